@@ -1,0 +1,25 @@
+/// Files as whole values: read in one go, written so that a final name never holds half a file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace pipewright {
+
+/// The file's bytes. Throws Error{Data} naming the file when it is missing, unreadable or larger
+/// than `limit_in_bytes`.
+std::string read_file(const std::filesystem::path& path,
+                      std::uint64_t limit_in_bytes = std::uint64_t{1} << 40);
+
+/// Writes a temporary file beside `path`, syncs it and renames it over `path`: readers see the old
+/// content or the new, never a part. Creates missing folders. Throws Error{Data} (disk full, …).
+void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces);
+void write_file(const std::filesystem::path& path, std::string_view content);
+
+/// `~/x` with the home folder put in; anything else relative to `base` when it is not absolute.
+std::filesystem::path resolved_path(const std::string& text, const std::filesystem::path& base);
+
+}  // namespace pipewright

@@ -1,0 +1,115 @@
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+namespace pipewright {
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  std::array<char, 40> buffer{};
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), result.ptr};
+}
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!out.empty()) out += separator;
+    out += part;
+  }
+  return out;
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = text.find(separator, begin);
+    parts.emplace_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string nearest(std::string_view name, std::span<const std::string> candidates) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string suggestion(std::string_view name, std::span<const std::string> candidates) {
+  if (candidates.empty()) return {};
+  const std::string near = nearest(name, candidates);
+  if (!near.empty()) return "; did you mean '" + near + "'?";
+  return "; known: " + join(candidates, ", ");
+}
+
+namespace {
+
+std::string printed(const char* format, double a, double b = 0) {
+  std::array<char, 64> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), format, a, b);
+  return buffer.data();
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  if (seconds < 10) return printed("%.1f s", seconds);
+  if (seconds < 60) return printed("%.0f s", seconds);
+  if (seconds < 3600) return printed("%.0f min %02.0f s", std::floor(seconds / 60), std::floor(std::fmod(seconds, 60)));
+  return printed("%.0f h %02.0f min", std::floor(seconds / 3600), std::floor(std::fmod(seconds, 3600) / 60));
+}
+
+std::string count_text(double count) {
+  if (count < 1e3) return printed("%.0f", count);
+  if (count < 1e6) return printed("%.1f k", count / 1e3);
+  if (count < 1e9) return printed("%.1f M", count / 1e6);
+  return printed("%.2f G", count / 1e9);
+}
+
+std::string bytes_text(double bytes) {
+  if (bytes < 1024) return printed("%.0f B", bytes);
+  if (bytes < 1024. * 1024) return printed("%.1f KiB", bytes / 1024);
+  if (bytes < 1024. * 1024 * 1024) return printed("%.1f MiB", bytes / (1024. * 1024));
+  return printed("%.2f GiB", bytes / (1024. * 1024 * 1024));
+}
+
+}  // namespace pipewright

@@ -1,0 +1,99 @@
+/// Options that describe themselves. A part reads each option once, where it uses it; the same
+/// line gives parsing, range check, default, help, the JSON Schema and the resolved file.
+///
+///   explicit SpecTrain(Options& options)
+///       : version_(options.choice("version", {1, 2}, 1, "Prediction rule: …")) {}
+///
+/// Readers never throw on a bad value: they record the problem and return the fallback, so that
+/// all errors of a file are reported together. Not for use from several threads.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/value.h"
+
+namespace pipewright {
+
+/// What an option is: enough for help, reference pages and the JSON Schema.
+struct OptionInfo {
+  enum class Type : std::uint8_t { Flag, Integer, Number, Text, Path, Choice, List, Any, Section };
+  std::string name;
+  Type type = Type::Any;
+  std::string help;
+  bool required = false;
+  Value fallback;                      ///< Null when required
+  std::vector<Value> choices;          ///< of Choice
+  std::optional<double> least, most;   ///< of Integer, Number and List elements; inclusive
+  std::vector<OptionInfo> section;     ///< of Section
+};
+
+/// Inclusive bounds of a numeric option.
+struct Range {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+};
+inline constexpr Range kPositive{1, std::numeric_limits<double>::infinity()};
+inline constexpr Range kNotNegative{0, std::numeric_limits<double>::infinity()};
+inline constexpr Range kFraction{0, 1};
+
+class Options {
+ public:
+  /// Reads from `mapping` (nullptr or Null: nothing given; any other kind is a problem). `path` is
+  /// the section's name in messages ("scheme"). Both outlive this object.
+  Options(const Value* mapping, std::string path, Problems& problems);
+
+  bool flag(const std::string& name, bool fallback, const std::string& help);
+  std::int64_t integer(const std::string& name, std::int64_t fallback, const std::string& help,
+                       Range range = {});
+  double number(const std::string& name, double fallback, const std::string& help, Range range = {});
+  std::string text(const std::string& name, const std::string& fallback, const std::string& help);
+  std::string choice(const std::string& name, const std::vector<std::string>& choices,
+                     const std::string& fallback, const std::string& help);
+  int choice(const std::string& name, std::initializer_list<int> choices, int fallback,
+             const std::string& help);
+  std::vector<std::int64_t> integers(const std::string& name, std::vector<std::int64_t> fallback,
+                                     const std::string& help, Range range = {});
+  std::vector<double> numbers(const std::string& name, std::vector<double> fallback,
+                              const std::string& help, Range range = {});
+  /// Relative to the folder of the file that names it; "~/" expands; "" stays empty. Resolved
+  /// files have it absolute.
+  std::filesystem::path path(const std::string& name, const std::string& fallback,
+                             const std::string& help);
+  /// A value of any shape, for the reader to check (problem() reports); `fallback` if absent.
+  Value any(const std::string& name, Value fallback, const std::string& help);
+  /// As text(), but absence is a problem.
+  std::string required_text(const std::string& name, const std::string& help);
+  /// A nested mapping, read with the Options returned; close it with finish().
+  Options section(const std::string& name, const std::string& help);
+
+  bool given(const std::string& name) const;  ///< written in the file, whatever its value
+  Place where(const std::string& name) const; ///< of the value if given, else of the section
+  /// Records "where: path.name: message".
+  void problem(const std::string& name, const std::string& message);
+  /// Records a problem for each key that nobody read, with the nearest known name.
+  void finish();
+
+  const std::vector<OptionInfo>& declared() const { return declared_; }
+  /// Every option read so far with the value in force: what the resolved file holds.
+  Value resolved() const { return resolved_; }
+
+ private:
+  const Value* read(OptionInfo info);
+  const Value* read_number(OptionInfo info, bool integer);
+  void accept(const std::string& name, Value value);
+  bool in_range(const OptionInfo& info, const Value& value);
+
+  const Value* mapping_;
+  std::string path_;
+  Problems* problems_;
+  std::vector<OptionInfo> declared_;
+  Value resolved_;
+};
+
+}  // namespace pipewright

@@ -1,0 +1,93 @@
+/// A YAML document as a tree of values that remember where they stand.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace pipewright {
+
+/// Where a value was written: file (or "--set"), line and column from 1; line 0 = no line.
+struct Place {
+  std::string file;
+  int line = 0;
+  int column = 0;
+  std::string text() const;  ///< "experiment.yaml:12:5", "--set", or ""
+};
+
+/// One node. Fields not of its kind are empty. Copies are deep; equality ignores places.
+struct Value {
+  enum class Kind : std::uint8_t { Null, Flag, Integer, Number, Text, Sequence, Mapping };
+
+  Kind kind = Kind::Null;
+  bool flag = false;
+  std::int64_t integer = 0;
+  double number = 0;
+  std::string text;                                   ///< of Text; and the spelling of other scalars
+  std::vector<Value> items;                           ///< of Sequence
+  std::vector<std::pair<std::string, Value>> fields;  ///< of Mapping, in the order of the file
+  Place place;
+
+  static Value of(bool flag);
+  static Value of(std::int64_t integer);
+  static Value of(int integer) { return of(std::int64_t{integer}); }
+  static Value of(double number);
+  static Value of(std::string text);
+  static Value of(const char* text) { return of(std::string(text)); }
+  static Value sequence(std::vector<Value> items = {});
+  static Value mapping();
+
+  bool is(Kind k) const { return kind == k; }
+  const Value* find(std::string_view key) const;  ///< nullptr when absent or not a mapping
+  Value* find(std::string_view key);
+  /// The field of that key, added at the end if absent. Requires a mapping.
+  Value& at_or_add(const std::string& key);
+  /// A dotted path: "pipeline.stages". Numbers step into sequences. nullptr when absent.
+  const Value* find_path(std::string_view dotted) const;
+  /// "a mapping", "the text 'abc'", "the number 0.5": for messages.
+  std::string described() const;
+
+  bool operator==(const Value& other) const;
+};
+
+/// All errors of a file, so that they can be reported together.
+class Problems {
+ public:
+  void add(const Place& place, std::string message, ErrorKind kind = ErrorKind::Experiment);
+  bool empty() const { return errors_.empty(); }
+  const std::vector<Error>& errors() const { return errors_; }
+  /// Throws one Error whose text has one line per problem, in order of place; its kind is the
+  /// first problem's. Does nothing when there is none.
+  void throw_if_any() const;
+
+ private:
+  std::vector<Error> errors_;
+};
+
+/// Parses one strict YAML document (JSON is YAML). Refused, each with its place and the spelling
+/// that is meant: duplicate keys, `<<`, anchors that would grow the document beyond 100,000 nodes,
+/// tags, more than one document, `yes/no/on/off/True/…`, `010`, `0x10`, `1_000`, `.5`, keys that
+/// are not text, nesting deeper than 100. `1e-3` is a number; quoted scalars are always text.
+/// Throws Error{Experiment} (all of the file's faults together). `name` is used in places.
+Value parse_yaml(std::string_view text, const std::string& name);
+
+/// parse_yaml of a file of at most 16 MiB. Throws Error{Experiment} when it cannot be read.
+Value load_yaml(const std::filesystem::path& path);
+
+/// A scalar as `--set key=value` gives it: parsed like YAML ("[1, 2]" and "{name: x}" too).
+Value parse_scalar(std::string_view text, const std::string& name);
+
+/// Text that parse_yaml reads back as an equal value: block style for mappings, flow style for
+/// short sequences; texts are quoted where a plain one would be read as something else.
+std::string to_yaml(const Value& value);
+/// Compact JSON.
+std::string to_json(const Value& value);
+/// FNV-1a of the canonical JSON (keys sorted), as 16 hex digits: the config digest.
+std::string digest(const Value& value);
+
+}  // namespace pipewright

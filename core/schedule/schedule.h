@@ -1,0 +1,111 @@
+/// A schedule: the ordered actions of every worker, from fill to drain, with the weights each
+/// action computes with. It is a value; executor, simulator, checks and pictures all read it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pipewright {
+
+/// Head: an auxiliary loss site's forward, loss and backward; the head's own gradient is made here
+/// and nowhere else. BackwardInput relays a loss to the stage before without learning from it.
+enum class ActionKind : std::uint8_t { Forward, Head, Backward, BackwardInput, Reduce, Update };
+
+/// Which parameters a pass computes with.
+struct Weights {
+  enum class Source : std::uint8_t { Latest, Version, OfForward };
+  Source source = Source::Latest;
+  int version = 0;  ///< updates of this stage since the schedule began (Source::Version)
+  int ahead = 0;    ///< optimizer steps predicted beyond it
+  int rule = 0;     ///< index into Schedule::rules
+
+  static Weights latest(int ahead = 0, int rule = 0) { return {Source::Latest, 0, ahead, rule}; }
+  static Weights of_version(int version, int ahead = 0, int rule = 0) {
+    return {Source::Version, version, ahead, rule};
+  }
+  static Weights of_forward() { return {Source::OfForward, 0, 0, 0}; }
+  bool operator==(const Weights&) const = default;
+};
+
+/// How one optimizer step ahead is predicted: W − s·lr·scale·Δ, with Δ
+///  - Optimizer: the optimizer's own rule (SGD: v; Nesterov: g + μv is unknown, so v; Adam, AdamW: m̂/(√v̂+ε));
+///  - Lookahead: μ·v + decay·(1−dampening)·g, g the last gradient with its weight decay;
+///  - Geometric: Σ_{j=1..s} μ^j v instead of s·v.
+/// `weight_decay` adds λW (AdamW).
+struct PredictionRule {
+  enum class Kind : std::uint8_t { Optimizer, Lookahead, Geometric };
+  Kind kind = Kind::Optimizer;
+  double decay = 1;
+  bool weight_decay = false;
+  bool operator==(const PredictionRule&) const = default;
+};
+
+struct Action {
+  ActionKind kind = ActionKind::Forward;
+  int stage = 0;
+  int replica = 0;
+  int minibatch = 0;   ///< since the schedule began; of Update: the one whose gradient it ends with
+  int microbatch = 0;  ///< of passes
+  int loss = 0;        ///< of Head and backwards: the loss site
+  Weights weights;     ///< of passes
+  double scale = 1;    ///< passes: factor of the weight gradient; Update: of the learning rate
+
+  bool operator==(const Action&) const = default;
+};
+
+/// What a scheme is asked for.
+struct PipelineShape {
+  int stages = 1;
+  int replicas = 1;
+  int microbatches = 1;
+  int minibatches = 1;
+  int first_minibatch = 0;     ///< trained before this schedule
+  std::vector<int> placement;  ///< worker of each stage within a replica; empty: stage k on worker k
+  int link_capacity = 0;       ///< messages a link holds; 0 = unbounded
+  bool training = true;        ///< false: forwards only (evaluation)
+
+  int workers_per_replica() const;
+  int worker_of(int stage, int replica) const;
+  int workers() const { return workers_per_replica() * replicas; }
+  bool operator==(const PipelineShape&) const = default;
+};
+
+struct Schedule {
+  PipelineShape shape;
+  /// [stage] → loss sites it learns from; {{N−1}, …} unless a scheme says otherwise.
+  std::vector<std::vector<int>> learns_from;
+  std::vector<int> auxiliary;  ///< stages with an auxiliary head, ascending
+  std::vector<PredictionRule> rules = {{}};
+  std::vector<std::vector<Action>> workers;
+
+  bool operator==(const Schedule&) const = default;
+};
+
+/// "2F17", "0B3.1" (micro-batch 1), "1U4", "2H0", "1b3←2" (relay of loss 2), "0R5": stage, kind, mini-batch.
+std::string action_name(const Action& action, int microbatches = 1);
+const char* kind_name(ActionKind kind);
+
+class Options;
+
+/// From a pipeline's shape to a schedule.
+class Scheme {
+ public:
+  virtual ~Scheme() = default;
+  /// Throws Error{Experiment} when the scheme cannot run in this shape (say, 2BW with too few
+  /// micro-batches). Otherwise the schedule passes validate(). Any thread.
+  virtual Schedule schedule(const PipelineShape& shape) const = 0;
+  /// Stages that need an auxiliary head when there are `stages` of them; ascending, without the last.
+  virtual std::vector<int> auxiliary_sites(int stages) const {
+    (void)stages;
+    return {};
+  }
+  /// A remark printed by `describe` and `check`, for instance on what is unverified.
+  virtual std::string remark() const { return {}; }
+};
+
+}  // namespace pipewright
+
+#define PIPEWRIGHT_SCHEME(name, Type, summary) \
+  PIPEWRIGHT_REGISTER(::pipewright::Scheme, name, Type, summary)

@@ -1,0 +1,53 @@
+/// Which version of its stage's weights each pass reads, resolved from the order on its worker;
+/// from it follow staleness, the copies a stage must hold, and when each may be freed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/schedule/schedule.h"
+
+namespace pipewright {
+
+/// Equal keys are the same tensor. A key with ahead ≠ 0 is first named while its version is the
+/// latest, and kept until its last use.
+struct WeightKey {
+  int version = 0;
+  int ahead = 0;
+  int rule = 0;
+  auto operator<=>(const WeightKey&) const = default;
+};
+
+/// What one action does to its stage's weights. `key` is meaningful for passes that use parameters.
+struct ActionWeights {
+  WeightKey key;
+  bool makes = false;      ///< a prediction named for the first time: compute it now
+  bool in_place = false;   ///< Update: the old version is not needed any more
+  int latest = 0;          ///< updates of this stage before this action
+  std::vector<WeightKey> frees;  ///< not needed after this action (never the latest version)
+};
+
+struct StageVersions {
+  int copies = 1;             ///< most parameter copies alive at once, predictions included
+  int forward_staleness = 0;  ///< steady state: version applied to − version read (prediction counted in)
+  int backward_staleness = 0;
+};
+
+struct Versions {
+  std::vector<std::vector<ActionWeights>> workers;  ///< parallel to Schedule::workers
+  std::vector<std::vector<StageVersions>> stages;   ///< [stage][replica]
+};
+
+/// Throws Error{Schedule} naming the first action whose weights do not exist (a version of the
+/// future or already freed, a prediction not named while its version was the latest).
+Versions resolve_versions(const Schedule& schedule);
+
+/// One row per pass of one mini-batch, for tables and the "weights used" drawing.
+struct PassWeights {
+  Action action;
+  WeightKey key;
+  int applied_to = 0;  ///< the version its gradient is applied to; −1 without an update
+};
+std::vector<PassWeights> weights_used(const Schedule& schedule, int minibatch);
+
+}  // namespace pipewright

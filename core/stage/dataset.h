@@ -1,0 +1,54 @@
+/// Data sets: samples by index, so that order, sharding and augmentation are decided elsewhere.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/base/registry.h"
+#include "core/config/options.h"
+
+namespace pipewright {
+
+enum class Split : std::uint8_t { Train, Test };
+
+/// What a data set is told before it is read.
+struct DatasetRequest {
+  std::uint64_t seed = 1;                  ///< for made-up data only: real data ignore it
+  std::vector<std::int64_t> model_input;   ///< shape of one sample as the model wants it
+  bool model_flattens = false;
+  std::int64_t model_classes = 0;
+};
+
+/// x: [n, …] floating (float32; float64 where the file has it), y: [n] int64.
+struct Batch {
+  at::Tensor x;
+  at::Tensor y;
+};
+
+/// Constructors read their options and do nothing else; open() reads files. After open() all const
+/// members may be called from several threads at once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  /// Throws Error{Data}: which file, where it was looked for, where to get it; damaged records
+  /// with file and record number.
+  virtual void open(const DatasetRequest& request) = 0;
+  virtual std::int64_t size(Split split) const = 0;
+  virtual std::vector<std::int64_t> sample_shape() const = 0;
+  virtual std::int64_t classes() const = 0;
+  /// The samples with these indices, in that order. `augmentation` is null for none (evaluation);
+  /// otherwise sample j of the batch draws from elements [j·2^20, (j+1)·2^20) of the stream.
+  virtual Batch batch(Split split, std::span<const std::int64_t> indices,
+                      const RandomStream* augmentation) const = 0;
+};
+
+}  // namespace pipewright
+
+#define PIPEWRIGHT_DATASET(name, Type, summary) \
+  PIPEWRIGHT_REGISTER(::pipewright::Dataset, name, Type, summary)

@@ -1,0 +1,80 @@
+/// Layers describe, stages own. A layer declares its parameters and buffers and a forward over
+/// given tensors; it holds no tensor, so a model of any size costs nothing until a stage is built.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace pipewright {
+
+/// What crosses a layer or stage boundary: one tensor, seldom a few. Batch is dimension 0.
+using Tensors = c10::SmallVector<at::Tensor, 2>;
+
+/// How a parameter starts. Draws come from the stream (seed, "init", parameter name), element index.
+struct Initializer {
+  enum class Kind : std::uint8_t { Constant, Uniform, Normal } kind = Kind::Constant;
+  double a = 0;  ///< Constant: the value; Uniform: in [−a, a); Normal: standard deviation a, mean 0
+};
+
+struct ParameterSpec {
+  std::string name;  ///< within its layer: "weight", "conv.weight"
+  std::vector<std::int64_t> shape;
+  Initializer init;
+};
+
+/// State that training updates without gradient (batch-norm statistics): one value per replica,
+/// never versioned, predicted or restored.
+struct BufferSpec {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  double fill = 0;
+};
+
+/// What a forward must know besides its tensors. The same for every layer of a stage's pass.
+struct Pass {
+  bool training = true;
+  std::uint64_t seed = 0;
+  int epoch = 0;
+  int minibatch = 0;              ///< within the epoch
+  std::int64_t first_sample = 0;  ///< of this micro-batch within the whole mini-batch
+};
+
+/// A unit the model can be cut at, or a part of one. Immutable after construction and shared by
+/// all replicas; forward() may run in several threads at once.
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  virtual std::vector<ParameterSpec> parameters() const { return {}; }
+  virtual std::vector<BufferSpec> buffers() const { return {}; }
+
+  /// `parameters` and `buffers` are in the order declared. Pure but for buffers, which it may
+  /// overwrite in training. Recorded by autograd where grad mode is on. Must not write into inputs.
+  virtual at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                             std::span<at::Tensor> buffers, const Pass& pass) const = 0;
+
+  /// For layers with several tensors at a boundary; the default is forward() of the only one.
+  virtual Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
+                              std::span<at::Tensor> buffers, const Pass& pass) const;
+
+  /// Full name within the model ("3", "conv1_2"): prefix of its parameters, key of its random
+  /// streams. Set once by whoever puts it into a model or a composite layer.
+  const std::string& name() const { return name_; }
+  virtual void set_name(std::string name) { name_ = std::move(name); }
+
+ private:
+  std::string name_;
+};
+
+using LayerPtr = std::shared_ptr<Layer>;
+
+/// "0.weight" and so on, with the layer's name in front.
+std::string parameter_name(const Layer& layer, const std::string& parameter);
+
+}  // namespace pipewright

@@ -67,8 +67,8 @@ double RandomStream::normal(std::uint64_t index) const {
 
 std::uint64_t RandomStream::below(std::uint64_t index, std::uint64_t n) const {
   const auto words = block(index);
-  const unsigned __int128 product =
-      static_cast<unsigned __int128>(joined(words[0], words[1])) * n;
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(joined(words[0], words[1])) * n;
   return static_cast<std::uint64_t>(product >> 64);
 }
 

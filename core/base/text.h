@@ -16,7 +16,10 @@ std::string number_text(double value);
 namespace detail {
 inline void append(std::string& out, std::string_view part) { out += part; }
 inline void append(std::string& out, char part) { out += part; }
-inline void append(std::string& out, bool part) { out += part ? "true" : "false"; }
+template <std::same_as<bool> T>
+void append(std::string& out, T part) {
+  out += part ? "true" : "false";
+}
 template <std::integral T>
   requires(!std::same_as<T, bool> && !std::same_as<T, char>)
 void append(std::string& out, T part) {

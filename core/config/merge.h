@@ -12,21 +12,28 @@ namespace pipewright {
 /// sequences and scalars are replaced.
 Value merged(Value base, const Value& over);
 
+/// The same for whole documents, whose `name` is only a name: their keys always merge. Requires
+/// mappings.
+Value merged_keys(Value base, const Value& over);
+
 /// Sets "pipeline.stages" (dotted keys are split) to `value` by the rule of merged(). Stepping
-/// into something that is not a mapping is a problem.
+/// into something that is not a mapping is a problem; stepping into nothing makes a mapping.
+/// Setting "model.name" changes the name only: a mapping `model: {name: …}` is what replaces. Below
+/// "sweep.grid" and "sweep.zip" the rest of the key is one key.
 void set_path(Value& document, const std::string& dotted, const Value& value, Problems& problems);
 
 /// The file with its chain of `extends` merged (paths relative to the file that names them, a
 /// cycle is an error), the profile (if not empty) and then the `--set key=value` texts applied.
 /// Options of kind path are written relative to *their* file, so each scalar keeps its place.
 /// `name` is filled with the file's stem when absent. `extends` and `profiles` are removed;
-/// `sweep` and `table` stay. Throws Error{Experiment}.
+/// `sweep` and `table` stay. A profile of a base file is applied before the one of the same name in
+/// the file that extends it. Throws Error{Experiment}.
 Value load_document(const std::filesystem::path& file, const std::string& profile,
                     const std::vector<std::string>& sets);
 
 /// One run of a sweep: a document without `sweep` and `table`, its label and what varies.
 struct SweepPoint {
-  std::string label;   ///< the point's `label`, else the varying values joined; "run" without any
+  std::string label;  ///< the point's `label`, else the varying values joined; "run" without any
   std::vector<std::pair<std::string, Value>> varied;  ///< dotted key → value (label included)
   Value document;
   std::string folder() const;  ///< "<label, made a file name>-<8 hex digits of the digest>"

@@ -27,10 +27,11 @@ struct OptionInfo {
   Type type = Type::Any;
   std::string help;
   bool required = false;
-  Value fallback;                      ///< Null when required
-  std::vector<Value> choices;          ///< of Choice
-  std::optional<double> least, most;   ///< of Integer, Number and List elements; inclusive
-  std::vector<OptionInfo> section;     ///< of Section
+  Value fallback;                     ///< Null when required
+  std::vector<Value> choices;         ///< of Choice
+  std::optional<double> least, most;  ///< of Integer, Number and List elements; inclusive
+  std::vector<OptionInfo> section;    ///< of Section
+  Type element = Type::Any;           ///< of List: Integer or Number
 };
 
 /// Inclusive bounds of a numeric option.
@@ -51,7 +52,8 @@ class Options {
   bool flag(const std::string& name, bool fallback, const std::string& help);
   std::int64_t integer(const std::string& name, std::int64_t fallback, const std::string& help,
                        Range range = {});
-  double number(const std::string& name, double fallback, const std::string& help, Range range = {});
+  double number(const std::string& name, double fallback, const std::string& help,
+                Range range = {});
   std::string text(const std::string& name, const std::string& fallback, const std::string& help);
   std::string choice(const std::string& name, const std::vector<std::string>& choices,
                      const std::string& fallback, const std::string& help);
@@ -61,19 +63,20 @@ class Options {
                                      const std::string& help, Range range = {});
   std::vector<double> numbers(const std::string& name, std::vector<double> fallback,
                               const std::string& help, Range range = {});
-  /// Relative to the folder of the file that names it; "~/" expands; "" stays empty. Resolved
-  /// files have it absolute.
+  /// Relative to the folder of the file that names it (the current folder for `--set` and for the
+  /// fallback); "~/" expands; "" stays empty. Resolved files have it absolute.
   std::filesystem::path path(const std::string& name, const std::string& fallback,
                              const std::string& help);
   /// A value of any shape, for the reader to check (problem() reports); `fallback` if absent.
   Value any(const std::string& name, Value fallback, const std::string& help);
   /// As text(), but absence is a problem.
   std::string required_text(const std::string& name, const std::string& help);
-  /// A nested mapping, read with the Options returned; close it with finish().
+  /// A nested mapping, read with the Options returned; close it with finish(), which is also what
+  /// makes its options part of ours. This object stays where it is until then.
   Options section(const std::string& name, const std::string& help);
 
-  bool given(const std::string& name) const;  ///< written in the file, whatever its value
-  Place where(const std::string& name) const; ///< of the value if given, else of the section
+  bool given(const std::string& name) const;   ///< written in the file, whatever its value
+  Place where(const std::string& name) const;  ///< of the value if given, else of the section
   /// Records "where: path.name: message".
   void problem(const std::string& name, const std::string& message);
   /// Records a problem for each key that nobody read, with the nearest known name.
@@ -84,16 +87,25 @@ class Options {
   Value resolved() const { return resolved_; }
 
  private:
-  const Value* read(OptionInfo info);
-  const Value* read_number(OptionInfo info, bool integer);
-  void accept(const std::string& name, Value value);
-  bool in_range(const OptionInfo& info, const Value& value);
+  Options(Options& parent, const std::string& name, const Value* mapping);
+
+  std::string full_name(const std::string& name) const;
+  const OptionInfo& declare(OptionInfo info);
+  const Value* find(const std::string& name) const;
+  void refuse(const OptionInfo& info, const Value& value);
+  template <class Read>
+  auto read(OptionInfo info, const Read& convert) -> decltype(convert(Value()));
+  template <class Read>
+  auto read_list(OptionInfo info, const Read& convert)
+      -> std::optional<std::vector<typename decltype(convert(Value()))::value_type>>;
 
   const Value* mapping_;
   std::string path_;
+  Place place_;  // of the mapping, or of the nearest one around it that is given
   Problems* problems_;
+  Options* parent_ = nullptr;
   std::vector<OptionInfo> declared_;
-  Value resolved_;
+  Value resolved_ = Value::mapping();
 };
 
 }  // namespace pipewright

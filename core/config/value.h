@@ -20,7 +20,8 @@ struct Place {
   std::string text() const;  ///< "experiment.yaml:12:5", "--set", or ""
 };
 
-/// One node. Fields not of its kind are empty. Copies are deep; equality ignores places.
+/// One node. Fields not of its kind are empty. Copies are deep; equality ignores places, spellings
+/// and the order of a mapping's keys, but 1 and 1.0 differ.
 struct Value {
   enum class Kind : std::uint8_t { Null, Flag, Integer, Number, Text, Sequence, Mapping };
 
@@ -28,10 +29,11 @@ struct Value {
   bool flag = false;
   std::int64_t integer = 0;
   double number = 0;
-  std::string text;                                   ///< of Text; and the spelling of other scalars
-  std::vector<Value> items;                           ///< of Sequence
+  std::string text;          ///< of Text; and the spelling of other scalars
+  std::vector<Value> items;  ///< of Sequence
   std::vector<std::pair<std::string, Value>> fields;  ///< of Mapping, in the order of the file
   Place place;
+  int key_line = 0, key_column = 0;  ///< of the key, where this is a mapping's value
 
   static Value of(bool flag);
   static Value of(std::int64_t integer);
@@ -49,16 +51,22 @@ struct Value {
   Value& at_or_add(const std::string& key);
   /// A dotted path: "pipeline.stages". Numbers step into sequences. nullptr when absent.
   const Value* find_path(std::string_view dotted) const;
+  /// Where the key of this value stands; `place` when it has none.
+  Place key_place() const;
   /// "a mapping", "the text 'abc'", "the number 0.5": for messages.
   std::string described() const;
+  /// The same for "… is X": "a mapping", "'abc'", "0.5", "empty". Long texts are cut.
+  std::string shown() const;
 
   bool operator==(const Value& other) const;
 };
 
-/// All errors of a file, so that they can be reported together.
+/// All errors of a file, so that they can be reported together: in order of place, each once.
+/// The first hundred are kept, the others counted.
 class Problems {
  public:
   void add(const Place& place, std::string message, ErrorKind kind = ErrorKind::Experiment);
+  void add(const Problems& others);
   bool empty() const { return errors_.empty(); }
   const std::vector<Error>& errors() const { return errors_; }
   /// Throws one Error whose text has one line per problem, in order of place; its kind is the
@@ -67,6 +75,8 @@ class Problems {
 
  private:
   std::vector<Error> errors_;
+  std::vector<Place> places_;  // of errors_, in the same order
+  std::size_t dropped_ = 0;
 };
 
 /// Parses one strict YAML document (JSON is YAML). Refused, each with its place and the spelling
@@ -79,7 +89,8 @@ Value parse_yaml(std::string_view text, const std::string& name);
 /// parse_yaml of a file of at most 16 MiB. Throws Error{Experiment} when it cannot be read.
 Value load_yaml(const std::filesystem::path& path);
 
-/// A scalar as `--set key=value` gives it: parsed like YAML ("[1, 2]" and "{name: x}" too).
+/// A scalar as `--set key=value` gives it: parsed like YAML ("[1, 2]" and "{name: x}" too), but
+/// nothing at all is the empty text. Places are just `name`, without a line.
 Value parse_scalar(std::string_view text, const std::string& name);
 
 /// Text that parse_yaml reads back as an equal value: block style for mappings, flow style for

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "core/config/options.h"
 #include "core/config/value.h"
 #include "core/experiment/lr_schedule.h"
+#include "core/runtime/executor.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
 #include "core/stage/loss.h"
@@ -20,19 +22,16 @@ namespace pipewright {
 struct LoaderOptions {
   std::int64_t batch_size = 32;
   bool shuffle = true, drop_last = true;
-  std::int64_t limit_train = 0, limit_test = 0, validation = 0;
+  std::int64_t limit_train = 0, limit_test = 0;  ///< 0 = all
+  std::int64_t validation = 0;                   ///< training samples held out instead of the test set
 };
-
-enum class Execution : std::uint8_t { Serial, Threads };
 
 struct PipelineOptions {
   int stages = 1, microbatches = 1, replicas = 1;
-  std::string balance_rule = "parameters";  ///< "" when a list was given
-  std::vector<std::int64_t> balance;        ///< layers per stage, always filled in by check()
   std::vector<int> placement;
   Execution execution = Execution::Serial;
   int threads = 1;
-  std::vector<std::string> devices;         ///< "cpu", "cuda" or one per worker
+  std::vector<std::string> devices;  ///< one per worker
 };
 
 struct TrainOptions {
@@ -42,7 +41,7 @@ struct TrainOptions {
   bool sum_gradients = false;
   bool drain_each_epoch = true;
   int evaluate_every = 1;
-  int checkpoint_every = 1;  ///< epochs
+  int checkpoint_every = 1;  ///< epochs; 0 = never
 };
 
 struct OutputOptions {
@@ -51,10 +50,11 @@ struct OutputOptions {
 
 struct Experiment {
   std::string name;
-  std::filesystem::path file;
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Model> model;
-  std::filesystem::path weights;  ///< safetensors to start from; "" = initialise
+  std::vector<LayerPtr> layers;      ///< of the model
+  std::vector<std::int64_t> balance; ///< layers per stage
+  std::filesystem::path weights;     ///< safetensors to start from; "" = initialise
   std::unique_ptr<Scheme> scheme;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Loss> loss;
@@ -63,12 +63,20 @@ struct Experiment {
   PipelineOptions pipeline;
   TrainOptions train;
   OutputOptions output;
-  Value resolved;      ///< every default written out; parse → same experiment
-  std::string digest;  ///< of `resolved` without its name
+  Value resolved;                    ///< every default written out; reading it gives the same experiment
+  std::string digest;                ///< of `resolved` without its name
+
+  /// What the scheme is asked for, for that many mini-batches.
+  PipelineShape shape(int minibatches, int first_minibatch = 0) const;
 };
 
-/// Reads a document as load_document() returns it (sweep and table are ignored). Throws
+/// Reads a document as load_document() returns it; `sweep` and `table` are ignored. Throws
 /// Error{Experiment} with all problems, one per line.
-Experiment read_experiment(const Value& document, const std::filesystem::path& file);
+Experiment read_experiment(const Value& document);
+
+/// Every option of every section, with the options of all registered parts: what `schema` and
+/// `describe` show. For a part: the options of that part alone, or nothing if it is unknown.
+std::vector<OptionInfo> experiment_options();
+std::vector<OptionInfo> part_options(const std::string& kind, const std::string& name);
 
 }  // namespace pipewright

@@ -1,34 +1,47 @@
-/// Tables of results: rows × columns of mean ± std (n), from run folders.
+/// Tables of results: rows × columns of mean ± std (n), from run folders. A run that is not done
+/// is counted as what it is and never becomes a number.
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/config/value.h"
+#include "core/experiment/run_record.h"
+#include "core/experiment/table_spec.h"
 
 namespace pipewright {
 
-/// One run's outcome, as its folder says.
-struct RunRecord {
-  std::filesystem::path folder;
-  std::string label;
-  std::string state;  ///< done, failed, interrupted, running, missing
-  std::string error;
-  Value varied;       ///< mapping of dotted key → value, from run.json's "varied"
-  Value config;       ///< resolved experiment
-  std::vector<std::string> columns;             ///< of epochs.csv
-  std::vector<std::vector<double>> epochs;      ///< rows of epochs.csv (NaN where empty)
+/// The runs that share a row and a column.
+struct TableCell {
+  std::vector<double> values;             ///< the metric of each run that is done
+  std::vector<std::size_t> runs;          ///< indices into the records given
+  int failed = 0, missing = 0, interrupted = 0, running = 0;
+  int without = 0;                        ///< done, but without the metric
+  std::optional<std::string> published;   ///< as the file spells it
+
+  bool empty() const { return runs.empty(); }
+  double mean() const;  ///< NaN without values
+  double std() const;   ///< of a sample (n−1); NaN with fewer than two values
 };
 
-/// The record of a run folder (state "missing" when there is no run.json).
-RunRecord read_run(const std::filesystem::path& folder);
+struct Table {
+  std::string metric;
+  bool percent = false;                  ///< the metric is a fraction, shown in percent
+  std::string caption;
+  std::vector<std::string> row_keys;     ///< one per column of row names
+  std::vector<std::vector<std::string>> row_names;
+  std::vector<std::string> column_names;
+  std::vector<std::vector<TableCell>> cells;  ///< [row][column]
+};
 
-/// The number a table cell averages: `metric` at "last" or "best" epoch ("best": largest, or
-/// smallest for metrics that end in "loss" or are "perplexity"). nullopt unless state is done.
-std::optional<double> metric_of(const RunRecord& run, const std::string& metric, const std::string& epoch);
+/// Rows and columns stand in the order in which the runs name them first. Throws Error{Experiment}
+/// with all problems: keys no run has, a metric no run has, published numbers that do not fit.
+Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs);
 
 enum class TableFormat : std::uint8_t { Markdown, Csv, Latex };
+
+/// The whole table with its caption (CSV: without). Numbers of accuracies are in percent.
+std::string print_table(const Table& table, TableFormat format);
 
 }  // namespace pipewright

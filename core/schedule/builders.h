@@ -14,9 +14,14 @@ struct PassPlace {
   int minibatch = 0;
   int microbatch = 0;
   int microbatches = 1;
-  int updates_before = 0;   ///< updates of this stage that precede the pass in its worker's order
-  int forwards_pending = 0; ///< earlier (micro-)batches at this stage forwarded and not yet backwarded
+  int updates_before = 0;  ///< updates of this stage that precede the pass
+  int updates_before_first = 0;  ///< the same for micro-batch 0 of its mini-batch, same kind of pass
+
   int depth() const { return stages - 1 - stage; }  ///< D = N−1−k
+  /// Updates of this stage between this forward and its own gradient's: the steps a prediction
+  /// must look ahead. `steady` counts as if the pipe had never been drained (D when M = 1);
+  /// otherwise the first forwards after a fill count what is really pending.
+  int distance(bool steady) const;
 };
 
 using WeightRule = std::function<Weights(const PassPlace&)>;
@@ -27,6 +32,11 @@ inline Weights forward_weights(const PassPlace&) { return Weights::of_forward();
 
 /// Empty schedule of that shape: every stage learns from the last one's loss.
 Schedule empty_schedule(const PipelineShape& shape);
+
+/// The schedule in which each stage follows its own order; `orders` is replica by replica, stage by
+/// stage. Stages that share a worker (shape.placement) take turns: backwards before forwards, what
+/// is ready before what waits.
+Schedule schedule_of_stages(const PipelineShape& shape, std::vector<std::vector<Action>> orders);
 
 /// How each stage of a pipeline walks through its passes.
 struct PassOrder {

@@ -1,43 +1,46 @@
-/// A schedule for eyes: terminal grid, tables, SVG, CSV, Chrome trace.
+/// A schedule for eyes: terminal grid, tables, SVG, CSV, Chrome trace. Time is in slots (slots.h).
+/// render_text draws whatever it is given; the others want a schedule that validate() accepts, and
+/// throw Error{Schedule} where a pass asks for weights that do not exist.
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "core/schedule/dependencies.h"
 #include "core/schedule/schedule.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/slots.h"
 
 namespace pipewright {
 
-/// Start of every action in slots, if a forward takes 1 slot, a backward 2, a relay 1, a head 1,
-/// updates and reductions 0, transfers 0, and every worker starts an action as soon as it can.
-struct SlotTimes {
-  std::vector<std::vector<int>> start;  ///< parallel to Schedule::workers
-  int makespan = 0;
-};
-int slots_of(ActionKind kind);
-SlotTimes slot_times(const Schedule& schedule);
-
 struct RenderOptions {
-  int width = 0;               ///< most columns of text; 0 = unlimited
-  int minibatches = 12;        ///< draw at most so many mini-batches; 0 = all
-  bool color = false;          ///< ANSI colours
-  const ActionPlace* culprit = nullptr;  ///< marked with ▶…◀ (text)
+  int width = 0;         ///< most columns of text, then the grid goes on below; 0 = unlimited
+  int minibatches = 12;  ///< stop when so many mini-batches are done; 0 = draw all
+  bool color = false;    ///< ANSI colours
+  const ActionPlace* culprit = nullptr;  ///< marked ▶…◀, and the part around it is drawn
 };
 
-/// One line per worker; F as digits, B as letters is the papers' habit: here "F3", "B3" with idle as ".".
+/// One line per worker, one cell per slot: F3 forward of mini-batch 3, B3 backward, b3 relay, H3
+/// head (F3.1: micro-batch 1; 2F3: stage 2, where a worker has several); `|` an update, `.` idle.
+/// Actions that can never start stand at the end, under `?`. Never throws.
 std::string render_text(const Schedule& schedule, const RenderOptions& options = {});
-/// Per stage: forward and backward staleness, copies held, versions read by each pass of the first
-/// mini-batches, whether predicted and how far.
+
+/// Per stage: D, staleness, copies held, and the versions that the passes of the first mini-batches
+/// read: `2→5(+3)` is version 2 predicted 3 steps ahead; `0/1` when micro-batches differ.
 std::string render_versions(const Schedule& schedule, int minibatches = 8);
-/// Stand-alone SVG of the grid.
+
+/// Stand-alone SVG of the grid, until so many mini-batches are done (0 = all).
 std::string render_svg(const Schedule& schedule, const std::string& title, int minibatches = 12);
-/// "The weights used by mini-batch m", as in SpecTrain's figures: per stage, the version its forward
-/// and backward start from, the steps predicted, the version aimed at, and where the gradient lands.
+
+/// "The weights used by mini-batch m" (counted from 0), as in SpecTrain's figures: per stage, the
+/// version its forward and backward start from, the steps predicted, the version aimed at, and
+/// where the gradient lands.
 std::string render_weights_svg(const Schedule& schedule, int minibatch, const std::string& title);
+
 /// worker,index,kind,stage,replica,minibatch,microbatch,loss,version,ahead,start,slots
+/// One line per action; microbatch, loss, version and ahead are empty where an action has none.
 std::string render_csv(const Schedule& schedule);
-/// Chrome trace events (chrome://tracing, Perfetto): 1 slot = 1 ms, one thread per worker.
+
+/// Chrome trace events (chrome://tracing, Perfetto): 1 slot = 1 ms, one thread per worker, an
+/// arrow for each message between workers.
 std::string render_trace(const Schedule& schedule);
 
 }  // namespace pipewright

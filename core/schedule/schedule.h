@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/registry.h"
+
 namespace pipewright {
 
 /// Head: an auxiliary loss site's forward, loss and backward; the head's own gradient is made here

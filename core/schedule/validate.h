@@ -1,16 +1,12 @@
 /// Proves a schedule before anything runs.
 #pragma once
 
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "core/schedule/dependencies.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {
-
-/// (worker, index of the action on it)
-using ActionPlace = std::pair<int, int>;
 
 /// Checks completeness (each pass once, each gradient consumed by one later update), order (inputs
 /// are produced before use), absence of deadlock under the link capacities, and versions. Returns

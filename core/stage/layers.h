@@ -1,5 +1,6 @@
 /// The primitive layers models are made of, and the two ways to compose them. Initialisation is
-/// PyTorch's default unless said otherwise. Images are [batch, channels, height, width].
+/// PyTorch's default unless said otherwise. Images are [batch, channels, height, width]. All work
+/// in float32 and float64, on any device, `meta` included.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +14,47 @@ namespace pipewright {
 
 enum class Activation : std::uint8_t { Identity, Relu, Tanh };
 at::Tensor activate(Activation activation, const at::Tensor& x);
+/// The same into x itself, which must be a fresh output whose own backward does not need it: that
+/// of a linear, convolution or batch-norm layer. Saves one tensor per activation.
+at::Tensor activate_in_place(Activation activation, at::Tensor x);
 
-/// y = x Wᵀ + b, on the last dimension. weight [out, in], bias [out]; both uniform ±1/√in, or
-/// normal(0, init_std) with zero bias when init_std > 0.
-LayerPtr linear(std::int64_t in, std::int64_t out, double init_std = 0);
+struct LinearOptions {
+  double init_std = 0;  ///< > 0: weight normal(0, init_std), bias 0; else both uniform ±1/√in
+  Activation activation = Activation::Identity;  ///< of the output
+  bool flatten = false;  ///< the input is first made [batch, in], whatever its shape
+};
+/// y = activation(x Wᵀ + b), on the last dimension. weight [out, in], bias [out].
+LayerPtr linear(std::int64_t in, std::int64_t out, LinearOptions options = {});
 
 struct ConvolutionOptions {
   std::int64_t kernel = 3, stride = 1, padding = 0;
   bool bias = true;
   bool kaiming_fan_out = true;  ///< normal(0, √(2/(out·k²))), bias 0; else PyTorch's uniform
+  bool uniform_bias = false;    ///< bias uniform ±1/√(in·k²) even so, as PyTorch leaves it
 };
 /// weight [out, in, k, k], bias [out].
 LayerPtr convolution(std::int64_t in, std::int64_t out, ConvolutionOptions options);
 
 /// weight and bias [channels]; buffers running_mean, running_var; statistics of the micro-batch in
-/// training, running ones in evaluation; running variance unbiased, as PyTorch's.
+/// training, running ones in evaluation; running variance unbiased, as PyTorch's. Training on one
+/// value per channel throws Error{Experiment}: its variance does not exist.
 LayerPtr batch_norm(std::int64_t channels, double eps = 1e-5, double momentum = 0.1);
 
-LayerPtr activation(Activation kind);
+/// `in_place`: for use inside a composite layer, under activate_in_place()'s condition.
+LayerPtr activation(Activation kind, bool in_place = false);
 LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0);
 /// Adaptive average pooling to size × size.
 LayerPtr average_pool_to(std::int64_t size);
 LayerPtr flatten();  ///< everything but the batch into one dimension
 
 /// Inverted dropout. The mask of element e of sample s is a function of (seed, layer name, epoch,
-/// mini-batch, position of s in the mini-batch, e): no cut, micro-batch, replica or order changes it.
+/// mini-batch, position of s in the mini-batch, e): no cut, micro-batch, replica or order changes
+/// it.
 LayerPtr dropout(double probability);
 
 /// The layers one after another, as one layer. Child c's parameters are "<name_c>.weight", or
-/// "weight" where name_c is "".
+/// "weight" where name_c is "". Its own full name, which keys its random streams, is
+/// "<this>.<name_c>", or "<this>.<c>" where name_c is "".
 LayerPtr sequence(std::vector<std::pair<std::string, LayerPtr>> children);
 
 /// relu(body(x) + shortcut(x)); without a shortcut the input itself is added. Parameters of

@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <map>
+
+#include "core/base/file.h"
+#include "core/config/merge.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file with all it extends, and the profiles found on the way.
+struct Chain {
+  Value document = Value::mapping();
+  std::map<std::string, std::vector<Value>> profiles;  // by name, base files first
+};
+
+/// Reads `file` and its bases into `chain`. `open` holds the files that are being read.
+class ChainReader {
+ public:
+  explicit ChainReader(Problems& problems) : problems_(problems) {}
+
+  void read(const fs::path& file, Chain& chain);
+
+ private:
+  void read_base(const fs::path& file, const Value& extends, Chain& chain);
+  void collect_profiles(const Value& profiles, Chain& chain);
+
+  Problems& problems_;
+  std::vector<fs::path> open_;  // canonical
+};
+
+void ChainReader::read(const fs::path& file, Chain& chain) {
+  Value document = load_yaml(file);
+  if (!document.is(Value::Kind::Mapping)) {
+    const bool colon =
+        document.is(Value::Kind::Text) && document.text.find(':') != std::string::npos;
+    problems_.add(document.is(Value::Kind::Null) ? Place{file.string(), 1, 1} : document.place,
+                  concat("the file is ", document.shown(), "; expected options such as ",
+                         "'model: {name: mlp}'", colon ? " (with a space after ':')" : ""));
+    return;
+  }
+  std::error_code ignored;
+  open_.push_back(fs::weakly_canonical(file, ignored));
+  if (const Value* extends = document.find("extends")) read_base(file, *extends, chain);
+  open_.pop_back();
+  if (const Value* profiles = document.find("profiles")) collect_profiles(*profiles, chain);
+  std::erase_if(document.fields, [](const auto& field) {
+    return field.first == "extends" || field.first == "profiles";
+  });
+  chain.document = merged_keys(std::move(chain.document), document);
+}
+
+void ChainReader::read_base(const fs::path& file, const Value& extends, Chain& chain) {
+  if (!extends.is(Value::Kind::Text) || extends.text.empty()) {
+    problems_.add(extends.place,
+                  concat("extends is ", extends.shown(), "; expected the path of one file"));
+    return;
+  }
+  const bool home = extends.text.starts_with("~");
+  const fs::path base = home ? resolved_path(extends.text, ".")
+                             : (file.parent_path() / extends.text).lexically_normal();
+  std::error_code ignored;
+  const fs::path canonical = fs::weakly_canonical(base, ignored);
+  if (std::ranges::count(open_, canonical) > 0) {
+    problems_.add(extends.place, concat("extends '", extends.text, "' closes a circle: ",
+                                        base.string(), " extends this file"));
+  } else if (!fs::exists(base, ignored)) {
+    problems_.add(extends.place,
+                  concat("extends '", extends.text, "', but there is no file ", base.string()));
+  } else {
+    read(base, chain);
+  }
+}
+
+void ChainReader::collect_profiles(const Value& profiles, Chain& chain) {
+  if (profiles.is(Value::Kind::Null)) return;
+  if (!profiles.is(Value::Kind::Mapping)) {
+    problems_.add(profiles.place, concat("profiles is ", profiles.shown(),
+                                         "; expected a mapping of names to options"));
+    return;
+  }
+  for (const auto& [name, profile] : profiles.fields) {
+    if (profile.is(Value::Kind::Mapping) || profile.is(Value::Kind::Null))
+      chain.profiles[name].push_back(profile);
+    else
+      problems_.add(profile.place, concat("profiles.", name, " is ", profile.shown(),
+                                          "; expected a mapping of options"));
+  }
+}
+
+/// What chooses the files cannot be changed once they are read.
+bool chooses_files(const std::string& dotted) {
+  const std::string first = split(dotted, '.').front();
+  return first == "extends" || first == "profiles";
+}
+
+void set(Value& document, const std::string& key, const Value& value, Problems& problems) {
+  if (chooses_files(key))
+    problems.add(value.key_place(), concat("'", key, "' can be given in a file only, at its top"));
+  else
+    set_path(document, key, value, problems);
+}
+
+void apply_profile(const std::string& name, Chain& chain, Problems& problems) {
+  const auto found = chain.profiles.find(name);
+  if (found == chain.profiles.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, overrides] : chain.profiles) names.push_back(known);
+    const std::string hint = names.empty() ? "; the file has none" : suggestion(name, names);
+    problems.add({"--profile", 0, 0}, concat("unknown profile '", name, "'", hint));
+    return;
+  }
+  for (const Value& overrides : found->second)
+    for (const auto& [key, value] : overrides.fields) set(chain.document, key, value, problems);
+}
+
+void apply_set(const std::string& text, Value& document, Problems& problems) {
+  const std::size_t equals = text.find('=');
+  const std::string key(trimmed(std::string_view(text).substr(0, equals)));
+  if (equals == std::string::npos || key.empty()) {
+    problems.add({"--set", 0, 0}, concat("'", text, "' is not key=value, such as train.epochs=3"));
+    return;
+  }
+  try {
+    set(document, key, parse_scalar(std::string_view(text).substr(equals + 1), "--set " + key),
+        problems);
+  } catch (const Error& error) {
+    problems.add({"--set " + key, 0, 0}, error.message());
+  }
+}
+
+}  // namespace
+
+Value load_document(const fs::path& file, const std::string& profile,
+                    const std::vector<std::string>& sets) {
+  Problems problems;
+  Chain chain;
+  ChainReader(problems).read(file, chain);
+  problems.throw_if_any();
+  if (!profile.empty()) apply_profile(profile, chain, problems);
+  for (const std::string& text : sets) apply_set(text, chain.document, problems);
+  problems.throw_if_any();
+  if (chain.document.find("name") == nullptr) {
+    Value name = Value::of(file.stem().string());
+    name.place = {file.string(), 1, 1};
+    chain.document.fields.emplace(chain.document.fields.begin(), "name", std::move(name));
+  }
+  return chain.document;
+}
+
+}  // namespace pipewright

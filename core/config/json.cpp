@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "core/base/random.h"
+#include "core/config/quoted_text.h"
+#include "core/config/value.h"
+
+namespace pipewright {
+namespace {
+
+/// 1.0 stays a number with a point, so that reading the text back gives an equal value.
+void write_number(double number, std::string& out) {
+  if (!std::isfinite(number)) {
+    out += "null";
+    return;
+  }
+  const std::string text = number_text(number);
+  out += text;
+  if (text.find_first_of(".e") == std::string::npos) out += ".0";
+}
+
+void write(const Value& value, bool sorted, std::string& out);
+
+void write_sequence(const Value& value, bool sorted, std::string& out) {
+  out += '[';
+  for (const Value& item : value.items) {
+    if (&item != value.items.data()) out += ',';
+    write(item, sorted, out);
+  }
+  out += ']';
+}
+
+void write_mapping(const Value& value, bool sorted, std::string& out) {
+  std::vector<const std::pair<std::string, Value>*> fields;
+  for (const auto& field : value.fields) fields.push_back(&field);
+  if (sorted) std::ranges::sort(fields, {}, [](const auto* field) { return field->first; });
+  out += '{';
+  for (const auto* field : fields) {
+    if (field != fields.front()) out += ',';
+    out += quoted_text(field->first) + ':';
+    write(field->second, sorted, out);
+  }
+  out += '}';
+}
+
+void write(const Value& value, bool sorted, std::string& out) {
+  switch (value.kind) {
+    case Value::Kind::Null: out += "null"; break;
+    case Value::Kind::Flag: out += value.flag ? "true" : "false"; break;
+    case Value::Kind::Integer: out += std::to_string(value.integer); break;
+    case Value::Kind::Number: write_number(value.number, out); break;
+    case Value::Kind::Text: out += quoted_text(value.text); break;
+    case Value::Kind::Sequence: write_sequence(value, sorted, out); break;
+    case Value::Kind::Mapping: write_mapping(value, sorted, out); break;
+  }
+}
+
+}  // namespace
+
+std::string to_json(const Value& value) {
+  std::string out;
+  write(value, false, out);
+  return out;
+}
+
+std::string digest(const Value& value) {
+  std::string canonical;
+  write(value, true, canonical);
+  std::array<char, 24> text{};
+  std::snprintf(text.data(), text.size(), "%016llx",
+                static_cast<unsigned long long>(stable_hash(canonical)));
+  return text.data();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,71 @@
+#include "core/config/merge.h"
+
+#include <algorithm>
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kDeepest = 100;
+
+/// The steps of a dotted key. Below `sweep.grid` and `sweep.zip` the rest is one key, itself
+/// dotted.
+std::vector<std::string> steps_of(const std::string& dotted) {
+  for (const std::string_view prefix : {"sweep.grid.", "sweep.zip."})
+    if (dotted.starts_with(prefix))
+      return {"sweep", std::string(prefix.substr(6, prefix.size() - 7)),
+              dotted.substr(prefix.size())};
+  return split(dotted, '.');
+}
+
+}  // namespace
+
+Value merged(Value base, const Value& over) {
+  const bool mappings = base.is(Value::Kind::Mapping) && over.is(Value::Kind::Mapping);
+  if (!mappings || over.find("name") != nullptr) return over;
+  return merged_keys(std::move(base), over);
+}
+
+Value merged_keys(Value base, const Value& over) {
+  for (const auto& [key, value] : over.fields) {
+    Value* old = base.find(key);
+    if (old == nullptr)
+      base.fields.emplace_back(key, value);
+    else
+      *old = merged(std::move(*old), value);
+  }
+  base.place = over.place;
+  base.key_line = over.key_line;
+  base.key_column = over.key_column;
+  return base;
+}
+
+void set_path(Value& document, const std::string& dotted, const Value& value, Problems& problems) {
+  const std::vector<std::string> steps = steps_of(dotted);
+  const Place place = value.key_place();
+  const auto empty = [](const std::string& step) { return trimmed(step).empty(); };
+  if (std::ranges::any_of(steps, empty) || steps.size() > kDeepest) {
+    problems.add(place, concat("the key '", dotted.substr(0, 60),
+                               "' is not names joined by dots, such as 'pipeline.stages'"));
+    return;
+  }
+  Value* target = &document;
+  std::string walked;
+  for (const std::string& step : steps) {
+    if (target->is(Value::Kind::Null)) {  // an empty section
+      const Place section = target->place;
+      *target = Value::mapping();
+      target->place = section.line > 0 ? section : value.place;
+    }
+    if (!target->is(Value::Kind::Mapping)) {
+      problems.add(
+          place, concat("'", dotted, "' cannot be set: ", walked.empty() ? "the document" : walked,
+                        " is ", target->shown(), ", not a mapping"));
+      return;
+    }
+    target = &target->at_or_add(step);
+    walked += walked.empty() ? step : "." + step;
+  }
+  *target = merged(std::move(*target), value);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,64 @@
+#include <sstream>
+
+#include "core/config/option_text.h"
+#include "core/config/schema.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+
+/// Columns the text takes on a terminal: characters, not bytes.
+std::size_t columns(std::string_view text) {
+  std::size_t count = 0;
+  for (const char byte : text) count += (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+  return count;
+}
+
+/// Words filled into lines that begin with `margin`.
+std::string wrapped(const std::string& text, const std::string& margin) {
+  std::istringstream words(text);
+  std::string out, line = margin;
+  for (std::string word; words >> word;) {
+    if (line.size() > margin.size() && columns(line) + 1 + columns(word) > kWidth) {
+      out += line + '\n';
+      line = margin;
+    }
+    if (line.size() > margin.size()) line += ' ';
+    line += word;
+  }
+  return out + line + '\n';
+}
+
+std::string default_text(const OptionInfo& info) {
+  if (info.required) return "required";
+  if (info.type == OptionInfo::Type::Section) return {};
+  if (info.fallback.is(Value::Kind::Null)) return "not set by default";
+  const std::string text = typed(info.fallback);
+  return "default " + (text == "\"\"" ? "empty" : text);
+}
+
+void describe(const std::vector<OptionInfo>& options, const std::string& prefix, std::string& out) {
+  for (const OptionInfo& info : options) {
+    if (!out.empty()) out += '\n';
+    const std::string name = prefix + info.name;
+    const std::string given = default_text(info);
+    std::string head = name + ": " + expected(info);
+    if (!given.empty()) head += "; " + given;
+    // A continued first line stands under its beginning, the help further in.
+    std::string lines = wrapped(head, "  ");
+    out += lines;
+    if (!info.help.empty()) out += wrapped(info.help, "      ");
+    describe(info.section, name + ".", out);
+  }
+}
+
+}  // namespace
+
+std::string describe_options(const std::vector<OptionInfo>& options) {
+  std::string out;
+  describe(options, "", out);
+  return out;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,101 @@
+#include "core/config/option_text.h"
+
+#include <algorithm>
+
+#include "core/config/plain_scalar.h"
+
+namespace pipewright {
+namespace {
+
+using Type = OptionInfo::Type;
+
+bool is_numeric(Type type) {
+  return type == Type::Integer || type == Type::Number;
+}
+
+std::string with_range(std::string_view noun, const OptionInfo& info) {
+  const std::string range = range_text(info);
+  if (range.empty()) return std::string(noun);
+  return concat(noun, info.least && info.most ? " " : " of ", range);
+}
+
+/// What a text in quotes would be without them.
+Value unquoted(const Value& given) {
+  if (!given.is(Value::Kind::Text)) return {};
+  const PlainScalar scalar = read_plain_scalar(given.text);
+  return scalar.refusal.empty() ? scalar.value : Value();
+}
+
+bool would_fit(const OptionInfo& info, const Value& value) {
+  switch (info.type) {
+    case Type::Flag: return value.is(Value::Kind::Flag);
+    case Type::Integer: return exact_integer(value).has_value();
+    case Type::Number: return value.is(Value::Kind::Integer) || value.is(Value::Kind::Number);
+    case Type::Choice: return std::ranges::count(info.choices, value) > 0;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+std::string range_text(const OptionInfo& info) {
+  if (info.least && info.most) return concat("from ", *info.least, " to ", *info.most);
+  if (info.least) return concat("at least ", *info.least);
+  if (info.most) return concat("at most ", *info.most);
+  return {};
+}
+
+std::string typed(const Value& value) {
+  std::string text = to_yaml(value);
+  if (text.ends_with('\n')) text.pop_back();
+  return text.find('\n') == std::string::npos ? text : to_json(value);
+}
+
+std::string listed(const std::vector<Value>& choices) {
+  std::string out;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (i > 0) out += i + 1 == choices.size() ? " or " : ", ";
+    out += typed(choices[i]);
+  }
+  return out;
+}
+
+std::string expected(const OptionInfo& info) {
+  switch (info.type) {
+    case Type::Flag: return "true or false";
+    case Type::Integer: return with_range("a whole number", info);
+    case Type::Number: return with_range("a number", info);
+    case Type::Text: return "a text";
+    case Type::Path: return "the path of a file or folder";
+    case Type::Choice: return listed(info.choices);
+    case Type::List:
+      if (!is_numeric(info.element)) return "a list";
+      return with_range(
+          info.element == Type::Integer ? "a list of whole numbers" : "a list of numbers", info);
+    case Type::Any: return "any value";
+    case Type::Section: return "a mapping of options";
+  }
+  return {};
+}
+
+std::string advice(const OptionInfo& info, const Value& given) {
+  const bool text = given.is(Value::Kind::Text);
+  const bool scalar = text || given.is(Value::Kind::Flag) || given.is(Value::Kind::Integer) ||
+                      given.is(Value::Kind::Number);
+  if (would_fit(info, unquoted(given))) return "; remove the quotes";
+  if (info.type == Type::Choice && text) {
+    std::vector<std::string> names;
+    for (const Value& choice : info.choices) names.push_back(choice.text);
+    const std::string near = nearest(given.text, names);
+    if (!near.empty()) return "; did you mean '" + near + "'?";
+  }
+  if ((info.type == Type::Text || info.type == Type::Path) && scalar)
+    return concat("; write \"", given.text, "\" in quotes");
+  if (info.type == Type::List && is_numeric(info.element) && scalar && !text)
+    return concat("; write [", given.text, "]");
+  if (info.type == Type::Section && text && !given.text.empty())
+    return concat("; write {name: ", typed(given), "} if that is its name");
+  return {};
+}
+
+}  // namespace pipewright

@@ -1,0 +1,299 @@
+#include "core/config/options.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/file.h"
+#include "core/config/option_text.h"
+#include "core/config/plain_scalar.h"
+
+namespace pipewright {
+namespace {
+
+using Type = OptionInfo::Type;
+
+OptionInfo described(const std::string& name, Type type, const std::string& help, Value fallback,
+                     Range range = {}) {
+  OptionInfo info;
+  info.name = name;
+  info.type = type;
+  info.help = help;
+  info.fallback = std::move(fallback);
+  if (std::isfinite(range.least)) info.least = range.least;
+  if (std::isfinite(range.most)) info.most = range.most;
+  return info;
+}
+
+template <class Element>
+Value list_of(const std::vector<Element>& elements) {
+  Value list = Value::sequence();
+  for (const Element& element : elements) list.items.push_back(Value::of(element));
+  return list;
+}
+
+std::optional<double> to_number(const Value& value) {
+  if (value.is(Value::Kind::Integer)) return static_cast<double>(value.integer);
+  if (value.is(Value::Kind::Number)) return value.number;
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> to_integer(const Value& value) {
+  return exact_integer(value);
+}
+
+std::optional<std::string> to_text(const Value& value) {
+  if (!value.is(Value::Kind::Text)) return std::nullopt;
+  return value.text;
+}
+
+template <class Number>
+bool in_range(const OptionInfo& info, Number number) {
+  const auto value = static_cast<double>(number);
+  return value >= info.least.value_or(value) && value <= info.most.value_or(value);
+}
+
+/// Where relative paths in values of this place begin.
+std::filesystem::path folder_of(const Place& place) {
+  if (place.file.starts_with("--")) return ".";
+  const std::filesystem::path folder = std::filesystem::path(place.file).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+Value at(Value value, const Place& place) {
+  value.place = place;
+  return value;
+}
+
+}  // namespace
+
+Options::Options(const Value* mapping, std::string path, Problems& problems)
+    : mapping_(mapping), path_(std::move(path)), problems_(&problems) {
+  if (mapping_ == nullptr) return;
+  place_ = mapping_->place;
+  if (mapping_->is(Value::Kind::Mapping)) return;
+  if (!mapping_->is(Value::Kind::Null)) {
+    OptionInfo info;
+    info.type = Type::Section;
+    problems_->add(place_, concat(path_.empty() ? "the document" : path_, " is ", mapping_->shown(),
+                                  "; expected ", expected(info), advice(info, *mapping_)));
+  }
+  mapping_ = nullptr;
+}
+
+Options::Options(Options& parent, const std::string& name, const Value* mapping)
+    : Options(mapping, parent.full_name(name), *parent.problems_) {
+  parent_ = &parent;
+  if (mapping == nullptr) place_ = parent.place_;
+}
+
+bool Options::flag(const std::string& name, bool fallback, const std::string& help) {
+  const auto convert = [](const Value& value) -> std::optional<bool> {
+    if (!value.is(Value::Kind::Flag)) return std::nullopt;
+    return value.flag;
+  };
+  const bool result =
+      read(described(name, Type::Flag, help, Value::of(fallback)), convert).value_or(fallback);
+  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  return result;
+}
+
+std::int64_t Options::integer(const std::string& name, std::int64_t fallback,
+                              const std::string& help, Range range) {
+  const OptionInfo info = described(name, Type::Integer, help, Value::of(fallback), range);
+  const std::int64_t result = read(info, to_integer).value_or(fallback);
+  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  return result;
+}
+
+double Options::number(const std::string& name, double fallback, const std::string& help,
+                       Range range) {
+  const OptionInfo info = described(name, Type::Number, help, Value::of(fallback), range);
+  const double result = read(info, to_number).value_or(fallback);
+  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  return result;
+}
+
+std::string Options::text(const std::string& name, const std::string& fallback,
+                          const std::string& help) {
+  const OptionInfo info = described(name, Type::Text, help, Value::of(fallback));
+  const std::string result = read(info, to_text).value_or(fallback);
+  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  return result;
+}
+
+std::string Options::choice(const std::string& name, const std::vector<std::string>& choices,
+                            const std::string& fallback, const std::string& help) {
+  OptionInfo info = described(name, Type::Choice, help, Value::of(fallback));
+  for (const std::string& choice : choices) info.choices.push_back(Value::of(choice));
+  const auto convert = [&](const Value& value) {
+    return std::ranges::count(info.choices, value) > 0 ? to_text(value) : std::nullopt;
+  };
+  const std::string result = read(info, convert).value_or(fallback);
+  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  return result;
+}
+
+int Options::choice(const std::string& name, std::initializer_list<int> choices, int fallback,
+                    const std::string& help) {
+  OptionInfo info = described(name, Type::Choice, help, Value::of(fallback));
+  for (const int choice : choices) info.choices.push_back(Value::of(choice));
+  const auto convert = [&](const Value& value) -> std::optional<int> {
+    const auto integer = exact_integer(value);
+    const bool known = integer && std::ranges::count(info.choices, Value::of(*integer)) > 0;
+    return known ? std::optional<int>(static_cast<int>(*integer)) : std::nullopt;
+  };
+  const int result = read(info, convert).value_or(fallback);
+  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  return result;
+}
+
+std::vector<std::int64_t> Options::integers(const std::string& name,
+                                            std::vector<std::int64_t> fallback,
+                                            const std::string& help, Range range) {
+  OptionInfo info = described(name, Type::List, help, list_of(fallback), range);
+  info.element = Type::Integer;
+  const std::vector<std::int64_t> result = read_list(info, to_integer).value_or(fallback);
+  resolved_.at_or_add(name) = at(list_of(result), where(name));
+  return result;
+}
+
+std::vector<double> Options::numbers(const std::string& name, std::vector<double> fallback,
+                                     const std::string& help, Range range) {
+  OptionInfo info = described(name, Type::List, help, list_of(fallback), range);
+  info.element = Type::Number;
+  const std::vector<double> result = read_list(info, to_number).value_or(fallback);
+  resolved_.at_or_add(name) = at(list_of(result), where(name));
+  return result;
+}
+
+std::filesystem::path Options::path(const std::string& name, const std::string& fallback,
+                                    const std::string& help) {
+  const OptionInfo info = described(name, Type::Path, help, Value::of(fallback));
+  const std::optional<std::string> given_text = read(info, to_text);
+  const std::string text = given_text.value_or(fallback);
+  const std::filesystem::path folder = given_text ? folder_of(where(name)) : ".";
+  const std::filesystem::path result =
+      text.empty() ? std::filesystem::path() : resolved_path(text, folder);
+  resolved_.at_or_add(name) = at(Value::of(result.string()), where(name));
+  return result;
+}
+
+Value Options::any(const std::string& name, Value fallback, const std::string& help) {
+  declare(described(name, Type::Any, help, fallback));
+  const Value* value = find(name);
+  Value result = value == nullptr ? std::move(fallback) : *value;
+  resolved_.at_or_add(name) = result;
+  return result;
+}
+
+std::string Options::required_text(const std::string& name, const std::string& help) {
+  OptionInfo info = described(name, Type::Text, help, Value());
+  info.required = true;
+  const std::string result = read(info, to_text).value_or("");
+  if (!given(name))
+    problems_->add(place_, concat(full_name(name), " is missing; expected ", expected(info)));
+  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  return result;
+}
+
+Options Options::section(const std::string& name, const std::string& help) {
+  declare(described(name, Type::Section, help, Value()));
+  resolved_.at_or_add(name) = at(Value::mapping(), where(name));
+  return Options(*this, name, find(name));
+}
+
+bool Options::given(const std::string& name) const {
+  return find(name) != nullptr;
+}
+
+Place Options::where(const std::string& name) const {
+  const Value* value = find(name);
+  return value == nullptr ? place_ : value->place;
+}
+
+void Options::problem(const std::string& name, const std::string& message) {
+  problems_->add(where(name), concat(full_name(name), ": ", message));
+}
+
+void Options::finish() {
+  std::vector<std::string> known;
+  for (const OptionInfo& info : declared_) known.push_back(info.name);
+  if (mapping_ != nullptr) {
+    for (const auto& [key, value] : mapping_->fields) {
+      if (std::ranges::count(known, key) > 0) continue;
+      std::string hint = known.empty() ? "; there are none here" : suggestion(key, known);
+      const std::size_t dot = key.find('.');
+      if (dot != std::string::npos && std::ranges::count(known, key.substr(0, dot)) > 0)
+        hint = concat("; write '", key.substr(0, dot), ": {", key.substr(dot + 1),
+                      ": …}', dotted keys are for profiles, sweep, table and --set");
+      problems_->add(value.key_place(), concat("unknown option '", full_name(key), "'", hint));
+    }
+  }
+  if (parent_ == nullptr) return;
+  const std::string name = path_.substr(parent_->path_.empty() ? 0 : parent_->path_.size() + 1);
+  const auto info = std::ranges::find(parent_->declared_, name, &OptionInfo::name);
+  info->section = declared_;
+  Value& place = parent_->resolved_.at_or_add(name);
+  place.fields = resolved_.fields;
+}
+
+std::string Options::full_name(const std::string& name) const {
+  return path_.empty() ? name : path_ + "." + name;
+}
+
+const OptionInfo& Options::declare(OptionInfo info) {
+  const auto known = std::ranges::find(declared_, info.name, &OptionInfo::name);
+  if (known != declared_.end()) return *known = std::move(info);
+  return declared_.emplace_back(std::move(info));
+}
+
+const Value* Options::find(const std::string& name) const {
+  return mapping_ == nullptr ? nullptr : mapping_->find(name);
+}
+
+void Options::refuse(const OptionInfo& info, const Value& value) {
+  problems_->add(value.place, concat(full_name(info.name), " is ", value.shown(), "; expected ",
+                                     expected(info), advice(info, value)));
+}
+
+/// The value given, converted; nullopt when there is none, or (recorded) when it is wrong.
+template <class Read>
+auto Options::read(OptionInfo info, const Read& convert) -> decltype(convert(Value())) {
+  const OptionInfo& declared = declare(std::move(info));
+  const Value* value = find(declared.name);
+  if (value == nullptr) return std::nullopt;
+  auto result = convert(*value);
+  if (!result) refuse(declared, *value);
+  if constexpr (std::is_arithmetic_v<typename decltype(result)::value_type>) {
+    if (result && !in_range(declared, *result)) {
+      refuse(declared, *value);
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+template <class Read>
+auto Options::read_list(OptionInfo info, const Read& convert)
+    -> std::optional<std::vector<typename decltype(convert(Value()))::value_type>> {
+  const OptionInfo& declared = declare(info);
+  const Value* value = find(declared.name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is(Value::Kind::Sequence)) {
+    refuse(declared, *value);
+    return std::nullopt;
+  }
+  info.type = info.element;  // one element, in messages
+  std::vector<typename decltype(convert(Value()))::value_type> result;
+  for (std::size_t i = 0; i < value->items.size(); ++i) {
+    const auto element = convert(value->items[i]);
+    const bool fits = element && in_range(info, *element);
+    if (fits) result.push_back(*element);
+    info.name = concat(declared.name, "[", i, "]");
+    if (!fits) refuse(info, value->items[i]);
+  }
+  if (result.size() != value->items.size()) return std::nullopt;
+  return result;
+}
+
+}  // namespace pipewright

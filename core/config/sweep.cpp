@@ -1,0 +1,242 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "core/config/merge.h"
+#include "core/config/option_text.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kMostRuns = 100'000;
+
+/// What one part of a sweep changes in one run: dotted keys and values, in order.
+using Changes = std::vector<std::pair<std::string, Value>>;
+
+bool cannot_vary(const std::string& key) {
+  const std::string first = split(key, '.').front();
+  for (const std::string_view fixed : {"sweep", "table", "extends", "profiles", "name"})
+    if (first == fixed) return true;
+  return false;
+}
+
+/// Records, and returns false for, a key that cannot vary or a label that is no text.
+bool check_change(const std::string& path, const std::string& key, const Value& value,
+                  Problems& problems) {
+  if (cannot_vary(key)) {
+    problems.add(value.key_place(), concat(path, ": '", key, "' cannot vary within a sweep"));
+    return false;
+  }
+  if (key != "label" || value.is(Value::Kind::Text)) return true;
+  const bool scalar = value.items.empty() && value.fields.empty();
+  problems.add(value.place,
+               concat(path, ".label is ", value.shown(), "; expected a text",
+                      scalar ? concat("; write \"", value.text, "\" in quotes") : std::string()));
+  return false;
+}
+
+std::vector<Changes> read_points(const Value& points, Problems& problems) {
+  if (points.is(Value::Kind::Null)) return {};
+  if (!points.is(Value::Kind::Sequence)) {
+    problems.add(points.place, concat("sweep.points is ", points.shown(),
+                                      "; expected a list of mappings, one for each run"));
+    return {};
+  }
+  std::vector<Changes> all;
+  for (std::size_t i = 0; i < points.items.size(); ++i) {
+    const Value& point = points.items[i];
+    const std::string path = concat("sweep.points[", i, "]");
+    if (!point.is(Value::Kind::Mapping)) {
+      problems.add(point.place, concat(path, " is ", point.shown(),
+                                       "; expected a mapping such as {pipeline.stages: 4}"));
+      continue;
+    }
+    for (const auto& [key, value] : point.fields) check_change(path, key, value, problems);
+    all.push_back(point.fields);
+  }
+  return all;
+}
+
+/// The non-empty lists of `zip` or `grid`.
+Changes read_lists(const Value& part, const std::string& path, Problems& problems) {
+  if (part.is(Value::Kind::Null)) return {};
+  if (!part.is(Value::Kind::Mapping)) {
+    problems.add(part.place, concat(path, " is ", part.shown(),
+                                    "; expected a mapping such as {train.seed: [1, 2, 3]}"));
+    return {};
+  }
+  for (const auto& [key, list] : part.fields) {
+    if (!list.is(Value::Kind::Sequence) || list.items.empty()) {
+      const std::string shown = list.is(Value::Kind::Sequence) ? "an empty list" : list.shown();
+      const bool scalar = list.items.empty() && list.fields.empty() && !list.text.empty();
+      problems.add(list.place, concat(path, ".", key, " is ", shown, "; expected a list of values",
+                                      scalar ? "; write [" + typed(list) + "]" : ""));
+      continue;
+    }
+    for (const Value& value : list.items) {
+      Value placed = value;
+      placed.key_line = list.key_line;
+      placed.key_column = list.key_column;
+      check_change(path, key, placed, problems);
+    }
+  }
+  return part.fields;
+}
+
+std::vector<Changes> zipped(const Changes& lists, Problems& problems) {
+  std::vector<Changes> all;
+  for (const auto& [key, list] : lists) {
+    const std::size_t length = lists.front().second.items.size();
+    if (list.items.size() != length) {
+      problems.add(list.place,
+                   concat("sweep.zip.", key, " has ", list.items.size(), " values; expected ",
+                          length, ", as many as sweep.zip.", lists.front().first));
+      return {};
+    }
+    all.resize(length);
+    for (std::size_t i = 0; i < length; ++i) all[i].emplace_back(key, list.items[i]);
+  }
+  return all;
+}
+
+/// Every choice of `left` followed by every choice of `right`, which varies faster. A part with
+/// no choices changes nothing.
+std::vector<Changes> crossed(const std::vector<Changes>& left, const std::vector<Changes>& right) {
+  if (left.empty() || right.empty()) return left.empty() ? right : left;
+  std::vector<Changes> all;
+  for (const Changes& first : left) {
+    for (const Changes& second : right) {
+      all.push_back(first);
+      all.back().insert(all.back().end(), second.begin(), second.end());
+    }
+  }
+  return all;
+}
+
+/// "scheme: {name: x, version: 1}" as scheme.name and scheme.version: what tables ask for.
+void flatten(const std::string& key, const Value& value, Changes& out) {
+  if (value.fields.empty()) {
+    const auto known = std::ranges::find(out, key, &Changes::value_type::first);
+    if (known == out.end())
+      out.emplace_back(key, value);
+    else
+      known->second = value;
+    return;
+  }
+  for (const auto& [name, field] : value.fields) flatten(key + "." + name, field, out);
+}
+
+std::string joined_values(const Changes& varied) {
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : varied)
+    texts.push_back(value.is(Value::Kind::Text) ? value.text : typed(value));
+  return texts.empty() ? "run" : join(texts, "-");
+}
+
+SweepPoint applied(const Value& base, const Changes& changes, Problems& problems) {
+  SweepPoint point;
+  point.document = base;
+  std::optional<std::string> label;
+  for (const auto& [key, value] : changes) {
+    if (key == "label") {
+      label = value.text;
+      continue;
+    }
+    set_path(point.document, key, value, problems);
+    // A section replaced as a whole varies in nothing that was set in it before.
+    if (value.is(Value::Kind::Mapping) && value.find("name") != nullptr)
+      std::erase_if(point.varied,
+                    [&](const auto& entry) { return entry.first.starts_with(key + "."); });
+    flatten(key, value, point.varied);
+  }
+  point.label = label.value_or(joined_values(point.varied));
+  point.varied.emplace(point.varied.begin(), "label", Value::of(point.label));
+  return point;
+}
+
+std::string run_digest(Value document) {
+  std::erase_if(document.fields, [](const auto& field) { return field.first == "name"; });
+  return digest(document);
+}
+
+void refuse_equal_runs(const std::vector<SweepPoint>& points, const Place& place,
+                       Problems& problems) {
+  std::map<std::string, std::size_t> seen;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto [first, added] = seen.emplace(run_digest(points[i].document), i);
+    if (!added)
+      problems.add(place, concat("runs ", first->second + 1, " ('", points[first->second].label,
+                                 "') and ", i + 1, " ('", points[i].label,
+                                 "') of the sweep are the same; remove one of them"));
+  }
+}
+
+/// The changes of each run of the sweep, in order.
+std::vector<Changes> read_sweep(const Value& sweep, Problems& problems) {
+  static const std::vector<std::string> kParts = {"points", "zip", "grid"};
+  if (!sweep.is(Value::Kind::Mapping)) {
+    problems.add(sweep.place,
+                 concat("sweep is ", sweep.shown(), "; expected a mapping of points, zip, grid"));
+    return {};
+  }
+  for (const auto& [key, value] : sweep.fields)
+    if (std::ranges::count(kParts, key) == 0)
+      problems.add(value.key_place(),
+                   concat("unknown option 'sweep.", key, "'", suggestion(key, kParts)));
+  const auto part = [&](const char* name) {
+    const Value* value = sweep.find(name);
+    return value == nullptr ? Value() : *value;
+  };
+  std::vector<Changes> runs = read_points(part("points"), problems);
+  const std::vector<Changes> together =
+      zipped(read_lists(part("zip"), "sweep.zip", problems), problems);
+  const Changes grid = read_lists(part("grid"), "sweep.grid", problems);
+  if (!problems.empty()) return {};
+
+  double count = static_cast<double>(std::max<std::size_t>(1, runs.size())) *
+                 static_cast<double>(std::max<std::size_t>(1, together.size()));
+  for (const auto& [key, list] : grid) count *= static_cast<double>(list.items.size());
+  if (count > static_cast<double>(kMostRuns)) {
+    problems.add(sweep.place,
+                 concat("the sweep has ", count, " runs; at most ", kMostRuns, " are possible"));
+    return {};
+  }
+  runs = crossed(runs, together);
+  for (const auto& field : grid) runs = crossed(runs, zipped({field}, problems));
+  return runs;
+}
+
+}  // namespace
+
+std::string SweepPoint::folder() const {
+  constexpr std::size_t kLongest = 80;
+  std::string name;
+  for (const char c : label) {
+    const bool allowed = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' ||
+                         (c == '.' && !name.empty());
+    if (allowed)
+      name += c;
+    else if (!name.ends_with('_'))
+      name += '_';
+  }
+  return name.substr(0, kLongest) + "-" + run_digest(document).substr(0, 8);
+}
+
+std::vector<SweepPoint> expand_sweep(const Value& document) {
+  Problems problems;
+  Value base = document;
+  std::erase_if(base.fields,
+                [](const auto& field) { return field.first == "sweep" || field.first == "table"; });
+  const Value* sweep = document.find("sweep");
+  std::vector<Changes> runs;
+  if (sweep != nullptr && !sweep->is(Value::Kind::Null)) runs = read_sweep(*sweep, problems);
+  problems.throw_if_any();
+  if (runs.empty()) return {SweepPoint{"run", {}, base}};
+  std::vector<SweepPoint> points;
+  for (const Changes& changes : runs) points.push_back(applied(base, changes, problems));
+  refuse_equal_runs(points, sweep->place, problems);
+  problems.throw_if_any();
+  return points;
+}
+
+}  // namespace pipewright

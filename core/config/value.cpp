@@ -1,0 +1,165 @@
+#include "core/config/value.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace pipewright {
+namespace {
+
+/// The text in quotes, on one line of a terminal whatever it holds.
+std::string quoted(const std::string& text) {
+  constexpr std::size_t kLongest = 60;
+  std::string out = "'";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char character = text[i];
+    const bool starts_character = (static_cast<unsigned char>(character) & 0xC0) != 0x80;
+    if (i >= kLongest && starts_character) return out + "…'";
+    if (character == '\n') {
+      out += "\\n";
+    } else if (static_cast<unsigned char>(character) < 0x20 || character == 0x7F) {
+      out += '?';
+    } else {
+      out += character;
+    }
+  }
+  return out + "'";
+}
+
+bool equal_fields(const Value& a, const Value& b) {
+  if (a.fields.size() != b.fields.size()) return false;
+  for (std::size_t i = 0; i < a.fields.size(); ++i) {
+    const auto& [key, value] = a.fields[i];
+    const Value* other = b.fields[i].first == key ? &b.fields[i].second : b.find(key);
+    if (other == nullptr || !(value == *other)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string Place::text() const {
+  return line > 0 ? concat(file, ":", line, ":", column) : file;
+}
+
+Value Value::of(bool flag) {
+  Value value;
+  value.kind = Kind::Flag;
+  value.flag = flag;
+  value.text = flag ? "true" : "false";
+  return value;
+}
+
+Value Value::of(std::int64_t integer) {
+  Value value;
+  value.kind = Kind::Integer;
+  value.integer = integer;
+  value.text = std::to_string(integer);
+  return value;
+}
+
+Value Value::of(double number) {
+  Value value;
+  value.kind = Kind::Number;
+  value.number = number;
+  value.text = number_text(number);
+  return value;
+}
+
+Value Value::of(std::string text) {
+  Value value;
+  value.kind = Kind::Text;
+  value.text = std::move(text);
+  return value;
+}
+
+Value Value::sequence(std::vector<Value> items) {
+  Value value;
+  value.kind = Kind::Sequence;
+  value.items = std::move(items);
+  return value;
+}
+
+Value Value::mapping() {
+  Value value;
+  value.kind = Kind::Mapping;
+  return value;
+}
+
+const Value* Value::find(std::string_view key) const {
+  const auto found =
+      std::ranges::find_if(fields, [key](const auto& field) { return field.first == key; });
+  return found == fields.end() ? nullptr : &found->second;
+}
+
+Value* Value::find(std::string_view key) {
+  return const_cast<Value*>(static_cast<const Value&>(*this).find(key));
+}
+
+Value& Value::at_or_add(const std::string& key) {
+  PIPEWRIGHT_CHECK(is(Kind::Mapping), "'", key, "' is looked up in ", described());
+  if (Value* found = find(key)) return *found;
+  return fields.emplace_back(key, Value()).second;
+}
+
+const Value* Value::find_path(std::string_view dotted) const {
+  const Value* value = this;
+  for (const std::string& part : split(dotted, '.')) {
+    if (value->is(Kind::Sequence)) {
+      std::size_t index = 0;
+      const char* end = part.data() + part.size();
+      const auto read = std::from_chars(part.data(), end, index);
+      if (read.ec != std::errc() || read.ptr != end || index >= value->items.size()) return nullptr;
+      value = &value->items[index];
+    } else {
+      value = value->find(part);
+      if (value == nullptr) return nullptr;
+    }
+  }
+  return value;
+}
+
+Place Value::key_place() const {
+  return key_line > 0 ? Place{place.file, key_line, key_column} : place;
+}
+
+std::string Value::described() const {
+  switch (kind) {
+    case Kind::Null: return "nothing";
+    case Kind::Flag: return "the flag " + shown();
+    case Kind::Integer: return "the whole number " + shown();
+    case Kind::Number: return "the number " + shown();
+    case Kind::Text: return "the text " + shown();
+    case Kind::Sequence: return "a list";
+    case Kind::Mapping: return "a mapping";
+  }
+  return {};
+}
+
+std::string Value::shown() const {
+  switch (kind) {
+    case Kind::Null: return "empty";
+    case Kind::Flag: return flag ? "true" : "false";
+    case Kind::Integer: return std::to_string(integer);
+    case Kind::Number: return text.empty() ? number_text(number) : text;
+    case Kind::Text: return quoted(text);
+    case Kind::Sequence: return "a list";
+    case Kind::Mapping: return "a mapping";
+  }
+  return {};
+}
+
+bool Value::operator==(const Value& other) const {
+  if (kind != other.kind) return false;
+  switch (kind) {
+    case Kind::Null: return true;
+    case Kind::Flag: return flag == other.flag;
+    case Kind::Integer: return integer == other.integer;
+    case Kind::Number: return number == other.number;
+    case Kind::Text: return text == other.text;
+    case Kind::Sequence: return items == other.items;
+    case Kind::Mapping: return equal_fields(*this, other);
+  }
+  return false;
+}
+
+}  // namespace pipewright

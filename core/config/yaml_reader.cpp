@@ -1,0 +1,360 @@
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <unordered_map>
+
+#include "core/base/file.h"
+#include "core/config/plain_scalar.h"
+#include "core/config/value.h"
+#include "core/config/yaml_fault.h"
+#include "core/config/yaml_source.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kDeepest = 100;
+constexpr std::size_t kMostNodes = 1'000'000;
+constexpr std::size_t kMostCopiedNodes = 100'000;
+constexpr std::size_t kMostCopiedBytes = std::size_t{16} << 20;
+constexpr std::size_t kLongestKey = 128;  // yaml-cpp reads keys of at most 1,024 bytes, escaped
+constexpr std::uint64_t kLargestFile = std::uint64_t{16} << 20;
+
+/// Leaves yaml-cpp early: the reason is in the problems already.
+struct Stop {};
+
+/// How much a value holds, counted only as far as the limits of copying.
+struct Extent {
+  std::size_t nodes = 0, bytes = 0, height = 0;
+};
+
+void measure(const Value& value, std::size_t depth, Extent& extent) {
+  if (extent.nodes > kMostCopiedNodes) return;
+  ++extent.nodes;
+  extent.bytes += value.text.size();
+  extent.height = std::max(extent.height, depth);
+  for (const Value& item : value.items) measure(item, depth + 1, extent);
+  for (const auto& [key, field] : value.fields) {
+    extent.bytes += key.size();
+    measure(field, depth + 1, extent);
+  }
+}
+
+/// Builds our values from yaml-cpp's events, and is strict where it is not.
+class Builder final : public YAML::EventHandler {
+ public:
+  Builder(const YamlSource& source, Problems& problems) : source_(source), problems_(problems) {}
+
+  /// The document, once all of it has been read.
+  Value take();
+  YAML::Mark last() const { return last_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override;
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override;
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override;
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override;
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value style) override {
+    open(mark, tag, anchor, Value::sequence(), style);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value style) override {
+    open(mark, tag, anchor, Value::mapping(), style);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Key {
+    std::string text;
+    Place place;
+    std::string_view source;  // from the key on
+    bool usable = true;
+  };
+  /// A sequence or mapping whose end has not been seen.
+  struct Frame {
+    Value value;
+    YAML::Mark mark;
+    YAML::anchor_t anchor = 0;
+    bool flow = false;
+    std::optional<Key> key;  // whose value comes next
+    std::unordered_map<std::string, Place> keys;
+  };
+
+  bool expects_key() const {
+    return !stack_.empty() && stack_.back().value.is(Value::Kind::Mapping) && !stack_.back().key;
+  }
+  Place place(const YAML::Mark& mark) const { return source_.place(mark.line, mark.column); }
+  bool written_at(const YAML::Mark& mark, std::string_view word) const;
+  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Value value,
+            YAML::EmitterStyle::value style);
+  void close();
+  void receive(Value value, YAML::anchor_t anchor);
+  void receive_key(const YAML::Mark& mark, const std::string& text, const std::string& refusal);
+  void check_absent_value(const YAML::Mark& mark, const Place& place);
+  void remember(YAML::anchor_t anchor, const Value& value);
+  Extent charge(const Value& value, const Place& place);
+  void check_tag(const YAML::Mark& mark, const std::string& tag);
+  void count_node(const YAML::Mark& mark);
+  [[noreturn]] void stop(const Place& place, std::string message);
+
+  const YamlSource& source_;
+  Problems& problems_;
+  Value root_;
+  Problems absent_;  // values: often only what a fault of syntax looks like, so kept for the end
+  std::vector<Frame> stack_;
+  std::map<YAML::anchor_t, Value> anchored_;
+  bool begun_ = false;
+  std::size_t nodes_ = 0, copied_nodes_ = 0, copied_bytes_ = 0;
+  YAML::Mark last_;
+};
+
+Value Builder::take() {
+  problems_.add(absent_);
+  return std::move(root_);
+}
+
+// yaml-cpp ends a document quietly at the first token that does not fit, and takes the rest for
+// another one.
+void Builder::OnDocumentStart(const YAML::Mark& mark) {
+  if (begun_)
+    stop(place(mark),
+         "this does not belong to what stands before it; check indentation and brackets");
+  begun_ = true;
+}
+
+void Builder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  count_node(mark);
+  if (expects_key()) return receive_key(mark, "", "a key is empty; give it a name");
+  Value value;
+  value.place = place(mark);
+  for (const std::string_view word : {"Null", "NULL"})
+    if (written_at(mark, word))
+      problems_.add(value.place, read_plain_scalar(std::string(word)).refusal);
+  const bool written = written_at(mark, "null") || written_at(mark, "~");
+  if (!written && !stack_.empty()) {
+    // yaml-cpp places a value that is not there at whatever follows.
+    if (stack_.back().key) value.place = stack_.back().key->place;
+    check_absent_value(mark, value.place);
+  }
+  receive(std::move(value), anchor);
+}
+
+// yaml-cpp reads "b" where "b: 1" should stand as a key without value, and [1,,2] as three entries.
+void Builder::check_absent_value(const YAML::Mark& mark, const Place& place) {
+  const Frame& frame = stack_.back();
+  if (frame.key && frame.key->usable) {
+    std::string_view between = frame.key->source;
+    // At the end of a file without a last line break, the mark is the key's own.
+    const std::size_t rest = source_.from(mark.line, mark.column).size();
+    if (rest < between.size()) between.remove_suffix(rest);
+    if (between.starts_with(frame.key->text)) between.remove_prefix(frame.key->text.size());
+    if (between.find(':') == std::string_view::npos)
+      absent_.add(place, concat("'", frame.key->text,
+                                "' stands alone; expected 'key: value', with a space after ':'"));
+  } else if (frame.flow && !frame.key) {
+    absent_.add(place, "an entry of the list is empty; remove the extra comma");
+  }
+}
+
+void Builder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  count_node(mark);
+  if (expects_key()) return receive_key(mark, "", "a key cannot be an alias; write it out");
+  const auto found = anchored_.find(anchor);
+  if (found == anchored_.end()) stop(place(mark), "an alias stands inside what it names");
+  const Extent extent = charge(found->second, place(mark));
+  if (stack_.size() + extent.height > kDeepest)
+    stop(place(mark), concat("the alias nests deeper than ", kDeepest, " levels"));
+  Value copy = found->second;
+  copy.place = place(mark);
+  receive(std::move(copy), 0);
+}
+
+void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       const std::string& text) {
+  count_node(mark);
+  check_tag(mark, tag);
+  if (text.find('\0') != std::string::npos)
+    problems_.add(place(mark), "the text holds a NUL character; remove it");
+  const bool plain = tag == "?";
+  PlainScalar scalar = plain ? read_plain_scalar(text) : PlainScalar{Value::of(text), {}};
+  if (expects_key()) {
+    if (plain && text == "<<")
+      scalar.refusal = "merge keys ('<<') are not supported; write the keys out, or use 'extends'";
+    else if (plain && !(scalar.refusal.empty() && scalar.value.is(Value::Kind::Text)))
+      scalar.refusal = concat("the key '", text, "' is not a text; write \"", text, "\" in quotes");
+    return receive_key(mark, text, scalar.refusal);
+  }
+  scalar.value.place = place(mark);
+  if (!scalar.refusal.empty()) problems_.add(scalar.value.place, scalar.refusal);
+  receive(std::move(scalar.value), anchor);
+}
+
+/// The word stands there, on its own.
+bool Builder::written_at(const YAML::Mark& mark, std::string_view word) const {
+  const std::string_view text = source_.from(mark.line, mark.column);
+  if (!text.starts_with(word)) return false;
+  return text.size() == word.size() ||
+         std::string_view(" \t\n,]}").find(text[word.size()]) != std::string_view::npos;
+}
+
+void Builder::open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                   Value value, YAML::EmitterStyle::value style) {
+  count_node(mark);
+  check_tag(mark, tag);
+  if (stack_.size() == kDeepest)
+    stop(place(mark), concat("the document nests deeper than ", kDeepest, " levels"));
+  value.place = place(mark);
+  Frame& frame = stack_.emplace_back();
+  frame.value = std::move(value);
+  frame.mark = mark;
+  frame.anchor = anchor;
+  frame.flow = style == YAML::EmitterStyle::Flow;
+}
+
+void Builder::close() {
+  Frame frame = std::move(stack_.back());
+  stack_.pop_back();
+  if (!expects_key()) return receive(std::move(frame.value), frame.anchor);
+  receive_key(frame.mark, "", concat("a key is ", frame.value.described(), "; keys are texts"));
+}
+
+void Builder::receive(Value value, YAML::anchor_t anchor) {
+  remember(anchor, value);
+  if (stack_.empty()) {
+    root_ = std::move(value);
+    return;
+  }
+  Frame& frame = stack_.back();
+  if (frame.value.is(Value::Kind::Sequence)) {
+    frame.value.items.push_back(std::move(value));
+    return;
+  }
+  if (frame.key->usable) {
+    value.key_line = frame.key->place.line;
+    value.key_column = frame.key->place.column;
+    frame.value.fields.emplace_back(std::move(frame.key->text), std::move(value));
+  }
+  frame.key.reset();
+}
+
+void Builder::receive_key(const YAML::Mark& mark, const std::string& text,
+                          const std::string& refusal) {
+  Frame& frame = stack_.back();
+  const Place place = this->place(mark);
+  frame.key = Key{text, place, source_.from(mark.line, mark.column), refusal.empty()};
+  if (!refusal.empty()) return problems_.add(place, refusal);
+  if (text.size() > kLongestKey) {
+    frame.key->usable = false;
+    problems_.add(place,
+                  concat("a key has ", text.size(), " bytes; at most ", kLongestKey, " are read"));
+  } else if (const auto [first, added] = frame.keys.emplace(text, place); !added) {
+    frame.key->usable = false;
+    problems_.add(place,
+                  concat("the key '", text, "' is given twice, first in line ", first->second.line,
+                         ", column ", first->second.column, "; remove one of them"));
+  }
+}
+
+void Builder::remember(YAML::anchor_t anchor, const Value& value) {
+  if (anchor == 0) return;
+  charge(value, value.place);
+  anchored_.emplace(anchor, value);
+}
+
+Extent Builder::charge(const Value& value, const Place& place) {
+  Extent extent;
+  measure(value, 1, extent);
+  copied_nodes_ += extent.nodes;
+  copied_bytes_ += extent.bytes;
+  if (copied_nodes_ > kMostCopiedNodes || copied_bytes_ > kMostCopiedBytes)
+    stop(place, "anchors and aliases grow the document beyond 100,000 nodes or 16 MiB");
+  return extent;
+}
+
+void Builder::check_tag(const YAML::Mark& mark, const std::string& tag) {
+  const bool written = written_at(mark, "!") || (tag != "?" && tag != "!" && !tag.empty());
+  if (written) problems_.add(place(mark), "tags ('!', '!!str', …) are not supported; remove it");
+}
+
+void Builder::count_node(const YAML::Mark& mark) {
+  last_ = mark;
+  if (++nodes_ > kMostNodes)
+    stop(place(mark), concat("the document has more than ", kMostNodes, " values"));
+}
+
+void Builder::stop(const Place& place, std::string message) {
+  problems_.add(place, std::move(message));
+  throw Stop();
+}
+
+Value parsed(const YamlSource& source, Problems& problems) {
+  if (!source.check(problems)) return {};
+  Builder builder(source, problems);
+  try {
+    std::istringstream stream(source.text());
+    YAML::Parser parser(stream);
+    // Never in a loop: after a fault, yaml-cpp can report empty documents forever. The builder
+    // stops at the start of a second one.
+    parser.HandleNextDocument(builder);
+    if (parser) parser.HandleNextDocument(builder);
+    return builder.take();
+  } catch (const Stop&) {
+  } catch (const YAML::Exception& exception) {
+    const YAML::Mark mark = exception.mark.is_null() ? builder.last() : exception.mark;
+    problems.add(source.place(mark.line, mark.column), explained_fault(exception.msg));
+  }
+  return {};
+}
+
+void strip_lines(Value& value) {
+  value.place.line = value.place.column = value.key_line = value.key_column = 0;
+  for (Value& item : value.items) strip_lines(item);
+  for (auto& [key, field] : value.fields) strip_lines(field);
+}
+
+}  // namespace
+
+Value parse_yaml(std::string_view text, const std::string& name) {
+  Problems problems;
+  Value value = parsed(YamlSource(text, name), problems);
+  problems.throw_if_any();
+  return value;
+}
+
+Value load_yaml(const std::filesystem::path& path) {
+  std::string text;
+  try {
+    text = read_file(path, kLargestFile);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::Experiment, error.message(), path.string());
+  }
+  return parse_yaml(text, path.string());
+}
+
+Value parse_scalar(std::string_view text, const std::string& name) {
+  text = trimmed(text);
+  Problems problems;
+  Value value = parsed(YamlSource(text, name), problems);
+  // A shell eats the quotes of an empty text, and gives no reason to think of comments.
+  const bool comment = text.starts_with('#') || text.find(" #") != std::string_view::npos;
+  if (text.empty()) value = Value::of("");
+  if (comment && value.items.empty() && value.fields.empty() && !text.starts_with('"') &&
+      !text.starts_with('\''))
+    problems.add({name, 0, 0}, "'#' begins a comment; put the value in quotes");
+  Problems without_lines;
+  for (const Error& error : problems.errors()) without_lines.add({name, 0, 0}, error.message());
+  without_lines.throw_if_any();
+  strip_lines(value);
+  value.place.file = name;
+  return value;
+}
+
+}  // namespace pipewright

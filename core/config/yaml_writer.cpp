@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "core/config/plain_scalar.h"
+#include "core/config/quoted_text.h"
+#include "core/config/value.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+
+bool is_letter(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool may_begin(char c) {
+  return is_letter(c) || is_digit(c) || std::string_view("_./~").find(c) != std::string_view::npos;
+}
+
+bool may_follow(char c) {
+  return may_begin(c) || std::string_view("-+=()@^$% :").find(c) != std::string_view::npos;
+}
+
+/// Readable without quotes, by us and by every other reader of YAML, in a flow sequence too.
+bool is_plain(const std::string& text) {
+  if (text.empty() || !may_begin(text[0]) || !std::ranges::all_of(text, may_follow)) return false;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (special_length(std::string_view(text).substr(i)) > 0) return false;
+  if (text.ends_with(' ') || text.ends_with(':') || text.starts_with("...")) return false;
+  if (text.find(": ") != std::string::npos || text.find("  ") != std::string::npos) return false;
+  const PlainScalar scalar = read_plain_scalar(text);
+  if (!scalar.refusal.empty() || !scalar.value.is(Value::Kind::Text)) return false;
+  // Dates and times: texts to us, not to all.
+  return !is_digit(text[0]) || std::ranges::any_of(text, is_letter);
+}
+
+std::string text_of(const std::string& text) {
+  return is_plain(text) ? text : quoted_text(text);
+}
+
+/// "0.0005" and "1.0e-7": like a person, and a number to readers of YAML 1.1 too.
+std::string text_of(double number) {
+  if (!std::isfinite(number)) return std::isnan(number) ? ".nan" : number < 0 ? "-.inf" : ".inf";
+  const double size = std::abs(number);
+  const bool fixed = number == 0 || (size >= 1e-5 && size < 1e7);
+  std::array<char, 64> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number,
+                                 fixed ? std::chars_format::fixed : std::chars_format::scientific);
+  std::string text(buffer.data(), end.ptr);
+  const std::size_t exponent = text.find('e');
+  const std::string mantissa = text.substr(0, exponent);
+  std::string out = mantissa.find('.') == std::string::npos ? mantissa + ".0" : mantissa;
+  if (exponent == std::string::npos) return out;
+  std::string digits = text.substr(exponent + 2);
+  digits.erase(0, digits.starts_with('0') ? 1 : 0);
+  return out + text.substr(exponent, 2) + digits;
+}
+
+std::string flow(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::Null: return "null";
+    case Value::Kind::Flag: return value.flag ? "true" : "false";
+    case Value::Kind::Integer: return std::to_string(value.integer);
+    case Value::Kind::Number: return text_of(value.number);
+    case Value::Kind::Text: return text_of(value.text);
+    case Value::Kind::Sequence: break;
+    case Value::Kind::Mapping: break;
+  }
+  std::vector<std::string> parts;
+  for (const Value& item : value.items) parts.push_back(flow(item));
+  for (const auto& [key, field] : value.fields) parts.push_back(text_of(key) + ": " + flow(field));
+  const bool sequence = value.is(Value::Kind::Sequence);
+  return (sequence ? "[" : "{") + join(parts, ", ") + (sequence ? "]" : "}");
+}
+
+bool is_scalar(const Value& value) {
+  return value.items.empty() && value.fields.empty();
+}
+
+/// Short lists of plain things stand in one line; lists of mappings have a line per item.
+bool fits_in_line(const Value& value, std::size_t column) {
+  if (is_scalar(value)) return true;
+  if (value.is(Value::Kind::Mapping)) return false;
+  const bool simple = std::ranges::all_of(value.items, [](const Value& item) {
+    return is_scalar(item) ||
+           (item.is(Value::Kind::Sequence) && std::ranges::all_of(item.items, is_scalar));
+  });
+  return simple && column + flow(value).size() <= kWidth;
+}
+
+/// Writes a value that needs lines of its own; the first line's indentation is there already.
+void write_block(const Value& value, std::size_t indent, std::string& out) {
+  const std::string margin(indent, ' ');
+  bool first = true;
+  for (const auto& [key, field] : value.fields) {
+    if (!first) out += margin;
+    first = false;
+    const std::string name = text_of(key);
+    out += name + ':';
+    if (fits_in_line(field, indent + name.size() + 2)) {
+      out += ' ' + flow(field) + '\n';
+    } else {
+      out += '\n' + std::string(indent + 2, ' ');
+      write_block(field, indent + 2, out);
+    }
+  }
+  for (const Value& item : value.items) {
+    if (!first) out += margin;
+    first = false;
+    const std::string line = flow(item);
+    if (is_scalar(item) || indent + 2 + line.size() <= kWidth) {
+      out += "- " + line + '\n';
+    } else {
+      out += "- ";
+      write_block(item, indent + 2, out);
+    }
+  }
+}
+
+}  // namespace
+
+std::string to_yaml(const Value& value) {
+  if (fits_in_line(value, 0)) return flow(value) + '\n';
+  std::string out;
+  write_block(value, 0, out);
+  return out;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,59 @@
+#include "core/experiment/balance.h"
+
+#include <numeric>
+
+#include "core/runtime/batches.h"
+#include "core/schedule/partition.h"
+#include "core/stage/stage.h"
+
+namespace pipewright {
+namespace {
+
+std::string list_text(const std::vector<std::int64_t>& list) {
+  std::vector<std::string> parts;
+  for (const std::int64_t size : list) parts.push_back(std::to_string(size));
+  return "[" + join(parts, ", ") + "]";
+}
+
+double parameters_of(const LayerPtr& layer) {
+  double sum = 0;
+  for (const ParameterSpec& spec : layer->parameters())
+    sum += std::accumulate(spec.shape.begin(), spec.shape.end(), 1.0,
+                           [](double a, std::int64_t b) { return a * static_cast<double>(b); });
+  return sum;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> balanced(const Model& model, const std::vector<LayerPtr>& layers, int stages,
+                                   const std::string& rule, const std::vector<std::int64_t>& list,
+                                   const std::string& place) {
+  auto refuse = [&](const std::string& message) { throw Error(ErrorKind::Experiment, message, place); };
+  const auto count = static_cast<std::int64_t>(layers.size());
+  if (stages > count)
+    refuse(concat("pipeline.stages is ", stages, "; the model has ", count, " layers, and a stage holds at least one"));
+  if (rule.empty()) {
+    const std::int64_t sum = std::accumulate(list.begin(), list.end(), std::int64_t{0});
+    if (list.size() != static_cast<std::size_t>(stages))
+      refuse(concat("pipeline.balance ", list_text(list), " names ", list.size(), " stages; pipeline.stages is ", stages));
+    if (sum != count)
+      refuse(concat("pipeline.balance ", list_text(list), " sums to ", sum, "; the model has ", count, " layers"));
+    return list;
+  }
+  if (rule == "published") {
+    const std::vector<std::int64_t> published = model.published_balance(stages);
+    if (published.empty())
+      refuse(concat("pipeline.balance: no cut into ", stages, " stages is published for this model; use parameters"));
+    return published;
+  }
+  std::vector<double> costs;
+  for (const LayerPtr& layer : layers) costs.push_back(rule == "layers" ? 1 : parameters_of(layer));
+  if (rule == "layers") {
+    std::vector<std::int64_t> equal;
+    for (int stage = 0; stage < stages; ++stage) equal.push_back(slice_of(count, stages, stage).size);
+    return equal;
+  }
+  return min_max_partition(costs, stages);
+}
+
+}  // namespace pipewright

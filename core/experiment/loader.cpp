@@ -1,0 +1,69 @@
+#include "core/experiment/loader.h"
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+
+int EpochOrder::minibatches() const {
+  const auto samples = static_cast<std::int64_t>(indices.size());
+  return static_cast<int>(drop_last ? samples / batch_size : (samples + batch_size - 1) / batch_size);
+}
+
+std::int64_t EpochOrder::size_of(int minibatch) const {
+  return std::min(batch_size, static_cast<std::int64_t>(indices.size()) - minibatch * batch_size);
+}
+
+std::vector<std::int64_t> epoch_permutation(std::vector<std::int64_t> indices, bool shuffle,
+                                            std::uint64_t seed, int epoch) {
+  if (!shuffle) return indices;
+  const RandomStream stream(seed, "shuffle", static_cast<std::uint64_t>(epoch));
+  for (std::size_t i = indices.size(); i > 1; --i)
+    std::swap(indices[i - 1], indices[stream.below(i, i)]);
+  return indices;
+}
+
+Loader::Loader(Settings settings, std::vector<EpochOrder> epochs)
+    : settings_(std::move(settings)),
+      epochs_(std::move(epochs)),
+      per_epoch_(epochs_.empty() ? 0 : epochs_.front().minibatches()) {}
+
+Share Loader::share(int minibatch, int replica, int microbatch) const {
+  const EpochOrder& epoch = epochs_[static_cast<std::size_t>(minibatch / per_epoch_)];
+  const std::int64_t all = epoch.size_of(minibatch % per_epoch_);
+  const Slice of_replica = slice_of(all, settings_.replicas, replica);
+  const Slice part = slice_of(of_replica.size, settings_.microbatches, microbatch);
+  return {of_replica.begin + part.begin, part.size, of_replica.size, all};
+}
+
+at::Tensor Loader::inputs(int minibatch, const Share& share, at::Device device) {
+  return whole(minibatch).x.narrow(0, share.first_sample, share.samples).to(device);
+}
+
+at::Tensor Loader::targets(int minibatch, const Share& share, at::Device device) {
+  return whole(minibatch).y.narrow(0, share.first_sample, share.samples).to(device);
+}
+
+Batch Loader::whole(int minibatch) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, batch] : recent_)
+    if (number == minibatch) return batch;
+  const int epoch = minibatch / per_epoch_;
+  const EpochOrder& order = epochs_[static_cast<std::size_t>(epoch)];
+  const int within = minibatch % per_epoch_;
+  const std::span<const std::int64_t> indices(
+      order.indices.data() + within * order.batch_size, static_cast<std::size_t>(order.size_of(within)));
+  const RandomStream stream(settings_.seed, "augment",
+                            static_cast<std::uint64_t>(settings_.first_epoch + epoch),
+                            static_cast<std::uint64_t>(within));
+  Batch batch = settings_.dataset->batch(settings_.split, indices, settings_.augment ? &stream : nullptr);
+  std::vector<std::int64_t> shape{static_cast<std::int64_t>(indices.size())};
+  shape.insert(shape.end(), settings_.input_shape.begin(), settings_.input_shape.end());
+  batch.x = batch.x.to(settings_.precision).reshape(shape).contiguous();
+  recent_.emplace_back(minibatch, batch);
+  if (recent_.size() > static_cast<std::size_t>(settings_.keep)) recent_.pop_front();
+  return batch;
+}
+
+}  // namespace pipewright

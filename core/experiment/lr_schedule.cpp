@@ -1,0 +1,41 @@
+#include "core/experiment/lr_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace pipewright {
+
+LrSchedule::LrSchedule(Options& options)
+    : name_(options.choice("name", {"constant", "step", "multistep", "poly", "cosine", "linear"},
+                           "constant", "How the learning rate changes.")),
+      per_step_(options.choice("per", {"epoch", "step"}, "epoch",
+                               "Unit of time t: it changes between epochs or between steps.") == "step"),
+      size_(options.integer("size", 30, "step: units between two drops.", kPositive)),
+      gamma_(options.number("gamma", 0.1, "step, multistep: factor of each drop.", kNotNegative)),
+      milestones_(options.integers("milestones", {}, "multistep: units from which a drop is in force.",
+                                   kNotNegative)),
+      power_(options.number("power", 1, "poly: exponent of 1 − t/T.", kNotNegative)),
+      end_lr_(options.number("end_lr", 0, "poly, cosine, linear: rate at t = T.", kNotNegative)) {
+  Options warmup = options.section("warmup", "A linear rise at the beginning.");
+  warmup_length_ = warmup.integer("length", 0, "Units it takes; 0 = none.", kNotNegative);
+  warmup_start_ = warmup.number("start", 0, "Fraction of the rate at t = 0.", kFraction);
+  warmup.finish();
+}
+
+double LrSchedule::at(double lr, std::int64_t t, std::int64_t total) const {
+  const double time = static_cast<double>(t), all = static_cast<double>(std::max<std::int64_t>(total, 1));
+  if (t < warmup_length_)
+    return lr * (warmup_start_ + (1 - warmup_start_) * time / static_cast<double>(warmup_length_));
+  if (name_ == "step") return lr * std::pow(gamma_, static_cast<double>(t / size_));
+  if (name_ == "multistep")
+    return lr * std::pow(gamma_, static_cast<double>(std::ranges::count_if(
+                                     milestones_, [t](std::int64_t m) { return m <= t; })));
+  if (name_ == "poly") return end_lr_ + (lr - end_lr_) * std::pow(1 - time / all, power_);
+  if (name_ == "cosine")
+    return end_lr_ + (lr - end_lr_) * (1 + std::cos(std::numbers::pi * time / all)) / 2;
+  if (name_ == "linear") return lr + (end_lr_ - lr) * time / all;
+  return lr;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,37 @@
+/// The learning rate over time: a function of the mini-batch's own number, the same at every stage.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/config/options.h"
+
+namespace pipewright {
+
+/// With t the epoch or step (from 0) and T how many there are:
+///   constant; step: γ^⌊t/size⌋; multistep: γ^(milestones ≤ t);
+///   poly: end + (lr−end)(1−t/T)^power; cosine: end + (lr−end)(1+cos(πt/T))/2; linear: lr + (end−lr)t/T.
+/// Warm-up: for t < length, lr·(start + (1−start)·t/length) instead.
+class LrSchedule {
+ public:
+  LrSchedule() = default;
+  explicit LrSchedule(Options& options);
+
+  bool per_step() const { return per_step_; }
+  /// The rate at t of T with base rate `lr`.
+  double at(double lr, std::int64_t t, std::int64_t total) const;
+
+ private:
+  std::string name_ = "constant";
+  bool per_step_ = false;
+  std::int64_t size_ = 30;
+  double gamma_ = 0.1;
+  std::vector<std::int64_t> milestones_;
+  double power_ = 1;
+  double end_lr_ = 0;
+  std::int64_t warmup_length_ = 0;
+  double warmup_start_ = 0;
+};
+
+}  // namespace pipewright

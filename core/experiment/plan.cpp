@@ -1,0 +1,218 @@
+#include "core/experiment/plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/runtime/device.h"
+#include "core/schedule/builders.h"
+#include "core/stage/safetensors.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+/// Messages a link holds in an evaluation, so that a fast stage does not run away from a slow one.
+constexpr int kEvaluationLinkCapacity = 2;
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::vector<std::string> parts;
+  for (const std::int64_t extent : shape) parts.push_back(std::to_string(extent));
+  return parts.empty() ? "a scalar" : join(parts, "×");
+}
+
+std::int64_t elements(const std::vector<std::int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+void check_fit(const Dataset& dataset, const Model& model) {
+  const auto given = dataset.sample_shape(), wanted = model.input_shape();
+  if (model.flattens() ? elements(given) != elements(wanted) : given != wanted)
+    throw Error(ErrorKind::Experiment,
+                concat("the model takes samples of ", shape_text(wanted), ", the data set has ", shape_text(given),
+                       "; change the model's input options (pipewright describe model …)"));
+  if (dataset.classes() > model.classes())
+    throw Error(ErrorKind::Experiment, concat("the data set has ", dataset.classes(), " classes, the model only ",
+                                              model.classes(), " outputs"));
+}
+
+std::vector<std::int64_t> first_indices(std::int64_t size, std::int64_t limit) {
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(limit > 0 ? std::min(size, limit) : size));
+  std::iota(indices.begin(), indices.end(), 0);
+  return indices;
+}
+
+/// Sets the samples apart: training, and test or held-out ones.
+void split_samples(Plan& plan) {
+  const LoaderOptions& loader = plan.experiment->loader;
+  const Dataset& dataset = *plan.experiment->dataset;
+  plan.train = first_indices(dataset.size(Split::Train), loader.limit_train);
+  if (loader.validation == 0) {
+    plan.test = first_indices(dataset.size(Split::Test), loader.limit_test);
+    return;
+  }
+  const auto held_out = static_cast<std::ptrdiff_t>(loader.validation);
+  if (held_out >= std::ssize(plan.train))
+    throw Error(ErrorKind::Experiment, concat("loader.validation holds out ", held_out, " of ", plan.train.size(),
+                                              " training samples; none are left to train on"));
+  std::vector<std::int64_t> order = epoch_permutation(plan.train, true, 0, 0);
+  plan.test.assign(order.end() - held_out, order.end());
+  plan.train.assign(order.begin(), order.end() - held_out);
+  std::ranges::sort(plan.train);
+  std::ranges::sort(plan.test);
+  plan.test_split = Split::Train;
+}
+
+EpochOrder order_of(const Plan& plan, int epoch) {
+  const Experiment& e = *plan.experiment;
+  return {epoch_permutation(plan.train, e.loader.shuffle, e.train.seed, epoch), e.loader.batch_size,
+          e.loader.drop_last};
+}
+
+void check_minibatches(Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  const EpochOrder order{plan.train, e.loader.batch_size, e.loader.drop_last};
+  plan.minibatches = order.minibatches();
+  if (plan.minibatches == 0)
+    throw Error(ErrorKind::Experiment,
+                concat("an epoch has no mini-batch: ", plan.train.size(), " training samples, loader.batch_size ",
+                       e.loader.batch_size, ", drop_last ", e.loader.drop_last));
+  const std::int64_t least = order.size_of(plan.minibatches - 1) / e.pipeline.replicas;
+  if (least < e.pipeline.microbatches)
+    throw Error(ErrorKind::Experiment,
+                concat("the last mini-batch has ", least, " samples", e.pipeline.replicas > 1 ? " per replica" : "",
+                       " for ", e.pipeline.microbatches, " micro-batches; set loader.drop_last: true or another batch_size"));
+}
+
+bool asks_for(const Schedule& schedule, const auto& condition) {
+  return std::ranges::any_of(schedule.workers, [&](const auto& worker) {
+    return std::ranges::any_of(worker, [&](const Action& action) {
+      return action.weights.ahead != 0 &&
+             condition(schedule.rules[static_cast<std::size_t>(action.weights.rule)]);
+    });
+  });
+}
+
+}  // namespace
+
+Plan make_plan(Experiment& experiment) {
+  Plan plan;
+  plan.experiment = &experiment;
+  experiment.dataset->open({.seed = experiment.train.seed,
+                            .model_input = experiment.model->input_shape(),
+                            .model_flattens = experiment.model->flattens(),
+                            .model_classes = experiment.model->classes()});
+  check_fit(*experiment.dataset, *experiment.model);
+  split_samples(plan);
+  check_minibatches(plan);
+  const int epochs = experiment.train.drain_each_epoch ? 1 : std::max(1, experiment.train.epochs);
+  plan.training = compile(experiment.scheme->schedule(experiment.shape(plan.minibatches * epochs)));
+  plan.auxiliary = plan.training.schedule.auxiliary;
+  const EpochOrder test{plan.test, experiment.loader.batch_size, false};
+  PipelineShape shape = experiment.shape(std::max(1, test.minibatches()));
+  shape.replicas = 1;
+  shape.microbatches = 1;
+  shape.link_capacity = kEvaluationLinkCapacity;
+  plan.evaluation = compile(evaluation_schedule(shape));
+  return plan;
+}
+
+Loader Plan::training_loader(int first_epoch, int count) const {
+  std::vector<EpochOrder> orders;
+  for (int epoch = first_epoch; epoch < first_epoch + count; ++epoch) orders.push_back(order_of(*this, epoch));
+  const Experiment& e = *experiment;
+  return Loader({.dataset = e.dataset.get(),
+                 .split = Split::Train,
+                 .precision = e.train.float64 ? at::kDouble : at::kFloat,
+                 .augment = true,
+                 .seed = e.train.seed,
+                 .first_epoch = first_epoch,
+                 .replicas = e.pipeline.replicas,
+                 .microbatches = e.pipeline.microbatches,
+                 .keep = 2 * e.pipeline.stages + 2,
+                 .input_shape = e.model->input_shape()},
+                std::move(orders));
+}
+
+Loader Plan::evaluation_loader() const {
+  const Experiment& e = *experiment;
+  return Loader({.dataset = e.dataset.get(),
+                 .split = test_split,
+                 .precision = e.train.float64 ? at::kDouble : at::kFloat,
+                 .keep = 4 * e.pipeline.stages + 2,
+                 .input_shape = e.model->input_shape()},
+                {{test, e.loader.batch_size, false}});
+}
+
+std::vector<std::vector<LayerPtr>> Plan::stage_layers() const {
+  std::vector<std::vector<LayerPtr>> stages;
+  auto next = experiment->layers.begin();
+  for (const std::int64_t count : experiment->balance) {
+    stages.emplace_back(next, next + count);
+    next += count;
+  }
+  return stages;
+}
+
+LayerPtr Plan::head_of(int stage) const {
+  if (!std::ranges::binary_search(auxiliary, stage)) return nullptr;
+  const auto& balance = experiment->balance;
+  const std::int64_t last = std::accumulate(balance.begin(), balance.begin() + stage + 1, std::int64_t{-1});
+  LayerPtr head = experiment->model->head(static_cast<std::size_t>(last));
+  head->set_name(concat("heads.", stage));
+  return head;
+}
+
+std::vector<std::unique_ptr<Stage>> Plan::stages() const {
+  const Experiment& e = *experiment;
+  const auto layers = stage_layers();
+  const std::vector<at::Device> devices = resolve_devices(e.pipeline.devices);
+  const Schedule& schedule = training.schedule;
+  const bool predicts = asks_for(schedule, [](const PredictionRule&) { return true; });
+  const bool keep_gradient = asks_for(
+      schedule, [](const PredictionRule& rule) { return rule.kind == PredictionRule::Kind::Lookahead; });
+  std::vector<std::unique_ptr<Stage>> all;
+  for (int replica = 0; replica < e.pipeline.replicas; ++replica)
+    for (int stage = 0; stage < e.pipeline.stages; ++stage) {
+      const auto worker = static_cast<std::size_t>(schedule.shape.worker_of(stage, replica));
+      StageParts parts{.index = stage,
+                       .last = stage == e.pipeline.stages - 1,
+                       .layers = layers[static_cast<std::size_t>(stage)],
+                       .head = head_of(stage),
+                       .options = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(devices[worker]),
+                       .optimizer = e.optimizer.get(),
+                       .loss = e.loss.get(),
+                       .predicts = predicts,
+                       .keep_gradient = keep_gradient};
+      all.push_back(std::make_unique<Stage>(std::move(parts), e.train.seed));
+    }
+  if (!e.weights.empty()) load_weights(e.weights, all);
+  return all;
+}
+
+void load_weights(const std::filesystem::path& path, const std::vector<std::unique_ptr<Stage>>& stages) {
+  const TensorFile file = read_safetensors(path);
+  std::vector<std::string> wrong;
+  std::vector<std::string> names;
+  for (const auto& stage : stages)
+    for (auto& [name, tensor] : stage->named_state()) {
+      names.push_back(name);
+      const at::Tensor* given = file.find(name);
+      if (given == nullptr)
+        wrong.push_back(concat("'", name, "' is missing"));
+      else if (given->sizes() != tensor.sizes())
+        wrong.push_back(concat("'", name, "' is ", shape_text(given->sizes().vec()), ", the model's is ", shape_text(tensor.sizes().vec())));
+      else
+        tensor.copy_(*given);
+    }
+  for (const auto& [name, tensor] : file.tensors)
+    if (std::ranges::count(names, name) == 0)
+      wrong.push_back(concat("'", name, "' is left over", suggestion(name, names).starts_with("; did") ? suggestion(name, names) : std::string()));
+  constexpr std::size_t kShown = 8;
+  if (wrong.empty()) return;
+  const std::size_t all = wrong.size();
+  if (all > kShown) wrong.resize(kShown);
+  throw Error(ErrorKind::Data, concat("does not fit the model: ", join(wrong, ", "), all > kShown ? concat(" and ", all - kShown, " more") : std::string()), path.string());
+}
+
+}  // namespace pipewright

@@ -1,0 +1,40 @@
+/// An experiment with its data opened and its schedule proved: everything short of training.
+#pragma once
+
+#include <vector>
+
+#include "core/experiment/experiment.h"
+#include "core/experiment/loader.h"
+#include "core/runtime/program.h"
+#include "core/stage/stage.h"
+
+namespace pipewright {
+
+struct Plan {
+  const Experiment* experiment = nullptr;
+  std::vector<std::int64_t> train, test;  ///< indices into Split::Train, and into `test_split`
+  Split test_split = Split::Test;
+  int minibatches = 0;                    ///< of an epoch
+  Program training;                       ///< of one epoch, or of all with drain: never
+  Program evaluation;
+  std::vector<int> auxiliary;
+
+  /// Mini-batches of the epochs [first, first + count).
+  Loader training_loader(int first_epoch, int count) const;
+  Loader evaluation_loader() const;
+  /// One per replica and stage: [replica · N + stage], initialised.
+  std::vector<std::unique_ptr<Stage>> stages() const;
+  /// Layers of each stage, and its head (null without one).
+  std::vector<std::vector<LayerPtr>> stage_layers() const;
+  LayerPtr head_of(int stage) const;
+};
+
+/// Opens the data set (of `experiment`, which outlives the plan) and compiles the schedules. Throws
+/// Error{Experiment}, Error{Data} or Error{Schedule}.
+Plan make_plan(Experiment& experiment);
+
+/// Puts the tensors of a weights file into stages whose names are exactly the file's. Throws
+/// Error{Data} listing what is missing, left over or of another shape.
+void load_weights(const std::filesystem::path& file, const std::vector<std::unique_ptr<Stage>>& stages);
+
+}  // namespace pipewright

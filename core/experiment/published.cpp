@@ -1,0 +1,112 @@
+#include "core/experiment/published.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+
+namespace pipewright {
+namespace {
+
+/// One record of a CSV text from `at` on, which is moved behind it.
+std::vector<std::string> next_record(std::string_view text, std::size_t& at) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quoted) {
+      const bool doubled = c == '"' && at + 1 < text.size() && text[at + 1] == '"';
+      if (c != '"' || doubled) fields.back() += c;
+      if (doubled) ++at;
+      if (c == '"' && !doubled) quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == ',') {
+      fields.emplace_back();
+    } else if (c == '\n') {
+      ++at;
+      return fields;
+    } else if (c != '\r') {
+      fields.back() += c;
+    }
+  }
+  return fields;
+}
+
+std::optional<double> number_of(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return value;
+}
+
+/// What is left of a name when its spelling is not looked at.
+std::string bare(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (c != '-' && c != '_' && c != ' ')
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+bool same(const std::string& a, const std::string& b) {
+  const auto x = number_of(a), y = number_of(b);
+  return x && y ? *x == *y : bare(a) == bare(b);
+}
+
+}  // namespace
+
+std::optional<std::string> PublishedNumbers::find(
+    const std::vector<std::pair<std::string, std::string>>& wanted,
+    const std::string& value) const {
+  const auto index = [&](const std::string& column) {
+    const auto found = std::ranges::find(columns, column);
+    PIPEWRIGHT_CHECK(found != columns.end(), "no column '", column, "' in ", file.string());
+    return static_cast<std::size_t>(found - columns.begin());
+  };
+  std::set<std::string> found;
+  for (const std::vector<std::string>& row : rows) {
+    const auto fits = [&](const auto& pair) { return same(row[index(pair.first)], pair.second); };
+    const std::string& text = row[index(value)];
+    if (std::ranges::all_of(wanted, fits) && !text.empty()) found.insert(text);
+  }
+  if (found.size() > 1) {
+    std::vector<std::string> texts;
+    for (const auto& [column, text] : wanted) texts.push_back(concat(column, " ", text));
+    throw Error(ErrorKind::Experiment,
+                concat(found.size(), " different values of ", file.filename().string(), " have ",
+                       join(texts, ", "), "; match another of its columns too: ",
+                       join(columns, ", ")));
+  }
+  if (found.empty()) return std::nullopt;
+  return *found.begin();
+}
+
+PublishedNumbers read_published(const std::filesystem::path& file) {
+  const std::string text = read_file(file, std::uint64_t{1} << 26);
+  PublishedNumbers numbers;
+  numbers.file = file;
+  std::size_t at = 0;
+  for (std::size_t record = 1; at < text.size(); ++record) {
+    std::vector<std::string> fields = next_record(text, at);
+    if (fields.size() == 1 && fields.front().empty()) continue;
+    if (numbers.columns.empty())
+      numbers.columns = std::move(fields);
+    else if (fields.size() != numbers.columns.size())
+      throw Error(ErrorKind::Data,
+                  concat("record ", record, " has ", fields.size(), " fields, the header ",
+                         numbers.columns.size()),
+                  file.string());
+    else
+      numbers.rows.push_back(std::move(fields));
+  }
+  if (numbers.columns.empty())
+    throw Error(ErrorKind::Data, "is empty; expected a header and rows", file.string());
+  return numbers;
+}
+
+}  // namespace pipewright

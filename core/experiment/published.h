@@ -1,0 +1,28 @@
+/// Numbers that others have published, to stand beside ours: a CSV file with a header.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pipewright {
+
+struct PublishedNumbers {
+  std::filesystem::path file;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  ///< each as long as `columns`
+
+  /// The `value` of the row whose columns have these texts; nullopt without such a row, or with
+  /// nothing written there. Texts are compared without case, '-', '_' and spaces ("ResNet-50" is
+  /// resnet50), numbers as numbers. Throws Error{Experiment} when rows with different values fit.
+  /// Requires all columns to exist.
+  std::optional<std::string> find(const std::vector<std::pair<std::string, std::string>>& wanted,
+                                  const std::string& value) const;
+};
+
+/// Reads a CSV file with quoted fields where needed (RFC 4180). Throws Error{Data} with its place.
+PublishedNumbers read_published(const std::filesystem::path& file);
+
+}  // namespace pipewright

@@ -1,0 +1,107 @@
+#include "core/experiment/run_folder.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+
+namespace pipewright {
+namespace {
+
+constexpr const char* kEpochsHeader =
+    "epoch,train_loss,test_loss,test_accuracy,lr,seconds,samples_per_second\n";
+
+std::string field(double value) { return std::isnan(value) ? std::string() : number_text(value); }
+
+/// 17 significant digits, as the contract says: every double reads back as itself.
+std::string exact(double value) {
+  char text[40];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 17);
+  return {text, end.ptr};
+}
+
+double parsed(std::string_view text, const std::filesystem::path& path, std::size_t line) {
+  if (text.empty()) return std::numeric_limits<double>::quiet_NaN();
+  double value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size())
+    throw Error(ErrorKind::Data, concat("'", text, "' is not a number"), concat(path.string(), ":", line));
+  return value;
+}
+
+}  // namespace
+
+std::string RunFolder::state() const {
+  if (!std::filesystem::exists(path_ / "run.json")) return "missing";
+  const Value run = load_yaml(path_ / "run.json");
+  const Value* state = run.find("state");
+  return state != nullptr ? state->text : "missing";
+}
+
+void RunFolder::write_experiment(const Value& resolved) const {
+  write_file(path_ / "experiment.yaml", to_yaml(resolved));
+}
+
+void RunFolder::write_state(const Value& run) const {
+  write_file(path_ / "run.json", to_json(run) + "\n");
+}
+
+void RunFolder::write_epochs(const std::vector<EpochRow>& rows) const {
+  std::string text = kEpochsHeader;
+  for (const EpochRow& row : rows)
+    text += concat(row.epoch, ",", field(row.train_loss), ",", field(row.test_loss), ",",
+                   field(row.test_accuracy), ",", field(row.lr), ",", field(row.seconds), ",",
+                   field(row.samples_per_second), "\n");
+  write_file(path_ / "epochs.csv", text);
+}
+
+void RunFolder::write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const {
+  std::string text = "epoch,minibatch,loss";
+  for (const int stage : auxiliary) text += concat(",loss_", stage);
+  text += "\n";
+  for (const StepRow& row : rows) {
+    text += concat(row.epoch, ",", row.minibatch);
+    for (const double loss : row.losses) text += "," + exact(loss);
+    text += "\n";
+  }
+  write_file(path_ / "steps.csv", text);
+}
+
+std::vector<EpochRow> RunFolder::read_epochs() const {
+  std::vector<EpochRow> rows;
+  for (const auto& r : read_number_table(path_ / "epochs.csv").rows)
+    rows.push_back({static_cast<int>(r.at(0)), r.at(1), r.at(2), r.at(3), r.at(4), r.at(5), r.at(6)});
+  return rows;
+}
+
+std::vector<StepRow> RunFolder::read_steps() const {
+  std::vector<StepRow> rows;
+  for (const auto& r : read_number_table(path_ / "steps.csv").rows)
+    rows.push_back({static_cast<int>(r.at(0)), static_cast<int>(r.at(1)), {r.begin() + 2, r.end()}});
+  return rows;
+}
+
+NumberTable read_number_table(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
+  NumberTable table;
+  std::size_t number = 0;
+  for (const std::string& line : split(text, '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    const std::vector<std::string> fields = split(line, ',');
+    if (table.columns.empty()) {
+      table.columns = fields;
+      continue;
+    }
+    if (fields.size() != table.columns.size())
+      throw Error(ErrorKind::Data, concat("has ", fields.size(), " fields, the header ", table.columns.size()),
+                  concat(path.string(), ":", number));
+    std::vector<double>& row = table.rows.emplace_back();
+    for (const std::string& each : fields) row.push_back(parsed(each, path, number));
+  }
+  return table;
+}
+
+}  // namespace pipewright

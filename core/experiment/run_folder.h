@@ -1,0 +1,54 @@
+/// What a run leaves in its folder; every file is whole once it has its final name.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/config/value.h"
+
+namespace pipewright {
+
+/// One row of epochs.csv. Not evaluated: NaN, written as an empty field.
+struct EpochRow {
+  int epoch = 0;
+  double train_loss = 0, test_loss = 0, test_accuracy = 0;
+  double lr = 0, seconds = 0, samples_per_second = 0;
+};
+
+/// One row of steps.csv: losses[0] is the mini-batch's loss, the others auxiliary ones.
+struct StepRow {
+  int epoch = 0, minibatch = 0;
+  std::vector<double> losses;
+};
+
+class RunFolder {
+ public:
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  const std::filesystem::path& path() const { return path_; }
+
+  /// "done", "failed", "interrupted", "running" of run.json; "missing" without one.
+  std::string state() const;
+  void write_experiment(const Value& resolved) const;            ///< experiment.yaml
+  void write_state(const Value& run) const;                      ///< run.json
+  void write_epochs(const std::vector<EpochRow>& rows) const;    ///< epochs.csv
+  /// steps.csv; auxiliary columns are called loss_<stage>.
+  void write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const;
+  std::vector<EpochRow> read_epochs() const;
+  std::vector<StepRow> read_steps() const;
+  std::filesystem::path final_weights() const { return path_ / "final.safetensors"; }
+  std::filesystem::path checkpoint() const { return path_ / "checkpoint" / "last.safetensors"; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Header and rows of a CSV file of numbers (empty fields are NaN). Throws Error{Data} with file
+/// and line.
+struct NumberTable {
+  std::vector<std::string> columns;
+  std::vector<std::vector<double>> rows;
+};
+NumberTable read_number_table(const std::filesystem::path& path);
+
+}  // namespace pipewright

@@ -1,0 +1,112 @@
+#include "core/experiment/run_record.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/file.h"
+#include "core/experiment/run_folder.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPointFile = "point.json";
+
+std::string text_of(const Value& mapping, std::string_view key) {
+  const Value* value = mapping.find(key);
+  return value != nullptr && value->is(Value::Kind::Text) ? value->text : std::string();
+}
+
+/// Label, what varies, and how the process ended if only the sweep knows.
+void read_point(RunRecord& run) {
+  if (!fs::exists(run.folder / kPointFile)) return;
+  const Value point = load_yaml(run.folder / kPointFile);
+  if (const std::string label = text_of(point, "label"); !label.empty()) run.label = label;
+  if (const Value* varied = point.find("varied")) run.varied = *varied;
+  run.error = text_of(point, "error");
+  if (!run.error.empty()) run.state = "failed";
+}
+
+void read_state(RunRecord& run) {
+  if (!fs::exists(run.folder / "run.json")) return;
+  const Value state = load_yaml(run.folder / "run.json");
+  const std::string name = text_of(state, "state");
+  run.digest = text_of(state, "digest");
+  // A killed run could not take back its "running"; the sweep that saw it die knows better.
+  if (name == "running" && run.state == "failed") return;
+  run.state = name.empty() ? "failed" : name;
+  run.error = text_of(state, "error");
+}
+
+void read_results(RunRecord& run) {
+  if (fs::exists(run.folder / "experiment.yaml"))
+    run.config = load_yaml(run.folder / "experiment.yaml");
+  if (!fs::exists(run.folder / "epochs.csv")) return;
+  NumberTable table = read_number_table(run.folder / "epochs.csv");
+  run.columns = std::move(table.columns);
+  run.epochs = std::move(table.rows);
+}
+
+}  // namespace
+
+RunRecord read_run(const fs::path& folder) {
+  RunRecord run;
+  run.folder = folder;
+  run.label = folder.filename().string();
+  run.state = "missing";
+  run.varied = Value::mapping();
+  try {
+    read_point(run);
+    read_state(run);
+    read_results(run);
+  } catch (const Error& error) {
+    run.state = "failed";
+    run.error = error.what();
+  }
+  return run;
+}
+
+std::vector<RunRecord> read_runs(const fs::path& sweep_folder) {
+  std::vector<fs::path> folders;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(sweep_folder, ignored))
+    if (entry.is_directory() &&
+        (fs::exists(entry.path() / "run.json") || fs::exists(entry.path() / kPointFile)))
+      folders.push_back(entry.path());
+  std::ranges::sort(folders);
+  std::vector<RunRecord> runs;
+  for (const fs::path& folder : folders) runs.push_back(read_run(folder));
+  return runs;
+}
+
+void write_point(const fs::path& folder, const std::string& label, const Value& varied,
+                 const std::string& error) {
+  Value point = Value::mapping();
+  point.at_or_add("label") = Value::of(label);
+  point.at_or_add("varied") = varied;
+  if (!error.empty()) point.at_or_add("error") = Value::of(error);
+  write_file(folder / kPointFile, to_json(point) + "\n");
+}
+
+std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
+                                const std::string& epoch) {
+  const auto column = std::ranges::find(run.columns, metric);
+  if (!run.done() || column == run.columns.end()) return std::nullopt;
+  const auto index = static_cast<std::size_t>(column - run.columns.begin());
+  std::optional<double> chosen;
+  for (const std::vector<double>& row : run.epochs) {
+    const double value = row.at(index);
+    if (std::isnan(value)) continue;
+    const bool better = !chosen || (smaller_is_better(metric) ? value < *chosen : value > *chosen);
+    if (epoch == "last" || better) chosen = value;
+  }
+  return chosen;
+}
+
+bool smaller_is_better(const std::string& metric) {
+  return metric.ends_with("loss") || metric.ends_with("perplexity") || metric.ends_with("error") ||
+         metric.ends_with("seconds");
+}
+
+}  // namespace pipewright

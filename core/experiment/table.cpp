@@ -1,0 +1,242 @@
+#include "core/experiment/table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/experiment/published.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+constexpr const char* kSeed = "train.seed";
+
+std::string value_text(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::Null: return "";
+    case Value::Kind::Text: return value.text;
+    case Value::Kind::Number: return number_text(value.number);
+    default: return to_json(value);
+  }
+}
+
+/// The run's value of a key; nullptr where it has none (an option of another scheme, say).
+const Value* value_of(const RunRecord& run, const std::string& key) {
+  if (const Value* value = run.config.find_path(key)) return value;
+  return run.varied.find(key);
+}
+
+std::string text_of(const RunRecord& run, const std::string& key) {
+  if (key == "label") return run.label;
+  const Value* value = value_of(run, key);
+  return value == nullptr ? "–" : value_text(*value);
+}
+
+/// "gpipe" for texts; "stages 4" for other values, which do not speak for themselves.
+std::string column_title(const RunRecord& run, const std::string& key) {
+  const Value* value = value_of(run, key);
+  if (key == "label" || value == nullptr || value->is(Value::Kind::Text)) return text_of(run, key);
+  return split(key, '.').back() + " " + value_text(*value);
+}
+
+void add_options_of(const Value& config, const std::string& prefix, std::vector<std::string>& out) {
+  for (const auto& [key, value] : config.fields) {
+    if (value.fields.empty()) out.push_back(prefix + key);
+    add_options_of(value, prefix + key + ".", out);
+  }
+}
+
+void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
+               Problems& problems) {
+  const auto has = [&](const RunRecord& run) { return value_of(run, key.name) != nullptr; };
+  if (key.name == "label" || runs.empty() || std::ranges::any_of(runs, has)) return;
+  std::vector<std::string> known{"label"};
+  for (const RunRecord& run : runs) add_options_of(run.config, "", known);
+  const std::string near = nearest(key.name, known);
+  problems.add(key.place,
+               concat(what, ": no run has an option '", key.name, "'",
+                      near.empty() ? "; expected label or a key of experiment.yaml such as model.name"
+                                   : "; did you mean '" + near + "'?"));
+}
+
+void check_metric(const TableKey& metric, const std::vector<RunRecord>& runs, Problems& problems) {
+  std::vector<std::string> known;
+  for (const RunRecord& run : runs)
+    for (const std::string& column : run.columns)
+      if (column != "epoch" && std::ranges::count(known, column) == 0) known.push_back(column);
+  if (known.empty() || std::ranges::count(known, metric.name) > 0) return;
+  problems.add(metric.place, concat("table.metric: no run has a metric '", metric.name, "'",
+                                    suggestion(metric.name, known)));
+}
+
+/// What the sweep varies between runs of one label (or at all, without labels), except seeds.
+std::vector<TableKey> default_rows(const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  std::vector<TableKey> rows;
+  if (spec.labelled) rows.push_back({"label", {}});
+  const auto taken = [&](const std::string& key) {
+    const auto named = [&](const TableKey& known) { return known.name == key; };
+    return key == "label" || key == kSeed || std::ranges::any_of(rows, named) ||
+           std::ranges::any_of(spec.columns, named);
+  };
+  const auto splits_label = [&](const RunRecord& run, const std::string& key) {
+    return std::ranges::any_of(runs, [&](const RunRecord& other) {
+      return other.label == run.label && text_of(other, key) != text_of(run, key);
+    });
+  };
+  for (const RunRecord& run : runs)
+    for (const auto& [key, value] : run.varied.fields)
+      if (!taken(key) && (!spec.labelled || splits_label(run, key))) rows.push_back({key, {}});
+  const auto is_label = [](const TableKey& key) { return key.name == "label"; };
+  if (std::ranges::any_of(spec.columns, is_label)) std::erase_if(rows, is_label);
+  if (rows.empty()) rows.push_back({"name", {}});
+  return rows;
+}
+
+template <class Name>
+std::size_t index_of(std::vector<Name>& names, const Name& name) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  names.push_back(name);
+  return names.size() - 1;
+}
+
+void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
+  if (run.state == "done") {
+    const std::optional<double> value = metric_of(run, spec.metric.name, spec.epoch);
+    if (value)
+      cell.values.push_back(*value);
+    else
+      ++cell.without;
+  } else if (run.state == "missing") {
+    ++cell.missing;
+  } else if (run.state == "interrupted") {
+    ++cell.interrupted;
+  } else if (run.state == "running") {
+    ++cell.running;
+  } else {
+    ++cell.failed;
+  }
+}
+
+void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  std::vector<std::pair<std::size_t, std::size_t>> where;
+  for (const RunRecord& run : runs) {
+    std::vector<std::string> row, column;
+    for (const std::string& key : table.row_keys) row.push_back(text_of(run, key));
+    for (const TableKey& key : spec.columns) column.push_back(column_title(run, key.name));
+    const std::string title = column.empty() ? spec.metric.name : join(column, ", ");
+    where.emplace_back(index_of(table.row_names, row), index_of(table.column_names, title));
+  }
+  table.cells.assign(table.row_names.size(), std::vector<TableCell>(table.column_names.size()));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    TableCell& cell = table.cells[where[i].first][where[i].second];
+    cell.runs.push_back(i);
+    count(runs[i], spec, cell);
+  }
+}
+
+/// Records, and returns false for, columns that the file of published numbers does not have.
+bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers,
+                   Problems& problems) {
+  bool fine = true;
+  const auto check = [&](const std::string& column, const Place& place) {
+    if (std::ranges::count(numbers.columns, column) > 0) return;
+    fine = false;
+    problems.add(place, concat("table.published: ", numbers.file.filename().string(),
+                               " has no column '", column, "'",
+                               suggestion(column, numbers.columns)));
+  };
+  for (const auto& [column, key] : wanted.match) check(column, key.place);
+  check(wanted.value.name, wanted.value.place);
+  return fine;
+}
+
+/// A cell shows the published number of its runs where they agree on one.
+void add_published(Table& table, const TablePublished& wanted, const std::vector<RunRecord>& runs,
+                   Problems& problems) {
+  const PublishedNumbers numbers = read_published(wanted.file);
+  if (!check_columns(wanted, numbers, problems)) return;
+  for (std::vector<TableCell>& row : table.cells) {
+    for (TableCell& cell : row) {
+      std::vector<std::string> found;
+      for (const std::size_t run : cell.runs) {
+        std::vector<std::pair<std::string, std::string>> texts;
+        for (const auto& [column, key] : wanted.match)
+          texts.emplace_back(column, text_of(runs[run], key.name));
+        try {
+          if (const auto text = numbers.find(texts, wanted.value.name)) index_of(found, *text);
+        } catch (const Error& error) {
+          problems.add(wanted.place, concat("table.published: ", error.message()));
+        }
+      }
+      if (found.size() == 1) cell.published = found.front();
+    }
+  }
+}
+
+std::string caption_of(const Table& table, const TableSpec& spec,
+                       const std::vector<RunRecord>& runs) {
+  TableCell all;
+  for (const std::vector<TableCell>& row : table.cells)
+    for (const TableCell& cell : row) {
+      all.values.insert(all.values.end(), cell.values.begin(), cell.values.end());
+      all.failed += cell.failed;
+      all.missing += cell.missing;
+      all.interrupted += cell.interrupted;
+      all.running += cell.running;
+      all.without += cell.without;
+    }
+  std::string text = concat(table.metric, table.percent ? " in percent" : "", " at the ", spec.epoch,
+                            " epoch, mean ± sample standard deviation (number of runs); ",
+                            all.values.size(), " of ", runs.size(), " runs stand behind it");
+  const auto add = [&](int number, const char* what) {
+    if (number > 0) text += concat(", ", number, " ", what);
+  };
+  add(all.failed, "failed");
+  add(all.missing, "missing");
+  add(all.interrupted, "interrupted");
+  add(all.running, "running");
+  if (all.without > 0) text += concat(", ", all.without, " without ", table.metric);
+  if (spec.published)
+    text += concat("; published: ", spec.published->file.filename().string());
+  return text + ".";
+}
+
+}  // namespace
+
+double TableCell::mean() const {
+  if (values.empty()) return kNoNumber;
+  return std::accumulate(values.begin(), values.end(), 0.) / static_cast<double>(values.size());
+}
+
+double TableCell::std() const {
+  if (values.size() < 2) return kNoNumber;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean()) * (value - mean());
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  Problems problems;
+  for (const TableKey& key : spec.rows) check_key(key, "table.rows", runs, problems);
+  for (const TableKey& key : spec.columns) check_key(key, "table.columns", runs, problems);
+  if (spec.published)
+    for (const auto& [column, key] : spec.published->match)
+      check_key(key, "table.published.match", runs, problems);
+  check_metric(spec.metric, runs, problems);
+  Table table;
+  table.metric = spec.metric.name;
+  table.percent = spec.metric.name.ends_with("accuracy");
+  for (const TableKey& key : spec.rows.empty() ? default_rows(spec, runs) : spec.rows)
+    table.row_keys.push_back(key.name);
+  fill(table, spec, runs);
+  if (spec.published) add_published(table, *spec.published, runs, problems);
+  problems.throw_if_any();
+  table.caption = caption_of(table, spec, runs);
+  return table;
+}
+
+}  // namespace pipewright

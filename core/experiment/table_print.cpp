@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "core/experiment/table.h"
+
+namespace pipewright {
+namespace {
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 400> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+/// Two decimals of percent; four significant digits otherwise, the same for mean and std.
+int decimals_of(const Table& table, double mean) {
+  if (table.percent) return 2;
+  if (mean == 0 || !std::isfinite(mean)) return 4;
+  return std::clamp(3 - static_cast<int>(std::floor(std::log10(std::abs(mean)))), 0, 8);
+}
+
+double shown(const Table& table, double value) { return table.percent ? 100 * value : value; }
+
+/// "93.10 ± 0.22 (3)", "2 failed", "93.10 (1), 1 missing; 91.10 published"; "–" for no run at all.
+std::string cell_text(const Table& table, const TableCell& cell) {
+  if (cell.empty()) return "–";
+  std::vector<std::string> parts;
+  if (!cell.values.empty()) {
+    const int decimals = decimals_of(table, shown(table, cell.mean()));
+    std::string text = fixed(shown(table, cell.mean()), decimals);
+    if (cell.values.size() > 1) text += " ± " + fixed(shown(table, cell.std()), decimals);
+    parts.push_back(text + concat(" (", cell.values.size(), ")"));
+  }
+  const auto add = [&](int number, const std::string& what) {
+    if (number > 0) parts.push_back(concat(number, " ", what));
+  };
+  add(cell.failed, "failed");
+  add(cell.missing, "missing");
+  add(cell.interrupted, "interrupted");
+  add(cell.running, "running");
+  add(cell.without, "without " + table.metric);
+  std::string text = join(parts, ", ");
+  if (cell.published) text += "; " + *cell.published + " published";
+  return text;
+}
+
+/// Columns of a terminal: characters, not bytes.
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
+}
+
+std::string replaced(std::string_view text, std::string_view special,
+                     const std::vector<std::string>& by) {
+  std::string out;
+  for (const char c : text) {
+    const std::size_t at = special.find(c);
+    if (at == std::string_view::npos)
+      out += c;
+    else
+      out += by[at];
+  }
+  return out;
+}
+
+/// Header and rows, all as texts; the first row_keys.size() columns are names.
+std::vector<std::vector<std::string>> grid_of(const Table& table) {
+  std::vector<std::vector<std::string>> grid{table.row_keys};
+  grid[0].insert(grid[0].end(), table.column_names.begin(), table.column_names.end());
+  for (std::size_t r = 0; r < table.cells.size(); ++r) {
+    std::vector<std::string>& line = grid.emplace_back(table.row_names[r]);
+    for (const TableCell& cell : table.cells[r]) line.push_back(cell_text(table, cell));
+  }
+  return grid;
+}
+
+std::string markdown(const Table& table) {
+  std::vector<std::vector<std::string>> grid = grid_of(table);
+  std::vector<std::size_t> widths(grid[0].size(), 3);
+  for (std::vector<std::string>& line : grid)
+    for (std::size_t c = 0; c < line.size(); ++c) {
+      line[c] = replaced(line[c], "|\n", {"\\|", " "});
+      widths[c] = std::max(widths[c], width(line[c]));
+    }
+  std::string out = table.caption + "\n\n";
+  for (std::size_t r = 0; r < grid.size(); ++r) {
+    for (std::size_t c = 0; c < grid[r].size(); ++c) {
+      const bool name = c < table.row_keys.size();
+      const std::string space(widths[c] - width(grid[r][c]), ' ');
+      out += "| " + (name ? grid[r][c] + space : space + grid[r][c]) + " ";
+    }
+    out += "|\n";
+    for (std::size_t c = 0; r == 0 && c < widths.size(); ++c) {
+      const bool name = c < table.row_keys.size();
+      out += "|" + (name ? ":" + std::string(widths[c] + 1, '-')
+                         : std::string(widths[c] + 1, '-') + ":");
+    }
+    if (r == 0) out += "|\n";
+  }
+  return out;
+}
+
+std::string latex_text(const std::string& text) {
+  std::string out = replaced(text, "&%$#_{}~^\\",
+                             {"\\&", "\\%", "\\$", "\\#", "\\_", "\\{", "\\}",
+                              "\\textasciitilde{}", "\\textasciicircum{}", "\\textbackslash{}"});
+  const auto replace_all = [&](std::string_view from, std::string_view to) {
+    for (std::size_t at = 0; (at = out.find(from, at)) != std::string::npos; at += to.size())
+      out.replace(at, from.size(), to);
+  };
+  replace_all("±", "$\\pm$");
+  replace_all("–", "--");
+  return out;
+}
+
+std::string latex(const Table& table) {
+  const std::vector<std::vector<std::string>> grid = grid_of(table);
+  std::string out =
+      "% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n  \\caption{" +
+      latex_text(table.caption) + "}\n  \\begin{tabular}{" +
+      std::string(table.row_keys.size(), 'l') + std::string(table.column_names.size(), 'r') +
+      "}\n    \\toprule\n";
+  for (std::size_t r = 0; r < grid.size(); ++r) {
+    std::vector<std::string> line;
+    for (const std::string& text : grid[r]) line.push_back(latex_text(text));
+    out += "    " + join(line, " & ") + " \\\\\n";
+    if (r == 0) out += "    \\midrule\n";
+  }
+  return out + "    \\bottomrule\n  \\end{tabular}\n\\end{table}\n";
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  return '"' + replaced(text, "\"", {"\"\""}) + '"';
+}
+
+/// One line per cell; numbers in full, nothing where there is none.
+std::string csv(const Table& table) {
+  std::string out = "row,column,n,mean,std,failed,missing,published,interrupted,running,unit\n";
+  const auto number = [&](double value) {
+    return std::isnan(value) ? std::string() : number_text(shown(table, value));
+  };
+  for (std::size_t r = 0; r < table.cells.size(); ++r)
+    for (std::size_t c = 0; c < table.cells[r].size(); ++c) {
+      const TableCell& cell = table.cells[r][c];
+      if (cell.empty()) continue;
+      out += concat(csv_field(join(table.row_names[r], " / ")), ",",
+                    csv_field(table.column_names[c]), ",", cell.values.size(), ",",
+                    number(cell.mean()), ",", number(cell.std()), ",", cell.failed, ",",
+                    cell.missing, ",", csv_field(cell.published.value_or("")), ",",
+                    cell.interrupted, ",", cell.running, ",", table.percent ? "percent" : "", "\n");
+    }
+  return out;
+}
+
+}  // namespace
+
+std::string print_table(const Table& table, TableFormat format) {
+  switch (format) {
+    case TableFormat::Markdown: return markdown(table);
+    case TableFormat::Csv: return csv(table);
+    case TableFormat::Latex: return latex(table);
+  }
+  return {};
+}
+
+}  // namespace pipewright

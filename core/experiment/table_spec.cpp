@@ -1,0 +1,103 @@
+#include "core/experiment/table_spec.h"
+
+#include <algorithm>
+
+namespace pipewright {
+namespace {
+
+/// One key or a list of keys.
+std::vector<TableKey> read_keys(Options& options, const std::string& name, const char* help) {
+  const Value given = options.any(name, Value::sequence(), help);
+  const bool list = given.is(Value::Kind::Sequence);
+  std::vector<TableKey> keys;
+  for (const Value& key : list ? given.items : std::vector<Value>{given}) {
+    if (key.is(Value::Kind::Text) && !key.text.empty())
+      keys.push_back({key.text, key.place});
+    else
+      options.problem(name, concat("expected label, a dotted key such as model.name, or a list of "
+                                   "them, not ",
+                                   key.described()));
+  }
+  return keys;
+}
+
+TablePublished read_published_section(Options& section) {
+  TablePublished published;
+  published.file = section.path("file", "", "A CSV file with a header and one number per row.");
+  published.place = section.where("file");
+  const Value match = section.any("match", Value::mapping(),
+                                  "Which row belongs to a cell: {CSV column: label or dotted key}.");
+  published.value.name = section.text("value", "value", "The CSV column of the number.");
+  published.value.place = section.where("value");
+  if (published.file.empty()) section.problem("file", "is missing; expected the path of a CSV file");
+  if (!match.is(Value::Kind::Mapping)) {
+    section.problem("match", concat("expected a mapping such as {scheme: label}, not ",
+                                    match.described()));
+    return published;
+  }
+  if (match.fields.empty())
+    section.problem("match", "is missing; expected a mapping such as {scheme: label}");
+  for (const auto& [column, key] : match.fields) {
+    if (key.is(Value::Kind::Text))
+      published.match.emplace_back(column, TableKey{key.text, key.place});
+    else
+      section.problem("match", concat("'", column, "' needs label or a dotted key, not ",
+                                      key.described()));
+  }
+  return published;
+}
+
+TableSpec read(Options& options) {
+  TableSpec spec;
+  spec.rows = read_keys(options, "rows",
+                        "label or dotted keys whose values name the rows; default: what the sweep "
+                        "varies, except train.seed.");
+  spec.columns = read_keys(options, "columns",
+                           "label or dotted keys whose values name the columns; default: one "
+                           "column, the metric.");
+  spec.metric.name = options.text("metric", "test_accuracy", "A column of epochs.csv.");
+  spec.metric.place = options.where("metric");
+  spec.epoch = options.choice("epoch", {"last", "best"}, "last",
+                              "The last epoch that was evaluated, or the best of each run.");
+  Options section = options.section("published", "Numbers of others, shown beside ours.");
+  const bool wanted = options.given("published");
+  Problems unheard;  // without the section, its absent options are no problems
+  Options nothing(nullptr, "table.published", unheard);
+  TablePublished published = read_published_section(wanted ? section : nothing);
+  if (wanted) spec.published = std::move(published);
+  if (wanted) section.finish();
+  return spec;
+}
+
+bool gives_labels(const Value& document) {
+  for (const char* part : {"sweep.zip", "sweep.grid"}) {
+    const Value* lists = document.find_path(part);
+    if (lists != nullptr && lists->find("label") != nullptr) return true;
+  }
+  const Value* points = document.find_path("sweep.points");
+  return points != nullptr && std::ranges::any_of(points->items, [](const Value& point) {
+           return point.find("label") != nullptr;
+         });
+}
+
+}  // namespace
+
+TableSpec read_table_spec(const Value& document) {
+  Problems problems;
+  Options options(document.find("table"), "table", problems);
+  TableSpec spec = read(options);
+  options.finish();
+  problems.throw_if_any();
+  spec.labelled = gives_labels(document);
+  return spec;
+}
+
+std::vector<OptionInfo> table_options() {
+  const Value given = parse_yaml("published: {file: x.csv, match: {scheme: label}}", "");
+  Problems unheard;
+  Options options(&given, "table", unheard);
+  read(options);
+  return options.declared();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,44 @@
+/// The `table` section of an experiment file: what stands in rows, columns and cells.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/config/options.h"
+#include "core/config/value.h"
+
+namespace pipewright {
+
+/// A dotted key of the resolved experiment, or "label"; with its place, for messages.
+struct TableKey {
+  std::string name;
+  Place place;
+};
+
+/// Numbers of others beside ours: those whose CSV columns have the texts of these keys.
+struct TablePublished {
+  std::filesystem::path file;
+  Place place;
+  std::vector<std::pair<std::string, TableKey>> match;  ///< CSV column → key
+  TableKey value;                                       ///< CSV column of the number
+};
+
+struct TableSpec {
+  std::vector<TableKey> rows;     ///< empty: what the sweep varies, without seeds and columns
+  std::vector<TableKey> columns;  ///< empty: one column, the metric
+  TableKey metric;                ///< a column of epochs.csv
+  std::string epoch;              ///< "last" or "best"
+  std::optional<TablePublished> published;
+  bool labelled = false;  ///< the sweep gives its runs labels of their own
+};
+
+/// Reads `document.table` (all defaults without one). Throws Error{Experiment} with all problems.
+TableSpec read_table_spec(const Value& document);
+
+/// The options of the section, for the JSON Schema and help pages.
+std::vector<OptionInfo> table_options();
+
+}  // namespace pipewright

@@ -1,0 +1,11 @@
+#include "core/runtime/build_info.h"
+
+namespace pipewright {
+
+const BuildInfo& build_info() {
+  static const BuildInfo info{PIPEWRIGHT_VERSION, PIPEWRIGHT_TORCH_VERSION, PIPEWRIGHT_BUILD,
+                              PIPEWRIGHT_TORCH_ROOT, "g++ " __VERSION__};
+  return info;
+}
+
+}  // namespace pipewright

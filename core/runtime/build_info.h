@@ -1,0 +1,15 @@
+/// What this program was built from and with.
+#pragma once
+
+namespace pipewright {
+
+struct BuildInfo {
+  const char* version;
+  const char* torch_version;
+  const char* build_type;
+  const char* torch_root;  ///< folder of LibTorch's include and lib
+  const char* compiler;
+};
+const BuildInfo& build_info();
+
+}  // namespace pipewright

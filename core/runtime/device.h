@@ -1,0 +1,20 @@
+/// Devices by their names in YAML. CUDA is not linked: where LibTorch's folder has its CUDA half,
+/// that is loaded when a CUDA device is first asked for.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <string>
+#include <vector>
+
+namespace pipewright {
+
+/// CUDA devices that can be used; 0 without a GPU, driver or CUDA LibTorch. Loads CUDA libraries if
+/// there are any.
+int cuda_device_count();
+
+/// The device of each worker: "cuda" is worker w on device w mod count. Throws Error{Experiment}
+/// when CUDA is asked for and not there.
+std::vector<at::Device> resolve_devices(const std::vector<std::string>& names);
+
+}  // namespace pipewright

@@ -1,0 +1,272 @@
+#include "core/runtime/executor.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/runtime/transport.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+
+/// What went wrong, without LibTorch's stack trace behind the first line.
+std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+/// Losses as they come: each (mini-batch, site, replica) is written by one thread only.
+class Losses {
+ public:
+  Losses(const Schedule& schedule)
+      : replicas_(schedule.shape.replicas), sites_(1 + static_cast<int>(schedule.auxiliary.size())),
+        site_of_(as_size(schedule.shape.stages), -1),
+        sums_(as_size(schedule.shape.minibatches * sites_ * replicas_), 0) {
+    site_of_.back() = 0;
+    for (std::size_t i = 0; i < schedule.auxiliary.size(); ++i)
+      site_of_[as_size(schedule.auxiliary[i])] = static_cast<int>(i) + 1;
+  }
+
+  void add(const Action& action, double loss, const Share& share) {
+    const int site = site_of_[as_size(action.stage)];
+    const double weight = static_cast<double>(share.samples) / static_cast<double>(share.all_samples);
+    sums_[as_size((action.minibatch * sites_ + site) * replicas_ + action.replica)] += loss * weight;
+  }
+
+  std::vector<std::vector<double>> sums(int minibatches) const {
+    std::vector<std::vector<double>> all(as_size(minibatches), std::vector<double>(as_size(sites_), 0));
+    for (int m = 0; m < minibatches; ++m)
+      for (int site = 0; site < sites_; ++site)
+        for (int r = 0; r < replicas_; ++r)
+          all[as_size(m)][as_size(site)] += sums_[as_size((m * sites_ + site) * replicas_ + r)];
+    return all;
+  }
+
+ private:
+  int replicas_, sites_;
+  std::vector<int> site_of_;
+  std::vector<double> sums_;
+};
+
+class Interpreter {
+ public:
+  Interpreter(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
+             const RunRequest& request)
+      : program_(program), stages_(stages), request_(request), losses_(program.schedule),
+        correct_(program.workers.size(), 0), samples_(program.workers.size(), 0),
+        transport_(request.execution == Execution::Serial
+                       ? serial_transport(program)
+                       : queue_transport(program, request.stop)) {}
+
+  RunResult run() {
+    for (const auto& stage : stages_) stage->weights().rewind();
+    if (request_.trace != nullptr) {
+      request_.trace->clear();
+      for (const auto& worker : program_.workers) request_.trace->emplace_back(worker.size());
+    }
+    if (request_.execution == Execution::Serial)
+      run_serial();
+    else
+      run_threads();
+    RunResult result{.losses = losses_.sums(program_.schedule.shape.minibatches)};
+    for (const std::int64_t n : correct_) result.correct += n;
+    for (const std::int64_t n : samples_) result.samples += n;
+    return result;
+  }
+
+ private:
+  void run_serial() {
+    at::set_num_threads(request_.threads);
+    for (const auto& [worker, position] : program_.serial_order) step(worker, position);
+  }
+
+  void run_threads() {
+    std::vector<std::jthread> threads;
+    for (int worker = 0; worker < static_cast<int>(program_.workers.size()); ++worker)
+      threads.emplace_back([this, worker] { run_worker(worker); });
+    threads.clear();  // joins
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  void run_worker(int worker) {
+    at::set_num_threads(request_.threads);
+    try {
+      for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
+        step(worker, i);
+    } catch (...) {
+      {
+        const std::lock_guard lock(failure_mutex_);
+        if (!failure_) failure_ = std::current_exception();
+      }
+      transport_->abort();
+    }
+  }
+
+  void step(int worker, int position) {
+    const Instruction& instruction = program_.workers[as_size(worker)][as_size(position)];
+    if (request_.stop != nullptr && request_.stop->load(std::memory_order_relaxed))
+      throw Error(ErrorKind::Interrupted, "stopped by a signal");
+    const bool traced = request_.trace != nullptr;
+    const double begin = traced ? seconds() : 0;
+    try {
+      perform(instruction, worker);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw Error(ErrorKind::Worker, first_line(error), place(instruction, worker));
+    }
+    if (traced) (*request_.trace)[as_size(worker)][as_size(position)] = {begin, seconds()};
+  }
+
+  void perform(const Instruction& instruction, int worker) {
+    Stage& stage = stage_of(instruction.action);
+    switch (instruction.action.kind) {
+      case ActionKind::Forward: forward(instruction, stage, worker); break;
+      case ActionKind::Head: head(instruction, stage, worker); break;
+      case ActionKind::Backward:
+      case ActionKind::BackwardInput: backward(instruction, stage, worker); break;
+      case ActionKind::Reduce: transport_->reduce(instruction, stage, worker); return;
+      case ActionKind::Update:
+        stage.update(instruction.weights.in_place,
+                     request_.lr(instruction.action.minibatch) * instruction.action.scale);
+        return;
+    }
+    for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
+  }
+
+  void forward(const Instruction& instruction, Stage& stage, int worker) {
+    const Action& action = instruction.action;
+    const Share share = share_of(action);
+    Tensors inputs = action.stage == 0
+                         ? Tensors{request_.batches.inputs(action.minibatch, share, stage.device())}
+                         : transport_->receive(instruction, worker);
+    use(instruction, stage);
+    Tensors outputs = stage.forward(id(action), std::move(inputs), pass(action, share),
+                                    instruction.input_gradient);
+    if (instruction.send >= 0) {
+      transport_->send(instruction, std::move(outputs));
+      return;
+    }
+    const at::Tensor targets = request_.batches.targets(action.minibatch, share, stage.device());
+    if (program_.schedule.shape.training) {
+      record(instruction, stage.final_loss(id(action), targets), share, worker);
+      return;
+    }
+    record(instruction, stage.loss_of(outputs, targets), share, worker);
+    correct_[as_size(worker)] += count_correct(outputs[0], targets);
+    samples_[as_size(worker)] += share.samples;
+  }
+
+  void head(const Instruction& instruction, Stage& stage, int worker) {
+    const Action& action = instruction.action;
+    const Share share = share_of(action);
+    const at::Tensor targets = request_.batches.targets(action.minibatch, share, stage.device());
+    use(instruction, stage);
+    const double loss = stage.head(id(action), targets, pass(action, share), factor(share),
+                                   instruction.input_gradient);
+    record(instruction, loss, share, worker);
+  }
+
+  void backward(const Instruction& instruction, Stage& stage, int worker) {
+    const Action& action = instruction.action;
+    Stage::BackwardRequest request{.own_loss = action.loss == action.stage,
+                                   .factor = factor(share_of(action)),
+                                   .learn = action.kind == ActionKind::Backward,
+                                   .scale = action.scale,
+                                   .input_gradient = instruction.input_gradient,
+                                   .last = instruction.last_pass};
+    if (!request.own_loss) request.gradients = transport_->receive(instruction, worker);
+    use(instruction, stage);
+    Tensors of_inputs = stage.backward(id(action), std::move(request));
+    if (instruction.send >= 0) transport_->send(instruction, std::move(of_inputs));
+  }
+
+  void use(const Instruction& instruction, Stage& stage) {
+    const double lr =
+        instruction.weights.makes
+            ? request_.lr(instruction.update_minibatch) * instruction.update_scale
+            : 0;
+    stage.use(instruction.weights, program_.schedule.rules, lr);
+  }
+
+  void record(const Instruction& instruction, double loss, const Share& share, int worker) {
+    const Action& action = instruction.action;
+    if (!std::isfinite(loss)) {
+      const WeightKey& key = instruction.weights.key;
+      const int updates = program_.schedule.shape.first_minibatch + key.version;
+      throw Error(ErrorKind::NotFinite,
+                  concat("the loss of mini-batch ", pass(action, share).minibatch, " of epoch ",
+                         pass(action, share).epoch, " at stage ", action.stage, " is ", loss,
+                         "; its weights are version ", updates,
+                         key.ahead == 0 ? std::string() : concat(", predicted ", key.ahead, " ahead"),
+                         "; try a smaller optimizer.lr"),
+                  place(instruction, worker));
+    }
+    losses_.add(action, loss, share);
+    const bool complete = action.stage == program_.schedule.shape.stages - 1 &&
+                          action.microbatch == program_.schedule.shape.microbatches - 1 &&
+                          action.replica == 0;
+    if (complete && request_.on_loss) request_.on_loss(action.minibatch);
+  }
+
+  Share share_of(const Action& action) const {
+    return request_.batches.share(action.minibatch, action.replica, action.microbatch);
+  }
+
+  /// Weight of a micro-batch's mean loss in the gradient: by samples of the mini-batch, or, summed
+  /// over micro-batches, of the replica's share.
+  double factor(const Share& share) const {
+    const std::int64_t part = request_.sum_gradients ? share.replica_samples : share.samples;
+    return static_cast<double>(part) / static_cast<double>(share.all_samples);
+  }
+
+  Pass pass(const Action& action, const Share& share) const {
+    return {.training = program_.schedule.shape.training,
+            .seed = request_.seed,
+            .epoch = request_.first_epoch + action.minibatch / request_.minibatches_per_epoch,
+            .minibatch = action.minibatch % request_.minibatches_per_epoch,
+            .first_sample = share.first_sample};
+  }
+
+  Stage& stage_of(const Action& action) const {
+    return *stages_[as_size(action.replica * program_.schedule.shape.stages + action.stage)];
+  }
+  int id(const Action& action) const {
+    return action.minibatch * program_.schedule.shape.microbatches + action.microbatch;
+  }
+  std::string place(const Instruction& instruction, int worker) const {
+    return concat("worker ", worker, ", stage ", instruction.action.stage, ", ",
+                  action_name(instruction.action, program_.schedule.shape.microbatches));
+  }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  const Program& program_;
+  const std::vector<std::unique_ptr<Stage>>& stages_;
+  const RunRequest& request_;
+  Losses losses_;
+  std::vector<std::int64_t> correct_, samples_;  ///< per worker
+  std::unique_ptr<Transport> transport_;
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+RunResult execute(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
+                  const RunRequest& request) {
+  return Interpreter(program, stages, request).run();
+}
+
+}  // namespace pipewright

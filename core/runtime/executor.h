@@ -1,0 +1,51 @@
+/// Runs a program: `serial`, one thread stepping all workers in a fixed order, or `threads`, one
+/// thread per worker. The same instructions, the same bits.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/runtime/batches.h"
+#include "core/runtime/program.h"
+#include "core/stage/stage.h"
+
+namespace pipewright {
+
+enum class Execution : std::uint8_t { Serial, Threads };
+
+/// When an instruction ran, in seconds since the run began.
+struct Span {
+  double begin = 0, end = 0;
+};
+
+struct RunRequest {
+  Batches& batches;
+  std::function<double(int minibatch)> lr;  ///< of the schedule's mini-batch; any thread
+  std::uint64_t seed = 1;
+  int first_epoch = 0;
+  int minibatches_per_epoch = 1;  ///< the schedule may go over several epochs
+  bool sum_gradients = false;     ///< over micro-batches, instead of their mean
+  Execution execution = Execution::Serial;
+  int threads = 1;                ///< intra-op threads of each worker
+  std::function<void(int minibatch)> on_loss;  ///< a mini-batch's last loss is known; any thread
+  const std::atomic<bool>* stop = nullptr;     ///< becomes true: throw Error{Interrupted} soon
+  std::vector<std::vector<Span>>* trace = nullptr;
+};
+
+struct RunResult {
+  /// [mini-batch][site]: mean over the mini-batch's samples; site 0 the last stage's, then the
+  /// auxiliary ones in order.
+  std::vector<std::vector<double>> losses;
+  std::int64_t correct = 0;  ///< evaluation only: samples whose largest output is their target
+  std::int64_t samples = 0;
+};
+
+/// stages: [replica · N + stage]. Throws Error{NotFinite} with stage, mini-batch and weight version
+/// at the first loss that is not finite, Error{Interrupted}, or Error{Worker} naming worker, stage
+/// and action for anything a stage throws; then the stages are of no further use.
+RunResult execute(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
+                  const RunRequest& request);
+
+}  // namespace pipewright

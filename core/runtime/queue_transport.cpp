@@ -1,0 +1,113 @@
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "core/base/error.h"
+#include "core/runtime/reduction.h"
+#include "core/runtime/transport.h"
+
+namespace pipewright {
+namespace {
+
+std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+
+/// Messages in memory; a waiting worker sleeps on its own condition variable.
+class QueueTransport final : public Transport {
+ public:
+  QueueTransport(const Program& program, const std::atomic<bool>* stop)
+      : program_(program), stop_(stop), messages_(as_size(program.messages)),
+        ready_(as_size(program.messages)), workers_(program.workers.size()),
+        waiting_on_link_(program.link_from.size()),
+        reductions_(as_size(program.schedule.shape.stages), Reduction(program.schedule.shape.replicas)) {}
+
+  void send(const Instruction& instruction, Tensors message) override {
+    const int capacity = program_.schedule.shape.link_capacity;
+    if (capacity > 0 && instruction.send_link >= 0) {
+      auto& waiting = waiting_on_link_[as_size(instruction.send_link)];
+      wait(program_.link_from[as_size(instruction.send_link)], [&] { return waiting < capacity; });
+      ++waiting;
+    }
+    messages_[as_size(instruction.send)] = std::move(message);
+    ready_[as_size(instruction.send)].store(true, std::memory_order_release);
+    wake(instruction.send_to);
+  }
+
+  Tensors receive(const Instruction& instruction, int worker) override {
+    const auto& ready = ready_[as_size(instruction.receive)];
+    wait(worker, [&] { return ready.load(std::memory_order_acquire); });
+    if (program_.schedule.shape.link_capacity > 0 && instruction.receive_link >= 0) {
+      --waiting_on_link_[as_size(instruction.receive_link)];
+      wake(program_.link_from[as_size(instruction.receive_link)]);
+    }
+    return std::exchange(messages_[as_size(instruction.receive)], {});
+  }
+
+  void reduce(const Instruction& instruction, Stage& stage, int worker) override {
+    const Action& action = instruction.action;
+    Reduction& reduction = reductions_[as_size(action.stage)];
+    int round = 0;
+    {
+      const std::lock_guard lock(reduction_mutex_);
+      round = reduction.rounds();
+      if (reduction.contribute(action.replica, stage)) round = -1;
+    }
+    if (round < 0) {
+      for (std::size_t w = 0; w < workers_.size(); ++w) wake(static_cast<int>(w));
+      return;
+    }
+    wait(worker, [&] {
+      const std::lock_guard lock(reduction_mutex_);
+      return reduction.rounds() > round;
+    });
+  }
+
+  void abort() override {
+    aborted_ = true;
+    for (std::size_t w = 0; w < workers_.size(); ++w) wake(static_cast<int>(w));
+  }
+
+ private:
+  struct Worker {
+    std::mutex mutex;
+    std::condition_variable woken;
+  };
+
+  template <class Condition>
+  void wait(int worker, const Condition& condition) {
+    if (!aborted_ && condition()) return;
+    Worker& self = workers_[as_size(worker)];
+    std::unique_lock lock(self.mutex);
+    while (!aborted_ && !condition()) {
+      self.woken.wait_for(lock, std::chrono::milliseconds(100));
+      if (stop_ != nullptr && *stop_) break;
+    }
+    if (aborted_ || (stop_ != nullptr && *stop_ && !condition()))
+      throw Error(ErrorKind::Interrupted, "stopped while waiting for another worker");
+  }
+
+  /// The lock makes sure that a worker about to sleep has not missed what changed.
+  void wake(int worker) {
+    Worker& other = workers_[as_size(worker)];
+    { const std::lock_guard lock(other.mutex); }
+    other.woken.notify_all();
+  }
+
+  const Program& program_;
+  const std::atomic<bool>* stop_;
+  std::vector<Tensors> messages_;
+  std::vector<std::atomic<bool>> ready_;
+  std::vector<Worker> workers_;
+  std::vector<std::atomic<int>> waiting_on_link_;
+  std::mutex reduction_mutex_;
+  std::vector<Reduction> reductions_;
+  std::atomic<bool> aborted_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> queue_transport(const Program& program, const std::atomic<bool>* stop) {
+  return std::make_unique<QueueTransport>(program, stop);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,40 @@
+#include "core/base/error.h"
+#include "core/runtime/reduction.h"
+#include "core/runtime/transport.h"
+
+namespace pipewright {
+namespace {
+
+class SerialTransport final : public Transport {
+ public:
+  explicit SerialTransport(const Program& program)
+      : messages_(static_cast<std::size_t>(program.messages)),
+        reductions_(static_cast<std::size_t>(program.schedule.shape.stages),
+                    Reduction(program.schedule.shape.replicas)) {}
+
+  void send(const Instruction& instruction, Tensors message) override {
+    messages_[static_cast<std::size_t>(instruction.send)] = std::move(message);
+  }
+  Tensors receive(const Instruction& instruction, int) override {
+    Tensors& message = messages_[static_cast<std::size_t>(instruction.receive)];
+    PIPEWRIGHT_CHECK(!message.empty(), "the message is not there");
+    return std::exchange(message, {});
+  }
+  void reduce(const Instruction& instruction, Stage& stage, int) override {
+    const Action& action = instruction.action;
+    reductions_[static_cast<std::size_t>(action.stage)].contribute(action.replica, stage);
+  }
+  void abort() override {}
+
+ private:
+  std::vector<Tensors> messages_;
+  std::vector<Reduction> reductions_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> serial_transport(const Program& program) {
+  return std::make_unique<SerialTransport>(program);
+}
+
+}  // namespace pipewright

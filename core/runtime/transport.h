@@ -1,0 +1,34 @@
+/// How what one stage makes reaches another stage, and how replicas add their gradients.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "core/runtime/program.h"
+#include "core/stage/stage.h"
+
+namespace pipewright {
+
+/// receive() blocks until the message is there; all calls throw Error{Interrupted} once stopped.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual void send(const Instruction& instruction, Tensors message) = 0;
+  virtual Tensors receive(const Instruction& instruction, int worker) = 0;
+  /// Sums the gradients of a stage over its replicas in order 0 … R−1; afterwards every replica
+  /// has the sum before its next update.
+  virtual void reduce(const Instruction& instruction, Stage& stage, int worker) = 0;
+  /// Wakes everybody who waits; their calls and all later ones throw.
+  virtual void abort() = 0;
+};
+
+/// For one thread that steps all workers in an order in which every input is ready.
+std::unique_ptr<Transport> serial_transport(const Program& program);
+
+/// For one thread per worker. `stop` (may be null) is looked at while waiting.
+std::unique_ptr<Transport> queue_transport(const Program& program, const std::atomic<bool>* stop);
+
+}  // namespace pipewright

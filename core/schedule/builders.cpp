@@ -1,0 +1,134 @@
+#include "core/schedule/builders.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+
+namespace pipewright {
+namespace {
+
+std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+
+int floor_divided(int a, int b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+/// One stage's own order, before stages share workers.
+class StageOrder {
+ public:
+  StageOrder(const PipelineShape& shape, int stage, int replica, const WeightRule& forward,
+             const WeightRule& backward, double update_scale)
+      : shape_(shape), stage_(stage), replica_(replica), forward_(forward), backward_(backward),
+        update_scale_(update_scale) {}
+
+  void add_forward(int minibatch, int microbatch) {
+    add_pass(ActionKind::Forward, minibatch, microbatch, forward_, first_forward_);
+  }
+  void add_backward(int minibatch, int microbatch) {
+    add_pass(ActionKind::Backward, minibatch, microbatch, backward_, first_backward_);
+  }
+  void add_update(int minibatch) {
+    if (shape_.replicas > 1)
+      actions_.push_back({.kind = ActionKind::Reduce, .stage = stage_, .replica = replica_,
+                          .minibatch = minibatch});
+    actions_.push_back({.kind = ActionKind::Update, .stage = stage_, .replica = replica_,
+                        .minibatch = minibatch, .scale = update_scale_});
+    ++updates_;
+  }
+  std::vector<Action> take() { return std::move(actions_); }
+
+ private:
+  /// `first` remembers the updates before the mini-batch's first pass of that kind.
+  void add_pass(ActionKind kind, int minibatch, int microbatch, const WeightRule& rule,
+                std::pair<int, int>& first) {
+    if (first.first != minibatch) first = {minibatch, updates_};
+    const PassPlace place{stage_, shape_.stages, minibatch, microbatch, shape_.microbatches,
+                          updates_, first.second};
+    actions_.push_back({.kind = kind, .stage = stage_, .replica = replica_, .minibatch = minibatch,
+                        .microbatch = microbatch, .loss = shape_.stages - 1,
+                        .weights = rule(place)});
+  }
+
+  const PipelineShape& shape_;
+  int stage_, replica_;
+  const WeightRule& forward_;
+  const WeightRule& backward_;
+  double update_scale_;
+  int updates_ = 0;
+  std::pair<int, int> first_forward_{-1, 0}, first_backward_{-1, 0};
+  std::vector<Action> actions_;
+};
+
+/// Micro-batches [begin, end), counted over the schedule: warm-up forwards, pairs, drain.
+void add_group(StageOrder& order, int begin, int end, int microbatches, int depth, PassOrder how) {
+  const int count = end - begin;
+  const int warm_up = how.one_at_a_time ? 0 : how.fill_drain ? count : std::min(depth, count);
+  auto forward = [&](int f) { order.add_forward(f / microbatches, f % microbatches); };
+  auto backward = [&](int f, bool last) {
+    order.add_backward(f / microbatches, f % microbatches);
+    if (last) order.add_update(f / microbatches);
+  };
+  for (int f = begin; f < begin + warm_up; ++f) forward(f);
+  if (how.fill_drain) {  // GPipe walks back from the last micro-batch
+    for (int f = end - 1; f >= begin; --f) backward(f, f == begin);
+    return;
+  }
+  int next = begin;
+  auto backward_next = [&] {
+    backward(next, (next + 1) % microbatches == 0);
+    ++next;
+  };
+  for (int f = begin + warm_up; f < end; ++f) {
+    forward(f);
+    backward_next();
+  }
+  while (next < end) backward_next();
+}
+
+}  // namespace
+
+int PassPlace::distance(bool steady) const {
+  if (!steady) return minibatch - updates_before;
+  return minibatch - floor_divided(minibatch * microbatches + microbatch - depth(), microbatches);
+}
+
+Schedule empty_schedule(const PipelineShape& shape) {
+  Schedule schedule;
+  schedule.shape = shape;
+  schedule.learns_from.assign(as_size(shape.stages), {shape.stages - 1});
+  schedule.workers.resize(as_size(shape.workers()));
+  return schedule;
+}
+
+Schedule pipeline_schedule(const PipelineShape& shape, PassOrder how, const WeightRule& forward,
+                           const WeightRule& backward, const ScaleRule& update_scale) {
+  const int all = shape.minibatches * shape.microbatches;
+  const int group = how.flush ? shape.microbatches : all;
+  std::vector<std::vector<Action>> orders;
+  for (int replica = 0; replica < shape.replicas; ++replica) {
+    for (int stage = 0; stage < shape.stages; ++stage) {
+      StageOrder order(shape, stage, replica, forward, backward,
+                       update_scale ? update_scale(stage) : 1);
+      for (int begin = 0; begin < all; begin += group)
+        add_group(order, begin, begin + group, shape.microbatches, shape.stages - 1 - stage, how);
+      orders.push_back(order.take());
+    }
+  }
+  return schedule_of_stages(shape, std::move(orders));
+}
+
+Schedule evaluation_schedule(const PipelineShape& shape) {
+  std::vector<std::vector<Action>> orders;
+  for (int replica = 0; replica < shape.replicas; ++replica)
+    for (int stage = 0; stage < shape.stages; ++stage) {
+      std::vector<Action>& order = orders.emplace_back();
+      for (int minibatch = 0; minibatch < shape.minibatches; ++minibatch)
+        for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch)
+          order.push_back({.kind = ActionKind::Forward, .stage = stage, .replica = replica,
+                           .minibatch = minibatch, .microbatch = microbatch,
+                           .loss = shape.stages - 1});
+    }
+  PipelineShape forwards = shape;
+  forwards.training = false;
+  return schedule_of_stages(forwards, std::move(orders));
+}
+
+}  // namespace pipewright

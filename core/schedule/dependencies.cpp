@@ -1,0 +1,76 @@
+#include "core/schedule/dependencies.h"
+
+namespace pipewright {
+namespace {
+
+std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+
+bool is_backward(ActionKind kind) {
+  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
+}
+
+}  // namespace
+
+PassIndex::PassIndex(const Schedule& schedule)
+    : shape_(schedule.shape), site_of_loss_(as_size(shape_.stages), -1) {
+  for (const auto& worker : schedule.workers)
+    for (const Action& action : worker)
+      if (is_backward(action.kind) && site_of_loss_[as_size(action.loss)] < 0)
+        site_of_loss_[as_size(action.loss)] = sites_++;
+  const std::size_t passes = as_size(shape_.minibatches) * as_size(shape_.microbatches) *
+                             as_size(shape_.replicas) * as_size(shape_.stages);
+  forward_.assign(passes, kNowhere);
+  head_.assign(schedule.auxiliary.empty() ? 0 : passes, kNowhere);
+  backward_.assign(passes * as_size(sites_), kNowhere);
+  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w) {
+    const auto& worker = schedule.workers[as_size(w)];
+    for (int i = 0; i < static_cast<int>(worker.size()); ++i) {
+      const Action& action = worker[as_size(i)];
+      const std::size_t at = slot(action, action.stage);
+      if (action.kind == ActionKind::Forward) forward_[at] = {w, i};
+      if (action.kind == ActionKind::Head && !head_.empty()) head_[at] = {w, i};
+      if (is_backward(action.kind))
+        backward_[at * as_size(sites_) + as_size(site_of_loss_[as_size(action.loss)])] = {w, i};
+    }
+  }
+}
+
+std::size_t PassIndex::slot(const Action& like, int stage) const {
+  const std::size_t micro =
+      as_size(like.minibatch) * as_size(shape_.microbatches) + as_size(like.microbatch);
+  return (micro * as_size(shape_.replicas) + as_size(like.replica)) * as_size(shape_.stages) +
+         as_size(stage);
+}
+
+ActionPlace PassIndex::like_at(const std::vector<ActionPlace>& places, const Action& like) const {
+  return places.empty() ? kNowhere : places[slot(like, like.stage)];
+}
+
+ActionPlace PassIndex::backward(const Action& like, int stage) const {
+  const int site = site_of_loss_[as_size(like.loss)];
+  if (site < 0) return kNowhere;
+  return backward_[slot(like, stage) * as_size(sites_) + as_size(site)];
+}
+
+ActionPlace PassIndex::input_of(const Action& action) const {
+  switch (action.kind) {
+    case ActionKind::Forward: {
+      if (action.stage == 0) return kNowhere;
+      return forward_[slot(action, action.stage - 1)];
+    }
+    case ActionKind::Head: return forward(action);
+    case ActionKind::Backward:
+    case ActionKind::BackwardInput:
+      if (action.loss != action.stage) return backward(action, action.stage + 1);
+      return action.stage == shape_.stages - 1 ? forward(action) : head(action);
+    case ActionKind::Reduce:
+    case ActionKind::Update: return kNowhere;
+  }
+  return kNowhere;
+}
+
+ActionPlace PassIndex::consumer_of(const Action& action) const {
+  return action.stage == 0 ? kNowhere : backward(action, action.stage - 1);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,41 @@
+/// What must have happened before an action may start: never written in a schedule, always derived.
+#pragma once
+
+#include <vector>
+
+#include "core/schedule/schedule.h"
+
+namespace pipewright {
+
+/// (worker, index of the action on it); {−1, −1} = none.
+using ActionPlace = std::pair<int, int>;
+inline constexpr ActionPlace kNowhere{-1, -1};
+
+/// Where each pass of a schedule stands. The schedule's ranges must have been checked; it need
+/// not be complete: passes that are missing are nowhere.
+class PassIndex {
+ public:
+  explicit PassIndex(const Schedule& schedule);
+
+  ActionPlace forward(const Action& like) const { return like_at(forward_, like); }
+  ActionPlace head(const Action& like) const { return like_at(head_, like); }
+  /// The Backward or BackwardInput of `like.loss` at `stage`, for like's replica and micro-batch.
+  ActionPlace backward(const Action& like, int stage) const;
+
+  /// The pass that makes this pass's input on another stage, or its loss on its own: forward of
+  /// stage−1; forward of a Head; Head, last forward or the backward of stage+1 for a backward.
+  ActionPlace input_of(const Action& action) const;
+  /// The pass of stage−1 that takes the input gradient of this backward; kNowhere: nobody.
+  ActionPlace consumer_of(const Action& backward) const;
+
+ private:
+  std::size_t slot(const Action& like, int stage) const;
+  ActionPlace like_at(const std::vector<ActionPlace>& places, const Action& like) const;
+
+  PipelineShape shape_;
+  int sites_ = 0;
+  std::vector<int> site_of_loss_;  ///< loss → dense index, −1 when nobody names it
+  std::vector<ActionPlace> forward_, head_, backward_;
+};
+
+}  // namespace pipewright

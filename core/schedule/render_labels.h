@@ -1,0 +1,49 @@
+/// The few words that all drawings of one schedule share.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/schedule/schedule.h"
+
+namespace pipewright {
+
+/// Names for the actions and workers of one schedule, no longer than it needs.
+class RenderLabels {
+ public:
+  explicit RenderLabels(const Schedule& schedule);
+
+  /// "F3"; "F3.1" when there are micro-batches; "2F3" when a worker holds several stages.
+  std::string action(const Action& action) const;
+  /// "worker 3"
+  std::string worker(std::size_t worker) const;
+  /// "stage 1", "stages 0, 2", "stage 1, replica 0"; "" for a worker without actions.
+  std::string stages(std::size_t worker) const;
+
+  bool several_stages() const { return several_stages_; }
+  /// Whether worker w holds stage w and nothing else, so that naming the stages tells nothing.
+  bool plain() const { return plain_; }
+
+ private:
+  struct Holding {
+    std::vector<int> stages;  ///< ascending
+    int replica = 0;
+  };
+  int microbatches_;
+  int replicas_;
+  bool several_stages_ = false;
+  bool plain_ = true;
+  std::vector<Holding> workers_;
+};
+
+/// As it stands before a mini-batch's number: F, H, B, b, R, U.
+std::string_view kind_letter(ActionKind kind);
+
+/// What `reads` in text: "2", or "2→5(+3)" when predicted.
+std::string weights_text(int version, int ahead);
+
+/// Whether an action of this kind computes with parameters.
+bool is_pass(ActionKind kind);
+
+}  // namespace pipewright

@@ -1,0 +1,48 @@
+#include "core/schedule/schedule.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+
+namespace pipewright {
+
+int PipelineShape::workers_per_replica() const {
+  if (placement.empty()) return stages;
+  return *std::max_element(placement.begin(), placement.end()) + 1;
+}
+
+int PipelineShape::worker_of(int stage, int replica) const {
+  const int within = placement.empty() ? stage : placement[static_cast<std::size_t>(stage)];
+  return replica * workers_per_replica() + within;
+}
+
+const char* kind_name(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::Forward: return "forward";
+    case ActionKind::Head: return "head";
+    case ActionKind::Backward: return "backward";
+    case ActionKind::BackwardInput: return "backward of the input";
+    case ActionKind::Reduce: return "reduce";
+    case ActionKind::Update: return "update";
+  }
+  return "?";
+}
+
+std::string action_name(const Action& action, int microbatches) {
+  const char* letter = "?";
+  switch (action.kind) {
+    case ActionKind::Forward: letter = "F"; break;
+    case ActionKind::Head: letter = "H"; break;
+    case ActionKind::Backward: letter = "B"; break;
+    case ActionKind::BackwardInput: letter = "b"; break;
+    case ActionKind::Reduce: letter = "R"; break;
+    case ActionKind::Update: letter = "U"; break;
+  }
+  std::string name = concat(action.stage, letter, action.minibatch);
+  const bool pass = action.kind != ActionKind::Reduce && action.kind != ActionKind::Update;
+  if (pass && microbatches > 1) name += concat(".", action.microbatch);
+  if (action.kind == ActionKind::BackwardInput) name += concat("←", action.loss);
+  return name;
+}
+
+}  // namespace pipewright

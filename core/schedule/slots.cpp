@@ -1,0 +1,150 @@
+#include "core/schedule/slots.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/schedule/dependencies.h"
+
+namespace pipewright {
+namespace {
+
+std::size_t as_size(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+bool within(int value, int count) {
+  return 0 <= value && value < count;
+}
+
+/// Whether an action's numbers lie inside the shape, and its loss not before its stage: what
+/// PassIndex relies on.
+bool fits(const Action& action, const PipelineShape& shape) {
+  const bool backward =
+      action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardInput;
+  if (backward && action.loss < action.stage) return false;
+  return within(action.stage, shape.stages) && within(action.replica, shape.replicas) &&
+         within(action.minibatch, shape.minibatches) &&
+         within(action.microbatch, shape.microbatches) && within(action.loss, shape.stages);
+}
+
+bool needs_input(const Action& action) {
+  switch (action.kind) {
+    case ActionKind::Forward: return action.stage > 0;
+    case ActionKind::Head:
+    case ActionKind::Backward:
+    case ActionKind::BackwardInput: return true;
+    case ActionKind::Reduce:
+    case ActionKind::Update: return false;
+  }
+  return false;
+}
+
+/// The index of the actions that fit; the others are replaced by updates, which nobody waits for.
+std::optional<PassIndex> index_of(const Schedule& schedule) {
+  const PipelineShape& shape = schedule.shape;
+  if (std::min({shape.stages, shape.replicas, shape.minibatches, shape.microbatches}) < 1)
+    return {};
+  Schedule known = schedule;
+  for (auto& worker : known.workers)
+    for (Action& action : worker)
+      if (!fits(action, shape)) action = {.kind = ActionKind::Update};
+  return PassIndex(known);
+}
+
+/// Steps every worker through its actions until none can move.
+class Progress {
+ public:
+  explicit Progress(const Schedule& schedule)
+      : schedule_(schedule),
+        index_(index_of(schedule)),
+        next_(schedule.workers.size(), 0),
+        free_(schedule.workers.size(), 0),
+        meets_(schedule.workers.size(), false) {
+    for (const auto& worker : schedule.workers)
+      times_.start.emplace_back(worker.size(), kNeverStarts);
+  }
+
+  SlotTimes times() && {
+    for (bool moved = index_.has_value(); moved;) {
+      moved = false;
+      for (std::size_t worker = 0; worker < next_.size(); ++worker)
+        while (advance(worker)) moved = true;
+    }
+    return std::move(times_);
+  }
+
+ private:
+  /// Starts the worker's next action if it can.
+  bool advance(std::size_t worker) {
+    if (next_[worker] == schedule_.workers[worker].size()) return false;
+    const Action& action = schedule_.workers[worker][next_[worker]];
+    if (!fits(action, schedule_.shape)) return false;
+    if (action.kind == ActionKind::Reduce) return meet(worker, action);
+    int input_end = 0;
+    if (needs_input(action)) {
+      const ActionPlace input = index_->input_of(action);
+      if (input == kNowhere) return false;
+      const auto [source, position] = std::pair{as_size(input.first), as_size(input.second)};
+      const int start = times_.start[source][position];
+      if (start == kNeverStarts) return false;
+      input_end = start + slots_of(schedule_.workers[source][position].kind);
+    }
+    begin(worker, std::max(free_[worker], input_end));
+    return true;
+  }
+
+  /// A worker that reaches a Reduce waits until all replicas have.
+  bool meet(std::size_t worker, const Action& action) {
+    if (meets_[worker]) return false;
+    meets_[worker] = true;
+    auto& waiting = waiting_[{action.stage, action.minibatch}];
+    waiting.push_back(worker);
+    if (waiting.size() < as_size(schedule_.shape.replicas)) return false;
+    int latest = 0;
+    for (const std::size_t each : waiting) latest = std::max(latest, free_[each]);
+    for (const std::size_t each : waiting) {
+      begin(each, latest);
+      meets_[each] = false;
+    }
+    waiting.clear();
+    return true;
+  }
+
+  void begin(std::size_t worker, int slot) {
+    const std::size_t position = next_[worker]++;
+    times_.start[worker][position] = slot;
+    free_[worker] = slot + slots_of(schedule_.workers[worker][position].kind);
+    times_.makespan = std::max(times_.makespan, free_[worker]);
+  }
+
+  const Schedule& schedule_;
+  std::optional<PassIndex> index_;
+  std::vector<std::size_t> next_;  ///< per worker: actions started
+  std::vector<int> free_;          ///< per worker: end of the last one
+  std::vector<bool> meets_;        ///< per worker: waits at a Reduce
+  std::map<std::pair<int, int>, std::vector<std::size_t>>
+      waiting_;  ///< (stage, mini-batch) → workers
+  SlotTimes times_;
+};
+
+}  // namespace
+
+int slots_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::Backward: return 2;
+    case ActionKind::Forward:
+    case ActionKind::Head:
+    case ActionKind::BackwardInput: return 1;
+    case ActionKind::Reduce:
+    case ActionKind::Update: return 0;
+  }
+  return 0;
+}
+
+SlotTimes slot_times(const Schedule& schedule) {
+  return Progress(schedule).times();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,283 @@
+#include "core/schedule/validate.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <unordered_set>
+
+#include "core/base/error.h"
+#include "core/schedule/render.h"
+#include "core/schedule/versions.h"
+
+namespace pipewright {
+namespace {
+
+std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+
+[[noreturn]] void fail(const Schedule& schedule, ActionPlace culprit, const std::string& message) {
+  std::string where;
+  std::string text = message;
+  if (culprit.first >= 0) {
+    const Action& action = schedule.workers[as_size(culprit.first)][as_size(culprit.second)];
+    where = concat("worker ", culprit.first, ", action ", culprit.second);
+    text = concat(action_name(action, schedule.shape.microbatches), " ", message);
+  }
+  const RenderOptions options{.width = 120, .minibatches = 8, .culprit = &culprit};
+  throw Error(ErrorKind::Schedule,
+              concat("the schedule is not valid: ", text, "\n", render_text(schedule, options)), where);
+}
+
+/// Numbers within their ranges, and every action on the worker that holds its stage.
+void check_ranges(const Schedule& schedule) {
+  const PipelineShape& shape = schedule.shape;
+  auto refuse = [](const std::string& message) {
+    throw Error(ErrorKind::Schedule, concat("the schedule is not valid: ", message));
+  };
+  if (shape.stages < 1 || shape.replicas < 1 || shape.microbatches < 1 || shape.minibatches < 1)
+    refuse("a shape needs at least one stage, replica, micro-batch and mini-batch");
+  if (!shape.placement.empty() && shape.placement.size() != as_size(shape.stages))
+    refuse("its placement does not name one worker per stage");
+  if (schedule.workers.size() != as_size(shape.workers()))
+    refuse(concat("it has ", schedule.workers.size(), " workers, its shape ", shape.workers()));
+  if (schedule.learns_from.size() != as_size(shape.stages))
+    refuse("learns_from does not name the losses of every stage");
+  auto in = [](int value, int end) { return value >= 0 && value < end; };
+  for (int w = 0; w < shape.workers(); ++w)
+    for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
+      const Action& a = schedule.workers[as_size(w)][as_size(i)];
+      const std::string place = concat("worker ", w, ", action ", i, " (", action_name(a), ")");
+      if (!in(a.stage, shape.stages) || !in(a.replica, shape.replicas) ||
+          !in(a.minibatch, shape.minibatches) || !in(a.microbatch, shape.microbatches) ||
+          !in(a.loss, shape.stages) || !in(a.weights.rule, static_cast<int>(schedule.rules.size())))
+        refuse(concat(place, " names a stage, replica, mini-batch, micro-batch, loss or rule out of range"));
+      if (shape.worker_of(a.stage, a.replica) != w)
+        refuse(concat(place, " belongs on worker ", shape.worker_of(a.stage, a.replica)));
+    }
+}
+
+/// Every pass there exactly once, and no other.
+void check_complete(const Schedule& schedule) {
+  const PipelineShape& shape = schedule.shape;
+  std::unordered_set<std::uint64_t> seen;
+  auto key = [&](ActionKind kind, int stage, int replica, int minibatch, int microbatch, int loss) {
+    if (kind == ActionKind::BackwardInput) kind = ActionKind::Backward;
+    std::uint64_t packed = static_cast<std::uint64_t>(minibatch);
+    auto pack = [&packed](int digit, int base) {
+      packed = packed * static_cast<std::uint64_t>(base) + static_cast<std::uint64_t>(digit);
+    };
+    pack(microbatch, shape.microbatches);
+    pack(replica, shape.replicas);
+    pack(stage, shape.stages);
+    pack(loss, shape.stages);
+    pack(static_cast<int>(kind), 8);
+    return packed;
+  };
+  for (int w = 0; w < shape.workers(); ++w)
+    for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
+      const Action& a = schedule.workers[as_size(w)][as_size(i)];
+      if (a.kind == ActionKind::Reduce || a.kind == ActionKind::Update) {
+        if (!shape.training) fail(schedule, {w, i}, "has no place in an evaluation: forwards only");
+        continue;
+      }
+      if (a.kind != ActionKind::Forward && !shape.training)
+        fail(schedule, {w, i}, "has no place in an evaluation: forwards only");
+      const int loss = a.kind == ActionKind::Forward ? 0 : a.kind == ActionKind::Head ? a.stage : a.loss;
+      if (!seen.insert(key(a.kind, a.stage, a.replica, a.minibatch, a.microbatch, loss)).second)
+        fail(schedule, {w, i}, "happens twice");
+      const auto& losses = schedule.learns_from[as_size(a.stage)];
+      const bool learns = std::find(losses.begin(), losses.end(), a.loss) != losses.end();
+      if (a.kind == ActionKind::Backward && !learns)
+        fail(schedule, {w, i}, concat("learns from loss ", a.loss, ", which its stage does not learn from"));
+      if (a.kind == ActionKind::BackwardInput && learns)
+        fail(schedule, {w, i}, concat("only relays loss ", a.loss, ", but its stage learns from it"));
+      const bool site = std::binary_search(schedule.auxiliary.begin(), schedule.auxiliary.end(), a.stage);
+      if (a.kind == ActionKind::Head && !site) fail(schedule, {w, i}, "is of a stage without an auxiliary head");
+    }
+  for (int replica = 0; replica < shape.replicas; ++replica)
+    for (int m = 0; m < shape.minibatches; ++m)
+      for (int u = 0; u < shape.microbatches; ++u)
+        for (int k = 0; k < shape.stages; ++k) {
+          auto need = [&](ActionKind kind, int loss) {
+            if (seen.contains(key(kind, k, replica, m, u, loss))) return;
+            throw Error(ErrorKind::Schedule,
+                        concat("the schedule is not valid: it has no ", kind_name(kind), " of stage ", k,
+                               ", replica ", replica, ", mini-batch ", m, ", micro-batch ", u, ", loss ", loss));
+          };
+          need(ActionKind::Forward, 0);
+          if (!shape.training) continue;
+          for (const int loss : schedule.learns_from[as_size(k)]) need(ActionKind::Backward, loss);
+          if (std::binary_search(schedule.auxiliary.begin(), schedule.auxiliary.end(), k))
+            need(ActionKind::Head, k);
+        }
+}
+
+/// Relays go to somebody; every weight gradient is taken by exactly one later update, reduced
+/// first where there are replicas.
+void check_gradients(const Schedule& schedule, const PassIndex& index) {
+  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w) {
+    const auto& actions = schedule.workers[as_size(w)];
+    struct Pending {
+      int place = -1;  ///< the last gradient not yet taken
+      bool reduced = false;
+    };
+    std::map<std::pair<int, int>, Pending> stages;
+    for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+      const Action& a = actions[as_size(i)];
+      Pending& pending = stages[{a.stage, a.replica}];
+      switch (a.kind) {
+        case ActionKind::BackwardInput:
+          if (index.consumer_of(a) == kNowhere)
+            fail(schedule, {w, i}, concat("relays loss ", a.loss, " to nobody"));
+          break;
+        case ActionKind::Head:
+        case ActionKind::Backward: pending = {i, false}; break;
+        case ActionKind::Reduce:
+          if (pending.place < 0) fail(schedule, {w, i}, "has no gradient to reduce");
+          pending.reduced = true;
+          break;
+        case ActionKind::Update:
+          if (pending.place < 0) fail(schedule, {w, i}, "has no gradient to apply");
+          if (schedule.shape.replicas > 1 && !pending.reduced)
+            fail(schedule, {w, i}, "applies a gradient that its replicas have not reduced");
+          pending = {};
+          break;
+        case ActionKind::Forward: break;
+      }
+    }
+    for (const auto& [stage, pending] : stages)
+      if (pending.place >= 0) fail(schedule, {w, pending.place}, "makes a gradient that no update applies");
+  }
+}
+
+/// Runs the schedule without computing: in rounds, each worker does its next action if its inputs
+/// are there and, with bounded links, its receiver has room.
+class Progress {
+ public:
+  Progress(const Schedule& schedule, const PassIndex& index)
+      : schedule_(schedule), index_(index), done_(schedule.workers.size(), 0),
+        reduced_(as_size(schedule.shape.stages * schedule.shape.replicas), 0) {}
+
+  std::vector<ActionPlace> order() {
+    std::vector<ActionPlace> all;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int w = 0; w < static_cast<int>(done_.size()); ++w) {
+        if (finished(w) || !ready(next(w))) continue;
+        account(next(w));
+        all.emplace_back(w, done_[as_size(w)]++);
+        moved = true;
+      }
+    }
+    for (int w = 0; w < static_cast<int>(done_.size()); ++w)
+      if (!finished(w))
+        fail(schedule_, {w, done_[as_size(w)]}, concat("can never start: ", reason(next(w))));
+    return all;
+  }
+
+ private:
+  const Action& next(int w) const {
+    return schedule_.workers[as_size(w)][as_size(done_[as_size(w)])];
+  }
+  bool finished(int w) const {
+    return as_size(done_[as_size(w)]) == schedule_.workers[as_size(w)].size();
+  }
+  bool happened(ActionPlace place) const {
+    return place == kNowhere || done_[as_size(place.first)] > place.second;
+  }
+  static bool has_input(const Action& a) {
+    return a.kind != ActionKind::Reduce && a.kind != ActionKind::Update &&
+           !(a.kind == ActionKind::Forward && a.stage == 0);
+  }
+  bool crosses(int from, int to, int replica) const {
+    return schedule_.shape.worker_of(from, replica) != schedule_.shape.worker_of(to, replica);
+  }
+
+  bool input_ready(const Action& a) const {
+    if (!has_input(a)) return true;
+    const ActionPlace input = index_.input_of(a);
+    return input != kNowhere && happened(input);
+  }
+  /// All replicas have come to the same Reduce, or are past it.
+  bool replicas_ready(const Action& a) const {
+    if (a.kind != ActionKind::Reduce) return true;
+    const int mine = reduced(a.stage, a.replica);
+    for (int r = 0; r < schedule_.shape.replicas; ++r) {
+      const int w = schedule_.shape.worker_of(a.stage, r);
+      if (reduced(a.stage, r) > mine) continue;
+      if (finished(w)) return false;
+      const Action& other = next(w);
+      if (other.kind != ActionKind::Reduce || other.stage != a.stage ||
+          other.minibatch != a.minibatch)
+        return false;
+    }
+    return true;
+  }
+  int reduced(int stage, int replica) const {
+    return reduced_[as_size(replica * schedule_.shape.stages + stage)];
+  }
+  bool room(const Action& a) const {
+    const int capacity = schedule_.shape.link_capacity;
+    if (capacity == 0) return true;
+    const auto link = link_of(a);
+    if (link.second < 0) return true;
+    const auto found = waiting_.find(link);
+    return found == waiting_.end() || found->second < capacity;
+  }
+  bool ready(const Action& a) const { return input_ready(a) && room(a) && replicas_ready(a); }
+
+  /// (edge and direction and replica) that the action sends on; second < 0: it sends nothing.
+  std::pair<int, int> link_of(const Action& a) const {
+    const int stages = schedule_.shape.stages;
+    if (a.kind == ActionKind::Forward && a.stage + 1 < stages && crosses(a.stage, a.stage + 1, a.replica))
+      return {a.replica, 2 * a.stage};
+    const bool backward = a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
+    if (backward && a.stage > 0 && crosses(a.stage, a.stage - 1, a.replica) &&
+        index_.consumer_of(a) != kNowhere)
+      return {a.replica, 2 * (a.stage - 1) + 1};
+    return {0, -1};
+  }
+
+  void account(const Action& a) {
+    if (a.kind == ActionKind::Reduce) ++reduced_[as_size(a.replica * schedule_.shape.stages + a.stage)];
+    if (schedule_.shape.link_capacity == 0) return;
+    if (has_input(a) && a.kind != ActionKind::Head) {
+      const auto [worker, position] = index_.input_of(a);
+      const auto link = link_of(schedule_.workers[as_size(worker)][as_size(position)]);
+      if (link.second >= 0) --waiting_[link];
+    }
+    if (const auto link = link_of(a); link.second >= 0) ++waiting_[link];
+  }
+
+  std::string reason(const Action& a) const {
+    if (!input_ready(a)) {
+      const ActionPlace input = index_.input_of(a);
+      if (input == kNowhere) return "nothing produces its input";
+      return concat("it waits for ",
+                    action_name(schedule_.workers[as_size(input.first)][as_size(input.second)],
+                                schedule_.shape.microbatches),
+                    " of worker ", input.first);
+    }
+    if (!room(a)) return concat("its link holds ", schedule_.shape.link_capacity, " messages already");
+    return "its replicas never come to the same reduction";
+  }
+
+  const Schedule& schedule_;
+  const PassIndex& index_;
+  std::vector<int> done_;     ///< per worker
+  std::vector<int> reduced_;  ///< per (replica, stage): reductions done
+  std::map<std::pair<int, int>, int> waiting_;
+};
+
+}  // namespace
+
+std::vector<ActionPlace> validate(const Schedule& schedule) {
+  check_ranges(schedule);
+  check_complete(schedule);
+  const PassIndex index(schedule);
+  if (schedule.shape.training) check_gradients(schedule, index);
+  std::vector<ActionPlace> order = Progress(schedule, index).order();
+  resolve_versions(schedule);
+  return order;
+}
+
+}  // namespace pipewright

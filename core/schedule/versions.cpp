@@ -1,0 +1,183 @@
+#include "core/schedule/versions.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/schedule/dependencies.h"
+
+namespace pipewright {
+namespace {
+
+std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+
+bool uses_weights(ActionKind kind) {
+  return kind != ActionKind::Reduce && kind != ActionKind::Update;
+}
+
+/// Resolves the actions of one worker, all its stages.
+class WorkerVersions {
+ public:
+  WorkerVersions(const Schedule& schedule, const PassIndex& index, int worker)
+      : schedule_(schedule), index_(index), actions_(schedule.workers[as_size(worker)]),
+        worker_(worker), result_(actions_.size()) {}
+
+  std::vector<ActionWeights> resolved() {
+    name_keys();
+    free_keys();
+    return std::move(result_);
+  }
+
+ private:
+  using StageKey = std::pair<std::pair<int, int>, WeightKey>;  ///< (stage, replica), key
+
+  /// First walk: which key each pass reads, which action reads a key last.
+  void name_keys() {
+    std::map<std::pair<int, int>, int> updates;
+    for (std::size_t i = 0; i < actions_.size(); ++i) {
+      const Action& action = actions_[i];
+      const std::pair<int, int> stage{action.stage, action.replica};
+      int& latest = updates[stage];
+      ActionWeights& weights = result_[i];
+      weights.latest = latest;
+      if (action.kind == ActionKind::Update) ++latest;
+      if (!uses_weights(action.kind)) continue;
+      weights.key = key_of(action, latest);
+      if (weights.key.version > latest || weights.key.version < 0)
+        fail(action, concat("asks for version ", weights.key.version, " of its weights when there are ",
+                            latest, " updates behind it"));
+      const auto [use, first] = last_use_.insert_or_assign({stage, weights.key}, i);
+      if (first && weights.key.ahead != 0) {
+        if (weights.key.version != latest)
+          fail(action, concat("predicts ", weights.key.ahead, " steps from version ",
+                              weights.key.version, " for the first time when the latest is ", latest,
+                              "; a prediction is made while its version is the latest"));
+        weights.makes = true;
+      }
+    }
+  }
+
+  /// Second walk: what is not read any more after each action.
+  void free_keys() {
+    for (std::size_t i = 0; i < actions_.size(); ++i) {
+      const Action& action = actions_[i];
+      const std::pair<int, int> stage{action.stage, action.replica};
+      ActionWeights& weights = result_[i];
+      if (action.kind == ActionKind::Update) {
+        const auto use = last_use_.find({stage, WeightKey{weights.latest, 0, 0}});
+        weights.in_place = use == last_use_.end() || use->second < i;
+        continue;
+      }
+      if (!uses_weights(action.kind) || last_use_.at({stage, weights.key}) != i) continue;
+      const bool latest = weights.key.ahead == 0 && weights.key.version == weights.latest;
+      if (!latest) weights.frees.push_back(weights.key);
+    }
+  }
+
+  WeightKey key_of(const Action& action, int latest) const {
+    const Weights& asked = action.weights;
+    if (asked.source == Weights::Source::OfForward) {
+      const auto [worker, position] = index_.forward(action);
+      if (worker != worker_ || &actions_[as_size(position)] >= &action)
+        fail(action, "computes with the weights of a forward that has not run on its worker");
+      return result_[as_size(position)].key;
+    }
+    const int version = asked.source == Weights::Source::Latest ? latest : asked.version;
+    return {version, asked.ahead, asked.ahead == 0 ? 0 : asked.rule};
+  }
+
+  [[noreturn]] void fail(const Action& action, const std::string& message) const {
+    throw Error(ErrorKind::Schedule,
+                concat(action_name(action, schedule_.shape.microbatches), " ", message),
+                concat("worker ", worker_));
+  }
+
+  const Schedule& schedule_;
+  const PassIndex& index_;
+  const std::vector<Action>& actions_;
+  int worker_;
+  std::map<StageKey, std::size_t> last_use_;
+  std::vector<ActionWeights> result_;
+};
+
+/// Copies alive on one worker, action by action; the most goes into `stages`.
+void count_copies(const std::vector<Action>& actions, const std::vector<ActionWeights>& weights,
+                  std::vector<std::vector<StageVersions>>& stages) {
+  std::map<std::pair<int, int>, int> alive;
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    const Action& action = actions[i];
+    int& copies = alive.try_emplace({action.stage, action.replica}, 1).first->second;
+    if (weights[i].makes) ++copies;
+    if (action.kind == ActionKind::Update && !weights[i].in_place) ++copies;
+    int& most = stages[as_size(action.stage)][as_size(action.replica)].copies;
+    most = std::max(most, copies);
+    copies -= static_cast<int>(weights[i].frees.size());
+  }
+}
+
+/// Staleness of a stage in the steady state: that of the last mini-batch's passes, the furthest
+/// from zero if its micro-batches differ.
+void measure_staleness(const Schedule& schedule, std::vector<std::vector<StageVersions>>& stages,
+                       const std::vector<PassWeights>& passes) {
+  auto further = [](int& worst, int staleness) {
+    if (std::abs(staleness) > std::abs(worst)) worst = staleness;
+  };
+  for (const PassWeights& pass : passes) {
+    if (pass.action.minibatch != schedule.shape.minibatches - 1 || pass.applied_to < 0) continue;
+    StageVersions& stage = stages[as_size(pass.action.stage)][as_size(pass.action.replica)];
+    const int staleness = pass.applied_to - (pass.key.version + pass.key.ahead);
+    if (pass.action.kind == ActionKind::Forward) further(stage.forward_staleness, staleness);
+    if (pass.action.kind == ActionKind::Backward) further(stage.backward_staleness, staleness);
+  }
+}
+
+/// The passes of one mini-batch on one worker, with the version their gradient lands on.
+void append_passes(const Schedule& schedule, const Versions& versions, std::size_t worker,
+                   int minibatch, std::vector<PassWeights>& passes) {
+  const auto& actions = schedule.workers[worker];
+  const std::size_t first = passes.size();
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    const Action& action = actions[i];
+    if (uses_weights(action.kind) && action.minibatch == minibatch)
+      passes.push_back({action, versions.workers[worker][i].key, -1});
+    if (action.kind != ActionKind::Update) continue;
+    for (std::size_t p = first; p < passes.size(); ++p)
+      if (passes[p].applied_to < 0 && passes[p].action.stage == action.stage &&
+          passes[p].action.replica == action.replica && action.minibatch >= minibatch)
+        passes[p].applied_to = versions.workers[worker][i].latest;
+  }
+}
+
+std::vector<PassWeights> passes_of(const Schedule& schedule, const Versions& versions,
+                                   int minibatch) {
+  std::vector<PassWeights> passes;
+  for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker)
+    append_passes(schedule, versions, worker, minibatch, passes);
+  std::stable_sort(passes.begin(), passes.end(), [](const PassWeights& a, const PassWeights& b) {
+    return std::pair(a.action.stage, a.action.replica) < std::pair(b.action.stage, b.action.replica);
+  });
+  return passes;
+}
+
+}  // namespace
+
+Versions resolve_versions(const Schedule& schedule) {
+  const PassIndex index(schedule);
+  Versions versions;
+  versions.stages.assign(as_size(schedule.shape.stages),
+                         std::vector<StageVersions>(as_size(schedule.shape.replicas)));
+  for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
+    versions.workers.push_back(WorkerVersions(schedule, index, static_cast<int>(worker)).resolved());
+    count_copies(schedule.workers[worker], versions.workers.back(), versions.stages);
+  }
+  measure_staleness(schedule, versions.stages,
+                    passes_of(schedule, versions, schedule.shape.minibatches - 1));
+  return versions;
+}
+
+std::vector<PassWeights> weights_used(const Schedule& schedule, int minibatch) {
+  return passes_of(schedule, resolve_versions(schedule), minibatch);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,47 @@
+#include "core/base/error.h"
+#include "core/stage/layers.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+
+at::Tensor activate(Activation activation, const at::Tensor& x) {
+  switch (activation) {
+    case Activation::Identity: return x;
+    case Activation::Relu: return at::relu(x);
+    case Activation::Tanh: return at::tanh(x);
+  }
+  PIPEWRIGHT_CHECK(false, "no such activation");
+}
+
+at::Tensor activate_in_place(Activation activation, at::Tensor x) {
+  switch (activation) {
+    case Activation::Identity: return x;
+    case Activation::Relu: return at::relu_(x);
+    case Activation::Tanh: return at::tanh_(x);
+  }
+  PIPEWRIGHT_CHECK(false, "no such activation");
+}
+
+namespace {
+
+class ActivationLayer final : public Layer {
+ public:
+  ActivationLayer(Activation kind, bool in_place) : kind_(kind), in_place_(in_place) {}
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    return in_place_ ? activate_in_place(kind_, input) : activate(kind_, input);
+  }
+
+ private:
+  Activation kind_;
+  bool in_place_;
+};
+
+}  // namespace
+
+LayerPtr activation(Activation kind, bool in_place) {
+  return std::make_shared<ActivationLayer>(kind, in_place);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,82 @@
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "core/stage/layers.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+/// mask[i] = scale where element first + i of the stream is at least `threshold`, else 0. Four
+/// elements share a block of the stream; only the ends of the range can be off its boundaries.
+template <class T>
+void fill_mask(T* mask, std::uint64_t count, std::uint64_t first, const RandomStream& stream,
+               std::uint64_t threshold, T scale) {
+  const auto kept = [=](std::uint32_t word) { return word >= threshold ? scale : T{0}; };
+  std::uint64_t i = 0;
+  for (; i < count && (first + i) % 4 != 0; ++i) mask[i] = kept(stream.bits(first + i));
+  for (; i + 4 <= count; i += 4) {
+    const auto words = stream.block((first + i) / 4);
+    for (std::size_t j = 0; j < 4; ++j) mask[i + j] = kept(words[j]);
+  }
+  for (; i < count; ++i) mask[i] = kept(stream.bits(first + i));
+}
+
+class Dropout final : public Layer {
+ public:
+  explicit Dropout(double probability)
+      : probability_(probability),
+        threshold_(static_cast<std::uint64_t>(std::llround(probability * 0x1p32))),
+        scale_(probability < 1 ? 1 / (1 - probability) : 0) {
+    PIPEWRIGHT_CHECK(probability >= 0 && probability <= 1, "dropout of ", probability);
+  }
+
+  void set_name(std::string name) override {
+    name_hash_ = stable_hash(name);
+    Layer::set_name(std::move(name));
+  }
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass& pass) const override {
+    if (!pass.training || probability_ == 0) return input;
+    return input * mask(input, pass);
+  }
+
+ private:
+  at::Tensor mask(const at::Tensor& input, const Pass& pass) const {
+    if (input.is_meta()) return at::empty(input.sizes(), input.options());
+    const bool double_precision = input.scalar_type() == at::kDouble;
+    const at::Tensor mask =
+        at::empty(input.sizes(), at::TensorOptions(double_precision ? at::kDouble : at::kFloat));
+    const auto count = static_cast<std::uint64_t>(input.numel());
+    if (count == 0) return mask.to(input.options());
+    const auto samples = static_cast<std::uint64_t>(input.size(0));
+    const std::uint64_t first = static_cast<std::uint64_t>(pass.first_sample) * (count / samples);
+    const RandomStream stream(pass.seed, "dropout", name_hash_, when(pass));
+    if (double_precision)
+      fill_mask(mask.data_ptr<double>(), count, first, stream, threshold_, scale_);
+    else
+      fill_mask(mask.data_ptr<float>(), count, first, stream, threshold_,
+                static_cast<float>(scale_));
+    return mask.to(input.options());  // the same tensor where it already fits
+  }
+
+  static std::uint64_t when(const Pass& pass) {
+    return (std::uint64_t{static_cast<std::uint32_t>(pass.epoch)} << 32) |
+           static_cast<std::uint32_t>(pass.minibatch);
+  }
+
+  double probability_;
+  std::uint64_t threshold_;  ///< of 2^32
+  double scale_;
+  std::uint64_t name_hash_ = stable_hash("");
+};
+
+}  // namespace
+
+LayerPtr dropout(double probability) {
+  return std::make_shared<Dropout>(probability);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,45 @@
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/stage/layers.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+class Linear final : public Layer {
+ public:
+  Linear(std::int64_t in, std::int64_t out, LinearOptions options)
+      : in_(in), out_(out), options_(options) {
+    PIPEWRIGHT_CHECK(in > 0 && out > 0, "linear ", in, " to ", out);
+  }
+
+  std::vector<ParameterSpec> parameters() const override {
+    using Kind = Initializer::Kind;
+    const Initializer uniform{Kind::Uniform, 1 / std::sqrt(static_cast<double>(in_))};
+    const bool normal = options_.init_std > 0;
+    return {
+        {"weight", {out_, in_}, normal ? Initializer{Kind::Normal, options_.init_std} : uniform},
+        {"bias", {out_}, normal ? Initializer{Kind::Constant, 0} : uniform}};
+  }
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor>, const Pass&) const override {
+    const bool reshape = options_.flatten && input.dim() != 2;
+    return activate_in_place(options_.activation,
+                             at::linear(reshape ? input.reshape({input.size(0), in_}) : input,
+                                        parameters[0], parameters[1]));
+  }
+
+ private:
+  std::int64_t in_, out_;
+  LinearOptions options_;
+};
+
+}  // namespace
+
+LayerPtr linear(std::int64_t in, std::int64_t out, LinearOptions options) {
+  return std::make_shared<Linear>(in, out, options);
+}
+
+}  // namespace pipewright

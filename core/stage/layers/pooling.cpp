@@ -1,0 +1,65 @@
+/// Layers that only rearrange or summarise: no parameters, no state.
+#include "core/base/error.h"
+#include "core/stage/layers.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+class MaxPool final : public Layer {
+ public:
+  MaxPool(std::int64_t kernel, std::int64_t stride, std::int64_t padding)
+      : kernel_(kernel), stride_(stride), padding_(padding) {
+    PIPEWRIGHT_CHECK(kernel > 0 && stride > 0 && padding >= 0 && 2 * padding <= kernel,
+                     "max-pool of ", kernel, "/", stride, ", padding ", padding);
+  }
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    return at::max_pool2d(input, {kernel_, kernel_}, {stride_, stride_}, {padding_, padding_});
+  }
+
+ private:
+  std::int64_t kernel_, stride_, padding_;
+};
+
+class AveragePoolTo final : public Layer {
+ public:
+  explicit AveragePoolTo(std::int64_t size) : size_(size) {
+    PIPEWRIGHT_CHECK(size > 0, "average-pool to ", size);
+  }
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    if (input.is_meta())  // LibTorch knows it in Python only
+      return at::empty({input.size(0), input.size(1), size_, size_}, input.options());
+    return at::adaptive_avg_pool2d(input, {size_, size_});
+  }
+
+ private:
+  std::int64_t size_;
+};
+
+class Flatten final : public Layer {
+ public:
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    return input.flatten(1);
+  }
+};
+
+}  // namespace
+
+LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
+  return std::make_shared<MaxPool>(kernel, stride, padding);
+}
+
+LayerPtr average_pool_to(std::int64_t size) {
+  return std::make_shared<AveragePoolTo>(size);
+}
+
+LayerPtr flatten() {
+  return std::make_shared<Flatten>();
+}
+
+}  // namespace pipewright

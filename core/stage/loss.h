@@ -1,0 +1,25 @@
+/// Losses: a mean over the samples they are given.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "core/base/registry.h"
+#include "core/config/options.h"
+
+namespace pipewright {
+
+class Loss {
+ public:
+  virtual ~Loss() = default;
+  /// output [n, classes], target [n] int64 → scalar, mean over the n samples. Recorded by autograd
+  /// where grad mode is on. Any thread.
+  virtual at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const = 0;
+};
+
+/// How many of the outputs [n, classes] have their largest value at the target [n].
+std::int64_t count_correct(const at::Tensor& output, const at::Tensor& target);
+
+}  // namespace pipewright
+
+#define PIPEWRIGHT_LOSS(name, Type, summary) \
+  PIPEWRIGHT_REGISTER(::pipewright::Loss, name, Type, summary)

@@ -1,0 +1,19 @@
+#include "core/stage/optimizer.h"
+
+#include "core/stage/torch.h"
+
+namespace pipewright {
+
+Optimizer::Optimizer(Options& options, double default_lr)
+    : lr_(options.number("lr", default_lr, "Learning rate; lr_schedule changes it over time.", kNotNegative)) {}
+
+OptimizerState fresh_state(const Optimizer& optimizer, const FlatLayout& layout,
+                           const at::TensorOptions& options, bool predicts, bool keep_gradient) {
+  OptimizerState state;
+  for (std::size_t i = 0; i < optimizer.slot_names(predicts).size(); ++i)
+    state.slots.push_back(at::zeros({layout.size}, options));
+  if (keep_gradient) state.last_gradient = at::zeros({layout.size}, options);
+  return state;
+}
+
+}  // namespace pipewright

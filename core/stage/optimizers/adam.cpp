@@ -1,0 +1,89 @@
+// Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019), PyTorch's:
+//   m ← β1 m + (1−β1)g;  u ← β2 u + (1−β2)g²;  W ← W − lr·(m/(1−β1ᵗ)) / (√u/√(1−β2ᵗ) + ε)
+// Adam adds λW to g; AdamW first scales W by 1 − lr·λ. Prediction: the same step with the moments
+// and the count of the steps done so far; AdamW's decay only where the rule asks for it.
+#include <cmath>
+
+#include "core/stage/optimizers/elementwise.h"
+
+namespace pipewright {
+namespace {
+
+using elementwise::factor;
+using elementwise::root;
+
+class AdamFamily : public Optimizer {
+ public:
+  AdamFamily(Options& options, bool decoupled, double default_weight_decay)
+      : Optimizer(options, 1e-3),
+        decoupled_(decoupled),
+        beta1_(options.number("beta1", 0.9, "Decay of the gradient's mean.", {0, 0.9999999})),
+        beta2_(options.number("beta2", 0.999, "Decay of the squared gradient's mean.", {0, 0.9999999})),
+        eps_(options.number("eps", 1e-8, "Added to the denominator.", kNotNegative)),
+        weight_decay_(options.number("weight_decay", default_weight_decay,
+                                     decoupled ? "Decoupled decay λ: weights shrink by lr·λ a step."
+                                               : "L2 penalty λ, added to the gradient.",
+                                     kNotNegative)) {}
+
+  std::vector<std::string> slot_names(bool) const override { return {"exp_avg", "exp_avg_sq"}; }
+
+  void step(const OptimizerStep& s) const override {
+    const Correction correction(*this, ++s.state.steps, s.lr);
+    const double shrink = decoupled_ ? 1 - s.lr * weight_decay_ : 1;
+    const double l2 = decoupled_ ? 0 : weight_decay_;
+    const double beta1 = beta1_, beta2 = beta2_, eps = eps_;
+    elementwise::step<2>(s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
+      if (l2 != 0) g = g + factor<V>(l2) * w;
+      x[0] = x[0] + factor<V>(1 - beta1) * (g - x[0]);
+      x[1] = factor<V>(beta2) * x[1] + factor<V>(1 - beta2) * g * g;
+      const V kept = w * factor<V>(shrink);
+      return kept - factor<V>(correction.step_size) * x[0] /
+                        (root(x[1]) / factor<V>(correction.root2) + factor<V>(eps));
+    });
+  }
+
+  void predict(const Prediction& p) const override {
+    if (p.state.steps == 0) {
+      p.ahead.copy_(p.weights);
+      return;
+    }
+    const Correction correction(*this, p.state.steps, p.lr * p.steps);
+    const double decay = p.rule.weight_decay && decoupled_ ? p.lr * p.steps * weight_decay_ : 0;
+    const double eps = eps_;
+    elementwise::predict<2>(p, {p.state.slots[0], p.state.slots[1]},
+                            [=]<class V>(const V& w, const std::array<V, 2>& x) -> V {
+                              return w - factor<V>(decay) * w -
+                                     factor<V>(correction.step_size) * x[0] /
+                                         (root(x[1]) / factor<V>(correction.root2) + factor<V>(eps));
+                            });
+  }
+
+ private:
+  struct Correction {
+    Correction(const AdamFamily& adam, std::int64_t steps, double lr)
+        : step_size(lr / (1 - std::pow(adam.beta1_, static_cast<double>(steps)))),
+          root2(std::sqrt(1 - std::pow(adam.beta2_, static_cast<double>(steps)))) {}
+    double step_size;
+    double root2;
+  };
+
+  bool decoupled_;
+  double beta1_, beta2_, eps_, weight_decay_;
+};
+
+class Adam final : public AdamFamily {
+ public:
+  explicit Adam(Options& options) : AdamFamily(options, false, 0) {}
+};
+
+class AdamW final : public AdamFamily {
+ public:
+  explicit AdamW(Options& options) : AdamFamily(options, true, 0.01) {}
+};
+
+}  // namespace
+
+PIPEWRIGHT_OPTIMIZER(adam, Adam, "Adam; weight decay is an L2 penalty in the gradient.")
+PIPEWRIGHT_OPTIMIZER(adamw, AdamW, "AdamW; decoupled weight decay, 0.01 by default.")
+
+}  // namespace pipewright

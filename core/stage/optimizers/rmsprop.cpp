@@ -1,0 +1,49 @@
+// RMSprop (Hinton), PyTorch's: u ← αu + (1−α)g²;  b ← μb + g/(√u + ε);  W ← W − lr·b.
+// Prediction: Ŵ = W − s·lr·b; with μ = 0 b is the last step's direction.
+#include "core/stage/optimizers/elementwise.h"
+
+namespace pipewright {
+namespace {
+
+using elementwise::factor;
+using elementwise::root;
+
+class RmsProp final : public Optimizer {
+ public:
+  explicit RmsProp(Options& options)
+      : Optimizer(options, 1e-2),
+        alpha_(options.number("alpha", 0.99, "Decay of the squared gradient's mean.", kFraction)),
+        eps_(options.number("eps", 1e-8, "Added to the denominator.", kNotNegative)),
+        momentum_(options.number("momentum", 0, "Momentum factor μ.", kNotNegative)),
+        weight_decay_(options.number("weight_decay", 0, "L2 penalty λ, added to the gradient.", kNotNegative)) {}
+
+  std::vector<std::string> slot_names(bool) const override { return {"square_avg", "momentum_buffer"}; }
+
+  void step(const OptimizerStep& s) const override {
+    ++s.state.steps;
+    const double lr = s.lr, alpha = alpha_, eps = eps_, mu = momentum_, lambda = weight_decay_;
+    elementwise::step<2>(s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
+      if (lambda != 0) g = g + factor<V>(lambda) * w;
+      x[0] = factor<V>(alpha) * x[0] + factor<V>(1 - alpha) * g * g;
+      x[1] = factor<V>(mu) * x[1] + g / (root(x[0]) + factor<V>(eps));
+      return w - factor<V>(lr) * x[1];
+    });
+  }
+
+  void predict(const Prediction& p) const override {
+    const double distance = p.lr * p.steps;
+    elementwise::predict<1>(p, {p.state.slots[1]},
+                            [=]<class V>(const V& w, const std::array<V, 1>& x) -> V {
+                              return w - factor<V>(distance) * x[0];
+                            });
+  }
+
+ private:
+  double alpha_, eps_, momentum_, weight_decay_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_OPTIMIZER(rmsprop, RmsProp, "RMSprop with momentum.")
+
+}  // namespace pipewright

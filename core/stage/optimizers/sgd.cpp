@@ -1,0 +1,93 @@
+// SGD with momentum μ, dampening τ, weight decay λ, Nesterov (PyTorch's):
+//   g' = g + λW;  v ← μv + (1−τ)g' (first step: v = g');  W ← W − lr·v, Nesterov: W − lr·(g' + μv)
+// Prediction: Ŵ = W − s·lr·v with the buffer, also under Nesterov; with μ = 0 v is the last g'.
+#include <cmath>
+
+#include "core/stage/optimizers/elementwise.h"
+
+namespace pipewright {
+namespace {
+
+using elementwise::factor;
+
+class Sgd final : public Optimizer {
+ public:
+  explicit Sgd(Options& options)
+      : Optimizer(options, 1e-3),
+        momentum_(options.number("momentum", 0, "Momentum factor μ.", kNotNegative)),
+        dampening_(options.number("dampening", 0, "Dampening τ of the momentum.")),
+        weight_decay_(options.number("weight_decay", 0, "L2 penalty λ, added to the gradient.", kNotNegative)),
+        nesterov_(options.flag("nesterov", false, "Nesterov momentum.")) {
+    if (nesterov_ && (momentum_ <= 0 || dampening_ != 0))
+      options.problem("nesterov", "needs a momentum above 0 and no dampening");
+  }
+
+  std::vector<std::string> slot_names(bool predicts) const override {
+    if (momentum_ != 0 || predicts) return {"momentum_buffer"};
+    return {};
+  }
+
+  void step(const OptimizerStep& s) const override {
+    const bool first = s.state.steps++ == 0;
+    const double lr = s.lr, mu = momentum_, lambda = weight_decay_;
+    if (s.state.slots.empty())
+      elementwise::step<0>(s, [=]<class V>(const V& w, V& g, std::array<V, 0>&) -> V {
+        add_decay(lambda, w, g);
+        return w - factor<V>(lr) * g;
+      });
+    else if (nesterov_)
+      elementwise::step<1>(s, [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
+        add_decay(lambda, w, g);
+        v[0] = factor<V>(mu) * v[0] + g;
+        return w - factor<V>(lr) * (g + factor<V>(mu) * v[0]);
+      });
+    else {
+      const double fresh = first || mu == 0 ? 1 : 1 - dampening_;
+      elementwise::step<1>(s, [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
+        add_decay(lambda, w, g);
+        v[0] = factor<V>(mu) * v[0] + factor<V>(fresh) * g;
+        return w - factor<V>(lr) * v[0];
+      });
+    }
+  }
+
+  void predict(const Prediction& p) const override {
+    const double distance = p.state.steps == 0 ? 0 : p.lr * p.steps;
+    if (p.rule.kind == PredictionRule::Kind::Lookahead) {
+      const double of_velocity = distance * momentum_;
+      const double of_gradient = distance * p.rule.decay * (1 - dampening_);
+      elementwise::predict<2>(p, {p.state.slots[0], p.state.last_gradient},
+                              [=]<class V>(const V& w, const std::array<V, 2>& x) -> V {
+                                return w - (factor<V>(of_velocity) * x[0] + factor<V>(of_gradient) * x[1]);
+                              });
+      return;
+    }
+    const double of_velocity =
+        p.rule.kind == PredictionRule::Kind::Geometric ? distance / p.steps * geometric_sum(p.steps) : distance;
+    elementwise::predict<1>(p, {p.state.slots[0]},
+                            [=]<class V>(const V& w, const std::array<V, 1>& v) -> V {
+                              return w - factor<V>(of_velocity) * v[0];
+                            });
+  }
+
+ private:
+  template <class V>
+  static void add_decay(double lambda, const V& w, V& g) {
+    if (lambda != 0) g = g + factor<V>(lambda) * w;
+  }
+
+  double geometric_sum(int steps) const {
+    double sum = 0;
+    for (int j = 1; j <= steps; ++j) sum += std::pow(momentum_, j);
+    return sum;
+  }
+
+  double momentum_, dampening_, weight_decay_;
+  bool nesterov_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_OPTIMIZER(sgd, Sgd, "Stochastic gradient descent with momentum, dampening, Nesterov, weight decay.")
+
+}  // namespace pipewright

@@ -1,0 +1,336 @@
+#include "core/stage/safetensors.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+
+namespace pipewright {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensor data are little-endian");
+
+constexpr std::uint64_t kLengthBytes = 8;
+constexpr std::uint64_t kHeaderLimit = 100'000'000;
+constexpr std::size_t kDimensionLimit = 64;  // LibTorch's own for most operations
+constexpr std::string_view kMetadata = "__metadata__";
+
+constexpr std::array<std::pair<std::string_view, at::ScalarType>, 10> kTypes{{
+    {"F64", at::kDouble},
+    {"F32", at::kFloat},
+    {"F16", at::kHalf},
+    {"BF16", at::kBFloat16},
+    {"I64", at::kLong},
+    {"I32", at::kInt},
+    {"I16", at::kShort},
+    {"I8", at::kChar},
+    {"U8", at::kByte},
+    {"BOOL", at::kBool},
+}};
+
+/// One tensor as the header describes it; `shape` and `offsets` unchecked.
+struct Entry {
+  std::string name;
+  std::optional<std::string> dtype;
+  std::optional<std::vector<std::uint64_t>> shape;
+  std::optional<std::vector<std::uint64_t>> offsets;
+};
+
+/// Takes the header as the parser meets it, so that nothing but what the format knows is ever
+/// built: {"name": {"dtype": text, "shape": [n…], "data_offsets": [n, n]}, "__metadata__": {…}}.
+class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit HeaderReader(std::string where) : where_(std::move(where)) {}
+
+  std::vector<Entry> entries;
+  std::map<std::string, std::string> metadata;
+
+  bool start_object(std::size_t) override {
+    if (level_ == Level::Outside) {
+      level_ = Level::Top;
+    } else if (level_ == Level::Top) {
+      level_ = key_ == kMetadata ? Level::Metadata : Level::Tensor;
+      if (level_ == Level::Tensor) entries.push_back({.name = key_});
+    } else {
+      unexpected("a mapping");
+    }
+    return true;
+  }
+
+  bool key(std::string& name) override {
+    if (level_ == Level::Top && !names_.insert(name).second) fail("'" + name + "' appears twice");
+    if (level_ == Level::Metadata && metadata.contains(name))
+      fail("metadata '" + name + "' appears twice");
+    key_ = name;
+    return true;
+  }
+
+  bool end_object() override {
+    if (level_ == Level::Tensor) {
+      const Entry& entry = entries.back();
+      if (!entry.dtype) fail("tensor '" + entry.name + "' has no dtype");
+      if (!entry.shape) fail("tensor '" + entry.name + "' has no shape");
+      if (!entry.offsets) fail("tensor '" + entry.name + "' has no data_offsets");
+    }
+    level_ = level_ == Level::Top ? Level::Outside : Level::Top;
+    return true;
+  }
+
+  bool string(std::string& text) override {
+    if (level_ == Level::Metadata) {
+      metadata.emplace(key_, text);
+    } else if (level_ == Level::Tensor && key_ == "dtype" && list_ == nullptr) {
+      once(entries.back().dtype).emplace(text);
+    } else {
+      unexpected("a text");
+    }
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (level_ != Level::Tensor || list_ != nullptr) unexpected("a list");
+    if (key_ == "shape") {
+      list_ = &once(entries.back().shape).emplace();
+    } else if (key_ == "data_offsets") {
+      list_ = &once(entries.back().offsets).emplace();
+    } else {
+      unexpected("a list");
+    }
+    return true;
+  }
+
+  bool number_unsigned(std::uint64_t number) override {
+    if (list_ == nullptr) unexpected("a number");
+    if (list_->size() == kDimensionLimit)
+      fail(concat("tensor '", entries.back().name, "': ", key_, " has more than ", kDimensionLimit,
+                  " numbers"));
+    list_->push_back(number);
+    return true;
+  }
+
+  bool end_array() override {
+    list_ = nullptr;
+    return true;
+  }
+
+  bool null() override { return unexpected("null"); }
+  bool boolean(bool) override { return unexpected("a boolean"); }
+  bool number_integer(std::int64_t) override { return unexpected("a negative number"); }
+  bool number_float(double, const std::string&) override { return unexpected("such a number"); }
+  bool binary(nlohmann::json::binary_t&) override { return unexpected("binary data"); }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::json::exception&) override {
+    fail(concat("is not JSON at byte ", position));
+  }
+
+ private:
+  enum class Level : std::uint8_t { Outside, Top, Metadata, Tensor };
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(ErrorKind::Data, "safetensors header: " + what, where_);
+  }
+  [[noreturn]] bool unexpected(std::string_view what) const {
+    fail(concat(what, " where none may be, after '", key_, "'"));
+  }
+  template <class Value>
+  std::optional<Value>& once(std::optional<Value>& value) const {
+    if (value) fail("tensor '" + entries.back().name + "' has two " + key_);
+    return value;
+  }
+
+  std::string where_;
+  Level level_ = Level::Outside;
+  std::string key_;
+  std::set<std::string> names_;
+  std::vector<std::uint64_t>* list_ = nullptr;
+};
+
+/// A checked entry: its data are `bytes` bytes, right after those of the entry before.
+struct Layout {
+  std::string name;
+  at::ScalarType type;
+  std::vector<std::int64_t> shape;
+  std::uint64_t bytes;
+};
+
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
+  throw Error(ErrorKind::Data, what, path.string());
+}
+
+Layout checked(const Entry& entry, const std::filesystem::path& path) {
+  const std::string tensor = "tensor '" + entry.name + "'";
+  const auto type = std::ranges::find(kTypes, *entry.dtype, [](const auto& t) { return t.first; });
+  if (type == kTypes.end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, unused] : kTypes) known.emplace_back(name);
+    fail(path, concat(tensor, ": type '", *entry.dtype, "' is not one of ", join(known, ", ")));
+  }
+  Layout layout{entry.name, type->second, {}, c10::elementSize(type->second)};
+  // Zeros count as ones here: strides are products of them, and must not overflow either.
+  const auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  bool empty = false;
+  for (const std::uint64_t size : *entry.shape) {
+    if (size > most || layout.bytes > most / std::max<std::uint64_t>(size, 1))
+      fail(path, tensor + ": its shape has more elements than can be counted");
+    layout.bytes *= std::max<std::uint64_t>(size, 1);
+    layout.shape.push_back(static_cast<std::int64_t>(size));
+    empty = empty || size == 0;
+  }
+  if (empty) layout.bytes = 0;
+  const auto& offsets = *entry.offsets;
+  if (offsets.size() != 2 || offsets[0] > offsets[1])
+    fail(path, tensor + ": data_offsets must be [begin, end] with begin <= end");
+  if (offsets[1] - offsets[0] != layout.bytes)
+    fail(path, concat(tensor, ": has ", offsets[1] - offsets[0],
+                      " bytes of data, its shape and type need ", layout.bytes));
+  return layout;
+}
+
+/// The entries in the order of their data, which they must cover without hole or overlap.
+std::vector<Layout> tiled(std::vector<Entry> entries, std::uint64_t data_bytes,
+                          const std::filesystem::path& path) {
+  std::vector<std::pair<std::vector<std::uint64_t>, Layout>> placed;
+  for (const Entry& entry : entries) placed.emplace_back(*entry.offsets, checked(entry, path));
+  std::ranges::stable_sort(placed, {}, [](const auto& p) { return p.first; });
+  std::vector<Layout> layouts;
+  std::uint64_t end = 0;
+  for (auto& [offsets, layout] : placed) {
+    if (offsets[0] != end)
+      fail(path, concat("tensor '", layout.name, "': its data begin at ", offsets[0],
+                        ", those before it end at ", end));
+    end = offsets[1];
+    layouts.push_back(std::move(layout));
+  }
+  if (end != data_bytes)
+    fail(path, concat("the header describes ", end, " bytes of data, the file has ", data_bytes));
+  return layouts;
+}
+
+void read_exactly(std::ifstream& in, void* out, std::uint64_t bytes,
+                  const std::filesystem::path& path) {
+  in.read(static_cast<char*>(out), static_cast<std::streamsize>(bytes));
+  if (static_cast<std::uint64_t>(in.gcount()) != bytes) fail(path, "cannot read the whole file");
+}
+
+at::Tensor read_tensor(std::ifstream& in, const Layout& layout, const std::filesystem::path& path) {
+  at::Tensor tensor;
+  try {
+    tensor = at::empty(layout.shape, at::TensorOptions(layout.type));
+  } catch (const std::exception&) {
+    fail(path, concat("tensor '", layout.name, "': no memory for its ", layout.bytes, " bytes"));
+  }
+  if (layout.bytes == 0) return tensor;
+  auto* data = static_cast<unsigned char*>(tensor.mutable_data_ptr());
+  read_exactly(in, data, layout.bytes, path);
+  if (layout.type == at::kBool &&
+      std::any_of(data, data + layout.bytes, [](auto b) { return b > 1; }))
+    fail(path, "tensor '" + layout.name + "': a BOOL is neither 0 nor 1");
+  return tensor;
+}
+
+std::string quoted(const std::string& text) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    throw Error(ErrorKind::Data, "a tensor's name or metadata is not UTF-8 text");
+  }
+}
+
+std::string type_name(const std::string& name, const at::Tensor& tensor) {
+  for (const auto& [text, type] : kTypes)
+    if (type == tensor.scalar_type()) return std::string(text);
+  PIPEWRIGHT_CHECK(false, "tensor '", name, "' has type ", c10::toString(tensor.scalar_type()));
+  return {};
+}
+
+std::string header_of(const TensorFile& file) {
+  std::string header;
+  const auto key = [&header](const std::string& name) -> std::string& {
+    return header += concat(header.empty() ? "{" : ",", quoted(name), ":");
+  };
+  if (!file.metadata.empty()) key(std::string(kMetadata)) += nlohmann::json(file.metadata).dump();
+  std::set<std::string> names{std::string(kMetadata)};
+  std::uint64_t begin = 0;
+  for (const auto& [name, tensor] : file.tensors) {
+    PIPEWRIGHT_CHECK(names.insert(name).second, "tensor '", name, "' is written twice");
+    std::vector<std::string> shape;
+    for (const std::int64_t size : tensor.sizes()) shape.push_back(std::to_string(size));
+    const std::uint64_t end = begin + tensor.nbytes();
+    key(name) += concat("{\"dtype\":\"", type_name(name, tensor), "\",\"shape\":[",
+                        join(shape, ","), "],\"data_offsets\":[", begin, ",", end, "]}");
+    begin = end;
+  }
+  header += header.empty() ? "{}" : "}";
+  header.resize((header.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
+  PIPEWRIGHT_CHECK(header.size() <= kHeaderLimit, "a header of ", header.size(), " bytes");
+  return header;
+}
+
+}  // namespace
+
+const at::Tensor* TensorFile::find(const std::string& name) const {
+  for (const auto& [key, tensor] : tensors)
+    if (key == name) return &tensor;
+  return nullptr;
+}
+
+TensorFile read_safetensors(const std::filesystem::path& path) {
+  std::error_code error;
+  if (const auto status = std::filesystem::status(path, error); !std::filesystem::exists(status))
+    fail(path, "cannot open: no such file");
+  else if (!std::filesystem::is_regular_file(status))
+    fail(path, "is not a file");
+  const std::uint64_t size = std::filesystem::file_size(path, error);
+  std::ifstream in(path, std::ios::binary);
+  if (error || !in) fail(path, "cannot open");
+  std::uint64_t length = 0;
+  if (size < kLengthBytes) fail(path, concat("is no safetensors file: it has ", size, " bytes"));
+  read_exactly(in, &length, kLengthBytes, path);
+  if (length > kHeaderLimit || length > size - kLengthBytes)
+    fail(path, concat("is truncated or no safetensors file: a header of ", length,
+                      " bytes in a file of ", size));
+  std::string header(length, '\0');
+  read_exactly(in, header.data(), length, path);
+  // The parser skips a byte-order mark and takes a zero byte for the end of the text.
+  if (!header.starts_with('{') || header.find('\0') != std::string::npos)
+    fail(path, "safetensors header: is not JSON");
+  HeaderReader reader(path.string());
+  nlohmann::json::sax_parse(header, &reader);
+
+  TensorFile file;
+  file.metadata = std::move(reader.metadata);
+  for (const Layout& layout : tiled(std::move(reader.entries), size - kLengthBytes - length, path))
+    file.tensors.emplace_back(layout.name, read_tensor(in, layout, path));
+  return file;
+}
+
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file) {
+  const std::string header = header_of(file);
+  const std::uint64_t length = header.size();
+  std::string prefix(kLengthBytes, '\0');
+  std::memcpy(prefix.data(), &length, kLengthBytes);
+
+  std::vector<at::Tensor> kept;  // owns what the pieces point to
+  std::vector<std::string_view> pieces{prefix, header};
+  for (const auto& [name, tensor] : file.tensors) {
+    const at::Tensor& data = kept.emplace_back(tensor.detach().cpu().contiguous());
+    if (data.nbytes() > 0)
+      pieces.emplace_back(static_cast<const char*>(data.const_data_ptr()), data.nbytes());
+  }
+  write_file(path, pieces);
+}
+
+}  // namespace pipewright

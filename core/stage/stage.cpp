@@ -1,0 +1,220 @@
+#include "core/stage/stage.h"
+
+#include "core/base/error.h"
+#include "core/stage/initialize.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+
+std::vector<std::pair<std::string, std::vector<std::int64_t>>> parameter_shapes(
+    const std::vector<LayerPtr>& layers, const LayerPtr& head) {
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes;
+  auto append = [&](const Layer& layer) {
+    for (const ParameterSpec& spec : layer.parameters())
+      shapes.emplace_back(parameter_name(layer, spec.name), spec.shape);
+  };
+  for (const LayerPtr& layer : layers) append(*layer);
+  if (head) append(*head);
+  return shapes;
+}
+
+Stage::Stage(StageParts parts, std::uint64_t seed)
+    : parts_(std::move(parts)),
+      layout_(flat_layout(parameter_shapes(parts_.layers, parts_.head),
+                          static_cast<std::int64_t>(parts_.options.dtype().itemsize()))),
+      weights_(layout_, parts_.options),
+      state_(fresh_state(*parts_.optimizer, layout_, parts_.options, parts_.predicts,
+                         parts_.keep_gradient)),
+      gradients_(layout_.entries.size()),
+      gradient_parts_(layout_.entries.size(), 0) {
+  for (const LayerPtr& layer : parts_.layers) place(layer);
+  main_parameters_ = layers_.empty() ? 0 : layers_.back().first_parameter + layers_.back().parameters;
+  if (parts_.head) place(parts_.head);
+  auto parameters = named_parameters();
+  std::size_t next = 0;
+  for (const Placed& placed : layers_)
+    for (const ParameterSpec& spec : placed.layer->parameters()) {
+      initialize(parameters[next].second, spec.init, seed, parameters[next].first);
+      ++next;
+    }
+}
+
+void Stage::place(const LayerPtr& layer) {
+  Placed placed{.layer = layer, .parameters = layer->parameters().size()};
+  if (!layers_.empty()) {
+    placed.first_parameter = layers_.back().first_parameter + layers_.back().parameters;
+    placed.first_buffer = layers_.back().first_buffer + layers_.back().buffers;
+  }
+  for (const BufferSpec& spec : layer->buffers()) {
+    buffer_names_.push_back(parameter_name(*layer, spec.name));
+    buffers_.push_back(at::full(spec.shape, spec.fill, parts_.options));
+    ++placed.buffers;
+  }
+  layers_.push_back(placed);
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Stage::named_buffers() const {
+  std::vector<std::pair<std::string, at::Tensor>> all;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) all.emplace_back(buffer_names_[i], buffers_[i]);
+  return all;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Stage::named_parameters() const {
+  std::vector<std::pair<std::string, at::Tensor>> all;
+  const at::Tensor& latest = weights_.latest();
+  for (const FlatLayout::Entry& entry : layout_.entries)
+    all.emplace_back(entry.name, latest.narrow(0, entry.offset, entry.size).view(entry.shape));
+  return all;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
+  const auto parameters = named_parameters(), buffers = named_buffers();
+  std::vector<std::pair<std::string, at::Tensor>> all;
+  for (const Placed& placed : layers_) {
+    for (std::size_t i = 0; i < placed.parameters; ++i)
+      all.push_back(parameters[placed.first_parameter + i]);
+    for (std::size_t i = 0; i < placed.buffers; ++i)
+      all.push_back(buffers[placed.first_buffer + i]);
+  }
+  return all;
+}
+
+void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr) {
+  if (layout_.entries.empty()) return;
+  if (weights.makes) {
+    const at::Tensor from = weights_.version({weights.key.version, 0, 0});
+    parts_.optimizer->predict({.weights = from,
+                               .ahead = weights_.add_prediction(weights.key),
+                               .state = state_,
+                               .rule = rules[static_cast<std::size_t>(weights.key.rule)],
+                               .steps = weights.key.ahead,
+                               .lr = lr});
+  }
+  weights_.install(weights.key);
+}
+
+Tensors Stage::run(const Placed& placed, const Tensors& inputs, const Pass& pass) {
+  return placed.layer->forward_all(
+      inputs, weights_.leaves().subspan(placed.first_parameter, placed.parameters),
+      std::span(buffers_).subspan(placed.first_buffer, placed.buffers), pass);
+}
+
+Tensors Stage::forward(int id, Tensors inputs, const Pass& pass, bool input_gradient) {
+  const at::AutoGradMode record(pass.training);
+  if (input_gradient)
+    for (at::Tensor& input : inputs)
+      if (input.is_floating_point()) input.set_requires_grad(true);
+  Tensors values = inputs;
+  const std::size_t layers = layers_.size() - (parts_.head ? 1 : 0);
+  for (std::size_t i = 0; i < layers; ++i) values = run(layers_[i], values, pass);
+  if (!pass.training) return values;
+  Kept& slot = kept(-1);
+  slot.id = id;
+  slot.inputs = std::move(inputs);
+  slot.outputs = values;
+  if (parts_.last) return {};
+  for (at::Tensor& value : values) value = value.detach().contiguous();
+  return values;
+}
+
+Stage::Kept& Stage::kept(int id) {
+  for (Kept& slot : kept_)
+    if (slot.id == id) return slot;
+  PIPEWRIGHT_CHECK(id == -1, "stage ", parts_.index, " keeps no forward ", id);
+  return kept_.emplace_back();
+}
+
+double Stage::final_loss(int id, const at::Tensor& target) {
+  const at::AutoGradMode record(true);
+  Kept& slot = kept(id);
+  slot.loss = (*parts_.loss)(slot.outputs[0], target);
+  return slot.loss.item<double>();
+}
+
+double Stage::loss_of(const Tensors& outputs, const at::Tensor& target) const {
+  const at::AutoGradMode record(false);
+  return (*parts_.loss)(outputs[0], target).item<double>();
+}
+
+double Stage::head(int id, const at::Tensor& target, const Pass& pass, double factor,
+                   bool output_gradient) {
+  const at::AutoGradMode record(true);
+  Kept& slot = kept(id);
+  const at::Tensor output = slot.outputs[0].detach().set_requires_grad(output_gradient);
+  const at::Tensor loss = (*parts_.loss)(run(layers_.back(), {output}, pass)[0], target);
+  const auto leaves = weights_.leaves().subspan(main_parameters_);
+  std::vector<at::Tensor> of(leaves.begin(), leaves.end());
+  if (output_gradient) of.push_back(output);
+  const auto gradients =
+      torch::autograd::grad({loss}, of, {at::full_like(loss, factor)}, false, false, true);
+  for (std::size_t i = 0; i < leaves.size(); ++i) add_gradient(main_parameters_ + i, gradients[i], 1);
+  if (output_gradient) slot.head_gradient = gradients.back();
+  return loss.item<double>();
+}
+
+Tensors Stage::backward(int id, BackwardRequest request) {
+  Kept& slot = kept(id);
+  std::vector<at::Tensor> outputs, gradients, of;
+  if (request.own_loss && parts_.last) {
+    outputs.push_back(slot.loss);
+    gradients.push_back(request.factor == 1 ? at::Tensor() : at::full_like(slot.loss, request.factor));
+  } else {
+    if (request.own_loss) request.gradients = Tensors{slot.head_gradient};
+    std::size_t next = 0;
+    for (const at::Tensor& output : slot.outputs) {
+      if (!output.is_floating_point()) continue;
+      const at::Tensor& gradient = request.gradients[next++];
+      if (!output.requires_grad() || !gradient.defined()) continue;
+      outputs.push_back(output);
+      gradients.push_back(gradient);
+    }
+  }
+  const std::size_t learned = request.learn ? main_parameters_ : 0;
+  const auto leaves = weights_.leaves().first(learned);
+  of.assign(leaves.begin(), leaves.end());
+  if (request.input_gradient)
+    for (const at::Tensor& input : slot.inputs)
+      if (input.requires_grad()) of.push_back(input);
+  Tensors of_inputs;
+  if (!outputs.empty() && !of.empty()) {
+    auto results = torch::autograd::grad(outputs, of, gradients, !request.last, false, true);
+    for (std::size_t i = 0; i < learned; ++i) add_gradient(i, std::move(results[i]), request.scale);
+    for (std::size_t i = learned; i < results.size(); ++i)
+      of_inputs.push_back(results[i].defined() ? results[i].contiguous()
+                                               : at::zeros_like(of[i]));
+  }
+  if (request.last) slot = Kept{};
+  return of_inputs;
+}
+
+void Stage::add_gradient(std::size_t parameter, at::Tensor gradient, double scale) {
+  if (!gradient.defined()) return;
+  at::Tensor& sum = gradients_[parameter];
+  int& parts = gradient_parts_[parameter];
+  // The first term may be memory autograd shares with others, so the second makes a new sum; only
+  // that is added to in place.
+  if (parts == 0)
+    sum = scale == 1 ? std::move(gradient) : gradient.mul(scale);
+  else if (parts == 1)
+    sum = at::add(sum, gradient, scale);
+  else
+    sum.add_(gradient, scale);
+  ++parts;
+}
+
+void Stage::update(bool in_place, double lr) {
+  const at::NoGradGuard no_grad;
+  auto [from, to] = weights_.advance(in_place);
+  parts_.optimizer->step({.layout = layout_,
+                          .gradients = gradients_,
+                          .weights = from,
+                          .next = to,
+                          .state = state_,
+                          .lr = lr});
+  for (std::size_t i = 0; i < gradients_.size(); ++i) {
+    gradients_[i].reset();
+    gradient_parts_[i] = 0;
+  }
+}
+
+}  // namespace pipewright

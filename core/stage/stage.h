@@ -1,0 +1,117 @@
+/// A stage: a run of consecutive layers, an optional auxiliary head, its parameter versions,
+/// optimizer state, buffers, and what its forwards keep for their backwards.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/stage/layer.h"
+#include "core/stage/loss.h"
+#include "core/stage/optimizer.h"
+#include "core/stage/weight_store.h"
+
+namespace pipewright {
+
+/// What a stage replica is made of. The pointers are shared by all replicas and outlive them.
+struct StageParts {
+  int index = 0;
+  bool last = false;             ///< has the model's own loss
+  std::vector<LayerPtr> layers;
+  LayerPtr head;                 ///< auxiliary; null without one
+  at::TensorOptions options;     ///< precision and device
+  const Optimizer* optimizer = nullptr;
+  const Loss* loss = nullptr;
+  bool predicts = false;         ///< a schedule will ask for predictions
+  bool keep_gradient = false;    ///< … by PredictionRule::Lookahead
+};
+
+/// One replica of a stage. Used by one thread at a time.
+class Stage {
+ public:
+  /// Allocates and initialises parameters and buffers.
+  Stage(StageParts parts, std::uint64_t seed);
+
+  int index() const { return parts_.index; }
+  bool predicts() const { return parts_.predicts; }
+  at::Device device() const { return parts_.options.device(); }
+  const FlatLayout& layout() const { return layout_; }
+  WeightStore& weights() { return weights_; }
+  OptimizerState& optimizer_state() { return state_; }
+  /// (full name, tensor) of every buffer, in layer order.
+  std::vector<std::pair<std::string, at::Tensor>> named_buffers() const;
+  /// (full name, view of the latest version) of every parameter, in layer order, the head's last.
+  std::vector<std::pair<std::string, at::Tensor>> named_parameters() const;
+  /// Both, layer by layer.
+  std::vector<std::pair<std::string, at::Tensor>> named_state() const;
+
+  /// Makes the weights a pass computes with the live ones, predicting them first if they are named
+  /// for the first time. `lr`: of the stage's next update.
+  void use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr);
+
+  /// Runs the layers. In training keeps the graph under `id` until the last backward of `id`.
+  /// Inputs are fresh tensors without graph; with `input_gradient` a backward will be asked for
+  /// theirs. Returns contiguous tensors without graph.
+  Tensors forward(int id, Tensors inputs, const Pass& pass, bool input_gradient);
+  /// The loss of a kept forward of the last stage, whose backward will be asked for. Its value.
+  double final_loss(int id, const at::Tensor& target);
+  /// The loss of outputs that keep no graph.
+  double loss_of(const Tensors& outputs, const at::Tensor& target) const;
+  /// Forward, loss and backward of the auxiliary head on the kept forward's output, detached. Adds
+  /// the head's gradient × factor; with `output_gradient` keeps that of the stage's output for the
+  /// backwards of this loss. Returns the loss.
+  double head(int id, const at::Tensor& target, const Pass& pass, double factor,
+              bool output_gradient);
+
+  struct BackwardRequest {
+    bool own_loss = false;       ///< starts from this stage's loss, not from `gradients`
+    Tensors gradients;           ///< of the outputs
+    double factor = 1;           ///< of the model's own loss
+    bool learn = true;           ///< add the weights' gradient …
+    double scale = 1;            ///< … times this
+    bool input_gradient = false; ///< return the inputs' gradient
+    bool last = true;            ///< no further backward of `id`: free its graph
+  };
+  Tensors backward(int id, BackwardRequest request);
+
+  /// The weight gradients added since the last update, per layout entry (undefined: none yet).
+  std::vector<at::Tensor>& gradients() { return gradients_; }
+  /// Applies them to the latest version and forgets them.
+  void update(bool in_place, double lr);
+
+ private:
+  struct Kept {
+    int id = -1;
+    Tensors inputs, outputs;
+    at::Tensor loss;        ///< of the last stage
+    at::Tensor head_gradient;
+  };
+  struct Placed {
+    LayerPtr layer;
+    std::size_t first_parameter = 0, parameters = 0, first_buffer = 0, buffers = 0;
+  };
+  void place(const LayerPtr& layer);
+  Tensors run(const Placed& placed, const Tensors& inputs, const Pass& pass);
+  Kept& kept(int id);
+  void add_gradient(std::size_t parameter, at::Tensor gradient, double scale);
+
+  StageParts parts_;
+  FlatLayout layout_;
+  std::vector<Placed> layers_;  ///< the head last, if any
+  std::vector<std::string> buffer_names_;
+  std::vector<at::Tensor> buffers_;
+  std::size_t main_parameters_ = 0;  ///< without the head's
+  WeightStore weights_;
+  OptimizerState state_;
+  std::vector<Kept> kept_;
+  std::vector<at::Tensor> gradients_;
+  std::vector<int> gradient_parts_;  ///< terms added so far, per parameter
+};
+
+/// Parameters of the layers, and of the head if any: full names and shapes, in order.
+std::vector<std::pair<std::string, std::vector<std::int64_t>>> parameter_shapes(
+    const std::vector<LayerPtr>& layers, const LayerPtr& head = nullptr);
+
+}  // namespace pipewright

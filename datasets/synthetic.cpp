@@ -1,0 +1,161 @@
+/// Made-up data that can be learnt: Gaussian inputs, labelled by a random network, the teacher.
+///
+///   class of x = argmax W₂ tanh(W₁ x),   W₁ [64, inputs] normal(0, 2/√inputs), W₂ [classes, 64]
+///   normal(0, 1), x normal(0, 1) rounded to float32, the rest in float64
+///
+/// Inputs, teacher and label noise are separate streams of `seed`. The run's seed changes nothing,
+/// so runs that differ in it see the same data.
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/stage/dataset.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kHidden = 64;
+constexpr std::int64_t kElementLimit = std::int64_t{1} << 33;  // 32 GiB
+
+class Teacher {
+ public:
+  Teacher(std::uint64_t seed, std::size_t inputs, std::size_t classes)
+      : inputs_(inputs),
+        hidden_(normals(RandomStream(seed, "synthetic.teacher", 1), kHidden * inputs,
+                        2 / std::sqrt(static_cast<double>(inputs)))),
+        classes_(normals(RandomStream(seed, "synthetic.teacher", 2), classes * kHidden, 1)) {}
+
+  std::int64_t label(const float* x) const {
+    std::array<double, kHidden> h{};
+    for (std::size_t i = 0; i < kHidden; ++i) {
+      double sum = 0;
+      for (std::size_t j = 0; j < inputs_; ++j) sum += hidden_[i * inputs_ + j] * x[j];
+      h[i] = std::tanh(sum);
+    }
+    std::size_t best = 0;
+    double best_score = 0;
+    for (std::size_t c = 0; c < classes_.size() / kHidden; ++c) {
+      double score = 0;
+      for (std::size_t i = 0; i < kHidden; ++i) score += classes_[c * kHidden + i] * h[i];
+      if (c == 0 || score > best_score) {
+        best = c;
+        best_score = score;
+      }
+    }
+    return static_cast<std::int64_t>(best);
+  }
+
+ private:
+  static std::vector<double> normals(const RandomStream& stream, std::size_t count, double scale) {
+    std::vector<double> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = scale * stream.normal(i);
+    return values;
+  }
+
+  std::size_t inputs_;
+  std::vector<double> hidden_;   // [kHidden, inputs]
+  std::vector<double> classes_;  // [classes, kHidden]
+};
+
+/// One split, x [n, elements] row after row.
+struct Samples {
+  std::vector<float> x;
+  std::vector<std::int64_t> y;
+};
+
+class Synthetic final : public Dataset {
+ public:
+  explicit Synthetic(Options& options)
+      : counts_{options.integer("train", 512, "Training samples.", kPositive),
+                options.integer("test", 256, "Test samples.", kPositive)},
+        classes_(
+            options.integer("classes", 0, "Classes; 0 = as many as the model has.", kNotNegative)),
+        shape_(options.integers("shape", {}, "Shape of one sample; [] = the model's input.",
+                                kPositive)),
+        noise_(options.number("noise", 0,
+                              "Share of the training labels replaced by classes drawn at random.",
+                              kFraction)),
+        seed_(static_cast<std::uint64_t>(options.integer(
+            "seed", 0, "Other numbers, other data. The run's own seed does not change them.",
+            kNotNegative))),
+        where_(options.where("classes").text()) {}
+
+  void open(const DatasetRequest& request) override {
+    if (classes_ == 0) classes_ = request.model_classes;
+    if (shape_.empty()) shape_ = request.model_input;
+    if (classes_ < 1)
+      throw Error(ErrorKind::Experiment, "synthetic: the model has no classes; give 'classes'",
+                  where_);
+    std::int64_t room = kElementLimit / std::max(counts_[0], counts_[1]);
+    elements_ = 1;
+    for (const std::int64_t size : shape_) {
+      if (size < 1 || size > room)
+        throw Error(ErrorKind::Experiment,
+                    concat("synthetic: more than ", kElementLimit,
+                           " numbers; give fewer samples or a smaller shape"),
+                    where_);
+      room /= size;
+      elements_ *= static_cast<std::size_t>(size);
+    }
+    const Teacher teacher(seed_, elements_, static_cast<std::size_t>(classes_));
+    splits_[0] = made(teacher, 0, noise_);
+    splits_[1] = made(teacher, 1, 0);
+  }
+
+  std::int64_t size(Split split) const override { return counts_[static_cast<std::size_t>(split)]; }
+  std::vector<std::int64_t> sample_shape() const override { return shape_; }
+  std::int64_t classes() const override { return classes_; }
+
+  Batch batch(Split split, std::span<const std::int64_t> indices,
+              const RandomStream*) const override {
+    const Samples& from = splits_[static_cast<std::size_t>(split)];
+    std::vector<std::int64_t> shape = shape_;
+    shape.insert(shape.begin(), static_cast<std::int64_t>(indices.size()));
+    Batch batch{at::empty(shape, at::kFloat), at::empty({shape[0]}, at::kLong)};
+    auto* x = batch.x.mutable_data_ptr<float>();
+    auto* y = batch.y.mutable_data_ptr<std::int64_t>();
+    for (const std::int64_t index : indices) {
+      PIPEWRIGHT_CHECK(index >= 0 && index < size(split), "sample ", index);
+      const auto i = static_cast<std::size_t>(index);
+      x = std::copy_n(from.x.data() + i * elements_, elements_, x);
+      *y++ = from.y[i];
+    }
+    return batch;
+  }
+
+ private:
+  Samples made(const Teacher& teacher, std::size_t split, double noise) const {
+    const RandomStream inputs(seed_, "synthetic.inputs", split);
+    const RandomStream replaced(seed_, "synthetic.noise", split, 0);
+    const RandomStream labels(seed_, "synthetic.noise", split, 1);
+    const auto count = static_cast<std::size_t>(counts_[split]);
+    Samples samples{std::vector<float>(count * elements_), std::vector<std::int64_t>(count)};
+    for (std::size_t i = 0; i < samples.x.size(); ++i)
+      samples.x[i] = static_cast<float>(inputs.normal(i));
+    for (std::size_t i = 0; i < count; ++i)
+      samples.y[i] =
+          replaced.uniform(i) < noise
+              ? static_cast<std::int64_t>(labels.below(i, static_cast<std::uint64_t>(classes_)))
+              : teacher.label(samples.x.data() + i * elements_);
+    return samples;
+  }
+
+  std::array<std::int64_t, 2> counts_;  // by split
+  std::int64_t classes_;
+  std::vector<std::int64_t> shape_;
+  double noise_;
+  std::uint64_t seed_;
+  std::string where_;
+  std::size_t elements_ = 0;  // of one sample
+  std::array<Samples, 2> splits_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_DATASET(synthetic, Synthetic,
+                   "Made-up data: Gaussian inputs, labelled by a random two-layer network.")
+
+}  // namespace pipewright

@@ -1,0 +1,141 @@
+/// Samples from one safetensors file: what any other program can write in three lines.
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/stage/dataset.h"
+#include "core/stage/safetensors.h"
+
+namespace pipewright {
+namespace {
+
+/// One split: x [n, …] floating, y [n] int64.
+struct Samples {
+  at::Tensor x;
+  at::Tensor y;
+};
+
+std::string shape_text(at::IntArrayRef sizes) {
+  std::vector<std::string> parts;
+  for (const std::int64_t size : sizes) parts.push_back(std::to_string(size));
+  return "[" + join(parts, ", ") + "]";
+}
+
+/// Reads and checks the tensors of a file, whose name goes into every error.
+class SampleFile {
+ public:
+  explicit SampleFile(const std::filesystem::path& path)
+      : path_(path), file_(read_safetensors(path)) {}
+
+  Samples split(const std::string& name) const {
+    const at::Tensor& x = tensor(name + ".x");
+    const at::Tensor& y = tensor(name + ".y");
+    if (!x.is_floating_point())
+      fail(name + ".x",
+           concat("has type ", std::string(c10::toString(x.scalar_type())), ", must be floating"));
+    if (x.dim() < 1 || x.size(0) == 0)
+      fail(name + ".x", concat("has shape ", shape_text(x.sizes()), ", must be [samples, ...]"));
+    if (y.dim() != 1 || y.size(0) != x.size(0))
+      fail(name + ".y", concat("has shape ", shape_text(y.sizes()), ", must be [", x.size(0),
+                               "]: one label for each sample of ", name, ".x"));
+    if (!c10::isIntegralType(y.scalar_type(), /*includeBool=*/false))
+      fail(name + ".y",
+           concat("has type ", std::string(c10::toString(y.scalar_type())), ", must be integers"));
+    Samples samples{x, y.to(at::kLong)};
+    const auto* labels = samples.y.const_data_ptr<std::int64_t>();
+    const auto* negative = std::find_if(labels, labels + x.size(0), [](auto l) { return l < 0; });
+    if (negative != labels + x.size(0))
+      fail(name + ".y", concat("record ", negative - labels,
+                               " (counted from 0) has the negative label ", *negative));
+    return samples;
+  }
+
+  [[noreturn]] void fail(const std::string& name, const std::string& what) const {
+    throw Error(ErrorKind::Data, "tensor '" + name + "' " + what, path_.string());
+  }
+
+ private:
+  const at::Tensor& tensor(const std::string& name) const {
+    if (const at::Tensor* found = file_.find(name)) return *found;
+    std::vector<std::string> known;
+    for (const auto& [key, unused] : file_.tensors) known.push_back(key);
+    throw Error(ErrorKind::Data,
+                concat("there is no tensor '", name,
+                       "' in it; needed are train.x, train.y, "
+                       "test.x and test.y, there are ",
+                       join(known, ", ")),
+                path_.string());
+  }
+
+  std::filesystem::path path_;
+  TensorFile file_;
+};
+
+class TensorDataset final : public Dataset {
+ public:
+  explicit TensorDataset(Options& options)
+      : file_(options.path("file", "",
+                           "A safetensors file with train.x, train.y, test.x and test.y: x "
+                           "[samples, ...] floating, y [samples] integers from 0. Required.")) {
+    if (!options.given("file"))
+      options.problem("file", "is required: the safetensors file to read");
+  }
+
+  void open(const DatasetRequest&) override {
+    const SampleFile file(file_);
+    Samples train = file.split("train"), test = file.split("test");
+    if (train.x.sizes().slice(1) != test.x.sizes().slice(1))
+      file.fail("test.x", concat("has samples of shape ", shape_text(test.x.sizes().slice(1)),
+                                 ", train.x of ", shape_text(train.x.sizes().slice(1))));
+    classes_ = 0;
+    for (const at::Tensor& y : {train.y, test.y}) {
+      const auto* labels = y.const_data_ptr<std::int64_t>();
+      classes_ = std::max(classes_, 1 + *std::max_element(labels, labels + y.numel()));
+    }
+    train_ = std::move(train);
+    test_ = std::move(test);
+  }
+
+  std::int64_t size(Split split) const override { return samples(split).y.numel(); }
+  std::vector<std::int64_t> sample_shape() const override {
+    return train_.x.sizes().slice(1).vec();
+  }
+  std::int64_t classes() const override { return classes_; }
+
+  Batch batch(Split split, std::span<const std::int64_t> indices,
+              const RandomStream*) const override {
+    const Samples& from = samples(split);
+    const auto count = static_cast<std::int64_t>(indices.size());
+    std::vector<std::int64_t> shape = from.x.sizes().vec();
+    shape[0] = count;
+    Batch batch{at::empty(shape, from.x.scalar_type()), at::empty({count}, at::kLong)};
+    const std::size_t row = from.x.nbytes() / static_cast<std::size_t>(from.x.size(0));
+    const auto* in = static_cast<const char*>(from.x.const_data_ptr());
+    auto* out = static_cast<char*>(batch.x.mutable_data_ptr());
+    const auto* labels = from.y.const_data_ptr<std::int64_t>();
+    auto* y = batch.y.mutable_data_ptr<std::int64_t>();
+    for (const std::int64_t index : indices) {
+      PIPEWRIGHT_CHECK(index >= 0 && index < from.y.numel(), "sample ", index);
+      if (row > 0) std::memcpy(out, in + static_cast<std::size_t>(index) * row, row);
+      out += row;
+      *y++ = labels[index];
+    }
+    return batch;
+  }
+
+ private:
+  const Samples& samples(Split split) const { return split == Split::Train ? train_ : test_; }
+
+  std::filesystem::path file_;
+  Samples train_, test_;
+  std::int64_t classes_ = 0;
+};
+
+}  // namespace
+
+PIPEWRIGHT_DATASET(tensors, TensorDataset,
+                   "Samples from a safetensors file: train.x, train.y, test.x, test.y.")
+
+}  // namespace pipewright

@@ -1,0 +1,40 @@
+/// Auxiliary heads of image models, written as words joined by "_" and read from left to right:
+///   convN  3×3 convolution to N channels, padding 1, with bias; then ReLU
+///   bn     batch norm then ReLU, in place of a ReLU directly before it
+///   gbpl   global average pool, flatten
+///   fc     linear to the classes; last, and only after gbpl
+/// "conv128_bn_conv64_bn_gbpl_fc" is interlocking backpropagation's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/config/options.h"
+#include "core/stage/layer.h"
+
+namespace pipewright {
+
+class ImageHead {
+ public:
+  /// Reads option `aux_head`; what is wrong with it is recorded, and `fallback` used.
+  ImageHead(Options& options, const std::string& fallback);
+
+  /// The head on [batch, channels, height, width]. Parameters "conv1.weight", "conv1.bias",
+  /// "bn1.weight", …, "fc.weight", "fc.bias". Convolution weights are Kaiming-normal (fan out).
+  LayerPtr on_image(std::int64_t channels, std::int64_t classes) const;
+  /// The head on [batch, features]: "fc" alone.
+  static LayerPtr on_features(std::int64_t features, std::int64_t classes);
+
+ private:
+  struct Word {
+    enum class Kind : std::uint8_t { Convolution, BatchNorm, Pool, Linear } kind;
+    std::int64_t channels = 0;  ///< of Convolution
+  };
+  /// The words of `text`; what is wrong with it, if anything, goes to `problem`.
+  static std::vector<Word> parsed(const std::string& text, std::string& problem);
+
+  std::vector<Word> words_;
+};
+
+}  // namespace pipewright

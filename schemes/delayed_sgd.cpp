@@ -1,0 +1,52 @@
+// Delayed SGD: staleness isolated from any schedule. One mini-batch in flight; the gradient of
+// mini-batch i is computed at W^(max(0, i−d)), forward and backward, and applied to W^(i).
+// With d_k = N−1−k it is PipeDream.
+#include <algorithm>
+
+#include "core/config/options.h"
+#include "core/schedule/builders.h"
+
+namespace pipewright {
+namespace {
+
+class DelayedSgd final : public Scheme {
+ public:
+  explicit DelayedSgd(Options& options) {
+    const Value given =
+        options.any("delay", Value::of(1),
+                    "Updates between the weights a gradient is computed at and those it is applied "
+                    "to: one number for all stages, or one per stage: [3, 2, 1, 0].");
+    const bool list = given.is(Value::Kind::Sequence);
+    for (const Value& delay : list ? given.items : std::vector<Value>{given}) {
+      if (!delay.is(Value::Kind::Integer) || delay.integer < 0 || delay.integer > 1'000'000)
+        options.problem("delay", concat("is ", delay.described(),
+                                        "; expected a whole number of at least 0, or a list of them"));
+      else
+        delays_.push_back(static_cast<int>(delay.integer));
+    }
+    if (delays_.empty()) delays_ = {0};
+    one_for_all_ = !list;
+  }
+
+  Schedule schedule(const PipelineShape& shape) const override {
+    if (!one_for_all_ && static_cast<int>(delays_.size()) != shape.stages)
+      throw Error(ErrorKind::Experiment, concat("scheme.delay has ", delays_.size(), " numbers for ",
+                                                shape.stages, " stages"));
+    const WeightRule delayed = [&](const PassPlace& pass) {
+      const int delay = one_for_all_ ? delays_[0] : delays_[static_cast<std::size_t>(pass.stage)];
+      return Weights::of_version(std::max(0, pass.minibatch - delay));
+    };
+    return pipeline_schedule(shape, {.one_at_a_time = true}, delayed, forward_weights);
+  }
+
+ private:
+  std::vector<int> delays_;
+  bool one_for_all_ = true;
+};
+
+}  // namespace
+
+PIPEWRIGHT_SCHEME(delayed_sgd, DelayedSgd,
+                  "Delayed SGD: gradients of weights d updates old, without a pipeline's schedule.")
+
+}  // namespace pipewright

@@ -1,0 +1,43 @@
+// PipeDream (Narayanan et al., 2019): 1F1B over mini-batches without flush, an update after every
+// backward. Weight stashing computes the backward with the weights of its forward, D = N−1−k
+// versions old. Without it (SpecTrain's "vanilla MP") the backward uses the newest weights and the
+// activations of older ones. Vertical sync uses one version on all stages: the one stage 0 reads.
+#include <algorithm>
+
+#include "core/config/options.h"
+#include "core/schedule/builders.h"
+
+namespace pipewright {
+namespace {
+
+class PipeDream final : public Scheme {
+ public:
+  explicit PipeDream(Options& options)
+      : weight_stashing_(options.flag("weight_stashing", true,
+                                      "Backward with the weights of its forward. false: with the "
+                                      "newest ones, which SpecTrain's tables call vanilla MP.")),
+        vertical_sync_(options.flag("vertical_sync", false,
+                                    "Forward on every stage with the version stage 0 used: "
+                                    "max(0, i−N+1) for mini-batch i.")) {}
+
+  Schedule schedule(const PipelineShape& shape) const override {
+    return pipeline_schedule(shape, {.flush = false}, vertical_sync_ ? of_stage_zero : latest_weights,
+                             weight_stashing_ ? forward_weights : latest_weights);
+  }
+
+ private:
+  static Weights of_stage_zero(const PassPlace& pass) {
+    const int forwarded = pass.minibatch * pass.microbatches + pass.microbatch;
+    return Weights::of_version(std::max(0, forwarded - (pass.stages - 1)) / pass.microbatches);
+  }
+
+  bool weight_stashing_;
+  bool vertical_sync_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_SCHEME(pipedream, PipeDream,
+                  "PipeDream: asynchronous 1F1B with weight stashing (Narayanan et al., 2019).")
+
+}  // namespace pipewright

@@ -1,0 +1,49 @@
+// PipeOptim (Guan et al., 2023): 1F1B without flush; the forward predicts D = N−1−k steps ahead by
+// the optimizer's own rule, the backward uses the newest true weights. Nothing is stashed.
+#include "core/config/options.h"
+#include "core/schedule/builders.h"
+
+namespace pipewright {
+namespace {
+
+class PipeOptim final : public Scheme {
+ public:
+  explicit PipeOptim(Options& options)
+      : offset_(options.choice("s_offset", {0, 1}, 0,
+                               "Added to the steps predicted: 0 as in the paper, 1 as in the "
+                               "authors' code, which also predicts on the last stage.")),
+        steady_(options.choice("s_mode", {"constant", "exact"}, "constant",
+                               "Steps predicted in the first forwards after a fill: constant as in "
+                               "the paper, or exact: the updates that are really pending.") == "constant"),
+        velocity_(options.choice("velocity", {"buffer", "lookahead", "geometric"}, "buffer",
+                                 "Step predicted under SGD: the momentum buffer v; lookahead μ·v + last "
+                                 "gradient, as the authors' code; geometric Σ μ^j v.")),
+        weight_decay_(options.flag("adamw_decay_in_prediction", false,
+                                   "Predict AdamW's decoupled weight decay too.")) {}
+
+  Schedule schedule(const PipelineShape& shape) const override {
+    const WeightRule forward = [&](const PassPlace& pass) {
+      return Weights::latest(pass.distance(steady_) + offset_);
+    };
+    Schedule schedule = pipeline_schedule(shape, {.flush = false}, forward);
+    using Kind = PredictionRule::Kind;
+    const Kind kind = velocity_ == "lookahead"   ? Kind::Lookahead
+                      : velocity_ == "geometric" ? Kind::Geometric
+                                                 : Kind::Optimizer;
+    schedule.rules = {{.kind = kind, .weight_decay = weight_decay_}};
+    return schedule;
+  }
+
+ private:
+  int offset_;
+  bool steady_;
+  std::string velocity_;
+  bool weight_decay_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_SCHEME(pipeoptim, PipeOptim,
+                  "PipeOptim: optimizer-dependent weight prediction (Guan et al., 2023).")
+
+}  // namespace pipewright

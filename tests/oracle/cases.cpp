@@ -1,0 +1,231 @@
+#include "cases.h"
+
+#include "random.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace oracle {
+namespace {
+
+/// Takes the next digit of `number`, in base `choices`.
+int digit(int& number, int choices) {
+  const int value = number % choices;
+  number /= choices;
+  return value;
+}
+
+template <typename T>
+T cycle(int& number, const std::vector<T>& choices) {
+  return choices[static_cast<std::size_t>(digit(number, static_cast<int>(choices.size())))];
+}
+
+bool one_of(const std::string& name, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// `number` counts the cases of the scheme.
+SchemeOptions scheme_options(const std::string& name, int number, int stages, Random& random) {
+  SchemeOptions scheme;
+  scheme.name = name;
+  if (name == "pipedream") {
+    const int kind = digit(number, 3);
+    scheme.weight_stashing = kind != 1;
+    scheme.vertical_sync = kind == 2;
+  } else if (name == "spectrain") {
+    scheme.version = cycle<int>(number, {1, 2});
+    scheme.s_mode = cycle<std::string>(number, {"constant", "exact"});
+    scheme.velocity = cycle<std::string>(number, {"buffer", "lookahead", "geometric"});
+  } else if (name == "pipeoptim") {
+    scheme.velocity =
+        cycle<std::string>(number, {"buffer", "buffer", "buffer", "lookahead", "geometric"});
+    scheme.s_offset = cycle<int>(number, {0, 1});
+    scheme.s_mode = cycle<std::string>(number, {"constant", "exact"});
+  } else if (name == "interlocking") {
+    scheme.width = number % 4;  // 0 = all; a number may exceed the stages
+    digit(number, 4);
+    scheme.combine = cycle<std::string>(number, {"furthest", "sum", "mean"});
+  } else if (name == "delayed_sgd") {
+    const int delays = digit(number, 2) == 0 ? 1 : stages;
+    for (int i = 0; i < delays; ++i) scheme.delay.push_back(random.integer(0, 4));
+  }
+  return scheme;
+}
+
+/// The look-ahead and geometric velocities, and SpecTrain as a whole, are defined for SGD only.
+std::string optimizer_name(const SchemeOptions& scheme, int number) {
+  if (scheme.name == "spectrain" || scheme.velocity != "buffer") return "sgd";
+  return cycle<std::string>(number, {"sgd", "adam", "adamw", "sgd", "sgd"});
+}
+
+OptimizerOptions optimizer_options(const std::string& name, Random& random) {
+  OptimizerOptions optimizer;
+  optimizer.name = name;
+  if (name == "sgd") {
+    optimizer.lr = random.one_of<double>({0.02, 0.05, 0.1});
+    optimizer.momentum = random.one_of<double>({0, 0.5, 0.9, 0.9});
+    optimizer.weight_decay = random.one_of<double>({0, 0.0005, 0.01});
+    if (optimizer.momentum > 0 && random.once_in(4)) optimizer.nesterov = true;
+    if (optimizer.momentum > 0 && !optimizer.nesterov && random.once_in(4))
+      optimizer.dampening = 0.25;
+    return optimizer;
+  }
+  optimizer.lr = random.one_of<double>({0.001, 0.005, 0.01});
+  optimizer.weight_decay =
+      name == "adamw" ? random.one_of<double>({0.01, 0.1}) : random.one_of<double>({0, 0.01});
+  if (random.once_in(3)) {
+    optimizer.beta1 = 0.8;
+    optimizer.beta2 = 0.95;
+    optimizer.eps = 0.0001;
+  }
+  return optimizer;
+}
+
+/// Warm-up only where the schedule stands still meanwhile: its interplay with a decay is not
+/// tested.
+LearningRateOptions learning_rate_options(int minibatches, Random& random) {
+  LearningRateOptions schedule;
+  schedule.name = random.one_of<std::string>(
+      {"constant", "constant", "step", "multistep", "poly", "cosine", "linear"});
+  schedule.per = random.one_of<std::string>({"epoch", "step"});
+  const bool per_step = schedule.per == "step";
+  schedule.gamma = 0.5;
+  schedule.size = per_step ? minibatches : 1;
+  schedule.milestones = per_step ? std::vector{3, minibatches + 1} : std::vector{1, 2};
+  schedule.power = random.one_of<double>({1, 2});
+  schedule.end_lr = random.one_of<double>({0, 0.001});
+  const bool still = schedule.name == "constant" || (schedule.name == "multistep" && per_step);
+  if (still && random.once_in(2)) {
+    schedule.warmup_length = per_step ? 3 : 1;
+    schedule.warmup_start = 0.25;
+  }
+  return schedule;
+}
+
+/// Layers of random width, cut into stages of one to three layers.
+void choose_model(Experiment& experiment, int stages, Random& random) {
+  experiment.activation = random.one_of<Activation>(
+      {Activation::Tanh, Activation::Tanh, Activation::Relu, Activation::Identity});
+  experiment.widths = {random.integer(3, 6)};
+  for (int k = 0; k < stages; ++k) {
+    experiment.balance.push_back(random.one_of<int>({1, 1, 2, 3}));
+    for (int i = 0; i < experiment.balance.back(); ++i)
+      experiment.widths.push_back(random.integer(3, 8));
+  }
+}
+
+int choose_stages(const std::string& scheme, Random& random) {
+  if (scheme == "data_parallel") return 1;
+  if (one_of(scheme, {"model_parallel", "gpipe", "one_f_one_b"})) return random.integer(1, 5);
+  return random.one_of<int>({1, 2, 3, 3, 4, 4, 5, 6});
+}
+
+/// Micro-batches of a mini-batch: one where vertical sync is asked for, which is defined for one
+/// only.
+int choose_microbatches(const Experiment& experiment, Random& random) {
+  const SchemeOptions& scheme = experiment.scheme;
+  if (one_of(scheme.name, {"data_parallel", "model_parallel"}) || scheme.vertical_sync) return 1;
+  if (scheme.name == "pipedream_2bw") return experiment.stages() + random.integer(0, 2);
+  if (one_of(scheme.name, {"gpipe", "one_f_one_b", "xpipe"})) return random.integer(1, 5);
+  return random.one_of<int>({1, 1, 1, 1, 2, 3});
+}
+
+/// Few mini-batches, so that some pipes are never full; a short last one where it still has enough
+/// samples.
+void choose_samples(Experiment& experiment, Random& random) {
+  const int parts = std::max(experiment.microbatches, experiment.replicas);
+  experiment.batch_size = std::max(random.integer(4, 9), parts);
+  experiment.train_samples = experiment.batch_size * random.integer(3, 8);
+  if (random.once_in(2)) {
+    experiment.drop_last = random.once_in(2);
+    experiment.train_samples += random.integer(parts, experiment.batch_size);
+  }
+}
+
+std::string words(const Experiment& e, int number) {
+  std::string name = (number < 10 ? "0" : "") + std::to_string(number);
+  const SchemeOptions& scheme = e.scheme;
+  if (scheme.name == "spectrain") name += "_v" + std::to_string(scheme.version);
+  if (scheme.name == "pipeoptim") name += "_offset" + std::to_string(scheme.s_offset);
+  if (scheme.name == "pipedream")
+    name += scheme.vertical_sync ? "_synced" : scheme.weight_stashing ? "_stashed" : "_unstashed";
+  if (one_of(scheme.name, {"spectrain", "pipeoptim"}))
+    name += "_" + scheme.s_mode + "_" + scheme.velocity;
+  if (scheme.name == "interlocking")
+    name += "_" + scheme.combine +
+            (scheme.width == 0 ? "_all" : "_width" + std::to_string(scheme.width));
+  name += "_" + e.optimizer.name + "_stages" + std::to_string(e.stages());
+  if (e.microbatches > 1) name += "_micro" + std::to_string(e.microbatches);
+  if (e.replicas > 1) name += "_replicas" + std::to_string(e.replicas);
+  return e.drain_each_epoch ? name : name + "_undrained";
+}
+
+Experiment make(const std::string& scheme, int number) {
+  std::uint64_t seed = 1;
+  for (const char c : scheme) seed = seed * 131 + static_cast<unsigned char>(c);
+  Random random(seed * 1000 + static_cast<std::uint64_t>(number));
+  Experiment e;
+  const int stages = choose_stages(scheme, random);
+  choose_model(e, stages, random);
+  e.scheme = scheme_options(scheme, number, stages, random);
+  e.microbatches = choose_microbatches(e, random);
+  e.replicas = scheme == "data_parallel" ? 1 + number % 4 : 1;
+  choose_samples(e, random);
+  e.epochs = random.integer(2, 3);
+  e.drain_each_epoch = !random.once_in(4);
+  e.execution = random.one_of<std::string>({"serial", "threads"});
+  e.optimizer = optimizer_options(optimizer_name(e.scheme, number), random);
+  if (scheme == "spectrain" || e.scheme.velocity != "buffer")
+    e.optimizer.momentum = std::max(e.optimizer.momentum, 0.5);
+  e.scheme.adamw_decay_in_prediction =
+      scheme == "pipeoptim" && e.optimizer.name == "adamw" && number % 2 == 1;
+  e.learning_rate = learning_rate_options(e.minibatches(), random);
+  // Whether label smoothing reaches auxiliary losses is not defined, so it does not meet them.
+  e.label_smoothing = e.has_heads() ? 0 : random.one_of<double>({0, 0, 0.1});
+  e.data_seed = seed + static_cast<std::uint64_t>(number);
+  e.name = scheme + "_" + words(e, number);
+  return e;
+}
+
+Data draw(const Experiment& experiment, int samples, std::uint64_t seed) {
+  Random random(seed);
+  Data data;
+  data.x.resize(samples, experiment.widths.front());
+  for (double& value : data.x.reshaped()) value = random.real(-1.5, 1.5);
+  for (int i = 0; i < samples; ++i)
+    data.y.push_back(random.integer(0, experiment.widths.back() - 1));
+  return data;
+}
+
+}  // namespace
+
+std::vector<Experiment> cases(const std::string& scheme, int count) {
+  std::vector<Experiment> experiments;
+  for (int number = 0; number < count; ++number) experiments.push_back(make(scheme, number));
+  return experiments;
+}
+
+Data training_data(const Experiment& experiment) {
+  return draw(experiment, experiment.train_samples, 2 * experiment.data_seed);
+}
+
+Data test_data(const Experiment& experiment) {
+  return draw(experiment, 5, 2 * experiment.data_seed + 1);
+}
+
+std::vector<Tensors> initial_weights(const Experiment& experiment) {
+  Random random(experiment.data_seed ^ 0x9e3779b97f4a7c15);
+  std::vector<Tensors> weights(experiment.balance.size());
+  for (int k = 0; k < experiment.stages(); ++k) {
+    double bound = 1;
+    for (const auto& [rows, columns] : parameter_shapes(experiment, k)) {
+      Matrix tensor(rows, columns);
+      if (rows > 1) bound = 1.7 / std::sqrt(columns);  // a bias has the bound of its weight
+      for (double& value : tensor.reshaped()) value = random.real(-bound, bound);
+      weights[static_cast<std::size_t>(k)].push_back(std::move(tensor));
+    }
+  }
+  return weights;
+}
+
+}  // namespace oracle

@@ -1,0 +1,142 @@
+/// The program against the oracle: random experiments of every scheme, weights and losses compared.
+#include "cases.h"
+#include "program.h"
+#include "training.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+namespace oracle {
+
+/// For GoogleTest's listings.
+void PrintTo(const Experiment& experiment, std::ostream* stream) {
+  *stream << experiment.name;
+}
+
+namespace {
+
+/// Relative to max(1, |x|). Two evaluations of the same formulas differ by rounding: sums of some
+/// 10² terms over some 10² layers and steps at 1.1e-16 each, about 1e-12. The smallest mistake in a
+/// version moves weights by more than 1e-7 (tested in identities_test.cpp).
+constexpr double kTolerance = 1e-10;
+
+bool differ(double a, double b) {
+  return !(std::abs(a - b) <= kTolerance * std::max(1.0, std::abs(a)));
+}
+
+class Scheme : public testing::TestWithParam<Experiment> {
+ protected:
+  Scheme()
+      : folder_(std::filesystem::path(testing::TempDir()) /
+                ("pipewright_oracle_" + std::to_string(getpid())) / GetParam().name) {}
+
+  /// Removes what the run left, unless it is needed to understand a failure.
+  ~Scheme() override {
+    std::error_code ignored;
+    if (!HasFailure()) {
+      std::filesystem::remove_all(folder_, ignored);
+      std::filesystem::remove(folder_.parent_path(), ignored);
+    }
+  }
+
+  /// First mini-batch at which a loss differs, in words; empty if none does.
+  static std::string first_different_loss(const Experiment& experiment, const Result& expected,
+                                          const ProgramRun& run);
+
+  /// First parameter, in layer order, that differs at the end, in words; empty if none does.
+  static std::string first_different_parameter(const Experiment& experiment, const Result& expected,
+                                               const ProgramRun& run);
+
+  std::filesystem::path folder_;
+};
+
+std::string Scheme::first_different_loss(const Experiment& experiment, const Result& expected,
+                                         const ProgramRun& run) {
+  std::ostringstream text;
+  text << std::setprecision(17);
+  if (run.steps.size() != expected.losses.size()) {
+    text << "steps.csv has " << run.steps.size() << " lines, expected " << expected.losses.size();
+    return text.str();
+  }
+  for (std::size_t i = 0; i < run.steps.size(); ++i) {
+    const auto minibatches = static_cast<std::size_t>(experiment.minibatches());
+    const StepLine& line = run.steps[i];
+    text << "epoch " << i / minibatches << ", mini-batch " << i % minibatches << " (from 0): ";
+    if (static_cast<std::size_t>(line.epoch) != i / minibatches ||
+        static_cast<std::size_t>(line.minibatch) != i % minibatches)
+      return text.str() + "no such line in steps.csv";
+    if (line.losses.size() != expected.losses[i].size())
+      return text.str() + "another number of losses: " + std::to_string(line.losses.size());
+    for (std::size_t site = 0; site < line.losses.size(); ++site)
+      if (differ(expected.losses[i][site], line.losses[site])) {
+        text << (site == 0 ? "loss" : "auxiliary loss " + std::to_string(site - 1)) << " is "
+             << line.losses[site] << ", expected " << expected.losses[i][site];
+        return text.str();
+      }
+    text.str("");
+  }
+  return "";
+}
+
+std::string Scheme::first_different_parameter(const Experiment& experiment, const Result& expected,
+                                              const ProgramRun& run) {
+  std::ostringstream text;
+  text << std::setprecision(17);
+  std::size_t tensors = 0;
+  for (int k = 0; k < experiment.stages(); ++k) {
+    const std::vector<std::string> names = parameter_names(experiment, k);
+    tensors += names.size();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const Matrix& tensor = expected.weights[static_cast<std::size_t>(k)][i];
+      const auto found = run.weights.find(names[i]);
+      if (found == run.weights.end()) return names[i] + " is missing from final.safetensors";
+      if (std::ssize(found->second) != tensor.size()) return names[i] + " has another size";
+      for (Eigen::Index j = 0; j < tensor.size(); ++j)
+        if (const double actual = found->second[static_cast<std::size_t>(j)];
+            differ(tensor.data()[j], actual)) {
+          text << names[i] << "[" << j << "] of stage " << k << " is " << actual << ", expected "
+               << tensor.data()[j];
+          return text.str();
+        }
+    }
+  }
+  return tensors == run.weights.size() ? "" : "final.safetensors holds more than the parameters";
+}
+
+TEST_P(Scheme, Agrees) {
+  const Experiment& experiment = GetParam();
+  const ProgramRun run = run_program(experiment, folder_);
+  const std::string context = "\n--- " + (folder_ / "experiment.yaml").string() + "\n" +
+                              experiment_file(experiment) + "---\n" + run.log;
+  ASSERT_EQ(run.exit_code, 0) << context;
+  const Result expected = train(experiment, training_data(experiment), initial_weights(experiment));
+  EXPECT_EQ(first_different_loss(experiment, expected, run), "") << context;
+  EXPECT_EQ(first_different_parameter(experiment, expected, run), "") << context;
+}
+
+std::string case_name(const testing::TestParamInfo<Experiment>& info) {
+  return info.param.name.substr(info.param.scheme.name.size() + 1);
+}
+
+#define PIPEWRIGHT_ORACLE_CASES(scheme, count) \
+  INSTANTIATE_TEST_SUITE_P(scheme, Scheme, testing::ValuesIn(cases(#scheme, count)), case_name)
+
+PIPEWRIGHT_ORACLE_CASES(data_parallel, 4);
+PIPEWRIGHT_ORACLE_CASES(model_parallel, 4);
+PIPEWRIGHT_ORACLE_CASES(gpipe, 6);
+PIPEWRIGHT_ORACLE_CASES(one_f_one_b, 6);
+PIPEWRIGHT_ORACLE_CASES(pipedream, 12);
+PIPEWRIGHT_ORACLE_CASES(pipedream_2bw, 7);
+PIPEWRIGHT_ORACLE_CASES(spectrain, 16);
+PIPEWRIGHT_ORACLE_CASES(pipeoptim, 16);
+PIPEWRIGHT_ORACLE_CASES(xpipe, 8);
+PIPEWRIGHT_ORACLE_CASES(interlocking, 12);
+PIPEWRIGHT_ORACLE_CASES(delayed_sgd, 6);
+
+}  // namespace
+}  // namespace oracle

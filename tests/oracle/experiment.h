@@ -1,0 +1,96 @@
+/// An experiment as the oracle sees it: the part of the experiment file that it computes, as plain
+/// values.
+#pragma once
+
+#include "mlp.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace oracle {
+
+/// Words as in the experiment file; each scheme reads only its own options.
+struct SchemeOptions {
+  std::string name = "model_parallel";
+  bool weight_stashing = true;             // pipedream
+  bool vertical_sync = false;              // pipedream
+  int version = 1;                         // spectrain
+  std::string s_mode = "constant";         // spectrain, pipeoptim
+  std::string velocity = "buffer";         // spectrain, pipeoptim; of SGD only
+  int s_offset = 0;                        // pipeoptim
+  bool adamw_decay_in_prediction = false;  // pipeoptim
+  int width = 0;                           // interlocking; 0 = all
+  std::string combine = "furthest";        // interlocking
+  std::vector<int> delay;                  // delayed_sgd; one, or one per stage
+};
+
+struct OptimizerOptions {
+  std::string name = "sgd";  // sgd | adam | adamw
+  double lr = 0.1;
+  double momentum = 0;
+  double dampening = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+};
+
+struct LearningRateOptions {
+  std::string name = "constant";  // constant | step | multistep | poly | cosine | linear
+  std::string per = "epoch";      // epoch | step
+  int size = 1;                   // step
+  std::vector<int> milestones;    // multistep
+  double gamma = 0.1;             // step, multistep
+  double power = 1;               // poly
+  double end_lr = 0;              // poly, cosine, linear
+  int warmup_length = 0;
+  double warmup_start = 0;
+};
+
+struct Experiment {
+  std::string name = "oracle";
+  std::vector<int> widths;  // of the MLP: input, hidden, …, classes
+  Activation activation = Activation::Tanh;
+  std::vector<int> balance;  // layers per stage
+  double label_smoothing = 0;
+  int train_samples = 0;
+  int batch_size = 1;
+  bool drop_last = true;
+  int microbatches = 1;
+  int replicas = 1;
+  std::string execution = "serial";
+  int epochs = 1;
+  bool drain_each_epoch = true;
+  SchemeOptions scheme;
+  OptimizerOptions optimizer;
+  LearningRateOptions learning_rate;
+  std::uint64_t data_seed = 0;  // of samples and initial weights; not in the experiment file
+
+  int stages() const { return static_cast<int>(balance.size()); }
+  /// Mini-batches of an epoch.
+  int minibatches() const {
+    return drop_last ? train_samples / batch_size : (train_samples + batch_size - 1) / batch_size;
+  }
+  /// Stages with an auxiliary head, which is then the last two of their tensors.
+  bool has_heads() const { return scheme.name == "interlocking"; }
+};
+
+/// Samples in rows.
+struct Data {
+  Matrix x;
+  std::vector<int> y;
+};
+
+/// Activations of the layers of stage k.
+Layers layers_of_stage(const Experiment& experiment, int stage);
+
+/// Names of the tensors of stage k, in their order: `<layer>.weight`, `<layer>.bias`,
+/// `heads.<k>.…`.
+std::vector<std::string> parameter_names(const Experiment& experiment, int stage);
+
+/// Shapes (rows, columns) of the tensors of stage k, in their order; a bias is 1 × out.
+std::vector<std::pair<int, int>> parameter_shapes(const Experiment& experiment, int stage);
+
+}  // namespace oracle

@@ -1,0 +1,112 @@
+#include "program.h"
+
+#include <charconv>
+#include <sstream>
+
+namespace oracle {
+namespace {
+
+/// Shortest decimal that reads back as the same double, without an exponent.
+std::string number(double value) {
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed).ptr;
+  return {text, end};
+}
+
+std::string truth(bool value) {
+  return value ? "true" : "false";
+}
+
+std::string list(const std::vector<int>& values) {
+  std::string text = "[";
+  for (const int value : values) text += (text.size() > 1 ? ", " : "") + std::to_string(value);
+  return text + "]";
+}
+
+std::string activation(Activation value) {
+  switch (value) {
+    case Activation::Relu: return "relu";
+    case Activation::Tanh: return "tanh";
+    case Activation::Identity: break;
+  }
+  return "identity";
+}
+
+std::string scheme(const SchemeOptions& options) {
+  std::string text = "{name: " + options.name;
+  if (options.name == "pipedream")
+    text += ", weight_stashing: " + truth(options.weight_stashing) +
+            ", vertical_sync: " + truth(options.vertical_sync);
+  if (options.name == "spectrain") text += ", version: " + std::to_string(options.version);
+  if (options.name == "pipeoptim")
+    text += ", s_offset: " + std::to_string(options.s_offset) +
+            ", adamw_decay_in_prediction: " + truth(options.adamw_decay_in_prediction);
+  if (options.name == "spectrain" || options.name == "pipeoptim")
+    text += ", s_mode: " + options.s_mode + ", velocity: " + options.velocity;
+  if (options.name == "interlocking")
+    text += ", width: " + (options.width == 0 ? "all" : std::to_string(options.width)) +
+            ", combine: " + options.combine + ", train_unused_heads: true";
+  if (options.name == "delayed_sgd")
+    text += ", delay: " +
+            (options.delay.size() == 1 ? std::to_string(options.delay[0]) : list(options.delay));
+  return text + "}";
+}
+
+/// Options that have PyTorch's default are left out.
+std::string optimizer(const OptimizerOptions& options) {
+  std::string text = "{name: " + options.name + ", lr: " + number(options.lr) +
+                     ", weight_decay: " + number(options.weight_decay);
+  if (options.name == "sgd") {
+    text += ", momentum: " + number(options.momentum) + ", nesterov: " + truth(options.nesterov);
+    if (options.dampening != 0) text += ", dampening: " + number(options.dampening);
+  } else if (options.beta1 != OptimizerOptions{}.beta1) {
+    text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) +
+            "], eps: " + number(options.eps);
+  }
+  return text + "}";
+}
+
+std::string lr_schedule(const LearningRateOptions& options) {
+  std::string text = "{name: " + options.name + ", per: " + options.per;
+  if (options.name == "step") text += ", size: " + std::to_string(options.size);
+  if (options.name == "multistep") text += ", milestones: " + list(options.milestones);
+  if (options.name == "step" || options.name == "multistep")
+    text += ", gamma: " + number(options.gamma);
+  if (options.name == "poly") text += ", power: " + number(options.power);
+  if (options.name == "poly" || options.name == "cosine" || options.name == "linear")
+    text += ", end_lr: " + number(options.end_lr);
+  if (options.warmup_length > 0)
+    text += ", warmup: {length: " + std::to_string(options.warmup_length) +
+            ", start: " + number(options.warmup_start) + "}";
+  return text + "}";
+}
+
+}  // namespace
+
+std::string experiment_file(const Experiment& e) {
+  std::ostringstream file;
+  file << "name: " << e.name << "\n"
+       << "dataset: {name: tensors, file: data.safetensors}\n"
+       << "loader: {batch_size: " << e.batch_size
+       << ", shuffle: false, drop_last: " << truth(e.drop_last) << "}\n"
+       << "model: {name: mlp, widths: " << list(e.widths)
+       << ", activation: " << activation(e.activation)
+       << ", head: linear, weights: init.safetensors}\n"
+       << "loss: {name: cross_entropy, label_smoothing: " << number(e.label_smoothing) << "}\n"
+       << "pipeline: {stages: " << e.stages() << ", microbatches: " << e.microbatches
+       << ", replicas: " << e.replicas << ", balance: " << list(e.balance)
+       << ", execution: " << e.execution << "}\n"
+       << "scheme: " << scheme(e.scheme) << "\n"
+       << "optimizer: " << optimizer(e.optimizer) << "\n"
+       << "lr_schedule: " << lr_schedule(e.learning_rate) << "\n"
+       << "train: {epochs: " << e.epochs << ", seed: 1, precision: float64";
+  // A checkpoint drains the pipe, so an undrained run has none before its end.
+  if (e.drain_each_epoch)
+    file << ", drain: epoch}\n";
+  else
+    file << ", drain: never, checkpoint: {every: 1000, unit: epoch}}\n";
+  file << "output: {steps: true, weights: true}\n";
+  return file.str();
+}
+
+}  // namespace oracle

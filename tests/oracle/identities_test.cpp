@@ -1,0 +1,215 @@
+/// Schemes that must agree with one another, a network small enough for pencil and paper, and a
+/// check that the random cases notice what they are for.
+#include "cases.h"
+#include "training.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace oracle {
+namespace {
+
+/// Largest difference between the main parameters of two results (heads left out).
+double distance(const Experiment& e, const Result& a, const Result& b) {
+  double largest = 0;
+  for (int k = 0; k < e.stages(); ++k)
+    for (std::size_t i = 0; i < 2 * layers_of_stage(e, k).size(); ++i) {
+      const auto stage = static_cast<std::size_t>(k);
+      largest =
+          std::max(largest, (a.weights[stage][i] - b.weights[stage][i]).cwiseAbs().maxCoeff());
+    }
+  return largest;
+}
+
+Result trained(const Experiment& e) {
+  return train(e, training_data(e), initial_weights(e));
+}
+
+/// Two epochs of seven mini-batches over `stages` stages; momentum, decay and a falling learning
+/// rate.
+Experiment experiment(int stages, const SchemeOptions& scheme, int microbatches = 1) {
+  Experiment e;
+  e.widths = {4, 6, 5, 4, 7, 5, 3};
+  e.balance.assign(static_cast<std::size_t>(stages), 1);
+  e.balance.back() = 7 - stages;
+  e.train_samples = 49;
+  e.batch_size = 7;
+  e.epochs = 2;
+  e.microbatches = microbatches;
+  e.scheme = scheme;
+  e.optimizer = {.name = "sgd", .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01};
+  e.learning_rate = {.name = "linear", .per = "step"};
+  return e;
+}
+
+constexpr double kRounding = 1e-13;
+constexpr double kNoticeable = 1e-7;
+
+const SchemeOptions kPlain{.name = "model_parallel"};
+
+TEST(Identity, OneStageMakesEverySchemePlainTraining) {
+  const Result plain = trained(experiment(1, kPlain));
+  for (const SchemeOptions& scheme :
+       std::vector<SchemeOptions>{{.name = "data_parallel"},
+                                  {.name = "gpipe"},
+                                  {.name = "one_f_one_b"},
+                                  {.name = "pipedream"},
+                                  {.name = "pipedream", .weight_stashing = false},
+                                  {.name = "pipedream", .vertical_sync = true},
+                                  {.name = "spectrain", .version = 1},
+                                  {.name = "spectrain", .version = 2},
+                                  {.name = "pipeoptim"},
+                                  {.name = "xpipe"},
+                                  {.name = "interlocking", .width = 1},
+                                  {.name = "delayed_sgd", .delay = {0}}}) {
+    const Experiment e = experiment(1, scheme);
+    EXPECT_EQ(distance(e, plain, trained(e)), 0) << scheme.name;
+  }
+}
+
+TEST(Identity, SynchronousSchemesArePlainTrainingForAnyCut) {
+  const Result plain = trained(experiment(1, kPlain));
+  const auto parameters = [](const Result& result) {
+    Tensors all;
+    for (const Tensors& stage : result.weights) all.insert(all.end(), stage.begin(), stage.end());
+    return all;
+  };
+  Experiment e = experiment(4, {.name = "gpipe"}, 3);
+  // Initial weights are drawn stage by stage, layer by layer, hence the same for any cut.
+  const Tensors a = parameters(plain), b = parameters(trained(e));
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].isApprox(b[i], kRounding));
+}
+
+TEST(Identity, PipeDreamIsSgdDelayedByEachStagesDepth) {
+  const Experiment a = experiment(4, {.name = "pipedream"});
+  const Experiment b = experiment(4, {.name = "delayed_sgd", .delay = {3, 2, 1, 0}});
+  EXPECT_EQ(distance(a, trained(a), trained(b)), 0);
+}
+
+TEST(Identity, VerticalSyncIsSgdDelayedByTheWholeDepth) {
+  const Experiment a = experiment(4, {.name = "pipedream", .vertical_sync = true});
+  const Experiment b = experiment(4, {.name = "delayed_sgd", .delay = {3}});
+  EXPECT_EQ(distance(a, trained(a), trained(b)), 0);
+}
+
+TEST(Identity, TwoBufferedWeightsAreSgdDelayedByOne) {
+  const Experiment a = experiment(4, {.name = "pipedream_2bw"}, 5);
+  const Experiment b = experiment(4, {.name = "delayed_sgd", .delay = {1}});
+  EXPECT_LT(distance(a, trained(a), trained(b)), kRounding);
+}
+
+TEST(Identity, FullWidthInterlockingIsPlainTraining) {
+  const Experiment a = experiment(4, {.name = "interlocking"});
+  const Experiment b = experiment(4, kPlain);
+  const Data data = training_data(a);
+  const std::vector<Tensors> with_heads = initial_weights(a);
+  std::vector<Tensors> without = with_heads;
+  for (std::size_t k = 0; k + 1 < without.size(); ++k) without[k].resize(without[k].size() - 2);
+  EXPECT_LT(distance(a, train(a, data, with_heads), train(b, data, without)), kRounding);
+}
+
+TEST(Identity, PredictingWithoutVelocityIsTheUnpredictedScheme) {
+  Experiment a = experiment(4, {.name = "pipeoptim", .velocity = "geometric"});
+  Experiment b = experiment(4, {.name = "pipedream", .weight_stashing = false});
+  a.optimizer.momentum = b.optimizer.momentum = 0;  // Σ μ^j v = 0
+  EXPECT_EQ(distance(a, trained(a), trained(b)), 0);
+}
+
+TEST(Identity, DrainingMattersOnlyToStaleSchemes) {
+  for (const char* name : {"gpipe", "pipedream"}) {
+    Experiment e = experiment(4, {.name = name});
+    const Result drained = trained(e);
+    e.drain_each_epoch = false;
+    const double difference = distance(e, drained, trained(e));
+    if (e.scheme.name == "gpipe")
+      EXPECT_EQ(difference, 0);
+    else
+      EXPECT_GT(difference, kNoticeable);
+  }
+}
+
+/// Elementwise multiplication is a diagonal layer: x = (1, 1), label 1, heads of ones, SGD with lr
+/// 1, one step. Values of the interlocking code's own tests, where no final loss is involved
+/// (theirs is not a cross-entropy).
+Result toy(int stages, int width, const std::string& combine) {
+  Experiment e;
+  e.widths.assign(static_cast<std::size_t>(stages) + 1, 2);
+  e.balance.assign(static_cast<std::size_t>(stages), 1);
+  e.activation = Activation::Identity;
+  e.train_samples = 1;
+  e.scheme = {.name = "interlocking", .width = width, .combine = combine};
+  e.optimizer.lr = 1;
+  std::vector<Tensors> initial(e.balance.size());
+  for (int k = 0; k < stages; ++k) {
+    Tensors& stage = initial[static_cast<std::size_t>(k)];
+    stage = {(2.0 + k) * Matrix::Identity(2, 2), Matrix::Zero(1, 2)};
+    if (k + 1 < stages) stage.insert(stage.end(), {Matrix::Identity(2, 2), Matrix::Zero(1, 2)});
+  }
+  return train(e, {Matrix::Ones(1, 2), {1}}, initial);
+}
+
+void expect_diagonal(const Result& result, std::size_t stage, std::size_t tensor, double a,
+                     double b) {
+  const Matrix& matrix = result.weights[stage][tensor];
+  EXPECT_NEAR(matrix(0, 0), a, 1e-13) << "stage " << stage;
+  EXPECT_NEAR(matrix(1, 1), b, 1e-13) << "stage " << stage;
+}
+
+TEST(InterlockingToy, LocalAndFurtherReachingUpdatesAreThePublishedOnes) {
+  const Result local = toy(4, 1, "furthest");
+  expect_diagonal(local, 0, 0, 1.5, 2.5);
+  expect_diagonal(local, 1, 0, 2, 4);
+  expect_diagonal(local, 2, 0, 1, 7);
+  expect_diagonal(local, 0, 2, 0, 2);  // heads
+  expect_diagonal(local, 1, 2, -2, 4);
+  expect_diagonal(local, 2, 2, -11, 13);
+  const Result pairwise = toy(4, 2, "furthest");
+  expect_diagonal(pairwise, 0, 0, 0.5, 3.5);
+  expect_diagonal(pairwise, 1, 0, -1, 7);
+  expect_diagonal(pairwise, 2, 2, -11, 13);
+  expect_diagonal(toy(4, 3, "furthest"), 0, 0, -4, 8);
+  expect_diagonal(toy(3, 2, "sum"), 0, 0, 0, 4);
+  expect_diagonal(toy(3, 2, "mean"), 0, 0, 1, 3);
+}
+
+/// How far a case moves when its scheme is replaced: what a program with that mistake would show.
+double notices(const Experiment& e, const std::function<void(Experiment&)>& mistake) {
+  Experiment other = e;
+  mistake(other);
+  const Data data = training_data(e);
+  const std::vector<Tensors> initial = initial_weights(e);
+  return distance(e, train(e, data, initial), train(other, data, initial));
+}
+
+TEST(Cases, NoticeWrongVersionsAndOptions) {
+  const auto noticed_by = [](const std::string& scheme,
+                             const std::function<void(Experiment&)>& mistake) {
+    const std::vector<Experiment> all = cases(scheme, 16);
+    return std::count_if(all.begin(), all.end(), [&mistake](const Experiment& e) {
+      return notices(e, mistake) > kNoticeable;
+    });
+  };
+  const auto to = [](const SchemeOptions& scheme) {
+    return [scheme](Experiment& e) { e.scheme = scheme; };
+  };
+  EXPECT_GE(noticed_by("pipedream", to(kPlain)), 8);
+  EXPECT_GE(noticed_by("pipedream_2bw", to(kPlain)), 8);
+  EXPECT_GE(noticed_by("delayed_sgd", to(kPlain)), 8);
+  EXPECT_GE(noticed_by("xpipe", to({.name = "pipedream", .weight_stashing = false})), 8);
+  EXPECT_GE(noticed_by("interlocking", [](Experiment& e) { e.scheme.combine = "sum"; }), 4);
+  EXPECT_GE(noticed_by("pipeoptim", [](Experiment& e) { e.scheme.s_offset ^= 1; }), 8);
+  EXPECT_GE(noticed_by("spectrain", [](Experiment& e) { e.scheme.version ^= 3; }), 6);
+  for (const char* scheme : {"spectrain", "pipeoptim"}) {
+    EXPECT_GE(noticed_by(scheme, [](Experiment& e) { e.scheme.s_mode = "constant"; }), 3);
+    EXPECT_GE(noticed_by(scheme, [](Experiment& e) { e.scheme.velocity = "buffer"; }), 3);
+  }
+  EXPECT_GE(noticed_by("pipedream", [](Experiment& e) { e.drain_each_epoch ^= true; }), 6);
+  EXPECT_GE(
+      noticed_by("pipedream", [](Experiment& e) { e.microbatches = e.microbatches == 1 ? 2 : 1; }),
+      6);
+}
+
+}  // namespace
+}  // namespace oracle

@@ -1,0 +1,17 @@
+/// The learning rate of a mini-batch. With t epochs or steps done (`per`) of T in the whole run:
+///   step       lr·γ^⌊t/size⌋               multistep  lr·γ^(milestones ≤ t)
+///   poly       end + (lr − end)·(1 − t/T)^power
+///   cosine     end + (lr − end)·(1 + cos(πt/T))/2
+///   linear     lr + (end − lr)·t/T
+///   warm-up    for t < length, times start + (1 − start)·t/length; the decay counts from t = 0
+///   itself
+#pragma once
+
+#include "experiment.h"
+
+namespace oracle {
+
+/// `minibatch` counts from 0 over the whole run.
+double learning_rate(const Experiment& experiment, int minibatch);
+
+}  // namespace oracle

@@ -1,0 +1,22 @@
+/// Softmax cross-entropy with label smoothing ε over K classes, as PyTorch defines it:
+///   target q_c = (1 − ε)·[c = y] + ε/K,   loss of a row = −Σ_c q_c log p_c,   ∂/∂logits = p − q.
+#pragma once
+
+#include "tensors.h"
+
+#include <span>
+
+namespace oracle {
+
+struct Loss {
+  double value = 0;  // Σ over the rows given, divided by `samples`
+  Matrix gradient;   // of that value, with respect to the logits
+};
+
+/// `samples` is the size of the whole mini-batch, of which `logits` (rows × K) may be a
+/// micro-batch: values and gradients of the micro-batches then add up to those of the mean over the
+/// mini-batch.
+Loss cross_entropy(const Matrix& logits, std::span<const int> labels, double smoothing,
+                   Eigen::Index samples);
+
+}  // namespace oracle

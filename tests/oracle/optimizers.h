@@ -1,0 +1,43 @@
+/// PyTorch's SGD, Adam and AdamW, and what each predicts s steps ahead.
+///
+/// Step n → n+1 with gradient g, learning rate η, decay λ; g' = g + λW^(n) (AdamW: g' = g):
+///   SGD    v^(n+1) = μ v^(n) + (1 − τ) g',  v^(1) = g';  without momentum v^(n+1) = g'
+///          W^(n+1) = W^(n) − η (g' + μ v^(n+1) if Nesterov, else v^(n+1))
+///   Adam   m ← β₁ m + (1 − β₁) g',  u ← β₂ u + (1 − β₂) g'²,
+///          W ← W − η m̂ / (√û + ε),  m̂ = m/(1 − β₁^(n+1)),  û = u/(1 − β₂^(n+1))
+///   AdamW  W ← (1 − ηλ) W, then as Adam
+///
+/// Prediction, Ŵ = W^(n) − η·(s·Δ), Δ from the state left by step n; Ŵ = W^(0) before the first
+/// step:
+///   buffer       Δ = v^(n) (Nesterov too), or m̂/(√û + ε) with bias corrections of n steps; no
+///   decay
+///                term for AdamW unless asked for, then Δ + λW^(n)
+///   lookahead    SGD: forwards Δ = μ v^(n) + (1 − τ) g'_last, backwards Δ = μ v^(n)
+///   geometric    SGD: s·Δ = Σ_{j=1..s} μ^j v^(n)
+#pragma once
+
+#include "experiment.h"
+#include "tensors.h"
+
+namespace oracle {
+
+/// A stage after `steps` optimizer steps of the whole run.
+struct State {
+  Tensors weights;
+  int steps = 0;
+  Tensors first;   // v or m
+  Tensors second;  // u
+  Tensors last;    // g' of the last step
+};
+
+enum class Pass { Forward, Backward };
+
+State initial_state(Tensors weights);
+
+State step(const OptimizerOptions& options, const State& state, const Tensors& gradient, double lr);
+
+/// Ŵ `ahead` steps from `state`, whose next update has learning rate `lr`.
+Tensors predict(const OptimizerOptions& options, const SchemeOptions& scheme, const State& state,
+                int ahead, Pass pass, double lr);
+
+}  // namespace oracle

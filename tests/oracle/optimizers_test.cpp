@@ -1,0 +1,139 @@
+/// The oracle's optimizers and predictions, by hand, for one scalar parameter.
+#include "optimizers.h"
+#include "learning_rate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace oracle {
+namespace {
+
+Tensors scalar(double value) {
+  return {Matrix::Constant(1, 1, value)};
+}
+double value(const Tensors& tensors) {
+  return tensors[0](0, 0);
+}
+
+/// The state after steps with the given gradients from W = 1.
+State after(const OptimizerOptions& options, const std::vector<double>& gradients, double lr) {
+  State state = initial_state(scalar(1));
+  for (const double g : gradients) state = step(options, state, scalar(g), lr);
+  return state;
+}
+
+double predicted(const OptimizerOptions& options, const State& state, int ahead, double lr,
+                 const std::string& velocity = "buffer", Pass pass = Pass::Forward,
+                 bool decay = false) {
+  SchemeOptions scheme;
+  scheme.velocity = velocity;
+  scheme.adamw_decay_in_prediction = decay;
+  return value(predict(options, scheme, state, ahead, pass, lr));
+}
+
+const OptimizerOptions kDamped{
+    .name = "sgd", .momentum = 0.9, .dampening = 0.5, .weight_decay = 0.1};
+
+TEST(Sgd, FirstBufferIsTheGradientWithoutDampening) {
+  const State one = after(kDamped, {2}, 0.1);
+  EXPECT_DOUBLE_EQ(value(one.first), 2.1);
+  EXPECT_DOUBLE_EQ(value(one.weights), 0.79);
+  const State two = after(kDamped, {2, 1}, 0.1);
+  EXPECT_DOUBLE_EQ(value(two.last), 1 + 0.1 * 0.79);
+  EXPECT_DOUBLE_EQ(value(two.first), 0.9 * 2.1 + 0.5 * 1.079);
+  EXPECT_DOUBLE_EQ(value(two.weights), 0.79 - 0.1 * (0.9 * 2.1 + 0.5 * 1.079));
+}
+
+TEST(Sgd, NesterovStepsByGradientPlusMomentumTimesBuffer) {
+  const OptimizerOptions options{.name = "sgd", .momentum = 0.5, .nesterov = true};
+  EXPECT_DOUBLE_EQ(value(after(options, {2, 4}, 0.1).weights),
+                   1 - 0.1 * (2 + 0.5 * 2) - 0.1 * (4 + 0.5 * 5));
+}
+
+TEST(Adam, FirstStepIsTheLearningRateAndDecayActsOnGradientOrWeight) {
+  const OptimizerOptions adam{.name = "adam", .weight_decay = 0.1, .eps = 0};
+  EXPECT_NEAR(value(after(adam, {-0.05}, 0.01).weights), 0.99, 1e-15);  // g' = +0.05
+  const OptimizerOptions adamw{.name = "adamw", .weight_decay = 0.1, .eps = 0};
+  EXPECT_NEAR(value(after(adamw, {-0.05}, 0.01).weights), 1 - 0.001 + 0.01, 1e-15);
+}
+
+TEST(Adam, SecondStepHasPyTorchsBiasCorrections) {
+  const OptimizerOptions options{.name = "adam", .beta1 = 0.5, .beta2 = 0.75, .eps = 0.1};
+  const double m = 0.5 * (0.5 * 2) + 0.5 * 4, u = 0.75 * (0.25 * 4) + 0.25 * 16;
+  const double first = 1 - 0.01 * 2 / (2 + 0.1);
+  EXPECT_NEAR(value(after(options, {2, 4}, 0.01).weights),
+              first - 0.01 * (m / 0.75) / (std::sqrt(u / 0.4375) + 0.1), 1e-15);
+}
+
+TEST(Prediction, IsNothingBeforeTheFirstStepOrZeroStepsAhead) {
+  for (const char* name : {"sgd", "adam", "adamw"}) {
+    const OptimizerOptions options{.name = name, .momentum = 0.9, .weight_decay = 0.1};
+    EXPECT_EQ(predicted(options, initial_state(scalar(1)), 3, 0.1, "buffer", Pass::Forward, true),
+              1);
+    const State state = after(options, {2}, 0.1);
+    EXPECT_EQ(predicted(options, state, 0, 0.1), value(state.weights));
+  }
+}
+
+TEST(Prediction, OfSgdFollowsTheChosenVelocityAndTheNextLearningRate) {
+  const State state = after(kDamped, {2, 1}, 0.1);
+  const double W = value(state.weights), v = value(state.first), g = value(state.last);
+  EXPECT_DOUBLE_EQ(predicted(kDamped, state, 3, 0.2), W - 0.2 * 3 * v);
+  EXPECT_DOUBLE_EQ(predicted(kDamped, state, 3, 0.2, "lookahead"),
+                   W - 0.2 * 3 * (0.9 * v + 0.5 * g));
+  EXPECT_DOUBLE_EQ(predicted(kDamped, state, 3, 0.2, "lookahead", Pass::Backward),
+                   W - 0.2 * 3 * 0.9 * v);
+  EXPECT_DOUBLE_EQ(predicted(kDamped, state, 3, 0.2, "geometric"),
+                   W - 0.2 * (0.9 + 0.81 + 0.729) * v);
+}
+
+TEST(Prediction, IsExactForConstantGradients) {
+  const OptimizerOptions adam{.name = "adam"}, plain{.name = "sgd"};
+  const std::vector<double> six(6, 0.7), nine(9, 0.7);
+  EXPECT_NEAR(predicted(adam, after(adam, six, 0.01), 3, 0.01),
+              value(after(adam, nine, 0.01).weights), 1e-14);
+  EXPECT_NEAR(predicted(plain, after(plain, six, 0.01), 3, 0.01),
+              value(after(plain, nine, 0.01).weights), 1e-14);
+}
+
+TEST(Prediction, GeometricIsExactForZeroGradients) {
+  const OptimizerOptions options{.name = "sgd", .momentum = 0.9};
+  EXPECT_NEAR(predicted(options, after(options, {2}, 0.1), 3, 0.1, "geometric"),
+              value(after(options, {2, 0, 0, 0}, 0.1).weights), 1e-15);
+}
+
+TEST(Prediction, OfAdamWHasTheDecayTermOnRequest) {
+  const OptimizerOptions options{.name = "adamw", .weight_decay = 0.1};
+  const State state = after(options, {2}, 0.01);
+  EXPECT_NEAR(predicted(options, state, 2, 0.02) -
+                  predicted(options, state, 2, 0.02, "buffer", Pass::Forward, true),
+              0.02 * 2 * 0.1 * value(state.weights), 1e-15);
+}
+
+TEST(LearningRate, HasTheNamedCurves) {
+  Experiment e;
+  e.train_samples = e.epochs = 4;  // four epochs of four mini-batches
+  e.batch_size = 1;
+  e.optimizer.lr = 0.8;
+  const auto at = [&e](const LearningRateOptions& options, int minibatch) {
+    e.learning_rate = options;
+    return learning_rate(e, minibatch);
+  };
+  EXPECT_DOUBLE_EQ(at({.name = "poly", .power = 2}, 11), 0.8 * 0.25);
+  EXPECT_DOUBLE_EQ(at({.name = "poly", .per = "step", .power = 2, .end_lr = 0.4}, 8),
+                   0.4 + 0.4 * 0.25);
+  EXPECT_DOUBLE_EQ(at({.name = "step", .size = 2, .gamma = 0.5}, 15), 0.4);
+  EXPECT_DOUBLE_EQ(at({.name = "multistep", .per = "step", .milestones = {3, 5}, .gamma = 0.5}, 3),
+                   0.4);
+  EXPECT_DOUBLE_EQ(at({.name = "multistep", .per = "step", .milestones = {3, 5}, .gamma = 0.5}, 5),
+                   0.2);
+  EXPECT_DOUBLE_EQ(at({.name = "cosine", .end_lr = 0.2}, 8), 0.5);
+  EXPECT_DOUBLE_EQ(at({.name = "linear"}, 12), 0.2);
+  EXPECT_DOUBLE_EQ(at({.per = "step", .warmup_length = 4, .warmup_start = 0.5}, 2), 0.6);
+  EXPECT_DOUBLE_EQ(at({.per = "step", .warmup_length = 4, .warmup_start = 0.5}, 4), 0.8);
+}
+
+}  // namespace
+}  // namespace oracle

@@ -1,0 +1,115 @@
+#include "schemes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace oracle {
+namespace {
+
+/// The indices of a pass and what follows from them alone.
+struct Place {
+  int N, k, D, M, t, f;
+  int n_F;
+};
+
+Place place(const Experiment& experiment, int stage, int minibatch, int microbatch) {
+  Place p{};
+  p.N = experiment.stages();
+  p.k = stage;
+  p.D = p.N - 1 - stage;
+  p.M = experiment.microbatches;
+  p.t = minibatch;
+  p.f = minibatch * p.M + microbatch;
+  p.n_F = std::max(0, p.f - p.D) / p.M;
+  return p;
+}
+
+int ceil_div(int a, int b) {
+  return (a + b - 1) / b;
+}
+
+/// Steps between a forward and the update its gradient goes into: in steady state, or as it is in
+/// the fill.
+int distance(const Place& p, const std::string& s_mode) {
+  return s_mode == "exact" ? p.t - p.n_F : ceil_div(p.D, p.M);
+}
+
+Readings same(const Reading& reading) {
+  return {reading, reading};
+}
+
+Readings latest(const Place& p) {
+  return same({p.t});
+}
+
+/// Stashing: B = F = W^(n_F). Vertical sync: all stages read what the first one reads. Without
+/// either B = W^(t).
+Readings pipedream(const SchemeOptions& scheme, const Place& p) {
+  if (scheme.vertical_sync) return same({std::max(0, p.f - (p.N - 1)) / p.M});
+  if (scheme.weight_stashing) return same({p.n_F});
+  return {{p.n_F}, {p.t}};
+}
+
+/// W^(t−1) in both passes, W^(0) for the first mini-batch.
+Readings pipedream_2bw(const Place& p) {
+  return same({std::max(0, p.t - 1)});
+}
+
+/// v1: F ⌊k/2⌋ + D ahead, B ⌊k/2⌋ ahead of W^(t), both fresh. v2: D ahead, the same tensors in
+/// backward.
+Readings spectrain(const SchemeOptions& scheme, const Place& p) {
+  const int s = distance(p, scheme.s_mode);
+  if (scheme.version == 2) return same({p.n_F, s});
+  const int beyond = p.k / 2;
+  return {{p.n_F, s + beyond}, {p.t, beyond, Pass::Backward}};
+}
+
+/// F predicted (s_offset steps too far on request), B = W^(t).
+Readings pipeoptim(const SchemeOptions& scheme, const Place& p) {
+  return {{p.n_F, distance(p, scheme.s_mode) + scheme.s_offset}, {p.t}};
+}
+
+/// The first micro-batch of a mini-batch predicts, once for F and once for B; its siblings use the
+/// same Ŵ.
+Readings xpipe(const Experiment& experiment, const Place& p) {
+  const double N = p.N, T = p.M, k = p.k;
+  const int s_F = static_cast<int>(std::round((N + T - k / 2.0 - 2.0) / T));
+  const int s_B = static_cast<int>(std::round((T + std::floor(k / 2.0) - 1.0) / T));
+  const Place bellwether = place(experiment, p.k, p.t, 0);
+  return {{bellwether.n_F, s_F}, {p.t, s_B, Pass::Backward}};
+}
+
+Readings delayed_sgd(const SchemeOptions& scheme, const Place& p) {
+  const std::size_t index = scheme.delay.size() == 1 ? 0 : static_cast<std::size_t>(p.k);
+  return same({std::max(0, p.t - scheme.delay.at(index))});
+}
+
+}  // namespace
+
+Readings readings(const Experiment& experiment, int stage, int minibatch, int microbatch) {
+  const SchemeOptions& scheme = experiment.scheme;
+  const Place p = place(experiment, stage, minibatch, microbatch);
+  for (const char* exact :
+       {"data_parallel", "model_parallel", "gpipe", "one_f_one_b", "interlocking"})
+    if (scheme.name == exact) return latest(p);
+  if (scheme.name == "pipedream") return pipedream(scheme, p);
+  if (scheme.name == "pipedream_2bw") return pipedream_2bw(p);
+  if (scheme.name == "spectrain") return spectrain(scheme, p);
+  if (scheme.name == "pipeoptim") return pipeoptim(scheme, p);
+  if (scheme.name == "xpipe") return xpipe(experiment, p);
+  if (scheme.name == "delayed_sgd") return delayed_sgd(scheme, p);
+  throw std::invalid_argument("the oracle knows no scheme '" + scheme.name + "'");
+}
+
+double share_of_loss(const Experiment& experiment, int stage, int site) {
+  const int last = experiment.stages() - 1;
+  if (experiment.scheme.name != "interlocking") return site == last ? 1.0 : 0.0;
+  const int width = experiment.scheme.width == 0 ? last + 1 : experiment.scheme.width;
+  const int furthest = std::min(stage + width - 1, last);
+  if (experiment.scheme.combine == "furthest") return site == furthest ? 1.0 : 0.0;
+  if (site < stage || site > furthest) return 0.0;
+  return experiment.scheme.combine == "mean" ? 1.0 / (furthest - stage + 1) : 1.0;
+}
+
+}  // namespace oracle

@@ -1,0 +1,40 @@
+/// Every scheme as two questions: which weights does a pass compute with, and whose losses does a
+/// stage learn from. Answers are formulas in the indices; no schedule is built or followed.
+///
+/// Stages k = 0 … N−1, D_k = N−1−k; mini-batch t counts since the pipe was last filled; micro-batch
+/// j of M has the number f = tM + j. In continuous 1F1B the forward of f runs when max(0, f − D_k)
+/// backwards are done, its backward when f are, and an update follows every M-th backward. In
+/// updates:
+///   n_F = ⌊max(0, f − D_k)/M⌋,   n_B = t,   and the gradient of t is applied to W^(t), whatever
+///   the scheme.
+#pragma once
+
+#include "experiment.h"
+#include "optimizers.h"
+
+#include <vector>
+
+namespace oracle {
+
+/// Parameters: version n (updates since the pipe was filled), predicted `ahead` steps by the rule
+/// of `pass`. Equal readings are equal tensors, so "the same weights in backward" is the same
+/// reading again.
+struct Reading {
+  int version = 0;
+  int ahead = 0;
+  Pass pass = Pass::Forward;
+
+  bool operator==(const Reading&) const = default;
+};
+
+struct Readings {
+  Reading forward;
+  Reading backward;
+};
+
+Readings readings(const Experiment& experiment, int stage, int minibatch, int microbatch);
+
+/// Weight of loss site `site` (the stage whose output it looks at) in the gradient of `stage`.
+double share_of_loss(const Experiment& experiment, int stage, int site);
+
+}  // namespace oracle

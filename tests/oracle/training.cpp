@@ -1,0 +1,145 @@
+#include "training.h"
+
+#include "learning_rate.h"
+#include "loss.h"
+#include "optimizers.h"
+#include "schemes.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace oracle {
+namespace {
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+/// One stage: its versions since the pipe was filled, and the gradient being gathered for the next.
+struct Stage {
+  Layers layers;
+  std::vector<State> versions;
+  Tensors gradient;
+
+  std::size_t main_tensors() const { return 2 * layers.size(); }
+};
+
+/// Rows [first, first + rows) of a mini-batch of `samples`.
+struct Part {
+  int first, rows, samples;
+};
+
+/// Parts of a mini-batch as tensor_split cuts it: sizes differ by at most one, the larger first.
+Part cut(int first, int samples, int parts, int part) {
+  const int size = samples / parts, longer = samples % parts;
+  return {first + part * size + std::min(part, longer), size + (part < longer ? 1 : 0), samples};
+}
+
+class Training {
+ public:
+  Training(const Experiment& experiment, const Data& data, const std::vector<Tensors>& initial)
+      : experiment_(experiment), data_(data) {
+    for (int k = 0; k < experiment.stages(); ++k)
+      stages_.push_back({layers_of_stage(experiment, k), {initial_state(initial[at(k)])}, {}});
+  }
+
+  Result train() {
+    const int total = experiment_.epochs * experiment_.minibatches();
+    for (int minibatch = 0; minibatch < total; ++minibatch) {
+      if (experiment_.drain_each_epoch && minibatch % experiment_.minibatches() == 0)
+        refill(minibatch);
+      learn(minibatch);
+    }
+    for (const Stage& stage : stages_) result_.weights.push_back(stage.versions.back().weights);
+    return std::move(result_);
+  }
+
+ private:
+  /// Versions count from 0 again; weights and optimizer state go on.
+  void refill(int minibatch) {
+    filled_at_ = minibatch;
+    for (Stage& stage : stages_)
+      stage.versions.erase(stage.versions.begin(), stage.versions.end() - 1);
+  }
+
+  void learn(int minibatch) {
+    const int first = minibatch % experiment_.minibatches() * experiment_.batch_size;
+    const int samples = std::min(experiment_.batch_size, experiment_.train_samples - first);
+    for (Stage& stage : stages_) stage.gradient = zeros_like(stage.versions.back().weights);
+    result_.losses.emplace_back(experiment_.has_heads() ? stages_.size() : 1, 0.0);
+    for (int j = 0; j < experiment_.microbatches; ++j)
+      pass(minibatch - filled_at_, j, cut(first, samples, experiment_.microbatches, j));
+    const double lr = learning_rate(experiment_, minibatch);
+    for (Stage& stage : stages_)
+      stage.versions.push_back(
+          step(experiment_.optimizer, stage.versions.back(), stage.gradient, lr));
+  }
+
+  /// Forward and all backwards of one micro-batch.
+  void pass(int t, int j, const Part& part) {
+    const std::span labels(data_.y.data() + part.first, at(part.rows));
+    std::vector<Trace> traces;
+    Matrix x = data_.x.middleRows(part.first, part.rows);
+    for (int k = 0; k < experiment_.stages(); ++k) {
+      const Tensors weights = read(k, readings(experiment_, k, t, j).forward);
+      traces.push_back(forward(stages_[at(k)].layers, main_part(k, weights), x));
+      x = traces.back().output;
+    }
+    const int last = experiment_.stages() - 1;
+    const Loss loss = cross_entropy(x, labels, experiment_.label_smoothing, part.samples);
+    result_.losses.back()[0] += loss.value;
+    propagate(last, loss.gradient, traces, t, j);
+    if (!experiment_.has_heads()) return;
+    for (int site = 0; site < last; ++site)
+      propagate(site, head(site, traces[at(site)].output, labels, part.samples), traces, t, j);
+  }
+
+  /// Loss of the auxiliary head of a stage; the head's own gradient; returns ∂loss/∂h.
+  Matrix head(int site, const Matrix& h, std::span<const int> labels, int samples) {
+    Stage& stage = stages_[at(site)];
+    const Tensors& weights = stage.versions.back().weights;
+    const std::span parameters = std::span(weights).subspan(stage.main_tensors());
+    const Layers linear{Activation::Identity};
+    const Trace trace = forward(linear, parameters, h);
+    const Loss loss = cross_entropy(trace.output, labels, experiment_.label_smoothing, samples);
+    result_.losses.back()[at(site + 1)] += loss.value;
+    return backward(linear, parameters, trace, loss.gradient, 1.0,
+                    std::span(stage.gradient).subspan(stage.main_tensors()));
+  }
+
+  /// Takes the gradient of a loss site from the output of its stage back to the first stage.
+  void propagate(int site, Matrix gradient, const std::vector<Trace>& traces, int t, int j) {
+    for (int k = site; k >= 0; --k) {
+      const Tensors weights = read(k, readings(experiment_, k, t, j).backward);
+      gradient =
+          backward(stages_[at(k)].layers, main_part(k, weights), traces[at(k)], std::move(gradient),
+                   share_of_loss(experiment_, k, site), stages_[at(k)].gradient);
+    }
+  }
+
+  Tensors read(int k, const Reading& reading) const {
+    const double lr = learning_rate(experiment_, filled_at_ + reading.version);
+    return predict(experiment_.optimizer, experiment_.scheme,
+                   stages_[at(k)].versions.at(at(reading.version)), reading.ahead, reading.pass,
+                   lr);
+  }
+
+  std::span<const Matrix> main_part(int k, const Tensors& weights) const {
+    return std::span(weights).first(stages_[at(k)].main_tensors());
+  }
+
+  const Experiment& experiment_;
+  const Data& data_;
+  std::vector<Stage> stages_;
+  int filled_at_ = 0;  // mini-batch of the run with which the pipe was last filled
+  Result result_;
+};
+
+}  // namespace
+
+Result train(const Experiment& experiment, const Data& data, const std::vector<Tensors>& initial) {
+  return Training(experiment, data, initial).train();
+}
+
+}  // namespace oracle

@@ -1,0 +1,140 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "core/config/merge.h"
+#include "core/config/options.h"
+#include "tests/unit/config/error_text.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LoadDocument : public testing::Test {
+ protected:
+  LoadDocument()
+      : folder_(fs::path(testing::TempDir()) / concat("pipewright_document_", getpid())) {
+    fs::remove_all(folder_);
+  }
+  ~LoadDocument() override { fs::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) { write_file(folder_ / name, text); }
+  Value load(const std::string& name, const std::string& profile = "",
+             const std::vector<std::string>& sets = {}) {
+    return load_document(folder_ / name, profile, sets);
+  }
+  /// The complaint, with the folder left out.
+  std::string refusal(const std::string& name, const std::string& profile = "",
+                      const std::vector<std::string>& sets = {}) {
+    std::string text = error_text([&] { load(name, profile, sets); });
+    const std::string prefix = folder_.string() + "/";
+    for (std::size_t at; (at = text.find(prefix)) != std::string::npos;)
+      text.erase(at, prefix.size());
+    return text;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(LoadDocument, IsNamedAfterItsFile) {
+  write("vgg.yaml", "model: {name: mlp}\n");
+  EXPECT_EQ(to_json(load("vgg.yaml")), R"({"name":"vgg","model":{"name":"mlp"}})");
+  write("named.yaml", "name: other\n");
+  EXPECT_EQ(to_json(load("named.yaml")), R"({"name":"other"})");
+}
+
+TEST_F(LoadDocument, MergesWhatItExtends) {
+  write("base.yaml", "model: {name: mlp, classes: 10}\ntrain: {epochs: 3, seed: 1}\n");
+  write("sub/middle.yaml", "extends: ../base.yaml\ntrain: {seed: 2}\n");
+  write("sub/leaf.yaml", "extends: middle.yaml\nname: leaf\ntrain: {epochs: 5}\n");
+  EXPECT_EQ(to_json(load("sub/leaf.yaml")),
+            R"({"model":{"name":"mlp","classes":10},"train":{"epochs":5,"seed":2},"name":"leaf"})");
+}
+
+TEST_F(LoadDocument, PathsBeginWhereTheyAreNamed) {
+  write("base.yaml", "dataset: {name: x, root: data, file: in}\n");
+  write("sub/leaf.yaml", "extends: ../base.yaml\ndataset: {file: in}\n");
+  const Value document = load("sub/leaf.yaml", "", {"dataset.third=in"});
+  Problems problems;
+  Options options(document.find("dataset"), "dataset", problems);
+  EXPECT_EQ(options.path("root", "", ""), folder_ / "data");
+  EXPECT_EQ(options.path("file", "", ""), folder_ / "sub/in");
+  EXPECT_EQ(options.path("third", "", ""), fs::current_path() / "in");
+}
+
+TEST_F(LoadDocument, RefusesCirclesAndFilesThatAreNotThere) {
+  write("a.yaml", "extends: b.yaml\n");
+  write("b.yaml", "extends: ./a.yaml\n");
+  write("self.yaml", "extends: self.yaml\n");
+  write("lost.yaml", "extends: nowhere.yaml\n");
+  write("list.yaml", "extends: [a.yaml]\n");
+  EXPECT_EQ(refusal("a.yaml"),
+            "b.yaml:1:10: extends './a.yaml' closes a circle: a.yaml extends this file");
+  EXPECT_NE(refusal("self.yaml").find("closes a circle"), std::string::npos);
+  EXPECT_EQ(refusal("lost.yaml"),
+            "lost.yaml:1:10: extends 'nowhere.yaml', but there is no file nowhere.yaml");
+  EXPECT_EQ(refusal("list.yaml"),
+            "list.yaml:1:10: extends is a list; expected the path of one file");
+}
+
+TEST_F(LoadDocument, RefusesWhatIsNoMapping) {
+  write("empty.yaml", "# nothing\n");
+  write("text.yaml", "model:mlp\n");
+  EXPECT_EQ(refusal("empty.yaml"),
+            "empty.yaml:1:1: the file is empty; expected options such as 'model: {name: mlp}'");
+  EXPECT_EQ(refusal("text.yaml"),
+            "text.yaml:1:1: the file is 'model:mlp'; expected options such as 'model: {name: mlp}' "
+            "(with a space after ':')");
+}
+
+TEST_F(LoadDocument, AppliesTheProfileThenTheSets) {
+  write("e.yaml",
+        "train: {epochs: 100, seed: 1}\n"
+        "profiles:\n"
+        "  laptop: {loader.limit_train: 2000, train: {epochs: 3}}\n");
+  EXPECT_EQ(to_json(load("e.yaml")), R"({"name":"e","train":{"epochs":100,"seed":1}})");
+  EXPECT_EQ(to_json(load("e.yaml", "laptop")),
+            R"({"name":"e","train":{"epochs":3,"seed":1},"loader":{"limit_train":2000}})");
+  EXPECT_EQ(to_json(load("e.yaml", "laptop", {"train.epochs=1", "train.epochs = 2"})),
+            R"({"name":"e","train":{"epochs":2,"seed":1},"loader":{"limit_train":2000}})");
+}
+
+TEST_F(LoadDocument, ProfilesOfBaseFilesComeFirst) {
+  write("base.yaml", "profiles:\n  small: {train.epochs: 3, a: 1}\n  tiny: {a: 2}\n");
+  write("e.yaml", "extends: base.yaml\nname: e\nprofiles:\n  small: {train: {epochs: 5}}\n");
+  EXPECT_EQ(to_json(load("e.yaml", "small")), R"({"name":"e","train":{"epochs":5},"a":1})");
+  EXPECT_EQ(to_json(load("e.yaml", "tiny")), R"({"name":"e","a":2})");
+}
+
+TEST_F(LoadDocument, RefusesUnknownProfiles) {
+  write("e.yaml", "profiles: {laptop: {}, cluster: {}}\n");
+  write("none.yaml", "a: 1\n");
+  EXPECT_EQ(refusal("e.yaml", "labtop"),
+            "--profile: unknown profile 'labtop'; did you mean 'laptop'?");
+  EXPECT_EQ(refusal("e.yaml", "zzzzzz"),
+            "--profile: unknown profile 'zzzzzz'; known: cluster, laptop");
+  EXPECT_EQ(refusal("none.yaml", "laptop"),
+            "--profile: unknown profile 'laptop'; the file has none");
+}
+
+TEST_F(LoadDocument, ReportsAllWrongSetsTogether) {
+  write("e.yaml", "a: 1\n");
+  EXPECT_EQ(refusal("e.yaml", "", {"b=yes", "c", "a.d=1", "extends=x.yaml", "=3"}),
+            "--set: 'c' is not key=value, such as train.epochs=3\n"
+            "--set: '=3' is not key=value, such as train.epochs=3\n"
+            "--set a.d: 'a.d' cannot be set: a is 1, not a mapping\n"
+            "--set b: 'yes' is not how a flag is written; write true, or \"yes\" in quotes for the "
+            "text\n"
+            "--set extends: 'extends' can be given in a file only, at its top");
+}
+
+TEST_F(LoadDocument, KeepsSweepAndTable) {
+  write("e.yaml", "sweep: {grid: {a: [1]}}\ntable: {rows: a}\n");
+  const Value document = load("e.yaml");
+  EXPECT_NE(document.find("sweep"), nullptr);
+  EXPECT_NE(document.find("table"), nullptr);
+}
+
+}  // namespace
+}  // namespace pipewright

@@ -1,0 +1,21 @@
+/// What a call complains about, for tests that read messages as a specification.
+#pragma once
+
+#include <string>
+
+#include "core/base/error.h"
+
+namespace pipewright {
+
+/// The text of the Error{Experiment} that `call` throws; "no error" or "another kind" otherwise.
+template <class Call>
+std::string error_text(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.kind() == ErrorKind::Experiment ? error.what() : "another kind";
+  }
+  return "no error";
+}
+
+}  // namespace pipewright

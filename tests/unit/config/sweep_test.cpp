@@ -1,0 +1,152 @@
+#include <gtest/gtest.h>
+
+#include "core/config/merge.h"
+#include "tests/unit/config/error_text.h"
+
+namespace pipewright {
+namespace {
+
+std::vector<SweepPoint> expand(const std::string& text) {
+  return expand_sweep(parse_yaml(text, "f.yaml"));
+}
+
+std::string refusal(const std::string& text) {
+  return error_text([&] { expand(text); });
+}
+
+std::vector<std::string> documents(const std::vector<SweepPoint>& points) {
+  std::vector<std::string> texts;
+  for (const SweepPoint& point : points) texts.push_back(to_json(point.document));
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Sweep, IsOneRunWithoutOne) {
+  for (const char* text : {"a: 1\ntable: {rows: a}\n", "a: 1\nsweep:\n",
+                           "a: 1\nsweep: {points: [], zip: {}, grid: {}}\n"}) {
+    const auto points = expand(text);
+    ASSERT_EQ(points.size(), 1U) << text;
+    EXPECT_EQ(points[0].label, "run");
+    EXPECT_TRUE(points[0].varied.empty());
+    EXPECT_EQ(to_json(points[0].document), R"({"a":1})");
+  }
+}
+
+TEST(Sweep, GridIsACrossProductWithTheLastKeyFastest) {
+  EXPECT_EQ(documents(expand("sweep: {grid: {a: [1, 2], b.c: [x, y]}}")),
+            (Texts{R"({"a":1,"b":{"c":"x"}})", R"({"a":1,"b":{"c":"y"}})",
+                   R"({"a":2,"b":{"c":"x"}})", R"({"a":2,"b":{"c":"y"}})"}));
+}
+
+TEST(Sweep, ZipGoesThroughItsListsTogether) {
+  EXPECT_EQ(documents(expand("sweep: {zip: {a: [1, 2], b: [x, y]}}")),
+            (Texts{R"({"a":1,"b":"x"})", R"({"a":2,"b":"y"})"}));
+}
+
+TEST(Sweep, IsPointsTimesZipTimesGrid) {
+  const auto points = expand(
+      "sweep:\n"
+      "  grid: {c: [5, 6]}\n"
+      "  zip: {b: [3, 4]}\n"
+      "  points: [{a: 1}, {a: 2}]\n");
+  ASSERT_EQ(points.size(), 8U);
+  EXPECT_EQ(to_json(points[0].document), R"({"a":1,"b":3,"c":5})");
+  EXPECT_EQ(to_json(points[1].document), R"({"a":1,"b":3,"c":6})");
+  EXPECT_EQ(to_json(points[2].document), R"({"a":1,"b":4,"c":5})");
+  EXPECT_EQ(to_json(points[4].document), R"({"a":2,"b":3,"c":5})");
+}
+
+TEST(Sweep, PointsFollowTheRuleOfMerging) {
+  const auto points = expand(
+      "scheme: {name: spectrain, version: 2}\n"
+      "pipeline: {stages: 1, threads: 1}\n"
+      "sweep:\n"
+      "  points:\n"
+      "    - {scheme: {name: pipedream}, pipeline.stages: 4}\n"
+      "    - {scheme: {version: 1}, pipeline: {stages: 2}}\n");
+  EXPECT_EQ(
+      documents(points),
+      (Texts{
+          R"({"scheme":{"name":"pipedream"},"pipeline":{"stages":4,"threads":1}})",
+          R"({"scheme":{"name":"spectrain","version":1},"pipeline":{"stages":2,"threads":1}})"}));
+}
+
+TEST(Sweep, RecordsWhatVaries) {
+  const auto points = expand(
+      "sweep:\n"
+      "  points: [{label: A, scheme: {name: x, version: 1}}, {label: B, scheme: {name: y}}]\n"
+      "  grid: {train.seed: [7]}\n");
+  const auto text = [](const SweepPoint& point) {
+    std::string out;
+    for (const auto& [key, value] : point.varied) out += key + "=" + to_json(value) + " ";
+    return out;
+  };
+  EXPECT_EQ(text(points[0]), R"(label="A" scheme.name="x" scheme.version=1 train.seed=7 )");
+  EXPECT_EQ(text(points[1]), R"(label="B" scheme.name="y" train.seed=7 )");
+}
+
+TEST(Sweep, WhatIsReplacedDoesNotVary) {
+  const auto points = expand(
+      "sweep:\n"
+      "  points: [{scheme: {name: x, version: 1}}]\n"
+      "  grid: {scheme: [{name: y}]}\n");
+  ASSERT_EQ(points[0].varied.size(), 2U);
+  EXPECT_EQ(points[0].varied[1].first, "scheme.name");
+  EXPECT_EQ(points[0].varied[1].second, Value::of("y"));
+}
+
+TEST(Sweep, LabelsAreGivenOrMadeOfTheValues) {
+  EXPECT_EQ(expand("sweep: {points: [{label: PD4, a: 1}], grid: {b: [2]}}")[0].label, "PD4");
+  EXPECT_EQ(expand("sweep: {zip: {label: [x, y], a: [1, 2]}}")[1].label, "y");
+  EXPECT_EQ(expand("sweep: {grid: {model.name: [vgg16], lr: [0.01], list: [[4, 4]]}}")[0].label,
+            "vgg16-0.01-[4, 4]");
+  EXPECT_EQ(to_json(expand("sweep: {points: [{label: PD4, a: 1}]}")[0].document), R"({"a":1})");
+}
+
+TEST(Sweep, FoldersAreFileNamesWithTheDigest) {
+  SweepPoint point{"PD4", {}, parse_yaml("{name: x, a: 1}", "f.yaml")};
+  const std::string hash = digest(parse_yaml("{a: 1}", "f.yaml")).substr(0, 8);
+  EXPECT_EQ(point.folder(), "PD4-" + hash);
+  point.label = "../a b/ü: [4, 4]";
+  EXPECT_EQ(point.folder(), "_._a_b_4_4_-" + hash);
+  point.label = std::string(300, 'x');
+  EXPECT_LT(point.folder().size(), 100U);
+}
+
+TEST(Sweep, RefusesRunsThatAreTheSame) {
+  EXPECT_EQ(refusal("a: 0\nsweep: {points: [{label: x, a: 1}, {label: y, a: 1}]}"),
+            "f.yaml:2:8: runs 1 ('x') and 2 ('y') of the sweep are the same; remove one of them");
+}
+
+TEST(Sweep, RefusesListsOfUnequalLengthInZip) {
+  EXPECT_EQ(refusal("sweep: {zip: {a: [1, 2, 3], b: [1, 2]}}"),
+            "f.yaml:1:32: sweep.zip.b has 2 values; expected 3, as many as sweep.zip.a");
+}
+
+TEST(Sweep, ReportsAllItsFaultsTogether) {
+  EXPECT_EQ(refusal("sweep:\n"
+                    "  point: []\n"
+                    "  points: [3, {label: 4}, {sweep.grid.a: 1}]\n"
+                    "  zip: [a]\n"
+                    "  grid: {a: 1, b: [], name: [x]}\n"),
+            "f.yaml:2:3: unknown option 'sweep.point'; did you mean 'points'?\n"
+            "f.yaml:3:12: sweep.points[0] is 3; expected a mapping such as {pipeline.stages: 4}\n"
+            "f.yaml:3:23: sweep.points[1].label is 4; expected a text; write \"4\" in quotes\n"
+            "f.yaml:3:28: sweep.points[2]: 'sweep.grid.a' cannot vary within a sweep\n"
+            "f.yaml:4:8: sweep.zip is a list; expected a mapping such as {train.seed: [1, 2, 3]}\n"
+            "f.yaml:5:13: sweep.grid.a is 1; expected a list of values; write [1]\n"
+            "f.yaml:5:19: sweep.grid.b is an empty list; expected a list of values\n"
+            "f.yaml:5:23: sweep.grid: 'name' cannot vary within a sweep");
+}
+
+TEST(Sweep, RefusesMoreRunsThanAnyoneCanWant) {
+  std::string list = "[0";
+  for (int i = 1; i < 1000; ++i) list += concat(", ", i);
+  list += "]";
+  EXPECT_EQ(refusal("sweep: {grid: {a: " + list + ", b: " + list + ", c: " + list + "}}"),
+            "f.yaml:1:8: the sweep has 1e+09 runs; at most 100000 are possible");
+}
+
+}  // namespace
+}  // namespace pipewright

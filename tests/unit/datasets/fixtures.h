@@ -1,0 +1,115 @@
+/// What the tests of data sets share: data sets made from YAML, folders that vanish, gzip files,
+/// and the place of real data.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/stage/dataset.h"
+
+namespace pipewright::fixtures {
+
+/// A new, empty folder, removed with everything in it at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "pipewright-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  std::string text() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Written without sync, unlike write_file: tests make thousands.
+inline void put(const std::filesystem::path& path, std::string_view content) {
+  std::ofstream(path, std::ios::binary)
+      .write(content.data(), static_cast<std::streamsize>(content.size()));
+}
+
+/// One gzip member.
+inline std::string gzipped(std::string_view content) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&stream, content.size()), '\0');
+  std::string in(content);
+  stream.next_in = reinterpret_cast<Bytef*>(in.data());
+  stream.avail_in = static_cast<uInt>(in.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+/// The data set with the options of a YAML mapping in flow style, as an experiment would make it.
+inline std::unique_ptr<Dataset> make_dataset(const std::string& name, const std::string& yaml) {
+  const Registry<Dataset>::Entry* entry = Registry<Dataset>::instance().find(name);
+  if (entry == nullptr) throw Error(ErrorKind::Bug, "no data set " + name);
+  const Value mapping = parse_scalar(yaml, "test");
+  Problems problems;
+  Options options(&mapping, "dataset", problems);
+  std::unique_ptr<Dataset> dataset = entry->make(options);
+  options.finish();
+  problems.throw_if_any();
+  return dataset;
+}
+
+/// The text of the error that `action` throws, which must be of this kind; "" if it throws none.
+inline std::string error_of(const std::function<void()>& action, ErrorKind kind = ErrorKind::Data) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.what();
+    return error.what();
+  }
+  return {};
+}
+
+inline ::testing::AssertionResult contains(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "'" << part << "' is not in '" << text << "'";
+}
+
+inline std::vector<std::int64_t> first_indices(std::int64_t count) {
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+  std::iota(indices.begin(), indices.end(), 0);
+  return indices;
+}
+
+template <class T>
+std::vector<T> values_of(const at::Tensor& tensor) {
+  const T* data = tensor.const_data_ptr<T>();
+  return {data, data + tensor.numel()};
+}
+
+inline std::filesystem::path real_data(const std::string& folder) {
+  return std::filesystem::path(PIPEWRIGHT_SOURCE_DIR) / "../shared/data" / folder;
+}
+
+}  // namespace pipewright::fixtures
+
+/// Skips the test, loudly, on machines without that folder of real data.
+#define PIPEWRIGHT_NEEDS_REAL_DATA(folder)                                 \
+  if (!std::filesystem::exists(::pipewright::fixtures::real_data(folder))) \
+  GTEST_SKIP() << "NOT TESTED: no real data at " << ::pipewright::fixtures::real_data(folder)

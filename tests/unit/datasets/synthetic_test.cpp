@@ -1,0 +1,93 @@
+#include <cmath>
+#include <set>
+
+#include "tests/unit/datasets/fixtures.h"
+
+namespace pipewright {
+namespace {
+
+using fixtures::contains;
+using fixtures::error_of;
+using fixtures::first_indices;
+using fixtures::make_dataset;
+using fixtures::values_of;
+
+const DatasetRequest kRequest{.model_input = {3, 4}, .model_classes = 5};
+
+struct Everything {
+  std::vector<float> x;
+  std::vector<std::int64_t> y;
+  bool operator==(const Everything&) const = default;
+};
+
+Everything everything(const std::string& yaml, Split split = Split::Train,
+                      const DatasetRequest& request = kRequest) {
+  const auto data = make_dataset("synthetic", yaml);
+  data->open(request);
+  const Batch batch = data->batch(split, first_indices(data->size(split)), nullptr);
+  return {values_of<float>(batch.x), values_of<std::int64_t>(batch.y)};
+}
+
+TEST(Synthetic, TakesShapeAndClassesFromTheModelUnlessGiven) {
+  const auto data = make_dataset("synthetic", "{}");
+  data->open(kRequest);
+  EXPECT_EQ(data->sample_shape(), (std::vector<std::int64_t>{3, 4}));
+  EXPECT_EQ(data->classes(), 5);
+  EXPECT_EQ(data->size(Split::Train), 512);
+  EXPECT_EQ(data->size(Split::Test), 256);
+
+  const auto given = make_dataset("synthetic", "{shape: [7], classes: 2, train: 10, test: 4}");
+  given->open(kRequest);
+  const Batch batch = given->batch(Split::Train, first_indices(10), nullptr);
+  EXPECT_EQ(batch.x.sizes().vec(), (std::vector<std::int64_t>{10, 7}));
+  EXPECT_EQ(given->classes(), 2);
+}
+
+TEST(Synthetic, DependsOnItsOwnSeedAndNotOnTheRuns) {
+  DatasetRequest other = kRequest;
+  other.seed = 99;
+  EXPECT_EQ(everything("{}"), everything("{}", Split::Train, other));
+  EXPECT_NE(everything("{}").x, everything("{seed: 1}").x);
+  EXPECT_NE(everything("{train: 256}").x, everything("{}", Split::Test).x);
+}
+
+TEST(Synthetic, HasGaussianInputsAndAllClasses) {
+  const Everything data = everything("{train: 4000}");
+  double sum = 0, squares = 0;
+  for (const float x : data.x) {
+    sum += x;
+    squares += x * x;
+  }
+  const auto count = static_cast<double>(data.x.size());
+  EXPECT_NEAR(sum / count, 0, 5 / std::sqrt(count));
+  EXPECT_NEAR(squares / count, 1, 5 * std::sqrt(2 / count));
+  EXPECT_EQ(std::set(data.y.begin(), data.y.end()), (std::set<std::int64_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(Synthetic, NoiseReplacesThatShareOfTheTrainingLabelsOnly) {
+  const Everything clean = everything("{train: 4000}");
+  const Everything noisy = everything("{train: 4000, noise: 0.25}");
+  EXPECT_EQ(clean.x, noisy.x);
+  double changed = 0;
+  for (std::size_t i = 0; i < clean.y.size(); ++i) changed += clean.y[i] != noisy.y[i];
+  // A drawn class is the old one with probability 1/5; five standard deviations on either side.
+  EXPECT_NEAR(changed / 4000, 0.25 * 4 / 5, 5 * std::sqrt(0.2 * 0.8 / 4000));
+  EXPECT_EQ(everything("{noise: 1}", Split::Test), everything("{}", Split::Test));
+}
+
+TEST(Synthetic, MoreSamplesBeginWithTheSameOnes) {
+  const Everything few = everything("{train: 8}"), many = everything("{train: 16}");
+  EXPECT_TRUE(std::equal(few.x.begin(), few.x.end(), many.x.begin()));
+  EXPECT_TRUE(std::equal(few.y.begin(), few.y.end(), many.y.begin()));
+}
+
+TEST(Synthetic, RefusesWhatCannotBeMade) {
+  EXPECT_TRUE(contains(error_of([] { everything("{}", Split::Train, {}); }, ErrorKind::Experiment),
+                       "'classes'"));
+  EXPECT_TRUE(contains(
+      error_of([] { everything("{shape: [100000, 100000]}"); }, ErrorKind::Experiment), "fewer"));
+  EXPECT_NE(error_of([] { everything("{noise: 1.5}"); }, ErrorKind::Experiment), "");
+}
+
+}  // namespace
+}  // namespace pipewright

@@ -1,0 +1,91 @@
+// What every model must do: run in training, forward and backward, with shapes as on the meta
+// device and a finite gradient for every parameter, its heads' included.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/stage/torch.h"
+#include "tests/unit/models/model_fixture.h"
+#include "tests/unit/stage/layers_fixture.h"
+
+namespace pipewright::test {
+namespace {
+
+struct SmallModel {
+  const char* name;
+  const char* options;
+};
+constexpr SmallModel kSmallModels[] = {
+    {"mlp", "{widths: [12, 8, 6, 4]}"},
+    {"mlp", "{widths: [12, 8, 6, 4], activation: tanh}"},
+    {"cnn", "{channels: 1, size: 8, width: 0.25}"},
+    {"vgg16", "{width: 0.05}"},
+    {"vgg16", "{width: 0.02, head: classifier, batch_norm: false, aux_head: conv3_bn_gbpl_fc}"},
+    {"resnet18", "{size: 16, width: 0.05, aux_head: conv4_conv3_bn_gbpl_fc}"},
+    {"resnet18", "{size: 32, width: 0.05, stem: imagenet, aux_head: gbpl_fc}"},
+};
+
+std::vector<at::Tensor> leaves(const Layer& layer, std::uint64_t seed) {
+  std::vector<at::Tensor> all = random_parameters(layer, seed);
+  for (at::Tensor& parameter : all) {
+    parameter *= 0.3;
+    parameter.set_requires_grad(true);
+  }
+  return all;
+}
+
+void expect_gradients(const at::Tensor& output, const std::vector<at::Tensor>& parameters,
+                      const std::string& where) {
+  const auto grads = torch::autograd::grad({output}, parameters, {grad_output(output, 9)},
+                                           /*retain_graph=*/true);
+  for (std::size_t i = 0; i < grads.size(); ++i)
+    EXPECT_TRUE(at::isfinite(grads[i]).all().item<bool>()) << where << ", parameter " << i;
+}
+
+TEST(Models, TrainWithAFiniteGradientForEveryParameter) {
+  for (const SmallModel& small : kSmallModels) {
+    const auto model = make_model(small.name, small.options);
+    const auto layers = model->layers();
+    const auto shapes = boundary_shapes(*model);
+    Shape input = model->input_shape();
+    input.insert(input.begin(), 4);
+    at::Tensor x = random(input, 1);
+    std::vector<at::Tensor> parameters;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const std::string where = std::string(small.name) + " " + layers[i]->name();
+      const auto own = leaves(*layers[i], i);
+      auto buffers = fresh_buffers(*layers[i]);
+      x = layers[i]->forward(x, own, buffers, {});
+      parameters.insert(parameters.end(), own.begin(), own.end());
+      EXPECT_TRUE(std::ranges::equal(x.sizes().slice(1), shapes[i])) << where;
+
+      const LayerPtr head = model->head(i);
+      const auto head_parameters = leaves(*head, i);
+      auto head_buffers = fresh_buffers(*head);
+      const at::Tensor y = head->forward(x, head_parameters, head_buffers, {});
+      EXPECT_EQ(y.sizes(), (Shape{4, model->classes()})) << where;
+      expect_gradients(y, head_parameters, where + "'s head");
+    }
+    EXPECT_EQ(x.sizes(), (Shape{4, model->classes()})) << small.name;
+    expect_gradients(x, parameters, small.name);
+  }
+}
+
+TEST(Models, GiveTheirLayersNamesOfTheirOwn) {
+  for (const SmallModel& small : kSmallModels) {
+    auto names = layer_names(*make_model(small.name, small.options));
+    std::ranges::sort(names);
+    EXPECT_EQ(std::ranges::adjacent_find(names), names.end()) << small.name;
+    EXPECT_NE(names.front(), "") << small.name;
+  }
+}
+
+TEST(Models, MakeNewLayersEachTime) {
+  const auto model = make_model("cnn");
+  EXPECT_NE(model->layers()[0], model->layers()[0]);
+}
+
+}  // namespace
+}  // namespace pipewright::test

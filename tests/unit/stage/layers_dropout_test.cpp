@@ -1,0 +1,121 @@
+// Dropout: a mask is a function of its name, the mini-batch and the element, and of nothing else.
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/stage/layers.h"
+#include "core/stage/torch.h"
+#include "tests/unit/stage/layers_fixture.h"
+#include "tests/unit/stage/layers_reference.h"
+
+namespace pipewright::test {
+namespace {
+
+LayerPtr named_dropout(double probability, const std::string& name = "fc1.dropout") {
+  LayerPtr layer = dropout(probability);
+  layer->set_name(name);
+  return layer;
+}
+
+at::Tensor mask(const Layer& layer, at::IntArrayRef shape, const Pass& pass,
+                at::ScalarType type = at::kDouble) {
+  return layer.forward(at::ones(shape, type), {}, {}, pass);
+}
+
+constexpr Pass kPass{.seed = 3, .epoch = 2, .minibatch = 5};
+
+TEST(Dropout, MatchesItsDefinition) {
+  // 7 · 5 elements per sample: micro-batches start on each position within a block of four.
+  for (const std::int64_t first : {0, 1, 2, 3, 1000}) {
+    Pass pass = kPass;
+    pass.first_sample = first;
+    const at::Tensor expected =
+        dropout_mask_reference({6, 7, 5}, 0.3, 3, "fc1.dropout", 2, 5, first);
+    EXPECT_TRUE(at::equal(mask(*named_dropout(0.3), {6, 7, 5}, pass), expected)) << first;
+  }
+}
+
+TEST(Dropout, DoesNotDependOnTheCutIntoMicroBatches) {
+  const LayerPtr layer = named_dropout(0.5);
+  const at::Tensor whole = mask(*layer, {8, 3, 3}, kPass);
+  for (const std::vector<std::int64_t>& cut : std::vector<std::vector<std::int64_t>>{
+           {4, 4}, {3, 3, 2}, {1, 7}, {1, 1, 1, 1, 1, 1, 1, 1}}) {
+    Pass pass = kPass;
+    std::vector<at::Tensor> parts;
+    for (const std::int64_t size : cut) {
+      parts.push_back(mask(*layer, {size, 3, 3}, pass));
+      pass.first_sample += size;
+    }
+    EXPECT_TRUE(at::equal(at::cat(parts), whole)) << cut.size() << " micro-batches";
+  }
+}
+
+TEST(Dropout, DoesNotDependOnThreads) {
+  const LayerPtr layer = named_dropout(0.5);
+  const int before = at::get_num_threads();
+  at::set_num_threads(1);
+  const at::Tensor one = mask(*layer, {64, 1000}, kPass);
+  at::set_num_threads(4);
+  const at::Tensor four = mask(*layer, {64, 1000}, kPass);
+  at::set_num_threads(before);
+  EXPECT_TRUE(at::equal(one, four));
+}
+
+TEST(Dropout, IsTheSameMaskInBothPrecisions) {
+  const LayerPtr layer = named_dropout(0.25);
+  const at::Tensor single = mask(*layer, {4, 50}, kPass, at::kFloat);
+  EXPECT_EQ(single.scalar_type(), at::kFloat);
+  EXPECT_TRUE(at::equal(single > 0, mask(*layer, {4, 50}, kPass) > 0));
+}
+
+TEST(Dropout, KeepsItsShareAndScalesIt) {
+  constexpr std::int64_t kCount = 1'000'000;
+  for (const double p : {0.1, 0.5, 0.9}) {
+    const at::Tensor values = mask(*named_dropout(p), {1000, 1000}, kPass);
+    const double kept = (values > 0).sum().item<double>();
+    const double sigma = std::sqrt(kCount * p * (1 - p));
+    EXPECT_NEAR(kept, kCount * (1 - p), 5 * sigma) << "p = " << p;
+    EXPECT_DOUBLE_EQ(values.max().item<double>(), 1 / (1 - p));
+    EXPECT_EQ(((values == 0).sum() + (values == 1 / (1 - p)).sum()).item<std::int64_t>(), kCount);
+  }
+}
+
+TEST(Dropout, DiffersByLayerMiniBatchEpochAndSeed) {
+  const LayerPtr layer = named_dropout(0.5);
+  const at::Tensor reference = mask(*layer, {4, 100}, kPass);
+  EXPECT_TRUE(at::equal(mask(*layer, {4, 100}, kPass), reference));
+  EXPECT_FALSE(at::equal(mask(*named_dropout(0.5, "fc2.dropout"), {4, 100}, kPass), reference));
+  for (int Pass::*const member : {&Pass::epoch, &Pass::minibatch}) {
+    Pass other = kPass;
+    ++(other.*member);
+    EXPECT_FALSE(at::equal(mask(*layer, {4, 100}, other), reference));
+  }
+  Pass other = kPass;
+  ++other.seed;
+  EXPECT_FALSE(at::equal(mask(*layer, {4, 100}, other), reference));
+  const Pass exchanged{.seed = 3, .epoch = 5, .minibatch = 2};
+  EXPECT_FALSE(at::equal(mask(*layer, {4, 100}, exchanged), reference));
+}
+
+TEST(Dropout, IsTheInputItselfInEvaluationAndAtZero) {
+  const at::Tensor x = random({3, 4}, 1);
+  EXPECT_TRUE(named_dropout(0.5)->forward(x, {}, {}, {.training = false}).is_same(x));
+  EXPECT_TRUE(named_dropout(0)->forward(x, {}, {}, kPass).is_same(x));
+}
+
+TEST(Dropout, OfEverythingLeavesZeros) {
+  EXPECT_EQ(mask(*named_dropout(1), {3, 4}, kPass).abs().max().item<double>(), 0);
+}
+
+TEST(Dropout, LeavesItsInputAloneAndTakesAnEmptyOne) {
+  const at::Tensor x = random({3, 4}, 1), before = x.clone();
+  named_dropout(0.5)->forward(x, {}, {}, kPass);
+  EXPECT_TRUE(at::equal(x, before));
+  EXPECT_EQ(mask(*named_dropout(0.5), {0, 4}, kPass).numel(), 0);
+}
+
+}  // namespace
+}  // namespace pipewright::test

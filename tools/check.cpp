@@ -1,0 +1,66 @@
+// `pipewright check`: everything short of training.
+#include <cstdio>
+
+#include "core/base/error.h"
+#include "core/experiment/experiment.h"
+#include "core/experiment/plan.h"
+#include "tools/command.h"
+
+namespace pipewright {
+namespace {
+
+/// Bytes of one stage replica: parameter copies, gradient and optimizer state.
+double stage_bytes(const Plan& plan, int stage, double parameters) {
+  const Experiment& e = *plan.experiment;
+  const int copies = plan.training.versions.stages[static_cast<std::size_t>(stage)][0].copies;
+  const double state = static_cast<double>(e.optimizer->slot_names(false).size());
+  return parameters * (e.train.float64 ? 8 : 4) * (copies + 1 + state);
+}
+
+void print_plan(const Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  const auto layers = plan.stage_layers();
+  std::printf("data        %zu training and %zu %s samples, %d mini-batches of %lld an epoch\n", plan.train.size(),
+              plan.test.size(), plan.test_split == Split::Test ? "test" : "held-out", plan.minibatches,
+              static_cast<long long>(e.loader.batch_size));
+  std::printf("schedule    valid: %d workers, %zu actions, %d messages\n",
+              static_cast<int>(plan.training.workers.size()), plan.training.serial_order.size(), plan.training.messages);
+  std::printf("\n stage  layers                          parameters  copies   stale F/B   memory without activations\n");
+  double all = 0;
+  for (int stage = 0; stage < e.pipeline.stages; ++stage) {
+    const auto& of = layers[static_cast<std::size_t>(stage)];
+    double parameters = 0;
+    for (const auto& [name, shape] : parameter_shapes(of, plan.head_of(stage))) {
+      double size = 1;
+      for (const auto extent : shape) size *= static_cast<double>(extent);
+      parameters += size;
+    }
+    all += parameters;
+    const StageVersions& versions = plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
+    const std::string names = of.size() == 1 ? of.front()->name() : concat(of.front()->name(), " … ", of.back()->name());
+    std::printf(" %5d  %-30s  %10s  %6d   %3d / %-3d   %s\n", stage, names.c_str(), count_text(parameters).c_str(),
+                versions.copies, versions.forward_staleness, versions.backward_staleness,
+                bytes_text(stage_bytes(plan, stage, parameters)).c_str());
+  }
+  std::printf(" total  %-30s  %10.0f\n", "", all);
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(kCheck, "Does everything short of training: reads the options, opens the data, cuts the model, "
+                           "proves the schedule and says what a stage holds.");
+  line.experiment(false);
+  if (!line.parse(arguments)) return 0;
+  Experiment experiment = read_experiment(line.experiment_arguments().document());
+  std::printf("experiment  %s\n", experiment.name.c_str());
+  const Plan plan = make_plan(experiment);
+  if (!experiment.weights.empty()) load_weights(experiment.weights, plan.stages());
+  print_plan(plan);
+  if (const std::string remark = experiment.scheme->remark(); !remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
+  return 0;
+}
+
+}  // namespace
+
+const Command kCheck{"check", "check FILE [--set key=value]… [--profile P]", "everything short of training", run};
+
+}  // namespace pipewright

@@ -1,0 +1,64 @@
+/// A command of the `pipewright` program. One file per command; main.cpp lists them.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/config/value.h"
+
+namespace pipewright {
+
+struct Command {
+  const char* name;
+  const char* usage;    ///< "run FILE [--set key=value]… [--out DIR]"
+  const char* summary;  ///< one line for `pipewright --help`
+  /// Arguments after the command's name. Returns the exit code; may throw Error.
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+extern const Command kRun, kSweep, kCheck, kSchedule, kTable, kList, kDescribe, kSchema, kDoctor;
+
+/// FILE, --set, --profile: what every command that reads an experiment takes.
+struct ExperimentArguments {
+  std::filesystem::path file;
+  std::string profile;
+  std::vector<std::string> sets;
+  std::filesystem::path out;  ///< --out, or runs/<name>
+  Value document() const;     ///< load_document() of them
+};
+
+/// Parsed options of a command, by Boost.Program_options behind a small face. A flag or option that
+/// is not declared, a missing FILE and so on throw Error{Experiment} with the usage. --help prints
+/// the usage with all options and makes parse() return false.
+class CommandLine {
+ public:
+  CommandLine(const Command& command, const std::string& description);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  void flag(const std::string& name, const std::string& help);
+  void option(const std::string& name, const std::string& placeholder, const std::string& help,
+              const std::string& fallback = {});
+  void list(const std::string& name, const std::string& placeholder, const std::string& help);
+  /// Positional arguments, between `least` and `most` of them.
+  void positional(const std::string& name, const std::string& help, std::size_t least, std::size_t most);
+  /// FILE, --set, --profile and, if `with_out`, --out.
+  void experiment(bool with_out);
+
+  bool parse(const std::vector<std::string>& arguments);
+
+  bool given(const std::string& name) const;
+  std::string text(const std::string& name) const;
+  int integer(const std::string& name) const;  ///< Error{Experiment} if it is not a whole number
+  std::vector<std::string> texts(const std::string& name) const;
+  ExperimentArguments experiment_arguments() const;
+
+ private:
+  struct Parsed;
+  std::unique_ptr<Parsed> parsed_;
+};
+
+}  // namespace pipewright

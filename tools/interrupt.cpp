@@ -1,0 +1,23 @@
+#include "tools/interrupt.h"
+
+#include <csignal>
+
+namespace pipewright {
+namespace {
+
+std::atomic<bool> interrupted = false;
+
+extern "C" void on_signal(int signal) {
+  interrupted = true;
+  std::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
+const std::atomic<bool>* interrupt_flag() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  return &interrupted;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,12 @@
+/// Ctrl-C and SIGTERM as a flag that long work looks at.
+#pragma once
+
+#include <atomic>
+
+namespace pipewright {
+
+/// Installs the handlers once and returns the flag they set. A second signal ends the program at
+/// once, as it would without us.
+const std::atomic<bool>* interrupt_flag();
+
+}  // namespace pipewright

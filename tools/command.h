@@ -25,7 +25,7 @@ struct ExperimentArguments {
   std::filesystem::path file;
   std::string profile;
   std::vector<std::string> sets;
-  std::filesystem::path out;  ///< --out, or runs/<name>
+  std::filesystem::path out;  ///< --out; empty: runs/<name>
   Value document() const;     ///< load_document() of them
 };
 

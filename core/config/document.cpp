@@ -15,7 +15,7 @@ struct Chain {
   std::map<std::string, std::vector<Value>> profiles;  // by name, base files first
 };
 
-/// Reads `file` and its bases into `chain`. `open` holds the files that are being read.
+/// Reads `file` and its bases into `chain`. A file that comes back closes a circle.
 class ChainReader {
  public:
   explicit ChainReader(Problems& problems) : problems_(problems) {}
@@ -27,7 +27,7 @@ class ChainReader {
   void collect_profiles(const Value& profiles, Chain& chain);
 
   Problems& problems_;
-  std::vector<fs::path> open_;  // canonical
+  std::vector<fs::path> read_;  // canonical
 };
 
 void ChainReader::read(const fs::path& file, Chain& chain) {
@@ -41,9 +41,8 @@ void ChainReader::read(const fs::path& file, Chain& chain) {
     return;
   }
   std::error_code ignored;
-  open_.push_back(fs::weakly_canonical(file, ignored));
+  read_.push_back(fs::weakly_canonical(file, ignored));
   if (const Value* extends = document.find("extends")) read_base(file, *extends, chain);
-  open_.pop_back();
   if (const Value* profiles = document.find("profiles")) collect_profiles(*profiles, chain);
   std::erase_if(document.fields, [](const auto& field) {
     return field.first == "extends" || field.first == "profiles";
@@ -62,7 +61,7 @@ void ChainReader::read_base(const fs::path& file, const Value& extends, Chain& c
                              : (file.parent_path() / extends.text).lexically_normal();
   std::error_code ignored;
   const fs::path canonical = fs::weakly_canonical(base, ignored);
-  if (std::ranges::count(open_, canonical) > 0) {
+  if (std::ranges::count(read_, canonical) > 0) {
     problems_.add(extends.place, concat("extends '", extends.text, "' closes a circle: ",
                                         base.string(), " extends this file"));
   } else if (!fs::exists(base, ignored)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "core/base/file.h"
 #include "core/config/option_text.h"
@@ -59,11 +60,6 @@ std::filesystem::path folder_of(const Place& place) {
   return folder.empty() ? "." : folder;
 }
 
-Value at(Value value, const Place& place) {
-  value.place = place;
-  return value;
-}
-
 }  // namespace
 
 Options::Options(const Value* mapping, std::string path, Problems& problems)
@@ -93,7 +89,7 @@ bool Options::flag(const std::string& name, bool fallback, const std::string& he
   };
   const bool result =
       read(described(name, Type::Flag, help, Value::of(fallback)), convert).value_or(fallback);
-  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  accept(name, Value::of(result));
   return result;
 }
 
@@ -101,7 +97,7 @@ std::int64_t Options::integer(const std::string& name, std::int64_t fallback,
                               const std::string& help, Range range) {
   const OptionInfo info = described(name, Type::Integer, help, Value::of(fallback), range);
   const std::int64_t result = read(info, to_integer).value_or(fallback);
-  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  accept(name, Value::of(result));
   return result;
 }
 
@@ -109,7 +105,7 @@ double Options::number(const std::string& name, double fallback, const std::stri
                        Range range) {
   const OptionInfo info = described(name, Type::Number, help, Value::of(fallback), range);
   const double result = read(info, to_number).value_or(fallback);
-  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  accept(name, Value::of(result));
   return result;
 }
 
@@ -117,7 +113,7 @@ std::string Options::text(const std::string& name, const std::string& fallback,
                           const std::string& help) {
   const OptionInfo info = described(name, Type::Text, help, Value::of(fallback));
   const std::string result = read(info, to_text).value_or(fallback);
-  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  accept(name, Value::of(result));
   return result;
 }
 
@@ -129,7 +125,7 @@ std::string Options::choice(const std::string& name, const std::vector<std::stri
     return std::ranges::count(info.choices, value) > 0 ? to_text(value) : std::nullopt;
   };
   const std::string result = read(info, convert).value_or(fallback);
-  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  accept(name, Value::of(result));
   return result;
 }
 
@@ -143,7 +139,7 @@ int Options::choice(const std::string& name, std::initializer_list<int> choices,
     return known ? std::optional<int>(static_cast<int>(*integer)) : std::nullopt;
   };
   const int result = read(info, convert).value_or(fallback);
-  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  accept(name, Value::of(result));
   return result;
 }
 
@@ -153,7 +149,7 @@ std::vector<std::int64_t> Options::integers(const std::string& name,
   OptionInfo info = described(name, Type::List, help, list_of(fallback), range);
   info.element = Type::Integer;
   const std::vector<std::int64_t> result = read_list(info, to_integer).value_or(fallback);
-  resolved_.at_or_add(name) = at(list_of(result), where(name));
+  accept(name, list_of(result));
   return result;
 }
 
@@ -162,7 +158,7 @@ std::vector<double> Options::numbers(const std::string& name, std::vector<double
   OptionInfo info = described(name, Type::List, help, list_of(fallback), range);
   info.element = Type::Number;
   const std::vector<double> result = read_list(info, to_number).value_or(fallback);
-  resolved_.at_or_add(name) = at(list_of(result), where(name));
+  accept(name, list_of(result));
   return result;
 }
 
@@ -174,7 +170,7 @@ std::filesystem::path Options::path(const std::string& name, const std::string& 
   const std::filesystem::path folder = given_text ? folder_of(where(name)) : ".";
   const std::filesystem::path result =
       text.empty() ? std::filesystem::path() : resolved_path(text, folder);
-  resolved_.at_or_add(name) = at(Value::of(result.string()), where(name));
+  accept(name, Value::of(result.string()));
   return result;
 }
 
@@ -192,13 +188,13 @@ std::string Options::required_text(const std::string& name, const std::string& h
   const std::string result = read(info, to_text).value_or("");
   if (!given(name))
     problems_->add(place_, concat(full_name(name), " is missing; expected ", expected(info)));
-  resolved_.at_or_add(name) = at(Value::of(result), where(name));
+  accept(name, Value::of(result));
   return result;
 }
 
 Options Options::section(const std::string& name, const std::string& help) {
   declare(described(name, Type::Section, help, Value()));
-  resolved_.at_or_add(name) = at(Value::mapping(), where(name));
+  accept(name, Value::mapping());
   return Options(*this, name, find(name));
 }
 
@@ -249,6 +245,11 @@ const OptionInfo& Options::declare(OptionInfo info) {
 
 const Value* Options::find(const std::string& name) const {
   return mapping_ == nullptr ? nullptr : mapping_->find(name);
+}
+
+void Options::accept(const std::string& name, Value value) {
+  value.place = where(name);
+  resolved_.at_or_add(name) = std::move(value);
 }
 
 void Options::refuse(const OptionInfo& info, const Value& value) {

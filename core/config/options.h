@@ -92,6 +92,7 @@ class Options {
   std::string full_name(const std::string& name) const;
   const OptionInfo& declare(OptionInfo info);
   const Value* find(const std::string& name) const;
+  void accept(const std::string& name, Value value);
   void refuse(const OptionInfo& info, const Value& value);
   template <class Read>
   auto read(OptionInfo info, const Read& convert) -> decltype(convert(Value()));

@@ -24,9 +24,13 @@ LrSchedule::LrSchedule(Options& options)
 }
 
 double LrSchedule::at(double lr, std::int64_t t, std::int64_t total) const {
+  if (t >= warmup_length_) return decayed(lr, t, total);
+  const double risen = static_cast<double>(t) / static_cast<double>(warmup_length_);
+  return decayed(lr, t, total) * (warmup_start_ + (1 - warmup_start_) * risen);
+}
+
+double LrSchedule::decayed(double lr, std::int64_t t, std::int64_t total) const {
   const double time = static_cast<double>(t), all = static_cast<double>(std::max<std::int64_t>(total, 1));
-  if (t < warmup_length_)
-    return lr * (warmup_start_ + (1 - warmup_start_) * time / static_cast<double>(warmup_length_));
   if (name_ == "step") return lr * std::pow(gamma_, static_cast<double>(t / size_));
   if (name_ == "multistep")
     return lr * std::pow(gamma_, static_cast<double>(std::ranges::count_if(

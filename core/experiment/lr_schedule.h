@@ -12,7 +12,7 @@ namespace pipewright {
 /// With t the epoch or step (from 0) and T how many there are:
 ///   constant; step: γ^⌊t/size⌋; multistep: γ^(milestones ≤ t);
 ///   poly: end + (lr−end)(1−t/T)^power; cosine: end + (lr−end)(1+cos(πt/T))/2; linear: lr + (end−lr)t/T.
-/// Warm-up: for t < length, lr·(start + (1−start)·t/length) instead.
+/// Warm-up: for t < length that times start + (1−start)·t/length.
 class LrSchedule {
  public:
   LrSchedule() = default;
@@ -23,6 +23,8 @@ class LrSchedule {
   double at(double lr, std::int64_t t, std::int64_t total) const;
 
  private:
+  double decayed(double lr, std::int64_t t, std::int64_t total) const;
+
   std::string name_ = "constant";
   bool per_step_ = false;
   std::int64_t size_ = 30;

@@ -77,10 +77,10 @@ std::optional<std::string> PublishedNumbers::find(
   if (found.size() > 1) {
     std::vector<std::string> texts;
     for (const auto& [column, text] : wanted) texts.push_back(concat(column, " ", text));
-    throw Error(ErrorKind::Experiment,
-                concat(found.size(), " different values of ", file.filename().string(), " have ",
-                       join(texts, ", "), "; match another of its columns too: ",
-                       join(columns, ", ")));
+    throw Error(
+        ErrorKind::Experiment,
+        concat(found.size(), " different values of ", file.filename().string(), " have ",
+               join(texts, ", "), "; match another of its columns too: ", join(columns, ", ")));
   }
   if (found.empty()) return std::nullopt;
   return *found.begin();

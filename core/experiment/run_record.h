@@ -34,8 +34,8 @@ std::vector<RunRecord> read_runs(const std::filesystem::path& sweep_folder);
 
 /// What the sweep knows of a run, kept in its folder as point.json. `error` is set when the run's
 /// process ended without saying so itself (killed, or never started); a later state "done" wins.
-void write_point(const std::filesystem::path& folder, const std::string& label,
-                 const Value& varied, const std::string& error = {});
+void write_point(const std::filesystem::path& folder, const std::string& label, const Value& varied,
+                 const std::string& error = {});
 
 /// The number a table cell averages: `metric` at the "last" or "best" epoch that has it ("best":
 /// the largest, or smallest where smaller_is_better). nullopt unless the run is done and has one.

@@ -39,7 +39,7 @@ std::string text_of(const RunRecord& run, const std::string& key) {
 std::string column_title(const RunRecord& run, const std::string& key) {
   const Value* value = value_of(run, key);
   if (key == "label" || value == nullptr || value->is(Value::Kind::Text)) return text_of(run, key);
-  return split(key, '.').back() + " " + value_text(*value);
+  return concat(split(key, '.').back(), " ", value_text(*value));
 }
 
 void add_options_of(const Value& config, const std::string& prefix, std::vector<std::string>& out) {
@@ -56,10 +56,11 @@ void check_key(const TableKey& key, const char* what, const std::vector<RunRecor
   std::vector<std::string> known{"label"};
   for (const RunRecord& run : runs) add_options_of(run.config, "", known);
   const std::string near = nearest(key.name, known);
-  problems.add(key.place,
-               concat(what, ": no run has an option '", key.name, "'",
-                      near.empty() ? "; expected label or a key of experiment.yaml such as model.name"
-                                   : "; did you mean '" + near + "'?"));
+  problems.add(
+      key.place,
+      concat(what, ": no run has an option '", key.name, "'",
+             near.empty() ? "; expected label or a key of experiment.yaml such as model.name"
+                          : concat("; did you mean '", near, "'?")));
 }
 
 void check_metric(const TableKey& metric, const std::vector<RunRecord>& runs, Problems& problems) {
@@ -145,9 +146,9 @@ bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers
   const auto check = [&](const std::string& column, const Place& place) {
     if (std::ranges::count(numbers.columns, column) > 0) return;
     fine = false;
-    problems.add(place, concat("table.published: ", numbers.file.filename().string(),
-                               " has no column '", column, "'",
-                               suggestion(column, numbers.columns)));
+    problems.add(place,
+                 concat("table.published: ", numbers.file.filename().string(), " has no column '",
+                        column, "'", suggestion(column, numbers.columns)));
   };
   for (const auto& [column, key] : wanted.match) check(column, key.place);
   check(wanted.value.name, wanted.value.place);
@@ -189,9 +190,10 @@ std::string caption_of(const Table& table, const TableSpec& spec,
       all.running += cell.running;
       all.without += cell.without;
     }
-  std::string text = concat(table.metric, table.percent ? " in percent" : "", " at the ", spec.epoch,
-                            " epoch, mean ± sample standard deviation (number of runs); ",
-                            all.values.size(), " of ", runs.size(), " runs stand behind it");
+  std::string text =
+      concat(table.metric, table.percent ? " in percent" : "", " at the ", spec.epoch,
+             " epoch, mean ± sample standard deviation (number of runs); ", all.values.size(),
+             " of ", runs.size(), " runs stand behind it");
   const auto add = [&](int number, const char* what) {
     if (number > 0) text += concat(", ", number, " ", what);
   };
@@ -200,8 +202,7 @@ std::string caption_of(const Table& table, const TableSpec& spec,
   add(all.interrupted, "interrupted");
   add(all.running, "running");
   if (all.without > 0) text += concat(", ", all.without, " without ", table.metric);
-  if (spec.published)
-    text += concat("; published: ", spec.published->file.filename().string());
+  if (spec.published) text += concat("; published: ", spec.published->file.filename().string());
   return text + ".";
 }
 

@@ -14,11 +14,11 @@ namespace pipewright {
 
 /// The runs that share a row and a column.
 struct TableCell {
-  std::vector<double> values;             ///< the metric of each run that is done
-  std::vector<std::size_t> runs;          ///< indices into the records given
+  std::vector<double> values;     ///< the metric of each run that is done
+  std::vector<std::size_t> runs;  ///< indices into the records given
   int failed = 0, missing = 0, interrupted = 0, running = 0;
-  int without = 0;                        ///< done, but without the metric
-  std::optional<std::string> published;   ///< as the file spells it
+  int without = 0;                       ///< done, but without the metric
+  std::optional<std::string> published;  ///< as the file spells it
 
   bool empty() const { return runs.empty(); }
   double mean() const;  ///< NaN without values
@@ -27,9 +27,9 @@ struct TableCell {
 
 struct Table {
   std::string metric;
-  bool percent = false;                  ///< the metric is a fraction, shown in percent
+  bool percent = false;  ///< the metric is a fraction, shown in percent
   std::string caption;
-  std::vector<std::string> row_keys;     ///< one per column of row names
+  std::vector<std::string> row_keys;  ///< one per column of row names
   std::vector<std::vector<std::string>> row_names;
   std::vector<std::string> column_names;
   std::vector<std::vector<TableCell>> cells;  ///< [row][column]

@@ -21,7 +21,9 @@ int decimals_of(const Table& table, double mean) {
   return std::clamp(3 - static_cast<int>(std::floor(std::log10(std::abs(mean)))), 0, 8);
 }
 
-double shown(const Table& table, double value) { return table.percent ? 100 * value : value; }
+double shown(const Table& table, double value) {
+  return table.percent ? 100 * value : value;
+}
 
 /// "93.10 ± 0.22 (3)", "2 failed", "93.10 (1), 1 missing; 91.10 published"; "–" for no run at all.
 std::string cell_text(const Table& table, const TableCell& cell) {
@@ -30,7 +32,7 @@ std::string cell_text(const Table& table, const TableCell& cell) {
   if (!cell.values.empty()) {
     const int decimals = decimals_of(table, shown(table, cell.mean()));
     std::string text = fixed(shown(table, cell.mean()), decimals);
-    if (cell.values.size() > 1) text += " ± " + fixed(shown(table, cell.std()), decimals);
+    if (cell.values.size() > 1) text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
     parts.push_back(text + concat(" (", cell.values.size(), ")"));
   }
   const auto add = [&](int number, const std::string& what) {
@@ -40,9 +42,9 @@ std::string cell_text(const Table& table, const TableCell& cell) {
   add(cell.missing, "missing");
   add(cell.interrupted, "interrupted");
   add(cell.running, "running");
-  add(cell.without, "without " + table.metric);
+  add(cell.without, concat("without ", table.metric));
   std::string text = join(parts, ", ");
-  if (cell.published) text += "; " + *cell.published + " published";
+  if (cell.published) text += concat("; ", *cell.published, " published");
   return text;
 }
 
@@ -89,43 +91,50 @@ std::string markdown(const Table& table) {
     for (std::size_t c = 0; c < grid[r].size(); ++c) {
       const bool name = c < table.row_keys.size();
       const std::string space(widths[c] - width(grid[r][c]), ' ');
-      out += "| " + (name ? grid[r][c] + space : space + grid[r][c]) + " ";
+      out += concat("| ", name ? grid[r][c] : space, name ? space : grid[r][c], " ");
     }
     out += "|\n";
     for (std::size_t c = 0; r == 0 && c < widths.size(); ++c) {
       const bool name = c < table.row_keys.size();
-      out += "|" + (name ? ":" + std::string(widths[c] + 1, '-')
-                         : std::string(widths[c] + 1, '-') + ":");
+      const std::string line(widths[c] + 1, '-');
+      out += name ? concat("|:", line) : concat("|", line, ":");
     }
     if (r == 0) out += "|\n";
   }
   return out;
 }
 
-std::string latex_text(const std::string& text) {
-  std::string out = replaced(text, "&%$#_{}~^\\",
-                             {"\\&", "\\%", "\\$", "\\#", "\\_", "\\{", "\\}",
-                              "\\textasciitilde{}", "\\textasciicircum{}", "\\textbackslash{}"});
-  const auto replace_all = [&](std::string_view from, std::string_view to) {
-    for (std::size_t at = 0; (at = out.find(from, at)) != std::string::npos; at += to.size())
-      out.replace(at, from.size(), to);
-  };
-  replace_all("±", "$\\pm$");
-  replace_all("–", "--");
+/// The text with every `from` replaced.
+std::string replaced_text(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  for (std::size_t at; (at = text.find(from)) != std::string_view::npos;) {
+    out += text.substr(0, at);
+    out += to;
+    text.remove_prefix(at + from.size());
+  }
+  out += text;
   return out;
+}
+
+std::string latex_text(const std::string& text) {
+  const std::string escaped =
+      replaced(text, "&%$#_{}~^\\",
+               {"\\&", "\\%", "\\$", "\\#", "\\_", "\\{", "\\}", "\\textasciitilde{}",
+                "\\textasciicircum{}", "\\textbackslash{}"});
+  return replaced_text(replaced_text(escaped, "±", "$\\pm$"), "–", "--");
 }
 
 std::string latex(const Table& table) {
   const std::vector<std::vector<std::string>> grid = grid_of(table);
-  std::string out =
-      "% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n  \\caption{" +
-      latex_text(table.caption) + "}\n  \\begin{tabular}{" +
-      std::string(table.row_keys.size(), 'l') + std::string(table.column_names.size(), 'r') +
-      "}\n    \\toprule\n";
+  std::string out = concat(
+      "% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n  \\caption{",
+      latex_text(table.caption), "}\n  \\begin{tabular}{", std::string(table.row_keys.size(), 'l'),
+      std::string(table.column_names.size(), 'r'), "}\n    \\toprule\n");
   for (std::size_t r = 0; r < grid.size(); ++r) {
-    std::vector<std::string> line;
-    for (const std::string& text : grid[r]) line.push_back(latex_text(text));
-    out += "    " + join(line, " & ") + " \\\\\n";
+    out += "    ";
+    for (const std::string& text : grid[r])
+      out += concat(&text == grid[r].data() ? "" : " & ", latex_text(text));
+    out += " \\\\\n";
     if (r == 0) out += "    \\midrule\n";
   }
   return out + "    \\bottomrule\n  \\end{tabular}\n\\end{table}\n";
@@ -133,24 +142,26 @@ std::string latex(const Table& table) {
 
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  return '"' + replaced(text, "\"", {"\"\""}) + '"';
+  return concat('"', replaced(text, "\"", {"\"\""}), '"');
 }
 
-/// One line per cell; numbers in full, nothing where there is none.
+/// One line per cell; numbers with twelve digits, nothing where there is none.
 std::string csv(const Table& table) {
   std::string out = "row,column,n,mean,std,failed,missing,published,interrupted,running,unit\n";
   const auto number = [&](double value) {
-    return std::isnan(value) ? std::string() : number_text(shown(table, value));
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.12g", shown(table, value));
+    return std::isnan(value) ? std::string() : std::string(text.data());
   };
   for (std::size_t r = 0; r < table.cells.size(); ++r)
     for (std::size_t c = 0; c < table.cells[r].size(); ++c) {
       const TableCell& cell = table.cells[r][c];
       if (cell.empty()) continue;
-      out += concat(csv_field(join(table.row_names[r], " / ")), ",",
-                    csv_field(table.column_names[c]), ",", cell.values.size(), ",",
-                    number(cell.mean()), ",", number(cell.std()), ",", cell.failed, ",",
-                    cell.missing, ",", csv_field(cell.published.value_or("")), ",",
-                    cell.interrupted, ",", cell.running, ",", table.percent ? "percent" : "", "\n");
+      out +=
+          concat(csv_field(join(table.row_names[r], " / ")), ",", csv_field(table.column_names[c]),
+                 ",", cell.values.size(), ",", number(cell.mean()), ",", number(cell.std()), ",",
+                 cell.failed, ",", cell.missing, ",", csv_field(cell.published.value_or("")), ",",
+                 cell.interrupted, ",", cell.running, ",", table.percent ? "percent" : "", "\n");
     }
   return out;
 }

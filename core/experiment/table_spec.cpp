@@ -25,14 +25,15 @@ TablePublished read_published_section(Options& section) {
   TablePublished published;
   published.file = section.path("file", "", "A CSV file with a header and one number per row.");
   published.place = section.where("file");
-  const Value match = section.any("match", Value::mapping(),
-                                  "Which row belongs to a cell: {CSV column: label or dotted key}.");
+  const Value match = section.any(
+      "match", Value::mapping(), "Which row belongs to a cell: {CSV column: label or dotted key}.");
   published.value.name = section.text("value", "value", "The CSV column of the number.");
   published.value.place = section.where("value");
-  if (published.file.empty()) section.problem("file", "is missing; expected the path of a CSV file");
+  if (published.file.empty())
+    section.problem("file", "is missing; expected the path of a CSV file");
   if (!match.is(Value::Kind::Mapping)) {
-    section.problem("match", concat("expected a mapping such as {scheme: label}, not ",
-                                    match.described()));
+    section.problem("match",
+                    concat("expected a mapping such as {scheme: label}, not ", match.described()));
     return published;
   }
   if (match.fields.empty())
@@ -41,8 +42,8 @@ TablePublished read_published_section(Options& section) {
     if (key.is(Value::Kind::Text))
       published.match.emplace_back(column, TableKey{key.text, key.place});
     else
-      section.problem("match", concat("'", column, "' needs label or a dotted key, not ",
-                                      key.described()));
+      section.problem("match",
+                      concat("'", column, "' needs label or a dotted key, not ", key.described()));
   }
   return published;
 }

@@ -22,7 +22,8 @@ constexpr double kRadius = 11;  // of a version
 constexpr double kLegend = 44;
 constexpr std::array<double, 5> kColumns = {8, 74, 128, 186, 244};  // of the table
 constexpr double kTable = 280;
-constexpr int kShade = 3;  // dark enough for text on paper
+constexpr int kShade = 3;                  // dark enough for text on paper
+constexpr const char* kRelay = "#869c2c";  // as the relays, but dark enough
 
 /// Passes of one stage that compute with the same weights: drawn as one arrow.
 struct Reading {
@@ -41,7 +42,10 @@ struct Reading {
     for (const ActionKind kind : kinds) letters.emplace_back(kind_letter(kind));
     return join(letters, ", ");
   }
-  const char* color() const { return shade_of(kinds.front(), kShade).fill; }
+  const char* color() const {
+    if (kinds == std::vector{ActionKind::BackwardInput}) return kRelay;
+    return shade_of(above() ? kinds.front() : ActionKind::Backward, kShade).fill;
+  }
 };
 
 /// The readings of each stage of replica 0, in the order of its worker.

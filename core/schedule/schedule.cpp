@@ -21,7 +21,7 @@ const char* kind_name(ActionKind kind) {
     case ActionKind::Forward: return "forward";
     case ActionKind::Head: return "head";
     case ActionKind::Backward: return "backward";
-    case ActionKind::BackwardInput: return "backward of the input";
+    case ActionKind::BackwardInput: return "input-only backward";
     case ActionKind::Reduce: return "reduce";
     case ActionKind::Update: return "update";
   }

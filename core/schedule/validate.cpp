@@ -50,6 +50,9 @@ void check_ranges(const Schedule& schedule) {
           !in(a.minibatch, shape.minibatches) || !in(a.microbatch, shape.microbatches) ||
           !in(a.loss, shape.stages) || !in(a.weights.rule, static_cast<int>(schedule.rules.size())))
         refuse(concat(place, " names a stage, replica, mini-batch, micro-batch, loss or rule out of range"));
+      const bool backward = a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
+      if (backward && a.loss < a.stage)
+        refuse(concat(place, " is of loss ", a.loss, ", which is made before its stage"));
       if (shape.worker_of(a.stage, a.replica) != w)
         refuse(concat(place, " belongs on worker ", shape.worker_of(a.stage, a.replica)));
     }

@@ -1,6 +1,6 @@
 /// The primitive layers models are made of, and the two ways to compose them. Initialisation is
 /// PyTorch's default unless said otherwise. Images are [batch, channels, height, width]. All work
-/// in float32 and float64, on any device, `meta` included.
+/// in float32 and float64, on any device; on `meta` forward only, for shapes.
 #pragma once
 
 #include <cstdint>

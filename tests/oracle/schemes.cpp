@@ -25,14 +25,14 @@ Place place(const Experiment& experiment, int stage, int minibatch, int microbat
   return p;
 }
 
-int ceil_div(int a, int b) {
-  return (a + b - 1) / b;
+int floor_div(int a, int b) {
+  return a >= 0 ? a / b : -((b - 1 - a) / b);
 }
 
-/// Steps between a forward and the update its gradient goes into: in steady state, or as it is in
-/// the fill.
+/// Steps between a forward and the update its gradient goes into: ⌊f/M⌋ − ⌊(f−D)/M⌋ as if the pipe
+/// had always been full (D for M = 1), or as it is in the fill.
 int distance(const Place& p, const std::string& s_mode) {
-  return s_mode == "exact" ? p.t - p.n_F : ceil_div(p.D, p.M);
+  return s_mode == "exact" ? p.t - p.n_F : p.t - floor_div(p.f - p.D, p.M);
 }
 
 Readings same(const Reading& reading) {

@@ -13,7 +13,8 @@ namespace {
 template <class T>
 void fill_mask(T* mask, std::uint64_t count, std::uint64_t first, const RandomStream& stream,
                std::uint64_t threshold, T scale) {
-  const auto kept = [=](std::uint32_t word) { return word >= threshold ? scale : T{0}; };
+  const T values[] = {0, scale};  // a table, since a branch on random bits is mispredicted
+  const auto kept = [&](std::uint32_t word) { return values[word >= threshold]; };
   std::uint64_t i = 0;
   for (; i < count && (first + i) % 4 != 0; ++i) mask[i] = kept(stream.bits(first + i));
   for (; i + 4 <= count; i += 4) {

@@ -17,13 +17,17 @@ class AdamFamily : public Optimizer {
   AdamFamily(Options& options, bool decoupled, double default_weight_decay)
       : Optimizer(options, 1e-3),
         decoupled_(decoupled),
-        beta1_(options.number("beta1", 0.9, "Decay of the gradient's mean.", {0, 0.9999999})),
-        beta2_(options.number("beta2", 0.999, "Decay of the squared gradient's mean.", {0, 0.9999999})),
+        betas_(options.numbers("betas", {0.9, 0.999},
+                               "Decay of the gradient's mean and of its square's.", {0, 0.9999999})),
         eps_(options.number("eps", 1e-8, "Added to the denominator.", kNotNegative)),
         weight_decay_(options.number("weight_decay", default_weight_decay,
                                      decoupled ? "Decoupled decay λ: weights shrink by lr·λ a step."
                                                : "L2 penalty λ, added to the gradient.",
-                                     kNotNegative)) {}
+                                     kNotNegative)) {
+    if (betas_.size() == 2) return;
+    options.problem("betas", concat("has ", betas_.size(), " numbers; expected two, as [0.9, 0.999]"));
+    betas_ = {0.9, 0.999};
+  }
 
   std::vector<std::string> slot_names(bool) const override { return {"exp_avg", "exp_avg_sq"}; }
 
@@ -31,7 +35,7 @@ class AdamFamily : public Optimizer {
     const Correction correction(*this, ++s.state.steps, s.lr);
     const double shrink = decoupled_ ? 1 - s.lr * weight_decay_ : 1;
     const double l2 = decoupled_ ? 0 : weight_decay_;
-    const double beta1 = beta1_, beta2 = beta2_, eps = eps_;
+    const double beta1 = betas_[0], beta2 = betas_[1], eps = eps_;
     elementwise::step<2>(s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
       if (l2 != 0) g = g + factor<V>(l2) * w;
       x[0] = x[0] + factor<V>(1 - beta1) * (g - x[0]);
@@ -61,14 +65,15 @@ class AdamFamily : public Optimizer {
  private:
   struct Correction {
     Correction(const AdamFamily& adam, std::int64_t steps, double lr)
-        : step_size(lr / (1 - std::pow(adam.beta1_, static_cast<double>(steps)))),
-          root2(std::sqrt(1 - std::pow(adam.beta2_, static_cast<double>(steps)))) {}
+        : step_size(lr / (1 - std::pow(adam.betas_[0], static_cast<double>(steps)))),
+          root2(std::sqrt(1 - std::pow(adam.betas_[1], static_cast<double>(steps)))) {}
     double step_size;
     double root2;
   };
 
   bool decoupled_;
-  double beta1_, beta2_, eps_, weight_decay_;
+  std::vector<double> betas_;
+  double eps_, weight_decay_;
 };
 
 class Adam final : public AdamFamily {

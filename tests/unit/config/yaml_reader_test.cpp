@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "core/base/file.h"
 #include "core/config/value.h"
@@ -59,6 +60,7 @@ TEST(StrictYaml, IgnoresByteOrderMarkAndCarriageReturns) {
       "\xEF\xBB\xBF"
       "a: b\r\nc: d\r\n");
   EXPECT_EQ(to_json(value), R"({"a":"b","c":"d"})");
+  EXPECT_EQ(value.find("a")->place.text(), "f.yaml:1:4");
   EXPECT_EQ(value.find("c")->place.text(), "f.yaml:2:4");
 }
 
@@ -185,8 +187,8 @@ TEST(StrictYaml, ExplainsFaultsOfSyntax) {
 }
 
 TEST(StrictYaml, RefusesBytesThatAreNotUtf8) {
-  for (const char* bytes :
-       {"\xE9t\xE9", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF", "\xE2\x82"})
+  for (const char* bytes : {"\xE9t\xE9", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80",
+                            "\xF4\x90\x80\x80", "\xFF", "\xE2\x82"})
     EXPECT_NE(refusal(concat("a: ", bytes)).find("f.yaml:1:4: the byte 0x"), std::string::npos);
   EXPECT_EQ(refusal("a: é\nb: \xE9\n"),
             "f.yaml:2:4: the byte 0xE9 is not UTF-8; save the file as UTF-8");
@@ -232,7 +234,8 @@ TEST(StrictYaml, ReadsLargeFilesInLinearTime) {
 TEST(LoadYaml, SaysWhichFileCannotBeRead) {
   EXPECT_EQ(error_text([] { load_yaml("no/such/file.yaml"); }),
             "no/such/file.yaml: cannot open: No such file or directory");
-  const auto path = std::filesystem::path(testing::TempDir()) / "pipewright_large.yaml";
+  const auto path =
+      std::filesystem::path(testing::TempDir()) / concat("pipewright_large_", getpid(), ".yaml");
   write_file(path, std::string((16 << 20) + 1, '#'));
   EXPECT_NE(error_text([&] { load_yaml(path); }).find("at most 16777216 are read"),
             std::string::npos);

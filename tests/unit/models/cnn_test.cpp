@@ -1,8 +1,8 @@
 // The small convolutional network: small enough, deep enough, and fine with small images.
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/stage/torch.h"
 #include "tests/unit/models/model_fixture.h"

@@ -1,10 +1,10 @@
 // The words auxiliary heads are written in.
 #include "models/image_head.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/stage/torch.h"
 #include "tests/unit/models/model_fixture.h"

@@ -1,9 +1,9 @@
 // The multilayer perceptron that outside checks rely on: names, shapes, and what it computes.
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/stage/torch.h"
 #include "tests/unit/models/model_fixture.h"

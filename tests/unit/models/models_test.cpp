@@ -1,10 +1,10 @@
 // What every model must do: run in training, forward and backward, with shapes as on the meta
 // device and a finite gradient for every parameter, its heads' included.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/stage/torch.h"
 #include "tests/unit/models/model_fixture.h"

@@ -1,8 +1,8 @@
 // ResNet-18 against the published counts of interlocking backpropagation and torchvision.
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "tests/unit/models/model_fixture.h"
 

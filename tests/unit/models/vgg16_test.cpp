@@ -1,9 +1,9 @@
 // VGG-16 against the figures of the papers that cut it (counts from their own code).
-#include <gtest/gtest.h>
-
 #include <numeric>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "tests/unit/models/model_fixture.h"
 

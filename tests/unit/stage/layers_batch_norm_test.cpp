@@ -1,7 +1,7 @@
 // Batch norm's two kinds of statistics, against formulas.
-#include <gtest/gtest.h>
-
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/base/error.h"
 #include "core/stage/layers.h"

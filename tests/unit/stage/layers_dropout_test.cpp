@@ -1,10 +1,10 @@
 // Dropout: a mask is a function of its name, the mini-batch and the element, and of nothing else.
-#include <ATen/Parallel.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <string>
 #include <vector>
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
 
 #include "core/stage/layers.h"
 #include "core/stage/torch.h"

@@ -1,11 +1,11 @@
 // What each layer declares and computes.
 #include "core/stage/layers.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/base/error.h"
 #include "core/stage/torch.h"

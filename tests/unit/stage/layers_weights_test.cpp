@@ -1,9 +1,9 @@
 // Every layer with other weights in backward than in forward: activations from the forward's,
 // gradients through the backward's, against explicit formulas in float64. Old and new weights are
 // independent draws, so a backward that saw the old ones is off by about its own size.
-#include <gtest/gtest.h>
-
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "core/stage/layers.h"
 #include "core/stage/torch.h"

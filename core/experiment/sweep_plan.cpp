@@ -1,0 +1,130 @@
+#include "core/experiment/sweep_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/experiment/experiment.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Problems of many runs; most often all runs have the same ones.
+class RunProblems {
+ public:
+  void add(const Error& error, const std::string& title) {
+    if (lines_.empty()) kind_ = error.kind();
+    for (const std::string& line : split(error.what(), '\n')) {
+      const auto [found, added] = titles_.try_emplace(line);
+      if (added) lines_.push_back(line);
+      found->second.push_back(title);
+    }
+  }
+
+  void throw_if_any(std::size_t runs) const {
+    if (lines_.empty()) return;
+    std::vector<std::string> texts;
+    for (const std::string& line : lines_) {
+      const std::vector<std::string>& titles = titles_.at(line);
+      const std::string where = titles.size() == 1 ? concat(" (run '", titles[0], "')")
+                                                   : concat(" (", titles.size(), " of ", runs,
+                                                            " runs, first '", titles[0], "')");
+      texts.push_back(titles.size() == runs ? line : line + where);
+    }
+    throw Error(kind_, join(texts, "\n"));
+  }
+
+ private:
+  ErrorKind kind_ = ErrorKind::Experiment;
+  std::vector<std::string> lines_;
+  std::map<std::string, std::vector<std::string>> titles_;
+};
+
+Value varied_of(const SweepPoint& point) {
+  Value varied = Value::mapping();
+  for (const auto& [key, value] : point.varied) varied.at_or_add(key) = value;
+  return varied;
+}
+
+std::string short_text(const std::string& key, const Value& value) {
+  if (value.is(Value::Kind::Text)) return value.text;
+  return concat(split(key, '.').back(), " ", to_json(value));
+}
+
+const Value* varied_value(const SweepPoint& point, const std::string& key) {
+  const auto found =
+      std::ranges::find(point.varied, key, [](const auto& pair) { return pair.first; });
+  return found == point.varied.end() ? nullptr : &found->second;
+}
+
+bool differ(const Value* a, const Value* b) {
+  return (a == nullptr) != (b == nullptr) || (a != nullptr && !(*a == *b));
+}
+
+int cores_of(const Experiment& experiment) {
+  const PipelineOptions& pipeline = experiment.pipeline;
+  const bool alone = pipeline.execution == Execution::Serial;
+  return pipeline.threads * (alone ? 1 : experiment.shape(1).workers());
+}
+
+}  // namespace
+
+std::vector<std::string> run_titles(const std::vector<SweepPoint>& points) {
+  std::vector<std::string> titles;
+  for (const SweepPoint& point : points) {
+    std::string title = point.label;
+    for (const auto& [key, value] : point.varied) {
+      const auto other = [&](const SweepPoint& candidate) {
+        return candidate.label == point.label && differ(&value, varied_value(candidate, key));
+      };
+      if (key != "label" && std::ranges::any_of(points, other))
+        title += concat(" ", short_text(key, value));
+    }
+    titles.push_back(title);
+  }
+  return titles;
+}
+
+std::vector<PlannedRun> plan_sweep(const Value& document, const fs::path& out) {
+  const std::vector<SweepPoint> points = expand_sweep(document);
+  const std::vector<std::string> titles = run_titles(points);
+  std::vector<PlannedRun> runs;
+  RunProblems problems;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    try {
+      const Experiment experiment = read_experiment(points[i].document);
+      runs.push_back({.label = points[i].label,
+                      .title = titles[i],
+                      .varied = varied_of(points[i]),
+                      .folder = out / points[i].folder(),
+                      .resolved = experiment.resolved,
+                      .digest = experiment.digest,
+                      .cores = cores_of(experiment)});
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Bug) throw;
+      problems.add(error, titles[i]);
+    }
+  }
+  problems.throw_if_any(points.size());
+  return runs;
+}
+
+std::vector<RunRecord> sweep_records(const Value& document, const fs::path& out) {
+  const bool alone = document.find("sweep") == nullptr;
+  std::vector<RunRecord> records;
+  for (const SweepPoint& point : expand_sweep(document)) {
+    const fs::path folder = out / point.folder();
+    const bool itself = alone && !fs::exists(folder) && fs::exists(out / "run.json");
+    RunRecord& record = records.emplace_back(read_run(itself ? out : folder));
+    record.label = point.label;
+    record.varied = varied_of(point);
+    if (record.config.is(Value::Kind::Null))
+      record.config = read_experiment(point.document).resolved;
+  }
+  return records;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,35 @@
+/// The runs of a sweep, all read and checked before the first one starts.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/config/merge.h"
+#include "core/experiment/run_record.h"
+
+namespace pipewright {
+
+struct PlannedRun {
+  std::string label;
+  std::string title;  ///< label and whatever else tells it from runs of the same label; unique
+  Value varied;
+  std::filesystem::path folder;
+  Value resolved;  ///< every default written out, paths absolute
+  std::string digest;
+  int cores = 1;  ///< it keeps busy
+};
+
+/// Reads every run of the document's sweep. Throws Error{Experiment} with the problems of all
+/// runs, each once, and in which run where not all have it.
+std::vector<PlannedRun> plan_sweep(const Value& document, const std::filesystem::path& out);
+
+/// Where the document's results lie: the record of each run of its sweep, in order; "missing" with
+/// the configuration it would have where there is none. A file without a sweep that was `run` into
+/// `out` itself has that one record.
+std::vector<RunRecord> sweep_records(const Value& document, const std::filesystem::path& out);
+
+/// "PD4 seed 2": what to call each point where several have the same label.
+std::vector<std::string> run_titles(const std::vector<SweepPoint>& points);
+
+}  // namespace pipewright

@@ -1,0 +1,181 @@
+#include "core/experiment/sweep_runner.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/experiment/sweep_lock.h"
+#include "core/experiment/sweep_processes.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Hidden, so that a run's own experiment.yaml is the only one a person sees.
+constexpr const char* kGivenFile = ".experiment.yaml";
+
+/// The last line a text has, from `start` on; "" when it has none.
+std::string last_line(const fs::path& log, std::uintmax_t start) {
+  std::error_code ignored;
+  if (fs::file_size(log, ignored) <= start || ignored) return {};
+  const std::string text = read_file(log).substr(static_cast<std::size_t>(start));
+  const std::string_view whole = trimmed(text);
+  const std::size_t line = whole.find_last_of("\r\n");
+  return std::string(trimmed(line == std::string_view::npos ? whole : whole.substr(line)));
+}
+
+std::string outcome_of(const SweepProcesses::Event& event) {
+  if (event.signal != 0)
+    return concat("killed by signal ", event.signal,
+                  event.signal == SIGKILL ? " (out of memory?)" : "");
+  if (event.exit_code != 0) return concat("exit code ", event.exit_code);
+  return "ended without finishing";
+}
+
+/// "test_accuracy 0.9306"
+std::string shown(const std::string& metric, double value) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  return concat(metric, " ", std::string_view(text.data()));
+}
+
+/// One sweep under way.
+class SweepExecution {
+ public:
+  SweepExecution(const std::vector<PlannedRun>& left, const SweepSettings& settings,
+                 SweepProgress& progress)
+      : left_(left), settings_(settings), progress_(progress) {}
+
+  SweepResult run() {
+    while (processes_.running() > 0 || (next_ < left_.size() && !result_.interrupted)) {
+      const bool free = processes_.running() < static_cast<std::size_t>(settings_.jobs);
+      if (free && next_ < left_.size() && !result_.interrupted)
+        start(left_[next_++]);
+      else
+        handle(processes_.wait(std::chrono::seconds(1)));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  struct Child {
+    const PlannedRun* run;
+    std::uintmax_t log_start;
+  };
+
+  void start(const PlannedRun& run) {
+    const fs::path log = run.folder / "log.txt";
+    try {
+      write_point(run.folder, run.label, run.varied);
+      write_file(run.folder / kGivenFile, to_yaml(run.resolved));
+      std::vector<std::string> arguments = settings_.program;
+      for (const std::string& argument :
+           {std::string("run"), (run.folder / kGivenFile).string(), std::string("--out"),
+            run.folder.string(), std::string(settings_.overwrite ? "--overwrite" : "--resume")})
+        arguments.push_back(argument);
+      std::error_code none_yet;
+      const std::uintmax_t size = fs::file_size(log, none_yet);
+      const pid_t child = processes_.start(arguments, log);
+      children_[child] = {&run, none_yet ? 0 : size};
+      progress_.started(run.title);
+    } catch (const Error& error) {
+      fail(run, "not started", error.what());
+    }
+  }
+
+  void handle(const SweepProcesses::Event& event) {
+    using Kind = SweepProcesses::Event::Kind;
+    if (event.kind == Kind::Nothing) progress_.refresh();
+    if (event.kind == Kind::Ended) finish(event);
+    if (event.kind != Kind::Signal) return;
+    processes_.interrupt();
+    progress_.line(concat(result_.interrupted ? "interrupted again" : "interrupted",
+                          "; waiting for ", processes_.running(), " runs to save their state"));
+    result_.interrupted = true;
+  }
+
+  void finish(const SweepProcesses::Event& event) {
+    const Child child = children_.extract(event.child).mapped();
+    const PlannedRun& run = *child.run;
+    const RunRecord record = read_run(run.folder);
+    if (event.exit_code == 0 && record.done()) {
+      ++result_.done;
+      const auto value = metric_of(record, settings_.metric, "last");
+      progress_.ended(run.title, value ? shown(settings_.metric, *value) : "done", false);
+    } else if (result_.interrupted && record.state == "interrupted") {
+      progress_.ended(run.title, "interrupted", false);
+    } else {
+      fail(run, outcome_of(event), last_line(run.folder / "log.txt", child.log_start));
+    }
+  }
+
+  /// Also tells the folder, where the run itself could not.
+  void fail(const PlannedRun& run, const std::string& outcome, const std::string& last) {
+    const std::string text = last.empty() ? outcome : concat(outcome, ": ", last);
+    const std::string state = read_run(run.folder).state;
+    if (state == "running" || state == "missing") {
+      try {
+        write_point(run.folder, run.label, run.varied, text);
+      } catch (const Error&) {
+        // The disk that the run failed on is the one we cannot write to: the list below says it.
+      }
+    }
+    result_.failed.push_back({run.title, outcome, last});
+    progress_.ended(run.title, concat("failed, ", text), true);
+  }
+
+  const std::vector<PlannedRun>& left_;
+  const SweepSettings& settings_;
+  SweepProgress& progress_;
+  SweepProcesses processes_;
+  std::map<pid_t, Child> children_;
+  std::size_t next_ = 0;
+  SweepResult result_;
+};
+
+}  // namespace
+
+std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
+                                   const SweepSettings& settings) {
+  if (settings.overwrite) return runs;
+  std::vector<PlannedRun> left, other, done;
+  for (const PlannedRun& run : runs) {
+    const RunRecord record = read_run(run.folder);
+    const bool ours = record.digest.empty() || record.digest == run.digest;
+    (!ours ? other : record.done() ? done : left).push_back(run);
+  }
+  if (!other.empty())
+    throw Error(ErrorKind::Experiment,
+                concat(other.size(), " folders hold runs of other options (first ",
+                       other.front().folder.filename().string(),
+                       "); give --overwrite to begin anew, or another --out"),
+                settings.out.string());
+  if (!done.empty() && !settings.resume)
+    throw Error(
+        ErrorKind::Experiment,
+        concat("the folder holds ", done.size(),
+               " finished runs of this sweep; give --resume to keep them and run the other ",
+               left.size(), ", --overwrite to begin anew, or another --out"),
+        settings.out.string());
+  return left;
+}
+
+SweepResult run_sweep(const std::vector<PlannedRun>& left, const SweepSettings& settings,
+                      SweepProgress& progress) {
+  PIPEWRIGHT_CHECK(settings.jobs >= 1);
+  const SweepLock lock(settings.out);
+  return SweepExecution(left, settings, progress).run();
+}
+
+int default_jobs(const std::vector<PlannedRun>& runs) {
+  int needed = 1;
+  for (const PlannedRun& run : runs) needed = std::max(needed, run.cores);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / needed);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,50 @@
+/// Runs a sweep: each run in a process of its own, so many at once, until all are done, one
+/// failure stopping nobody.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/experiment/sweep_plan.h"
+#include "core/experiment/sweep_progress.h"
+
+namespace pipewright {
+
+struct SweepSettings {
+  std::filesystem::path out;
+  int jobs = 1;                          ///< processes at once
+  bool resume = false;                   ///< leave finished runs alone
+  bool overwrite = false;                ///< begin every run anew
+  std::string metric = "test_accuracy";  ///< named when a run is done
+  /// What is started, with `run FILE --out DIR --resume` added: this very program.
+  std::vector<std::string> program = {"/proc/self/exe"};
+};
+
+struct FailedRun {
+  std::string title;
+  std::string outcome;    ///< "exit code 3", "killed by signal 9"
+  std::string last_line;  ///< of its log
+};
+
+struct SweepResult {
+  std::size_t done = 0;  ///< now; without those that were done before
+  std::vector<FailedRun> failed;
+  bool interrupted = false;  ///< a signal came; what was running has saved its state
+};
+
+/// The runs that are left: all with `overwrite`, those not done with `resume`. Throws
+/// Error{Experiment} when finished runs, or runs of other options, are in the way.
+std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
+                                   const SweepSettings& settings);
+
+/// Executes `left` (of runs_to_do). A run's folder gets `log.txt` and `point.json` besides what the
+/// run leaves itself. Ctrl-C, SIGTERM and SIGHUP interrupt the runs that are under way, wait for
+/// them and start no others. Throws Error{Experiment} when another sweep works in this folder.
+SweepResult run_sweep(const std::vector<PlannedRun>& left, const SweepSettings& settings,
+                      SweepProgress& progress);
+
+/// Runs at once when nothing is said: as many as this machine's cores can feed, at least one.
+int default_jobs(const std::vector<PlannedRun>& runs);
+
+}  // namespace pipewright

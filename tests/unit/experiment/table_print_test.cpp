@@ -1,0 +1,77 @@
+#include "core/experiment/table.h"
+#include "tests/unit/experiment/run_folders.h"
+
+namespace pipewright {
+namespace {
+
+/// Two models by two labels: three runs and one, a failed pair, and one cell nobody asked for.
+Table example() {
+  Table table;
+  table.metric = "test_accuracy";
+  table.percent = true;
+  table.caption = "test_accuracy.";
+  table.row_keys = {"model.name"};
+  table.row_names = {{"vgg_16"}, {"a|b, c"}};
+  table.column_names = {"PD4", "ST"};
+  table.cells.resize(2, std::vector<TableCell>(2));
+  table.cells[0][0] = {.values = {0.90, 0.92, 0.94}, .runs = {0, 1, 2}};
+  table.cells[0][1] = {.values = {0.8876}, .runs = {3, 4}, .missing = 1, .published = "88.91"};
+  table.cells[1][0] = {.runs = {5, 6}, .failed = 2};
+  return table;
+}
+
+TEST(TableAsMarkdown, IsAlignedForReadingInATerminal) {
+  EXPECT_EQ(print_table(example(), TableFormat::Markdown),
+            "test_accuracy.\n\n"
+            "| model.name |              PD4 |                                    ST |\n"
+            "|:-----------|-----------------:|--------------------------------------:|\n"
+            "| vgg_16     | 92.00 ± 2.00 (3) | 88.76 (1), 1 missing; 88.91 published |\n"
+            "| a\\|b, c    |         2 failed |                                     – |\n");
+}
+
+TEST(TableAsLatex, UsesBooktabsAndEscapesWhatLatexWouldRead) {
+  EXPECT_EQ(print_table(example(), TableFormat::Latex),
+            "% needs \\usepackage{booktabs}\n"
+            "\\begin{table}\n"
+            "  \\centering\n"
+            "  \\caption{test\\_accuracy.}\n"
+            "  \\begin{tabular}{lrr}\n"
+            "    \\toprule\n"
+            "    model.name & PD4 & ST \\\\\n"
+            "    \\midrule\n"
+            "    vgg\\_16 & 92.00 $\\pm$ 2.00 (3) & 88.76 (1), 1 missing; 88.91 published \\\\\n"
+            "    a|b, c & 2 failed & -- \\\\\n"
+            "    \\bottomrule\n"
+            "  \\end{tabular}\n"
+            "\\end{table}\n");
+}
+
+TEST(TableAsLatex, KeepsTheColumnsOfARowWithoutAName) {
+  Table table = example();
+  table.row_names[0] = {""};
+  EXPECT_NE(print_table(table, TableFormat::Latex).find("     & 92.00"), std::string::npos);
+}
+
+TEST(TableAsCsv, HasOneLinePerCellWithTwelveDigits) {
+  Table table = example();
+  table.cells[0][0].values = {0.5, 0.25};
+  EXPECT_EQ(print_table(table, TableFormat::Csv),
+            "row,column,n,mean,std,failed,missing,published,interrupted,running,unit\n"
+            "vgg_16,PD4,2,37.5,17.6776695297,0,0,,0,0,percent\n"
+            "vgg_16,ST,1,88.76,,0,1,88.91,0,0,percent\n"
+            "\"a|b, c\",PD4,0,,,2,0,,0,0,percent\n");
+}
+
+TEST(TableNumbers, OtherMetricsHaveFourSignificantDigits) {
+  Table table = example();
+  table.metric = "test_loss";
+  table.percent = false;
+  table.cells[0][0].values = {0.01234, 0.01236};
+  table.cells[0][1].values = {12345.6};
+  const std::string text = print_table(table, TableFormat::Markdown);
+  EXPECT_NE(text.find(" 0.01235 ± 0.00001 (2) "), std::string::npos) << text;
+  EXPECT_NE(text.find(" 12346 (1), 1 missing"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace pipewright

@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <cstdio>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/config/merge.h"
+#include "tools/command.h"
+
+namespace pipewright {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr unsigned kWidth = 100;
+constexpr int kStyle =
+    po::command_line_style::allow_long | po::command_line_style::long_allow_next |
+    po::command_line_style::long_allow_adjacent | po::command_line_style::allow_short |
+    po::command_line_style::allow_dash_for_short | po::command_line_style::short_allow_next;
+
+[[noreturn]] void refuse(const Command& command, const std::string& message) {
+  throw Error(ErrorKind::Experiment, concat(message, "\nusage: pipewright ", command.usage,
+                                            "\n`pipewright ", command.name, " --help` says more"));
+}
+
+/// Words filled into lines of kWidth characters; line breaks stay.
+std::string wrapped(const std::string& text) {
+  std::string out;
+  for (const std::string& paragraph : split(text, '\n')) {
+    std::size_t column = 0;
+    for (const std::string& word : split(paragraph, ' ')) {
+      const auto width = static_cast<std::size_t>(std::ranges::count_if(
+          word, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
+      const bool full = column > 0 && column + 1 + width > kWidth;
+      if (column > 0) out += full ? '\n' : ' ';
+      out += word;
+      column = full || column == 0 ? width : column + 1 + width;
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+struct Positional {
+  std::string name;
+  std::string help;
+  std::size_t least = 0;
+  std::size_t most = 0;
+};
+
+}  // namespace
+
+struct CommandLine::Parsed {
+  const Command& command;
+  std::string description;
+  po::options_description options{"Options", kWidth, kWidth / 2};
+  std::vector<std::string> names;  // of options, with their dashes
+  std::vector<Positional> positionals;
+  po::variables_map values;
+
+  void add(const std::string& name, po::value_semantic* semantic, const std::string& help) {
+    options.add_options()(name.c_str(), semantic, help.c_str());
+    names.push_back(concat("--", name));
+  }
+
+  std::string help_text() const {
+    std::ostringstream text;
+    text << "usage: pipewright " << command.usage << "\n\n" << wrapped(description);
+    for (const Positional& positional : positionals)
+      text << "\n  " << positional.name << "  " << positional.help << "\n";
+    if (!names.empty()) text << "\n" << options;
+    return text.str();
+  }
+
+  void store(const std::vector<std::string>& arguments) {
+    po::options_description all;
+    all.add(options);
+    po::positional_options_description order;
+    for (const Positional& positional : positionals) {
+      all.add_options()(positional.name.c_str(), po::value<std::vector<std::string>>());
+      order.add(positional.name.c_str(), static_cast<int>(positional.most));
+    }
+    po::store(po::command_line_parser(arguments).options(all).positional(order).style(kStyle).run(),
+              values);
+  }
+
+  void check_positionals() const {
+    for (const Positional& positional : positionals) {
+      const std::size_t given = values.count(positional.name) == 0
+                                    ? 0
+                                    : values[positional.name].as<std::vector<std::string>>().size();
+      if (given < positional.least) refuse(command, concat(positional.name, " is missing"));
+    }
+  }
+};
+
+CommandLine::CommandLine(const Command& command, const std::string& description)
+    : parsed_(std::make_unique<Parsed>(Parsed{command, description})) {
+  parsed_->options.add_options()("help,h", "print this");
+  parsed_->names.emplace_back("--help");
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::flag(const std::string& name, const std::string& help) {
+  parsed_->add(name, new po::untyped_value(true), help);  // owned by Boost
+}
+
+void CommandLine::option(const std::string& name, const std::string& placeholder,
+                         const std::string& help, const std::string& fallback) {
+  auto* value = po::value<std::string>()->value_name(placeholder);
+  if (!fallback.empty()) value->default_value(fallback);
+  parsed_->add(name, value, help);
+}
+
+void CommandLine::list(const std::string& name, const std::string& placeholder,
+                       const std::string& help) {
+  parsed_->add(name, po::value<std::vector<std::string>>()->composing()->value_name(placeholder),
+               help + " (may be given several times)");
+}
+
+void CommandLine::positional(const std::string& name, const std::string& help, std::size_t least,
+                             std::size_t most) {
+  parsed_->positionals.push_back({name, help, least, most});
+}
+
+void CommandLine::experiment(bool with_out) {
+  positional("FILE", "the experiment, a YAML file", 1, 1);
+  list("set", "KEY=VALUE", "change an option, such as train.epochs=3 or 'scheme={name: gpipe}'");
+  option("profile", "P", "apply one of the file's profiles");
+  if (with_out) option("out", "DIR", "the folder of results; default: runs/<name>");
+}
+
+bool CommandLine::parse(const std::vector<std::string>& arguments) {
+  const Command& command = parsed_->command;
+  const auto plain_end = std::ranges::find(arguments, "--");
+  for (auto argument = arguments.begin(); argument != plain_end; ++argument) {
+    if (*argument != "--help" && *argument != "-h") continue;
+    std::printf("%s", parsed_->help_text().c_str());
+    return false;
+  }
+  try {
+    parsed_->store(arguments);
+  } catch (const po::unknown_option& error) {
+    const std::string name = error.get_option_name();
+    const std::string near = nearest(name, parsed_->names);
+    refuse(command, concat("unknown option '", name, "'",
+                           near.empty() ? std::string() : concat("; did you mean '", near, "'?")));
+  } catch (const po::too_many_positional_options_error&) {
+    refuse(command, "there are too many arguments");
+  } catch (const po::error& error) {
+    refuse(command, error.what());
+  }
+  parsed_->check_positionals();
+  return true;
+}
+
+bool CommandLine::given(const std::string& name) const {
+  const auto found = parsed_->values.find(name);
+  return found != parsed_->values.end() && !found->second.defaulted();
+}
+
+std::string CommandLine::text(const std::string& name) const {
+  const auto found = parsed_->values.find(name);
+  if (found == parsed_->values.end()) return {};
+  if (const auto* one = boost::any_cast<std::string>(&found->second.value())) return *one;
+  const std::vector<std::string> all = texts(name);
+  return all.empty() ? std::string() : all.front();
+}
+
+int CommandLine::integer(const std::string& name) const {
+  const std::string given = text(name);
+  int value = 0;
+  const char* end = given.data() + given.size();
+  const auto read = std::from_chars(given.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end)
+    refuse(parsed_->command, concat("--", name, " is '", given, "'; expected a whole number"));
+  return value;
+}
+
+std::vector<std::string> CommandLine::texts(const std::string& name) const {
+  const auto found = parsed_->values.find(name);
+  if (found == parsed_->values.end()) return {};
+  const auto* all = boost::any_cast<std::vector<std::string>>(&found->second.value());
+  return all == nullptr ? std::vector<std::string>{} : *all;
+}
+
+ExperimentArguments CommandLine::experiment_arguments() const {
+  return {
+      .file = text("FILE"), .profile = text("profile"), .sets = texts("set"), .out = text("out")};
+}
+
+Value ExperimentArguments::document() const {
+  return load_document(file, profile, sets);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,142 @@
+// `pipewright doctor`: what this machine offers, and what to do about what is absent.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "core/base/file.h"
+#include "core/base/text.h"
+#include "core/runtime/build_info.h"
+#include "core/runtime/device.h"
+#include "tools/command.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+void say(const char* what, bool there, const std::string& found) {
+  std::printf("%-10s %-7s %s\n", what, there ? "ok" : "absent", found.c_str());
+}
+
+std::string setting(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? std::string() : value;
+}
+
+void say_build() {
+  const BuildInfo& build = build_info();
+  const std::string type = build.build_type;
+  say("pipewright", true,
+      concat(build.version, ", ", type.empty() ? "no build type" : type, ", ", build.compiler,
+             type == "Debug" ? " (a Release build is several times faster)" : ""));
+  const bool libtorch = fs::exists(fs::path(build.torch_root) / "lib");
+  say("LibTorch", libtorch,
+      concat(build.torch_version, " in ", build.torch_root,
+             libtorch ? "" : "; the folder is gone: run tools/setup and build again"));
+}
+
+void say_cuda() {
+  const bool library = fs::exists(fs::path(build_info().torch_root) / "lib" / "libtorch_cuda.so");
+  const bool driver = fs::exists("/dev/nvidiactl") || fs::exists("/proc/driver/nvidia/version");
+  const int devices = library ? cuda_device_count() : 0;
+  if (devices > 0)
+    say("CUDA", true,
+        concat(devices, devices == 1 ? " device" : " devices",
+               "; choose with pipeline.device: cuda"));
+  else if (library)
+    say("CUDA", false,
+        driver ? "LibTorch has it, but cannot use the GPU: see whether `nvidia-smi` works and the "
+                 "driver is new enough"
+               : "LibTorch has it, but there is no GPU or driver; experiments run on the CPU");
+  else
+    say("CUDA", false,
+        driver
+            ? "there is a GPU, but this LibTorch is for CPUs: build against one with CUDA"
+            : "no GPU, and this LibTorch is for CPUs; nothing to do, experiments run on the CPU");
+}
+
+fs::path on_path(const std::string& program) {
+  for (const std::string& folder : split(setting("PATH"), ':'))
+    if (std::error_code ignored;
+        !folder.empty() && fs::is_regular_file(fs::path(folder) / program, ignored))
+      return fs::path(folder) / program;
+  return {};
+}
+
+void say_mpi() {
+  const fs::path program = on_path("mpirun");
+  say("MPI", !program.empty(),
+      program.empty() ? "no mpirun on the PATH; install Open MPI to run workers as processes"
+                      : program.string());
+}
+
+/// Of a line such as "MemTotal:  24631928 kB" in /proc/meminfo; 0 without it.
+double memory_in_bytes(const std::string& line_name) {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  for (double kilobytes = 0; file >> name >> kilobytes; std::getline(file, unit))
+    if (name == line_name + ":") return kilobytes * 1024;
+  return 0;
+}
+
+void say_machine() {
+  say("cores", true, std::to_string(std::thread::hardware_concurrency()));
+  const double total = memory_in_bytes("MemTotal");
+  say("memory", total > 0,
+      total > 0 ? concat(bytes_text(total), ", of which ",
+                         bytes_text(memory_in_bytes("MemAvailable")), " are free")
+                : std::string("/proc/meminfo does not say"));
+}
+
+void say_folder(const fs::path& folder, const std::string& wanted_by) {
+  std::error_code failed;
+  std::set<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed))
+    if (entry.is_directory()) names.insert(entry.path().filename().string());
+  if (failed)
+    say("data", false, concat(folder.string(), wanted_by, ": ", failed.message()));
+  else
+    say("data", true,
+        concat(folder.string(), wanted_by, ": ",
+               names.empty() ? "no folders" : join(std::vector(names.begin(), names.end()), ", ")));
+}
+
+void say_data() {
+  bool any = false;
+  if (const std::string given = setting("PIPEWRIGHT_DATA"); !given.empty()) {
+    say_folder(resolved_path(given, "."), " ($PIPEWRIGHT_DATA)");
+    any = true;
+  }
+  for (const char* usual : {"../shared/data", "~/data"}) {
+    const fs::path folder = resolved_path(usual, ".");
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored)) continue;
+    say_folder(folder, "");
+    any = true;
+  }
+  if (!any)
+    say("data", false,
+        "neither $PIPEWRIGHT_DATA nor ~/data; the data sets digits and synthetic need none, others "
+        "say "
+        "in `pipewright describe dataset NAME` what they read");
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(kDoctor, "Says what this machine offers, and what to do about what is absent.");
+  if (!line.parse(arguments)) return 0;
+  say_build();
+  say_cuda();
+  say_mpi();
+  say_machine();
+  say_data();
+  return 0;
+}
+
+}  // namespace
+
+const Command kDoctor{"doctor", "doctor", "what this machine offers, and what is absent", run};
+
+}  // namespace pipewright

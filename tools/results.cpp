@@ -1,0 +1,75 @@
+#include "tools/results.h"
+
+#include <cstdio>
+
+#include "core/base/error.h"
+#include "core/experiment/sweep_plan.h"
+#include "core/experiment/table.h"
+
+namespace pipewright {
+namespace {
+
+struct NamedCell {
+  const TableCell* cell = nullptr;
+  std::string name;  ///< "vgg16, PD4"
+};
+
+/// "vgg16, PD4"; "stages 2, PD4": numbers with what they count.
+std::string cell_name(const Table& table, std::size_t row, std::size_t column) {
+  std::vector<std::string> parts;
+  for (std::size_t k = 0; k < table.row_keys.size(); ++k) {
+    const std::string& text = table.row_names[row][k];
+    const bool number = text.find_first_not_of("0123456789.-+e") == std::string::npos;
+    parts.push_back(number ? concat(split(table.row_keys[k], '.').back(), " ", text) : text);
+  }
+  if (table.column_names.size() > 1) parts.push_back(table.column_names[column]);
+  return join(parts, ", ");
+}
+
+/// "vgg16, PD4 (93.10)"
+std::string shown(const Table& table, const NamedCell& named) {
+  const double mean = named.cell->mean();
+  char text[64];
+  std::snprintf(text, sizeof text, table.percent ? "%.2f" : "%.4g",
+                table.percent ? 100 * mean : mean);
+  return concat(named.name, " (", std::string_view(text), ")");
+}
+
+std::string advice(const Table& table, const std::vector<RunRecord>& records) {
+  NamedCell best, worst;
+  const auto better = [&](const TableCell& a, const TableCell& b) {
+    return smaller_is_better(table.metric) ? a.mean() < b.mean() : a.mean() > b.mean();
+  };
+  for (std::size_t r = 0; r < table.cells.size(); ++r)
+    for (std::size_t c = 0; c < table.cells[r].size(); ++c) {
+      const TableCell& cell = table.cells[r][c];
+      if (cell.values.empty()) continue;
+      if (best.cell == nullptr || better(cell, *best.cell)) best = {&cell, cell_name(table, r, c)};
+      if (worst.cell == nullptr || better(*worst.cell, cell))
+        worst = {&cell, cell_name(table, r, c)};
+    }
+  if (best.cell == nullptr) return {};
+  std::string text = concat("Best: ", shown(table, best));
+  if (worst.cell != best.cell) text += concat("; worst: ", shown(table, worst));
+  const std::filesystem::path folder = records[best.cell->runs.front()].folder;
+  return text + concat("; `pipewright schedule ", (folder / "experiment.yaml").string(),
+                       "` shows what the best did when.\n");
+}
+
+}  // namespace
+
+std::filesystem::path results_folder(const ExperimentArguments& given, const Value& document) {
+  if (!given.out.empty()) return given.out;
+  const Value* name = document.find("name");
+  const bool text = name != nullptr && name->is(Value::Kind::Text) && !name->text.empty();
+  return std::filesystem::path("runs") / (text ? name->text : given.file.stem().string());
+}
+
+void print_results(const Value& document, const std::filesystem::path& folder) {
+  const std::vector<RunRecord> records = sweep_records(document, folder);
+  const Table table = make_table(read_table_spec(document), records);
+  std::printf("%s\n%s", print_table(table, TableFormat::Markdown).c_str(),
+              advice(table, records).c_str());
+}
+
+}  // namespace pipewright

@@ -1,0 +1,18 @@
+/// What `sweep` and `table` share: where results lie and how they are shown.
+#pragma once
+
+#include <filesystem>
+
+#include "core/config/value.h"
+#include "tools/command.h"
+
+namespace pipewright {
+
+/// --out, or runs/<name>.
+std::filesystem::path results_folder(const ExperimentArguments& given, const Value& document);
+
+/// Prints the document's table of the runs in `folder` in Markdown, and one sentence on its best
+/// and worst cell with the command that shows how the best was scheduled.
+void print_results(const Value& document, const std::filesystem::path& folder);
+
+}  // namespace pipewright

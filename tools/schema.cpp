@@ -1,0 +1,142 @@
+// `pipewright schema`: the JSON Schema of experiment files, for editors.
+#include "core/config/schema.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/experiment/experiment.h"
+#include "core/experiment/table_spec.h"
+#include "tools/command.h"
+#include "tools/part_kinds.h"
+
+namespace pipewright {
+namespace {
+
+void add(Value& mapping, const std::string& key, Value value) {
+  mapping.at_or_add(key) = std::move(value);
+}
+
+Value described(const char* type, const char* text) {
+  Value schema = Value::mapping();
+  add(schema, "type", Value::of(type));
+  add(schema, "description", Value::of(text));
+  return schema;
+}
+
+bool is_named(const std::vector<OptionInfo>& options, const std::string& name) {
+  return std::ranges::find(options, name, &OptionInfo::name) != options.end();
+}
+
+/// What the section has whatever its part: its options without those of the default part.
+std::vector<OptionInfo> common_options(const OptionInfo& section, const PartKind& kind) {
+  std::vector<OptionInfo> own;
+  const auto name = std::ranges::find(section.section, "name", &OptionInfo::name);
+  if (name != section.section.end()) own = part_options(kind.name, name->fallback.text);
+  std::vector<OptionInfo> common;
+  for (const OptionInfo& info : section.section)
+    if (!is_named(own, info.name)) common.push_back(info);
+  return common;
+}
+
+/// `{name: x, options of x}`: one branch per name; without a name, the default part's.
+Value part_schema(const OptionInfo& section, const PartKind& kind) {
+  const std::vector<OptionInfo> common = common_options(section, kind);
+  Value branches = Value::sequence();
+  for (const std::string& name : kind.names()) {
+    Value only = Value::mapping();
+    add(only, "const", Value::of(name));
+    Value properties = Value::mapping();
+    add(properties, "name", std::move(only));
+    Value condition = Value::mapping();
+    add(condition, "properties", std::move(properties));
+    add(condition, "required", Value::sequence({Value::of("name")}));
+    std::vector<OptionInfo> options = common;
+    for (OptionInfo& info : part_options(kind.name, name)) options.push_back(std::move(info));
+    Value branch = Value::mapping();
+    add(branch, "if", std::move(condition));
+    add(branch, "then", json_schema(options));
+    branches.items.push_back(std::move(branch));
+  }
+  Value schema = described("object", section.help.c_str());
+  Value properties = Value::mapping();
+  if (const Value* all = json_schema(common).find("properties")) properties = *all;
+  add(schema, "properties", std::move(properties));
+  add(schema, "allOf", std::move(branches));
+  return schema;
+}
+
+Value lists_schema(const char* text) {
+  Value list = Value::mapping();
+  add(list, "type", Value::of("array"));
+  add(list, "minItems", Value::of(1));
+  Value schema = described("object", text);
+  add(schema, "additionalProperties", std::move(list));
+  return schema;
+}
+
+Value sweep_schema() {
+  Value point = described("object", "Dotted keys or sections, and a label.");
+  Value label = described("string", "Names rows and columns of tables.");
+  Value point_properties = Value::mapping();
+  add(point_properties, "label", std::move(label));
+  add(point, "properties", std::move(point_properties));
+  Value points = described("array", "Runs spelled out.");
+  add(points, "items", std::move(point));
+  Value properties = Value::mapping();
+  add(properties, "points", std::move(points));
+  add(properties, "zip", lists_schema("Parallel lists: dotted key to values."));
+  add(properties, "grid", lists_schema("Cross product: dotted key to values."));
+  Value schema = described("object", "Many runs of one file: points × zip × grid.");
+  add(schema, "properties", std::move(properties));
+  add(schema, "additionalProperties", Value::of(false));
+  return schema;
+}
+
+Value profiles_schema() {
+  Value schema =
+      described("object", "Named overrides, chosen with --profile; dotted keys are allowed.");
+  Value profile = Value::mapping();
+  add(profile, "type", Value::of("object"));
+  add(schema, "additionalProperties", std::move(profile));
+  return schema;
+}
+
+Value experiment_schema() {
+  const std::vector<OptionInfo> options = experiment_options();
+  Value schema = Value::mapping();
+  add(schema, "$schema", Value::of(kSchemaDialect));
+  add(schema, "title", Value::of("Pipewright experiment"));
+  for (const auto& [key, value] : json_schema(options).fields) add(schema, key, value);
+  Value& properties = schema.at_or_add("properties");
+  for (const PartKind& kind : part_kinds()) {
+    const auto section = std::ranges::find(options, kind.name, &OptionInfo::name);
+    if (section != options.end()) add(properties, kind.name, part_schema(*section, kind));
+  }
+  add(properties, "extends",
+      described("string", "A file whose options this one changes; relative to this file."));
+  add(properties, "sweep", sweep_schema());
+  Value table = json_schema(table_options());
+  add(table, "description", Value::of("What `pipewright table` prints of the sweep."));
+  add(properties, "table", std::move(table));
+  add(properties, "profiles", profiles_schema());
+  return schema;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kSchema,
+      "Prints the JSON Schema (draft 2020-12) of experiment files. Editors complete and "
+      "check YAML with it: `pipewright schema > pipewright.schema.json`, and "
+      "`# yaml-language-server: $schema=pipewright.schema.json` on the first line of "
+      "an experiment.");
+  if (!line.parse(arguments)) return 0;
+  std::printf("%s\n", nlohmann::ordered_json::parse(to_json(experiment_schema())).dump(2).c_str());
+  return 0;
+}
+
+}  // namespace
+
+const Command kSchema{"schema", "schema", "the JSON Schema of experiment files, for editors", run};
+
+}  // namespace pipewright

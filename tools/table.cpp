@@ -1,0 +1,69 @@
+// `pipewright table`: the results of a sweep as a table.
+#include <cstdio>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/config/merge.h"
+#include "core/experiment/sweep_plan.h"
+#include "core/experiment/table.h"
+#include "tools/command.h"
+#include "tools/results.h"
+
+namespace pipewright {
+namespace {
+
+TableFormat format_of(const std::string& name) {
+  if (name == "markdown") return TableFormat::Markdown;
+  if (name == "csv") return TableFormat::Csv;
+  if (name == "latex") return TableFormat::Latex;
+  throw Error(ErrorKind::Experiment,
+              concat("--format is '", name, "'; expected markdown, csv or latex"));
+}
+
+/// --metric and --epoch are as if they stood in the file.
+void apply(const CommandLine& line, const char* option, Value& document) {
+  if (!line.given(option)) return;
+  Value value = Value::of(line.text(option));
+  value.place = {concat("--", option), 0, 0};
+  Problems problems;
+  set_path(document, concat("table.", option), value, problems);
+  problems.throw_if_any();
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kTable,
+      "Prints the results of a sweep as the `table` section of the file says: cells are "
+      "mean ± sample standard deviation (number of runs that are done). Runs that "
+      "failed, are missing, interrupted or running are counted as such and never "
+      "become a number. --set and --profile must be those of the sweep.");
+  line.experiment(true);
+  line.option("format", "F", "markdown, csv or latex", "markdown");
+  line.option("metric", "M", "another column of epochs.csv than the file says");
+  line.option("epoch", "E", "last, or best of each run");
+  line.option("output", "FILE", "write it there instead of printing it");
+  if (!line.parse(arguments)) return 0;
+  const ExperimentArguments given = line.experiment_arguments();
+  const TableFormat format = format_of(line.text("format"));
+  Value document = given.document();
+  apply(line, "metric", document);
+  apply(line, "epoch", document);
+  const TableSpec spec = read_table_spec(document);
+  const std::filesystem::path folder = results_folder(given, document);
+  const std::string text = print_table(make_table(spec, sweep_records(document, folder)), format);
+  if (!line.given("output")) {
+    std::printf("%s", text.c_str());
+    return 0;
+  }
+  write_file(line.text("output"), text);
+  std::printf("wrote %s\n", line.text("output").c_str());
+  return 0;
+}
+
+}  // namespace
+
+const Command kTable{"table",
+                     "table FILE [--format F] [--metric M] [--epoch E] [--out DIR] [--output FILE]",
+                     "the results of a sweep as a table", run};
+
+}  // namespace pipewright

@@ -28,11 +28,15 @@ bool is_named(const std::vector<OptionInfo>& options, const std::string& name) {
   return std::ranges::find(options, name, &OptionInfo::name) != options.end();
 }
 
+/// The part that is meant where a section gives no name.
+std::string default_part(const OptionInfo& section) {
+  const auto name = std::ranges::find(section.section, "name", &OptionInfo::name);
+  return name == section.section.end() ? std::string() : name->fallback.text;
+}
+
 /// What the section has whatever its part: its options without those of the default part.
 std::vector<OptionInfo> common_options(const OptionInfo& section, const PartKind& kind) {
-  std::vector<OptionInfo> own;
-  const auto name = std::ranges::find(section.section, "name", &OptionInfo::name);
-  if (name != section.section.end()) own = part_options(kind.name, name->fallback.text);
+  const std::vector<OptionInfo> own = part_options(kind.name, default_part(section));
   std::vector<OptionInfo> common;
   for (const OptionInfo& info : section.section)
     if (!is_named(own, info.name)) common.push_back(info);
@@ -50,7 +54,8 @@ Value part_schema(const OptionInfo& section, const PartKind& kind) {
     add(properties, "name", std::move(only));
     Value condition = Value::mapping();
     add(condition, "properties", std::move(properties));
-    add(condition, "required", Value::sequence({Value::of("name")}));
+    if (name != default_part(section))
+      add(condition, "required", Value::sequence({Value::of("name")}));
     std::vector<OptionInfo> options = common;
     for (OptionInfo& info : part_options(kind.name, name)) options.push_back(std::move(info));
     Value branch = Value::mapping();
@@ -59,8 +64,7 @@ Value part_schema(const OptionInfo& section, const PartKind& kind) {
     branches.items.push_back(std::move(branch));
   }
   Value schema = described("object", section.help.c_str());
-  Value properties = Value::mapping();
-  if (const Value* all = json_schema(common).find("properties")) properties = *all;
+  Value properties = json_schema(common).at_or_add("properties");
   add(schema, "properties", std::move(properties));
   add(schema, "allOf", std::move(branches));
   return schema;
@@ -107,7 +111,8 @@ Value experiment_schema() {
   Value schema = Value::mapping();
   add(schema, "$schema", Value::of(kSchemaDialect));
   add(schema, "title", Value::of("Pipewright experiment"));
-  for (const auto& [key, value] : json_schema(options).fields) add(schema, key, value);
+  const Value sections = json_schema(options);
+  for (const auto& [key, value] : sections.fields) add(schema, key, value);
   Value& properties = schema.at_or_add("properties");
   for (const PartKind& kind : part_kinds()) {
     const auto section = std::ranges::find(options, kind.name, &OptionInfo::name);

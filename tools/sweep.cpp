@@ -33,9 +33,7 @@ SweepSettings settings_of(const CommandLine& line, const Value& document,
 void throw_if_failed(const SweepResult& result, std::size_t all) {
   if (result.failed.empty()) return;
   std::string text = concat(result.failed.size(), " of ", all, " runs failed:");
-  for (const FailedRun& run : result.failed)
-    text += concat("\n  ", run.title, ": ", run.outcome, run.last_line.empty() ? "" : ": ",
-                   run.last_line);
+  for (const FailedRun& run : result.failed) text += concat("\n  ", run.title, ": ", run.reason());
   throw Error(ErrorKind::Sweep,
               text + "\nlog.txt in a run's folder says more; --resume tries them again");
 }

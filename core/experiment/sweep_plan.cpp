@@ -70,11 +70,30 @@ int cores_of(const Experiment& experiment) {
   return pipeline.threads * (alone ? 1 : experiment.shape(1).workers());
 }
 
+/// Without a label of its own a run is called by its values, which `label` then only joins.
+bool is_joined_values(const SweepPoint& point) {
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : point.varied)
+    if (key != "label") texts.push_back(value.is(Value::Kind::Text) ? value.text : to_json(value));
+  return join(texts, "-") == point.label;
+}
+
+std::string values_title(const SweepPoint& point) {
+  std::vector<std::string> texts;
+  for (const auto& [key, value] : point.varied)
+    if (key != "label") texts.push_back(short_text(key, value));
+  return join(texts, " ");
+}
+
 }  // namespace
 
 std::vector<std::string> run_titles(const std::vector<SweepPoint>& points) {
   std::vector<std::string> titles;
   for (const SweepPoint& point : points) {
+    if (is_joined_values(point)) {
+      titles.push_back(values_title(point));
+      continue;
+    }
     std::string title = point.label;
     for (const auto& [key, value] : point.varied) {
       const auto other = [&](const SweepPoint& candidate) {

@@ -29,7 +29,8 @@ std::vector<PlannedRun> plan_sweep(const Value& document, const std::filesystem:
 /// `out` itself has that one record.
 std::vector<RunRecord> sweep_records(const Value& document, const std::filesystem::path& out);
 
-/// "PD4 seed 2": what to call each point where several have the same label.
+/// What to call each point: its label and what tells it from others of that label, "PD4 seed 2";
+/// without labels its values, "pipedream stages 4 seed 2".
 std::vector<std::string> run_titles(const std::vector<SweepPoint>& points);
 
 }  // namespace pipewright

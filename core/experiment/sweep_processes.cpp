@@ -58,8 +58,8 @@ bool is_ignored(int signal) {
 
 SweepProcesses::SweepProcesses() {
   sigemptyset(&watched_);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})  // ignored ones (nohup) stay so
-    if (!is_ignored(signal)) sigaddset(&watched_, signal);
+  for (const int signal : {SIGINT, SIGTERM}) sigaddset(&watched_, signal);
+  if (!is_ignored(SIGHUP)) sigaddset(&watched_, SIGHUP);  // nohup means it
   std::signal(SIGCHLD, SIG_DFL);  // children of an ignored SIGCHLD could not be waited for
   sigaddset(&watched_, SIGCHLD);
   sigprocmask(SIG_BLOCK, &watched_, &before_);

@@ -84,7 +84,7 @@ class SweepExecution {
       children_[child] = {&run, none_yet ? 0 : size};
       progress_.started(run.title);
     } catch (const Error& error) {
-      fail(run, "not started", error.what());
+      fail({run.title, "not started", error.what()}, run);
     }
   }
 
@@ -110,23 +110,24 @@ class SweepExecution {
     } else if (result_.interrupted && record.state == "interrupted") {
       progress_.ended(run.title, "interrupted", false);
     } else {
-      fail(run, outcome_of(event), last_line(run.folder / "log.txt", child.log_start));
+      fail({run.title, outcome_of(event), last_line(run.folder / "log.txt", child.log_start),
+            event.signal != 0},
+           run);
     }
   }
 
   /// Also tells the folder, where the run itself could not.
-  void fail(const PlannedRun& run, const std::string& outcome, const std::string& last) {
-    const std::string text = last.empty() ? outcome : concat(outcome, ": ", last);
+  void fail(const FailedRun& failed, const PlannedRun& run) {
     const std::string state = read_run(run.folder).state;
     if (state == "running" || state == "missing") {
       try {
-        write_point(run.folder, run.label, run.varied, text);
+        write_point(run.folder, run.label, run.varied, failed.reason());
       } catch (const Error&) {
         // The disk that the run failed on is the one we cannot write to: the list below says it.
       }
     }
-    result_.failed.push_back({run.title, outcome, last});
-    progress_.ended(run.title, concat("failed, ", text), true);
+    result_.failed.push_back(failed);
+    progress_.ended(run.title, concat("failed, ", failed.reason()), true);
   }
 
   const std::vector<PlannedRun>& left_;
@@ -139,6 +140,11 @@ class SweepExecution {
 };
 
 }  // namespace
+
+std::string FailedRun::reason() const {
+  if (last_line.empty()) return outcome;
+  return concat(outcome, killed ? ", after: " : ": ", last_line);
+}
 
 std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
                                    const SweepSettings& settings) {

@@ -25,6 +25,9 @@ struct FailedRun {
   std::string title;
   std::string outcome;    ///< "exit code 3", "killed by signal 9"
   std::string last_line;  ///< of its log
+  bool killed = false;    ///< by a signal: then the last line is no reason, only what came before
+
+  std::string reason() const;  ///< both, on one line
 };
 
 struct SweepResult {

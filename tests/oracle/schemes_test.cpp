@@ -85,10 +85,12 @@ TEST(PipeOptim, CountsStepsNotMicroBatches) {
   SchemeOptions scheme{.name = "pipeoptim"};
   EXPECT_EQ(readings(pipeline(4, scheme, 2), 0, 5, 0).forward,
             (Reading{3, 2}));  // f = 10, 7 backwards done
-  EXPECT_EQ(readings(pipeline(4, scheme, 2), 0, 5, 1).forward, (Reading{4, 2}));
+  EXPECT_EQ(readings(pipeline(4, scheme, 2), 0, 5, 1).forward, (Reading{4, 1}));
+  EXPECT_EQ(readings(pipeline(4, scheme, 2), 0, 0, 0).forward, (Reading{0, 2}));  // ⌊0/2⌋ − ⌊−3/2⌋
   scheme.s_mode = "exact";
   EXPECT_EQ(readings(pipeline(4, scheme, 2), 0, 5, 0).forward, (Reading{3, 2}));
   EXPECT_EQ(readings(pipeline(4, scheme, 2), 0, 5, 1).forward, (Reading{4, 1}));
+  EXPECT_EQ(readings(pipeline(4, scheme, 2), 0, 0, 0).forward, (Reading{0, 0}));
   scheme.s_offset = 1;
   EXPECT_EQ(readings(pipeline(4, scheme, 2), 0, 5, 1).forward, (Reading{4, 2}));
 }

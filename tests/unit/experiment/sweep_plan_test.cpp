@@ -22,8 +22,9 @@ TEST(SweepPlan, RunsOfOneLabelAreToldApartByWhatDiffers) {
 }
 
 TEST(SweepPlan, RunsWithoutLabelsAreCalledByTheirValues) {
-  EXPECT_EQ(run_titles(expand_sweep(document("{grid: {train.seed: [1, 2]}}"))),
-            (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(
+      run_titles(expand_sweep(document("{grid: {scheme.name: [gpipe], train.seed: [1, 2]}}"))),
+      (std::vector<std::string>{"gpipe seed 1", "gpipe seed 2"}));
 }
 
 TEST(SweepPlan, HasEveryRunWithAllItsDefaults) {

@@ -1,0 +1,130 @@
+// What simulating a scheme on four stages costs, against a plain LibTorch training loop with the
+// same fused update in the same process. Blocks of steps of both are taken in turn; the minimum of
+// each counts. Read the `ratio` column.
+#include <ATen/Parallel.h>
+#include <benchmark/benchmark.h>
+
+#include <ctime>
+#include <limits>
+
+#include "core/experiment/experiment.h"
+#include "core/experiment/plan.h"
+#include "core/runtime/executor.h"
+#include "core/stage/torch.h"
+#include "tests/bench/plain_models.h"
+
+namespace pipewright::bench {
+namespace {
+
+/// The same mini-batch for ever: loading is not measured.
+class FixedBatches final : public Batches {
+ public:
+  FixedBatches(at::Tensor x, at::Tensor y) : x_(std::move(x)), y_(std::move(y)) {}
+  Share share(int, int, int) const override { return {0, x_.size(0), x_.size(0), x_.size(0)}; }
+  at::Tensor inputs(int, const Share&, at::Device) override { return x_.detach(); }
+  at::Tensor targets(int, const Share&, at::Device) override { return y_; }
+
+ private:
+  at::Tensor x_, y_;
+};
+
+struct Setting {
+  std::string model;  ///< YAML
+  std::vector<std::int64_t> input;
+  std::int64_t batch;
+  int steps;   ///< of one block
+  int rounds;
+  std::function<PlainStep(std::shared_ptr<Optimizer>)> plain;
+};
+
+Setting mlp() {
+  return {"{name: mlp, widths: [64, 64, 64, 64, 64, 64, 64, 64, 10]}", {64}, 8, 400, 12,
+          [](auto optimizer) { return plain_mlp({64, 64, 64, 64, 64, 64, 64, 64, 10}, optimizer); }};
+}
+
+Setting vgg16() {
+  return {"{name: vgg16, batch_norm: true}", {3, 32, 32}, 32, 8, 5,
+          [](auto optimizer) { return plain_vgg16_bn(optimizer); }};
+}
+
+Experiment experiment(const Setting& setting, const std::string& scheme) {
+  const bool replicas = scheme.find("data_parallel") != std::string::npos;
+  return read_experiment(parse_yaml("{dataset: {name: synthetic}, model: " + setting.model + ", scheme: " + scheme +
+                                        ", pipeline: {stages: " + (replicas ? "1" : "4") + "}, optimizer: {name: sgd, lr: 0.001, momentum: 0.9}" +
+                                        ", loader: {batch_size: " + std::to_string(setting.batch) + "}}",
+                                    "bench"));
+}
+
+/// Processor time of this thread, which does all the work: on a shared machine the wall clock counts
+/// the neighbours too.
+double now() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double seconds(const std::function<void()>& work) {
+  const double begin = now();
+  work();
+  return now() - begin;
+}
+
+void step(benchmark::State& state, const Setting& setting, const std::string& scheme) {
+  at::set_num_threads(1);
+  Experiment e = experiment(setting, scheme);
+  Plan plan;
+  plan.experiment = &e;
+  plan.training = compile(e.scheme->schedule(e.shape(setting.steps)));
+  plan.auxiliary = plan.training.schedule.auxiliary;
+  const auto stages = plan.stages();
+  std::vector<std::int64_t> shape{setting.batch};
+  shape.insert(shape.end(), setting.input.begin(), setting.input.end());
+  FixedBatches batches(at::randn(shape), at::randint(10, {setting.batch}, at::kLong));
+  const PlainStep plain = setting.plain(std::shared_ptr<Optimizer>(experiment(setting, scheme).optimizer.release()));
+  auto simulated_block = [&] {
+    execute(plan.training, stages, {.batches = batches, .lr = [](int) { return 1e-3; }, .minibatches_per_epoch = setting.steps});
+  };
+  auto plain_block = [&] {
+    for (int i = 0; i < setting.steps; ++i) plain(batches.inputs(0, {}, at::kCPU), batches.targets(0, {}, at::kCPU));
+  };
+  double best_simulated = std::numeric_limits<double>::infinity(), best_plain = best_simulated;
+  for (auto _ : state)
+    for (int round = 0; round < setting.rounds; ++round) {
+      best_plain = std::min(best_plain, seconds(plain_block));
+      best_simulated = std::min(best_simulated, seconds(simulated_block));
+    }
+  state.counters["plain_ms"] = 1e3 * best_plain / setting.steps;
+  state.counters["simulated_ms"] = 1e3 * best_simulated / setting.steps;
+  state.counters["ratio"] = best_simulated / best_plain;
+  int copies = 0;
+  for (const auto& stage : stages) copies = std::max(copies, stage->weights().most_copies());
+  state.counters["copies"] = copies;
+}
+
+const std::vector<std::pair<const char*, const char*>> kSchemes{
+    {"model_parallel", "{name: model_parallel}"},
+    {"gpipe", "{name: gpipe}"},
+    {"one_f_one_b", "{name: one_f_one_b}"},
+    {"pipedream", "{name: pipedream}"},
+    {"pipedream_vanilla", "{name: pipedream, weight_stashing: false}"},
+    {"pipedream_vertical_sync", "{name: pipedream, vertical_sync: true}"},
+    {"spectrain_1", "{name: spectrain, version: 1}"},
+    {"spectrain_2", "{name: spectrain, version: 2}"},
+    {"pipeoptim", "{name: pipeoptim}"},
+    {"xpipe", "{name: xpipe}"},
+    {"delayed_sgd", "{name: delayed_sgd, delay: [3, 2, 1, 0]}"},
+    {"data_parallel_1", "{name: data_parallel}"},
+};
+
+}  // namespace
+}  // namespace pipewright::bench
+
+int main(int count, char** values) {
+  using namespace pipewright::bench;
+  for (const auto& [name, scheme] : kSchemes) {
+    benchmark::RegisterBenchmark(("mlp8x64/" + std::string(name)).c_str(), step, mlp(), scheme)->Iterations(1)->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("vgg16_bn/" + std::string(name)).c_str(), step, vgg16(), scheme)->Iterations(1)->Unit(benchmark::kMillisecond);
+  }
+  benchmark::Initialize(&count, values);
+  benchmark::RunSpecifiedBenchmarks();
+}

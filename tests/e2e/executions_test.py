@@ -1,0 +1,77 @@
+"""Serial and threads give the same bytes, for every scheme; and so does every repetition."""
+
+import harness
+from harness import CNN, changed
+
+# Every scheme in the shapes in which it differs from the others.
+CASES = {
+    "data_parallel": {"scheme": {"name": "data_parallel"}, "pipeline.stages": 1, "pipeline.replicas": 3},
+    "delayed_sgd": {"scheme": {"name": "delayed_sgd", "delay": [3, 1, 2]}},
+    "gpipe": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 4},
+    "interlocking": {"scheme": {"name": "interlocking", "width": 2, "combine": "mean"}},
+    "model_parallel": {"scheme": {"name": "model_parallel"}, "pipeline.microbatches": 2},
+    "one_f_one_b": {"scheme": {"name": "one_f_one_b"}, "pipeline.microbatches": 4},
+    "pipedream": {"scheme": {"name": "pipedream"}},
+    "pipedream_2bw": {"scheme": {"name": "pipedream_2bw"}, "pipeline.microbatches": 4},
+    "pipeoptim": {"scheme": {"name": "pipeoptim"}, "optimizer": {"name": "adam"}, "pipeline.microbatches": 2},
+    "spectrain": {"scheme": {"name": "spectrain"}},
+    "xpipe": {"scheme": {"name": "xpipe"}, "pipeline.microbatches": 2, "optimizer": {"name": "adamw"}},
+}
+SHAPES = {
+    "pipedream without stashing": {"scheme": {"name": "pipedream", "weight_stashing": False}},
+    "pipedream, vertical sync": {"scheme": {"name": "pipedream", "vertical_sync": True}},
+    "spectrain 2": {"scheme": {"name": "spectrain", "version": 2}, "train.drain": "never"},
+    "spectrain 1 as coded": {"scheme": {"name": "spectrain", "velocity": "lookahead"}},
+    "2 replicas of gpipe": {"scheme": {"name": "gpipe"}, "pipeline.stages": 2, "pipeline.replicas": 2,
+                            "pipeline.microbatches": 2},
+    "2 replicas of pipedream": {"scheme": {"name": "pipedream"}, "pipeline.stages": 2, "pipeline.replicas": 2},
+    "placement of spectrain": {"scheme": {"name": "spectrain"}, "pipeline.stages": 4,
+                               "pipeline.placement": [0, 1, 0, 1]},
+    "placement of gpipe": {"scheme": {"name": "gpipe"}, "pipeline.stages": 4, "pipeline.microbatches": 2,
+                           "pipeline.placement": [0, 1, 0, 1]},
+    "placement of interlocking": {"scheme": {"name": "interlocking"}, "pipeline.stages": 4,
+                                  "pipeline.placement": [0, 1, 0, 1]},
+    "2 intra-op threads": {"scheme": {"name": "pipeoptim"}, "optimizer": {"name": "rmsprop"}, "model.width": 1,
+                           "pipeline.threads": 2},
+    "float64": {"scheme": {"name": "pipeoptim"}, "train.precision": "float64"},
+}
+THREADS = ("--set", "pipeline.execution=threads")
+
+
+class Executions(harness.EndToEnd):
+    def check(self, title, experiment, times=1):
+        with self.subTest(title):
+            name = title.replace(" ", "_").replace(",", "")
+            serial = self.train(experiment, f"{name}_serial")
+            for repetition in range(times):
+                threads = self.train(experiment, f"{name}_threads{repetition}", *THREADS)
+                self.assert_same_weights(serial, threads)
+                self.assertEqual(serial.bytes("steps.csv"), threads.bytes("steps.csv"))
+            measured = ("seconds", "samples_per_second")
+            results = [[{key: row[key] for key in row if key not in measured} for row in run.rows("epochs.csv")]
+                       for run in (serial, threads)]
+            self.assertEqual(*results)
+
+    def test_serial_and_threads_agree_for_every_scheme(self):
+        for name, changes in CASES.items():
+            self.check(name, changed(CNN, changes), times=2)
+
+    def test_serial_and_threads_agree_for_every_shape(self):
+        for title, changes in SHAPES.items():
+            self.check(title, changed(CNN, changes))
+
+    def test_no_scheme_is_forgotten_here(self):
+        listed = [line.split()[0] for line in self.pipewright("list", "schemes").out.splitlines()]
+        self.assertEqual(sorted(CASES), sorted(listed))
+
+    def test_a_serial_run_repeats_itself(self):
+        experiment = changed(CNN, CASES["spectrain"])
+        self.assert_same_weights(self.train(experiment, "one"), self.train(experiment, "two"))
+
+    def test_another_seed_is_another_run(self):
+        one, two = (self.train(CNN, f"seed{seed}", "--set", f"train.seed={seed}") for seed in (1, 2))
+        self.assertFalse(one.bytes() == two.bytes())
+
+
+if __name__ == "__main__":
+    harness.main()

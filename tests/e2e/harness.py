@@ -1,0 +1,154 @@
+"""What every end-to-end test needs: a folder of its own, the program, and its results.
+
+The program is $PIPEWRIGHT_BINARY and runs as a user starts it; nothing is read but what it prints
+and the files it leaves. A test's folder is removed afterwards, and must be tidy until then.
+"""
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import safetensors
+
+BINARY = os.environ["PIPEWRIGHT_BINARY"]
+SOURCE_DIR = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"])
+DATA_DIR = SOURCE_DIR.parent / "shared" / "data"
+SECONDS_LIMIT = 120  # of one command
+
+# Exit codes, as users know them.
+FINE, EXPERIMENT, DATA, SCHEDULE, NOT_FINITE, SWEEP, INTERRUPTED = 0, 2, 3, 4, 6, 7, 130
+
+# Small, and with everything that makes pipelines hard: batch norm, dropout, momentum.
+CNN = {
+    "dataset": {"name": "digits"},
+    "loader": {"batch_size": 16, "limit_train": 96, "limit_test": 32},
+    "model": {"name": "cnn", "channels": 1, "size": 8, "width": 0.25},
+    "pipeline": {"stages": 3, "balance": "layers"},
+    "scheme": {"name": "model_parallel"},
+    "optimizer": {"name": "sgd", "lr": 0.02, "momentum": 0.9},
+    "train": {"epochs": 2},
+}
+MLP = CNN | {"model": {"name": "mlp"}, "pipeline": {"stages": 2}, "train": {"epochs": 1}}
+
+
+def changed(experiment, changes):
+    """A copy with dotted keys set; a value replaces what was there."""
+    copy = json.loads(json.dumps(experiment))
+    for dotted, value in changes.items():
+        *sections, key = dotted.split(".")
+        target = copy
+        for section in sections:
+            target = target.setdefault(section, {})
+        target[key] = value
+    return copy
+
+
+class Finished:
+    """A command that has ended."""
+
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+        self.lines = err.splitlines()
+
+
+class Run:
+    """The folder of a run."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+
+    def state(self):
+        return json.loads((self.path / "run.json").read_text())["state"]
+
+    def bytes(self, file="final.safetensors"):
+        return (self.path / file).read_bytes()
+
+    def tensors(self):
+        return safetensors.read(self.path / "final.safetensors")
+
+    def parameters(self):
+        """Without the buffers of batch norm and without auxiliary heads."""
+        buffers = ("running_mean", "running_var", "num_batches_tracked")
+        return {name: tensor for name, tensor in self.tensors().items()
+                if not name.endswith(buffers) and not name.startswith("heads.")}
+
+    def rows(self, file):
+        with open(self.path / file, newline="") as table:
+            return list(csv.DictReader(table))
+
+    def names(self):
+        return sorted(str(file.relative_to(self.path)) for file in self.path.rglob("*") if file.is_file())
+
+
+class EndToEnd(unittest.TestCase):
+    maxDiff = 4000
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="pipewright-e2e-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def tearDown(self):
+        self.assert_tidy()
+
+    def assert_tidy(self):
+        litter = [str(file.relative_to(self.folder)) for file in self.folder.rglob("*")
+                  if file.name.endswith((".part", ".tmp", "~"))]
+        self.assertEqual(litter, [], "temporary files are left")
+
+    def write(self, name, content):
+        """A file in the test's folder: text, bytes, or a value as JSON, which is YAML."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
+        return path
+
+    def start(self, *arguments):
+        """The program, not waited for; killed when the test ends."""
+        process = subprocess.Popen([BINARY, *map(str, arguments)], cwd=self.folder, text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def finish(self, process):
+        out, err = process.communicate(timeout=SECONDS_LIMIT)
+        return Finished(process.returncode, out, err)
+
+    def pipewright(self, *arguments, code=FINE):
+        done = self.finish(self.start(*arguments))
+        self.assertEqual(done.code, code, f"pipewright {' '.join(map(str, arguments))}\n{done.out}{done.err}")
+        return done
+
+    def train(self, experiment, out, *arguments, code=FINE):
+        """Runs an experiment, given as a value, in the folder `out`."""
+        file = self.write(f"{out}.yaml", experiment)
+        self.pipewright("run", file.name, "--quiet", "--out", out, *arguments, code=code)
+        return Run(self.folder / out)
+
+    def assert_errors(self, finished, *patterns):
+        """One line on stderr for each pattern, in that order."""
+        self.assertEqual(len(finished.lines), len(patterns), finished.err)
+        for line, pattern in zip(finished.lines, patterns):
+            self.assertRegex(line, pattern)
+
+    def assert_same_weights(self, a, b):
+        self.assertTrue(a.bytes() == b.bytes(), f"{a.path.name} and {b.path.name} differ: "
+                        f"{safetensors.difference(a.tensors(), b.tensors())}")
+
+
+def main():
+    unittest.main(verbosity=2)
+
+
+def plain(text):
+    """A pattern that matches this text only."""
+    return re.escape(text)

@@ -1,0 +1,170 @@
+// Which way the rooms of the house may look, read from the #includes of every source file.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/file.h"
+#include "core/base/text.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+using Rooms = std::set<std::string>;
+
+/// base ← config ← schedule ← stage ← runtime ← experiment ← tools; plugins see core, never each
+/// other.
+const std::map<std::string, Rooms> kMayLookInto{
+    {"core/base", {"core/base"}},
+    {"core/config", {"core/base", "core/config"}},
+    {"core/schedule", {"core/base", "core/config", "core/schedule"}},
+    {"core/stage", {"core/base", "core/config", "core/schedule", "core/stage"}},
+    {"core/runtime", {"core/base", "core/config", "core/schedule", "core/stage", "core/runtime"}},
+    {"core/codecs",
+     {"core/base", "core/config", "core/schedule", "core/stage", "core/runtime", "core/codecs"}},
+    {"core/experiment",
+     {"core/base", "core/config", "core/schedule", "core/stage", "core/runtime",
+      "core/experiment"}},
+    {"tools",
+     {"core/base", "core/config", "core/schedule", "core/stage", "core/runtime", "core/codecs",
+      "core/experiment", "tools"}},
+    {"schemes", {"core/base", "core/config", "core/schedule", "schemes"}},
+    {"models", {"core/base", "core/config", "core/stage", "models"}},
+    {"datasets", {"core/base", "core/config", "core/stage", "datasets"}},
+};
+
+const Rooms kWithoutLibTorch{"core/base", "core/config", "core/schedule", "schemes"};
+
+/// Headers that may include more of LibTorch than the tensor: the precompiled header, and the
+/// template over tensors that only the optimizers' .cpp files read.
+const std::set<std::string> kHeavyOnPurpose{"core/stage/torch.h",
+                                            "core/stage/optimizers/elementwise.h"};
+
+struct Include {
+  std::string from;  ///< path from the root
+  std::string what;
+  bool quoted = false;
+};
+
+/// "core/base" of "core/base/text.h"; "tools" of "tools/main.cpp".
+std::string room_of(const std::string& path) {
+  const std::vector<std::string> parts = split(path, '/');
+  if (parts.size() < 2) return "";
+  return parts[0] == "core" ? parts[0] + "/" + parts[1] : parts[0];
+}
+
+bool is_header(const std::string& path) {
+  return path.ends_with(".h") || path.ends_with(".inc");
+}
+
+bool of_libtorch(const std::string& what) {
+  return std::regex_search(what, std::regex("^(torch|ATen|c10|caffe2)/"));
+}
+
+/// Costs seconds to each file that reads it: of LibTorch, not the tensor, not a small c10 header.
+bool heavy(const std::string& what) {
+  if (what == "core/stage/torch.h") return true;
+  return of_libtorch(what) && what != "ATen/core/Tensor.h" && !what.starts_with("c10/");
+}
+
+std::vector<Include> read_includes() {
+  const fs::path root(PIPEWRIGHT_SOURCE_DIR);
+  const std::regex include("^[ \\t]*#[ \\t]*include[ \\t]*([\"<])([^\">]+)[\">]");
+  std::vector<Include> all;
+  for (const char* folder : {"core", "schemes", "models", "datasets", "tools"})
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      const std::string extension = entry.path().extension();
+      if (extension != ".h" && extension != ".cpp" && extension != ".cu") continue;
+      const std::string from = entry.path().lexically_relative(root).generic_string();
+      for (const std::string& line : split(read_file(entry.path()), '\n'))
+        if (std::smatch match; std::regex_search(line, match, include))
+          all.push_back({from, match[2], match[1] == "\""});
+    }
+  return all;
+}
+
+const std::vector<Include>& includes() {
+  static const std::vector<Include> all = read_includes();
+  return all;
+}
+
+/// One line per include that `forbidden` says is.
+template <class Forbidden>
+std::string violations(const Forbidden& forbidden) {
+  std::string list;
+  for (const Include& include : includes())
+    if (forbidden(include)) list += concat("\n  ", include.from, " includes ", include.what);
+  return list;
+}
+
+TEST(Architecture, TheSourcesAreFound) {
+  Rooms seen;
+  for (const Include& include : includes()) seen.insert(room_of(include.from));
+  for (const char* room :
+       {"core/base", "core/config", "core/schedule", "core/stage", "core/runtime",
+        "core/experiment", "schemes", "models", "datasets", "tools"})
+    EXPECT_TRUE(seen.contains(room)) << room;
+}
+
+TEST(Architecture, EveryFolderIsARoomOfThePlan) {
+  EXPECT_EQ(violations([](const Include& include) {
+              return !kMayLookInto.contains(room_of(include.from));
+            }),
+            "");
+}
+
+TEST(Architecture, OurIncludesAreWrittenFromTheRoot) {
+  EXPECT_EQ(violations([](const Include& include) {
+              return include.quoted && !fs::exists(fs::path(PIPEWRIGHT_SOURCE_DIR) / include.what);
+            }),
+            "");
+}
+
+TEST(Architecture, RoomsLookOnlyAlongTheArrows) {
+  EXPECT_EQ(violations([](const Include& include) {
+              const auto from = kMayLookInto.find(room_of(include.from));
+              return include.quoted && from != kMayLookInto.end() &&
+                     !from->second.contains(room_of(include.what));
+            }),
+            "");
+}
+
+TEST(Architecture, NoPluginFolderSeesAnother) {
+  const Rooms plugins{"schemes", "models", "datasets", "core/codecs"};
+  EXPECT_EQ(violations([&](const Include& include) {
+              const std::string to = room_of(include.what);
+              return include.quoted && plugins.contains(to) && to != room_of(include.from);
+            }),
+            "");
+}
+
+TEST(Architecture, WhatDecidesWhatHappensWhenKnowsNoTensor) {
+  EXPECT_EQ(violations([](const Include& include) {
+              return of_libtorch(include.what) && kWithoutLibTorch.contains(room_of(include.from));
+            }),
+            "");
+}
+
+TEST(Architecture, HeadersOfCoreIncludeOnlyTheTensorOfLibTorch) {
+  EXPECT_EQ(violations([](const Include& include) {
+              return include.from.starts_with("core/") && is_header(include.from) &&
+                     !kHeavyOnPurpose.contains(include.from) && heavy(include.what);
+            }),
+            "");
+}
+
+TEST(Architecture, TheExceptionsAreStillNeeded) {
+  for (const std::string& header : kHeavyOnPurpose)
+    EXPECT_TRUE(std::ranges::any_of(includes(), [&](const Include& include) {
+      return include.from == header && heavy(include.what);
+    })) << header;
+}
+
+}  // namespace
+}  // namespace pipewright

@@ -1,0 +1,75 @@
+/// Schemes from the text of their options, as an experiment file would make them; and all of them,
+/// with every option, for statements that hold for any scheme.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/config/options.h"
+#include "core/schedule/schedule.h"
+
+namespace pipewright {
+
+/// A scheme made from YAML, and what was said about its options.
+struct SchemeReading {
+  SchemeReading(const std::string& name, const std::string& text)
+      : document(parse_yaml(text, "f.yaml")), options(&document, "scheme", problems) {
+    const auto* entry = Registry<Scheme>::instance().find(name);
+    if (entry == nullptr) throw std::invalid_argument("there is no scheme " + name);
+    scheme = entry->make(options);
+    options.finish();
+  }
+
+  Value document;
+  Problems problems;
+  Options options;
+  std::unique_ptr<Scheme> scheme;
+};
+
+/// The schedule of a scheme whose options must be right.
+inline Schedule schedule_of(const std::string& name, const std::string& options,
+                            const PipelineShape& shape) {
+  const SchemeReading reading(name, options);
+  reading.problems.throw_if_any();
+  return reading.scheme->schedule(shape);
+}
+
+struct SchemeCase {
+  std::string name;
+  std::string options;  ///< "{version: 2, s_mode: exact}"
+};
+
+/// Texts worth trying for an option: all of a flag or choice; a few where anything goes.
+inline std::vector<std::string> texts_of(const OptionInfo& info) {
+  std::vector<std::string> texts;
+  if (info.type == OptionInfo::Type::Flag) return {"false", "true"};
+  for (const Value& choice : info.choices) texts.push_back(choice.text);
+  if (info.name == "width") texts = {"1", "2", "3", "all"};
+  if (info.name == "delay") texts = {"0", "1", "3"};
+  if (texts.empty()) texts.push_back(info.fallback.text);
+  return texts;
+}
+
+/// Every registered scheme with every combination of its options that is not refused.
+inline std::vector<SchemeCase> every_scheme() {
+  std::vector<SchemeCase> cases;
+  for (const std::string& name : Registry<Scheme>::instance().names()) {
+    std::vector<std::string> texts{""};
+    for (const OptionInfo& info : SchemeReading(name, "{}").options.declared()) {
+      std::vector<std::string> longer;
+      for (const std::string& text : texts)
+        for (const std::string& value : texts_of(info))
+          longer.push_back(concat(text, text.empty() ? "" : ", ", info.name, ": ", value));
+      texts = std::move(longer);
+    }
+    for (const std::string& text : texts)
+      if (const std::string options = "{" + text + "}";
+          SchemeReading(name, options).problems.empty())
+        cases.push_back({name, options});
+  }
+  return cases;
+}
+
+}  // namespace pipewright

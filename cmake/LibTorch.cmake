@@ -1,7 +1,7 @@
 # The target pipewright::torch (system includes), without LibTorch's own CMake package: that fails
 # where there is no CUDA toolkit or no GPU to probe, and links every CUDA library.
 #
-# Only the CPU libraries are linked. With PIPEWRIGHT_CUDA, `device: cuda` loads libtorch_cuda.so at
+# Only the CPU libraries are linked. With PIPEWRIGHT_WITH_CUDA, `device: cuda` loads libtorch_cuda.so at
 # run time, so one binary serves machines with and without a GPU. Without it, no CUDA library is
 # loaded at all, not even those that libtorch_cpu.so asks for.
 include_guard()
@@ -15,18 +15,20 @@ add_library(pipewright::torch ALIAS pipewright_torch)
 target_include_directories(pipewright_torch SYSTEM INTERFACE
   "${PIPEWRIGHT_TORCH_ROOT}/include" "${PIPEWRIGHT_TORCH_ROOT}/include/torch/csrc/api/include")
 
-# This LibTorch has CUDA if libtorch_cuda.so is there with everything it needs.
-set(_cuda OFF)
-if(EXISTS "${PIPEWRIGHT_TORCH_ROOT}/lib/libtorch_cuda.so")
-  execute_process(COMMAND ldd "${PIPEWRIGHT_TORCH_ROOT}/lib/libtorch_cuda.so"
-                  OUTPUT_VARIABLE _needs ERROR_QUIET RESULT_VARIABLE _failed)
-  if(NOT _failed AND NOT _needs MATCHES "not found")
-    set(_cuda ON)
+set(PIPEWRIGHT_CUDA AUTO CACHE STRING "Let device: cuda load LibTorch's CUDA half: ON, OFF or AUTO (where it can be loaded)")
+set(PIPEWRIGHT_WITH_CUDA ${PIPEWRIGHT_CUDA})
+if(PIPEWRIGHT_CUDA STREQUAL AUTO)
+  set(PIPEWRIGHT_WITH_CUDA OFF)
+  if(EXISTS "${PIPEWRIGHT_TORCH_ROOT}/lib/libtorch_cuda.so")
+    execute_process(COMMAND ldd "${PIPEWRIGHT_TORCH_ROOT}/lib/libtorch_cuda.so"
+                    OUTPUT_VARIABLE _needs ERROR_QUIET RESULT_VARIABLE _failed)
+    if(NOT _failed AND NOT _needs MATCHES "not found")
+      set(PIPEWRIGHT_WITH_CUDA ON)
+    endif()
   endif()
 endif()
-option(PIPEWRIGHT_CUDA "Let device: cuda load LibTorch's CUDA half" ${_cuda})
-message(STATUS "LibTorch with CUDA: ${PIPEWRIGHT_CUDA}")
-if(NOT PIPEWRIGHT_CUDA)
+message(STATUS "LibTorch with CUDA: ${PIPEWRIGHT_WITH_CUDA}")
+if(NOT PIPEWRIGHT_WITH_CUDA)
   include(cmake/no_cuda.cmake)  # first in the link order, so first in the run path
 endif()
 target_link_libraries(pipewright_torch INTERFACE

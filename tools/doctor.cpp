@@ -110,10 +110,8 @@ void say_data() {
     say_folder(resolved_path(given, "."), " ($PIPEWRIGHT_DATA)");
     any = true;
   }
-  for (const char* usual : {"../shared/data", "~/data"}) {
-    const fs::path folder = resolved_path(usual, ".");
-    std::error_code ignored;
-    if (!fs::is_directory(folder, ignored)) continue;
+  std::error_code ignored;
+  if (const fs::path folder = resolved_path("~/data", "."); fs::is_directory(folder, ignored)) {
     say_folder(folder, "");
     any = true;
   }

@@ -98,6 +98,8 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
   if (done > 0) progress.line(concat("going on after epoch ", done));
   trainer.show(&progress);
   trainer.train();
+  if (e.output.trace && !trainer.trace().empty())
+    write_file(folder.path() / "trace.json", render_trace(plan.training.schedule, trainer.trace()));
 }
 
 }  // namespace

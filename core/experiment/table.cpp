@@ -23,22 +23,36 @@ std::string value_text(const Value& value) {
   }
 }
 
-/// The run's value of a key; nullptr where it has none (an option of another scheme, say).
-const Value* value_of(const RunRecord& run, const std::string& key) {
-  if (const Value* value = run.config.find_path(key)) return value;
-  return run.varied.find(key);
+/// Workers a run used over all its replicas: what makes stages and replicas comparable.
+std::optional<Value> workers_of(const RunRecord& run) {
+  const Value* stages = run.config.find_path("pipeline.stages");
+  const Value* replicas = run.config.find_path("pipeline.replicas");
+  const Value* placement = run.config.find_path("pipeline.placement");
+  if (stages == nullptr || replicas == nullptr || placement == nullptr) return std::nullopt;
+  std::int64_t workers = placement->items.empty() ? stages->integer : 0;
+  for (const Value& worker : placement->items) workers = std::max(workers, worker.integer + 1);
+  return Value::of(workers * replicas->integer);
+}
+
+/// The run's value of a key, or of the derived key `workers`; none where it has none (an option of
+/// another scheme, say).
+std::optional<Value> value_of(const RunRecord& run, const std::string& key) {
+  if (key == "workers") return workers_of(run);
+  if (const Value* value = run.config.find_path(key)) return *value;
+  if (const Value* value = run.varied.find(key)) return *value;
+  return std::nullopt;
 }
 
 std::string text_of(const RunRecord& run, const std::string& key) {
   if (key == "label") return run.label;
-  const Value* value = value_of(run, key);
-  return value == nullptr ? "–" : value_text(*value);
+  const std::optional<Value> value = value_of(run, key);
+  return value ? value_text(*value) : "–";
 }
 
 /// "gpipe" for texts; "stages 4" for other values, which do not speak for themselves.
 std::string column_title(const RunRecord& run, const std::string& key) {
-  const Value* value = value_of(run, key);
-  if (key == "label" || value == nullptr || value->is(Value::Kind::Text)) return text_of(run, key);
+  const std::optional<Value> value = value_of(run, key);
+  if (key == "label" || !value || value->is(Value::Kind::Text)) return text_of(run, key);
   return concat(split(key, '.').back(), " ", value_text(*value));
 }
 
@@ -51,7 +65,7 @@ void add_options_of(const Value& config, const std::string& prefix, std::vector<
 
 void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
                Problems& problems) {
-  const auto has = [&](const RunRecord& run) { return value_of(run, key.name) != nullptr; };
+  const auto has = [&](const RunRecord& run) { return value_of(run, key.name).has_value(); };
   if (key.name == "label" || runs.empty() || std::ranges::any_of(runs, has)) return;
   std::vector<std::string> known{"label"};
   for (const RunRecord& run : runs) add_options_of(run.config, "", known);

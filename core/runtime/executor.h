@@ -9,16 +9,12 @@
 
 #include "core/runtime/batches.h"
 #include "core/runtime/program.h"
+#include "core/schedule/span.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {
 
 enum class Execution : std::uint8_t { Serial, Threads };
-
-/// When an instruction ran, in seconds since the run began.
-struct Span {
-  double begin = 0, end = 0;
-};
 
 struct RunRequest {
   Batches& batches;
@@ -31,7 +27,7 @@ struct RunRequest {
   int threads = 1;                ///< intra-op threads of each worker
   std::function<void(int minibatch)> on_loss;  ///< a mini-batch's last loss is known; any thread
   const std::atomic<bool>* stop = nullptr;     ///< becomes true: throw Error{Interrupted} soon
-  std::vector<std::vector<Span>>* trace = nullptr;
+  std::vector<std::vector<Span>>* trace = nullptr;  ///< becomes when each instruction ran
 };
 
 struct RunResult {

@@ -7,6 +7,7 @@
 
 #include "core/schedule/dependencies.h"
 #include "core/schedule/schedule.h"
+#include "core/schedule/span.h"
 #include "core/schedule/slots.h"
 
 namespace pipewright {
@@ -42,5 +43,7 @@ std::string render_csv(const Schedule& schedule);
 /// Chrome trace events (chrome://tracing, Perfetto): 1 slot = 1 ms, one thread per worker, an
 /// arrow for each message between workers.
 std::string render_trace(const Schedule& schedule);
+/// The same with measured times, parallel to Schedule::workers.
+std::string render_trace(const Schedule& schedule, const std::vector<std::vector<Span>>& spans);
 
 }  // namespace pipewright

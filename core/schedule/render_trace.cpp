@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdint>
 
 #include "core/base/text.h"
@@ -9,7 +10,7 @@
 namespace pipewright {
 namespace {
 
-constexpr std::int64_t kMicrosecondsPerSlot = 1000;
+constexpr double kSecondsPerSlot = 1e-3;
 
 std::size_t as_size(int i) {
   return static_cast<std::size_t>(i);
@@ -18,18 +19,17 @@ std::size_t as_size(int i) {
 /// Events of the Trace Event Format. All text in it is our own: letters, digits, spaces.
 class Trace {
  public:
-  explicit Trace(const Schedule& schedule)
+  Trace(const Schedule& schedule, const std::vector<std::vector<Span>>& spans)
       : schedule_(schedule),
         labels_(schedule),
         versions_(resolve_versions(schedule)),
-        times_(slot_times(schedule)),
+        spans_(spans),
         index_(schedule) {}
 
   std::string json() {
     for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker) {
       name_worker(worker);
       for (std::size_t i = 0; i < schedule_.workers[worker].size(); ++i) {
-        if (times_.start[worker][i] == kNeverStarts) continue;
         add_action(worker, i);
         add_message(worker, i);
       }
@@ -38,14 +38,15 @@ class Trace {
   }
 
  private:
+  static std::int64_t microseconds(double seconds) { return std::llround(seconds * 1e6); }
   std::int64_t begin_of(std::size_t worker, std::size_t position) const {
-    return times_.start[worker][position] * kMicrosecondsPerSlot;
+    return microseconds(spans_[worker][position].begin);
   }
   std::int64_t length_of(std::size_t worker, std::size_t position) const {
-    return slots_of(schedule_.workers[worker][position].kind) * kMicrosecondsPerSlot;
+    return microseconds(spans_[worker][position].end) - begin_of(worker, position);
   }
-  static std::string place(std::size_t worker, std::int64_t microseconds) {
-    return concat("\"pid\":0,\"tid\":", worker, ",\"ts\":", microseconds);
+  static std::string place(std::size_t worker, std::int64_t time) {
+    return concat("\"pid\":0,\"tid\":", worker, ",\"ts\":", time);
   }
 
   void name_worker(std::size_t worker) {
@@ -94,7 +95,7 @@ class Trace {
   const Schedule& schedule_;
   const RenderLabels labels_;
   const Versions versions_;
-  const SlotTimes times_;
+  const std::vector<std::vector<Span>>& spans_;
   const PassIndex index_;
   std::vector<std::string> events_;
   int messages_ = 0;
@@ -103,7 +104,21 @@ class Trace {
 }  // namespace
 
 std::string render_trace(const Schedule& schedule) {
-  return Trace(schedule).json();
+  const SlotTimes times = slot_times(schedule);
+  std::vector<std::vector<Span>> spans;
+  for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
+    auto& of_worker = spans.emplace_back();
+    for (std::size_t i = 0; i < schedule.workers[worker].size(); ++i) {
+      const int begin = times.start[worker][i];
+      const int end = begin + slots_of(schedule.workers[worker][i].kind);
+      of_worker.push_back({begin * kSecondsPerSlot, end * kSecondsPerSlot});
+    }
+  }
+  return render_trace(schedule, spans);
+}
+
+std::string render_trace(const Schedule& schedule, const std::vector<std::vector<Span>>& spans) {
+  return Trace(schedule, spans).json();
 }
 
 }  // namespace pipewright

@@ -95,6 +95,8 @@ void check_complete(const Schedule& schedule) {
         fail(schedule, {w, i}, concat("only relays loss ", a.loss, ", but its stage learns from it"));
       const bool site = std::binary_search(schedule.auxiliary.begin(), schedule.auxiliary.end(), a.stage);
       if (a.kind == ActionKind::Head && !site) fail(schedule, {w, i}, "is of a stage without an auxiliary head");
+      if (a.kind == ActionKind::Head && a.loss != a.stage)
+        fail(schedule, {w, i}, concat("names loss ", a.loss, " instead of its stage's own"));
     }
   for (int replica = 0; replica < shape.replicas; ++replica)
     for (int m = 0; m < shape.minibatches; ++m)
@@ -133,15 +135,23 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
             fail(schedule, {w, i}, concat("relays loss ", a.loss, " to nobody"));
           break;
         case ActionKind::Head:
-        case ActionKind::Backward: pending = {i, false}; break;
+        case ActionKind::Backward:
+          if (pending.reduced) fail(schedule, {w, i}, "adds to a gradient that is reduced already");
+          pending = {i, false};
+          break;
         case ActionKind::Reduce:
           if (pending.place < 0) fail(schedule, {w, i}, "has no gradient to reduce");
+          if (pending.reduced) fail(schedule, {w, i}, "reduces a gradient that is reduced already");
+          if (actions[as_size(pending.place)].minibatch != a.minibatch)
+            fail(schedule, {w, i}, "does not end with a gradient of its own mini-batch");
           pending.reduced = true;
           break;
         case ActionKind::Update:
           if (pending.place < 0) fail(schedule, {w, i}, "has no gradient to apply");
           if (schedule.shape.replicas > 1 && !pending.reduced)
             fail(schedule, {w, i}, "applies a gradient that its replicas have not reduced");
+          if (actions[as_size(pending.place)].minibatch != a.minibatch)
+            fail(schedule, {w, i}, "does not end with a gradient of its own mini-batch");
           pending = {};
           break;
         case ActionKind::Forward: break;

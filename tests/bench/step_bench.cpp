@@ -43,7 +43,7 @@ Setting mlp() {
 }
 
 Setting vgg16() {
-  return {"{name: vgg16, batch_norm: true}", {3, 32, 32}, 32, 8, 5,
+  return {"{name: vgg16, batch_norm: true}", {3, 32, 32}, 32, 6, 6,
           [](auto optimizer) { return plain_vgg16_bn(optimizer); }};
 }
 

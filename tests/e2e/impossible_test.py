@@ -24,8 +24,8 @@ class Impossible(harness.EndToEnd):
     def test_a_balance_that_does_not_sum(self):
         self.refuse("pipeline: {stages: 2, balance: [1, 1]}\n", r"^x\.yaml:1:32: pipeline\.balance \[1, 1\] sums to 2; the model has 4 layers")
         self.refuse("pipeline: {stages: 2, balance: [1, 1, 2]}\n", r"^x\.yaml:1:32: pipeline\.balance .*3 .*2 stages|stages is 2")
-        self.refuse("pipeline: {stages: 2, balance: [4, 0]}\n", r"^x\.yaml:1:\d+: pipeline\.balance: .* not 0")
-        self.refuse("pipeline: {balance: fair}\n", r"^x\.yaml:1:21: pipeline\.balance: expected layers, parameters.* not 'fair'")
+        self.refuse("pipeline: {stages: 2, balance: [4, 0]}\n", r"^x\.yaml:1:\d+: pipeline\.balance: .* not .*0")
+        self.refuse("pipeline: {balance: fair}\n", r"^x\.yaml:1:21: pipeline\.balance: expected layers, parameters.* not .*'fair'")
 
     def test_a_placement_with_a_gap_or_of_another_length(self):
         self.refuse("pipeline: {stages: 2, placement: [0, 2]}\n", r"^x\.yaml:1:34: pipeline\.placement: worker 1 holds no stage")
@@ -35,7 +35,7 @@ class Impossible(harness.EndToEnd):
         self.refuse("scheme: {name: data_parallel}\npipeline: {stages: 2}\n", r"^x\.yaml:1:9: data_parallel has one stage, not 2")
         self.refuse("scheme: {name: pipedream_2bw}\npipeline: {stages: 4, microbatches: 3}\n", r"^x\.yaml:1:9: pipedream_2bw needs at least as many micro-batches")
         self.refuse("scheme: {name: delayed_sgd, delay: [1, 2]}\npipeline: {stages: 3}\n", r"^x\.yaml:1:\d+: scheme\.delay has 2 numbers for 3 stages")
-        self.refuse("scheme: {name: interlocking, width: 0}\n", r"^x\.yaml:1:37: scheme\.width: is 0; expected")
+        self.refuse("scheme: {name: interlocking, width: 0}\n", r"^x\.yaml:1:37: scheme\.width: is .*0; expected")
         self.refuse("optimizer: {name: sgd, nesterov: true}\n", r"^x\.yaml:1:34: optimizer\.nesterov: needs a momentum")
 
     def test_data_and_model_that_do_not_fit(self):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <tuple>
 
@@ -62,7 +63,7 @@ TEST(Partition, IsAsGoodAsTryingEveryCut) {
   std::mt19937 random(1);
   for (int round = 0; round < 60; ++round) {
     Costs costs(1 + random() % 12);
-    for (double& cost : costs) cost = random() % 21;
+    for (double& cost : costs) cost = static_cast<double>(random() % 21);
     expect_optimal(costs);
   }
 }
@@ -84,6 +85,19 @@ TEST(Partition, BearsCostsOfVeryDifferentSizes) {
     Costs costs(1 + random() % 9);
     for (double& cost : costs) cost = static_cast<double>(1 << (random() % 20));
     expect_optimal(costs);
+  }
+}
+
+TEST(Partition, OfMeasuredTimesIsOptimalUpToRounding) {
+  std::mt19937 random(4);
+  std::exponential_distribution<double> time(1);
+  for (int round = 0; round < 30; ++round) {
+    Costs costs(12);
+    for (double& cost : costs) cost = time(random);
+    for (const int parts : {2, 3, 5}) {
+      const double best = std::get<0>(brute_force(costs, static_cast<std::size_t>(parts)));
+      EXPECT_LE(std::get<0>(judged(costs, min_max_partition(costs, parts))), best * (1 + 1e-12));
+    }
   }
 }
 

@@ -57,7 +57,8 @@ inline std::vector<SchemeCase> every_scheme() {
   std::vector<SchemeCase> cases;
   for (const std::string& name : Registry<Scheme>::instance().names()) {
     std::vector<std::string> texts{""};
-    for (const OptionInfo& info : SchemeReading(name, "{}").options.declared()) {
+    const SchemeReading defaults(name, "{}");
+    for (const OptionInfo& info : defaults.options.declared()) {
       std::vector<std::string> longer;
       for (const std::string& text : texts)
         for (const std::string& value : texts_of(info))

@@ -1,0 +1,11 @@
+/// When an action ran, in seconds since its execution or simulation began.
+#pragma once
+
+namespace pipewright {
+
+struct Span {
+  double begin = 0;
+  double end = 0;
+};
+
+}  // namespace pipewright

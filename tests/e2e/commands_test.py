@@ -1,0 +1,116 @@
+"""The commands around training: each explains itself, and names what was meant."""
+
+import json
+import re
+import xml.etree.ElementTree
+
+import harness
+from harness import EXPERIMENT, MLP, changed
+
+KINDS = {"scheme": "schemes", "model": "models", "dataset": "datasets", "codec": "codecs", "optimizer": "optimizers", "loss": "losses"}
+
+
+class Commands(harness.EndToEnd):
+    def commands(self):
+        return re.findall(r"^  (\w+) {2,}\S", self.pipewright("--help").out, re.MULTILINE)
+
+    def names(self):
+        """All parts, as {plural of the kind: names}, from one `list`."""
+        kinds = {}
+        for block in self.pipewright("list").out.split("\n\n"):
+            plural, *parts = block.strip().splitlines()
+            kinds[plural] = [part.split()[0] for part in parts]
+        return kinds
+
+    def test_help_everywhere(self):
+        commands = self.commands()
+        self.assertLessEqual({"run", "sweep", "check", "schedule", "table", "list", "describe", "schema", "doctor"}, set(commands))
+        for command in commands:
+            done = self.pipewright(command, "--help")
+            self.assertTrue(done.out.startswith(f"usage: pipewright {command}"), done.out)
+            self.assertEqual(done.err, "")
+        self.assertEqual(self.pipewright("run", "x.yaml", "-h").out, self.pipewright("run", "--help").out)
+
+    def test_no_command_prints_the_usage(self):
+        self.assertIn("pipewright COMMAND", self.pipewright(code=EXPERIMENT).err)
+        self.assertRegex(self.pipewright("--version").out, r"^pipewright \d+\.\d+\.\d+, LibTorch \d+\.\d+")
+
+    def test_an_unknown_command_or_flag_names_the_nearest(self):
+        self.assertRegex(self.pipewright("sweeep", code=EXPERIMENT).err, r"^there is no command 'sweeep'; did you mean 'sweep'\?")
+        self.assertRegex(self.pipewright("frobnicate", code=EXPERIMENT).err, r"^there is no command 'frobnicate'; known: run, ")
+        self.write("x.yaml", MLP)
+        for wrong, right in (("--overwrit", "--overwrite"), ("--reusme", "--resume"), ("--sett", "--set")):
+            done = self.pipewright("run", "x.yaml", wrong, code=EXPERIMENT)
+            self.assertRegex(done.err, rf"^unknown option '{wrong}'; did you mean '{right}'\?\nusage: pipewright run ")
+
+    def test_arguments_that_are_missing_or_too_many(self):
+        self.assertRegex(self.pipewright("run", code=EXPERIMENT).err, r"^FILE is missing\nusage: ")
+        self.assertRegex(self.pipewright("check", "a", "b", code=EXPERIMENT).err, r"^there are too many arguments\nusage: ")
+        self.assertRegex(self.pipewright("run", "a.yaml", "--out", code=EXPERIMENT).err, r"out.*\nusage: ")
+
+    def test_list_names_all_kinds(self):
+        names = self.names()
+        self.assertEqual(sorted(names), sorted(KINDS.values()))
+        self.assertLessEqual({"spectrain", "pipedream", "gpipe", "interlocking"}, set(names["schemes"]))
+        alone = self.pipewright("list", "models").out.splitlines()
+        self.assertEqual([line.split()[0] for line in alone], names["models"])
+        self.assertRegex(self.pipewright("list", "schems", code=EXPERIMENT).err, r"did you mean 'schemes'\?")
+
+    def test_describe_every_part_with_an_example_that_is_accepted(self):
+        names = self.names()
+        for kind, plural in KINDS.items():
+            for name in names[plural]:
+                page = self.pipewright("describe", kind, name).out
+                self.assertTrue(page.startswith(f"{kind} {name}\n"), page)
+                self.assertIn("\nOptions\n", page)
+                example = page.rsplit("\nExample\n", 1)[1]
+                if kind in ("scheme", "optimizer", "loss"):
+                    self.write("x.yaml", example.strip() + "\n")
+                    self.pipewright("check", "x.yaml")
+
+    def test_describe_sections_and_what_is_not_there(self):
+        for section in ("pipeline", "lr_schedule", "table"):
+            self.assertIn("\nOptions\n", self.pipewright("describe", section).out)
+        self.assertRegex(self.pipewright("describe", "scheme", "spektrain", code=EXPERIMENT).err, r"did you mean 'spectrain'\?")
+        self.assertRegex(self.pipewright("describe", "pipelin", code=EXPERIMENT).err, r"did you mean 'pipeline'\?")
+
+    def test_schema_is_json_and_knows_the_options_of_every_part(self):
+        schema = json.loads(self.pipewright("schema").out)
+        self.assertIn("draft/2020-12", schema["$schema"])
+        names = self.names()
+        for kind in ("scheme", "model", "dataset", "optimizer", "loss"):
+            branches = {branch["if"]["properties"]["name"]["const"]: branch["then"]["properties"]
+                        for branch in schema["properties"][kind]["allOf"]}
+            self.assertEqual(sorted(branches), sorted(names[KINDS[kind]]))
+            if kind == "scheme":
+                self.assertIn("version", branches["spectrain"])
+                self.assertIn("width", branches["interlocking"])
+        self.assertLessEqual({"sweep", "table", "profiles", "extends", "pipeline"}, set(schema["properties"]))
+
+    def test_doctor_tells_of_the_machine(self):
+        page = self.pipewright("doctor").out
+        for subject in ("pipewright", "LibTorch", "CUDA", "MPI", "cores", "memory", "data"):
+            self.assertRegex(page, rf"(?m)^{subject} +(ok|absent) +\S")
+
+    def test_check_tells_of_data_schedule_and_stages(self):
+        self.write("x.yaml", changed(MLP, {"scheme": {"name": "pipedream"}}))
+        page = self.pipewright("check", "x.yaml").out
+        self.assertRegex(page, r"data +96 training and 32 test samples, 6 mini-batches of 16")
+        self.assertRegex(page, r"schedule +valid: 2 workers")
+        self.assertRegex(page, r"total +7370")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["x.yaml"])
+
+    def test_schedule_prints_and_draws(self):
+        self.write("x.yaml", changed(MLP, {"scheme": {"name": "spectrain"}}))
+        page = self.pipewright("schedule", "x.yaml", "--svg", "s.svg", "--csv", "s.csv", "--trace", "s.json", "--minibatches", "5").out
+        self.assertRegex(page, r"worker 0  F0 F1")
+        self.assertRegex(page, r"stage +D +stale F")
+        for file in ("s.svg", "s-weights.svg"):
+            xml.etree.ElementTree.parse(self.folder / file)
+        self.assertIn("traceEvents", json.loads((self.folder / "s.json").read_text()))
+        self.assertRegex((self.folder / "s.csv").read_text(), r"^worker,index,kind,stage,")
+        self.assert_errors(self.pipewright("schedule", "x.yaml", "--minibatches", "0", code=EXPERIMENT), r"--minibatches is 0; expected at least 1")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,154 @@
+"""Interrupted at random moments and resumed, a run ends with the same bytes as never interrupted."""
+
+import json
+import random
+import signal
+import time
+
+import harness
+import safetensors
+from harness import CNN, EXPERIMENT, INTERRUPTED, changed
+
+EPOCHS, STEPS = 12, 20  # about a second; steps of an epoch
+LONG = changed(CNN, {"loader": {"batch_size": 16, "limit_train": 320, "limit_test": 32}, "train": {"epochs": EPOCHS},
+                     "lr_schedule": {"name": "poly", "per": "step"}})
+CASES = {
+    "sgd": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 2},
+    "adam": {"scheme": {"name": "pipedream"}, "optimizer": {"name": "adam", "lr": 0.002}},
+    "predicting": {"scheme": {"name": "spectrain", "velocity": "lookahead"}, "optimizer.nesterov": True},
+    "replicas": {"scheme": {"name": "pipeoptim"}, "pipeline.stages": 2, "pipeline.replicas": 2, "optimizer": {"name": "adamw"}},
+}
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
+STATES = {signal.SIGINT: "interrupted", signal.SIGTERM: "interrupted", signal.SIGKILL: "running"}
+CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: INTERRUPTED, signal.SIGKILL: -signal.SIGKILL}
+
+
+class Resume(harness.EndToEnd):
+    def wait_for_training(self, process, out):
+        """Until this process, not an earlier one, has written that it is running."""
+        begin, state = time.monotonic(), self.folder / out / "run.json"
+        old = state.read_bytes() if state.exists() else b""
+        while process.poll() is None and (not state.exists() or state.read_bytes() == old):
+            self.assertLess(time.monotonic() - begin, 60)
+            time.sleep(0.002)
+
+    def leg(self, out, stop, seconds, resume):
+        """Starts or goes on, and is stopped after some seconds. Whether the run has ended by itself."""
+        flags = ["--resume"] if resume else []
+        process = self.start("run", f"{out}.yaml", "--quiet", "--out", out, *flags)
+        self.wait_for_training(process, out)
+        time.sleep(seconds)
+        process.send_signal(stop)
+        done = self.finish(process)
+        run = harness.Run(self.folder / out)
+        if done.code == 0:
+            self.assertEqual(run.state(), "done")
+            return True
+        self.assertEqual(done.code, CODES[stop], done.err)
+        self.assertEqual(run.state(), STATES[stop])
+        if stop != signal.SIGKILL:
+            self.assert_errors(done, r"^interrupted; `pipewright run .*--resume` goes on")
+        self.assert_whole(run)
+        return False
+
+    def assert_whole(self, run):
+        """Whatever stands under a final name is complete."""
+        self.assertFalse((run.path / "final.safetensors").exists())
+        checkpoint = run.path / "checkpoint/last.safetensors"
+        if checkpoint.exists():
+            safetensors.read(checkpoint)
+        if (run.path / "steps.csv").exists():
+            self.assertTrue(run.bytes("steps.csv").endswith(b"\n"))
+            self.assertEqual(len(run.rows("steps.csv")) % STEPS, 0)
+
+    def check(self, name, execution):
+        experiment = changed(LONG, CASES[name] | {"pipeline.execution": execution})
+        whole = self.train(experiment, "whole", "--overwrite")
+        moments = random.Random(f"{name} {execution}")
+        out = f"{name}_{execution}"
+        self.write(f"{out}.yaml", experiment)
+        ended, legs = False, 0
+        while not ended and legs < 5:
+            ended = self.leg(out, SIGNALS[legs % 3], moments.uniform(0.0, 0.2), resume=legs > 0)
+            legs += 1
+        self.assertGreater(legs, 1, "the run was too short to be interrupted")
+        if not ended:
+            self.pipewright("run", f"{out}.yaml", "--quiet", "--out", out, "--resume")
+        run = harness.Run(self.folder / out)
+        self.assertEqual(run.state(), "done")
+        self.assert_same_weights(whole, run)
+        self.assertEqual(whole.bytes("steps.csv"), run.bytes("steps.csv"))
+        self.assertEqual(len(run.rows("epochs.csv")), EPOCHS)
+
+    def test_any_moment(self):
+        for name in CASES:
+            for execution in ("serial", "threads"):
+                with self.subTest(name=name, execution=execution):
+                    self.check(name, execution)
+
+    def test_it_goes_on_at_the_last_finished_epoch(self):
+        self.write("x.yaml", LONG)
+        self.leg("x", signal.SIGINT, 0.3, resume=False)
+        finished = len(harness.Run(self.folder / "x").rows("epochs.csv"))
+        self.assertGreater(finished, 0)
+        done = self.pipewright("run", "x.yaml", "--out", "x", "--resume")
+        self.assertIn(f"going on after epoch {finished}", done.err)
+        self.assertIn(f"epoch {finished + 1}/{EPOCHS}", done.err)
+        self.assertNotIn(f"epoch {finished}/{EPOCHS}", done.err)
+
+    def test_rare_checkpoints_and_none_at_all(self):
+        whole = self.train(LONG, "whole")
+        for title, changes in {"rare": {"train.checkpoint.every": 5}, "none": {"train.checkpoint.every": 0}}.items():
+            with self.subTest(title):
+                self.write(f"{title}.yaml", changed(LONG, changes))
+                self.leg(title, signal.SIGKILL, 0.3, resume=False)
+                self.pipewright("run", f"{title}.yaml", "--quiet", "--out", title, "--resume")
+                run = harness.Run(self.folder / title)
+                self.assert_same_weights(whole, run)
+                self.assertEqual(whole.bytes("steps.csv"), run.bytes("steps.csv"))
+
+    def test_a_run_that_never_drains_begins_again(self):
+        experiment = changed(LONG, {"scheme": {"name": "pipedream"}, "train.drain": "never"})
+        whole = self.train(experiment, "whole")
+        self.write("x.yaml", experiment)
+        self.leg("x", signal.SIGTERM, 0.2, resume=False)
+        self.pipewright("run", "x.yaml", "--quiet", "--out", "x", "--resume")
+        self.assert_same_weights(whole, harness.Run(self.folder / "x"))
+
+    def interrupted(self):
+        self.write("x.yaml", LONG)
+        self.assertFalse(self.leg("x", signal.SIGINT, 0.3, resume=False))
+        return harness.Run(self.folder / "x")
+
+    def test_an_interrupted_folder_is_not_taken_silently(self):
+        self.interrupted()
+        self.assert_errors(self.pipewright("run", "x.yaml", "--out", "x", code=EXPERIMENT), r"^x: .*interrupted.*--resume")
+
+    def test_a_damaged_checkpoint_is_named(self):
+        run = self.interrupted()
+        checkpoint = run.path / "checkpoint/last.safetensors"
+        checkpoint.write_bytes(checkpoint.read_bytes()[:-10])
+        done = self.pipewright("run", "x.yaml", "--quiet", "--out", "x", "--resume", code=harness.DATA)
+        self.assert_errors(done, r"checkpoint/last\.safetensors: ")
+        self.pipewright("run", "x.yaml", "--quiet", "--out", "x", "--overwrite")
+
+    def test_what_a_killed_process_left_half_written_is_cleared_away(self):
+        run = self.interrupted()
+        for name in ("steps.csv", "final.safetensors", "checkpoint/last.safetensors"):
+            (run.path / f"{name}.4194301.part").write_text("half")
+        self.pipewright("run", "x.yaml", "--quiet", "--out", "x", "--resume")
+        self.assertEqual([name for name in run.names() if name.endswith(".part")], [])
+
+    def test_run_json_is_whole_at_every_moment(self):
+        self.write("x.yaml", LONG)
+        process = self.start("run", "x.yaml", "--quiet", "--out", "x")
+        self.wait_for_training(process, "x")
+        while process.poll() is None:
+            state = json.loads((self.folder / "x/run.json").read_text())["state"]
+            self.assertIn(state, ("running", "done"))
+            time.sleep(0.005)
+        self.assertEqual(self.finish(process).code, 0)
+
+
+if __name__ == "__main__":
+    harness.main()

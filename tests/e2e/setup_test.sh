@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# tools/setup on a small tree, with Debian's and pip's part played by fakes: no network, no root.
+set -euo pipefail
+source=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# A tree that configures and builds in no time, and a machine without torch.
+mkdir -p "$work"/{tree/tools,tree/cmake,bin,wheels,none}
+cp "$source/tools/setup" "$work/tree/tools/"
+cp "$source/cmake/find_libtorch.cmake" "$work/tree/cmake/"
+printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(tree NONE)' \
+  'set(Torch_DIR "" CACHE PATH "")' 'set(CMAKE_BUILD_TYPE "" CACHE STRING "")' >"$work/tree/CMakeLists.txt"
+
+fake() { # fake NAME 'BASH…': a program on the PATH
+  printf '#!/usr/bin/env bash\n%s\n' "$2" >"$work/bin/$1"
+  chmod +x "$work/bin/$1"
+}
+fake python3 'exit 1'
+fake id 'echo 1000'
+fake apt-get 'echo "apt-get must not run here" >&2; exit 1'
+fake sudo 'exit 1'
+# Every package that is asked for is installed, but those in $ABSENT.
+# shellcheck disable=SC2016
+fake dpkg-query 'for name in "${@:4}"; do
+  [[ " ${ABSENT:-} " == *" $name "* ]] || echo "$name install ok installed"
+done'
+
+# A wheel that looks like torch as far as the set-up looks.
+/usr/bin/python3 - "$work/wheels" <<'PYTHON'
+import sys, zipfile
+info = "torch-2.11.0.dist-info/"
+version = "".join(f"#define TORCH_VERSION_{n} {v}\n" for n, v in (("MAJOR", 2), ("MINOR", 11), ("PATCH", 0)))
+with zipfile.ZipFile(sys.argv[1] + "/torch-2.11.0-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("torch/include/ATen/ATen.h", "\n")
+    wheel.writestr("torch/include/torch/headeronly/version.h", version)
+    wheel.writestr("torch/lib/libtorch_cpu.so", "")
+    wheel.writestr("torch/lib/libc10.so", "_ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx11\n")
+    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 2.11.0\n")
+    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr(info + "RECORD", "")
+PYTHON
+
+setup() { # setup [VARIABLE=VALUE…] [ARGUMENT…]: sets $said and $status
+  local variables=()
+  while [[ "${1:-}" == *=* ]]; do variables+=("$1"); shift; done
+  status=0
+  said=$(env -u Torch_DIR -u PIPEWRIGHT_PYTHON PATH="$work/bin:$PATH" XDG_CACHE_HOME="$work/cache" \
+    PIP_CONFIG_FILE=/dev/null PIP_NO_INDEX=1 PIP_FIND_LINKS="$work/wheels" "${variables[@]}" \
+    "$work/tree/tools/setup" "$@" 2>&1) || status=$?
+}
+expect() { # expect STATUS TEXT…
+  local wanted=$1 text
+  shift
+  for text in "$@"; do
+    if [ "$status" != "$wanted" ] || [[ "$said" != *"$text"* ]]; then
+      printf 'expected exit code %s and "%s"; got %s and:\n%s\n' "$wanted" "$text" "$status" "$said" >&2
+      exit 1
+    fi
+  done
+}
+private=$work/cache/pipewright/torch-2.11.0-cpu
+
+echo "Missing packages are named where apt is not allowed"
+setup "ABSENT=ccache gnuplot-nox"
+expect 1 "run: sudo apt-get install ccache gnuplot-nox"
+
+echo "A Torch_DIR without LibTorch is an error, and nothing is installed instead"
+setup "Torch_DIR=$work/none"
+expect 1 "$work/none has no readable lib/libtorch_cpu.so"
+setup "PIPEWRIGHT_PYTHON=$work/bin/python3"
+expect 1 "has no torch"
+[ ! -e "$private" ]
+
+echo "An install that fails leaves nothing that looks complete"
+setup "PIP_FIND_LINKS=$work/none"
+expect 1 "pip could not install torch 2.11.0"
+[ ! -e "$private" ]
+
+echo "What an interrupted install left is replaced"
+mkdir -p "$private.part/lib/python3.11/site-packages/torch"
+setup
+expect 0 "== LibTorch: installing torch 2.11.0" "== Configure: done" "== Build: done"
+[ ! -e "$private.part" ]
+
+echo "Repeated, there is nothing to do"
+setup
+expect 0 "== Debian packages: nothing to do" "== LibTorch: 2.11.0 in $private" "torch, nothing to do" \
+  "== Configure: nothing to do" "no work to do"
+
+echo "The folder of a TorchConfig.cmake is understood"
+torch=$(echo "$private"/lib/python3*/site-packages/torch)
+mkdir -p "$torch/share/cmake/Torch"
+touch "$torch/share/cmake/Torch/TorchConfig.cmake"
+setup "Torch_DIR=$torch/share/cmake/Torch" --dependencies
+expect 0 "== LibTorch: 2.11.0 in $torch, nothing to do"
+
+echo "A private environment with files gone is made again"
+rm "$private"/lib/python3*/site-packages/torch/lib/libc10.so
+setup --dependencies
+expect 0 "== LibTorch: installing torch 2.11.0" "installed"

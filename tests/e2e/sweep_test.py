@@ -1,0 +1,123 @@
+"""Sweeps: a run that fails does not stop the others, and nothing is done twice."""
+
+import json
+import signal
+import time
+
+import harness
+from harness import EXPERIMENT, FINE, INTERRUPTED, MLP, SWEEP, changed
+
+# Two learning rates, of which one cannot work, with two seeds each.
+MIXED = changed(MLP, {
+    "scheme": {"name": "pipedream"},
+    "sweep": {"points": [{"label": "good", "optimizer.lr": 0.05}, {"label": "bad", "optimizer.lr": 1e30}], "grid": {"train.seed": [1, 2]}},
+    "table": {"rows": "train.seed", "columns": "label"},
+})
+RUN_FILES = {"checkpoint/last.safetensors", "epochs.csv", "experiment.yaml", "final.safetensors", "run.json", "steps.csv",
+             "log.txt", "point.json", ".experiment.yaml"}
+
+
+class Sweep(harness.EndToEnd):
+    def sweep(self, experiment, *flags, code=FINE):
+        self.write("s.yaml", experiment)
+        return self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2", *flags, code=code)
+
+    def runs(self, label=""):
+        return [harness.Run(path) for path in sorted((self.folder / "sw").glob(f"{label}*-*")) if path.is_dir()]
+
+    def contents(self, runs):
+        return {run.path.name: {name: (run.bytes(name), (run.path / name).stat().st_mtime_ns) for name in run.names()} for run in runs}
+
+    def test_a_failing_point_does_not_stop_the_others(self):
+        done = self.sweep(MIXED, code=SWEEP)
+        self.assertRegex(done.err, r"2 of 4 runs failed:\n  bad seed \d: exit code 6: worker 1, stage 1")
+        self.assertEqual([run.state() for run in self.runs("good")], ["done", "done"])
+        self.assertEqual([run.state() for run in self.runs("bad")], ["failed", "failed"])
+        for run in self.runs("good"):
+            self.assertLessEqual(set(run.names()), RUN_FILES)
+            self.assertRegex(run.path.name, r"^good-[0-9a-f]{8}$")
+        for run in self.runs("bad"):
+            self.assertNotIn("final.safetensors", run.names())
+        self.assertTrue((self.folder / "sw/results.sqlite").exists())
+        for line in [line for line in done.out.splitlines() if line.startswith("| 1 ") or line.startswith("| 2 ")]:
+            self.assertRegex(line, r"^\| [12] +\| +\d+\.\d\d \(1\) \| +1 failed \|$")
+
+    def test_resume_repeats_nothing_that_is_done(self):
+        self.sweep(MIXED, code=SWEEP)
+        before = self.contents(self.runs("good"))
+        done = self.sweep(MIXED, "--resume", code=SWEEP)
+        self.assertIn("2 of 4 runs are done already", done.err)
+        self.assertNotIn("good", done.err)
+        self.assertEqual(self.contents(self.runs("good")), before)
+        self.assertEqual([run.state() for run in self.runs("bad")], ["failed", "failed"])
+
+    def test_a_sweep_is_the_runs_it_consists_of(self):
+        fine = changed(MLP, {"sweep": {"zip": {"train.seed": [1, 2], "optimizer.lr": [0.1, 0.2]}}})
+        self.sweep(fine)
+        alone = self.train(fine, "alone", "--set", "train.seed=2", "--set", "optimizer.lr=0.2")
+        weights = [run.bytes() for run in self.runs() if json.loads(run.bytes("point.json"))["varied"]["train.seed"] == 2]
+        self.assertEqual(weights, [alone.bytes()])
+
+    def test_a_finished_sweep_is_refused_and_resumed_in_no_time(self):
+        fine = changed(MLP, {"sweep": {"grid": {"train.seed": [1, 2]}}})
+        self.sweep(fine)
+        before = self.contents(self.runs())
+        self.assert_errors(self.sweep(fine, code=EXPERIMENT), r"^sw: the folder holds 2 finished runs.*--resume.*--overwrite")
+        self.sweep(fine, "--resume")
+        self.assertEqual(self.contents(self.runs()), before)
+        self.sweep(fine, "--overwrite")
+        self.assertNotEqual(self.contents(self.runs()), before)
+
+    def test_more_points_may_be_added(self):
+        self.sweep(changed(MLP, {"sweep": {"grid": {"train.seed": [1]}}}))
+        before = self.contents(self.runs())
+        self.sweep(changed(MLP, {"sweep": {"grid": {"train.seed": [1, 2]}}}), "--resume")
+        after = self.contents(self.runs())
+        self.assertEqual(len(after), 2)
+        self.assertLessEqual(before.items(), after.items())
+
+    def test_all_points_are_checked_before_the_first_one_starts(self):
+        wrong = changed(MLP, {"sweep": {"grid": {"pipeline.stages": [1, 2, 9], "train.seed": [1, -1]}}})
+        done = self.sweep(wrong, code=EXPERIMENT)
+        self.assertRegex(done.err, r"(?m)^s\.yaml:\d+:\d+: pipeline\.stages is 9;.*$")
+        self.assertRegex(done.err, r"(?m)^s\.yaml:\d+:\d+: train\.seed is -1;.*$")
+        self.assertEqual(self.runs(), [])
+
+    def test_faults_of_the_sweep_itself(self):
+        def refuse(sweep, pattern):
+            self.write("s.yaml", "loader: {limit_train: 32}\n" + sweep)
+            self.assert_errors(self.pipewright("sweep", "s.yaml", "--out", "sw", code=EXPERIMENT), pattern)
+        refuse("sweep: {gird: {train.seed: [1]}}\n", r"^s\.yaml:2:9: unknown option 'sweep\.gird'; .*grid")
+        refuse("sweep: {zip: {train.seed: [1, 2], optimizer.lr: [1]}}\n", r"^s\.yaml:2:\d+: sweep\.zip\.optimizer\.lr has 1 values; expected 2")
+        refuse("sweep: {grid: {train.seed: 3}}\n", r"^s\.yaml:2:\d+: sweep\.grid\.train\.seed is 3; expected a list.*\[3\]")
+        refuse("sweep: {grid: {train.seed: [1, 1]}}\n", r"^s\.yaml:2:\d+: runs 1 .*and 2 .*are the same")
+        refuse("sweep: {grid: {train.sed: [1]}}\n", r"^s\.yaml:2:\d+: unknown option 'train\.sed'; did you mean 'seed'\?")
+        self.assertEqual(self.runs(), [])
+
+    def test_ctrl_c_saves_the_runs_under_way_and_resume_ends_them(self):
+        # A second each, so that two are under way when the signal comes.
+        slow = changed(MLP, {"loader.limit_train": 960, "train.epochs": 50, "sweep": {"grid": {"train.seed": [1, 2, 3, 4]}}})
+        self.write("s.yaml", slow)
+        process = self.start("sweep", "s.yaml", "--out", "sw", "--jobs", "2")
+        begin = time.monotonic()
+        while sum((run.path / "epochs.csv").exists() for run in self.runs()) < 2:
+            self.assertLess(time.monotonic() - begin, 60)
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        done = self.finish(process)
+        self.assertEqual(done.code, INTERRUPTED, done.err)
+        self.assertRegex(done.err, r"interrupted with \d of 4 runs done; the same command with --resume goes on")
+        states = {run.state() for run in self.runs()}
+        self.assertIn("interrupted", states)
+        self.assertLessEqual(states, {"interrupted", "done"})
+        finished = [run for run in self.runs() if run.state() == "done"]
+        before = self.contents(finished)
+        self.sweep(slow, "--resume")
+        self.assertEqual([run.state() for run in self.runs()], ["done"] * 4)
+        self.assertEqual(self.contents(finished), before)
+        alone = self.train(slow, "alone", "--set", "train.seed=1")
+        self.assertIn(alone.bytes(), [run.bytes() for run in self.runs()])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,71 @@
+"""Tables of sweeps: what failed or is missing is counted as such and never becomes a number."""
+
+import csv
+import io
+import shutil
+
+import harness
+from harness import EXPERIMENT, SWEEP, changed
+from sweep_test import MIXED
+
+THREE_SEEDS = changed(MIXED, {"sweep.grid": {"train.seed": [1, 2, 3]}, "table": {"rows": "label", "metric": "train_loss"}})
+
+
+class Table(harness.EndToEnd):
+    def table(self, *flags, code=0):
+        return self.pipewright("table", "s.yaml", "--out", "sw", *flags, code=code)
+
+    def cells(self, *flags):
+        rows = csv.DictReader(io.StringIO(self.table("--format", "csv", *flags).out))
+        return {(row["row"], row["column"]): row for row in rows}
+
+    def test_before_any_run_everything_is_missing(self):
+        self.write("s.yaml", MIXED)
+        self.assertEqual(self.table().out.count("1 missing"), 4)
+        for cell in self.cells().values():
+            self.assertEqual((cell["n"], cell["mean"], cell["missing"]), ("0", "", "1"))
+
+    def test_failed_and_missing_runs_are_no_numbers(self):
+        self.write("s.yaml", THREE_SEEDS)
+        self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2", code=SWEEP)
+        good, bad = self.cells().values()
+        runs = [harness.Run(path) for path in sorted((self.folder / "sw").glob("good-*"))]
+        losses = [float(run.rows("epochs.csv")[-1]["train_loss"]) for run in runs]
+        mean = sum(losses) / 3
+        self.assertEqual((good["n"], good["failed"], good["missing"]), ("3", "0", "0"))
+        self.assertAlmostEqual(float(good["mean"]), mean, places=9)
+        self.assertAlmostEqual(float(good["std"]), (sum((loss - mean) ** 2 for loss in losses) / 2) ** 0.5, places=9)
+        self.assertEqual((bad["n"], bad["mean"], bad["std"], bad["failed"]), ("0", "", "", "3"))
+
+        shutil.rmtree(runs[0].path)
+        good, bad = self.cells().values()
+        self.assertEqual((good["n"], good["missing"]), ("2", "1"))
+        page = self.table().out
+        self.assertRegex(page, r"\| good +\| +[\d.]+ ± [\d.]+ \(2\), 1 missing \|")
+        self.assertRegex(page, r"\| bad +\| +3 failed \|")
+        self.assertIn("2 of 6 runs stand behind it, 3 failed, 1 missing", page)
+
+        self.assertRegex(self.table("--metric", "test_accuracy").out, r"test_accuracy in percent")
+        self.assertRegex(self.table("--epoch", "best").out, r"at the best epoch")
+        latex = self.table("--format", "latex").out
+        for text in (r"\begin{tabular}{lr}", r"$\pm$", r"3 failed", r"\end{table}", r"train\_loss"):
+            self.assertIn(text, latex)
+        self.table("--format", "csv", "--output", "t.csv")
+        self.assertEqual((self.folder / "t.csv").read_text(), self.table("--format", "csv").out)
+        self.assert_errors(self.table("--metric", "train_los", code=EXPERIMENT), r"^--metric: .*'train_los'.*did you mean 'train_loss'\?")
+
+    def test_faults_of_the_table(self):
+        for table, pattern in (({"rows": "train.sed"}, r"^s\.yaml:\d+:\d+: .*'train\.sed'.*"),
+                               ({"metrik": "lr"}, r"^s\.yaml:\d+:\d+: unknown option 'table\.metrik'; did you mean 'metric'\?"),
+                               ({"epoch": "first"}, r"^s\.yaml:\d+:\d+: table\.epoch is 'first'; expected last or best")):
+            with self.subTest(table=table):
+                self.write("s.yaml", changed(MIXED, {"table": table}))
+                self.assert_errors(self.table(code=EXPERIMENT), pattern)
+                self.assert_errors(self.pipewright("sweep", "s.yaml", "--out", "sw", code=EXPERIMENT), pattern)
+                self.assertEqual(list((self.folder / "sw").glob("*-*")), [])
+        self.write("s.yaml", MIXED)
+        self.assert_errors(self.table("--format", "html", code=EXPERIMENT), r"^--format is 'html'; expected markdown, csv or latex")
+
+
+if __name__ == "__main__":
+    harness.main()

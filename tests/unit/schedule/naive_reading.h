@@ -1,0 +1,227 @@
+/// A schedule's rules once more, read from the architecture's words as plainly as possible: what
+/// validate() says is compared with what this says.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+
+#include "core/schedule/dependencies.h"
+#include "core/schedule/schedule.h"
+
+namespace pipewright::naive {
+
+inline std::size_t as_size(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+inline const Action& at(const Schedule& schedule, ActionPlace place) {
+  return schedule.workers[as_size(place.first)][as_size(place.second)];
+}
+
+inline bool is_backward(const Action& a) {
+  return a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
+}
+
+/// What a pass is, apart from its place: Forward, Head or either backward of a loss.
+using Pass = std::array<int, 6>;
+inline Pass pass(char what, const Action& a, int stage, int loss) {
+  return {what, stage, a.replica, a.minibatch, a.microbatch, loss};
+}
+inline Pass pass(const Action& a) {
+  if (a.kind == ActionKind::Forward) return pass('F', a, a.stage, -1);
+  if (a.kind == ActionKind::Head) return pass('H', a, a.stage, -1);
+  return pass('B', a, a.stage, a.loss);
+}
+
+/// The pass whose output this action waits for; `what` 0: none.
+inline Pass input(const Schedule& schedule, const Action& a) {
+  const bool last = a.stage == schedule.shape.stages - 1;
+  if (a.kind == ActionKind::Forward && a.stage > 0) return pass('F', a, a.stage - 1, -1);
+  if (a.kind == ActionKind::Head) return pass('F', a, a.stage, -1);
+  if (!is_backward(a)) return {};
+  if (a.loss > a.stage) return pass('B', a, a.stage + 1, a.loss);
+  return last ? pass('F', a, a.stage, -1) : pass('H', a, a.stage, -1);
+}
+
+/// Index of another replica's Reduce on its worker.
+inline int place_of_reduce(const Schedule& schedule, Action like, int replica) {
+  like.replica = replica;
+  const auto& actions = schedule.workers[as_size(schedule.shape.worker_of(like.stage, replica))];
+  return static_cast<int>(std::find(actions.begin(), actions.end(), like) - actions.begin());
+}
+
+/// Whether an order of all actions respects each worker's own order and every input; with
+/// replicas, whether a reduction comes after what precedes it on each of them.
+inline std::string fault_of_order(const Schedule& schedule, const std::vector<ActionPlace>& order) {
+  std::vector<int> done(schedule.workers.size(), 0);
+  std::set<Pass> made;
+  std::size_t actions = 0;
+  for (const auto& worker : schedule.workers) actions += worker.size();
+  if (order.size() != actions) return "not every action once";
+  for (const ActionPlace& place : order) {
+    const Action& a = at(schedule, place);
+    const std::string name = action_name(a, schedule.shape.microbatches);
+    if (done[as_size(place.first)]++ != place.second) return name + " out of its worker's order";
+    const Pass needed = input(schedule, a);
+    if (needed[0] != 0 && !made.contains(needed)) return name + " before its input";
+    if (a.kind == ActionKind::Reduce)
+      for (int replica = 0; replica < schedule.shape.replicas; ++replica)
+        if (done[as_size(schedule.shape.worker_of(a.stage, replica))] <
+            place_of_reduce(schedule, a, replica))
+          return name + " before a gradient of replica " + std::to_string(replica);
+    if (a.kind != ActionKind::Reduce && a.kind != ActionKind::Update) made.insert(pass(a));
+  }
+  return "";
+}
+
+namespace detail {
+
+inline std::string fault_of_passes(const Schedule& schedule) {
+  const PipelineShape& shape = schedule.shape;
+  std::map<Pass, int> wanted, there;
+  for (int r = 0; r < shape.replicas; ++r)
+    for (int m = 0; m < shape.minibatches; ++m)
+      for (int u = 0; u < shape.microbatches; ++u)
+        for (int k = 0; k < shape.stages; ++k) {
+          wanted[{'F', k, r, m, u, -1}] = 1;
+          if (!shape.training) continue;
+          for (const int loss : schedule.learns_from[as_size(k)])
+            wanted[{'B', k, r, m, u, loss}] = 1;
+          for (const int site : schedule.auxiliary)
+            if (site == k) wanted[{'H', k, r, m, u, -1}] = 1;
+        }
+  std::map<Pass, int> relays;
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w)
+    for (const Action& a : schedule.workers[w]) {
+      if (a.stage < 0 || a.stage >= shape.stages || a.replica < 0 || a.replica >= shape.replicas)
+        return "of a stage that is not";
+      if (as_size(shape.worker_of(a.stage, a.replica)) != w) return "on another's worker";
+      if (is_backward(a) && (a.loss < a.stage || a.loss >= shape.stages)) return "of no loss there";
+      if (a.kind == ActionKind::Head && a.loss != a.stage) return "a head of another stage's loss";
+      if (a.kind == ActionKind::BackwardInput)
+        ++relays[pass(a)];
+      else if (a.kind != ActionKind::Reduce && a.kind != ActionKind::Update)
+        ++there[pass(a)];
+      else if (!shape.training)
+        return "no forward";
+    }
+  if (there != wanted) return "a pass missing, twice or not wanted";
+  for (const auto& [relay, times] : relays) {
+    Pass before = relay;
+    --before[1];
+    if (times > 1 || wanted.contains(relay)) return "a relay twice";
+    if (!there.contains(before) && !relays.contains(before)) return "a relay to nobody";
+  }
+  return "";
+}
+
+/// Each gradient goes into one later update of its stage, all of them reduced once and together.
+inline std::string fault_of_gradients(const Schedule& schedule) {
+  for (const auto& worker : schedule.workers) {
+    struct Gradients {
+      int minibatch = -1;  ///< of the last one waiting; −1: none waits
+      bool reduced = false;
+    };
+    std::map<std::pair<int, int>, Gradients> stages;
+    for (const Action& a : worker) {
+      Gradients& waiting = stages[{a.stage, a.replica}];
+      const bool reduce = a.kind == ActionKind::Reduce, update = a.kind == ActionKind::Update;
+      if ((reduce || update) && a.minibatch != waiting.minibatch) return "nothing to apply";
+      if (update && waiting.reduced != (schedule.shape.replicas > 1)) return "not reduced";
+      if (update) waiting = {};
+      if (!update && waiting.reduced && a.kind != ActionKind::Forward &&
+          a.kind != ActionKind::BackwardInput)
+        return "reduced too early";
+      if (reduce) waiting.reduced = true;
+      if (a.kind == ActionKind::Backward || a.kind == ActionKind::Head)
+        waiting.minibatch = a.minibatch;
+    }
+    for (const auto& [stage, waiting] : stages)
+      if (waiting.minibatch >= 0) return "a gradient never applied";
+  }
+  return "";
+}
+
+inline std::string fault_of_progress(const Schedule& schedule) {
+  std::vector<std::size_t> done(schedule.workers.size(), 0);
+  std::set<Pass> made;
+  auto next = [&](std::size_t w) {
+    return done[w] < schedule.workers[w].size() ? &schedule.workers[w][done[w]] : nullptr;
+  };
+  auto all_reduce = [&](const Action& a) {
+    for (int r = 0; r < schedule.shape.replicas; ++r) {
+      const Action* other = next(as_size(schedule.shape.worker_of(a.stage, r)));
+      if (other == nullptr || other->kind != a.kind || other->stage != a.stage ||
+          other->minibatch != a.minibatch)
+        return false;
+    }
+    for (int r = 0; r < schedule.shape.replicas; ++r)
+      ++done[as_size(schedule.shape.worker_of(a.stage, r))];
+    return true;
+  };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t w = 0; w < done.size(); ++w) {
+      const Action* a = next(w);
+      if (a == nullptr) continue;
+      if (a->kind == ActionKind::Reduce) {
+        moved = all_reduce(*a) || moved;
+        continue;
+      }
+      const Pass needed = input(schedule, *a);
+      if (needed[0] != 0 && !made.contains(needed)) continue;
+      if (a->kind != ActionKind::Update) made.insert(pass(*a));
+      ++done[w];
+      moved = true;
+    }
+  }
+  for (std::size_t w = 0; w < done.size(); ++w)
+    if (next(w) != nullptr) return "a deadlock";
+  return "";
+}
+
+/// Every version asked for has been made; predictions are made from the latest.
+inline std::string fault_of_weights(const Schedule& schedule) {
+  std::map<std::pair<int, int>, int> updates;
+  std::map<Pass, Weights> of_forward;
+  for (const auto& worker : schedule.workers) {
+    std::set<std::array<int, 5>> predicted;
+    for (const Action& a : worker) {
+      int& latest = updates[{a.stage, a.replica}];
+      if (a.kind == ActionKind::Update) ++latest;
+      if (a.kind == ActionKind::Update || a.kind == ActionKind::Reduce) continue;
+      Weights weights = a.weights;
+      const Pass forward = pass('F', a, a.stage, -1);
+      if (weights.source == Weights::Source::OfForward) {
+        if (!of_forward.contains(forward)) return "the weights of a forward to come";
+        weights = of_forward.at(forward);
+      } else if (weights.source == Weights::Source::Latest) {
+        weights.version = latest;
+      }
+      if (weights.version < 0 || weights.version > latest) return "a version that is not";
+      if (weights.ahead != 0 &&
+          predicted.insert({a.stage, a.replica, weights.version, weights.ahead, weights.rule})
+              .second &&
+          weights.version != latest)
+        return "a prediction made too late";
+      weights.source = Weights::Source::Version;
+      if (a.kind == ActionKind::Forward) of_forward[forward] = weights;
+    }
+  }
+  return "";
+}
+
+}  // namespace detail
+
+/// "" for a schedule that may run (with unbounded links), else what is wrong with it.
+inline std::string fault(const Schedule& schedule) {
+  for (const auto& find : {detail::fault_of_passes, detail::fault_of_gradients,
+                           detail::fault_of_progress, detail::fault_of_weights})
+    if (const std::string found = find(schedule); !found.empty()) return found;
+  return "";
+}
+
+}  // namespace pipewright::naive

@@ -1,0 +1,284 @@
+// One slip in a right schedule — an action lost, done twice, swapped, on the wrong worker, of the
+// wrong loss, version or micro-batch — is refused by name, or leaves a schedule that is right too.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <regex>
+
+#include "core/schedule/render.h"
+#include "core/schedule/validate.h"
+#include "core/schedule/versions.h"
+#include "tests/unit/schedule/naive_reading.h"
+#include "tests/unit/schemes/scheme_cases.h"
+
+namespace pipewright {
+namespace {
+
+using Change = std::function<void(Schedule&, std::size_t worker, std::size_t index)>;
+
+/// Small enough to try everything, with every kind of action there is; each schedule once.
+std::vector<Schedule> made_right() {
+  std::vector<Schedule> all;
+  for (const SchemeCase& each : every_scheme())
+    for (PipelineShape shape :
+         {PipelineShape{.stages = 3, .minibatches = 4},
+          PipelineShape{.stages = 3, .microbatches = 3, .minibatches = 2},
+          PipelineShape{.stages = 2, .replicas = 2, .microbatches = 2, .minibatches = 2},
+          PipelineShape{.stages = 3, .minibatches = 2, .placement = {0, 1, 0}}}) {
+      if (each.name == "pipedream_2bw") shape.microbatches = shape.stages;
+      if (each.name == "data_parallel") {
+        shape.stages = 1;
+        shape.placement.clear();
+      }
+      Schedule schedule = schedule_of(each.name, each.options, shape);
+      const bool known = std::any_of(all.begin(), all.end(), [&](const Schedule& other) {
+        return other.workers == schedule.workers;
+      });
+      if (!known) all.push_back(std::move(schedule));
+    }
+  return all;
+}
+
+const std::vector<Schedule>& right_schedules() {
+  static const std::vector<Schedule> all = made_right();
+  return all;
+}
+
+/// The text of validate()'s refusal, "" when it accepts. It must accept what the architecture's
+/// words allow, and no more.
+std::string refusal(const Schedule& schedule) {
+  const std::string fault = naive::fault(schedule);
+  try {
+    const std::vector<ActionPlace> order = validate(schedule);
+    EXPECT_EQ(fault, "") << "and yet it was accepted";
+    if (fault.empty()) {
+      EXPECT_EQ(naive::fault_of_order(schedule, order), "");
+    }
+    return "";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Schedule) << error.what();
+    EXPECT_NE(fault, "") << "and yet it was refused: " << error.what();
+    return error.what();
+  }
+}
+
+/// Whether a refusal's first line speaks of this pass of its stage, or of the one it feeds or
+/// is fed by: an action as in the grid ("1B3"), or in words.
+bool names(const std::string& text, const Action& action) {
+  const std::string line = text.substr(0, text.find('\n'));
+  const std::string words = concat("of stage ", action.stage, ", replica ", action.replica,
+                                   ", mini-batch ", action.minibatch);
+  if (line.find(words) != std::string::npos) return true;
+  for (const int stage : {action.stage - 1, action.stage, action.stage + 1})
+    for (const char kind : {'F', 'H', 'B', 'b', 'R', 'U'})
+      if (line.find(concat(stage, kind, action.minibatch)) != std::string::npos) return true;
+  return false;
+}
+
+bool names_some_action(const std::string& text) {
+  static const std::regex action("[0-9][FHBbRU]-?[0-9]|no [a-z -]+ of stage");
+  return std::regex_search(text.substr(0, text.find('\n')), action);
+}
+
+struct Tried {
+  int refused = 0, accepted = 0;
+};
+
+enum class Blame { AnyAction, TheChangedOne };
+
+/// Makes one change at a time, to every action it concerns, in every right schedule. Stops at the
+/// first surprise.
+Tried try_everywhere(const Change& change, const std::function<bool(const Action&)>& concerns,
+                     Blame blame = Blame::AnyAction) {
+  Tried tried;
+  for (const Schedule& right : right_schedules())
+    for (std::size_t w = 0; w < right.workers.size(); ++w)
+      for (std::size_t i = 0; i < right.workers[w].size(); ++i) {
+        const Action& action = right.workers[w][i];
+        if (!concerns(action)) continue;
+        Schedule wrong = right;
+        change(wrong, w, i);
+        if (wrong == right) continue;
+        const std::string text = refusal(wrong);
+        ++(text.empty() ? tried.accepted : tried.refused);
+        const Action& changed = i < wrong.workers[w].size() ? wrong.workers[w][i] : action;
+        EXPECT_TRUE(text.empty() ||
+                    (blame == Blame::AnyAction ? names_some_action(text)
+                                               : names(text, action) || names(text, changed)))
+            << text;
+        if (!testing::Test::HasFailure()) continue;
+        ADD_FAILURE() << "by a change of worker " << w << ", action " << i << " ("
+                      << action_name(action, right.shape.microbatches) << ") of\n"
+                      << render_text(right);
+        return tried;
+      }
+  return tried;
+}
+
+/// As try_everywhere; every one must be refused.
+void expect_refused(const Change& change, const std::function<bool(const Action&)>& concerns,
+                    Blame blame = Blame::TheChangedOne) {
+  const Tried tried = try_everywhere(change, concerns, blame);
+  EXPECT_GT(tried.refused, 0);
+  EXPECT_EQ(tried.accepted, 0);
+}
+
+bool any(const Action&) {
+  return true;
+}
+bool is_update(const Action& action) {
+  return action.kind == ActionKind::Update;
+}
+bool is_reduce(const Action& action) {
+  return action.kind == ActionKind::Reduce;
+}
+bool is_pass(const Action& action) {
+  return !is_update(action) && !is_reduce(action);
+}
+bool has_loss(const Action& action) {
+  return is_pass(action) && action.kind != ActionKind::Forward;
+}
+
+void drop(Schedule& schedule, std::size_t worker, std::size_t index) {
+  auto& actions = schedule.workers[worker];
+  actions.erase(actions.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+void insert(Schedule& schedule, std::size_t worker, std::size_t index, const Action& action) {
+  auto& actions = schedule.workers[worker];
+  const std::size_t at = std::min(index, actions.size());
+  actions.insert(actions.begin() + static_cast<std::ptrdiff_t>(at), action);
+}
+
+/// Adds to one of an action's numbers: a neighbour's, and two that are nobody's.
+void expect_number_refused(int Action::*number,
+                           const std::function<bool(const Action&)>& concerns) {
+  for (const int step : {-1, 1, -100, 100})
+    expect_refused([&](Schedule& schedule, std::size_t worker,
+                       std::size_t index) { schedule.workers[worker][index].*number += step; },
+                   concerns);
+}
+
+TEST(Mutation, ALostPassIsMissed) {
+  expect_refused(drop, is_pass);
+}
+
+TEST(Mutation, ALostReductionIsMissed) {
+  expect_refused(drop, is_reduce);
+}
+
+TEST(Mutation, ALostUpdateIsMissedUnlessTheNextOneAppliesItsGradientToo) {
+  const Tried tried = try_everywhere(drop, is_update);
+  EXPECT_GT(tried.refused, tried.accepted);
+}
+
+TEST(Mutation, NothingHappensTwice) {
+  expect_refused(
+      [](Schedule& schedule, std::size_t worker, std::size_t index) {
+        insert(schedule, worker, index, Action(schedule.workers[worker][index]));
+      },
+      any);
+}
+
+TEST(Mutation, NothingHappensOnAnotherWorker) {
+  expect_refused(
+      [](Schedule& schedule, std::size_t worker, std::size_t index) {
+        if (schedule.workers.size() == 1) return;
+        const Action moved = schedule.workers[worker][index];
+        drop(schedule, worker, index);
+        insert(schedule, (worker + 1) % schedule.workers.size(), index, moved);
+      },
+      any);
+}
+
+TEST(Mutation, AWrongLossIsRefused) {
+  expect_number_refused(&Action::loss, has_loss);
+}
+
+TEST(Mutation, AWrongMicroBatchIsRefused) {
+  expect_number_refused(&Action::microbatch, is_pass);
+}
+
+TEST(Mutation, AWrongMiniBatchIsRefused) {
+  expect_number_refused(&Action::minibatch, any);
+}
+
+TEST(Mutation, AWrongStageOrReplicaIsRefused) {
+  expect_number_refused(&Action::stage, any);
+  expect_number_refused(&Action::replica, any);
+}
+
+TEST(Mutation, AnActionOfAnotherKindIsRefused) {
+  for (int kind = 0; kind < 6; ++kind)
+    expect_refused(
+        [kind](Schedule& schedule, std::size_t worker, std::size_t index) {
+          schedule.workers[worker][index].kind = static_cast<ActionKind>(kind);
+        },
+        any, Blame::AnyAction);
+}
+
+/// The weights each pass reads.
+std::map<naive::Pass, WeightKey> weights_by_pass(const Schedule& schedule) {
+  const Versions versions = resolve_versions(schedule);
+  std::map<naive::Pass, WeightKey> all;
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w)
+    for (std::size_t i = 0; i < schedule.workers[w].size(); ++i)
+      if (is_pass(schedule.workers[w][i]))
+        all[naive::pass(schedule.workers[w][i])] = versions.workers[w][i].key;
+  return all;
+}
+
+/// What is independent may change places: no input is missed, and no pass reads other weights.
+TEST(Mutation, ASwapIsHarmlessOrRefused) {
+  int harmless = 0;
+  for (const std::size_t distance : {1u, 2u, 3u}) {
+    const Tried tried = try_everywhere(
+        [&](Schedule& schedule, std::size_t worker, std::size_t index) {
+          auto& actions = schedule.workers[worker];
+          if (index + distance >= actions.size()) return;
+          const auto first = actions.begin() + static_cast<std::ptrdiff_t>(index);
+          const auto last = first + static_cast<std::ptrdiff_t>(distance);
+          const bool across_update = std::any_of(first, last + 1, is_update);
+          const auto before =
+              across_update ? decltype(weights_by_pass(schedule)){} : weights_by_pass(schedule);
+          std::iter_swap(first, last);
+          if (across_update || !naive::fault(schedule).empty()) return;
+          EXPECT_EQ(weights_by_pass(schedule), before);
+          ++harmless;
+        },
+        any);
+    EXPECT_GT(tried.refused, 0);
+  }
+  EXPECT_GT(harmless, 0);
+}
+
+void expect_version_refused(int version, int ahead) {
+  expect_refused(
+      [&](Schedule& schedule, std::size_t worker, std::size_t index) {
+        schedule.workers[worker][index].weights = Weights::of_version(version, ahead);
+      },
+      is_pass);
+}
+
+TEST(Mutation, AVersionThatNeverIsIsRefused) {
+  for (const int version : {-1, 100})
+    for (const int ahead : {0, 2}) expect_version_refused(version, ahead);
+}
+
+TEST(Mutation, AnOldVersionIsKeptAndAPredictionFromItMustHaveBeenMadeInTime) {
+  for (const int version : {0, 1})
+    for (const int ahead : {0, 2}) {
+      const Tried tried = try_everywhere(
+          [&](Schedule& schedule, std::size_t worker, std::size_t index) {
+            schedule.workers[worker][index].weights = Weights::of_version(version, ahead);
+          },
+          is_pass);
+      EXPECT_GT(tried.accepted, 0);
+      EXPECT_EQ(tried.refused > 0, version > 0 || ahead > 0);
+    }
+}
+
+}  // namespace
+}  // namespace pipewright

@@ -24,6 +24,7 @@ class DelayedSgd final : public Scheme {
       else
         delays_.push_back(static_cast<int>(delay.integer));
     }
+    if (list && given.items.empty()) options.problem("delay", "is an empty list; expected one number per stage");
     if (delays_.empty()) delays_ = {0};
     one_for_all_ = !list;
   }

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/base/error.h"
+#include "core/runtime/allocation.h"
 #include "core/runtime/build_info.h"
 #include "tools/command.h"
 
@@ -52,6 +53,7 @@ int run_command(const std::vector<std::string>& arguments) {
 int main(int count, char** values) {
   using pipewright::Error;
   using pipewright::ErrorKind;
+  pipewright::keep_freed_memory();
   try {
     return pipewright::run_command({values + 1, values + count});
   } catch (const Error& error) {

@@ -138,9 +138,8 @@ class Interpreter {
       case ActionKind::BackwardInput: backward(instruction, stage, worker); break;
       case ActionKind::Reduce: transport_->reduce(instruction, stage, worker); return;
       case ActionKind::Update:
-        stage.update(instruction.weights, program_.schedule.rules,
-                     request_.lr(instruction.action.minibatch) * instruction.action.scale,
-                     instruction.weights.predicts.empty() ? 0 : next_lr(instruction));
+        stage.update(instruction.weights.in_place,
+                     request_.lr(instruction.action.minibatch) * instruction.action.scale);
         return;
     }
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
@@ -194,13 +193,11 @@ class Interpreter {
   }
 
   void use(const Instruction& instruction, Stage& stage) {
-    stage.use(instruction.weights, program_.schedule.rules,
-              instruction.weights.makes ? next_lr(instruction) : 0);
-  }
-
-  /// Of the stage's next update: what a prediction made now is scaled by.
-  double next_lr(const Instruction& instruction) const {
-    return request_.lr(instruction.update_minibatch) * instruction.update_scale;
+    const double lr =
+        instruction.weights.makes
+            ? request_.lr(instruction.update_minibatch) * instruction.update_scale
+            : 0;
+    stage.use(instruction.weights, program_.schedule.rules, lr);
   }
 
   void record(const Instruction& instruction, double loss, const Share& share, int worker) {

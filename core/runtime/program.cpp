@@ -79,11 +79,10 @@ void name_next_updates(Program& program) {
     std::map<std::pair<int, int>, const Action*> next;
     for (auto instruction = worker.rbegin(); instruction != worker.rend(); ++instruction) {
       const Action*& update = next[{instruction->action.stage, instruction->action.replica}];
-      if (update != nullptr) {
-        instruction->update_minibatch = update->minibatch;
-        instruction->update_scale = update->scale;
-      }
       if (instruction->action.kind == ActionKind::Update) update = &instruction->action;
+      if (update == nullptr) continue;
+      instruction->update_minibatch = update->minibatch;
+      instruction->update_scale = update->scale;
     }
   }
 }

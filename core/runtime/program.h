@@ -19,7 +19,7 @@ struct Instruction {
   int send_to = -1;             ///< worker that takes it
   bool input_gradient = false;  ///< forward: will be asked for; backward: somebody takes it
   bool last_pass = false;       ///< backward: the last of its micro-batch at its stage
-  int update_minibatch = 0;     ///< of the stage's next update after this, whose learning rate predicts …
+  int update_minibatch = 0;     ///< of the stage's next update, whose learning rate predicts …
   double update_scale = 1;      ///< … times its scale
 };
 

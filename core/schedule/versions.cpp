@@ -26,7 +26,6 @@ class WorkerVersions {
   std::vector<ActionWeights> resolved() {
     name_keys();
     free_keys();
-    hand_to_updates();
     return std::move(result_);
   }
 
@@ -76,18 +75,6 @@ class WorkerVersions {
     }
   }
 
-  /// Third walk: a prediction from a version an update of this schedule makes is that update's work.
-  void hand_to_updates() {
-    std::map<std::pair<int, int>, ActionWeights*> update;
-    for (std::size_t i = 0; i < actions_.size(); ++i) {
-      ActionWeights*& latest = update[{actions_[i].stage, actions_[i].replica}];
-      if (actions_[i].kind == ActionKind::Update) latest = &result_[i];
-      if (!result_[i].makes || latest == nullptr) continue;
-      latest->predicts.push_back(result_[i].key);
-      result_[i].makes = false;
-    }
-  }
-
   WeightKey key_of(const Action& action, int latest) const {
     const Weights& asked = action.weights;
     if (asked.source == Weights::Source::OfForward) {
@@ -123,7 +110,6 @@ void count_copies(const std::vector<Action>& actions, const std::vector<ActionWe
     int& copies = alive.try_emplace({action.stage, action.replica}, 1).first->second;
     if (weights[i].makes) ++copies;
     if (action.kind == ActionKind::Update && !weights[i].in_place) ++copies;
-    copies += static_cast<int>(weights[i].predicts.size());
     int& most = stages[as_size(action.stage)][as_size(action.replica)].copies;
     most = std::max(most, copies);
     copies -= static_cast<int>(weights[i].frees.size());

@@ -21,10 +21,7 @@ struct WeightKey {
 /// What one action does to its stage's weights. `key` is meaningful for passes that use parameters.
 struct ActionWeights {
   WeightKey key;
-  bool makes = false;      ///< a prediction named for the first time and not made by an update
-  /// Update: predictions from the version it makes that are named before the next update, so that
-  /// one pass over memory makes them all.
-  std::vector<WeightKey> predicts;
+  bool makes = false;      ///< a prediction named for the first time: compute it now
   bool in_place = false;   ///< Update: the old version is not needed any more
   int latest = 0;          ///< updates of this stage before this action
   std::vector<WeightKey> frees;  ///< not needed after this action (never the latest version)

@@ -34,16 +34,6 @@ struct OptimizerState {
   at::Tensor last_gradient;       ///< with weight decay; kept only for PredictionRule::Lookahead
 };
 
-/// Weights `steps` optimizer steps beyond the state's, by a rule.
-struct Prediction {
-  const at::Tensor& weights;  ///< flat, version n
-  at::Tensor ahead;           ///< flat, becomes the prediction of version n + steps
-  const OptimizerState& state;
-  PredictionRule rule;
-  int steps = 0;              ///< may be negative
-  double lr = 0;
-};
-
 struct OptimizerStep {
   const FlatLayout& layout;
   std::span<const at::Tensor> gradients;  ///< per entry; undefined = leave that parameter alone
@@ -51,8 +41,15 @@ struct OptimizerStep {
   at::Tensor& next;                       ///< flat, becomes version n+1; may be `weights` itself
   OptimizerState& state;
   double lr = 0;
-  /// Made from version n+1 in the same pass, block by block while it is in the cache.
-  std::span<const Prediction> predictions = {};
+};
+
+struct Prediction {
+  const at::Tensor& weights;  ///< flat, version n
+  at::Tensor& ahead;          ///< flat, becomes the prediction of version n + steps
+  const OptimizerState& state;
+  PredictionRule rule;
+  int steps = 0;  ///< may be negative
+  double lr = 0;
 };
 
 /// Mathematics of PyTorch 2.11's optimizers. Stateless: one object serves all stages and threads.
@@ -67,10 +64,8 @@ class Optimizer {
   virtual std::vector<std::string> slot_names(bool predicts) const = 0;
   /// One step, one pass over memory; state.steps grows by 1.
   virtual void step(const OptimizerStep& step) const = 0;
-  /// ahead = weights − steps·lr·Δ by the rule, for the elements [begin, end) of the flat tensors;
-  /// nothing is predicted before the first step.
-  virtual void predict(const Prediction& prediction, std::int64_t begin, std::int64_t end) const = 0;
-  void predict(const Prediction& prediction) const { predict(prediction, 0, prediction.weights.numel()); }
+  /// ahead = weights − steps·lr·Δ by the rule; nothing is predicted before the first step.
+  virtual void predict(const Prediction& prediction) const = 0;
 
  private:
   double lr_;

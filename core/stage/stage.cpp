@@ -79,21 +79,16 @@ std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
   return all;
 }
 
-Prediction Stage::prediction(const WeightKey& key, const at::Tensor& from,
-                             const std::vector<PredictionRule>& rules, double lr) {
-  return {.weights = from,
-          .ahead = weights_.add_prediction(key),
-          .state = state_,
-          .rule = rules[static_cast<std::size_t>(key.rule)],
-          .steps = key.ahead,
-          .lr = lr};
-}
-
 void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr) {
   if (layout_.entries.empty()) return;
   if (weights.makes) {
-    const at::Tensor from = weights_.latest();
-    parts_.optimizer->predict(prediction(weights.key, from, rules, lr));
+    const at::Tensor from = weights_.version({weights.key.version, 0, 0});
+    parts_.optimizer->predict({.weights = from,
+                               .ahead = weights_.add_prediction(weights.key),
+                               .state = state_,
+                               .rule = rules[static_cast<std::size_t>(weights.key.rule)],
+                               .steps = weights.key.ahead,
+                               .lr = lr});
   }
   weights_.install(weights.key);
 }
@@ -207,19 +202,15 @@ void Stage::add_gradient(std::size_t parameter, at::Tensor gradient, double scal
   ++parts;
 }
 
-void Stage::update(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr,
-                   double next_lr) {
+void Stage::update(bool in_place, double lr) {
   const at::NoGradGuard no_grad;
-  auto [from, to] = weights_.advance(weights.in_place);
-  std::vector<Prediction> predictions;
-  for (const WeightKey& key : weights.predicts) predictions.push_back(prediction(key, to, rules, next_lr));
+  auto [from, to] = weights_.advance(in_place);
   parts_.optimizer->step({.layout = layout_,
                           .gradients = gradients_,
                           .weights = from,
                           .next = to,
                           .state = state_,
-                          .lr = lr,
-                          .predictions = predictions});
+                          .lr = lr});
   for (std::size_t i = 0; i < gradients_.size(); ++i) {
     gradients_[i].reset();
     gradient_parts_[i] = 0;

@@ -78,10 +78,8 @@ class Stage {
 
   /// The weight gradients added since the last update, per layout entry (undefined: none yet).
   std::vector<at::Tensor>& gradients() { return gradients_; }
-  /// Applies them to the latest version, predicts what the update is to predict, and forgets them.
-  /// `next_lr`: of the stage's next update.
-  void update(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr,
-              double next_lr);
+  /// Applies them to the latest version and forgets them.
+  void update(bool in_place, double lr);
 
  private:
   struct Kept {
@@ -97,8 +95,6 @@ class Stage {
   void place(const LayerPtr& layer);
   Tensors run(const Placed& placed, const Tensors& inputs, const Pass& pass);
   Kept& kept(int id);
-  Prediction prediction(const WeightKey& key, const at::Tensor& from, const std::vector<PredictionRule>& rules,
-                        double lr);
   void add_gradient(std::size_t parameter, at::Tensor gradient, double scale);
 
   StageParts parts_;

@@ -46,7 +46,7 @@ const at::Tensor& WeightStore::version(const WeightKey& key) const {
   return versions_[find(key)].flat;
 }
 
-at::Tensor WeightStore::add_prediction(const WeightKey& key) {
+at::Tensor& WeightStore::add_prediction(const WeightKey& key) {
   add(key, take_memory());
   return versions_.back().flat;
 }

@@ -39,7 +39,7 @@ class WeightStore {
   int latest_number() const { return latest_; }
 
   /// Memory for a new prediction; the caller fills it.
-  at::Tensor add_prediction(const WeightKey& key);
+  at::Tensor& add_prediction(const WeightKey& key);
   /// Memory of the version after the latest: the latest's own if `in_place`. The caller fills it;
   /// latest_number() grows by 1.
   struct Advance {

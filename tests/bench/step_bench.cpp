@@ -9,6 +9,7 @@
 
 #include "core/experiment/experiment.h"
 #include "core/experiment/plan.h"
+#include "core/runtime/allocation.h"
 #include "core/runtime/executor.h"
 #include "core/stage/torch.h"
 #include "tests/bench/plain_models.h"
@@ -121,6 +122,7 @@ const std::vector<std::pair<const char*, const char*>> kSchemes{
 
 int main(int count, char** values) {
   using namespace pipewright::bench;
+  pipewright::keep_freed_memory();
   for (const auto& [name, scheme] : kSchemes) {
     benchmark::RegisterBenchmark(("mlp8x64/" + std::string(name)).c_str(), step, mlp(), scheme)->Iterations(1)->Unit(benchmark::kMillisecond);
     benchmark::RegisterBenchmark(("vgg16_bn/" + std::string(name)).c_str(), step, vgg16(), scheme)->Iterations(1)->Unit(benchmark::kMillisecond);

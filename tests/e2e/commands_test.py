@@ -7,7 +7,14 @@ import xml.etree.ElementTree
 import harness
 from harness import EXPERIMENT, MLP, changed
 
-KINDS = {"scheme": "schemes", "model": "models", "dataset": "datasets", "codec": "codecs", "optimizer": "optimizers", "loss": "losses"}
+KINDS = {
+    "scheme": "schemes",
+    "model": "models",
+    "dataset": "datasets",
+    "codec": "codecs",
+    "optimizer": "optimizers",
+    "loss": "losses",
+}
 
 
 class Commands(harness.EndToEnd):
@@ -24,7 +31,10 @@ class Commands(harness.EndToEnd):
 
     def test_help_everywhere(self):
         commands = self.commands()
-        self.assertLessEqual({"run", "sweep", "check", "schedule", "table", "list", "describe", "schema", "doctor"}, set(commands))
+        self.assertLessEqual(
+            {"run", "sweep", "check", "schedule", "table", "list", "describe", "schema", "doctor"},
+            set(commands),
+        )
         for command in commands:
             done = self.pipewright(command, "--help")
             self.assertTrue(done.out.startswith(f"usage: pipewright {command}"), done.out)
@@ -36,16 +46,26 @@ class Commands(harness.EndToEnd):
         self.assertRegex(self.pipewright("--version").out, r"^pipewright \d+\.\d+\.\d+, LibTorch \d+\.\d+")
 
     def test_an_unknown_command_or_flag_names_the_nearest(self):
-        self.assertRegex(self.pipewright("sweeep", code=EXPERIMENT).err, r"^there is no command 'sweeep'; did you mean 'sweep'\?")
-        self.assertRegex(self.pipewright("frobnicate", code=EXPERIMENT).err, r"^there is no command 'frobnicate'; known: run, ")
+        self.assertRegex(
+            self.pipewright("sweeep", code=EXPERIMENT).err,
+            r"^there is no command 'sweeep'; did you mean 'sweep'\?",
+        )
+        self.assertRegex(
+            self.pipewright("frobnicate", code=EXPERIMENT).err,
+            r"^there is no command 'frobnicate'; known: run, ",
+        )
         self.write("x.yaml", MLP)
         for wrong, right in (("--overwrit", "--overwrite"), ("--reusme", "--resume"), ("--sett", "--set")):
             done = self.pipewright("run", "x.yaml", wrong, code=EXPERIMENT)
-            self.assertRegex(done.err, rf"^unknown option '{wrong}'; did you mean '{right}'\?\nusage: pipewright run ")
+            self.assertRegex(
+                done.err, rf"^unknown option '{wrong}'; did you mean '{right}'\?\nusage: pipewright run "
+            )
 
     def test_arguments_that_are_missing_or_too_many(self):
         self.assertRegex(self.pipewright("run", code=EXPERIMENT).err, r"^FILE is missing\nusage: ")
-        self.assertRegex(self.pipewright("check", "a", "b", code=EXPERIMENT).err, r"^there are too many arguments\nusage: ")
+        self.assertRegex(
+            self.pipewright("check", "a", "b", code=EXPERIMENT).err, r"^there are too many arguments\nusage: "
+        )
         self.assertRegex(self.pipewright("run", "a.yaml", "--out", code=EXPERIMENT).err, r"out.*\nusage: ")
 
     def test_list_names_all_kinds(self):
@@ -71,16 +91,23 @@ class Commands(harness.EndToEnd):
     def test_describe_sections_and_what_is_not_there(self):
         for section in ("pipeline", "lr_schedule", "table"):
             self.assertIn("\nOptions\n", self.pipewright("describe", section).out)
-        self.assertRegex(self.pipewright("describe", "scheme", "spektrain", code=EXPERIMENT).err, r"did you mean 'spectrain'\?")
-        self.assertRegex(self.pipewright("describe", "pipelin", code=EXPERIMENT).err, r"did you mean 'pipeline'\?")
+        self.assertRegex(
+            self.pipewright("describe", "scheme", "spektrain", code=EXPERIMENT).err,
+            r"did you mean 'spectrain'\?",
+        )
+        self.assertRegex(
+            self.pipewright("describe", "pipelin", code=EXPERIMENT).err, r"did you mean 'pipeline'\?"
+        )
 
     def test_schema_is_json_and_knows_the_options_of_every_part(self):
         schema = json.loads(self.pipewright("schema").out)
         self.assertIn("draft/2020-12", schema["$schema"])
         names = self.names()
         for kind in ("scheme", "model", "dataset", "optimizer", "loss"):
-            branches = {branch["if"]["properties"]["name"]["const"]: branch["then"]["properties"]
-                        for branch in schema["properties"][kind]["allOf"]}
+            branches = {
+                branch["if"]["properties"]["name"]["const"]: branch["then"]["properties"]
+                for branch in schema["properties"][kind]["allOf"]
+            }
             self.assertEqual(sorted(branches), sorted(names[KINDS[kind]]))
             if kind == "scheme":
                 self.assertIn("version", branches["spectrain"])
@@ -102,14 +129,28 @@ class Commands(harness.EndToEnd):
 
     def test_schedule_prints_and_draws(self):
         self.write("x.yaml", changed(MLP, {"scheme": {"name": "spectrain"}}))
-        page = self.pipewright("schedule", "x.yaml", "--svg", "s.svg", "--csv", "s.csv", "--trace", "s.json", "--minibatches", "5").out
+        page = self.pipewright(
+            "schedule",
+            "x.yaml",
+            "--svg",
+            "s.svg",
+            "--csv",
+            "s.csv",
+            "--trace",
+            "s.json",
+            "--minibatches",
+            "5",
+        ).out
         self.assertRegex(page, r"worker 0  F0 F1")
         self.assertRegex(page, r"stage +D +stale F")
         for file in ("s.svg", "s-weights.svg"):
             xml.etree.ElementTree.parse(self.folder / file)
         self.assertIn("traceEvents", json.loads((self.folder / "s.json").read_text()))
         self.assertRegex((self.folder / "s.csv").read_text(), r"^worker,index,kind,stage,")
-        self.assert_errors(self.pipewright("schedule", "x.yaml", "--minibatches", "0", code=EXPERIMENT), r"--minibatches is 0; expected at least 1")
+        self.assert_errors(
+            self.pipewright("schedule", "x.yaml", "--minibatches", "0", code=EXPERIMENT),
+            r"--minibatches is 0; expected at least 1",
+        )
 
 
 if __name__ == "__main__":

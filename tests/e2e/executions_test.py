@@ -22,17 +22,39 @@ SHAPES = {
     "pipedream, vertical sync": {"scheme": {"name": "pipedream", "vertical_sync": True}},
     "spectrain 2": {"scheme": {"name": "spectrain", "version": 2}, "train.drain": "never"},
     "spectrain 1 as coded": {"scheme": {"name": "spectrain", "velocity": "lookahead"}},
-    "2 replicas of gpipe": {"scheme": {"name": "gpipe"}, "pipeline.stages": 2, "pipeline.replicas": 2,
-                            "pipeline.microbatches": 2},
-    "2 replicas of pipedream": {"scheme": {"name": "pipedream"}, "pipeline.stages": 2, "pipeline.replicas": 2},
-    "placement of spectrain": {"scheme": {"name": "spectrain"}, "pipeline.stages": 4,
-                               "pipeline.placement": [0, 1, 0, 1]},
-    "placement of gpipe": {"scheme": {"name": "gpipe"}, "pipeline.stages": 4, "pipeline.microbatches": 2,
-                           "pipeline.placement": [0, 1, 0, 1]},
-    "placement of interlocking": {"scheme": {"name": "interlocking"}, "pipeline.stages": 4,
-                                  "pipeline.placement": [0, 1, 0, 1]},
-    "2 intra-op threads": {"scheme": {"name": "pipeoptim"}, "optimizer": {"name": "rmsprop"}, "model.width": 1,
-                           "pipeline.threads": 2},
+    "2 replicas of gpipe": {
+        "scheme": {"name": "gpipe"},
+        "pipeline.stages": 2,
+        "pipeline.replicas": 2,
+        "pipeline.microbatches": 2,
+    },
+    "2 replicas of pipedream": {
+        "scheme": {"name": "pipedream"},
+        "pipeline.stages": 2,
+        "pipeline.replicas": 2,
+    },
+    "placement of spectrain": {
+        "scheme": {"name": "spectrain"},
+        "pipeline.stages": 4,
+        "pipeline.placement": [0, 1, 0, 1],
+    },
+    "placement of gpipe": {
+        "scheme": {"name": "gpipe"},
+        "pipeline.stages": 4,
+        "pipeline.microbatches": 2,
+        "pipeline.placement": [0, 1, 0, 1],
+    },
+    "placement of interlocking": {
+        "scheme": {"name": "interlocking"},
+        "pipeline.stages": 4,
+        "pipeline.placement": [0, 1, 0, 1],
+    },
+    "2 intra-op threads": {
+        "scheme": {"name": "pipeoptim"},
+        "optimizer": {"name": "rmsprop"},
+        "model.width": 1,
+        "pipeline.threads": 2,
+    },
     "float64": {"scheme": {"name": "pipeoptim"}, "train.precision": "float64"},
 }
 THREADS = ("--set", "pipeline.execution=threads")
@@ -48,8 +70,10 @@ class Executions(harness.EndToEnd):
                 self.assert_same_weights(serial, threads)
                 self.assertEqual(serial.bytes("steps.csv"), threads.bytes("steps.csv"))
             measured = ("seconds", "samples_per_second")
-            results = [[{key: row[key] for key in row if key not in measured} for row in run.rows("epochs.csv")]
-                       for run in (serial, threads)]
+            results = [
+                [{key: row[key] for key in row if key not in measured} for row in run.rows("epochs.csv")]
+                for run in (serial, threads)
+            ]
             self.assertEqual(*results)
 
     def test_serial_and_threads_agree_for_every_scheme(self):

@@ -75,8 +75,11 @@ class Run:
     def parameters(self):
         """Without the buffers of batch norm and without auxiliary heads."""
         buffers = ("running_mean", "running_var", "num_batches_tracked")
-        return {name: tensor for name, tensor in self.tensors().items()
-                if not name.endswith(buffers) and not name.startswith("heads.")}
+        return {
+            name: tensor
+            for name, tensor in self.tensors().items()
+            if not name.endswith(buffers) and not name.startswith("heads.")
+        }
 
     def rows(self, file):
         with open(self.path / file, newline="") as table:
@@ -97,8 +100,11 @@ class EndToEnd(unittest.TestCase):
         self.assert_tidy()
 
     def assert_tidy(self):
-        litter = [str(file.relative_to(self.folder)) for file in self.folder.rglob("*")
-                  if file.name.endswith((".part", ".tmp", "~"))]
+        litter = [
+            str(file.relative_to(self.folder))
+            for file in self.folder.rglob("*")
+            if file.name.endswith((".part", ".tmp", "~"))
+        ]
         self.assertEqual(litter, [], "temporary files are left")
 
     def write(self, name, content):
@@ -113,8 +119,14 @@ class EndToEnd(unittest.TestCase):
 
     def start(self, *arguments):
         """The program, not waited for; killed when the test ends."""
-        process = subprocess.Popen([BINARY, *map(str, arguments)], cwd=self.folder, text=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            [BINARY, *map(str, arguments)],
+            cwd=self.folder,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
@@ -141,8 +153,10 @@ class EndToEnd(unittest.TestCase):
             self.assertRegex(line, pattern)
 
     def assert_same_weights(self, a, b):
-        self.assertTrue(a.bytes() == b.bytes(), f"{a.path.name} and {b.path.name} differ: "
-                        f"{safetensors.difference(a.tensors(), b.tensors())}")
+        self.assertTrue(
+            a.bytes() == b.bytes(),
+            f"{a.path.name} and {b.path.name} differ: " f"{safetensors.difference(a.tensors(), b.tensors())}",
+        )
 
 
 def main():

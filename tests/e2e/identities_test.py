@@ -10,10 +10,19 @@ ADAM = {"name": "adam", "lr": 0.002}
 
 # With one stage nothing is stale, nothing predicted and no loss auxiliary.
 OF_ONE_STAGE = [
-    {"name": "gpipe"}, {"name": "one_f_one_b"}, {"name": "data_parallel"},
-    {"name": "pipedream"}, {"name": "pipedream", "weight_stashing": False}, {"name": "pipedream", "vertical_sync": True},
-    {"name": "spectrain", "version": 1}, {"name": "spectrain", "version": 2}, {"name": "pipeoptim"}, {"name": "xpipe"},
-    {"name": "delayed_sgd", "delay": 0}, {"name": "interlocking", "width": 1}, {"name": "interlocking", "width": "all"},
+    {"name": "gpipe"},
+    {"name": "one_f_one_b"},
+    {"name": "data_parallel"},
+    {"name": "pipedream"},
+    {"name": "pipedream", "weight_stashing": False},
+    {"name": "pipedream", "vertical_sync": True},
+    {"name": "spectrain", "version": 1},
+    {"name": "spectrain", "version": 2},
+    {"name": "pipeoptim"},
+    {"name": "xpipe"},
+    {"name": "delayed_sgd", "delay": 0},
+    {"name": "interlocking", "width": 1},
+    {"name": "interlocking", "width": "all"},
 ]
 
 
@@ -40,7 +49,11 @@ class Identities(harness.EndToEnd):
                     scheme = {"name": "interlocking", "width": width, "train_unused_heads": heads}
                     other = self.train(changed(CNN, {"scheme": scheme}), "interlocking", "--overwrite")
                     self.assertEqual(any(name.startswith("heads.") for name in other.tensors()), heads)
-                    body = {name: tensor for name, tensor in other.tensors().items() if not name.startswith("heads.")}
+                    body = {
+                        name: tensor
+                        for name, tensor in other.tensors().items()
+                        if not name.startswith("heads.")
+                    }
                     self.assertTrue(body == plain.tensors(), safetensors.difference(body, plain.tensors()))
 
     def test_delays_of_pipedream_are_pipedream(self):
@@ -51,7 +64,9 @@ class Identities(harness.EndToEnd):
     def test_the_cut_of_a_model_changes_nothing_without_staleness(self):
         whole = self.train(changed(CNN, {"pipeline": {"stages": 1}}), "whole")
         for stages in (2, 8):
-            self.assert_same_weights(whole, self.train(CNN, f"cut{stages}", "--set", f"pipeline.stages={stages}"))
+            self.assert_same_weights(
+                whole, self.train(CNN, f"cut{stages}", "--set", f"pipeline.stages={stages}")
+            )
         listed = self.train(CNN, "listed", "--set", "pipeline.balance=[1, 1, 6]")
         self.assert_same_weights(whole, listed)
 
@@ -60,8 +75,9 @@ class Identities(harness.EndToEnd):
             with self.subTest(name):
                 experiment = changed(changed(CNN, changes), {"train.epochs": 0})
                 before = self.train(experiment, "before", "--overwrite").parameters()
-                after = self.train(experiment, "after", "--overwrite", "--set", "train.epochs=1",
-                                   "--set", "optimizer.lr=0").parameters()
+                after = self.train(
+                    experiment, "after", "--overwrite", "--set", "train.epochs=1", "--set", "optimizer.lr=0"
+                ).parameters()
                 self.assertTrue(before == after, safetensors.difference(before, after))
 
     def test_draining_does_not_matter_to_one_epoch(self):

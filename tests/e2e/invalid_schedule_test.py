@@ -15,17 +15,26 @@ BROKEN_BINARY = os.environ.get("PIPEWRIGHT_BROKEN_BINARY")
 
 class InvalidSchedule(harness.EndToEnd):
     def broken(self, *arguments):
-        done = subprocess.run([BROKEN_BINARY, *arguments], cwd=self.folder, text=True, capture_output=True, timeout=60)
+        done = subprocess.run(
+            [BROKEN_BINARY, *arguments], cwd=self.folder, text=True, capture_output=True, timeout=60
+        )
         return harness.Finished(done.returncode, done.stdout, done.stderr)
 
     @harness.unittest.skipUnless(BROKEN_BINARY, "no $PIPEWRIGHT_BROKEN_BINARY")
     def test_every_fault_is_found_before_anything_runs(self):
-        faults = {"no_update": r"0B\d makes a gradient that no update applies", "twice": r"0F0 happens twice",
-                  "deadlock": r"0B0 can never start: it waits for 1B0", "old_version": r"0B0 asks for version 1 .*0 updates behind it",
-                  "no_backward": r"no backward of stage 0, replica 0, mini-batch 0"}
+        faults = {
+            "no_update": r"0B\d makes a gradient that no update applies",
+            "twice": r"0F0 happens twice",
+            "deadlock": r"0B0 can never start: it waits for 1B0",
+            "old_version": r"0B0 asks for version 1 .*0 updates behind it",
+            "no_backward": r"no backward of stage 0, replica 0, mini-batch 0",
+        }
         for how, culprit in faults.items():
-            self.write("x.yaml", "loader: {limit_train: 96}\nmodel: {name: mlp}\npipeline: {stages: 2}\n"
-                       f"scheme: {{name: broken, how: {how}}}\n")
+            self.write(
+                "x.yaml",
+                "loader: {limit_train: 96}\nmodel: {name: mlp}\npipeline: {stages: 2}\n"
+                f"scheme: {{name: broken, how: {how}}}\n",
+            )
             for command in (("check", "x.yaml"), ("schedule", "x.yaml"), ("run", "x.yaml", "--out", "out")):
                 with self.subTest(how=how, command=command[0]):
                     done = self.broken(*command)
@@ -37,9 +46,12 @@ class InvalidSchedule(harness.EndToEnd):
 
     def test_the_schemes_of_the_program_are_valid_or_refuse_the_shape(self):
         """Never exit 4, whatever is asked for."""
-        shapes = [{}, {"pipeline.stages": 4, "pipeline.microbatches": 3},
-                  {"pipeline.stages": 4, "pipeline.placement": [0, 1, 1, 0]},
-                  {"pipeline.stages": 3, "pipeline.placement": [0, 0, 0], "pipeline.replicas": 2}]
+        shapes = [
+            {},
+            {"pipeline.stages": 4, "pipeline.microbatches": 3},
+            {"pipeline.stages": 4, "pipeline.placement": [0, 1, 1, 0]},
+            {"pipeline.stages": 3, "pipeline.placement": [0, 0, 0], "pipeline.replicas": 2},
+        ]
         for name in CASES:
             for shape in shapes:
                 with self.subTest(scheme=name, shape=shape):

@@ -16,13 +16,22 @@ class RealData(harness.EndToEnd):
         return str(folder)
 
     def check(self, dataset, root, **model):
-        experiment = changed(CNN, {"dataset": {"name": dataset, "root": self.root(root)}, "model": {"name": "cnn", "width": 0.25} | model,
-                                   "loader": {"batch_size": 16, "limit_train": 64, "limit_test": 64},
-                                   "scheme": {"name": "spectrain"}, "train.epochs": 1})
+        experiment = changed(
+            CNN,
+            {
+                "dataset": {"name": dataset, "root": self.root(root)},
+                "model": {"name": "cnn", "width": 0.25} | model,
+                "loader": {"batch_size": 16, "limit_train": 64, "limit_test": 64},
+                "scheme": {"name": "spectrain"},
+                "train.epochs": 1,
+            },
+        )
         serial = self.train(experiment, "serial")
         self.assertEqual(len(serial.rows("steps.csv")), 4)
         self.assertRegex(serial.rows("epochs.csv")[0]["test_accuracy"], r"^0(\.\d+)?$")
-        self.assert_same_weights(serial, self.train(experiment, "threads", "--set", "pipeline.execution=threads"))
+        self.assert_same_weights(
+            serial, self.train(experiment, "threads", "--set", "pipeline.execution=threads")
+        )
 
     def test_cifar10(self):
         self.check("cifar10", "cifar-10-batches-bin")

@@ -10,13 +10,24 @@ import safetensors
 from harness import CNN, EXPERIMENT, INTERRUPTED, changed
 
 EPOCHS, STEPS = 12, 20  # about a second; steps of an epoch
-LONG = changed(CNN, {"loader": {"batch_size": 16, "limit_train": 320, "limit_test": 32}, "train": {"epochs": EPOCHS},
-                     "lr_schedule": {"name": "poly", "per": "step"}})
+LONG = changed(
+    CNN,
+    {
+        "loader": {"batch_size": 16, "limit_train": 320, "limit_test": 32},
+        "train": {"epochs": EPOCHS},
+        "lr_schedule": {"name": "poly", "per": "step"},
+    },
+)
 CASES = {
     "sgd": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 2},
     "adam": {"scheme": {"name": "pipedream"}, "optimizer": {"name": "adam", "lr": 0.002}},
     "predicting": {"scheme": {"name": "spectrain", "velocity": "lookahead"}, "optimizer.nesterov": True},
-    "replicas": {"scheme": {"name": "pipeoptim"}, "pipeline.stages": 2, "pipeline.replicas": 2, "optimizer": {"name": "adamw"}},
+    "replicas": {
+        "scheme": {"name": "pipeoptim"},
+        "pipeline.stages": 2,
+        "pipeline.replicas": 2,
+        "optimizer": {"name": "adamw"},
+    },
 }
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
 STATES = {signal.SIGINT: "interrupted", signal.SIGTERM: "interrupted", signal.SIGKILL: "running"}
@@ -98,7 +109,10 @@ class Resume(harness.EndToEnd):
 
     def test_rare_checkpoints_and_none_at_all(self):
         whole = self.train(LONG, "whole")
-        for title, changes in {"rare": {"train.checkpoint.every": 5}, "none": {"train.checkpoint.every": 0}}.items():
+        for title, changes in {
+            "rare": {"train.checkpoint.every": 5},
+            "none": {"train.checkpoint.every": 0},
+        }.items():
             with self.subTest(title):
                 self.write(f"{title}.yaml", changed(LONG, changes))
                 self.leg(title, signal.SIGKILL, 0.3, resume=False)
@@ -122,7 +136,9 @@ class Resume(harness.EndToEnd):
 
     def test_an_interrupted_folder_is_not_taken_silently(self):
         self.interrupted()
-        self.assert_errors(self.pipewright("run", "x.yaml", "--out", "x", code=EXPERIMENT), r"^x: .*interrupted.*--resume")
+        self.assert_errors(
+            self.pipewright("run", "x.yaml", "--out", "x", code=EXPERIMENT), r"^x: .*interrupted.*--resume"
+        )
 
     def test_a_damaged_checkpoint_is_named(self):
         run = self.interrupted()

@@ -6,7 +6,14 @@ import re
 import harness
 from harness import CNN, EXPERIMENT, MLP, changed
 
-FILES = ["checkpoint/last.safetensors", "epochs.csv", "experiment.yaml", "final.safetensors", "run.json", "steps.csv"]
+FILES = [
+    "checkpoint/last.safetensors",
+    "epochs.csv",
+    "experiment.yaml",
+    "final.safetensors",
+    "run.json",
+    "steps.csv",
+]
 DIGITS_17 = re.compile(r"^-?\d(\.\d{0,16})?(e[-+]\d+)?$|^-?\d+(\.\d+)?$")
 
 
@@ -21,8 +28,10 @@ class RunFolder(harness.EndToEnd):
         text = run.bytes("steps.csv").decode()
         self.assertTrue(text.startswith("epoch,minibatch,loss\n") and text.endswith("\n"))
         rows = run.rows("steps.csv")
-        self.assertEqual([(int(row["epoch"]), int(row["minibatch"])) for row in rows],
-                         [(epoch, minibatch) for epoch in range(2) for minibatch in range(6)])
+        self.assertEqual(
+            [(int(row["epoch"]), int(row["minibatch"])) for row in rows],
+            [(epoch, minibatch) for epoch in range(2) for minibatch in range(6)],
+        )
         for row in rows:
             self.assertRegex(row["loss"], DIGITS_17)
             self.assertEqual(f"{float(row['loss']):.17g}", row["loss"])
@@ -34,7 +43,10 @@ class RunFolder(harness.EndToEnd):
     def test_epochs_agree_with_steps(self):
         run = self.train(changed(CNN, {"train.evaluate_every": 2, "train.epochs": 3}), "out")
         epochs, steps = run.rows("epochs.csv"), run.rows("steps.csv")
-        self.assertEqual(list(epochs[0]), ["epoch", "train_loss", "test_loss", "test_accuracy", "lr", "seconds", "samples_per_second"])
+        self.assertEqual(
+            list(epochs[0]),
+            ["epoch", "train_loss", "test_loss", "test_accuracy", "lr", "seconds", "samples_per_second"],
+        )
         for epoch, row in enumerate(epochs):
             losses = [float(step["loss"]) for step in steps if int(step["epoch"]) == epoch]
             self.assertAlmostEqual(float(row["train_loss"]), sum(losses) / len(losses), places=12)
@@ -42,7 +54,13 @@ class RunFolder(harness.EndToEnd):
         self.assertEqual([row["test_accuracy"] == "" for row in epochs], [True, False, False])
 
     def test_what_is_not_asked_for_is_not_there(self):
-        run = self.train(changed(MLP, {"output": {"steps": False, "weights": False, "trace": True}, "train.checkpoint.every": 0}), "out")
+        run = self.train(
+            changed(
+                MLP,
+                {"output": {"steps": False, "weights": False, "trace": True}, "train.checkpoint.every": 0},
+            ),
+            "out",
+        )
         self.assertEqual(run.names(), ["epochs.csv", "experiment.yaml", "run.json", "trace.json"])
         json.loads(run.bytes("trace.json"))
 
@@ -60,8 +78,18 @@ class RunFolder(harness.EndToEnd):
             self.assertIn(key, run)
 
     def test_the_resolved_experiment_runs_again_to_the_same_bytes(self):
-        first = self.train(changed(CNN, {"scheme": {"name": "spectrain"}, "pipeline.balance": "parameters",
-                                         "optimizer.weight_decay": 5e-4, "lr_schedule": {"name": "poly", "power": 2}}), "out")
+        first = self.train(
+            changed(
+                CNN,
+                {
+                    "scheme": {"name": "spectrain"},
+                    "pipeline.balance": "parameters",
+                    "optimizer.weight_decay": 5e-4,
+                    "lr_schedule": {"name": "poly", "power": 2},
+                },
+            ),
+            "out",
+        )
         for flags in ((), ("--set", "name=other")):
             self.pipewright("run", "out/experiment.yaml", "--quiet", "--out", "again", "--overwrite", *flags)
             again = harness.Run(self.folder / "again")
@@ -94,7 +122,9 @@ class RunFolder(harness.EndToEnd):
         run = self.train(MLP, "out")
         before = {name: (run.bytes(name), (run.path / name).stat().st_mtime_ns) for name in run.names()}
         self.pipewright("run", "out.yaml", "--out", "out", "--resume")
-        self.assertEqual(before, {name: (run.bytes(name), (run.path / name).stat().st_mtime_ns) for name in run.names()})
+        self.assertEqual(
+            before, {name: (run.bytes(name), (run.path / name).stat().st_mtime_ns) for name in run.names()}
+        )
 
     def test_overwrite_begins_anew(self):
         first = self.train(changed(MLP, {"output.trace": True}), "out").bytes()
@@ -105,7 +135,9 @@ class RunFolder(harness.EndToEnd):
     def test_resume_of_another_experiment_is_refused(self):
         run = self.train(MLP, "out")
         weights = run.bytes()
-        done = self.pipewright("run", "out.yaml", "--out", "out", "--resume", "--set", "optimizer.lr=0.5", code=EXPERIMENT)
+        done = self.pipewright(
+            "run", "out.yaml", "--out", "out", "--resume", "--set", "optimizer.lr=0.5", code=EXPERIMENT
+        )
         self.assert_errors(done, r"^out: .*another experiment.*--overwrite")
         self.assertEqual(run.bytes(), weights)
 

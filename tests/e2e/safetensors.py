@@ -22,7 +22,7 @@ def read(path):
     length = struct.unpack("<Q", content[:8])[0]
     if 8 + length > len(content):
         raise ValueError(f"{path}: the header is cut off")
-    header = json.loads(content[8:8 + length])
+    header = json.loads(content[8 : 8 + length])
     header.pop("__metadata__", None)
     entries = sorted(header.items(), key=lambda item: item[1]["data_offsets"])
     tensors, end = {}, 0
@@ -32,7 +32,9 @@ def read(path):
         if begin != end or stop - begin != size:
             raise ValueError(f"{path}: '{name}' has wrong offsets")
         end = stop
-        tensors[name] = Tensor(entry["dtype"], entry["shape"], content[8 + length + begin:8 + length + stop])
+        tensors[name] = Tensor(
+            entry["dtype"], entry["shape"], content[8 + length + begin : 8 + length + stop]
+        )
     if 8 + length + end != len(content):
         raise ValueError(f"{path}: has {len(content)} bytes, the header describes {8 + length + end}")
     return tensors
@@ -41,8 +43,11 @@ def read(path):
 def encoded(tensors):
     header, data = {}, b""
     for name, tensor in tensors.items():
-        header[name] = {"dtype": tensor.dtype, "shape": list(tensor.shape),
-                        "data_offsets": [len(data), len(data) + len(tensor.data)]}
+        header[name] = {
+            "dtype": tensor.dtype,
+            "shape": list(tensor.shape),
+            "data_offsets": [len(data), len(data) + len(tensor.data)],
+        }
         data += tensor.data
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
@@ -53,7 +58,9 @@ def tensor(dtype, shape, values):
 
 
 def values(tensor):
-    return list(struct.unpack(f"<{len(tensor.data) // SIZES[tensor.dtype]}{CODES[tensor.dtype]}", tensor.data))
+    return list(
+        struct.unpack(f"<{len(tensor.data) // SIZES[tensor.dtype]}{CODES[tensor.dtype]}", tensor.data)
+    )
 
 
 def difference(a, b):

@@ -8,13 +8,28 @@ import harness
 from harness import EXPERIMENT, FINE, INTERRUPTED, MLP, SWEEP, changed
 
 # Two learning rates, of which one cannot work, with two seeds each.
-MIXED = changed(MLP, {
-    "scheme": {"name": "pipedream"},
-    "sweep": {"points": [{"label": "good", "optimizer.lr": 0.05}, {"label": "bad", "optimizer.lr": 1e30}], "grid": {"train.seed": [1, 2]}},
-    "table": {"rows": "train.seed", "columns": "label"},
-})
-RUN_FILES = {"checkpoint/last.safetensors", "epochs.csv", "experiment.yaml", "final.safetensors", "run.json", "steps.csv",
-             "log.txt", "point.json", ".experiment.yaml"}
+MIXED = changed(
+    MLP,
+    {
+        "scheme": {"name": "pipedream"},
+        "sweep": {
+            "points": [{"label": "good", "optimizer.lr": 0.05}, {"label": "bad", "optimizer.lr": 1e30}],
+            "grid": {"train.seed": [1, 2]},
+        },
+        "table": {"rows": "train.seed", "columns": "label"},
+    },
+)
+RUN_FILES = {
+    "checkpoint/last.safetensors",
+    "epochs.csv",
+    "experiment.yaml",
+    "final.safetensors",
+    "run.json",
+    "steps.csv",
+    "log.txt",
+    "point.json",
+    ".experiment.yaml",
+}
 
 
 class Sweep(harness.EndToEnd):
@@ -23,10 +38,17 @@ class Sweep(harness.EndToEnd):
         return self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2", *flags, code=code)
 
     def runs(self, label=""):
-        return [harness.Run(path) for path in sorted((self.folder / "sw").glob(f"{label}*-*")) if path.is_dir()]
+        return [
+            harness.Run(path) for path in sorted((self.folder / "sw").glob(f"{label}*-*")) if path.is_dir()
+        ]
 
     def contents(self, runs):
-        return {run.path.name: {name: (run.bytes(name), (run.path / name).stat().st_mtime_ns) for name in run.names()} for run in runs}
+        return {
+            run.path.name: {
+                name: (run.bytes(name), (run.path / name).stat().st_mtime_ns) for name in run.names()
+            }
+            for run in runs
+        }
 
     def test_a_failing_point_does_not_stop_the_others(self):
         done = self.sweep(MIXED, code=SWEEP)
@@ -39,7 +61,9 @@ class Sweep(harness.EndToEnd):
         for run in self.runs("bad"):
             self.assertNotIn("final.safetensors", run.names())
         self.assertTrue((self.folder / "sw/results.sqlite").exists())
-        for line in [line for line in done.out.splitlines() if line.startswith("| 1 ") or line.startswith("| 2 ")]:
+        for line in [
+            line for line in done.out.splitlines() if line.startswith("| 1 ") or line.startswith("| 2 ")
+        ]:
             self.assertRegex(line, r"^\| [12] +\| +\d+\.\d\d \(1\) \| +1 failed \|$")
 
     def test_resume_repeats_nothing_that_is_done(self):
@@ -55,14 +79,20 @@ class Sweep(harness.EndToEnd):
         fine = changed(MLP, {"sweep": {"zip": {"train.seed": [1, 2], "optimizer.lr": [0.1, 0.2]}}})
         self.sweep(fine)
         alone = self.train(fine, "alone", "--set", "train.seed=2", "--set", "optimizer.lr=0.2")
-        weights = [run.bytes() for run in self.runs() if json.loads(run.bytes("point.json"))["varied"]["train.seed"] == 2]
+        weights = [
+            run.bytes()
+            for run in self.runs()
+            if json.loads(run.bytes("point.json"))["varied"]["train.seed"] == 2
+        ]
         self.assertEqual(weights, [alone.bytes()])
 
     def test_a_finished_sweep_is_refused_and_resumed_in_no_time(self):
         fine = changed(MLP, {"sweep": {"grid": {"train.seed": [1, 2]}}})
         self.sweep(fine)
         before = self.contents(self.runs())
-        self.assert_errors(self.sweep(fine, code=EXPERIMENT), r"^sw: the folder holds 2 finished runs.*--resume.*--overwrite")
+        self.assert_errors(
+            self.sweep(fine, code=EXPERIMENT), r"^sw: the folder holds 2 finished runs.*--resume.*--overwrite"
+        )
         self.sweep(fine, "--resume")
         self.assertEqual(self.contents(self.runs()), before)
         self.sweep(fine, "--overwrite")
@@ -87,16 +117,29 @@ class Sweep(harness.EndToEnd):
         def refuse(sweep, pattern):
             self.write("s.yaml", "loader: {limit_train: 32}\n" + sweep)
             self.assert_errors(self.pipewright("sweep", "s.yaml", "--out", "sw", code=EXPERIMENT), pattern)
+
         refuse("sweep: {gird: {train.seed: [1]}}\n", r"^s\.yaml:2:9: unknown option 'sweep\.gird'; .*grid")
-        refuse("sweep: {zip: {train.seed: [1, 2], optimizer.lr: [1]}}\n", r"^s\.yaml:2:\d+: sweep\.zip\.optimizer\.lr has 1 values; expected 2")
-        refuse("sweep: {grid: {train.seed: 3}}\n", r"^s\.yaml:2:\d+: sweep\.grid\.train\.seed is 3; expected a list.*\[3\]")
+        refuse(
+            "sweep: {zip: {train.seed: [1, 2], optimizer.lr: [1]}}\n",
+            r"^s\.yaml:2:\d+: sweep\.zip\.optimizer\.lr has 1 values; expected 2",
+        )
+        refuse(
+            "sweep: {grid: {train.seed: 3}}\n",
+            r"^s\.yaml:2:\d+: sweep\.grid\.train\.seed is 3; expected a list.*\[3\]",
+        )
         refuse("sweep: {grid: {train.seed: [1, 1]}}\n", r"^s\.yaml:2:\d+: runs 1 .*and 2 .*are the same")
-        refuse("sweep: {grid: {train.sed: [1]}}\n", r"^s\.yaml:2:\d+: unknown option 'train\.sed'; did you mean 'seed'\?")
+        refuse(
+            "sweep: {grid: {train.sed: [1]}}\n",
+            r"^s\.yaml:2:\d+: unknown option 'train\.sed'; did you mean 'seed'\?",
+        )
         self.assertEqual(self.runs(), [])
 
     def test_ctrl_c_saves_the_runs_under_way_and_resume_ends_them(self):
         # A second each, so that two are under way when the signal comes.
-        slow = changed(MLP, {"loader.limit_train": 960, "train.epochs": 50, "sweep": {"grid": {"train.seed": [1, 2, 3, 4]}}})
+        slow = changed(
+            MLP,
+            {"loader.limit_train": 960, "train.epochs": 50, "sweep": {"grid": {"train.seed": [1, 2, 3, 4]}}},
+        )
         self.write("s.yaml", slow)
         process = self.start("sweep", "s.yaml", "--out", "sw", "--jobs", "2")
         begin = time.monotonic()
@@ -106,7 +149,9 @@ class Sweep(harness.EndToEnd):
         process.send_signal(signal.SIGINT)
         done = self.finish(process)
         self.assertEqual(done.code, INTERRUPTED, done.err)
-        self.assertRegex(done.err, r"interrupted with \d of 4 runs done; the same command with --resume goes on")
+        self.assertRegex(
+            done.err, r"interrupted with \d of 4 runs done; the same command with --resume goes on"
+        )
         states = {run.state() for run in self.runs()}
         self.assertIn("interrupted", states)
         self.assertLessEqual(states, {"interrupted", "done"})

@@ -8,7 +8,9 @@ import harness
 from harness import EXPERIMENT, SWEEP, changed
 from sweep_test import MIXED
 
-THREE_SEEDS = changed(MIXED, {"sweep.grid": {"train.seed": [1, 2, 3]}, "table": {"rows": "label", "metric": "train_loss"}})
+THREE_SEEDS = changed(
+    MIXED, {"sweep.grid": {"train.seed": [1, 2, 3]}, "table": {"rows": "label", "metric": "train_loss"}}
+)
 
 
 class Table(harness.EndToEnd):
@@ -34,7 +36,9 @@ class Table(harness.EndToEnd):
         mean = sum(losses) / 3
         self.assertEqual((good["n"], good["failed"], good["missing"]), ("3", "0", "0"))
         self.assertAlmostEqual(float(good["mean"]), mean, places=9)
-        self.assertAlmostEqual(float(good["std"]), (sum((loss - mean) ** 2 for loss in losses) / 2) ** 0.5, places=9)
+        self.assertAlmostEqual(
+            float(good["std"]), (sum((loss - mean) ** 2 for loss in losses) / 2) ** 0.5, places=9
+        )
         self.assertEqual((bad["n"], bad["mean"], bad["std"], bad["failed"]), ("0", "", "", "3"))
 
         shutil.rmtree(runs[0].path)
@@ -52,19 +56,29 @@ class Table(harness.EndToEnd):
             self.assertIn(text, latex)
         self.table("--format", "csv", "--output", "t.csv")
         self.assertEqual((self.folder / "t.csv").read_text(), self.table("--format", "csv").out)
-        self.assert_errors(self.table("--metric", "train_los", code=EXPERIMENT), r"^--metric: .*'train_los'.*did you mean 'train_loss'\?")
+        self.assert_errors(
+            self.table("--metric", "train_los", code=EXPERIMENT),
+            r"^--metric: .*'train_los'.*did you mean 'train_loss'\?",
+        )
 
     def test_faults_of_the_table(self):
-        for table, pattern in (({"rows": "train.sed"}, r"^s\.yaml:\d+:\d+: .*'train\.sed'.*"),
-                               ({"metrik": "lr"}, r"^s\.yaml:\d+:\d+: unknown option 'table\.metrik'; did you mean 'metric'\?"),
-                               ({"epoch": "first"}, r"^s\.yaml:\d+:\d+: table\.epoch is 'first'; expected last or best")):
+        for table, pattern in (
+            ({"rows": "train.sed"}, r"^s\.yaml:\d+:\d+: .*'train\.sed'.*"),
+            ({"metrik": "lr"}, r"^s\.yaml:\d+:\d+: unknown option 'table\.metrik'; did you mean 'metric'\?"),
+            ({"epoch": "first"}, r"^s\.yaml:\d+:\d+: table\.epoch is 'first'; expected last or best"),
+        ):
             with self.subTest(table=table):
                 self.write("s.yaml", changed(MIXED, {"table": table}))
                 self.assert_errors(self.table(code=EXPERIMENT), pattern)
-                self.assert_errors(self.pipewright("sweep", "s.yaml", "--out", "sw", code=EXPERIMENT), pattern)
+                self.assert_errors(
+                    self.pipewright("sweep", "s.yaml", "--out", "sw", code=EXPERIMENT), pattern
+                )
                 self.assertEqual(list((self.folder / "sw").glob("*-*")), [])
         self.write("s.yaml", MIXED)
-        self.assert_errors(self.table("--format", "html", code=EXPERIMENT), r"^--format is 'html'; expected markdown, csv or latex")
+        self.assert_errors(
+            self.table("--format", "html", code=EXPERIMENT),
+            r"^--format is 'html'; expected markdown, csv or latex",
+        )
 
 
 if __name__ == "__main__":

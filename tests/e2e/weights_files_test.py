@@ -13,7 +13,9 @@ class Weights(harness.EndToEnd):
         return self.train(changed(experiment, {"train.epochs": 0}), "initial", "--overwrite").tensors()
 
     def refuse(self, content, *patterns):
-        self.write("init.safetensors", content if isinstance(content, bytes) else safetensors.encoded(content))
+        self.write(
+            "init.safetensors", content if isinstance(content, bytes) else safetensors.encoded(content)
+        )
         self.write("x.yaml", FROM_FILE)
         done = self.pipewright("check", "x.yaml", code=DATA)
         self.assertEqual(len(done.lines), 1, done.err)
@@ -30,17 +32,24 @@ class Weights(harness.EndToEnd):
             weights = self.initial(base)
             self.write("init.safetensors", safetensors.encoded(weights))
             started = changed(base, {"model.weights": "init.safetensors", "train.seed": 1})
-            self.assert_same_weights(self.train(base, "plain", "--overwrite"), self.train(started, "started", "--overwrite"))
+            self.assert_same_weights(
+                self.train(base, "plain", "--overwrite"), self.train(started, "started", "--overwrite")
+            )
 
     def test_the_order_in_the_file_and_the_cut_do_not_matter(self):
         weights = self.initial()
         self.write("init.safetensors", safetensors.encoded(dict(reversed(weights.items()))))
         for stages in (1, 4):
-            run = self.train(changed(FROM_FILE, {"pipeline.stages": stages, "train.epochs": 0}), f"stages{stages}")
+            run = self.train(
+                changed(FROM_FILE, {"pipeline.stages": stages, "train.epochs": 0}), f"stages{stages}"
+            )
             self.assertEqual(run.tensors(), weights)
 
     def test_every_name_has_the_given_values(self):
-        given = {name: tensor("F64", t.shape, [0.125 * i for i in range(len(t.data) // 4)]) for name, t in self.initial().items()}
+        given = {
+            name: tensor("F64", t.shape, [0.125 * i for i in range(len(t.data) // 4)])
+            for name, t in self.initial().items()
+        }
         self.write("init.safetensors", safetensors.encoded(given))
         run = self.train(changed(FROM_FILE, {"train.epochs": 0}), "out")
         for name, found in run.tensors().items():
@@ -51,13 +60,21 @@ class Weights(harness.EndToEnd):
         weights["2.wieght"] = weights.pop("2.weight")
         weights["surplus"] = tensor("F32", [1], [0])
         weights["3.bias"] = tensor("F32", [11], [0] * 11)
-        self.refuse(weights, r"'2\.weight' is missing", r"'3\.bias' is 11, the model's is 10",
-                    r"'2\.wieght' is left over; did you mean '2\.weight'", r"'surplus' is left over")
+        self.refuse(
+            weights,
+            r"'2\.weight' is missing",
+            r"'3\.bias' is 11, the model's is 10",
+            r"'2\.wieght' is left over; did you mean '2\.weight'",
+            r"'surplus' is left over",
+        )
 
     def test_heads_are_part_of_the_names_where_there_are_some(self):
         self.write("init.safetensors", safetensors.encoded(self.initial()))
         self.write("x.yaml", changed(FROM_FILE, {"scheme": {"name": "interlocking"}}))
-        self.assert_errors(self.pipewright("check", "x.yaml", code=DATA), r"'heads\.0\.weight' is missing.*'heads\.0\.bias' is missing")
+        self.assert_errors(
+            self.pipewright("check", "x.yaml", code=DATA),
+            r"'heads\.0\.weight' is missing.*'heads\.0\.bias' is missing",
+        )
 
     def test_a_truncated_file_and_one_of_another_format(self):
         whole = safetensors.encoded(self.initial())
@@ -72,7 +89,9 @@ class Weights(harness.EndToEnd):
     def test_a_file_that_is_not_there(self):
         self.write("x.yaml", FROM_FILE)
         for command in (("check", "x.yaml"), ("run", "x.yaml", "--out", "out")):
-            self.assert_errors(self.pipewright(*command, code=DATA), rf"^{self.folder}/init\.safetensors: .*no such file")
+            self.assert_errors(
+                self.pipewright(*command, code=DATA), rf"^{self.folder}/init\.safetensors: .*no such file"
+            )
 
 
 if __name__ == "__main__":

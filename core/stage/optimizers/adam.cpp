@@ -14,7 +14,6 @@ using elementwise::root;
 
 class AdamFamily : public Optimizer {
  public:
-  using Optimizer::predict;
   AdamFamily(Options& options, bool decoupled, double default_weight_decay)
       : Optimizer(options, 1e-3),
         decoupled_(decoupled),
@@ -37,7 +36,7 @@ class AdamFamily : public Optimizer {
     const double shrink = decoupled_ ? 1 - s.lr * weight_decay_ : 1;
     const double l2 = decoupled_ ? 0 : weight_decay_;
     const double beta1 = betas_[0], beta2 = betas_[1], eps = eps_;
-    elementwise::step<2>(*this, s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
+    elementwise::step<2>(s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
       if (l2 != 0) g = g + factor<V>(l2) * w;
       x[0] = x[0] + factor<V>(1 - beta1) * (g - x[0]);
       x[1] = factor<V>(beta2) * x[1] + factor<V>(1 - beta2) * g * g;
@@ -47,9 +46,9 @@ class AdamFamily : public Optimizer {
     });
   }
 
-  void predict(const Prediction& p, std::int64_t begin, std::int64_t end) const override {
+  void predict(const Prediction& p) const override {
     if (p.state.steps == 0) {
-      p.ahead.narrow(0, begin, end - begin).copy_(p.weights.narrow(0, begin, end - begin));
+      p.ahead.copy_(p.weights);
       return;
     }
     const Correction correction(*this, p.state.steps, p.lr * p.steps);
@@ -60,7 +59,7 @@ class AdamFamily : public Optimizer {
                               return w - factor<V>(decay) * w -
                                      factor<V>(correction.step_size) * x[0] /
                                          (root(x[1]) / factor<V>(correction.root2) + factor<V>(eps));
-                            }, begin, end);
+                            });
   }
 
  private:

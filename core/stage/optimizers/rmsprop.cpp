@@ -10,7 +10,6 @@ using elementwise::root;
 
 class RmsProp final : public Optimizer {
  public:
-  using Optimizer::predict;
   explicit RmsProp(Options& options)
       : Optimizer(options, 1e-2),
         alpha_(options.number("alpha", 0.99, "Decay of the squared gradient's mean.", kFraction)),
@@ -23,7 +22,7 @@ class RmsProp final : public Optimizer {
   void step(const OptimizerStep& s) const override {
     ++s.state.steps;
     const double lr = s.lr, alpha = alpha_, eps = eps_, mu = momentum_, lambda = weight_decay_;
-    elementwise::step<2>(*this, s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
+    elementwise::step<2>(s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
       if (lambda != 0) g = g + factor<V>(lambda) * w;
       x[0] = factor<V>(alpha) * x[0] + factor<V>(1 - alpha) * g * g;
       x[1] = factor<V>(mu) * x[1] + g / (root(x[0]) + factor<V>(eps));
@@ -31,12 +30,12 @@ class RmsProp final : public Optimizer {
     });
   }
 
-  void predict(const Prediction& p, std::int64_t begin, std::int64_t end) const override {
+  void predict(const Prediction& p) const override {
     const double distance = p.lr * p.steps;
     elementwise::predict<1>(p, {p.state.slots[1]},
                             [=]<class V>(const V& w, const std::array<V, 1>& x) -> V {
                               return w - factor<V>(distance) * x[0];
-                            }, begin, end);
+                            });
   }
 
  private:

@@ -12,7 +12,6 @@ using elementwise::factor;
 
 class Sgd final : public Optimizer {
  public:
-  using Optimizer::predict;
   explicit Sgd(Options& options)
       : Optimizer(options, 1e-3),
         momentum_(options.number("momentum", 0, "Momentum factor μ.", kNotNegative)),
@@ -32,19 +31,19 @@ class Sgd final : public Optimizer {
     const bool first = s.state.steps++ == 0;
     const double lr = s.lr, mu = momentum_, lambda = weight_decay_;
     if (s.state.slots.empty())
-      elementwise::step<0>(*this, s, [=]<class V>(const V& w, V& g, std::array<V, 0>&) -> V {
+      elementwise::step<0>(s, [=]<class V>(const V& w, V& g, std::array<V, 0>&) -> V {
         add_decay(lambda, w, g);
         return w - factor<V>(lr) * g;
       });
     else if (nesterov_)
-      elementwise::step<1>(*this, s, [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
+      elementwise::step<1>(s, [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
         add_decay(lambda, w, g);
         v[0] = factor<V>(mu) * v[0] + g;
         return w - factor<V>(lr) * (g + factor<V>(mu) * v[0]);
       });
     else {
       const double fresh = first || mu == 0 ? 1 : 1 - dampening_;
-      elementwise::step<1>(*this, s, [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
+      elementwise::step<1>(s, [=]<class V>(const V& w, V& g, std::array<V, 1>& v) -> V {
         add_decay(lambda, w, g);
         v[0] = factor<V>(mu) * v[0] + factor<V>(fresh) * g;
         return w - factor<V>(lr) * v[0];
@@ -52,7 +51,7 @@ class Sgd final : public Optimizer {
     }
   }
 
-  void predict(const Prediction& p, std::int64_t begin, std::int64_t end) const override {
+  void predict(const Prediction& p) const override {
     const double distance = p.state.steps == 0 ? 0 : p.lr * p.steps;
     if (p.rule.kind == PredictionRule::Kind::Lookahead) {
       const double of_velocity = distance * momentum_;
@@ -60,7 +59,7 @@ class Sgd final : public Optimizer {
       elementwise::predict<2>(p, {p.state.slots[0], p.state.last_gradient},
                               [=]<class V>(const V& w, const std::array<V, 2>& x) -> V {
                                 return w - (factor<V>(of_velocity) * x[0] + factor<V>(of_gradient) * x[1]);
-                              }, begin, end);
+                              });
       return;
     }
     const double of_velocity =
@@ -68,7 +67,7 @@ class Sgd final : public Optimizer {
     elementwise::predict<1>(p, {p.state.slots[0]},
                             [=]<class V>(const V& w, const std::array<V, 1>& v) -> V {
                               return w - factor<V>(of_velocity) * v[0];
-                            }, begin, end);
+                            });
   }
 
  private:

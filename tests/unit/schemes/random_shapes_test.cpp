@@ -14,7 +14,7 @@
 namespace pipewright {
 namespace {
 
-constexpr int kShapesPerScheme = 30;
+constexpr int kShapesPerScheme = 20;
 
 /// Stages 1–6, micro-batches 1–5, mini-batches 1–9, replicas 1–3; half of them on shared workers.
 PipelineShape random_shape(std::mt19937& random) {

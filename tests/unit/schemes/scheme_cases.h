@@ -28,6 +28,11 @@ struct SchemeReading {
   std::unique_ptr<Scheme> scheme;
 };
 
+inline std::vector<OptionInfo> declared_options(const std::string& name,
+                                                const std::string& text = "{}") {
+  return SchemeReading(name, text).options.declared();
+}
+
 /// The schedule of a scheme whose options must be right.
 inline Schedule schedule_of(const std::string& name, const std::string& options,
                             const PipelineShape& shape) {
@@ -57,8 +62,7 @@ inline std::vector<SchemeCase> every_scheme() {
   std::vector<SchemeCase> cases;
   for (const std::string& name : Registry<Scheme>::instance().names()) {
     std::vector<std::string> texts{""};
-    const SchemeReading defaults(name, "{}");
-    for (const OptionInfo& info : defaults.options.declared()) {
+    for (const OptionInfo& info : declared_options(name)) {
       std::vector<std::string> longer;
       for (const std::string& text : texts)
         for (const std::string& value : texts_of(info))

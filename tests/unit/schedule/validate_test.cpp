@@ -1,0 +1,209 @@
+// What validate() refuses, one reason at a time, and how it says so.
+#include "core/schedule/validate.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/schedule/builders.h"
+
+namespace pipewright {
+namespace {
+
+Schedule pipeline(int stages, int microbatches = 1, int minibatches = 2, int replicas = 1) {
+  return pipeline_schedule({.stages = stages,
+                            .replicas = replicas,
+                            .microbatches = microbatches,
+                            .minibatches = minibatches},
+                           {.flush = false}, latest_weights, forward_weights);
+}
+
+/// Stage 1 of 3 has a head, from whose loss stage 0 learns.
+Schedule with_head() {
+  std::vector<std::vector<Action>> orders(3);
+  auto add = [&](ActionKind kind, int stage, int loss) {
+    orders[static_cast<std::size_t>(stage)].push_back({.kind = kind, .stage = stage, .loss = loss});
+  };
+  for (int stage = 0; stage < 3; ++stage) add(ActionKind::Forward, stage, 2);
+  add(ActionKind::Head, 1, 1);
+  add(ActionKind::BackwardInput, 1, 1);
+  add(ActionKind::Backward, 0, 1);
+  add(ActionKind::Backward, 2, 2);
+  add(ActionKind::Backward, 1, 2);
+  for (int stage = 0; stage < 3; ++stage) add(ActionKind::Update, stage, 0);
+  Schedule schedule = schedule_of_stages({.stages = 3}, std::move(orders));
+  schedule.learns_from = {{1}, {2}, {2}};
+  schedule.auxiliary = {1};
+  return schedule;
+}
+
+std::string refusal(const Schedule& schedule) {
+  try {
+    validate(schedule);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Schedule);
+    return error.what();
+  }
+  return "accepted";
+}
+
+void expect_refused(const Schedule& schedule, const std::string& reason) {
+  const std::string text = refusal(schedule);
+  EXPECT_NE(text.find(reason), std::string::npos) << "expected: " << reason << "\nin: " << text;
+}
+
+TEST(Validate, AcceptsWhatTheseTestsStartFrom) {
+  EXPECT_EQ(refusal(pipeline(3, 2)), "accepted");
+  EXPECT_EQ(refusal(pipeline(2, 2, 2, 2)), "accepted");
+  EXPECT_EQ(refusal(with_head()), "accepted");
+}
+
+TEST(Validate, MarksTheCulpritInTheGridAndSaysWhereItIs) {
+  Schedule schedule = pipeline(2);
+  schedule.workers[1].insert(schedule.workers[1].begin() + 1, schedule.workers[1][0]);
+  expect_refused(schedule, "worker 1, action 1: the schedule is not valid: 1F0 happens twice\n");
+  expect_refused(schedule, "▶F0◀");
+}
+
+TEST(Validate, MarksAPassWhoseWeightsDoNotExistToo) {
+  Schedule schedule = pipeline(2);
+  schedule.workers[1][0].weights = Weights::of_version(5);
+  expect_refused(schedule, "1F0 asks for version 5 of its weights when there are 0 updates");
+  expect_refused(schedule, "▶F0◀");
+}
+
+TEST(Validate, RefusesAShapeOfNothing) {
+  for (int PipelineShape::*count : {&PipelineShape::stages, &PipelineShape::replicas,
+                                    &PipelineShape::microbatches, &PipelineShape::minibatches}) {
+    Schedule schedule = pipeline(2);
+    schedule.shape.*count = 0;
+    expect_refused(schedule, "at least one stage, replica, micro-batch and mini-batch");
+  }
+}
+
+TEST(Validate, RefusesPartsThatDoNotFitTheShape) {
+  Schedule schedule = pipeline(2);
+  schedule.workers.emplace_back();
+  expect_refused(schedule, "it has 3 workers, its shape 2");
+  schedule = pipeline(2);
+  schedule.shape.placement = {0};
+  expect_refused(schedule, "placement does not name one worker per stage");
+  schedule = pipeline(2);
+  schedule.learns_from.pop_back();
+  expect_refused(schedule, "learns_from does not name the losses of every stage");
+}
+
+TEST(Validate, RefusesLossesThatNoStageFromThereOnMakes) {
+  for (const int loss : {-1, 0, 2, 100}) {
+    Schedule schedule = pipeline(2);
+    schedule.learns_from[1].push_back(loss);
+    expect_refused(schedule, concat("loss ", loss));
+  }
+}
+
+TEST(Validate, RefusesHeadsThatAreNotBeforeTheLastStageInOrder) {
+  for (const std::vector<int>& heads : {std::vector<int>{-1}, {1, 7}, {1, 2}, {1, 1}, {1, 0}}) {
+    Schedule schedule = with_head();
+    schedule.auxiliary = heads;
+    expect_refused(schedule, "head");
+  }
+}
+
+TEST(Validate, RefusesARuleThatIsNotThere) {
+  Schedule schedule = pipeline(2);
+  schedule.workers[0][0].weights = Weights::latest(1, 1);
+  expect_refused(schedule, "worker 0, action 0 (0F0) names a");
+}
+
+TEST(Validate, RefusesALossThatAStageDoesNotLearnFrom) {
+  Schedule schedule = with_head();
+  for (Action& action : schedule.workers[1])
+    if (action.kind == ActionKind::BackwardInput) action.kind = ActionKind::Backward;
+  expect_refused(schedule, "1B0 learns from loss 1, which its stage does not learn from");
+}
+
+TEST(Validate, RefusesToRelayWhatAStageLearnsFrom) {
+  Schedule schedule = with_head();
+  schedule.learns_from[1] = {1, 2};
+  expect_refused(schedule, "1b0←1 only relays loss 1, but its stage learns from it");
+}
+
+TEST(Validate, RefusesARelayToNobody) {
+  Schedule schedule = with_head();
+  schedule.workers[0].erase(schedule.workers[0].begin() + 1);
+  schedule.learns_from[0] = {};
+  schedule.workers[0].pop_back();
+  expect_refused(schedule, "1b0←1 relays loss 1 to nobody");
+}
+
+TEST(Validate, RefusesAHeadOfAnotherLossOrWhereThereIsNone) {
+  Schedule schedule = with_head();
+  schedule.workers[1][1].loss = 2;
+  expect_refused(schedule, "1H0 names loss 2 instead of its stage's own");
+  schedule = with_head();
+  schedule.auxiliary = {0};
+  expect_refused(schedule, "1H0 is of a stage without an auxiliary head");
+}
+
+TEST(Validate, RefusesAnUpdateWithoutGradientAndAGradientWithoutUpdate) {
+  Schedule schedule = pipeline(1);
+  std::swap(schedule.workers[0][1], schedule.workers[0][2]);
+  expect_refused(schedule, "0U0 has no gradient to apply");
+  schedule = pipeline(1);
+  schedule.workers[0].pop_back();
+  expect_refused(schedule, "0B1 makes a gradient that no update applies");
+}
+
+TEST(Validate, RefusesAnUpdateOfAnotherMiniBatch) {  // its learning rate would be another's
+  Schedule schedule = pipeline(1);
+  schedule.workers[0][2].minibatch = 1;
+  expect_refused(schedule, "0U1 does not end with a gradient of its own mini-batch");
+}
+
+TEST(Validate, RefusesAGradientOfReplicasThatIsNotReducedOnce) {
+  const Schedule right = pipeline(1, 1, 2, 2);  // F0 B0 R0 U0 F1 B1 R1 U1 on both
+  Schedule schedule = right;
+  for (auto& worker : schedule.workers) worker.erase(worker.begin() + 2);
+  expect_refused(schedule, "0U0 applies a gradient that its replicas have not reduced");
+  schedule = right;
+  for (auto& worker : schedule.workers) worker.insert(worker.begin() + 2, worker[2]);
+  expect_refused(schedule, "0R0 reduces a gradient that is reduced already");
+  schedule = right;
+  for (auto& worker : schedule.workers) worker.erase(worker.begin() + 3);
+  expect_refused(schedule, "0B1 adds to a gradient that is reduced already");
+}
+
+TEST(Validate, RefusesReplicasThatReduceInDifferentOrders) {
+  Schedule schedule = pipeline(2, 1, 1, 2);
+  schedule.shape.placement = {0, 0};  // both stages of a replica on one worker
+  auto merged = [](const std::vector<Action>& a, const std::vector<Action>& b, bool first) {
+    std::vector<Action> all{a[0], b[0], b[1], a[1]};
+    const auto& one = first ? a : b;
+    const auto& other = first ? b : a;
+    all.insert(all.end(), one.begin() + 2, one.end());
+    all.insert(all.end(), other.begin() + 2, other.end());
+    return all;
+  };
+  const auto by_stage = schedule.workers;
+  schedule.workers = {merged(by_stage[0], by_stage[1], true),
+                      merged(by_stage[2], by_stage[3], true)};
+  EXPECT_EQ(refusal(schedule), "accepted");
+  schedule.workers[1] = merged(by_stage[2], by_stage[3], false);
+  expect_refused(schedule, "its replicas never come to the same reduction");
+}
+
+TEST(Validate, RefusesADeadlockAndSaysWhatIsWaitedFor) {
+  Schedule schedule = pipeline(2);
+  std::swap(schedule.workers[1][0], schedule.workers[1][1]);
+  expect_refused(schedule, "can never start: it waits for 1");
+  expect_refused(schedule, "◀");
+}
+
+TEST(Validate, RefusesAnythingButForwardsInAnEvaluation) {
+  Schedule schedule = pipeline(2);
+  schedule.shape.training = false;
+  expect_refused(schedule, "has no place in an evaluation: forwards only");
+  EXPECT_EQ(refusal(evaluation_schedule({.stages = 2, .minibatches = 2})), "accepted");
+}
+
+}  // namespace
+}  // namespace pipewright

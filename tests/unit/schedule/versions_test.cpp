@@ -1,0 +1,157 @@
+// Which weights a pass reads, when a prediction is made, and when a copy may go.
+#include "core/schedule/versions.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/schedule/builders.h"
+
+namespace pipewright {
+namespace {
+
+/// One stage that goes through these actions; a letter is a pass or update, then its mini-batch.
+Schedule one_stage(const std::vector<std::pair<char, Weights>>& passes) {
+  Schedule schedule = empty_schedule({.minibatches = 9});
+  int forwards = 0, backwards = 0, updates = 0;
+  for (const auto& [letter, weights] : passes) {
+    if (letter == 'F') schedule.workers[0].push_back({.minibatch = forwards++, .weights = weights});
+    if (letter == 'B')
+      schedule.workers[0].push_back(
+          {.kind = ActionKind::Backward, .minibatch = backwards++, .weights = weights});
+    if (letter == 'U')
+      schedule.workers[0].push_back({.kind = ActionKind::Update, .minibatch = updates++});
+  }
+  return schedule;
+}
+
+const Weights kLatest = Weights::latest();
+const Weights kStashed = Weights::of_forward();
+using Keys = std::vector<WeightKey>;
+
+std::vector<ActionWeights> resolved(const Schedule& schedule) {
+  return resolve_versions(schedule).workers.at(0);
+}
+
+std::string refusal(const Schedule& schedule) {
+  try {
+    resolve_versions(schedule);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Schedule);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Versions, LatestFollowsTheUpdates) {
+  const auto weights = resolved(one_stage(
+      {{'F', kLatest}, {'F', kLatest}, {'B', kLatest}, {'U', {}}, {'B', kLatest}, {'U', {}}}));
+  EXPECT_EQ(weights[1].key, (WeightKey{0, 0, 0}));
+  EXPECT_EQ(weights[4].key, (WeightKey{1, 0, 0}));
+  EXPECT_EQ(weights[3].latest, 0);
+  EXPECT_EQ(weights[5].latest, 1);
+}
+
+TEST(Versions, AnUpdateIsInPlaceUnlessTheOldVersionIsStillNeeded) {
+  const auto latest = resolved(one_stage(
+      {{'F', kLatest}, {'F', kLatest}, {'B', kLatest}, {'U', {}}, {'B', kLatest}, {'U', {}}}));
+  EXPECT_TRUE(latest[3].in_place);
+  const auto stashed = resolved(one_stage(
+      {{'F', kLatest}, {'F', kLatest}, {'B', kStashed}, {'U', {}}, {'B', kStashed}, {'U', {}}}));
+  EXPECT_FALSE(stashed[3].in_place);
+  EXPECT_EQ(stashed[4].key, (WeightKey{0, 0, 0}));
+  EXPECT_EQ(stashed[4].frees, (Keys{{0, 0, 0}}));
+  EXPECT_TRUE(stashed[5].in_place);
+}
+
+TEST(Versions, TheLatestIsNeverFreed) {
+  for (const auto& weights : resolved(one_stage({{'F', kLatest}, {'B', kStashed}, {'U', {}}})))
+    EXPECT_TRUE(weights.frees.empty());
+}
+
+TEST(Versions, APredictionIsMadeOnceAndGoesWithItsLastUse) {
+  const Weights ahead = Weights::latest(2);
+  const auto weights = resolved(
+      one_stage({{'F', ahead}, {'F', ahead}, {'B', kStashed}, {'U', {}}, {'B', kStashed}}));
+  EXPECT_TRUE(weights[0].makes);
+  EXPECT_FALSE(weights[1].makes);
+  EXPECT_FALSE(weights[4].makes);
+  EXPECT_TRUE(weights[2].frees.empty());
+  EXPECT_EQ(weights[4].frees, (Keys{{0, 2, 0}}));
+  EXPECT_TRUE(weights[3].in_place) << "nobody needs the version it was predicted from";
+}
+
+TEST(Versions, PredictionsOfOtherDistancesOrRulesAreOtherTensors) {
+  Schedule schedule = one_stage(
+      {{'F', Weights::latest(1, 0)}, {'F', Weights::latest(1, 1)}, {'F', Weights::latest(2, 0)}});
+  schedule.rules.resize(2);
+  for (const auto& weights : resolved(schedule)) EXPECT_TRUE(weights.makes);
+}
+
+TEST(Versions, ARuleMeansNothingWhereNothingIsPredicted) {
+  Schedule schedule = one_stage({{'F', Weights::latest(0, 1)}});
+  schedule.rules.resize(2);
+  EXPECT_EQ(resolved(schedule)[0].key, (WeightKey{0, 0, 0}));
+  EXPECT_FALSE(resolved(schedule)[0].makes);
+}
+
+TEST(Versions, CountsTheCopiesAliveAtOnce) {
+  const auto copies = [](const Schedule& schedule) {
+    return resolve_versions(schedule).stages[0][0].copies;
+  };
+  EXPECT_EQ(copies(one_stage({{'F', kLatest}, {'B', kLatest}, {'U', {}}})), 1);
+  EXPECT_EQ(copies(one_stage({{'F', kLatest},
+                              {'F', kLatest},
+                              {'B', kStashed},
+                              {'U', {}},
+                              {'B', kStashed},
+                              {'U', {}}})),
+            2);
+  EXPECT_EQ(copies(one_stage({{'F', Weights::latest(1)},
+                              {'F', Weights::latest(2)},
+                              {'B', kStashed},
+                              {'U', {}},
+                              {'B', kStashed},
+                              {'U', {}}})),
+            3);
+}
+
+TEST(Versions, RefusesAVersionOfTheFutureOrOfBefore) {
+  EXPECT_NE(refusal(one_stage({{'F', Weights::of_version(1)}})).find("0F0 asks for version 1"),
+            std::string::npos);
+  EXPECT_NE(refusal(one_stage({{'F', Weights::of_version(-1)}})).find("0F0 asks for version -1"),
+            std::string::npos);
+}
+
+TEST(Versions, RefusesAPredictionThatComesTooLate) {
+  const std::string text = refusal(
+      one_stage({{'F', kLatest}, {'B', kLatest}, {'U', {}}, {'F', Weights::of_version(0, 2)}}));
+  EXPECT_NE(
+      text.find("0F1 predicts 2 steps from version 0 for the first time when the latest is 1"),
+      std::string::npos)
+      << text;
+}
+
+TEST(Versions, RefusesTheWeightsOfAForwardThatHasNotRun) {
+  EXPECT_NE(refusal(one_stage({{'B', kStashed}, {'F', kLatest}})).find("0B0 computes with the"),
+            std::string::npos);
+  EXPECT_NE(refusal(one_stage({{'F', kStashed}})).find("0F0 computes with the"), std::string::npos);
+}
+
+TEST(Versions, AGradientWithoutAnUpdateLandsNowhere) {
+  const auto passes = weights_used(evaluation_schedule({.stages = 2}), 0);
+  ASSERT_EQ(passes.size(), 2u);
+  for (const PassWeights& pass : passes) EXPECT_EQ(pass.applied_to, -1);
+}
+
+TEST(Versions, StagesOnOneWorkerCountTheirOwnUpdates) {
+  const Schedule schedule =
+      pipeline_schedule({.stages = 2, .minibatches = 6, .placement = {0, 0}}, {.flush = false});
+  for (int minibatch = 0; minibatch < 6; ++minibatch)
+    for (const PassWeights& pass : weights_used(schedule, minibatch)) {
+      const bool early = pass.action.stage == 0 && pass.action.kind == ActionKind::Forward;
+      EXPECT_EQ(pass.key.version, early ? std::max(0, minibatch - 1) : minibatch);
+    }
+}
+
+}  // namespace
+}  // namespace pipewright

@@ -1,0 +1,143 @@
+// Schemes and their options: everything has a default and a help text, and what is wrong is
+// recorded, never thrown.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/config/schema.h"
+#include "core/schedule/validate.h"
+#include "tests/unit/schemes/scheme_cases.h"
+
+namespace pipewright {
+namespace {
+
+std::vector<std::string> scheme_names() {
+  return Registry<Scheme>::instance().names();
+}
+
+std::string complaints(const std::string& scheme, const std::string& options) {
+  const SchemeReading reading(scheme, options);
+  std::string text;
+  for (const Error& error : reading.problems.errors()) text += std::string(error.what()) + "\n";
+  return text;
+}
+
+TEST(Schemes, AreRegisteredUnderTheirFileNames) {
+  const std::vector<std::string> names = scheme_names();
+  const std::set<std::string> known(names.begin(), names.end());
+  for (const char* name :
+       {"data_parallel", "delayed_sgd", "gpipe", "interlocking", "model_parallel", "one_f_one_b",
+        "pipedream", "pipedream_2bw", "pipeoptim", "spectrain", "xpipe"})
+    EXPECT_TRUE(known.contains(name)) << name;
+  for (const std::string& name : names)
+    EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(PIPEWRIGHT_SOURCE_DIR) / "schemes" /
+                                        (name + ".cpp")))
+        << name;
+}
+
+TEST(Schemes, NeedNoOptions) {
+  for (const std::string& name : scheme_names()) {
+    SchemeReading reading(name, "{}");
+    EXPECT_TRUE(reading.problems.empty()) << name;
+    const PipelineShape shape{.stages = name == "data_parallel" ? 1 : 2, .microbatches = 2};
+    EXPECT_NO_THROW(validate(reading.scheme->schedule(shape))) << name;
+  }
+}
+
+TEST(Schemes, AnswerForTheSmallestPipeline) {
+  for (const SchemeCase& each : every_scheme())
+    EXPECT_NO_THROW(validate(schedule_of(each.name, each.options, {})))
+        << each.name << " " << each.options;
+}
+
+TEST(Schemes, DescribeThemselves) {
+  for (const std::string& name : scheme_names()) {
+    const std::string& summary = Registry<Scheme>::instance().find(name)->summary;
+    EXPECT_TRUE(summary.size() > 20 && summary.ends_with('.')) << name << ": " << summary;
+    const std::vector<OptionInfo> options = declared_options(name);
+    const std::string page = describe_options(options);
+    for (const OptionInfo& option : options) {
+      SCOPED_TRACE(name + "." + option.name);
+      EXPECT_TRUE(option.help.size() > 20 && option.help.ends_with('.')) << option.help;
+      EXPECT_FALSE(option.required);
+      EXPECT_FALSE(option.fallback.is(Value::Kind::Null));
+      EXPECT_NE(page.find(option.name), std::string::npos);
+    }
+  }
+}
+
+TEST(Schemes, SayWhatIsUnverified) {
+  EXPECT_NE(SchemeReading("xpipe", "{}").scheme->remark().find("unverified"), std::string::npos);
+}
+
+TEST(Schemes, ReadTheSameOptionsWhateverTheirValues) {  // so that help and schema are complete
+  for (const SchemeCase& each : every_scheme()) {
+    std::set<std::string> with_defaults, with_values;
+    for (const OptionInfo& info : declared_options(each.name)) with_defaults.insert(info.name);
+    for (const OptionInfo& info : declared_options(each.name, each.options))
+      with_values.insert(info.name);
+    EXPECT_EQ(with_defaults, with_values) << each.name << " " << each.options;
+  }
+}
+
+struct Bad {
+  const char *scheme, *options, *complaint;
+};
+
+constexpr Bad kBad[] = {
+    {"spectrain", "{version: 3}", "scheme.version"},
+    {"spectrain", "{version: two}", "scheme.version"},
+    {"spectrain", "{s_mode: exakt}", "did you mean 'exact'"},
+    {"spectrain", "{velocity: [buffer]}", "scheme.velocity"},
+    {"spectrain", "{as_coded: true}", "scheme.as_coded: is of version 2"},
+    {"spectrain", "{verison: 1}", "did you mean 'version'"},
+    {"pipedream", "{weight_stashing: 1}", "scheme.weight_stashing"},
+    {"pipedream", "{vertical_sync: perhaps}", "scheme.vertical_sync"},
+    {"pipeoptim", "{s_offset: 2}", "scheme.s_offset"},
+    {"pipeoptim", "{adamw_decay_in_prediction: 0.5}", "scheme.adamw_decay_in_prediction"},
+    {"interlocking", "{width: 0}", "scheme.width"},
+    {"interlocking", "{width: -1}", "scheme.width"},
+    {"interlocking", "{width: some}", "a whole number of at least 1, or all"},
+    {"interlocking", "{width: 1.5}", "scheme.width"},
+    {"interlocking", "{width: 99999999999}", "scheme.width"},
+    {"interlocking", "{combine: product}", "scheme.combine"},
+    {"delayed_sgd", "{delay: -1}", "scheme.delay"},
+    {"delayed_sgd", "{delay: [1, x]}", "scheme.delay"},
+    {"delayed_sgd", "{delay: [1, [2]]}", "scheme.delay"},
+    {"delayed_sgd", "{delay: 99999999999}", "scheme.delay"},
+    {"delayed_sgd", "{delay: {a: 1}}", "scheme.delay"},
+    {"delayed_sgd", "{delay: []}", "scheme.delay"},
+    {"gpipe", "{microbatches: 4}", "microbatches"},
+    {"xpipe", "{version: 1}", "version"},
+};
+
+TEST(Schemes, RecordBadOptionsWithTheirPlaceInsteadOfThrowing) {
+  for (const Bad& bad : kBad) {
+    SCOPED_TRACE(concat(bad.scheme, " ", bad.options));
+    std::string text;
+    ASSERT_NO_THROW(text = complaints(bad.scheme, bad.options));
+    EXPECT_NE(text.find(bad.complaint), std::string::npos) << text;
+    EXPECT_TRUE(text.starts_with("f.yaml:1:")) << text;
+  }
+}
+
+TEST(Schemes, GoOnWithTheDefaultAfterABadOption) {
+  for (const Bad& bad : kBad) {
+    const SchemeReading reading(bad.scheme, bad.options);
+    ASSERT_NE(reading.scheme, nullptr);
+    EXPECT_NO_THROW(validate(reading.scheme->schedule({}))) << bad.scheme << " " << bad.options;
+  }
+}
+
+TEST(DelayedSgd, WantsADelayPerStage) {
+  try {
+    schedule_of("delayed_sgd", "{delay: [2, 1]}", {.stages = 3});
+    FAIL() << "two delays were accepted for three stages";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Experiment);
+    EXPECT_STREQ(error.what(), "scheme.delay has 2 numbers for 3 stages");
+  }
+}
+
+}  // namespace
+}  // namespace pipewright

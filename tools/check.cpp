@@ -3,7 +3,9 @@
 
 #include "core/base/error.h"
 #include "core/experiment/experiment.h"
+#include "core/config/merge.h"
 #include "core/experiment/plan.h"
+#include "core/experiment/table_spec.h"
 #include "tools/command.h"
 
 namespace pipewright {
@@ -50,7 +52,11 @@ int run(const std::vector<std::string>& arguments) {
                            "proves the schedule and says what a stage holds.");
   line.experiment(false);
   if (!line.parse(arguments)) return 0;
-  Experiment experiment = read_experiment(line.experiment_arguments().document());
+  Problems faults;
+  const Value document = line.experiment_arguments().document(faults);
+  Experiment experiment = read_experiment(document, faults);
+  if (document.find("sweep") != nullptr) expand_sweep(document);
+  read_table_spec(document);
   std::printf("experiment  %s\n", experiment.name.c_str());
   const Plan plan = make_plan(experiment);
   if (!experiment.weights.empty()) load_weights(experiment.weights, plan.stages());

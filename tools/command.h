@@ -27,6 +27,7 @@ struct ExperimentArguments {
   std::vector<std::string> sets;
   std::filesystem::path out;  ///< --out; empty: runs/<name>
   Value document() const;     ///< load_document() of them
+  Value document(Problems& faults) const;
 };
 
 /// Parsed options of a command, by Boost.Program_options behind a small face. A flag or option that

@@ -191,6 +191,10 @@ ExperimentArguments CommandLine::experiment_arguments() const {
       .file = text("FILE"), .profile = text("profile"), .sets = texts("set"), .out = text("out")};
 }
 
+Value ExperimentArguments::document(Problems& faults) const {
+  return load_document(file, profile, sets, faults);
+}
+
 Value ExperimentArguments::document() const {
   return load_document(file, profile, sets);
 }

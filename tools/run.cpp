@@ -20,7 +20,9 @@ int run(const std::vector<std::string>& arguments) {
   line.flag("quiet", "print nothing but errors");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
-  Experiment experiment = read_experiment(given.document());
+  Problems faults;
+  const Value document = given.document(faults);
+  Experiment experiment = read_experiment(document, faults);
   const std::filesystem::path out = given.out.empty() ? std::filesystem::path("runs") / experiment.name : given.out;
   const RunChoices choices{.resume = line.given("resume"), .overwrite = line.given("overwrite"), .quiet = line.given("quiet")};
   try {

@@ -33,7 +33,9 @@ int run(const std::vector<std::string>& arguments) {
   line.option("csv", "FILE", "write every action, one a line");
   line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
   if (!line.parse(arguments)) return 0;
-  const Experiment experiment = read_experiment(line.experiment_arguments().document());
+  Problems faults;
+  const Value document = line.experiment_arguments().document(faults);
+  const Experiment experiment = read_experiment(document, faults);
   const int minibatches = line.integer("minibatches");
   if (minibatches < 1) throw Error(ErrorKind::Experiment, concat("--minibatches is ", minibatches, "; expected at least 1"));
   const Schedule schedule = experiment.scheme->schedule(experiment.shape(minibatches));

@@ -18,7 +18,7 @@ struct Chain {
 /// Reads `file` and its bases into `chain`. A file that comes back closes a circle.
 class ChainReader {
  public:
-  explicit ChainReader(Problems& problems) : problems_(problems) {}
+  ChainReader(Problems& problems, Problems& faults) : problems_(problems), faults_(faults) {}
 
   void read(const fs::path& file, Chain& chain);
 
@@ -26,12 +26,13 @@ class ChainReader {
   void read_base(const fs::path& file, const Value& extends, Chain& chain);
   void collect_profiles(const Value& profiles, Chain& chain);
 
-  Problems& problems_;
+  Problems& problems_;  // end the reading
+  Problems& faults_;    // can be read past
   std::vector<fs::path> read_;  // canonical
 };
 
 void ChainReader::read(const fs::path& file, Chain& chain) {
-  Value document = load_yaml(file);
+  Value document = load_yaml(file, faults_);
   if (!document.is(Value::Kind::Mapping)) {
     const bool colon =
         document.is(Value::Kind::Text) && document.text.find(':') != std::string::npos;
@@ -133,9 +134,18 @@ void apply_set(const std::string& text, Value& document, Problems& problems) {
 
 Value load_document(const fs::path& file, const std::string& profile,
                     const std::vector<std::string>& sets) {
+  Problems faults;
+  Value document = load_document(file, profile, sets, faults);
+  faults.throw_if_any();
+  return document;
+}
+
+Value load_document(const fs::path& file, const std::string& profile,
+                    const std::vector<std::string>& sets, Problems& faults) {
   Problems problems;
   Chain chain;
-  ChainReader(problems).read(file, chain);
+  ChainReader(problems, faults).read(file, chain);
+  problems.add(problems.empty() ? Problems() : faults);
   problems.throw_if_any();
   if (!profile.empty()) apply_profile(profile, chain, problems);
   for (const std::string& text : sets) apply_set(text, chain.document, problems);

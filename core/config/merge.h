@@ -30,6 +30,9 @@ void set_path(Value& document, const std::string& dotted, const Value& value, Pr
 /// the file that extends it. Throws Error{Experiment}.
 Value load_document(const std::filesystem::path& file, const std::string& profile,
                     const std::vector<std::string>& sets);
+/// The same; faults that leave the rest readable go to `faults` (see parse_yaml).
+Value load_document(const std::filesystem::path& file, const std::string& profile,
+                    const std::vector<std::string>& sets, Problems& faults);
 
 /// One run of a sweep: a document without `sweep` and `table`, its label and what varies.
 struct SweepPoint {

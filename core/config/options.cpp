@@ -244,7 +244,8 @@ const OptionInfo& Options::declare(OptionInfo info) {
 }
 
 const Value* Options::find(const std::string& name) const {
-  return mapping_ == nullptr ? nullptr : mapping_->find(name);
+  const Value* value = mapping_ == nullptr ? nullptr : mapping_->find(name);
+  return value != nullptr && value->refused ? nullptr : value;
 }
 
 void Options::accept(const std::string& name, Value value) {

@@ -32,6 +32,7 @@ struct Value {
   std::string text;          ///< of Text; and the spelling of other scalars
   std::vector<Value> items;  ///< of Sequence
   std::vector<std::pair<std::string, Value>> fields;  ///< of Mapping, in the order of the file
+  bool refused = false;                               ///< a problem with it is recorded already
   Place place;
   int key_line = 0, key_column = 0;  ///< of the key, where this is a mapping's value
 
@@ -85,9 +86,14 @@ class Problems {
 /// are not text, nesting deeper than 100. `1e-3` is a number; quoted scalars are always text.
 /// Throws Error{Experiment} (all of the file's faults together). `name` is used in places.
 Value parse_yaml(std::string_view text, const std::string& name);
+/// The same, but faults that leave the rest of the document readable (refused spellings, keys given
+/// twice) go to `faults`, so that they can be reported together with what else is wrong. A refused
+/// value is Null and `refused`. Throws only for what cannot be read past.
+Value parse_yaml(std::string_view text, const std::string& name, Problems& faults);
 
 /// parse_yaml of a file of at most 16 MiB. Throws Error{Experiment} when it cannot be read.
 Value load_yaml(const std::filesystem::path& path);
+Value load_yaml(const std::filesystem::path& path, Problems& faults);
 
 /// A scalar as `--set key=value` gives it: parsed like YAML ("[1, 2]" and "{name: x}" too), but
 /// nothing at all is the empty text. Places are just `name`, without a line.

@@ -193,7 +193,10 @@ void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anc
     return receive_key(mark, text, scalar.refusal);
   }
   scalar.value.place = place(mark);
-  if (!scalar.refusal.empty()) problems_.add(scalar.value.place, scalar.refusal);
+  if (!scalar.refusal.empty()) {
+    problems_.add(scalar.value.place, scalar.refusal);
+    scalar.value.refused = true;
+  }
   receive(std::move(scalar.value), anchor);
 }
 
@@ -295,8 +298,20 @@ void Builder::stop(const Place& place, std::string message) {
   throw Stop();
 }
 
-Value parsed(const YamlSource& source, Problems& problems) {
-  if (!source.check(problems)) return {};
+/// The first line up to `last` that a tab indents; −1: none. Lines count from 0.
+int tab_indented_line(const std::string& text, int last) {
+  const std::vector<std::string> lines = split(text, '\n');
+  for (int line = 0; line <= last && line < static_cast<int>(lines.size()); ++line) {
+    const std::string& content = lines[static_cast<std::size_t>(line)];
+    const std::size_t first = content.find_first_not_of(" \t");
+    if (first != std::string::npos && content.find('\t') < first) return line;
+  }
+  return -1;
+}
+
+/// nullopt when the document cannot be read to its end.
+std::optional<Value> parsed(const YamlSource& source, Problems& problems) {
+  if (!source.check(problems)) return std::nullopt;
   Builder builder(source, problems);
   try {
     std::istringstream stream(source.text());
@@ -309,9 +324,21 @@ Value parsed(const YamlSource& source, Problems& problems) {
   } catch (const Stop&) {
   } catch (const YAML::Exception& exception) {
     const YAML::Mark mark = exception.mark.is_null() ? builder.last() : exception.mark;
-    problems.add(source.place(mark.line, mark.column), explained_fault(exception.msg));
+    const int tabbed = tab_indented_line(source.text(), mark.line);
+    if (tabbed >= 0)
+      problems.add(source.place(tabbed, 0), "a tab cannot indent; use spaces");
+    else
+      problems.add(source.place(mark.line, mark.column), explained_fault(exception.msg));
   }
-  return {};
+  return std::nullopt;
+}
+
+std::string read_yaml_file(const std::filesystem::path& path) {
+  try {
+    return read_file(path, kLargestFile);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::Experiment, error.message(), path.string());
+  }
 }
 
 void strip_lines(Value& value) {
@@ -322,27 +349,31 @@ void strip_lines(Value& value) {
 
 }  // namespace
 
+Value parse_yaml(std::string_view text, const std::string& name, Problems& faults) {
+  std::optional<Value> value = parsed(YamlSource(text, name), faults);
+  if (!value) faults.throw_if_any();
+  return value.value_or(Value());
+}
+
 Value parse_yaml(std::string_view text, const std::string& name) {
-  Problems problems;
-  Value value = parsed(YamlSource(text, name), problems);
-  problems.throw_if_any();
+  Problems faults;
+  Value value = parse_yaml(text, name, faults);
+  faults.throw_if_any();
   return value;
 }
 
+Value load_yaml(const std::filesystem::path& path, Problems& faults) {
+  return parse_yaml(read_yaml_file(path), path.string(), faults);
+}
+
 Value load_yaml(const std::filesystem::path& path) {
-  std::string text;
-  try {
-    text = read_file(path, kLargestFile);
-  } catch (const Error& error) {
-    throw Error(ErrorKind::Experiment, error.message(), path.string());
-  }
-  return parse_yaml(text, path.string());
+  return parse_yaml(read_yaml_file(path), path.string());
 }
 
 Value parse_scalar(std::string_view text, const std::string& name) {
   text = trimmed(text);
   Problems problems;
-  Value value = parsed(YamlSource(text, name), problems);
+  Value value = parsed(YamlSource(text, name), problems).value_or(Value());
   // A shell eats the quotes of an empty text, and gives no reason to think of comments.
   const bool comment = text.starts_with('#') || text.find(" #") != std::string_view::npos;
   if (text.empty()) value = Value::of("");

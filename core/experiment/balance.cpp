@@ -26,9 +26,8 @@ double parameters_of(const LayerPtr& layer) {
 }  // namespace
 
 std::vector<std::int64_t> balanced(const Model& model, const std::vector<LayerPtr>& layers, int stages,
-                                   const std::string& rule, const std::vector<std::int64_t>& list,
-                                   const std::string& place) {
-  auto refuse = [&](const std::string& message) { throw Error(ErrorKind::Experiment, message, place); };
+                                   const std::string& rule, const std::vector<std::int64_t>& list) {
+  auto refuse = [&](const std::string& message) { throw Error(ErrorKind::Experiment, message); };
   const auto count = static_cast<std::int64_t>(layers.size());
   if (stages > count)
     refuse(concat("pipeline.stages is ", stages, "; the model has ", count, " layers, and a stage holds at least one"));

@@ -162,19 +162,39 @@ OutputOptions read_output(Options& root) {
   return output;
 }
 
-/// What can only be said once several sections are known. Places are those of the sections.
-void check_together(const Experiment& e, const Value& document, Problems& problems) {
-  auto place = [&](const char* dotted) {
-    const Value* value = document.find_path(dotted);
-    return value != nullptr ? value->place : document.place;
-  };
+/// The most exact part of a dotted path that the document has.
+Place place_in(const Value& document, std::string dotted) {
+  for (;;) {
+    if (const Value* value = document.find_path(dotted)) return value->place;
+    const std::size_t dot = dotted.rfind('.');
+    if (dot == std::string::npos) return document.place;
+    dotted.resize(dot);
+  }
+}
+
+/// What can only be said once several sections are known.
+void check_together(Experiment& e, const BalanceOption& balance, const Value& document,
+                    Problems& problems) {
   const std::int64_t share = e.loader.batch_size / e.pipeline.replicas;
   if (share < 1)
-    problems.add(place("pipeline.replicas"), concat("pipeline.replicas is ", e.pipeline.replicas, " but loader.batch_size only ", e.loader.batch_size));
+    problems.add(place_in(document, "pipeline.replicas"),
+                 concat("pipeline.replicas is ", e.pipeline.replicas, " but loader.batch_size only ", e.loader.batch_size));
   else if (share < e.pipeline.microbatches)
-    problems.add(place("pipeline.microbatches"),
+    problems.add(place_in(document, "pipeline.microbatches"),
                  concat("pipeline.microbatches is ", e.pipeline.microbatches, "; a mini-batch has only ", share, " samples",
                         e.pipeline.replicas > 1 ? " per replica" : "", " (loader.batch_size)"));
+  const bool list = document.find_path("pipeline.balance") != nullptr;
+  try {
+    e.layers = e.model->layers();
+    e.balance = balanced(*e.model, e.layers, e.pipeline.stages, balance.rule, balance.list);
+  } catch (const Error& error) {
+    problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(), error.kind());
+  }
+  try {
+    e.scheme->schedule(e.shape(1));
+  } catch (const Error& error) {
+    problems.add(place_in(document, "scheme"), error.message(), error.kind());
+  }
 }
 
 void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
@@ -216,28 +236,24 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
           .placement = pipeline.placement};
 }
 
-Experiment read_experiment(const Value& given) {
+std::string Experiment::where(const std::string& dotted) const {
+  return place_in(given, dotted).text();
+}
+
+Experiment read_experiment(const Value& given) { return read_experiment(given, {}); }
+
+Experiment read_experiment(const Value& given, const Problems& faults) {
   const Value document = without_sweep(given);
   Problems problems;
+  problems.add(faults);
   Options root(&document, "", problems);
   Experiment e;
   BalanceOption balance;
   read_sections(root, e, balance);
   root.finish();
-  check_together(e, document, problems);
+  check_together(e, balance, document, problems);
   problems.throw_if_any();
-
-  e.layers = e.model->layers();
-  const Value* place = document.find_path("pipeline.balance");
-  if (place == nullptr) place = document.find_path("pipeline.stages");
-  e.balance = balanced(*e.model, e.layers, e.pipeline.stages, balance.rule, balance.list,
-                       place != nullptr ? place->place.text() : std::string());
-  try {
-    e.scheme->schedule(e.shape(1));
-  } catch (const Error& error) {
-    const Value* scheme = document.find("scheme");
-    throw Error(error.kind(), error.message(), scheme != nullptr ? scheme->place.text() : error.where());
-  }
+  e.given = document;
   e.resolved = root.resolved();
   Value nameless = e.resolved;
   std::erase_if(nameless.fields, [](const auto& field) { return field.first == "name"; });

@@ -66,6 +66,10 @@ struct Experiment {
   Value resolved;                    ///< every default written out; reading it gives the same experiment
   std::string digest;                ///< of `resolved` without its name
 
+  Value given;                       ///< the document it was read from: for places in messages
+
+  /// Place of the most exact part of "loader.batch_size" that the file has.
+  std::string where(const std::string& dotted) const;
   /// What the scheme is asked for, for that many mini-batches.
   PipelineShape shape(int minibatches, int first_minibatch = 0) const;
 };
@@ -73,6 +77,8 @@ struct Experiment {
 /// Reads a document as load_document() returns it; `sweep` and `table` are ignored. Throws
 /// Error{Experiment} with all problems, one per line.
 Experiment read_experiment(const Value& document);
+/// The same, reporting `faults` of the document's reading with everything else.
+Experiment read_experiment(const Value& document, const Problems& faults);
 
 /// Every option of every section, with the options of all registered parts: what `schema` and
 /// `describe` show. For a part: the options of that part alone, or nothing if it is unknown.

@@ -25,15 +25,19 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-void check_fit(const Dataset& dataset, const Model& model) {
+void check_fit(const Experiment& e) {
+  const Dataset& dataset = *e.dataset;
+  const Model& model = *e.model;
   const auto given = dataset.sample_shape(), wanted = model.input_shape();
   if (model.flattens() ? elements(given) != elements(wanted) : given != wanted)
     throw Error(ErrorKind::Experiment,
                 concat("the model takes samples of ", shape_text(wanted), ", the data set has ", shape_text(given),
-                       "; change the model's input options (pipewright describe model …)"));
+                       "; change the model's input options (pipewright describe model …)"),
+                e.where("model"));
   if (dataset.classes() > model.classes())
     throw Error(ErrorKind::Experiment, concat("the data set has ", dataset.classes(), " classes, the model only ",
-                                              model.classes(), " outputs"));
+                                              model.classes(), " outputs"),
+                e.where("model"));
 }
 
 std::vector<std::int64_t> first_indices(std::int64_t size, std::int64_t limit) {
@@ -54,7 +58,8 @@ void split_samples(Plan& plan) {
   const auto held_out = static_cast<std::ptrdiff_t>(loader.validation);
   if (held_out >= std::ssize(plan.train))
     throw Error(ErrorKind::Experiment, concat("loader.validation holds out ", held_out, " of ", plan.train.size(),
-                                              " training samples; none are left to train on"));
+                                              " training samples; none are left to train on"),
+                plan.experiment->where("loader.validation"));
   std::vector<std::int64_t> order = epoch_permutation(plan.train, true, 0, 0);
   plan.test.assign(order.end() - held_out, order.end());
   plan.train.assign(order.begin(), order.end() - held_out);
@@ -76,12 +81,14 @@ void check_minibatches(Plan& plan) {
   if (plan.minibatches == 0)
     throw Error(ErrorKind::Experiment,
                 concat("an epoch has no mini-batch: ", plan.train.size(), " training samples, loader.batch_size ",
-                       e.loader.batch_size, ", drop_last ", e.loader.drop_last));
+                       e.loader.batch_size, ", drop_last ", e.loader.drop_last),
+                e.where("loader.batch_size"));
   const std::int64_t least = order.size_of(plan.minibatches - 1) / e.pipeline.replicas;
   if (least < e.pipeline.microbatches)
     throw Error(ErrorKind::Experiment,
                 concat("the last mini-batch has ", least, " samples", e.pipeline.replicas > 1 ? " per replica" : "",
-                       " for ", e.pipeline.microbatches, " micro-batches; set loader.drop_last: true or another batch_size"));
+                       " for ", e.pipeline.microbatches, " micro-batches; set loader.drop_last: true or another batch_size"),
+                e.where("pipeline.microbatches"));
 }
 
 bool asks_for(const Schedule& schedule, const auto& condition) {
@@ -98,11 +105,12 @@ bool asks_for(const Schedule& schedule, const auto& condition) {
 Plan make_plan(Experiment& experiment) {
   Plan plan;
   plan.experiment = &experiment;
+  plan.devices = resolve_devices(experiment.pipeline.devices, experiment.where("pipeline.device"));
   experiment.dataset->open({.seed = experiment.train.seed,
                             .model_input = experiment.model->input_shape(),
                             .model_flattens = experiment.model->flattens(),
                             .model_classes = experiment.model->classes()});
-  check_fit(*experiment.dataset, *experiment.model);
+  check_fit(experiment);
   split_samples(plan);
   check_minibatches(plan);
   const int epochs = experiment.train.drain_each_epoch ? 1 : std::max(1, experiment.train.epochs);
@@ -166,7 +174,6 @@ LayerPtr Plan::head_of(int stage) const {
 std::vector<std::unique_ptr<Stage>> Plan::stages() const {
   const Experiment& e = *experiment;
   const auto layers = stage_layers();
-  const std::vector<at::Device> devices = resolve_devices(e.pipeline.devices);
   const Schedule& schedule = training.schedule;
   const bool predicts = asks_for(schedule, [](const PredictionRule&) { return true; });
   const bool keep_gradient = asks_for(

@@ -18,6 +18,7 @@ struct Plan {
   Program training;                       ///< of one epoch, or of all with drain: never
   Program evaluation;
   std::vector<int> auxiliary;
+  std::vector<at::Device> devices;        ///< of each worker
 
   /// Mini-batches of the epochs [first, first + count).
   Loader training_loader(int first_epoch, int count) const;

@@ -67,6 +67,15 @@ class RunState {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+/// What a killed process was writing: files that never got their final names.
+void remove_parts(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  std::vector<std::filesystem::path> parts;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".part") parts.push_back(entry.path());
+  for (const auto& part : parts) std::filesystem::remove(part, ignored);
+}
+
 /// Whether there is anything left to do in the folder.
 bool prepare_folder(const RunFolder& folder, const Experiment& experiment, const RunChoices& choices) {
   const std::string state = folder.state();
@@ -107,6 +116,8 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
 void run_experiment(Experiment& experiment, const std::filesystem::path& path, const RunChoices& choices,
                     const std::atomic<bool>* stop) {
   const RunFolder folder(path);
+  remove_parts(folder.path());
+  remove_parts(folder.checkpoint().parent_path());
   if (!prepare_folder(folder, experiment, choices)) return;
   const Plan plan = make_plan(experiment);
   folder.write_experiment(experiment.resolved);

@@ -25,7 +25,7 @@ int cuda_device_count() {
   return static_cast<int>(at::globalContext().getAcceleratorHooksInterface(at::kCUDA).deviceCount());
 }
 
-std::vector<at::Device> resolve_devices(const std::vector<std::string>& names) {
+std::vector<at::Device> resolve_devices(const std::vector<std::string>& names, const std::string& where) {
   std::vector<at::Device> devices;
   for (std::size_t worker = 0; worker < names.size(); ++worker) {
     const std::string& name = names[worker];
@@ -38,7 +38,8 @@ std::vector<at::Device> resolve_devices(const std::vector<std::string>& names) {
     if (count == 0 || wanted >= count)
       throw Error(ErrorKind::Experiment,
                   concat("pipeline.device is '", name, "'; this machine has ", count,
-                         " CUDA devices that LibTorch can use (pipewright doctor says more)"));
+                         " CUDA devices that LibTorch can use (pipewright doctor says more)"),
+                  where);
     devices.emplace_back(at::kCUDA, static_cast<at::DeviceIndex>(
                                         wanted < 0 ? static_cast<int>(worker) % count : wanted));
   }

@@ -14,7 +14,7 @@ namespace pipewright {
 int cuda_device_count();
 
 /// The device of each worker: "cuda" is worker w on device w mod count. Throws Error{Experiment}
-/// when CUDA is asked for and not there.
-std::vector<at::Device> resolve_devices(const std::vector<std::string>& names);
+/// at `where` when CUDA is asked for and not there.
+std::vector<at::Device> resolve_devices(const std::vector<std::string>& names, const std::string& where);
 
 }  // namespace pipewright

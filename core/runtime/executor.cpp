@@ -204,11 +204,11 @@ class Interpreter {
     const Action& action = instruction.action;
     if (!std::isfinite(loss)) {
       const WeightKey& key = instruction.weights.key;
-      const int updates = program_.schedule.shape.first_minibatch + key.version;
+      const int updates = request_.first_epoch * request_.minibatches_per_epoch + key.version;
       throw Error(ErrorKind::NotFinite,
                   concat("the loss of mini-batch ", pass(action, share).minibatch, " of epoch ",
                          pass(action, share).epoch, " at stage ", action.stage, " is ", loss,
-                         "; its weights are version ", updates,
+                         "; its weights are version ", before + key.version,
                          key.ahead == 0 ? std::string() : concat(", predicted ", key.ahead, " ahead"),
                          "; try a smaller optimizer.lr"),
                   place(instruction, worker));

@@ -14,17 +14,18 @@ namespace {
 
 std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
 
-[[noreturn]] void fail(const Schedule& schedule, ActionPlace culprit, const std::string& message) {
-  std::string where;
-  std::string text = message;
-  if (culprit.first >= 0) {
-    const Action& action = schedule.workers[as_size(culprit.first)][as_size(culprit.second)];
-    where = concat("worker ", culprit.first, ", action ", culprit.second);
-    text = concat(action_name(action, schedule.shape.microbatches), " ", message);
-  }
+/// Refuses with the grid, the culprit marked.
+[[noreturn]] void refuse_action(const Schedule& schedule, ActionPlace culprit, const std::string& message) {
   const RenderOptions options{.width = 120, .minibatches = 8, .culprit = &culprit};
   throw Error(ErrorKind::Schedule,
-              concat("the schedule is not valid: ", text, "\n", render_text(schedule, options)), where);
+              concat("the schedule is not valid: ", message, "\n", render_text(schedule, options)),
+              concat("worker ", culprit.first, ", action ", culprit.second));
+}
+
+[[noreturn]] void fail(const Schedule& schedule, ActionPlace culprit, const std::string& message) {
+  const Action& action = schedule.workers[as_size(culprit.first)][as_size(culprit.second)];
+  refuse_action(schedule, culprit,
+                concat(action_name(action, schedule.shape.microbatches), " ", message));
 }
 
 /// Numbers within their ranges, and every action on the worker that holds its stage.
@@ -42,6 +43,14 @@ void check_ranges(const Schedule& schedule) {
   if (schedule.learns_from.size() != as_size(shape.stages))
     refuse("learns_from does not name the losses of every stage");
   auto in = [](int value, int end) { return value >= 0 && value < end; };
+  for (int k = 0; k < shape.stages; ++k)
+    for (const int loss : schedule.learns_from[as_size(k)])
+      if (loss < k || loss >= shape.stages)
+        refuse(concat("stage ", k, " learns from loss ", loss, ", which no stage from it on makes"));
+  for (std::size_t i = 0; i < schedule.auxiliary.size(); ++i)
+    if (!in(schedule.auxiliary[i], shape.stages - 1) ||
+        (i > 0 && schedule.auxiliary[i] <= schedule.auxiliary[i - 1]))
+      refuse("its auxiliary heads are not stages before the last, in ascending order");
   for (int w = 0; w < shape.workers(); ++w)
     for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
       const Action& a = schedule.workers[as_size(w)][as_size(i)];
@@ -289,7 +298,11 @@ std::vector<ActionPlace> validate(const Schedule& schedule) {
   const PassIndex index(schedule);
   if (schedule.shape.training) check_gradients(schedule, index);
   std::vector<ActionPlace> order = Progress(schedule, index).order();
-  resolve_versions(schedule);
+  try {
+    resolve_versions(schedule);
+  } catch (const MissingWeights& error) {
+    refuse_action(schedule, error.place(), error.message());
+  }
   return order;
 }
 

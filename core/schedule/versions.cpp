@@ -88,9 +88,8 @@ class WorkerVersions {
   }
 
   [[noreturn]] void fail(const Action& action, const std::string& message) const {
-    throw Error(ErrorKind::Schedule,
-                concat(action_name(action, schedule_.shape.microbatches), " ", message),
-                concat("worker ", worker_));
+    throw MissingWeights(concat(action_name(action, schedule_.shape.microbatches), " ", message),
+                         {worker_, static_cast<int>(&action - actions_.data())});
   }
 
   const Schedule& schedule_;

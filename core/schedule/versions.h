@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
+#include "core/schedule/dependencies.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {
@@ -38,8 +40,20 @@ struct Versions {
   std::vector<std::vector<StageVersions>> stages;   ///< [stage][replica]
 };
 
-/// Throws Error{Schedule} naming the first action whose weights do not exist (a version of the
-/// future or already freed, a prediction not named while its version was the latest).
+/// Weights that do not exist: a version of the future, a prediction not named while its version was
+/// the latest.
+class MissingWeights : public Error {
+ public:
+  MissingWeights(const std::string& message, ActionPlace place)
+      : Error(ErrorKind::Schedule, message, concat("worker ", place.first, ", action ", place.second)),
+        place_(place) {}
+  ActionPlace place() const { return place_; }
+
+ private:
+  ActionPlace place_;
+};
+
+/// Throws MissingWeights for the first action whose weights do not exist.
 Versions resolve_versions(const Schedule& schedule);
 
 /// One row per pass of one mini-batch, for tables and the "weights used" drawing.

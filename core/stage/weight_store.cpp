@@ -84,7 +84,7 @@ std::size_t WeightStore::find(const WeightKey& key) const {
 }
 
 at::Tensor WeightStore::take_memory() {
-  if (spare_.empty()) return at::empty_like(versions_.front().flat);
+  if (spare_.empty()) return at::zeros_like(versions_.front().flat);  // gaps too
   at::Tensor memory = std::move(spare_.back());
   spare_.pop_back();
   return memory;

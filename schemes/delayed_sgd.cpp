@@ -19,20 +19,22 @@ class DelayedSgd final : public Scheme {
     const bool list = given.is(Value::Kind::Sequence);
     for (const Value& delay : list ? given.items : std::vector<Value>{given}) {
       if (!delay.is(Value::Kind::Integer) || delay.integer < 0 || delay.integer > 1'000'000)
-        options.problem("delay", concat("is ", delay.described(),
-                                        "; expected a whole number of at least 0, or a list of them"));
+        options.problem("delay",
+                        concat("is ", delay.described(),
+                               "; expected a whole number of at least 0, or a list of them"));
       else
         delays_.push_back(static_cast<int>(delay.integer));
     }
-    if (list && given.items.empty()) options.problem("delay", "is an empty list; expected one number per stage");
+    if (list && given.items.empty())
+      options.problem("delay", "is an empty list; expected one number per stage");
     if (delays_.empty()) delays_ = {0};
     one_for_all_ = !list;
   }
 
   Schedule schedule(const PipelineShape& shape) const override {
     if (!one_for_all_ && static_cast<int>(delays_.size()) != shape.stages)
-      throw Error(ErrorKind::Experiment, concat("scheme.delay has ", delays_.size(), " numbers for ",
-                                                shape.stages, " stages"));
+      throw Error(ErrorKind::Experiment, concat("scheme.delay has ", delays_.size(),
+                                                " numbers for ", shape.stages, " stages"));
     const WeightRule delayed = [&](const PassPlace& pass) {
       const int delay = one_for_all_ ? delays_[0] : delays_[static_cast<std::size_t>(pass.stage)];
       return Weights::of_version(std::max(0, pass.minibatch - delay));

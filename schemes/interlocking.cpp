@@ -47,9 +47,10 @@ class Interlocking final : public Scheme {
 
  private:
   static int read_width(Options& options) {
-    const Value width = options.any("width", Value::of(2),
-                                    "Stages a loss reaches: 1 local learning, 2 pairwise, …; `all` is "
-                                    "end-to-end training.");
+    const Value width =
+        options.any("width", Value::of(2),
+                    "Stages a loss reaches: 1 local learning, 2 pairwise, …; `all` is "
+                    "end-to-end training.");
     if (width.is(Value::Kind::Text) && width.text == "all") return kAll;
     if (width.is(Value::Kind::Integer) && width.integer >= 1 && width.integer < kAll)
       return static_cast<int>(width.integer);
@@ -120,7 +121,8 @@ class Interlocking final : public Scheme {
 
 }  // namespace
 
-PIPEWRIGHT_SCHEME(interlocking, Interlocking,
-                  "Interlocking backpropagation: each stage learns from a nearby loss (Gomez et al., 2022).")
+PIPEWRIGHT_SCHEME(
+    interlocking, Interlocking,
+    "Interlocking backpropagation: each stage learns from a nearby loss (Gomez et al., 2022).")
 
 }  // namespace pipewright

@@ -21,7 +21,8 @@ class PipeDream final : public Scheme {
                                     "max(0, i−N+1) for mini-batch i.")) {}
 
   Schedule schedule(const PipelineShape& shape) const override {
-    return pipeline_schedule(shape, {.flush = false}, vertical_sync_ ? of_stage_zero : latest_weights,
+    return pipeline_schedule(shape, {.flush = false},
+                             vertical_sync_ ? of_stage_zero : latest_weights,
                              weight_stashing_ ? forward_weights : latest_weights);
   }
 

@@ -17,8 +17,8 @@ class PipeDream2BW final : public Scheme {
     if (shape.microbatches < shape.stages)
       throw Error(ErrorKind::Experiment,
                   concat("pipedream_2bw needs at least as many micro-batches as stages: "
-                         "pipeline.microbatches is ", shape.microbatches, ", pipeline.stages ",
-                         shape.stages));
+                         "pipeline.microbatches is ",
+                         shape.microbatches, ", pipeline.stages ", shape.stages));
     const WeightRule one_update_old = [](const PassPlace& pass) {
       return Weights::of_version(std::max(0, pass.minibatch - 1));
     };
@@ -28,7 +28,8 @@ class PipeDream2BW final : public Scheme {
 
 }  // namespace
 
-PIPEWRIGHT_SCHEME(pipedream_2bw, PipeDream2BW,
-                  "PipeDream-2BW: double-buffered weights, delay of one update (Narayanan et al., 2021).")
+PIPEWRIGHT_SCHEME(
+    pipedream_2bw, PipeDream2BW,
+    "PipeDream-2BW: double-buffered weights, delay of one update (Narayanan et al., 2021).")
 
 }  // namespace pipewright

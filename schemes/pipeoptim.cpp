@@ -14,10 +14,12 @@ class PipeOptim final : public Scheme {
                                "authors' code, which also predicts on the last stage.")),
         steady_(options.choice("s_mode", {"constant", "exact"}, "constant",
                                "Steps predicted in the first forwards after a fill: constant as in "
-                               "the paper, or exact: the updates that are really pending.") == "constant"),
-        velocity_(options.choice("velocity", {"buffer", "lookahead", "geometric"}, "buffer",
-                                 "Step predicted under SGD: the momentum buffer v; lookahead μ·v + last "
-                                 "gradient, as the authors' code; geometric Σ μ^j v.")),
+                               "the paper, or exact: the updates that are really pending.") ==
+                "constant"),
+        velocity_(
+            options.choice("velocity", {"buffer", "lookahead", "geometric"}, "buffer",
+                           "Step predicted under SGD: the momentum buffer v; lookahead μ·v + last "
+                           "gradient, as the authors' code; geometric Σ μ^j v.")),
         weight_decay_(options.flag("adamw_decay_in_prediction", false,
                                    "Predict AdamW's decoupled weight decay too.")) {}
 

@@ -10,31 +10,38 @@ namespace {
 class SpecTrain final : public Scheme {
  public:
   explicit SpecTrain(Options& options)
-      : version_(options.choice("version", {1, 2}, 1,
-                                "Prediction rule: 1 the paper's, predicts for forward and backward; "
-                                "2 predicts once and reuses it in the backward.")),
+      : version_(
+            options.choice("version", {1, 2}, 1,
+                           "Prediction rule: 1 the paper's, predicts for forward and backward; "
+                           "2 predicts once and reuses it in the backward.")),
         steady_(options.choice("s_mode", {"constant", "exact"}, "constant",
                                "Steps predicted in the first forwards after a fill: constant as in "
-                               "the paper, or exact: the updates that are really pending.") == "constant"),
-        velocity_(options.choice("velocity", {"buffer", "lookahead", "geometric"}, "buffer",
-                                 "Step predicted: the momentum buffer v; lookahead μ·v + last gradient "
-                                 "in forward and μ·v in backward, as the authors' code; geometric Σ μ^j v.")),
-        as_coded_(options.flag("as_coded", false,
-                               "What the authors' code of version 2 really does: PipeDream with the "
-                               "learning rate of stage k multiplied by N−k, nothing predicted.")) {
+                               "the paper, or exact: the updates that are really pending.") ==
+                "constant"),
+        velocity_(options.choice(
+            "velocity", {"buffer", "lookahead", "geometric"}, "buffer",
+            "Step predicted: the momentum buffer v; lookahead μ·v + last gradient "
+            "in forward and μ·v in backward, as the authors' code; geometric Σ μ^j v.")),
+        as_coded_(
+            options.flag("as_coded", false,
+                         "What the authors' code of version 2 really does: PipeDream with the "
+                         "learning rate of stage k multiplied by N−k, nothing predicted.")) {
     if (as_coded_ && version_ != 2)
-      options.problem("as_coded", "is of version 2; for version 1 as coded set velocity: lookahead");
+      options.problem("as_coded",
+                      "is of version 2; for version 1 as coded set velocity: lookahead");
   }
 
   Schedule schedule(const PipelineShape& shape) const override {
     if (as_coded_)
-      return pipeline_schedule(shape, {.flush = false}, latest_weights, forward_weights,
-                               [&](int stage) { return static_cast<double>(shape.stages - stage); });
+      return pipeline_schedule(
+          shape, {.flush = false}, latest_weights, forward_weights,
+          [&](int stage) { return static_cast<double>(shape.stages - stage); });
     const WeightRule forward = [&](const PassPlace& pass) {
       return Weights::latest(pass.distance(steady_) + beyond(pass.stage), kForwardRule);
     };
     const WeightRule backward = [&](const PassPlace& pass) {
-      return version_ == 2 ? Weights::of_forward() : Weights::latest(beyond(pass.stage), kBackwardRule);
+      return version_ == 2 ? Weights::of_forward()
+                           : Weights::latest(beyond(pass.stage), kBackwardRule);
     };
     Schedule schedule = pipeline_schedule(shape, {.flush = false}, forward, backward);
     schedule.rules = rules();

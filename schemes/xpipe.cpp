@@ -16,7 +16,8 @@ class XPipe final : public Scheme {
 
   Schedule schedule(const PipelineShape& shape) const override {
     const WeightRule forward = [](const PassPlace& pass) {
-      const double ahead = (pass.stages + pass.microbatches - pass.stage / 2.0 - 2) / pass.microbatches;
+      const double ahead =
+          (pass.stages + pass.microbatches - pass.stage / 2.0 - 2) / pass.microbatches;
       return bellwether(pass, static_cast<int>(std::round(ahead)));
     };
     const WeightRule backward = [](const PassPlace& pass) {
@@ -40,7 +41,8 @@ class XPipe final : public Scheme {
 
 }  // namespace
 
-PIPEWRIGHT_SCHEME(xpipe, XPipe,
-                  "XPipe: one prediction per mini-batch, shared by its micro-batches (Guan et al., 2019).")
+PIPEWRIGHT_SCHEME(
+    xpipe, XPipe,
+    "XPipe: one prediction per mini-batch, shared by its micro-batches (Guan et al., 2019).")
 
 }  // namespace pipewright

@@ -1,9 +1,10 @@
 // `pipewright check`: everything short of training.
 #include <cstdio>
+#include <optional>
 
 #include "core/base/error.h"
-#include "core/experiment/experiment.h"
 #include "core/config/merge.h"
+#include "core/experiment/experiment.h"
 #include "core/experiment/plan.h"
 #include "core/experiment/table_spec.h"
 #include "tools/command.h"
@@ -22,12 +23,16 @@ double stage_bytes(const Plan& plan, int stage, double parameters) {
 void print_plan(const Plan& plan) {
   const Experiment& e = *plan.experiment;
   const auto layers = plan.stage_layers();
-  std::printf("data        %zu training and %zu %s samples, %d mini-batches of %lld an epoch\n", plan.train.size(),
-              plan.test.size(), plan.test_split == Split::Test ? "test" : "held-out", plan.minibatches,
+  std::printf("data        %zu training and %zu %s samples, %d mini-batches of %lld an epoch\n",
+              plan.train.size(), plan.test.size(),
+              plan.test_split == Split::Test ? "test" : "held-out", plan.minibatches,
               static_cast<long long>(e.loader.batch_size));
   std::printf("schedule    valid: %d workers, %zu actions, %d messages\n",
-              static_cast<int>(plan.training.workers.size()), plan.training.serial_order.size(), plan.training.messages);
-  std::printf("\n stage  layers                          parameters  copies   stale F/B   memory without activations\n");
+              static_cast<int>(plan.training.workers.size()), plan.training.serial_order.size(),
+              plan.training.messages);
+  std::printf(
+      "\n stage  layers                          parameters  copies   stale F/B   memory without "
+      "activations\n");
   double all = 0;
   for (int stage = 0; stage < e.pipeline.stages; ++stage) {
     const auto& of = layers[static_cast<std::size_t>(stage)];
@@ -38,35 +43,60 @@ void print_plan(const Plan& plan) {
       parameters += size;
     }
     all += parameters;
-    const StageVersions& versions = plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
-    const std::string names = of.size() == 1 ? of.front()->name() : concat(of.front()->name(), " … ", of.back()->name());
-    std::printf(" %5d  %-30s  %10s  %6d   %3d / %-3d   %s\n", stage, names.c_str(), count_text(parameters).c_str(),
-                versions.copies, versions.forward_staleness, versions.backward_staleness,
+    const StageVersions& versions =
+        plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
+    const std::string names =
+        of.size() == 1 ? of.front()->name() : concat(of.front()->name(), " … ", of.back()->name());
+    std::printf(" %5d  %-30s  %10s  %6d   %3d / %-3d   %s\n", stage, names.c_str(),
+                count_text(parameters).c_str(), versions.copies, versions.forward_staleness,
+                versions.backward_staleness,
                 bytes_text(stage_bytes(plan, stage, parameters)).c_str());
   }
   std::printf(" total  %-30s  %10.0f\n", "", all);
 }
 
+/// The experiment; its sweep and table are read too, so that all that is wrong is said at once.
+Experiment checked(const Value& document, const Problems& faults) {
+  std::optional<Experiment> experiment;
+  std::vector<std::string> wrong;
+  auto attempt = [&](const auto& read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      wrong.emplace_back(error.what());
+    }
+  };
+  attempt([&] { experiment = read_experiment(document, faults); });
+  attempt([&] {
+    if (document.find("sweep") != nullptr) expand_sweep(document);
+  });
+  attempt([&] { read_table_spec(document); });
+  if (!wrong.empty()) throw Error(ErrorKind::Experiment, join(wrong, "\n"));
+  return std::move(*experiment);
+}
+
 int run(const std::vector<std::string>& arguments) {
-  CommandLine line(kCheck, "Does everything short of training: reads the options, opens the data, cuts the model, "
-                           "proves the schedule and says what a stage holds.");
+  CommandLine line(
+      kCheck,
+      "Does everything short of training: reads the options, opens the data, cuts the model, "
+      "proves the schedule and says what a stage holds.");
   line.experiment(false);
   if (!line.parse(arguments)) return 0;
   Problems faults;
   const Value document = line.experiment_arguments().document(faults);
-  Experiment experiment = read_experiment(document, faults);
-  if (document.find("sweep") != nullptr) expand_sweep(document);
-  read_table_spec(document);
+  Experiment experiment = checked(document, faults);
   std::printf("experiment  %s\n", experiment.name.c_str());
   const Plan plan = make_plan(experiment);
   if (!experiment.weights.empty()) load_weights(experiment.weights, plan.stages());
   print_plan(plan);
-  if (const std::string remark = experiment.scheme->remark(); !remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
+  if (const std::string remark = experiment.scheme->remark(); !remark.empty())
+    std::printf("\nnote: %s\n", remark.c_str());
   return 0;
 }
 
 }  // namespace
 
-const Command kCheck{"check", "check FILE [--set key=value]… [--profile P]", "everything short of training", run};
+const Command kCheck{"check", "check FILE [--set key=value]… [--profile P]",
+                     "everything short of training", run};
 
 }  // namespace pipewright

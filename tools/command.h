@@ -45,7 +45,8 @@ class CommandLine {
               const std::string& fallback = {});
   void list(const std::string& name, const std::string& placeholder, const std::string& help);
   /// Positional arguments, between `least` and `most` of them.
-  void positional(const std::string& name, const std::string& help, std::size_t least, std::size_t most);
+  void positional(const std::string& name, const std::string& help, std::size_t least,
+                  std::size_t most);
   /// FILE, --set, --profile and, if `with_out`, --out.
   void experiment(bool with_out);
 

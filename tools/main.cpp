@@ -25,13 +25,17 @@ void print_usage(std::FILE* where) {
   for (const Command* command : commands())
     std::fprintf(where, "  %-10s %s\n", command->name, command->summary);
   std::fprintf(where,
-               "\n`pipewright COMMAND --help` explains a command, `pipewright describe scheme NAME` a scheme.\n"
-               "Exit codes: 0 fine, 2 the experiment is wrong, 3 data missing or damaged, 4 invalid schedule,\n"
-               "5 a worker failed, 6 not finite, 7 some runs of a sweep failed, 70 a bug, 130 interrupted.\n");
+               "\n`pipewright COMMAND --help` explains a command, `pipewright describe scheme "
+               "NAME` a scheme.\n"
+               "Exit codes: 0 fine, 2 the experiment is wrong, 3 data missing or damaged, 4 "
+               "invalid schedule,\n"
+               "5 a worker failed, 6 not finite, 7 some runs of a sweep failed, 70 a bug, 130 "
+               "interrupted.\n");
 }
 
 int run_command(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
+      arguments[0] == "help") {
     print_usage(arguments.empty() ? stderr : stdout);
     return arguments.empty() ? static_cast<int>(ErrorKind::Experiment) : 0;
   }
@@ -42,9 +46,11 @@ int run_command(const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const Command* command : commands()) {
     names.emplace_back(command->name);
-    if (arguments[0] == command->name) return command->run({arguments.begin() + 1, arguments.end()});
+    if (arguments[0] == command->name)
+      return command->run({arguments.begin() + 1, arguments.end()});
   }
-  throw Error(ErrorKind::Experiment, concat("there is no command '", arguments[0], "'", suggestion(arguments[0], names)));
+  throw Error(ErrorKind::Experiment,
+              concat("there is no command '", arguments[0], "'", suggestion(arguments[0], names)));
 }
 
 }  // namespace

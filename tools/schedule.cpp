@@ -24,12 +24,18 @@ void write(const std::filesystem::path& path, const std::string& content) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  CommandLine line(kSchedule, "Prints the schedule of an experiment: the grid of every worker, the version of the weights "
-                              "each pass reads, staleness and copies held per stage; draws it on request.");
+  CommandLine line(
+      kSchedule,
+      "Prints the schedule of an experiment: the grid of every worker, the version of the weights "
+      "each pass reads, staleness and copies held per stage; draws it on request.");
   line.experiment(false);
   line.option("minibatches", "N", "mini-batches to show", "8");
-  line.option("minibatch", "M", "the mini-batch (from 0) of the drawing of weights used; default: in the steady state", "-1");
-  line.option("svg", "FILE", "draw the grid there, and the weights used by one mini-batch in FILE's name with -weights");
+  line.option(
+      "minibatch", "M",
+      "the mini-batch (from 0) of the drawing of weights used; default: in the steady state", "-1");
+  line.option(
+      "svg", "FILE",
+      "draw the grid there, and the weights used by one mini-batch in FILE's name with -weights");
   line.option("csv", "FILE", "write every action, one a line");
   line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
   if (!line.parse(arguments)) return 0;
@@ -37,18 +43,27 @@ int run(const std::vector<std::string>& arguments) {
   const Value document = line.experiment_arguments().document(faults);
   const Experiment experiment = read_experiment(document, faults);
   const int minibatches = line.integer("minibatches");
-  if (minibatches < 1) throw Error(ErrorKind::Experiment, concat("--minibatches is ", minibatches, "; expected at least 1"));
+  if (minibatches < 1)
+    throw Error(ErrorKind::Experiment,
+                concat("--minibatches is ", minibatches, "; expected at least 1"));
   const Schedule schedule = experiment.scheme->schedule(experiment.shape(minibatches));
   validate(schedule);
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
-  std::printf("%s\n%s", render_text(schedule, {.width = terminal ? 120 : 0, .minibatches = minibatches, .color = terminal}).c_str(),
-              render_versions(schedule, minibatches).c_str());
-  if (const std::string remark = experiment.scheme->remark(); !remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
+  std::printf(
+      "%s\n%s",
+      render_text(schedule,
+                  {.width = terminal ? 120 : 0, .minibatches = minibatches, .color = terminal})
+          .c_str(),
+      render_versions(schedule, minibatches).c_str());
+  if (const std::string remark = experiment.scheme->remark(); !remark.empty())
+    std::printf("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {
     const std::filesystem::path svg = line.text("svg");
     int shown = line.integer("minibatch");
     if (shown < 0) shown = std::min(minibatches - 1, experiment.pipeline.stages - 1);
-    if (shown >= minibatches) throw Error(ErrorKind::Experiment, concat("--minibatch is ", shown, "; only ", minibatches, " are there"));
+    if (shown >= minibatches)
+      throw Error(ErrorKind::Experiment,
+                  concat("--minibatch is ", shown, "; only ", minibatches, " are there"));
     write(svg, render_svg(schedule, experiment.name, minibatches));
     write(beside(svg), render_weights_svg(schedule, shown, experiment.name));
   }
@@ -59,7 +74,8 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kSchedule{"schedule", "schedule FILE [--svg F] [--csv F] [--trace F] [--set key=value]…",
+const Command kSchedule{"schedule",
+                        "schedule FILE [--svg F] [--csv F] [--trace F] [--set key=value]…",
                         "what happens when, and with which weights", run};
 
 }  // namespace pipewright

@@ -46,9 +46,8 @@ class Error : public std::runtime_error {
 }  // namespace pipewright
 
 /// States what must hold if our own code is right. A user can never reach one.
-#define PIPEWRIGHT_CHECK(condition, ...)                                          \
-  do {                                                                            \
-    if (!(condition)) [[unlikely]]                                                \
-      ::pipewright::throw_bug(#condition, __FILE__, __LINE__,                     \
-                              ::pipewright::concat(__VA_ARGS__));                 \
+#define PIPEWRIGHT_CHECK(condition, ...)                                                          \
+  do {                                                                                            \
+    if (!(condition)) [[unlikely]]                                                                \
+      ::pipewright::throw_bug(#condition, __FILE__, __LINE__, ::pipewright::concat(__VA_ARGS__)); \
   } while (false)

@@ -31,7 +31,8 @@ class Descriptor {
 };
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what, int code) {
-  throw Error(ErrorKind::Data, concat(what, ": ", std::string_view(std::strerror(code))), path.string());
+  throw Error(ErrorKind::Data, concat(what, ": ", std::string_view(std::strerror(code))),
+              path.string());
 }
 
 void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& path) {
@@ -53,7 +54,9 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit_in_
   std::string content;
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size > limit_in_bytes)
-    throw Error(ErrorKind::Data, concat("file has ", size, " bytes, at most ", limit_in_bytes, " are read"), path.string());
+    throw Error(ErrorKind::Data,
+                concat("file has ", size, " bytes, at most ", limit_in_bytes, " are read"),
+                path.string());
   content.resize(size);
   std::size_t done = 0;
   while (done < content.size()) {

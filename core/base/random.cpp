@@ -40,7 +40,9 @@ std::uint64_t joined(std::uint32_t high, std::uint32_t low) {
   return (std::uint64_t{high} << 32) | low;
 }
 
-double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+double unit(std::uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
 
 }  // namespace
 
@@ -52,7 +54,9 @@ std::array<std::uint32_t, 4> RandomStream::block(std::uint64_t index) const {
   return philox(key_, index, high_);
 }
 
-std::uint32_t RandomStream::bits(std::uint64_t index) const { return block(index / 4)[index % 4]; }
+std::uint32_t RandomStream::bits(std::uint64_t index) const {
+  return block(index / 4)[index % 4];
+}
 
 double RandomStream::uniform(std::uint64_t index) const {
   const auto words = block(index);

@@ -1,5 +1,6 @@
 /// Counter-based random numbers: Philox4x32-10 (Salmon et al., SC 2011). A stream is a function
-/// from (key, counter) to bits and has no state, so who draws, when and in which order changes nothing.
+/// from (key, counter) to bits and has no state, so who draws, when and in which order changes
+/// nothing.
 #pragma once
 
 #include <array>
@@ -19,7 +20,8 @@ std::uint64_t stable_hash(std::string_view text);
 /// Element `index` is a function of these and nothing else.
 class RandomStream {
  public:
-  RandomStream(std::uint64_t seed, std::string_view purpose, std::uint64_t a = 0, std::uint64_t b = 0);
+  RandomStream(std::uint64_t seed, std::string_view purpose, std::uint64_t a = 0,
+               std::uint64_t b = 0);
 
   std::array<std::uint32_t, 4> block(std::uint64_t index) const;  ///< words of elements 4i..4i+3
   std::uint32_t bits(std::uint64_t index) const;

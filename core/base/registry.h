@@ -53,9 +53,9 @@ class Registry {
 
 }  // namespace pipewright
 
-#define PIPEWRIGHT_REGISTER(Product, name, Type, summary)                                 \
-  [[maybe_unused]] static const bool registered_##name =                                  \
-      ::pipewright::Registry<Product>::instance().add(#name, summary,                     \
-          [](::pipewright::Options& options) -> std::unique_ptr<Product> {                \
-            return std::make_unique<Type>(options);                                       \
+#define PIPEWRIGHT_REGISTER(Product, name, Type, summary)                                  \
+  [[maybe_unused]] static const bool registered_##name =                                   \
+      ::pipewright::Registry<Product>::instance().add(                                     \
+          #name, summary, [](::pipewright::Options& options) -> std::unique_ptr<Product> { \
+            return std::make_unique<Type>(options);                                        \
           });

@@ -94,8 +94,11 @@ std::string printed(const char* format, double a, double b = 0) {
 std::string duration_text(double seconds) {
   if (seconds < 10) return printed("%.1f s", seconds);
   if (seconds < 60) return printed("%.0f s", seconds);
-  if (seconds < 3600) return printed("%.0f min %02.0f s", std::floor(seconds / 60), std::floor(std::fmod(seconds, 60)));
-  return printed("%.0f h %02.0f min", std::floor(seconds / 3600), std::floor(std::fmod(seconds, 3600) / 60));
+  if (seconds < 3600)
+    return printed("%.0f min %02.0f s", std::floor(seconds / 60),
+                   std::floor(std::fmod(seconds, 60)));
+  return printed("%.0f h %02.0f min", std::floor(seconds / 3600),
+                 std::floor(std::fmod(seconds, 3600) / 60));
 }
 
 std::string count_text(double count) {

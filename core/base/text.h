@@ -14,15 +14,18 @@ namespace pipewright {
 std::string number_text(double value);
 
 namespace detail {
-inline void append(std::string& out, std::string_view part) { out += part; }
-inline void append(std::string& out, char part) { out += part; }
+inline void append(std::string& out, std::string_view part) {
+  out += part;
+}
+inline void append(std::string& out, char part) {
+  out += part;
+}
 template <std::same_as<bool> T>
 void append(std::string& out, T part) {
   out += part ? "true" : "false";
 }
 template <std::integral T>
-  requires(!std::same_as<T, bool> && !std::same_as<T, char>)
-void append(std::string& out, T part) {
+requires(!std::same_as<T, bool> && !std::same_as<T, char>) void append(std::string& out, T part) {
   out += std::to_string(part);
 }
 template <std::floating_point T>

@@ -26,8 +26,8 @@ class ChainReader {
   void read_base(const fs::path& file, const Value& extends, Chain& chain);
   void collect_profiles(const Value& profiles, Chain& chain);
 
-  Problems& problems_;  // end the reading
-  Problems& faults_;    // can be read past
+  Problems& problems_;          // end the reading
+  Problems& faults_;            // can be read past
   std::vector<fs::path> read_;  // canonical
 };
 

@@ -25,31 +25,37 @@ double parameters_of(const LayerPtr& layer) {
 
 }  // namespace
 
-std::vector<std::int64_t> balanced(const Model& model, const std::vector<LayerPtr>& layers, int stages,
-                                   const std::string& rule, const std::vector<std::int64_t>& list) {
+std::vector<std::int64_t> balanced(const Model& model, const std::vector<LayerPtr>& layers,
+                                   int stages, const std::string& rule,
+                                   const std::vector<std::int64_t>& list) {
   auto refuse = [&](const std::string& message) { throw Error(ErrorKind::Experiment, message); };
   const auto count = static_cast<std::int64_t>(layers.size());
   if (stages > count)
-    refuse(concat("pipeline.stages is ", stages, "; the model has ", count, " layers, and a stage holds at least one"));
+    refuse(concat("pipeline.stages is ", stages, "; the model has ", count,
+                  " layers, and a stage holds at least one"));
   if (rule.empty()) {
     const std::int64_t sum = std::accumulate(list.begin(), list.end(), std::int64_t{0});
     if (list.size() != static_cast<std::size_t>(stages))
-      refuse(concat("pipeline.balance ", list_text(list), " names ", list.size(), " stages; pipeline.stages is ", stages));
+      refuse(concat("pipeline.balance ", list_text(list), " names ", list.size(),
+                    " stages; pipeline.stages is ", stages));
     if (sum != count)
-      refuse(concat("pipeline.balance ", list_text(list), " sums to ", sum, "; the model has ", count, " layers"));
+      refuse(concat("pipeline.balance ", list_text(list), " sums to ", sum, "; the model has ",
+                    count, " layers"));
     return list;
   }
   if (rule == "published") {
     const std::vector<std::int64_t> published = model.published_balance(stages);
     if (published.empty())
-      refuse(concat("pipeline.balance: no cut into ", stages, " stages is published for this model; use parameters"));
+      refuse(concat("pipeline.balance: no cut into ", stages,
+                    " stages is published for this model; use parameters"));
     return published;
   }
   std::vector<double> costs;
   for (const LayerPtr& layer : layers) costs.push_back(rule == "layers" ? 1 : parameters_of(layer));
   if (rule == "layers") {
     std::vector<std::int64_t> equal;
-    for (int stage = 0; stage < stages; ++stage) equal.push_back(slice_of(count, stages, stage).size);
+    for (int stage = 0; stage < stages; ++stage)
+      equal.push_back(slice_of(count, stages, stage).size);
     return equal;
   }
   return min_max_partition(costs, stages);

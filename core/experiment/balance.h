@@ -9,8 +9,10 @@
 
 namespace pipewright {
 
-/// `rule`: layers, parameters, published, or "" for `list`. Throws Error{Experiment} when there are more stages than layers, the list does not fit, or nothing is published.
-std::vector<std::int64_t> balanced(const Model& model, const std::vector<LayerPtr>& layers, int stages,
-                                   const std::string& rule, const std::vector<std::int64_t>& list);
+/// `rule`: layers, parameters, published, or "" for `list`. Throws Error{Experiment} when there are
+/// more stages than layers, the list does not fit, or nothing is published.
+std::vector<std::int64_t> balanced(const Model& model, const std::vector<LayerPtr>& layers,
+                                   int stages, const std::string& rule,
+                                   const std::vector<std::int64_t>& list);
 
 }  // namespace pipewright

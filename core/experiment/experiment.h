@@ -23,7 +23,7 @@ struct LoaderOptions {
   std::int64_t batch_size = 32;
   bool shuffle = true, drop_last = true;
   std::int64_t limit_train = 0, limit_test = 0;  ///< 0 = all
-  std::int64_t validation = 0;                   ///< training samples held out instead of the test set
+  std::int64_t validation = 0;  ///< training samples held out instead of the test set
 };
 
 struct PipelineOptions {
@@ -52,9 +52,9 @@ struct Experiment {
   std::string name;
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Model> model;
-  std::vector<LayerPtr> layers;      ///< of the model
-  std::vector<std::int64_t> balance; ///< layers per stage
-  std::filesystem::path weights;     ///< safetensors to start from; "" = initialise
+  std::vector<LayerPtr> layers;       ///< of the model
+  std::vector<std::int64_t> balance;  ///< layers per stage
+  std::filesystem::path weights;      ///< safetensors to start from; "" = initialise
   std::unique_ptr<Scheme> scheme;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Loss> loss;
@@ -63,10 +63,10 @@ struct Experiment {
   PipelineOptions pipeline;
   TrainOptions train;
   OutputOptions output;
-  Value resolved;                    ///< every default written out; reading it gives the same experiment
-  std::string digest;                ///< of `resolved` without its name
+  Value resolved;      ///< every default written out; reading it gives the same experiment
+  std::string digest;  ///< of `resolved` without its name
 
-  Value given;                       ///< the document it was read from: for places in messages
+  Value given;  ///< the document it was read from: for places in messages
 
   /// Place of the most exact part of "loader.batch_size" that the file has.
   std::string where(const std::string& dotted) const;

@@ -8,7 +8,8 @@ namespace pipewright {
 
 int EpochOrder::minibatches() const {
   const auto samples = static_cast<std::int64_t>(indices.size());
-  return static_cast<int>(drop_last ? samples / batch_size : (samples + batch_size - 1) / batch_size);
+  return static_cast<int>(drop_last ? samples / batch_size
+                                    : (samples + batch_size - 1) / batch_size);
 }
 
 std::int64_t EpochOrder::size_of(int minibatch) const {
@@ -52,12 +53,13 @@ Batch Loader::whole(int minibatch) {
   const int epoch = minibatch / per_epoch_;
   const EpochOrder& order = epochs_[static_cast<std::size_t>(epoch)];
   const int within = minibatch % per_epoch_;
-  const std::span<const std::int64_t> indices(
-      order.indices.data() + within * order.batch_size, static_cast<std::size_t>(order.size_of(within)));
+  const std::span<const std::int64_t> indices(order.indices.data() + within * order.batch_size,
+                                              static_cast<std::size_t>(order.size_of(within)));
   const RandomStream stream(settings_.seed, "augment",
                             static_cast<std::uint64_t>(settings_.first_epoch + epoch),
                             static_cast<std::uint64_t>(within));
-  Batch batch = settings_.dataset->batch(settings_.split, indices, settings_.augment ? &stream : nullptr);
+  Batch batch =
+      settings_.dataset->batch(settings_.split, indices, settings_.augment ? &stream : nullptr);
   std::vector<std::int64_t> shape{static_cast<std::int64_t>(indices.size())};
   shape.insert(shape.end(), settings_.input_shape.begin(), settings_.input_shape.end());
   batch.x = batch.x.to(settings_.precision).reshape(shape).contiguous();

@@ -39,7 +39,7 @@ class Loader final : public Batches {
     std::uint64_t seed = 1;
     int first_epoch = 0;
     int replicas = 1, microbatches = 1;
-    int keep = 8;  ///< mini-batches held at once
+    int keep = 8;                           ///< mini-batches held at once
     std::vector<std::int64_t> input_shape;  ///< of one sample, as the model wants it
   };
   /// One order per epoch; all have the same number of mini-batches.

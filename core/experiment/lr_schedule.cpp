@@ -10,11 +10,12 @@ LrSchedule::LrSchedule(Options& options)
     : name_(options.choice("name", {"constant", "step", "multistep", "poly", "cosine", "linear"},
                            "constant", "How the learning rate changes.")),
       per_step_(options.choice("per", {"epoch", "step"}, "epoch",
-                               "Unit of time t: it changes between epochs or between steps.") == "step"),
+                               "Unit of time t: it changes between epochs or between steps.") ==
+                "step"),
       size_(options.integer("size", 30, "step: units between two drops.", kPositive)),
       gamma_(options.number("gamma", 0.1, "step, multistep: factor of each drop.", kNotNegative)),
-      milestones_(options.integers("milestones", {}, "multistep: units from which a drop is in force.",
-                                   kNotNegative)),
+      milestones_(options.integers(
+          "milestones", {}, "multistep: units from which a drop is in force.", kNotNegative)),
       power_(options.number("power", 1, "poly: exponent of 1 − t/T.", kNotNegative)),
       end_lr_(options.number("end_lr", 0, "poly, cosine, linear: rate at t = T.", kNotNegative)) {
   Options warmup = options.section("warmup", "A linear rise at the beginning.");
@@ -30,7 +31,8 @@ double LrSchedule::at(double lr, std::int64_t t, std::int64_t total) const {
 }
 
 double LrSchedule::decayed(double lr, std::int64_t t, std::int64_t total) const {
-  const double time = static_cast<double>(t), all = static_cast<double>(std::max<std::int64_t>(total, 1));
+  const double time = static_cast<double>(t),
+               all = static_cast<double>(std::max<std::int64_t>(total, 1));
   if (name_ == "step") return lr * std::pow(gamma_, static_cast<double>(t / size_));
   if (name_ == "multistep")
     return lr * std::pow(gamma_, static_cast<double>(std::ranges::count_if(

@@ -11,7 +11,8 @@ namespace pipewright {
 
 /// With t the epoch or step (from 0) and T how many there are:
 ///   constant; step: γ^⌊t/size⌋; multistep: γ^(milestones ≤ t);
-///   poly: end + (lr−end)(1−t/T)^power; cosine: end + (lr−end)(1+cos(πt/T))/2; linear: lr + (end−lr)t/T.
+///   poly: end + (lr−end)(1−t/T)^power; cosine: end + (lr−end)(1+cos(πt/T))/2; linear: lr +
+///   (end−lr)t/T.
 /// Warm-up: for t < length that times start + (1−start)·t/length.
 class LrSchedule {
  public:

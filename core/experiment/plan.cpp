@@ -31,17 +31,20 @@ void check_fit(const Experiment& e) {
   const auto given = dataset.sample_shape(), wanted = model.input_shape();
   if (model.flattens() ? elements(given) != elements(wanted) : given != wanted)
     throw Error(ErrorKind::Experiment,
-                concat("the model takes samples of ", shape_text(wanted), ", the data set has ", shape_text(given),
+                concat("the model takes samples of ", shape_text(wanted), ", the data set has ",
+                       shape_text(given),
                        "; change the model's input options (pipewright describe model …)"),
                 e.where("model"));
   if (dataset.classes() > model.classes())
-    throw Error(ErrorKind::Experiment, concat("the data set has ", dataset.classes(), " classes, the model only ",
-                                              model.classes(), " outputs"),
+    throw Error(ErrorKind::Experiment,
+                concat("the data set has ", dataset.classes(), " classes, the model only ",
+                       model.classes(), " outputs"),
                 e.where("model"));
 }
 
 std::vector<std::int64_t> first_indices(std::int64_t size, std::int64_t limit) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(limit > 0 ? std::min(size, limit) : size));
+  std::vector<std::int64_t> indices(
+      static_cast<std::size_t>(limit > 0 ? std::min(size, limit) : size));
   std::iota(indices.begin(), indices.end(), 0);
   return indices;
 }
@@ -57,8 +60,9 @@ void split_samples(Plan& plan) {
   }
   const auto held_out = static_cast<std::ptrdiff_t>(loader.validation);
   if (held_out >= std::ssize(plan.train))
-    throw Error(ErrorKind::Experiment, concat("loader.validation holds out ", held_out, " of ", plan.train.size(),
-                                              " training samples; none are left to train on"),
+    throw Error(ErrorKind::Experiment,
+                concat("loader.validation holds out ", held_out, " of ", plan.train.size(),
+                       " training samples; none are left to train on"),
                 plan.experiment->where("loader.validation"));
   std::vector<std::int64_t> order = epoch_permutation(plan.train, true, 0, 0);
   plan.test.assign(order.end() - held_out, order.end());
@@ -80,15 +84,18 @@ void check_minibatches(Plan& plan) {
   plan.minibatches = order.minibatches();
   if (plan.minibatches == 0)
     throw Error(ErrorKind::Experiment,
-                concat("an epoch has no mini-batch: ", plan.train.size(), " training samples, loader.batch_size ",
-                       e.loader.batch_size, ", drop_last ", e.loader.drop_last),
+                concat("an epoch has no mini-batch: ", plan.train.size(),
+                       " training samples, loader.batch_size ", e.loader.batch_size, ", drop_last ",
+                       e.loader.drop_last),
                 e.where("loader.batch_size"));
   const std::int64_t least = order.size_of(plan.minibatches - 1) / e.pipeline.replicas;
   if (least < e.pipeline.microbatches)
-    throw Error(ErrorKind::Experiment,
-                concat("the last mini-batch has ", least, " samples", e.pipeline.replicas > 1 ? " per replica" : "",
-                       " for ", e.pipeline.microbatches, " micro-batches; set loader.drop_last: true or another batch_size"),
-                e.where("pipeline.microbatches"));
+    throw Error(
+        ErrorKind::Experiment,
+        concat("the last mini-batch has ", least, " samples",
+               e.pipeline.replicas > 1 ? " per replica" : "", " for ", e.pipeline.microbatches,
+               " micro-batches; set loader.drop_last: true or another batch_size"),
+        e.where("pipeline.microbatches"));
 }
 
 bool asks_for(const Schedule& schedule, const auto& condition) {
@@ -127,7 +134,8 @@ Plan make_plan(Experiment& experiment) {
 
 Loader Plan::training_loader(int first_epoch, int count) const {
   std::vector<EpochOrder> orders;
-  for (int epoch = first_epoch; epoch < first_epoch + count; ++epoch) orders.push_back(order_of(*this, epoch));
+  for (int epoch = first_epoch; epoch < first_epoch + count; ++epoch)
+    orders.push_back(order_of(*this, epoch));
   const Experiment& e = *experiment;
   return Loader({.dataset = e.dataset.get(),
                  .split = Split::Train,
@@ -165,7 +173,8 @@ std::vector<std::vector<LayerPtr>> Plan::stage_layers() const {
 LayerPtr Plan::head_of(int stage) const {
   if (!std::ranges::binary_search(auxiliary, stage)) return nullptr;
   const auto& balance = experiment->balance;
-  const std::int64_t last = std::accumulate(balance.begin(), balance.begin() + stage + 1, std::int64_t{-1});
+  const std::int64_t last =
+      std::accumulate(balance.begin(), balance.begin() + stage + 1, std::int64_t{-1});
   LayerPtr head = experiment->model->head(static_cast<std::size_t>(last));
   head->set_name(concat("heads.", stage));
   return head;
@@ -176,28 +185,32 @@ std::vector<std::unique_ptr<Stage>> Plan::stages() const {
   const auto layers = stage_layers();
   const Schedule& schedule = training.schedule;
   const bool predicts = asks_for(schedule, [](const PredictionRule&) { return true; });
-  const bool keep_gradient = asks_for(
-      schedule, [](const PredictionRule& rule) { return rule.kind == PredictionRule::Kind::Lookahead; });
+  const bool keep_gradient = asks_for(schedule, [](const PredictionRule& rule) {
+    return rule.kind == PredictionRule::Kind::Lookahead;
+  });
   std::vector<std::unique_ptr<Stage>> all;
   for (int replica = 0; replica < e.pipeline.replicas; ++replica)
     for (int stage = 0; stage < e.pipeline.stages; ++stage) {
       const auto worker = static_cast<std::size_t>(schedule.shape.worker_of(stage, replica));
-      StageParts parts{.index = stage,
-                       .last = stage == e.pipeline.stages - 1,
-                       .layers = layers[static_cast<std::size_t>(stage)],
-                       .head = head_of(stage),
-                       .options = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(devices[worker]),
-                       .optimizer = e.optimizer.get(),
-                       .loss = e.loss.get(),
-                       .predicts = predicts,
-                       .keep_gradient = keep_gradient};
+      StageParts parts{
+          .index = stage,
+          .last = stage == e.pipeline.stages - 1,
+          .layers = layers[static_cast<std::size_t>(stage)],
+          .head = head_of(stage),
+          .options =
+              at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(devices[worker]),
+          .optimizer = e.optimizer.get(),
+          .loss = e.loss.get(),
+          .predicts = predicts,
+          .keep_gradient = keep_gradient};
       all.push_back(std::make_unique<Stage>(std::move(parts), e.train.seed));
     }
   if (!e.weights.empty()) load_weights(e.weights, all);
   return all;
 }
 
-void load_weights(const std::filesystem::path& path, const std::vector<std::unique_ptr<Stage>>& stages) {
+void load_weights(const std::filesystem::path& path,
+                  const std::vector<std::unique_ptr<Stage>>& stages) {
   const TensorFile file = read_safetensors(path);
   std::vector<std::string> wrong;
   std::vector<std::string> names;
@@ -208,18 +221,24 @@ void load_weights(const std::filesystem::path& path, const std::vector<std::uniq
       if (given == nullptr)
         wrong.push_back(concat("'", name, "' is missing"));
       else if (given->sizes() != tensor.sizes())
-        wrong.push_back(concat("'", name, "' is ", shape_text(given->sizes().vec()), ", the model's is ", shape_text(tensor.sizes().vec())));
+        wrong.push_back(concat("'", name, "' is ", shape_text(given->sizes().vec()),
+                               ", the model's is ", shape_text(tensor.sizes().vec())));
       else
         tensor.copy_(*given);
     }
   for (const auto& [name, tensor] : file.tensors)
     if (std::ranges::count(names, name) == 0)
-      wrong.push_back(concat("'", name, "' is left over", suggestion(name, names).starts_with("; did") ? suggestion(name, names) : std::string()));
+      wrong.push_back(concat(
+          "'", name, "' is left over",
+          suggestion(name, names).starts_with("; did") ? suggestion(name, names) : std::string()));
   constexpr std::size_t kShown = 8;
   if (wrong.empty()) return;
   const std::size_t all = wrong.size();
   if (all > kShown) wrong.resize(kShown);
-  throw Error(ErrorKind::Data, concat("does not fit the model: ", join(wrong, ", "), all > kShown ? concat(" and ", all - kShown, " more") : std::string()), path.string());
+  throw Error(ErrorKind::Data,
+              concat("does not fit the model: ", join(wrong, ", "),
+                     all > kShown ? concat(" and ", all - kShown, " more") : std::string()),
+              path.string());
 }
 
 }  // namespace pipewright

@@ -14,11 +14,11 @@ struct Plan {
   const Experiment* experiment = nullptr;
   std::vector<std::int64_t> train, test;  ///< indices into Split::Train, and into `test_split`
   Split test_split = Split::Test;
-  int minibatches = 0;                    ///< of an epoch
-  Program training;                       ///< of one epoch, or of all with drain: never
+  int minibatches = 0;  ///< of an epoch
+  Program training;     ///< of one epoch, or of all with drain: never
   Program evaluation;
   std::vector<int> auxiliary;
-  std::vector<at::Device> devices;        ///< of each worker
+  std::vector<at::Device> devices;  ///< of each worker
 
   /// Mini-batches of the epochs [first, first + count).
   Loader training_loader(int first_epoch, int count) const;
@@ -36,6 +36,7 @@ Plan make_plan(Experiment& experiment);
 
 /// Puts the tensors of a weights file into stages whose names are exactly the file's. Throws
 /// Error{Data} listing what is missing, left over or of another shape.
-void load_weights(const std::filesystem::path& file, const std::vector<std::unique_ptr<Stage>>& stages);
+void load_weights(const std::filesystem::path& file,
+                  const std::vector<std::unique_ptr<Stage>>& stages);
 
 }  // namespace pipewright

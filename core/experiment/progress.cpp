@@ -10,10 +10,16 @@
 namespace pipewright {
 
 Progress::Progress(std::string name, std::int64_t total, std::int64_t done, bool quiet)
-    : name_(std::move(name)), total_(total), first_(done), quiet_(quiet),
-      terminal_(::isatty(STDERR_FILENO) != 0), done_(done) {}
+    : name_(std::move(name)),
+      total_(total),
+      first_(done),
+      quiet_(quiet),
+      terminal_(::isatty(STDERR_FILENO) != 0),
+      done_(done) {}
 
-Progress::~Progress() { clear(); }
+Progress::~Progress() {
+  clear();
+}
 
 void Progress::step() {
   done_.fetch_add(1, std::memory_order_relaxed);
@@ -53,10 +59,13 @@ void Progress::epoch(const EpochRow& row, int epochs) {
     std::snprintf(text, sizeof text, "%.*f", digits, value);
     return std::string(text);
   };
-  std::string text = concat("epoch ", row.epoch + 1, "/", epochs, "  loss ", shown(row.train_loss, 4));
+  std::string text =
+      concat("epoch ", row.epoch + 1, "/", epochs, "  loss ", shown(row.train_loss, 4));
   if (!std::isnan(row.test_accuracy))
-    text += concat("  test loss ", shown(row.test_loss, 4), "  test accuracy ", shown(100 * row.test_accuracy, 2), " %");
-  line(concat(text, "  ", duration_text(row.seconds), " (", std::lround(row.samples_per_second), " samples/s)"));
+    text += concat("  test loss ", shown(row.test_loss, 4), "  test accuracy ",
+                   shown(100 * row.test_accuracy, 2), " %");
+  line(concat(text, "  ", duration_text(row.seconds), " (", std::lround(row.samples_per_second),
+              " samples/s)"));
 }
 
 void Progress::line(const std::string& text) {

@@ -13,7 +13,8 @@ namespace pipewright {
 /// step() may be called from any thread; the rest from one.
 class Progress {
  public:
-  /// `quiet` prints nothing. `total` mini-batches of `samples` each, the first `done` of them behind us.
+  /// `quiet` prints nothing. `total` mini-batches of `samples` each, the first `done` of them
+  /// behind us.
   Progress(std::string name, std::int64_t total, std::int64_t done, bool quiet);
   ~Progress();
 

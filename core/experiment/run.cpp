@@ -54,7 +54,8 @@ class RunState {
     set("state", Value::of(state));
     set("finished", Value::of(now_text()));
     set("wall_seconds",
-        Value::of(std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()));
+        Value::of(
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()));
     if (!error.empty()) set("error", Value::of(error));
     folder_.write_state(run_);
   }
@@ -77,28 +78,32 @@ void remove_parts(const std::filesystem::path& folder) {
 }
 
 /// Whether there is anything left to do in the folder.
-bool prepare_folder(const RunFolder& folder, const Experiment& experiment, const RunChoices& choices) {
+bool prepare_folder(const RunFolder& folder, const Experiment& experiment,
+                    const RunChoices& choices) {
   const std::string state = folder.state();
   if (choices.overwrite) {
-    for (const char* file : {"experiment.yaml", "run.json", "steps.csv", "epochs.csv", "final.safetensors",
-                             "trace.json", "checkpoint"})
+    for (const char* file : {"experiment.yaml", "run.json", "steps.csv", "epochs.csv",
+                             "final.safetensors", "trace.json", "checkpoint"})
       std::filesystem::remove_all(folder.path() / file);
     return true;
   }
   if (state == "missing") return true;
   if (!choices.resume)
     throw Error(ErrorKind::Experiment,
-                concat("the folder holds a run already (", state, "); give --resume to go on, --overwrite to begin anew, or another --out"),
+                concat("the folder holds a run already (", state,
+                       "); give --resume to go on, --overwrite to begin anew, or another --out"),
                 folder.path().string());
   const Value run = load_yaml(folder.path() / "run.json");
   const Value* digest = run.find("digest");
   if (digest == nullptr || digest->text != experiment.digest)
-    throw Error(ErrorKind::Experiment, "the folder holds a run of another experiment; give --overwrite or another --out",
+    throw Error(ErrorKind::Experiment,
+                "the folder holds a run of another experiment; give --overwrite or another --out",
                 folder.path().string());
   return state != "done";
 }
 
-void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices, const std::atomic<bool>* stop) {
+void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices,
+              const std::atomic<bool>* stop) {
   const Experiment& e = *plan.experiment;
   Trainer trainer(plan, &folder, nullptr, stop);
   const int done = choices.resume ? trainer.resume() : 0;
@@ -113,8 +118,8 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
 
 }  // namespace
 
-void run_experiment(Experiment& experiment, const std::filesystem::path& path, const RunChoices& choices,
-                    const std::atomic<bool>* stop) {
+void run_experiment(Experiment& experiment, const std::filesystem::path& path,
+                    const RunChoices& choices, const std::atomic<bool>* stop) {
   const RunFolder folder(path);
   remove_parts(folder.path());
   remove_parts(folder.checkpoint().parent_path());

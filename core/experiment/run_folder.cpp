@@ -13,7 +13,9 @@ namespace {
 constexpr const char* kEpochsHeader =
     "epoch,train_loss,test_loss,test_accuracy,lr,seconds,samples_per_second\n";
 
-std::string field(double value) { return std::isnan(value) ? std::string() : number_text(value); }
+std::string field(double value) {
+  return std::isnan(value) ? std::string() : number_text(value);
+}
 
 /// 17 significant digits, as the contract says: every double reads back as itself.
 std::string exact(double value) {
@@ -27,7 +29,8 @@ double parsed(std::string_view text, const std::filesystem::path& path, std::siz
   double value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (result.ec != std::errc() || result.ptr != text.data() + text.size())
-    throw Error(ErrorKind::Data, concat("'", text, "' is not a number"), concat(path.string(), ":", line));
+    throw Error(ErrorKind::Data, concat("'", text, "' is not a number"),
+                concat(path.string(), ":", line));
   return value;
 }
 
@@ -57,7 +60,8 @@ void RunFolder::write_epochs(const std::vector<EpochRow>& rows) const {
   write_file(path_ / "epochs.csv", text);
 }
 
-void RunFolder::write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const {
+void RunFolder::write_steps(const std::vector<StepRow>& rows,
+                            const std::vector<int>& auxiliary) const {
   std::string text = "epoch,minibatch,loss";
   for (const int stage : auxiliary) text += concat(",loss_", stage);
   text += "\n";
@@ -72,14 +76,16 @@ void RunFolder::write_steps(const std::vector<StepRow>& rows, const std::vector<
 std::vector<EpochRow> RunFolder::read_epochs() const {
   std::vector<EpochRow> rows;
   for (const auto& r : read_number_table(path_ / "epochs.csv").rows)
-    rows.push_back({static_cast<int>(r.at(0)), r.at(1), r.at(2), r.at(3), r.at(4), r.at(5), r.at(6)});
+    rows.push_back(
+        {static_cast<int>(r.at(0)), r.at(1), r.at(2), r.at(3), r.at(4), r.at(5), r.at(6)});
   return rows;
 }
 
 std::vector<StepRow> RunFolder::read_steps() const {
   std::vector<StepRow> rows;
   for (const auto& r : read_number_table(path_ / "steps.csv").rows)
-    rows.push_back({static_cast<int>(r.at(0)), static_cast<int>(r.at(1)), {r.begin() + 2, r.end()}});
+    rows.push_back(
+        {static_cast<int>(r.at(0)), static_cast<int>(r.at(1)), {r.begin() + 2, r.end()}});
   return rows;
 }
 
@@ -96,7 +102,8 @@ NumberTable read_number_table(const std::filesystem::path& path) {
       continue;
     }
     if (fields.size() != table.columns.size())
-      throw Error(ErrorKind::Data, concat("has ", fields.size(), " fields, the header ", table.columns.size()),
+      throw Error(ErrorKind::Data,
+                  concat("has ", fields.size(), " fields, the header ", table.columns.size()),
                   concat(path.string(), ":", number));
     std::vector<double>& row = table.rows.emplace_back();
     for (const std::string& each : fields) row.push_back(parsed(each, path, number));

@@ -29,9 +29,9 @@ class RunFolder {
 
   /// "done", "failed", "interrupted", "running" of run.json; "missing" without one.
   std::string state() const;
-  void write_experiment(const Value& resolved) const;            ///< experiment.yaml
-  void write_state(const Value& run) const;                      ///< run.json
-  void write_epochs(const std::vector<EpochRow>& rows) const;    ///< epochs.csv
+  void write_experiment(const Value& resolved) const;          ///< experiment.yaml
+  void write_state(const Value& run) const;                    ///< run.json
+  void write_epochs(const std::vector<EpochRow>& rows) const;  ///< epochs.csv
   /// steps.csv; auxiliary columns are called loss_<stage>.
   void write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const;
   std::vector<EpochRow> read_epochs() const;

@@ -18,7 +18,8 @@ namespace {
 constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
 /// Mean of the mini-batches' losses, weighted by their samples.
-double mean_loss(const std::vector<std::vector<double>>& losses, int begin, int end, const EpochOrder& order) {
+double mean_loss(const std::vector<std::vector<double>>& losses, int begin, int end,
+                 const EpochOrder& order) {
   double sum = 0, samples = 0;
   for (int m = begin; m < end; ++m) {
     const auto size = static_cast<double>(order.size_of(m - begin));
@@ -30,7 +31,8 @@ double mean_loss(const std::vector<std::vector<double>>& losses, int begin, int 
 
 }  // namespace
 
-Trainer::Trainer(const Plan& plan, const RunFolder* folder, Progress* progress, const std::atomic<bool>* stop)
+Trainer::Trainer(const Plan& plan, const RunFolder* folder, Progress* progress,
+                 const std::atomic<bool>* stop)
     : plan_(plan), folder_(folder), progress_(progress), stop_(stop), stages_(plan.stages()) {}
 
 bool Trainer::predicts() const {
@@ -40,7 +42,8 @@ bool Trainer::predicts() const {
 int Trainer::resume() {
   const Experiment& e = *plan_.experiment;
   if (folder_ == nullptr || !std::filesystem::exists(folder_->checkpoint())) return 0;
-  const int done = load_checkpoint(folder_->checkpoint(), *e.optimizer, predicts(), stages_, e.pipeline.stages, e.digest);
+  const int done = load_checkpoint(folder_->checkpoint(), *e.optimizer, predicts(), stages_,
+                                   e.pipeline.stages, e.digest);
   epochs_ = folder_->read_epochs();
   std::erase_if(epochs_, [done](const EpochRow& row) { return row.epoch >= done; });
   if (e.output.steps) steps_ = folder_->read_steps();
@@ -60,7 +63,8 @@ void Trainer::train() {
   if (plan_.experiment->output.weights) {
     TensorFile file;
     for (int stage = 0; stage < plan_.experiment->pipeline.stages; ++stage)
-      for (auto& named : stages_[static_cast<std::size_t>(stage)]->named_state()) file.tensors.push_back(named);
+      for (auto& named : stages_[static_cast<std::size_t>(stage)]->named_state())
+        file.tensors.push_back(named);
     write_safetensors(folder_->final_weights(), file);
   }
 }
@@ -68,7 +72,8 @@ void Trainer::train() {
 double Trainer::lr_at(std::int64_t step) const {
   const Experiment& e = *plan_.experiment;
   const std::int64_t epochs = e.train.epochs;
-  if (e.lr_schedule.per_step()) return e.lr_schedule.at(e.optimizer->lr(), step, epochs * plan_.minibatches);
+  if (e.lr_schedule.per_step())
+    return e.lr_schedule.at(e.optimizer->lr(), step, epochs * plan_.minibatches);
   return e.lr_schedule.at(e.optimizer->lr(), step / plan_.minibatches, epochs);
 }
 
@@ -77,19 +82,24 @@ void Trainer::train_epochs(int first, int count) {
   Loader loader = plan_.training_loader(first, count);
   const std::int64_t first_step = std::int64_t{first} * plan_.minibatches;
   const auto begin = std::chrono::steady_clock::now();
-  const RunResult result = execute(plan_.training, stages_,
-                                   {.batches = loader,
-                                    .lr = [&](int minibatch) { return lr_at(first_step + minibatch); },
-                                    .seed = e.train.seed,
-                                    .first_epoch = first,
-                                    .minibatches_per_epoch = plan_.minibatches,
-                                    .sum_gradients = e.train.sum_gradients,
-                                    .execution = e.pipeline.execution,
-                                    .threads = e.pipeline.threads,
-                                    .on_loss = [&](int) { if (progress_ != nullptr) progress_->step(); },
-                                    .stop = stop_,
-                                    .trace = e.output.trace ? &trace_ : nullptr});
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const RunResult result =
+      execute(plan_.training, stages_,
+              {.batches = loader,
+               .lr = [&](int minibatch) { return lr_at(first_step + minibatch); },
+               .seed = e.train.seed,
+               .first_epoch = first,
+               .minibatches_per_epoch = plan_.minibatches,
+               .sum_gradients = e.train.sum_gradients,
+               .execution = e.pipeline.execution,
+               .threads = e.pipeline.threads,
+               .on_loss =
+                   [&](int) {
+                     if (progress_ != nullptr) progress_->step();
+                   },
+               .stop = stop_,
+               .trace = e.output.trace ? &trace_ : nullptr});
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   check_weights(first + count - 1);
   const EpochOrder order{plan_.train, e.loader.batch_size, e.loader.drop_last};
   for (int i = 0; i < count; ++i) {
@@ -134,8 +144,8 @@ void Trainer::check_weights(int epoch) const {
     for (const auto& [name, tensor] : stage->named_state())
       if (!tensor.isfinite().all().item<bool>())
         throw Error(ErrorKind::NotFinite,
-                    concat("'", name, "' is not finite after epoch ", epoch, " (", stage->optimizer_state().steps,
-                           " updates); try a smaller optimizer.lr"),
+                    concat("'", name, "' is not finite after epoch ", epoch, " (",
+                           stage->optimizer_state().steps, " updates); try a smaller optimizer.lr"),
                     concat("stage ", stage->index()));
 }
 
@@ -148,7 +158,8 @@ void Trainer::save(int epochs_done) {
   folder_->write_epochs(epochs_);
   if (e.output.steps) folder_->write_steps(steps_, plan_.auxiliary);
   if (due && epochs_done < e.train.epochs)
-    save_checkpoint(folder_->checkpoint(), *e.optimizer, predicts(), stages_, e.pipeline.stages, epochs_done, e.digest);
+    save_checkpoint(folder_->checkpoint(), *e.optimizer, predicts(), stages_, e.pipeline.stages,
+                    epochs_done, e.digest);
 }
 
 }  // namespace pipewright

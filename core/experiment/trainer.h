@@ -15,7 +15,8 @@ class Trainer {
  public:
   /// `folder` may be null: then nothing is written. `stop` becoming true ends train() with
   /// Error{Interrupted}; what the last finished epochs left stays.
-  Trainer(const Plan& plan, const RunFolder* folder, Progress* progress, const std::atomic<bool>* stop);
+  Trainer(const Plan& plan, const RunFolder* folder, Progress* progress,
+          const std::atomic<bool>* stop);
 
   /// Takes up the folder's checkpoint, if there is one. Returns the epochs behind it.
   int resume();

@@ -22,10 +22,12 @@ bool load_cuda() {
 
 int cuda_device_count() {
   if (!load_cuda() || !at::globalContext().hasCUDA()) return 0;
-  return static_cast<int>(at::globalContext().getAcceleratorHooksInterface(at::kCUDA).deviceCount());
+  return static_cast<int>(
+      at::globalContext().getAcceleratorHooksInterface(at::kCUDA).deviceCount());
 }
 
-std::vector<at::Device> resolve_devices(const std::vector<std::string>& names, const std::string& where) {
+std::vector<at::Device> resolve_devices(const std::vector<std::string>& names,
+                                        const std::string& where) {
   std::vector<at::Device> devices;
   for (std::size_t worker = 0; worker < names.size(); ++worker) {
     const std::string& name = names[worker];

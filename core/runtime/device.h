@@ -15,6 +15,7 @@ int cuda_device_count();
 
 /// The device of each worker: "cuda" is worker w on device w mod count. Throws Error{Experiment}
 /// at `where` when CUDA is asked for and not there.
-std::vector<at::Device> resolve_devices(const std::vector<std::string>& names, const std::string& where);
+std::vector<at::Device> resolve_devices(const std::vector<std::string>& names,
+                                        const std::string& where);
 
 }  // namespace pipewright

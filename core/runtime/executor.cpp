@@ -18,7 +18,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+std::size_t as_size(int i) {
+  return static_cast<std::size_t>(i);
+}
 
 /// What went wrong, without LibTorch's stack trace behind the first line.
 std::string first_line(const std::exception& error) {
@@ -30,7 +32,8 @@ std::string first_line(const std::exception& error) {
 class Losses {
  public:
   Losses(const Schedule& schedule)
-      : replicas_(schedule.shape.replicas), sites_(1 + static_cast<int>(schedule.auxiliary.size())),
+      : replicas_(schedule.shape.replicas),
+        sites_(1 + static_cast<int>(schedule.auxiliary.size())),
         site_of_(as_size(schedule.shape.stages), -1),
         sums_(as_size(schedule.shape.minibatches * sites_ * replicas_), 0) {
     site_of_.back() = 0;
@@ -40,12 +43,15 @@ class Losses {
 
   void add(const Action& action, double loss, const Share& share) {
     const int site = site_of_[as_size(action.stage)];
-    const double weight = static_cast<double>(share.samples) / static_cast<double>(share.all_samples);
-    sums_[as_size((action.minibatch * sites_ + site) * replicas_ + action.replica)] += loss * weight;
+    const double weight =
+        static_cast<double>(share.samples) / static_cast<double>(share.all_samples);
+    sums_[as_size((action.minibatch * sites_ + site) * replicas_ + action.replica)] +=
+        loss * weight;
   }
 
   std::vector<std::vector<double>> sums(int minibatches) const {
-    std::vector<std::vector<double>> all(as_size(minibatches), std::vector<double>(as_size(sites_), 0));
+    std::vector<std::vector<double>> all(as_size(minibatches),
+                                         std::vector<double>(as_size(sites_), 0));
     for (int m = 0; m < minibatches; ++m)
       for (int site = 0; site < sites_; ++site)
         for (int r = 0; r < replicas_; ++r)
@@ -62,9 +68,13 @@ class Losses {
 class Interpreter {
  public:
   Interpreter(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
-             const RunRequest& request)
-      : program_(program), stages_(stages), request_(request), losses_(program.schedule),
-        correct_(program.workers.size(), 0), samples_(program.workers.size(), 0),
+              const RunRequest& request)
+      : program_(program),
+        stages_(stages),
+        request_(request),
+        losses_(program.schedule),
+        correct_(program.workers.size(), 0),
+        samples_(program.workers.size(), 0),
         transport_(request.execution == Execution::Serial
                        ? serial_transport(program)
                        : queue_transport(program, request.stop)) {}
@@ -193,10 +203,9 @@ class Interpreter {
   }
 
   void use(const Instruction& instruction, Stage& stage) {
-    const double lr =
-        instruction.weights.makes
-            ? request_.lr(instruction.update_minibatch) * instruction.update_scale
-            : 0;
+    const double lr = instruction.weights.makes
+                          ? request_.lr(instruction.update_minibatch) * instruction.update_scale
+                          : 0;
     stage.use(instruction.weights, program_.schedule.rules, lr);
   }
 
@@ -205,13 +214,14 @@ class Interpreter {
     if (!std::isfinite(loss)) {
       const WeightKey& key = instruction.weights.key;
       const int updates = request_.first_epoch * request_.minibatches_per_epoch + key.version;
-      throw Error(ErrorKind::NotFinite,
-                  concat("the loss of mini-batch ", pass(action, share).minibatch, " of epoch ",
-                         pass(action, share).epoch, " at stage ", action.stage, " is ", loss,
-                         "; its weights are version ", before + key.version,
-                         key.ahead == 0 ? std::string() : concat(", predicted ", key.ahead, " ahead"),
-                         "; try a smaller optimizer.lr"),
-                  place(instruction, worker));
+      throw Error(
+          ErrorKind::NotFinite,
+          concat("the loss of mini-batch ", pass(action, share).minibatch, " of epoch ",
+                 pass(action, share).epoch, " at stage ", action.stage, " is ", loss,
+                 "; its weights are version ", updates,
+                 key.ahead == 0 ? std::string() : concat(", predicted ", key.ahead, " ahead"),
+                 "; try a smaller optimizer.lr"),
+          place(instruction, worker));
     }
     losses_.add(action, loss, share);
     const bool complete = action.stage == program_.schedule.shape.stages - 1 &&

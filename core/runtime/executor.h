@@ -24,7 +24,7 @@ struct RunRequest {
   int minibatches_per_epoch = 1;  ///< the schedule may go over several epochs
   bool sum_gradients = false;     ///< over micro-batches, instead of their mean
   Execution execution = Execution::Serial;
-  int threads = 1;                ///< intra-op threads of each worker
+  int threads = 1;                             ///< intra-op threads of each worker
   std::function<void(int minibatch)> on_loss;  ///< a mini-batch's last loss is known; any thread
   const std::atomic<bool>* stop = nullptr;     ///< becomes true: throw Error{Interrupted} soon
   std::vector<std::vector<Span>>* trace = nullptr;  ///< becomes when each instruction ran

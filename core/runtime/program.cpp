@@ -7,7 +7,9 @@
 namespace pipewright {
 namespace {
 
-std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+std::size_t as_size(int i) {
+  return static_cast<std::size_t>(i);
+}
 
 bool is_backward(ActionKind kind) {
   return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
@@ -38,8 +40,9 @@ class Wiring {
     maker.send_to = to;
     if (is_backward(action.kind)) mark_input_gradient(maker);
     if (from == to) return;
-    const auto [link, fresh] = links_.try_emplace({maker.action.stage, action.stage, action.replica},
-                                                  static_cast<int>(program_.link_from.size()));
+    const auto [link, fresh] =
+        links_.try_emplace({maker.action.stage, action.stage, action.replica},
+                           static_cast<int>(program_.link_from.size()));
     if (fresh) program_.link_from.push_back(from);
     maker.send_link = taker.receive_link = link->second;
   }
@@ -96,8 +99,8 @@ Program compile(Schedule schedule) {
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     auto& instructions = program.workers.emplace_back();
     for (std::size_t i = 0; i < schedule.workers[w].size(); ++i)
-      instructions.push_back({.action = schedule.workers[w][i],
-                              .weights = program.versions.workers[w][i]});
+      instructions.push_back(
+          {.action = schedule.workers[w][i], .weights = program.versions.workers[w][i]});
   }
   const PassIndex index(schedule);
   program.schedule = std::move(schedule);

@@ -12,9 +12,9 @@ namespace pipewright {
 struct Instruction {
   Action action;
   ActionWeights weights;
-  int receive = -1;             ///< message it takes; −1: none
-  int send = -1;                ///< message it makes
-  int receive_link = -1;        ///< link between two workers it comes over; −1: same worker
+  int receive = -1;       ///< message it takes; −1: none
+  int send = -1;          ///< message it makes
+  int receive_link = -1;  ///< link between two workers it comes over; −1: same worker
   int send_link = -1;
   int send_to = -1;             ///< worker that takes it
   bool input_gradient = false;  ///< forward: will be asked for; backward: somebody takes it

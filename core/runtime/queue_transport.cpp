@@ -10,16 +10,22 @@
 namespace pipewright {
 namespace {
 
-std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+std::size_t as_size(int i) {
+  return static_cast<std::size_t>(i);
+}
 
 /// Messages in memory; a waiting worker sleeps on its own condition variable.
 class QueueTransport final : public Transport {
  public:
   QueueTransport(const Program& program, const std::atomic<bool>* stop)
-      : program_(program), stop_(stop), messages_(as_size(program.messages)),
-        ready_(as_size(program.messages)), workers_(program.workers.size()),
+      : program_(program),
+        stop_(stop),
+        messages_(as_size(program.messages)),
+        ready_(as_size(program.messages)),
+        workers_(program.workers.size()),
         waiting_on_link_(program.link_from.size()),
-        reductions_(as_size(program.schedule.shape.stages), Reduction(program.schedule.shape.replicas)) {}
+        reductions_(as_size(program.schedule.shape.stages),
+                    Reduction(program.schedule.shape.replicas)) {}
 
   void send(const Instruction& instruction, Tensors message) override {
     const int capacity = program_.schedule.shape.link_capacity;

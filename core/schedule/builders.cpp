@@ -7,16 +7,24 @@
 namespace pipewright {
 namespace {
 
-std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+std::size_t as_size(int i) {
+  return static_cast<std::size_t>(i);
+}
 
-int floor_divided(int a, int b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+int floor_divided(int a, int b) {
+  return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
 
 /// One stage's own order, before stages share workers.
 class StageOrder {
  public:
   StageOrder(const PipelineShape& shape, int stage, int replica, const WeightRule& forward,
              const WeightRule& backward, double update_scale)
-      : shape_(shape), stage_(stage), replica_(replica), forward_(forward), backward_(backward),
+      : shape_(shape),
+        stage_(stage),
+        replica_(replica),
+        forward_(forward),
+        backward_(backward),
         update_scale_(update_scale) {}
 
   void add_forward(int minibatch, int microbatch) {
@@ -27,10 +35,15 @@ class StageOrder {
   }
   void add_update(int minibatch) {
     if (shape_.replicas > 1)
-      actions_.push_back({.kind = ActionKind::Reduce, .stage = stage_, .replica = replica_,
+      actions_.push_back({.kind = ActionKind::Reduce,
+                          .stage = stage_,
+                          .replica = replica_,
                           .minibatch = minibatch});
-    actions_.push_back({.kind = ActionKind::Update, .stage = stage_, .replica = replica_,
-                        .minibatch = minibatch, .scale = update_scale_});
+    actions_.push_back({.kind = ActionKind::Update,
+                        .stage = stage_,
+                        .replica = replica_,
+                        .minibatch = minibatch,
+                        .scale = update_scale_});
     ++updates_;
   }
   std::vector<Action> take() { return std::move(actions_); }
@@ -40,10 +53,14 @@ class StageOrder {
   void add_pass(ActionKind kind, int minibatch, int microbatch, const WeightRule& rule,
                 std::pair<int, int>& first) {
     if (first.first != minibatch) first = {minibatch, updates_};
-    const PassPlace place{stage_, shape_.stages, minibatch, microbatch, shape_.microbatches,
+    const PassPlace place{stage_,   shape_.stages, minibatch, microbatch, shape_.microbatches,
                           updates_, first.second};
-    actions_.push_back({.kind = kind, .stage = stage_, .replica = replica_, .minibatch = minibatch,
-                        .microbatch = microbatch, .loss = shape_.stages - 1,
+    actions_.push_back({.kind = kind,
+                        .stage = stage_,
+                        .replica = replica_,
+                        .minibatch = minibatch,
+                        .microbatch = microbatch,
+                        .loss = shape_.stages - 1,
                         .weights = rule(place)});
   }
 
@@ -122,8 +139,11 @@ Schedule evaluation_schedule(const PipelineShape& shape) {
       std::vector<Action>& order = orders.emplace_back();
       for (int minibatch = 0; minibatch < shape.minibatches; ++minibatch)
         for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch)
-          order.push_back({.kind = ActionKind::Forward, .stage = stage, .replica = replica,
-                           .minibatch = minibatch, .microbatch = microbatch,
+          order.push_back({.kind = ActionKind::Forward,
+                           .stage = stage,
+                           .replica = replica,
+                           .minibatch = minibatch,
+                           .microbatch = microbatch,
                            .loss = shape.stages - 1});
     }
   PipelineShape forwards = shape;

@@ -15,7 +15,8 @@ struct PassPlace {
   int microbatch = 0;
   int microbatches = 1;
   int updates_before = 0;  ///< updates of this stage that precede the pass
-  int updates_before_first = 0;  ///< the same for micro-batch 0 of its mini-batch, same kind of pass
+  int updates_before_first =
+      0;  ///< the same for micro-batch 0 of its mini-batch, same kind of pass
 
   int depth() const { return stages - 1 - stage; }  ///< D = N−1−k
   /// Updates of this stage between this forward and its own gradient's: the steps a prediction
@@ -27,8 +28,12 @@ struct PassPlace {
 using WeightRule = std::function<Weights(const PassPlace&)>;
 using ScaleRule = std::function<double(int stage)>;
 
-inline Weights latest_weights(const PassPlace&) { return Weights::latest(); }
-inline Weights forward_weights(const PassPlace&) { return Weights::of_forward(); }
+inline Weights latest_weights(const PassPlace&) {
+  return Weights::latest();
+}
+inline Weights forward_weights(const PassPlace&) {
+  return Weights::of_forward();
+}
 
 /// Empty schedule of that shape: every stage learns from the last one's loss.
 Schedule empty_schedule(const PipelineShape& shape);
@@ -40,8 +45,8 @@ Schedule schedule_of_stages(const PipelineShape& shape, std::vector<std::vector<
 
 /// How each stage of a pipeline walks through its passes.
 struct PassOrder {
-  bool flush = true;       ///< the pipe is empty between mini-batches
-  bool fill_drain = false; ///< all forwards before the first backward (needs flush)
+  bool flush = true;           ///< the pipe is empty between mini-batches
+  bool fill_drain = false;     ///< all forwards before the first backward (needs flush)
   bool one_at_a_time = false;  ///< one micro-batch in flight (needs flush)
 };
 

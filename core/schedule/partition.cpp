@@ -41,7 +41,8 @@ std::vector<std::int64_t> min_max_partition(std::span<const double> costs, int p
   const auto count = static_cast<std::size_t>(parts);
   const double largest =
       best_cuts(sum, count, [](double block, double rest) { return std::max(block, rest); })
-          .back()[0].value;
+          .back()[0]
+          .value;
   const auto best = best_cuts(sum, count, [&](double block, double rest) {
     return block > largest ? std::numeric_limits<double>::infinity() : block * block + rest;
   });

@@ -7,7 +7,9 @@
 namespace pipewright {
 namespace {
 
-std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+std::size_t as_size(int i) {
+  return static_cast<std::size_t>(i);
+}
 
 /// Smaller runs first: what frees memory and unblocks others.
 int urgency(ActionKind kind) {
@@ -27,8 +29,11 @@ int urgency(ActionKind kind) {
 class Merge {
  public:
   Merge(const PipelineShape& shape, const std::vector<std::vector<Action>>& orders)
-      : shape_(shape), orders_(orders), one_worker_each_(by_stage(shape, orders)),
-        index_(one_worker_each_), done_(orders.size(), 0) {}
+      : shape_(shape),
+        orders_(orders),
+        one_worker_each_(by_stage(shape, orders)),
+        index_(one_worker_each_),
+        done_(orders.size(), 0) {}
 
   std::vector<std::vector<Action>> workers() {
     std::vector<std::vector<Action>> result(as_size(shape_.workers()));
@@ -60,7 +65,9 @@ class Merge {
     return schedule;
   }
 
-  const Action& next(int stage) const { return orders_[as_size(stage)][as_size(done_[as_size(stage)])]; }
+  const Action& next(int stage) const {
+    return orders_[as_size(stage)][as_size(done_[as_size(stage)])];
+  }
   bool finished(int stage) const {
     return as_size(done_[as_size(stage)]) == orders_[as_size(stage)].size();
   }

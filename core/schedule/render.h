@@ -7,8 +7,8 @@
 
 #include "core/schedule/dependencies.h"
 #include "core/schedule/schedule.h"
-#include "core/schedule/span.h"
 #include "core/schedule/slots.h"
+#include "core/schedule/span.h"
 
 namespace pipewright {
 

@@ -32,7 +32,8 @@ struct Weights {
 };
 
 /// How one optimizer step ahead is predicted: W − s·lr·scale·Δ, with Δ
-///  - Optimizer: the optimizer's own rule (SGD: v; Nesterov: g + μv is unknown, so v; Adam, AdamW: m̂/(√v̂+ε));
+///  - Optimizer: the optimizer's own rule (SGD: v; Nesterov: g + μv is unknown, so v; Adam, AdamW:
+///  m̂/(√v̂+ε));
 ///  - Lookahead: μ·v + decay·(1−dampening)·g, g the last gradient with its weight decay;
 ///  - Geometric: Σ_{j=1..s} μ^j v instead of s·v.
 /// `weight_decay` adds λW (AdamW).
@@ -63,10 +64,11 @@ struct PipelineShape {
   int replicas = 1;
   int microbatches = 1;
   int minibatches = 1;
-  int first_minibatch = 0;     ///< trained before this schedule
-  std::vector<int> placement;  ///< worker of each stage within a replica; empty: stage k on worker k
-  int link_capacity = 0;       ///< messages a link holds; 0 = unbounded
-  bool training = true;        ///< false: forwards only (evaluation)
+  int first_minibatch = 0;  ///< trained before this schedule
+  std::vector<int>
+      placement;          ///< worker of each stage within a replica; empty: stage k on worker k
+  int link_capacity = 0;  ///< messages a link holds; 0 = unbounded
+  bool training = true;   ///< false: forwards only (evaluation)
 
   int workers_per_replica() const;
   int worker_of(int stage, int replica) const;
@@ -85,7 +87,8 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-/// "2F17", "0B3.1" (micro-batch 1), "1U4", "2H0", "1b3←2" (relay of loss 2), "0R5": stage, kind, mini-batch.
+/// "2F17", "0B3.1" (micro-batch 1), "1U4", "2H0", "1b3←2" (relay of loss 2), "0R5": stage, kind,
+/// mini-batch.
 std::string action_name(const Action& action, int microbatches = 1);
 const char* kind_name(ActionKind kind);
 
@@ -98,7 +101,8 @@ class Scheme {
   /// Throws Error{Experiment} when the scheme cannot run in this shape (say, 2BW with too few
   /// micro-batches). Otherwise the schedule passes validate(). Any thread.
   virtual Schedule schedule(const PipelineShape& shape) const = 0;
-  /// Stages that need an auxiliary head when there are `stages` of them; ascending, without the last.
+  /// Stages that need an auxiliary head when there are `stages` of them; ascending, without the
+  /// last.
   virtual std::vector<int> auxiliary_sites(int stages) const {
     (void)stages;
     return {};

@@ -12,10 +12,13 @@
 namespace pipewright {
 namespace {
 
-std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+std::size_t as_size(int i) {
+  return static_cast<std::size_t>(i);
+}
 
 /// Refuses with the grid, the culprit marked.
-[[noreturn]] void refuse_action(const Schedule& schedule, ActionPlace culprit, const std::string& message) {
+[[noreturn]] void refuse_action(const Schedule& schedule, ActionPlace culprit,
+                                const std::string& message) {
   const RenderOptions options{.width = 120, .minibatches = 8, .culprit = &culprit};
   throw Error(ErrorKind::Schedule,
               concat("the schedule is not valid: ", message, "\n", render_text(schedule, options)),
@@ -46,7 +49,8 @@ void check_ranges(const Schedule& schedule) {
   for (int k = 0; k < shape.stages; ++k)
     for (const int loss : schedule.learns_from[as_size(k)])
       if (loss < k || loss >= shape.stages)
-        refuse(concat("stage ", k, " learns from loss ", loss, ", which no stage from it on makes"));
+        refuse(
+            concat("stage ", k, " learns from loss ", loss, ", which no stage from it on makes"));
   for (std::size_t i = 0; i < schedule.auxiliary.size(); ++i)
     if (!in(schedule.auxiliary[i], shape.stages - 1) ||
         (i > 0 && schedule.auxiliary[i] <= schedule.auxiliary[i - 1]))
@@ -58,7 +62,8 @@ void check_ranges(const Schedule& schedule) {
       if (!in(a.stage, shape.stages) || !in(a.replica, shape.replicas) ||
           !in(a.minibatch, shape.minibatches) || !in(a.microbatch, shape.microbatches) ||
           !in(a.loss, shape.stages) || !in(a.weights.rule, static_cast<int>(schedule.rules.size())))
-        refuse(concat(place, " names a stage, replica, mini-batch, micro-batch, loss or rule out of range"));
+        refuse(concat(
+            place, " names a stage, replica, mini-batch, micro-batch, loss or rule out of range"));
       const bool backward = a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
       if (backward && a.loss < a.stage)
         refuse(concat(place, " is of loss ", a.loss, ", which is made before its stage"));
@@ -93,17 +98,23 @@ void check_complete(const Schedule& schedule) {
       }
       if (a.kind != ActionKind::Forward && !shape.training)
         fail(schedule, {w, i}, "has no place in an evaluation: forwards only");
-      const int loss = a.kind == ActionKind::Forward ? 0 : a.kind == ActionKind::Head ? a.stage : a.loss;
+      const int loss = a.kind == ActionKind::Forward ? 0
+                       : a.kind == ActionKind::Head  ? a.stage
+                                                     : a.loss;
       if (!seen.insert(key(a.kind, a.stage, a.replica, a.minibatch, a.microbatch, loss)).second)
         fail(schedule, {w, i}, "happens twice");
       const auto& losses = schedule.learns_from[as_size(a.stage)];
       const bool learns = std::find(losses.begin(), losses.end(), a.loss) != losses.end();
       if (a.kind == ActionKind::Backward && !learns)
-        fail(schedule, {w, i}, concat("learns from loss ", a.loss, ", which its stage does not learn from"));
+        fail(schedule, {w, i},
+             concat("learns from loss ", a.loss, ", which its stage does not learn from"));
       if (a.kind == ActionKind::BackwardInput && learns)
-        fail(schedule, {w, i}, concat("only relays loss ", a.loss, ", but its stage learns from it"));
-      const bool site = std::binary_search(schedule.auxiliary.begin(), schedule.auxiliary.end(), a.stage);
-      if (a.kind == ActionKind::Head && !site) fail(schedule, {w, i}, "is of a stage without an auxiliary head");
+        fail(schedule, {w, i},
+             concat("only relays loss ", a.loss, ", but its stage learns from it"));
+      const bool site =
+          std::binary_search(schedule.auxiliary.begin(), schedule.auxiliary.end(), a.stage);
+      if (a.kind == ActionKind::Head && !site)
+        fail(schedule, {w, i}, "is of a stage without an auxiliary head");
       if (a.kind == ActionKind::Head && a.loss != a.stage)
         fail(schedule, {w, i}, concat("names loss ", a.loss, " instead of its stage's own"));
     }
@@ -114,8 +125,9 @@ void check_complete(const Schedule& schedule) {
           auto need = [&](ActionKind kind, int loss) {
             if (seen.contains(key(kind, k, replica, m, u, loss))) return;
             throw Error(ErrorKind::Schedule,
-                        concat("the schedule is not valid: it has no ", kind_name(kind), " of stage ", k,
-                               ", replica ", replica, ", mini-batch ", m, ", micro-batch ", u, ", loss ", loss));
+                        concat("the schedule is not valid: it has no ", kind_name(kind),
+                               " of stage ", k, ", replica ", replica, ", mini-batch ", m,
+                               ", micro-batch ", u, ", loss ", loss));
           };
           need(ActionKind::Forward, 0);
           if (!shape.training) continue;
@@ -167,7 +179,8 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
       }
     }
     for (const auto& [stage, pending] : stages)
-      if (pending.place >= 0) fail(schedule, {w, pending.place}, "makes a gradient that no update applies");
+      if (pending.place >= 0)
+        fail(schedule, {w, pending.place}, "makes a gradient that no update applies");
   }
 }
 
@@ -176,7 +189,9 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
 class Progress {
  public:
   Progress(const Schedule& schedule, const PassIndex& index)
-      : schedule_(schedule), index_(index), done_(schedule.workers.size(), 0),
+      : schedule_(schedule),
+        index_(index),
+        done_(schedule.workers.size(), 0),
         reduced_(as_size(schedule.shape.stages * schedule.shape.replicas), 0) {}
 
   std::vector<ActionPlace> order() {
@@ -250,7 +265,8 @@ class Progress {
   /// (edge and direction and replica) that the action sends on; second < 0: it sends nothing.
   std::pair<int, int> link_of(const Action& a) const {
     const int stages = schedule_.shape.stages;
-    if (a.kind == ActionKind::Forward && a.stage + 1 < stages && crosses(a.stage, a.stage + 1, a.replica))
+    if (a.kind == ActionKind::Forward && a.stage + 1 < stages &&
+        crosses(a.stage, a.stage + 1, a.replica))
       return {a.replica, 2 * a.stage};
     const bool backward = a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
     if (backward && a.stage > 0 && crosses(a.stage, a.stage - 1, a.replica) &&
@@ -260,7 +276,8 @@ class Progress {
   }
 
   void account(const Action& a) {
-    if (a.kind == ActionKind::Reduce) ++reduced_[as_size(a.replica * schedule_.shape.stages + a.stage)];
+    if (a.kind == ActionKind::Reduce)
+      ++reduced_[as_size(a.replica * schedule_.shape.stages + a.stage)];
     if (schedule_.shape.link_capacity == 0) return;
     if (has_input(a) && a.kind != ActionKind::Head) {
       const auto [worker, position] = index_.input_of(a);
@@ -279,7 +296,8 @@ class Progress {
                                 schedule_.shape.microbatches),
                     " of worker ", input.first);
     }
-    if (!room(a)) return concat("its link holds ", schedule_.shape.link_capacity, " messages already");
+    if (!room(a))
+      return concat("its link holds ", schedule_.shape.link_capacity, " messages already");
     return "its replicas never come to the same reduction";
   }
 

@@ -10,7 +10,9 @@
 namespace pipewright {
 namespace {
 
-std::size_t as_size(int i) { return static_cast<std::size_t>(i); }
+std::size_t as_size(int i) {
+  return static_cast<std::size_t>(i);
+}
 
 bool uses_weights(ActionKind kind) {
   return kind != ActionKind::Reduce && kind != ActionKind::Update;
@@ -20,8 +22,11 @@ bool uses_weights(ActionKind kind) {
 class WorkerVersions {
  public:
   WorkerVersions(const Schedule& schedule, const PassIndex& index, int worker)
-      : schedule_(schedule), index_(index), actions_(schedule.workers[as_size(worker)]),
-        worker_(worker), result_(actions_.size()) {}
+      : schedule_(schedule),
+        index_(index),
+        actions_(schedule.workers[as_size(worker)]),
+        worker_(worker),
+        result_(actions_.size()) {}
 
   std::vector<ActionWeights> resolved() {
     name_keys();
@@ -45,14 +50,14 @@ class WorkerVersions {
       if (!uses_weights(action.kind)) continue;
       weights.key = key_of(action, latest);
       if (weights.key.version > latest || weights.key.version < 0)
-        fail(action, concat("asks for version ", weights.key.version, " of its weights when there are ",
-                            latest, " updates behind it"));
+        fail(action, concat("asks for version ", weights.key.version,
+                            " of its weights when there are ", latest, " updates behind it"));
       const auto [use, first] = last_use_.insert_or_assign({stage, weights.key}, i);
       if (first && weights.key.ahead != 0) {
         if (weights.key.version != latest)
           fail(action, concat("predicts ", weights.key.ahead, " steps from version ",
-                              weights.key.version, " for the first time when the latest is ", latest,
-                              "; a prediction is made while its version is the latest"));
+                              weights.key.version, " for the first time when the latest is ",
+                              latest, "; a prediction is made while its version is the latest"));
         weights.makes = true;
       }
     }
@@ -154,7 +159,8 @@ std::vector<PassWeights> passes_of(const Schedule& schedule, const Versions& ver
   for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker)
     append_passes(schedule, versions, worker, minibatch, passes);
   std::stable_sort(passes.begin(), passes.end(), [](const PassWeights& a, const PassWeights& b) {
-    return std::pair(a.action.stage, a.action.replica) < std::pair(b.action.stage, b.action.replica);
+    return std::pair(a.action.stage, a.action.replica) <
+           std::pair(b.action.stage, b.action.replica);
   });
   return passes;
 }
@@ -167,7 +173,8 @@ Versions resolve_versions(const Schedule& schedule) {
   versions.stages.assign(as_size(schedule.shape.stages),
                          std::vector<StageVersions>(as_size(schedule.shape.replicas)));
   for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
-    versions.workers.push_back(WorkerVersions(schedule, index, static_cast<int>(worker)).resolved());
+    versions.workers.push_back(
+        WorkerVersions(schedule, index, static_cast<int>(worker)).resolved());
     count_copies(schedule.workers[worker], versions.workers.back(), versions.stages);
   }
   measure_staleness(schedule, versions.stages,

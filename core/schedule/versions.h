@@ -23,15 +23,16 @@ struct WeightKey {
 /// What one action does to its stage's weights. `key` is meaningful for passes that use parameters.
 struct ActionWeights {
   WeightKey key;
-  bool makes = false;      ///< a prediction named for the first time: compute it now
-  bool in_place = false;   ///< Update: the old version is not needed any more
-  int latest = 0;          ///< updates of this stage before this action
+  bool makes = false;            ///< a prediction named for the first time: compute it now
+  bool in_place = false;         ///< Update: the old version is not needed any more
+  int latest = 0;                ///< updates of this stage before this action
   std::vector<WeightKey> frees;  ///< not needed after this action (never the latest version)
 };
 
 struct StageVersions {
-  int copies = 1;             ///< most parameter copies alive at once, predictions included
-  int forward_staleness = 0;  ///< steady state: version applied to − version read (prediction counted in)
+  int copies = 1;  ///< most parameter copies alive at once, predictions included
+  int forward_staleness =
+      0;  ///< steady state: version applied to − version read (prediction counted in)
   int backward_staleness = 0;
 };
 
@@ -45,7 +46,8 @@ struct Versions {
 class MissingWeights : public Error {
  public:
   MissingWeights(const std::string& message, ActionPlace place)
-      : Error(ErrorKind::Schedule, message, concat("worker ", place.first, ", action ", place.second)),
+      : Error(ErrorKind::Schedule, message,
+              concat("worker ", place.first, ", action ", place.second)),
         place_(place) {}
   ActionPlace place() const { return place_; }
 

@@ -18,8 +18,8 @@ enum class Split : std::uint8_t { Train, Test };
 
 /// What a data set is told before it is read.
 struct DatasetRequest {
-  std::uint64_t seed = 1;                  ///< for made-up data only: real data ignore it
-  std::vector<std::int64_t> model_input;   ///< shape of one sample as the model wants it
+  std::uint64_t seed = 1;                 ///< for made-up data only: real data ignore it
+  std::vector<std::int64_t> model_input;  ///< shape of one sample as the model wants it
   bool model_flattens = false;
   std::int64_t model_classes = 0;
 };

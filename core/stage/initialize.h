@@ -11,8 +11,8 @@
 
 namespace pipewright {
 
-/// Fills `parameter` (any float type and device) from the stream (seed, "init", full name); drawn in
-/// double, element by element in row-major order, then rounded.
+/// Fills `parameter` (any float type and device) from the stream (seed, "init", full name); drawn
+/// in double, element by element in row-major order, then rounded.
 void initialize(at::Tensor parameter, const Initializer& how, std::uint64_t seed,
                 const std::string& full_name);
 

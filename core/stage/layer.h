@@ -16,7 +16,8 @@ namespace pipewright {
 /// What crosses a layer or stage boundary: one tensor, seldom a few. Batch is dimension 0.
 using Tensors = c10::SmallVector<at::Tensor, 2>;
 
-/// How a parameter starts. Draws come from the stream (seed, "init", parameter name), element index.
+/// How a parameter starts. Draws come from the stream (seed, "init", parameter name), element
+/// index.
 struct Initializer {
   enum class Kind : std::uint8_t { Constant, Uniform, Normal } kind = Kind::Constant;
   double a = 0;  ///< Constant: the value; Uniform: in [−a, a); Normal: standard deviation a, mean 0

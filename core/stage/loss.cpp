@@ -10,7 +10,8 @@ class CrossEntropy final : public Loss {
  public:
   explicit CrossEntropy(Options& options)
       : label_smoothing_(options.number("label_smoothing", 0,
-                                        "Weight ε of the uniform distribution in the target.", kFraction)) {}
+                                        "Weight ε of the uniform distribution in the target.",
+                                        kFraction)) {}
 
   at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const override {
     return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, -100, label_smoothing_);

@@ -5,7 +5,8 @@
 namespace pipewright {
 
 Optimizer::Optimizer(Options& options, double default_lr)
-    : lr_(options.number("lr", default_lr, "Learning rate; lr_schedule changes it over time.", kNotNegative)) {}
+    : lr_(options.number("lr", default_lr, "Learning rate; lr_schedule changes it over time.",
+                         kNotNegative)) {}
 
 OptimizerState fresh_state(const Optimizer& optimizer, const FlatLayout& layout,
                            const at::TensorOptions& options, bool predicts, bool keep_gradient) {

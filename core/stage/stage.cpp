@@ -28,7 +28,8 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
       gradients_(layout_.entries.size()),
       gradient_parts_(layout_.entries.size(), 0) {
   for (const LayerPtr& layer : parts_.layers) place(layer);
-  main_parameters_ = layers_.empty() ? 0 : layers_.back().first_parameter + layers_.back().parameters;
+  main_parameters_ =
+      layers_.empty() ? 0 : layers_.back().first_parameter + layers_.back().parameters;
   if (parts_.head) place(parts_.head);
   auto parameters = named_parameters();
   std::size_t next = 0;
@@ -147,7 +148,8 @@ double Stage::head(int id, const at::Tensor& target, const Pass& pass, double fa
   if (output_gradient) of.push_back(output);
   const auto gradients =
       torch::autograd::grad({loss}, of, {at::full_like(loss, factor)}, false, false, true);
-  for (std::size_t i = 0; i < leaves.size(); ++i) add_gradient(main_parameters_ + i, gradients[i], 1);
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    add_gradient(main_parameters_ + i, gradients[i], 1);
   if (output_gradient) slot.head_gradient = gradients.back();
   return loss.item<double>();
 }
@@ -157,7 +159,8 @@ Tensors Stage::backward(int id, BackwardRequest request) {
   std::vector<at::Tensor> outputs, gradients, of;
   if (request.own_loss && parts_.last) {
     outputs.push_back(slot.loss);
-    gradients.push_back(request.factor == 1 ? at::Tensor() : at::full_like(slot.loss, request.factor));
+    gradients.push_back(request.factor == 1 ? at::Tensor()
+                                            : at::full_like(slot.loss, request.factor));
   } else {
     if (request.own_loss) request.gradients = Tensors{slot.head_gradient};
     std::size_t next = 0;
@@ -180,8 +183,7 @@ Tensors Stage::backward(int id, BackwardRequest request) {
     auto results = torch::autograd::grad(outputs, of, gradients, !request.last, false, true);
     for (std::size_t i = 0; i < learned; ++i) add_gradient(i, std::move(results[i]), request.scale);
     for (std::size_t i = learned; i < results.size(); ++i)
-      of_inputs.push_back(results[i].defined() ? results[i].contiguous()
-                                               : at::zeros_like(of[i]));
+      of_inputs.push_back(results[i].defined() ? results[i].contiguous() : at::zeros_like(of[i]));
   }
   if (request.last) slot = Kept{};
   return of_inputs;

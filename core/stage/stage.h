@@ -18,14 +18,14 @@ namespace pipewright {
 /// What a stage replica is made of. The pointers are shared by all replicas and outlive them.
 struct StageParts {
   int index = 0;
-  bool last = false;             ///< has the model's own loss
+  bool last = false;  ///< has the model's own loss
   std::vector<LayerPtr> layers;
-  LayerPtr head;                 ///< auxiliary; null without one
-  at::TensorOptions options;     ///< precision and device
+  LayerPtr head;              ///< auxiliary; null without one
+  at::TensorOptions options;  ///< precision and device
   const Optimizer* optimizer = nullptr;
   const Loss* loss = nullptr;
-  bool predicts = false;         ///< a schedule will ask for predictions
-  bool keep_gradient = false;    ///< … by PredictionRule::Lookahead
+  bool predicts = false;       ///< a schedule will ask for predictions
+  bool keep_gradient = false;  ///< … by PredictionRule::Lookahead
 };
 
 /// One replica of a stage. Used by one thread at a time.
@@ -66,13 +66,13 @@ class Stage {
               bool output_gradient);
 
   struct BackwardRequest {
-    bool own_loss = false;       ///< starts from this stage's loss, not from `gradients`
-    Tensors gradients;           ///< of the outputs
-    double factor = 1;           ///< of the model's own loss
-    bool learn = true;           ///< add the weights' gradient …
-    double scale = 1;            ///< … times this
-    bool input_gradient = false; ///< return the inputs' gradient
-    bool last = true;            ///< no further backward of `id`: free its graph
+    bool own_loss = false;        ///< starts from this stage's loss, not from `gradients`
+    Tensors gradients;            ///< of the outputs
+    double factor = 1;            ///< of the model's own loss
+    bool learn = true;            ///< add the weights' gradient …
+    double scale = 1;             ///< … times this
+    bool input_gradient = false;  ///< return the inputs' gradient
+    bool last = true;             ///< no further backward of `id`: free its graph
   };
   Tensors backward(int id, BackwardRequest request);
 
@@ -85,7 +85,7 @@ class Stage {
   struct Kept {
     int id = -1;
     Tensors inputs, outputs;
-    at::Tensor loss;        ///< of the last stage
+    at::Tensor loss;  ///< of the last stage
     at::Tensor head_gradient;
   };
   struct Placed {

@@ -3,8 +3,8 @@
 /// A version is one flat tensor. The layers compute with leaves that view one *live* storage, and
 /// install() makes that storage point at a version's memory: no copy. Autograd remembers tensors
 /// over the same storage, so whatever is installed when a backward runs is what every layer type's
-/// backward sees (a Linear's saved transpose, a convolution's saved parameter alike), and installing
-/// the forward's version again is weight stashing.
+/// backward sees (a Linear's saved transpose, a convolution's saved parameter alike), and
+/// installing the forward's version again is weight stashing.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -21,7 +21,8 @@ PlainStep training_loop(torch::nn::Sequential model, std::shared_ptr<Optimizer> 
     view.copy_(parameters[i].detach());
     parameters[i].set_data(view);
   }
-  auto state = std::make_shared<OptimizerState>(fresh_state(*optimizer, *layout, flat.options(), false, false));
+  auto state = std::make_shared<OptimizerState>(
+      fresh_state(*optimizer, *layout, flat.options(), false, false));
   return [=](const at::Tensor& x, const at::Tensor& y) mutable {
     const at::Tensor loss = at::cross_entropy_loss(model->forward(x), y);
     loss.backward();
@@ -31,7 +32,12 @@ PlainStep training_loop(torch::nn::Sequential model, std::shared_ptr<Optimizer> 
       gradients.push_back(parameter.grad());
       parameter.mutable_grad().reset();
     }
-    optimizer->step({.layout = *layout, .gradients = gradients, .weights = flat, .next = flat, .state = *state, .lr = 1e-3});
+    optimizer->step({.layout = *layout,
+                     .gradients = gradients,
+                     .weights = flat,
+                     .next = flat,
+                     .state = *state,
+                     .lr = 1e-3});
     static_cast<void>(loss.item<float>());  // as a training loop does, to log it
   };
 }
@@ -50,7 +56,8 @@ PlainStep plain_mlp(const std::vector<std::int64_t>& widths, std::shared_ptr<Opt
 PlainStep plain_vgg16_bn(std::shared_ptr<Optimizer> optimizer) {
   torch::nn::Sequential model;
   std::int64_t channels = 3;
-  for (const std::int64_t next : {64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0}) {
+  for (const std::int64_t next :
+       {64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0}) {
     if (next == 0) {
       model->push_back(torch::nn::MaxPool2d(2));
       continue;

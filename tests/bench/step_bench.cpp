@@ -33,31 +33,40 @@ struct Setting {
   std::string model;  ///< YAML
   std::vector<std::int64_t> input;
   std::int64_t batch;
-  int steps;   ///< of one block
+  int steps;  ///< of one block
   int rounds;
   std::function<PlainStep(std::shared_ptr<Optimizer>)> plain;
 };
 
 Setting mlp() {
-  return {"{name: mlp, widths: [64, 64, 64, 64, 64, 64, 64, 64, 10]}", {64}, 8, 400, 12,
-          [](auto optimizer) { return plain_mlp({64, 64, 64, 64, 64, 64, 64, 64, 10}, optimizer); }};
+  return {"{name: mlp, widths: [64, 64, 64, 64, 64, 64, 64, 64, 10]}",
+          {64},
+          8,
+          400,
+          12,
+          [](auto optimizer) {
+            return plain_mlp({64, 64, 64, 64, 64, 64, 64, 64, 10}, optimizer);
+          }};
 }
 
 Setting vgg16() {
-  return {"{name: vgg16, batch_norm: true}", {3, 32, 32}, 32, 6, 6,
-          [](auto optimizer) { return plain_vgg16_bn(optimizer); }};
+  return {"{name: vgg16, batch_norm: true}", {3, 32, 32}, 32, 6, 6, [](auto optimizer) {
+            return plain_vgg16_bn(optimizer);
+          }};
 }
 
 Experiment experiment(const Setting& setting, const std::string& scheme) {
   const bool replicas = scheme.find("data_parallel") != std::string::npos;
-  return read_experiment(parse_yaml("{dataset: {name: synthetic}, model: " + setting.model + ", scheme: " + scheme +
-                                        ", pipeline: {stages: " + (replicas ? "1" : "4") + "}, optimizer: {name: sgd, lr: 0.001, momentum: 0.9}" +
-                                        ", loader: {batch_size: " + std::to_string(setting.batch) + "}}",
-                                    "bench"));
+  return read_experiment(
+      parse_yaml("{dataset: {name: synthetic}, model: " + setting.model + ", scheme: " + scheme +
+                     ", pipeline: {stages: " + (replicas ? "1" : "4") +
+                     "}, optimizer: {name: sgd, lr: 0.001, momentum: 0.9}" +
+                     ", loader: {batch_size: " + std::to_string(setting.batch) + "}}",
+                 "bench"));
 }
 
-/// Processor time of this thread, which does all the work: on a shared machine the wall clock counts
-/// the neighbours too.
+/// Processor time of this thread, which does all the work: on a shared machine the wall clock
+/// counts the neighbours too.
 double now() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -81,12 +90,17 @@ void step(benchmark::State& state, const Setting& setting, const std::string& sc
   std::vector<std::int64_t> shape{setting.batch};
   shape.insert(shape.end(), setting.input.begin(), setting.input.end());
   FixedBatches batches(at::randn(shape), at::randint(10, {setting.batch}, at::kLong));
-  const PlainStep plain = setting.plain(std::shared_ptr<Optimizer>(experiment(setting, scheme).optimizer.release()));
+  const PlainStep plain =
+      setting.plain(std::shared_ptr<Optimizer>(experiment(setting, scheme).optimizer.release()));
   auto simulated_block = [&] {
-    execute(plan.training, stages, {.batches = batches, .lr = [](int) { return 1e-3; }, .minibatches_per_epoch = setting.steps});
+    execute(plan.training, stages,
+            {.batches = batches,
+             .lr = [](int) { return 1e-3; },
+             .minibatches_per_epoch = setting.steps});
   };
   auto plain_block = [&] {
-    for (int i = 0; i < setting.steps; ++i) plain(batches.inputs(0, {}, at::kCPU), batches.targets(0, {}, at::kCPU));
+    for (int i = 0; i < setting.steps; ++i)
+      plain(batches.inputs(0, {}, at::kCPU), batches.targets(0, {}, at::kCPU));
   };
   double best_simulated = std::numeric_limits<double>::infinity(), best_plain = best_simulated;
   for (auto _ : state)
@@ -124,8 +138,12 @@ int main(int count, char** values) {
   using namespace pipewright::bench;
   pipewright::keep_freed_memory();
   for (const auto& [name, scheme] : kSchemes) {
-    benchmark::RegisterBenchmark(("mlp8x64/" + std::string(name)).c_str(), step, mlp(), scheme)->Iterations(1)->Unit(benchmark::kMillisecond);
-    benchmark::RegisterBenchmark(("vgg16_bn/" + std::string(name)).c_str(), step, vgg16(), scheme)->Iterations(1)->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("mlp8x64/" + std::string(name)).c_str(), step, mlp(), scheme)
+        ->Iterations(1)
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("vgg16_bn/" + std::string(name)).c_str(), step, vgg16(), scheme)
+        ->Iterations(1)
+        ->Unit(benchmark::kMillisecond);
   }
   benchmark::Initialize(&count, values);
   benchmark::RunSpecifiedBenchmarks();

@@ -18,14 +18,16 @@ class AdamFamily : public Optimizer {
       : Optimizer(options, 1e-3),
         decoupled_(decoupled),
         betas_(options.numbers("betas", {0.9, 0.999},
-                               "Decay of the gradient's mean and of its square's.", {0, 0.9999999})),
+                               "Decay of the gradient's mean and of its square's.",
+                               {0, 0.9999999})),
         eps_(options.number("eps", 1e-8, "Added to the denominator.", kNotNegative)),
         weight_decay_(options.number("weight_decay", default_weight_decay,
                                      decoupled ? "Decoupled decay λ: weights shrink by lr·λ a step."
                                                : "L2 penalty λ, added to the gradient.",
                                      kNotNegative)) {
     if (betas_.size() == 2) return;
-    options.problem("betas", concat("has ", betas_.size(), " numbers; expected two, as [0.9, 0.999]"));
+    options.problem("betas",
+                    concat("has ", betas_.size(), " numbers; expected two, as [0.9, 0.999]"));
     betas_ = {0.9, 0.999};
   }
 
@@ -54,12 +56,13 @@ class AdamFamily : public Optimizer {
     const Correction correction(*this, p.state.steps, p.lr * p.steps);
     const double decay = p.rule.weight_decay && decoupled_ ? p.lr * p.steps * weight_decay_ : 0;
     const double eps = eps_;
-    elementwise::predict<2>(p, {p.state.slots[0], p.state.slots[1]},
-                            [=]<class V>(const V& w, const std::array<V, 2>& x) -> V {
-                              return w - factor<V>(decay) * w -
-                                     factor<V>(correction.step_size) * x[0] /
-                                         (root(x[1]) / factor<V>(correction.root2) + factor<V>(eps));
-                            });
+    elementwise::predict<2>(
+        p, {p.state.slots[0], p.state.slots[1]},
+        [=]<class V>(const V& w, const std::array<V, 2>& x) -> V {
+          return w - factor<V>(decay) * w -
+                 factor<V>(correction.step_size) * x[0] /
+                     (root(x[1]) / factor<V>(correction.root2) + factor<V>(eps));
+        });
   }
 
  private:

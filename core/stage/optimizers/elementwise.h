@@ -15,15 +15,21 @@ namespace pipewright::elementwise {
 /// Elements one thread takes at a time; below it a loop stays on the calling thread.
 inline constexpr std::int64_t kGrain = 1 << 15;
 
-inline float root(float x) { return std::sqrt(x); }
-inline double root(double x) { return std::sqrt(x); }
-inline at::Tensor root(const at::Tensor& x) { return x.sqrt(); }
+inline float root(float x) {
+  return std::sqrt(x);
+}
+inline double root(double x) {
+  return std::sqrt(x);
+}
+inline at::Tensor root(const at::Tensor& x) {
+  return x.sqrt();
+}
 
 /// One parameter. `next` may be `weights`: element i depends on element i alone, which ivdep tells
 /// the compiler.
 template <std::size_t Slots, bool Keep, class T, class Rule>
-void step_loop(const OptimizerStep& step, const at::Tensor& gradient, const FlatLayout::Entry& entry,
-               const Rule& rule) {
+void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
+               const FlatLayout::Entry& entry, const Rule& rule) {
   const T* const weights = step.weights.const_data_ptr<T>() + entry.offset;
   const T* const g = gradient.const_data_ptr<T>();
   T* const next = step.next.mutable_data_ptr<T>() + entry.offset;
@@ -46,8 +52,8 @@ void step_loop(const OptimizerStep& step, const at::Tensor& gradient, const Flat
 }
 
 template <std::size_t Slots, class T, class Rule>
-void step_loop(const OptimizerStep& step, const at::Tensor& gradient, const FlatLayout::Entry& entry,
-               const Rule& rule) {
+void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
+               const FlatLayout::Entry& entry, const Rule& rule) {
   if (step.state.last_gradient.defined())
     step_loop<Slots, true, T>(step, gradient, entry, rule);
   else
@@ -67,8 +73,8 @@ void step_tensors(const OptimizerStep& step, const at::Tensor& gradient,
   if (step.state.last_gradient.defined()) part(step.state.last_gradient).copy_(gradient_used);
 }
 
-/// rule(w, g&, slots&) → next w, and overwrites the slots; it may add weight decay into g. It should
-/// hold its constants by value.
+/// rule(w, g&, slots&) → next w, and overwrites the slots; it may add weight decay into g. It
+/// should hold its constants by value.
 template <std::size_t Slots, class Rule>
 void step(const OptimizerStep& step, const Rule& rule) {
   for (std::size_t p = 0; p < step.layout.entries.size(); ++p) {
@@ -90,7 +96,8 @@ void step(const OptimizerStep& step, const Rule& rule) {
 }
 
 template <std::size_t Inputs, class T, class Rule>
-void predict_loop(const Prediction& p, const std::array<at::Tensor, Inputs>& inputs, const Rule& rule) {
+void predict_loop(const Prediction& p, const std::array<at::Tensor, Inputs>& inputs,
+                  const Rule& rule) {
   const T* const weights = p.weights.const_data_ptr<T>();
   T* const ahead = p.ahead.mutable_data_ptr<T>();
   std::array<const T*, Inputs> data{};

@@ -15,9 +15,12 @@ class RmsProp final : public Optimizer {
         alpha_(options.number("alpha", 0.99, "Decay of the squared gradient's mean.", kFraction)),
         eps_(options.number("eps", 1e-8, "Added to the denominator.", kNotNegative)),
         momentum_(options.number("momentum", 0, "Momentum factor μ.", kNotNegative)),
-        weight_decay_(options.number("weight_decay", 0, "L2 penalty λ, added to the gradient.", kNotNegative)) {}
+        weight_decay_(options.number("weight_decay", 0, "L2 penalty λ, added to the gradient.",
+                                     kNotNegative)) {}
 
-  std::vector<std::string> slot_names(bool) const override { return {"square_avg", "momentum_buffer"}; }
+  std::vector<std::string> slot_names(bool) const override {
+    return {"square_avg", "momentum_buffer"};
+  }
 
   void step(const OptimizerStep& s) const override {
     ++s.state.steps;

@@ -16,7 +16,8 @@ class Sgd final : public Optimizer {
       : Optimizer(options, 1e-3),
         momentum_(options.number("momentum", 0, "Momentum factor μ.", kNotNegative)),
         dampening_(options.number("dampening", 0, "Dampening τ of the momentum.")),
-        weight_decay_(options.number("weight_decay", 0, "L2 penalty λ, added to the gradient.", kNotNegative)),
+        weight_decay_(options.number("weight_decay", 0, "L2 penalty λ, added to the gradient.",
+                                     kNotNegative)),
         nesterov_(options.flag("nesterov", false, "Nesterov momentum.")) {
     if (nesterov_ && (momentum_ <= 0 || dampening_ != 0))
       options.problem("nesterov", "needs a momentum above 0 and no dampening");
@@ -56,14 +57,16 @@ class Sgd final : public Optimizer {
     if (p.rule.kind == PredictionRule::Kind::Lookahead) {
       const double of_velocity = distance * momentum_;
       const double of_gradient = distance * p.rule.decay * (1 - dampening_);
-      elementwise::predict<2>(p, {p.state.slots[0], p.state.last_gradient},
-                              [=]<class V>(const V& w, const std::array<V, 2>& x) -> V {
-                                return w - (factor<V>(of_velocity) * x[0] + factor<V>(of_gradient) * x[1]);
-                              });
+      elementwise::predict<2>(
+          p, {p.state.slots[0], p.state.last_gradient},
+          [=]<class V>(const V& w, const std::array<V, 2>& x) -> V {
+            return w - (factor<V>(of_velocity) * x[0] + factor<V>(of_gradient) * x[1]);
+          });
       return;
     }
-    const double of_velocity =
-        p.rule.kind == PredictionRule::Kind::Geometric ? distance / p.steps * geometric_sum(p.steps) : distance;
+    const double of_velocity = p.rule.kind == PredictionRule::Kind::Geometric
+                                   ? distance / p.steps * geometric_sum(p.steps)
+                                   : distance;
     elementwise::predict<1>(p, {p.state.slots[0]},
                             [=]<class V>(const V& w, const std::array<V, 1>& v) -> V {
                               return w - factor<V>(of_velocity) * v[0];
@@ -88,6 +91,7 @@ class Sgd final : public Optimizer {
 
 }  // namespace
 
-PIPEWRIGHT_OPTIMIZER(sgd, Sgd, "Stochastic gradient descent with momentum, dampening, Nesterov, weight decay.")
+PIPEWRIGHT_OPTIMIZER(
+    sgd, Sgd, "Stochastic gradient descent with momentum, dampening, Nesterov, weight decay.")
 
 }  // namespace pipewright

@@ -1,0 +1,134 @@
+// An experiment file as types: what only several sections together can tell, and reading it back.
+#include "core/experiment/experiment.h"
+
+#include <gtest/gtest.h>
+
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+
+namespace pipewright::test {
+namespace {
+
+/// The error of reading `text`, whole.
+std::string refusal(const std::string& text) {
+  try {
+    read_experiment(parse_yaml(text, "f.yaml"));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Experiment);
+    return error.what();
+  }
+  return "nothing is refused";
+}
+
+void expect_refused(const std::string& text, const std::string& place, const std::string& part) {
+  const std::string message = refusal(text);
+  EXPECT_TRUE(message.starts_with(place + ": ")) << message;
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+TEST(ReadExperiment, NeedsNoOptionAtAll) {
+  const Experiment e = read_experiment(Value::mapping());
+  EXPECT_EQ(e.name, "experiment");
+  EXPECT_EQ(e.pipeline.devices, std::vector<std::string>{"cpu"});
+  EXPECT_EQ(e.balance.size(), 1u);
+}
+
+TEST(ReadExperiment, RefusesMoreMicroBatchesThanSamples) {
+  expect_refused("loader: {batch_size: 4}\npipeline: {microbatches: 5}", "f.yaml:2:26",
+                 "a mini-batch has only 4 samples");
+  expect_refused(
+      "loader: {batch_size: 8}\npipeline: {replicas: 2, microbatches: 5}\nscheme: {name: "
+      "data_parallel}",
+      "f.yaml:2:39", "only 4 samples per replica");
+}
+
+TEST(ReadExperiment, RefusesMoreReplicasThanSamples) {
+  expect_refused("loader: {batch_size: 2}\npipeline: {replicas: 3}", "f.yaml:2:22",
+                 "pipeline.replicas is 3 but loader.batch_size only 2");
+}
+
+TEST(ReadExperiment, RefusesAPlacementOfOtherLength) {
+  expect_refused("pipeline:\n  stages: 3\n  placement: [0, 1]", "f.yaml:3:14",
+                 "has 2 workers for 3 stages");
+}
+
+TEST(ReadExperiment, RefusesWorkersWithoutAStage) {
+  expect_refused("pipeline:\n  stages: 2\n  placement: [0, 2]", "f.yaml:3:14",
+                 "worker 1 holds no stage");
+}
+
+TEST(ReadExperiment, RefusesOtherThanOneDevicePerWorker) {
+  expect_refused("pipeline:\n  stages: 3\n  device: [cpu, cpu]", "f.yaml:3:11",
+                 "has 2 devices for 3 workers");
+  expect_refused("pipeline:\n  stages: 2\n  device: [cpu, gpu]", "f.yaml:3:11",
+                 "expected cpu, cuda");
+  expect_refused("pipeline: {device: []}", "f.yaml:1:20", "empty");
+}
+
+TEST(ReadExperiment, GivesEveryWorkerOfEveryReplicaItsDevice) {
+  const Experiment e = read_experiment(
+      parse_yaml("pipeline: {stages: 3, replicas: 2, placement: [0, 1, 0]}", "f.yaml"));
+  EXPECT_EQ(e.pipeline.devices.size(), 4u);
+}
+
+TEST(ReadExperiment, RefusesAShapeTheSchemeCannotRunIn) {
+  expect_refused("pipeline: {stages: 2}\nscheme: {name: data_parallel}", "f.yaml:2:9",
+                 "data_parallel has one stage, not 2");
+  expect_refused("pipeline: {stages: 2}\nscheme: {name: pipedream_2bw}", "f.yaml:2:9",
+                 "at least as many micro-batches as stages");
+}
+
+TEST(ReadExperiment, RefusesABalanceThatDoesNotFitAtItsPlace) {
+  expect_refused("pipeline:\n  stages: 2\n  balance: [1, 1]", "f.yaml:3:12", "sums to 2");
+  expect_refused("pipeline:\n  stages: 9", "f.yaml:2:11", "the model has 4 layers");
+}
+
+TEST(ReadExperiment, ReportsTheProblemsOfAllSectionsTogether) {
+  const std::string message = refusal(
+      "loader: {batch_size: 0}\nmodel: {name: nlp}\ntrain: {epoch: 3}\nscheme: {name: pipedream, "
+      "widht: 2}");
+  for (const char* place : {"f.yaml:1:22", "f.yaml:2:15", "f.yaml:3:9", "f.yaml:4:27"})
+    EXPECT_NE(message.find(place), std::string::npos) << place << " in\n" << message;
+}
+
+TEST(ReadExperiment, ReadsItsResolvedFormBackToTheSameDigest) {
+  for (const char* changes :
+       {"{}", "{scheme: {name: spectrain, version: 2, velocity: geometric}}",
+        "{pipeline.balance: [1, 2, 1], pipeline.stages: 3, pipeline.device: [cpu, cpu, cpu]}",
+        "{optimizer: {name: adam, betas: [0.8, 0.9]}, lr_schedule: {name: multistep, milestones: "
+        "[2, 5], warmup: {length: 3}}}",
+        "{scheme: {name: delayed_sgd, delay: [3, 2, 1, 0]}, pipeline.placement: [0, 1, 1, 0]}",
+        "{scheme: {name: interlocking, width: all}, train.precision: float64, loader.validation: "
+        "8}"}) {
+    const Experiment e = read_experiment(small_document(changes));
+    const Experiment again = read_experiment(parse_yaml(to_yaml(e.resolved), "resolved.yaml"));
+    EXPECT_EQ(again.digest, e.digest) << changes;
+    EXPECT_EQ(again.resolved, e.resolved) << changes;
+  }
+}
+
+TEST(ReadExperiment, GivesTheSameDigestForWhatIsTheSameExperiment) {
+  const std::string digest = read_experiment(small_document()).digest;
+  EXPECT_EQ(read_experiment(small_document("{name: other}")).digest, digest);
+  EXPECT_EQ(read_experiment(small_document("{loader.shuffle: true}")).digest, digest)
+      << "a default, spelt out";
+  EXPECT_NE(read_experiment(small_document("{train.seed: 2}")).digest, digest);
+}
+
+TEST(ReadExperiment, IgnoresSweepsAndTables) {
+  EXPECT_EQ(read_experiment(
+                parse_yaml("sweep: {grid: {train.seed: [1, 2]}}\ntable: {title: T}", "f.yaml"))
+                .digest,
+            read_experiment(Value::mapping()).digest);
+}
+
+TEST(ReadExperiment, NamesTheOptionsOfAPart) {
+  bool found = false;
+  for (const OptionInfo& info : part_options("optimizer", "sgd"))
+    found = found || info.name == "momentum";
+  EXPECT_TRUE(found);
+  EXPECT_TRUE(part_options("optimizer", "unknown").empty());
+}
+
+}  // namespace
+}  // namespace pipewright::test

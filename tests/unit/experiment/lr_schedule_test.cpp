@@ -1,0 +1,78 @@
+// Learning-rate curves against their formulas.
+#include "core/experiment/lr_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace pipewright::test {
+namespace {
+
+LrSchedule schedule(const std::string& text) {
+  const Value document = parse_yaml(text, "test");
+  Problems problems;
+  Options options(&document, "lr_schedule", problems);
+  LrSchedule made(options);
+  options.finish();
+  for (const Error& problem : problems.errors()) ADD_FAILURE() << problem.what();
+  return made;
+}
+
+/// At every t of 12 with base rate 0.4.
+template <class Formula>
+void expect_curve(const std::string& text, const Formula& formula) {
+  const LrSchedule curve = schedule(text);
+  for (int t = 0; t < 12; ++t)
+    EXPECT_NEAR(curve.at(0.4, t, 12), formula(t), 1e-15) << text << " at " << t;
+}
+
+TEST(LrSchedule, IsConstantUnlessSaidOtherwise) {
+  expect_curve("{}", [](int) { return 0.4; });
+  EXPECT_EQ(LrSchedule().at(0.4, 3, 12), 0.4);
+}
+
+TEST(LrSchedule, DropsEverySoManyUnits) {
+  expect_curve("{name: step, size: 5, gamma: 0.5}",
+               [](int t) { return 0.4 * std::pow(0.5, t / 5); });
+}
+
+TEST(LrSchedule, DropsAtMilestonesFromThatUnitOn) {
+  expect_curve("{name: multistep, milestones: [3, 8], gamma: 0.1}", [](int t) {
+    return t < 3 ? 0.4 : t < 8 ? 0.04 : 0.004;
+  });
+}
+
+TEST(LrSchedule, FallsByAPowerToItsEnd) {
+  expect_curve("{name: poly, power: 2, end_lr: 0.1}",
+               [](int t) { return 0.1 + 0.3 * std::pow(1 - t / 12.0, 2); });
+}
+
+TEST(LrSchedule, FallsByACosineToItsEnd) {
+  expect_curve("{name: cosine, end_lr: 0.1}",
+               [](int t) { return 0.1 + 0.3 * (1 + std::cos(std::numbers::pi * t / 12)) / 2; });
+}
+
+TEST(LrSchedule, FallsOnALineToItsEnd) {
+  expect_curve("{name: linear, end_lr: 0.1}", [](int t) { return 0.4 - 0.3 * t / 12; });
+}
+
+TEST(LrSchedule, RisesFromAFractionDuringWarmUp) {
+  expect_curve("{name: constant, warmup: {length: 4, start: 0.2}}",
+               [](int t) { return t >= 4 ? 0.4 : 0.4 * (0.2 + 0.8 * t / 4); });
+  expect_curve("{name: linear, warmup: {length: 4}}",
+               [](int t) { return (0.4 - 0.4 * t / 12) * (t >= 4 ? 1.0 : t / 4.0); });
+}
+
+TEST(LrSchedule, CountsEpochsOrSteps) {
+  EXPECT_FALSE(schedule("{}").per_step());
+  EXPECT_TRUE(schedule("{per: step}").per_step());
+}
+
+TEST(LrSchedule, StaysFiniteForNoUnitsAtAll) {
+  for (const char* text : {"{name: poly}", "{name: cosine}", "{name: linear}"})
+    EXPECT_TRUE(std::isfinite(schedule(text).at(0.4, 0, 0))) << text;
+}
+
+}  // namespace
+}  // namespace pipewright::test

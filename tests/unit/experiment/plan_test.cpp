@@ -1,0 +1,117 @@
+// What a plan sets apart, cuts and refuses.
+#include "core/experiment/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+
+namespace pipewright::test {
+namespace {
+
+std::string refusal(const std::string& changes) {
+  Laboratory laboratory(changes);
+  try {
+    laboratory.plan();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Experiment);
+    return error.message();
+  }
+  return "nothing is refused";
+}
+
+void expect_refused(const std::string& changes, const std::string& part) {
+  EXPECT_NE(refusal(changes).find(part), std::string::npos) << refusal(changes);
+}
+
+TEST(Plan, HoldsOutValidationSamplesThatAreNotTrainedOn) {
+  Laboratory laboratory("{loader.validation: 10}");
+  const Plan& plan = laboratory.plan();
+  EXPECT_EQ(plan.test.size(), 10u);
+  EXPECT_EQ(plan.train.size(), 38u);
+  EXPECT_EQ(static_cast<int>(plan.test_split), static_cast<int>(Split::Train));
+  std::set<std::int64_t> all(plan.train.begin(), plan.train.end());
+  all.insert(plan.test.begin(), plan.test.end());
+  EXPECT_EQ(all.size(), 48u);
+}
+
+TEST(Plan, HoldsOutTheSameSamplesWhateverTheSeed) {
+  Laboratory a("{loader.validation: 10, train.seed: 1}"),
+      b("{loader.validation: 10, train.seed: 2}");
+  EXPECT_EQ(a.plan().test, b.plan().test);
+}
+
+TEST(Plan, LimitsSamples) {
+  Laboratory laboratory("{loader.limit_train: 20, loader.limit_test: 5}");
+  EXPECT_EQ(laboratory.plan().train.size(), 20u);
+  EXPECT_EQ(laboratory.plan().test.size(), 5u);
+  EXPECT_EQ(laboratory.plan().minibatches, 2);
+}
+
+TEST(Plan, SchedulesOneEpochOrAllOfThem) {
+  Laboratory each("{train.epochs: 3}"), never("{train.epochs: 3, train.drain: never}");
+  EXPECT_EQ(each.plan().training.schedule.shape.minibatches, 6);
+  EXPECT_EQ(never.plan().training.schedule.shape.minibatches, 18);
+}
+
+TEST(Plan, RefusesDataThatDoNotFitTheModel) {
+  expect_refused("{dataset.shape: [7]}", "the model takes samples of 6, the data set has 7");
+  expect_refused("{dataset.classes: 4}", "the data set has 4 classes, the model only 3 outputs");
+}
+
+TEST(Plan, RefusesAnEpochWithoutAMiniBatch) {
+  expect_refused("{dataset.train: 7}", "an epoch has no mini-batch: 7 training samples");
+}
+
+TEST(Plan, RefusesALastMiniBatchSmallerThanItsMicroBatches) {
+  expect_refused("{dataset.train: 17, loader.drop_last: false, pipeline.microbatches: 2}",
+                 "for 2 micro-batches");
+}
+
+TEST(Plan, RefusesToHoldOutEverything) {
+  expect_refused("{loader.validation: 48}", "none are left to train on");
+}
+
+TEST(Plan, StartsEveryReplicaWithTheSameWeights) {
+  Laboratory laboratory("{pipeline.replicas: 2, pipeline.stages: 2}");
+  const Stages stages = laboratory.plan().stages();
+  ASSERT_EQ(stages.size(), 4u);
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_TRUE(at::equal(stages[i]->weights().latest(), stages[i + 2]->weights().latest()));
+}
+
+TEST(Plan, StartsWithTheSameWeightsWhateverTheCut) {
+  Laboratory one("{pipeline.stages: 1}"), four("{pipeline.stages: 4}"),
+      two("{pipeline.stages: 2, pipeline.balance: [3, 1]}");
+  const Stages whole = one.plan().stages();
+  EXPECT_EQ(difference(whole, four.plan().stages()), "");
+  EXPECT_EQ(difference(whole, two.plan().stages()), "");
+}
+
+TEST(Plan, GivesHeadsToTheStagesThatNeedOne) {
+  Laboratory laboratory("{scheme: {name: interlocking, width: 1}}");
+  const Plan& plan = laboratory.plan();
+  EXPECT_EQ(plan.auxiliary, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(plan.head_of(3), nullptr);
+  EXPECT_EQ(plan.head_of(1)->name(), "heads.1");
+}
+
+TEST(Plan, LoadsEpochsThatDifferInOrderOnly) {
+  Laboratory laboratory;
+  Loader first = laboratory.plan().training_loader(0, 1),
+         later = laboratory.plan().training_loader(0, 2);
+  EXPECT_EQ(later.minibatches(), 12);
+  auto at_of = [](Loader& loader, int minibatch) {
+    return loader.inputs(minibatch, loader.share(minibatch, 0, 0), at::kCPU);
+  };
+  EXPECT_TRUE(at::equal(at_of(first, 2), at_of(later, 2)));
+  Loader second = laboratory.plan().training_loader(1, 1);
+  EXPECT_TRUE(at::equal(at_of(second, 2), at_of(later, 8)));
+  EXPECT_FALSE(at::equal(at_of(first, 2), at_of(second, 2)));
+}
+
+}  // namespace
+}  // namespace pipewright::test

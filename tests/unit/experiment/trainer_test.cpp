@@ -1,0 +1,126 @@
+// Epochs, evaluations and their means, as a run reports them.
+#include "core/experiment/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/stage/layers_fixture.h"
+
+namespace pipewright::test {
+namespace {
+
+/// A finished training without a run folder.
+struct Trained {
+  explicit Trained(const std::string& changes)
+      : laboratory(changes), trainer(laboratory.plan(), nullptr, nullptr, nullptr) {
+    trainer.train();
+  }
+  Laboratory laboratory;
+  Trainer trainer;
+};
+
+std::vector<bool> evaluated(const Trained& run) {
+  std::vector<bool> all;
+  for (const EpochRow& row : run.trainer.epochs()) all.push_back(!std::isnan(row.test_loss));
+  return all;
+}
+
+TEST(Trainer, ReportsEveryEpochAndStep) {
+  const Trained run("{train.epochs: 3, scheme: {name: pipedream}}");
+  ASSERT_EQ(run.trainer.epochs().size(), 3u);
+  ASSERT_EQ(run.trainer.steps().size(), 18u);
+  EXPECT_EQ(run.trainer.steps()[7].epoch, 1);
+  EXPECT_EQ(run.trainer.steps()[7].minibatch, 1);
+  EXPECT_LT(run.trainer.epochs()[2].train_loss, run.trainer.epochs()[0].train_loss) << "it learns";
+}
+
+TEST(Trainer, WeightsASmallerLastMiniBatchByItsSamples) {
+  const Trained run("{dataset.train: 19, loader.drop_last: false}");
+  const auto& steps = run.trainer.steps();
+  ASSERT_EQ(steps.size(), 3u);
+  const double mean =
+      (8 * steps[0].losses[0] + 8 * steps[1].losses[0] + 3 * steps[2].losses[0]) / 19;
+  EXPECT_NEAR(run.trainer.epochs()[0].train_loss, mean, kFloat64Relative);
+}
+
+TEST(Trainer, EvaluatesTheMeanOverAllTestSamples) {
+  Trained run("{dataset.test: 20, pipeline.stages: 1, train.precision: float64}");
+  const Plan& plan = run.laboratory.plan();
+  const Batch test = run.laboratory.experiment.dataset->batch(Split::Test, plan.test, nullptr);
+  std::vector<at::Tensor> w;
+  for (const auto& [name, tensor] : run.trainer.stages()[0]->named_parameters())
+    w.push_back(tensor);
+  at::Tensor z = test.x.to(at::kDouble);
+  for (std::size_t i = 0; i < w.size(); i += 2) {
+    z = at::linear(z, w[i], w[i + 1]);
+    if (i + 2 < w.size()) z = z.relu();
+  }
+  const EpochRow& row = run.trainer.epochs()[0];
+  EXPECT_NEAR(row.test_loss, at::cross_entropy_loss(z, test.y).item<double>(), kFloat64Relative);
+  EXPECT_DOUBLE_EQ(row.test_accuracy, static_cast<double>(count_correct(z, test.y)) / 20);
+}
+
+TEST(Trainer, EvaluatesEverySoManyEpochsAndAtTheEnd) {
+  EXPECT_EQ(evaluated(Trained("{train.epochs: 5, train.evaluate_every: 2}")),
+            (std::vector<bool>{false, true, false, true, true}));
+  EXPECT_EQ(evaluated(Trained("{train.epochs: 3}")), (std::vector<bool>{true, true, true}));
+}
+
+TEST(Trainer, WithoutDrainingEvaluatesAtTheEndOnly) {
+  EXPECT_EQ(evaluated(Trained("{train.epochs: 3, train.drain: never}")),
+            (std::vector<bool>{false, false, true}));
+}
+
+TEST(Trainer, DrainsTheSameAsNotWhereThePipeIsEmptyAnyway) {
+  const Trained epoch("{train.epochs: 3, scheme: {name: gpipe}}");
+  const Trained never("{train.epochs: 3, scheme: {name: gpipe}, train.drain: never}");
+  EXPECT_EQ(difference(epoch.trainer.stages(), never.trainer.stages()), "");
+  for (std::size_t i = 0; i < 18; ++i)
+    EXPECT_EQ(epoch.trainer.steps()[i].losses, never.trainer.steps()[i].losses) << i;
+}
+
+TEST(Trainer, DrainsBetweenEpochsOfAnAsynchronousScheme) {
+  const Trained epoch("{train.epochs: 2, scheme: {name: pipedream}}");
+  const Trained never("{train.epochs: 2, scheme: {name: pipedream}, train.drain: never}");
+  EXPECT_EQ(epoch.trainer.steps()[5].losses, never.trainer.steps()[5].losses)
+      << "the first epoch is the same";
+  EXPECT_NE(difference(epoch.trainer.stages(), never.trainer.stages()), "");
+}
+
+TEST(Trainer, LeavesWeightsAloneAtLearningRate0) {
+  for (const char* scheme : {"pipedream", "spectrain", "interlocking"}) {
+    const Trained run(concat("{train.epochs: 2, optimizer.lr: 0, scheme: {name: ", scheme, "}}"));
+    Laboratory fresh(concat("{scheme: {name: ", scheme, "}}"));
+    EXPECT_EQ(difference(run.trainer.stages(), fresh.plan().stages()), "") << scheme;
+  }
+}
+
+TEST(Trainer, StopsWhereWeightsAreNotFinite) {
+  Laboratory laboratory("{optimizer.lr: 1e38, train.epochs: 3}");
+  Trainer trainer(laboratory.plan(), nullptr, nullptr, nullptr);
+  try {
+    trainer.train();
+    ADD_FAILURE() << "it came to its end";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::NotFinite) << error.what();
+  }
+}
+
+TEST(Trainer, UsesTheLearningRateOfTheEpochOrStep) {
+  const Trained epochs("{train.epochs: 3, lr_schedule: {name: step, size: 1, gamma: 0.5}}");
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_DOUBLE_EQ(epochs.trainer.epochs()[i].lr, 0.05 * std::pow(0.5, static_cast<double>(i)));
+  const Trained steps("{train.epochs: 3, lr_schedule: {name: linear, per: step}}");
+  EXPECT_DOUBLE_EQ(steps.trainer.epochs()[1].lr, 0.05 * (1 - 6.0 / 18));
+}
+
+TEST(Trainer, DoesNothingInNoEpochs) {
+  const Trained run("{train.epochs: 0}");
+  EXPECT_TRUE(run.trainer.epochs().empty());
+}
+
+}  // namespace
+}  // namespace pipewright::test

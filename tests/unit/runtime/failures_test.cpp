@@ -1,0 +1,157 @@
+// What ends a run early: a layer that throws, a loss that is not finite, a stop. Nobody hangs.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+
+namespace pipewright::test {
+namespace {
+
+constexpr Execution kBoth[] = {Execution::Serial, Execution::Threads};
+/// Waiting workers look at the stop flag every 100 ms; the rest is for a loaded machine.
+constexpr double kPromptSeconds = 1;
+
+/// The error that ends training; fails the test if nothing does.
+Error failure_of(Laboratory& laboratory, Execution execution,
+                 const std::atomic<bool>* stop = nullptr) {
+  const Stages stages = laboratory.plan().stages();
+  try {
+    train(laboratory.plan(), stages, execution, stop);
+  } catch (const Error& error) {
+    return error;
+  }
+  ADD_FAILURE() << "training came to its end";
+  return Error(ErrorKind::Bug, "no error");
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+class Failures : public testing::TestWithParam<Execution> {};
+
+TEST_P(Failures, OfALayerNameWorkerStageAndAction) {
+  Laboratory laboratory("{scheme: {name: pipedream}}");
+  laboratory.watch(1, [](const Pass& pass) {
+    if (pass.minibatch == 3) throw std::runtime_error("the layer is broken\nand this is its trace");
+  });
+  const Error error = failure_of(laboratory, GetParam());
+  EXPECT_EQ(error.kind(), ErrorKind::Worker);
+  EXPECT_EQ(error.where(), "worker 1, stage 1, 1F3");
+  EXPECT_EQ(error.message(), "the layer is broken");
+}
+
+TEST_P(Failures, NameTheWorkerThatHoldsTheStage) {
+  Laboratory laboratory(
+      "{scheme: {name: gpipe}, pipeline.microbatches: 2, pipeline.placement: [1, 0, 1, 0]}");
+  laboratory.watch(2, [](const Pass& pass) {
+    if (pass.minibatch == 1 && pass.first_sample == 4) throw std::runtime_error("broken");
+  });
+  EXPECT_EQ(failure_of(laboratory, GetParam()).where(), "worker 1, stage 2, 2F1.1");
+}
+
+TEST_P(Failures, AnywhereLetEverybodyEndPromptly) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const RandomStream stream(seed, "test");
+    const auto stage = stream.below(0, 4);
+    const auto minibatch = static_cast<int>(stream.below(1, 6));
+    Laboratory laboratory(
+        concat("{scheme: {name: ", seed % 2 == 0 ? "pipedream" : "spectrain", "}}"));
+    laboratory.watch(stage, [minibatch](const Pass& pass) {
+      if (pass.minibatch == minibatch) throw std::runtime_error("broken");
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    const Error error = failure_of(laboratory, GetParam());
+    EXPECT_LT(seconds_since(begin), kPromptSeconds);
+    EXPECT_EQ(error.where(),
+              concat("worker ", stage, ", stage ", stage, ", ", stage, "F", minibatch));
+  }
+}
+
+TEST_P(Failures, OfAWorkerBetweenReplicasLetTheOthersEnd) {
+  Laboratory laboratory("{scheme: {name: pipedream}, pipeline.replicas: 2}");
+  laboratory.watch(3, [](const Pass& pass) {
+    if (pass.minibatch == 2 && pass.first_sample == 4) throw std::runtime_error("broken");
+  });
+  EXPECT_EQ(failure_of(laboratory, GetParam()).where(), "worker 7, stage 3, 3F2");
+}
+
+TEST_P(Failures, OfOurOwnKindsKeepTheirKind) {
+  Laboratory laboratory("{scheme: {name: pipedream}}");
+  laboratory.watch(2, [](const Pass&) { throw Error(ErrorKind::Experiment, "cannot", "here"); });
+  const Error error = failure_of(laboratory, GetParam());
+  EXPECT_EQ(error.kind(), ErrorKind::Experiment);
+  EXPECT_STREQ(error.what(), "here: cannot");
+}
+
+TEST_P(Failures, OfALossNameStageMiniBatchAndVersion) {
+  Laboratory laboratory("{scheme: {name: pipedream}}");
+  laboratory.scale(3, [](const Pass& pass) {
+    return pass.minibatch == 2 ? std::numeric_limits<double>::quiet_NaN() : 1.0;
+  });
+  const Error error = failure_of(laboratory, GetParam());
+  EXPECT_EQ(error.kind(), ErrorKind::NotFinite);
+  EXPECT_EQ(error.where(), "worker 3, stage 3, 3F2");
+  EXPECT_NE(error.message().find("the loss of mini-batch 2 of epoch 0 at stage 3 is"),
+            std::string::npos)
+      << error.message();
+  EXPECT_NE(error.message().find("version 2;"), std::string::npos) << error.message();
+}
+
+TEST_P(Failures, OfALossCountTheUpdatesOfEarlierEpochsToo) {
+  Laboratory laboratory("{scheme: {name: pipedream}}");
+  laboratory.scale(3, [](const Pass& pass) {
+    return pass.epoch == 1 && pass.minibatch == 2 ? std::numeric_limits<double>::infinity() : 1.0;
+  });
+  const Stages stages = laboratory.plan().stages();
+  train(laboratory.plan(), stages, GetParam(), nullptr, 0);
+  try {
+    train(laboratory.plan(), stages, GetParam(), nullptr, 1);
+    ADD_FAILURE() << "training came to its end";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("mini-batch 2 of epoch 1"), std::string::npos)
+        << error.message();
+    EXPECT_NE(error.message().find("version 8;"), std::string::npos) << error.message();
+  }
+}
+
+TEST_P(Failures, AStopEndsTheRunWithinASecond) {
+  Laboratory laboratory("{scheme: {name: pipedream}}");
+  std::atomic<bool> stop = false;
+  laboratory.watch(0, [&stop](const Pass& pass) {
+    if (pass.minibatch == 4) stop = true;
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(failure_of(laboratory, GetParam(), &stop).kind(), ErrorKind::Interrupted);
+  EXPECT_LT(seconds_since(begin), kPromptSeconds);
+}
+
+INSTANTIATE_TEST_SUITE_P(InBothExecutions, Failures, testing::ValuesIn(kBoth),
+                         [](const auto& each) {
+                           return each.param == Execution::Serial ? "Serial" : "Threads";
+                         });
+
+TEST(Stop, WakesWorkersThatWaitForAnother) {
+  Laboratory laboratory("{scheme: {name: pipedream}}");
+  std::atomic<bool> stop = false;
+  // While stage 1 is stuck in a forward, stages 0, 2 and 3 have nothing to do but to wait for it.
+  laboratory.watch(1, [&](const Pass& pass) {
+    if (pass.minibatch != 1) return;
+    const auto begin = std::chrono::steady_clock::now();
+    while (seconds_since(begin) < 0.05) std::this_thread::yield();  // the others begin to wait
+    stop = true;
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(failure_of(laboratory, Execution::Threads, &stop).kind(), ErrorKind::Interrupted);
+  EXPECT_LT(seconds_since(begin), kPromptSeconds);
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -1,0 +1,88 @@
+// Bounded links: a fast stage does not run away from a slow one.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "core/runtime/executor.h"
+#include "core/schedule/builders.h"
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+
+namespace pipewright::test {
+namespace {
+
+/// How far stage 0 is ahead when stage 1 refuses to go on, and the most it ever was.
+class Ahead {
+ public:
+  void begin_first() {
+    const std::lock_guard lock(mutex_);
+    ++first_;
+    changed_.notify_all();
+  }
+  /// The first time, waits until stage 0 is `reach` mini-batches in, and a while for one too many.
+  void begin_second(int reach) {
+    std::unique_lock lock(mutex_);
+    if (++second_ == 1) {
+      changed_.wait_for(lock, std::chrono::seconds(5), [&] { return first_ >= reach; });
+      changed_.wait_for(lock, std::chrono::milliseconds(50), [&] { return first_ > reach; });
+    }
+    most_ = std::max(most_, first_ - second_);
+  }
+  int most() const { return most_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int first_ = 0, second_ = 0, most_ = 0;
+};
+
+void evaluate(const Plan& plan, const Program& program, Execution execution) {
+  Loader loader = plan.evaluation_loader();
+  const Stages stages = plan.stages();
+  execute(program, stages,
+          {.batches = loader,
+           .lr = [](int) { return 0.0; },
+           .minibatches_per_epoch = loader.minibatches(),
+           .execution = execution});
+}
+
+TEST(Links, HoldAsManyMessagesAsAnEvaluationAllows) {
+  for (const int capacity : {1, 3}) {
+    Laboratory laboratory("{pipeline.stages: 2, dataset.test: 80}");
+    Ahead ahead;
+    // On its way are: one in stage 1, `capacity` on the link, one that waits for room.
+    const int reach = capacity + 2;
+    laboratory.watch(0, [&](const Pass&) { ahead.begin_first(); });
+    laboratory.watch(laboratory.experiment.layers.size() - 1,
+                     [&](const Pass&) { ahead.begin_second(reach); });
+    const Program program =
+        compile(evaluation_schedule({.stages = 2, .minibatches = 10, .link_capacity = capacity}));
+    evaluate(laboratory.plan(), program, Execution::Threads);
+    EXPECT_EQ(ahead.most(), capacity + 1);
+  }
+}
+
+TEST(Links, OfAPlansEvaluationAreBounded) {
+  Laboratory laboratory("{pipeline.stages: 2, dataset.test: 160}");
+  Ahead ahead;
+  laboratory.watch(0, [&](const Pass&) { ahead.begin_first(); });
+  laboratory.watch(3, [&](const Pass&) { ahead.begin_second(4); });
+  const Plan& plan = laboratory.plan();
+  EXPECT_EQ(plan.evaluation.schedule.shape.link_capacity, 2);
+  evaluate(plan, plan.evaluation, Execution::Threads);
+  EXPECT_EQ(ahead.most(), 3);
+}
+
+TEST(Links, AreTheSameToASerialEvaluation) {
+  Laboratory laboratory("{dataset.test: 80}");
+  Ahead ahead;
+  laboratory.watch(0, [&](const Pass&) { ahead.begin_first(); });
+  laboratory.watch(1, [&](const Pass&) { ahead.begin_second(0); });
+  evaluate(laboratory.plan(), laboratory.plan().evaluation, Execution::Serial);
+  EXPECT_LE(ahead.most(), 2);
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -1,0 +1,116 @@
+// What compile() writes into the instructions.
+#include "core/runtime/program.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/schedule/builders.h"
+#include "tests/unit/schemes/scheme_cases.h"
+
+namespace pipewright {
+namespace {
+
+/// The instruction of that name, as in "1F0".
+const Instruction& named(const Program& program, const std::string& name) {
+  for (const auto& worker : program.workers)
+    for (const Instruction& instruction : worker)
+      if (action_name(instruction.action, program.schedule.shape.microbatches) == name)
+        return instruction;
+  throw std::invalid_argument("there is no " + name);
+}
+
+Program compiled(const std::string& scheme, const std::string& options,
+                 const PipelineShape& shape) {
+  return compile(schedule_of(scheme, options, shape));
+}
+
+TEST(Program, JoinsEveryMessagesMakerToItsOneTaker) {
+  for (const SchemeCase& scheme : every_scheme()) {
+    if (scheme.name == "data_parallel") continue;
+    const Program program =
+        compiled(scheme.name, scheme.options, {.stages = 4, .microbatches = 4, .minibatches = 3});
+    std::map<int, int> sent, received;
+    for (const auto& worker : program.workers)
+      for (const Instruction& i : worker) {
+        if (i.send >= 0) ++sent[i.send];
+        if (i.receive >= 0) ++received[i.receive];
+      }
+    EXPECT_EQ(sent, received) << scheme.name << scheme.options;
+    EXPECT_EQ(static_cast<int>(sent.size()), program.messages);
+    for (const auto& [message, times] : sent) EXPECT_EQ(times, 1) << message;
+  }
+}
+
+TEST(Program, AsksTheFirstStageForNoInputGradient) {
+  const Program program = compiled("pipedream", "{}", {.stages = 3, .minibatches = 2});
+  EXPECT_FALSE(named(program, "0F0").input_gradient);
+  EXPECT_FALSE(named(program, "0B0").input_gradient);
+  EXPECT_TRUE(named(program, "1F0").input_gradient);
+  EXPECT_TRUE(named(program, "2B1").input_gradient);
+  EXPECT_EQ(named(program, "0F1").receive, -1);
+  EXPECT_EQ(named(program, "0B1").send, -1);
+}
+
+TEST(Program, FreesTheGraphAtTheOnlyBackward) {
+  const Program program = compiled("gpipe", "{}", {.stages = 2, .microbatches = 2});
+  for (const auto& worker : program.workers)
+    for (const Instruction& i : worker)
+      EXPECT_EQ(i.last_pass, i.action.kind == ActionKind::Backward);
+}
+
+TEST(Program, FreesTheGraphAtTheLastOfSeveralBackwards) {
+  const Program program = compiled("interlocking", "{width: 2}", {.stages = 4});
+  // Stage 1 relays loss 1 to stage 0 and learns from loss 2.
+  EXPECT_FALSE(named(program, "1b0←1").last_pass);
+  EXPECT_TRUE(named(program, "1B0").last_pass);
+}
+
+TEST(Program, WiresRelaysAndOwnLossesOfInterlocking) {
+  const Program program = compiled("interlocking", "{width: 2}", {.stages = 4});
+  EXPECT_EQ(named(program, "1b0←1").send, named(program, "0B0").receive);
+  EXPECT_TRUE(named(program, "1b0←1").input_gradient);
+  EXPECT_FALSE(named(program, "1B0").input_gradient) << "stage 0 does not learn from loss 2";
+  EXPECT_EQ(named(program, "1B0").send, -1);
+  EXPECT_EQ(named(program, "1b0←1").receive, -1) << "it starts from its own head";
+  EXPECT_TRUE(named(program, "1F0").input_gradient);
+  EXPECT_TRUE(named(program, "1H0").input_gradient) << "a backward of its loss follows";
+  EXPECT_FALSE(named(program, "0H0").input_gradient) << "nobody learns from loss 0";
+}
+
+TEST(Program, SendsNothingOverLinksWithinAWorker) {
+  const Program program =
+      compiled("pipedream", "{}", {.stages = 4, .minibatches = 2, .placement = {0, 0, 1, 1}});
+  EXPECT_GE(named(program, "0F0").send, 0);
+  EXPECT_EQ(named(program, "0F0").send_link, -1);
+  EXPECT_GE(named(program, "1F0").send_link, 0);
+  EXPECT_EQ(named(program, "1F0").send_link, named(program, "2F0").receive_link);
+  EXPECT_EQ(named(program, "1F0").send_link, named(program, "1F1").send_link);
+  EXPECT_NE(named(program, "1F0").send_link, named(program, "2B0").send_link);
+  EXPECT_EQ(program.link_from.size(), 2u);
+  EXPECT_EQ(named(program, "1F0").send_to, 1);
+}
+
+TEST(Program, NamesTheUpdateWhoseRatePredicts) {
+  const Program program = compiled("spectrain", "{}", {.stages = 3, .minibatches = 6});
+  EXPECT_EQ(named(program, "0F0").update_minibatch, 0);
+  EXPECT_EQ(named(program, "0F3").update_minibatch, 1)
+      << "two forwards are ahead of their backwards";
+  EXPECT_EQ(named(program, "2F3").update_minibatch, 3);
+}
+
+TEST(Program, NamesTheUpdatesScale) {
+  const Program program =
+      compiled("spectrain", "{version: 2, as_coded: true}", {.stages = 3, .minibatches = 4});
+  EXPECT_EQ(named(program, "0F1").update_scale, 3);
+  EXPECT_EQ(named(program, "2F1").update_scale, 1);
+}
+
+TEST(Program, RefusesAScheduleThatCannotBeRight) {
+  Schedule schedule = schedule_of("pipedream", "{}", {.stages = 2});
+  schedule.workers[1].pop_back();
+  EXPECT_THROW(compile(schedule), Error);
+}
+
+}  // namespace
+}  // namespace pipewright

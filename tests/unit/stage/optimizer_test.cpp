@@ -1,0 +1,207 @@
+// One step of each optimizer: PyTorch's formulas, the same on every path.
+#include "core/stage/optimizer.h"
+
+#include <ATen/Parallel.h>
+
+#include <cmath>
+
+#include "tests/unit/stage/optimizer_fixture.h"
+
+namespace pipewright::test {
+namespace {
+
+/// Five steps of ten-odd rounded operations on values of size 1: 5 · 10 · 2⁻⁵³ ≈ 6e-15; Adam's
+/// first divides by √u near 0, which magnifies it at most a hundredfold here.
+constexpr double kSteps = 1e-12;
+
+class Steps {
+ public:
+  /// weights after five steps with the optimizer, parameter 0.
+  static at::Tensor of(const std::string& name, const std::string& options) {
+    const auto optimizer = make_optimizer(name, options);
+    Training training(*optimizer);
+    for (std::uint64_t t = 1; t <= 5; ++t) training.step(training.gradients(t), 0.1);
+    return training.part(training.weights, 0).clone();
+  }
+  /// The same with `formula(w, g, t)` → next w.
+  template <class Formula>
+  static at::Tensor by(Formula formula) {
+    at::Tensor w = random({3, 5}, 100);
+    for (std::uint64_t t = 1; t <= 5; ++t)
+      w = formula(w, random({3, 5}, 10 * t), static_cast<double>(t));
+    return w;
+  }
+};
+
+TEST(Sgd, FollowsPyTorch) {
+  at::Tensor v;
+  expect_near(Steps::of("sgd", "{momentum: 0.9, dampening: 0.3, weight_decay: 0.1}"),
+              Steps::by([&](const at::Tensor& w, at::Tensor g, double t) {
+                g = g + 0.1 * w;
+                v = t == 1 ? g : 0.9 * v + (1 - 0.3) * g;  // the first step is not dampened
+                return w - 0.1 * v;
+              }),
+              kSteps);
+}
+
+TEST(Sgd, WithoutMomentumIsPlain) {
+  expect_near(Steps::of("sgd", "{weight_decay: 0.1}"),
+              Steps::by([](const at::Tensor& w, const at::Tensor& g, double) {
+                return w - 0.1 * (g + 0.1 * w);
+              }),
+              kSteps);
+}
+
+TEST(Sgd, WithNesterovLooksAhead) {
+  at::Tensor v = at::zeros({3, 5}, at::kDouble);
+  expect_near(Steps::of("sgd", "{momentum: 0.8, nesterov: true, weight_decay: 0.1}"),
+              Steps::by([&](const at::Tensor& w, at::Tensor g, double) {
+                g = g + 0.1 * w;
+                v = 0.8 * v + g;
+                return w - 0.1 * (g + 0.8 * v);
+              }),
+              kSteps);
+}
+
+/// PyTorch's Adam on a decayed gradient or on decayed weights.
+at::Tensor adam_steps(double beta1, double beta2, double eps, double l2, double decoupled) {
+  at::Tensor m = at::zeros({3, 5}, at::kDouble), u = m.clone();
+  return Steps::by([&](const at::Tensor& w, at::Tensor g, double t) {
+    g = g + l2 * w;
+    m = beta1 * m + (1 - beta1) * g;
+    u = beta2 * u + (1 - beta2) * g * g;
+    const at::Tensor denominator = u.sqrt() / std::sqrt(1 - std::pow(beta2, t)) + eps;
+    return w * (1 - 0.1 * decoupled) - 0.1 / (1 - std::pow(beta1, t)) * m / denominator;
+  });
+}
+
+TEST(Adam, FollowsPyTorch) {
+  expect_near(Steps::of("adam", "{}"), adam_steps(0.9, 0.999, 1e-8, 0, 0), kSteps);
+  expect_near(Steps::of("adam", "{betas: [0.8, 0.9], eps: 0.001, weight_decay: 0.1}"),
+              adam_steps(0.8, 0.9, 1e-3, 0.1, 0), kSteps);
+}
+
+TEST(AdamW, FollowsPyTorch) {
+  expect_near(Steps::of("adamw", "{}"), adam_steps(0.9, 0.999, 1e-8, 0, 0.01), kSteps);
+  expect_near(Steps::of("adamw", "{weight_decay: 0.5}"), adam_steps(0.9, 0.999, 1e-8, 0, 0.5),
+              kSteps);
+}
+
+TEST(RmsProp, FollowsPyTorch) {
+  at::Tensor u = at::zeros({3, 5}, at::kDouble), b = u.clone();
+  expect_near(Steps::of("rmsprop", "{alpha: 0.8, eps: 0.001, momentum: 0.7, weight_decay: 0.1}"),
+              Steps::by([&](const at::Tensor& w, at::Tensor g, double) {
+                g = g + 0.1 * w;
+                u = 0.8 * u + 0.2 * g * g;
+                b = 0.7 * b + g / (u.sqrt() + 0.001);
+                return w - 0.1 * b;
+              }),
+              kSteps);
+}
+
+TEST(Optimizers, StepAlikeInTheFusedLoopAndOverTensors) {
+  for (const auto& [name, options] : kOptimizers) {
+    const auto fused = make_optimizer(name, options),
+               tensors = make_optimizer_elsewhere(name, options);
+    Training a(*fused, true, true), b(*tensors, true, true);
+    for (std::uint64_t t = 1; t <= 5; ++t) {
+      a.step(a.gradients(t));
+      b.step(b.gradients(t));
+    }
+    expect_near(a.weights, b.weights, kSteps, name + options);
+    expect_near(a.state.last_gradient, b.state.last_gradient, kSteps, name + options);
+    for (std::size_t s = 0; s < a.state.slots.size(); ++s)
+      expect_near(a.state.slots[s], b.state.slots[s], kSteps, name + options);
+    expect_near(a.predicted(3), b.predicted(3), kSteps, name + options);
+  }
+}
+
+TEST(Optimizers, GiveTheSameBitsWithOneAndTwoThreads) {
+  const FlatLayout large = flat_layout({{"a", {3, 40'000}}, {"b", {70'001}}}, 8);
+  for (const auto& [name, options] : kOptimizers) {
+    const auto optimizer = make_optimizer(name, options);
+    auto trained = [&](int threads) {
+      at::set_num_threads(threads);
+      Training training(*optimizer, true, false, large);
+      for (std::uint64_t t = 1; t <= 2; ++t) training.step(training.gradients(t));
+      return std::pair(training.weights, training.predicted(2));
+    };
+    const auto one = trained(1), two = trained(2);
+    at::set_num_threads(1);
+    EXPECT_TRUE(at::equal(one.first, two.first)) << name << options;
+    EXPECT_TRUE(at::equal(one.second, two.second)) << name << options;
+  }
+}
+
+TEST(Optimizers, StepAlikeInPlaceAndIntoANewVersion) {
+  for (const auto& [name, options] : kOptimizers) {
+    const auto optimizer = make_optimizer(name, options);
+    Training a(*optimizer), b(*optimizer);
+    at::Tensor next = at::zeros_like(b.weights);
+    const at::Tensor before = b.weights.clone();
+    const auto gradients = a.gradients(1);
+    a.step(gradients);
+    optimizer->step({.layout = b.layout,
+                     .gradients = gradients,
+                     .weights = b.weights,
+                     .next = next,
+                     .state = b.state,
+                     .lr = 0.1});
+    EXPECT_TRUE(at::equal(a.weights, next)) << name << options;
+    EXPECT_TRUE(at::equal(b.weights, before)) << name << options;
+  }
+}
+
+TEST(Optimizers, LeaveAParameterWithoutGradientAlone) {
+  for (const bool in_place : {true, false})
+    for (const auto& [name, options] : kOptimizers) {
+      const auto optimizer = make_optimizer(name, options);
+      Training training(*optimizer);
+      const at::Tensor before = training.weights.clone();
+      at::Tensor next = in_place ? training.weights : at::full_like(training.weights, 7);
+      const std::vector<at::Tensor> gradients{{}, random({7}, 3)};
+      optimizer->step({.layout = training.layout,
+                       .gradients = gradients,
+                       .weights = training.weights,
+                       .next = next,
+                       .state = training.state,
+                       .lr = 0.1});
+      EXPECT_TRUE(at::equal(training.part(next, 0), training.part(before, 0))) << name << options;
+      EXPECT_FALSE(at::equal(training.part(next, 1), training.part(before, 1))) << name << options;
+      for (const at::Tensor& slot : training.state.slots)
+        EXPECT_EQ(training.part(slot, 0).abs().max().item<double>(), 0) << name << options;
+    }
+}
+
+TEST(Optimizers, TakeGradientsInAnyMemoryOrder) {
+  const auto optimizer = make_optimizer("sgd", "{momentum: 0.9}");
+  Training a(*optimizer), b(*optimizer);
+  const at::Tensor g = random({3, 5}, 1);
+  a.step({g, {}});
+  b.step({g.t().contiguous().t(), {}});
+  EXPECT_TRUE(at::equal(a.weights, b.weights));
+}
+
+TEST(Optimizers, WorkInFloat32) {
+  for (const auto& [name, options] : kOptimizers) {
+    const auto optimizer = make_optimizer(name, options);
+    Training exact(*optimizer);
+    const FlatLayout layout = flat_layout({{"a", {3, 5}}}, 4);
+    at::Tensor weights = at::zeros({layout.size});
+    weights.narrow(0, 0, 15).copy_(random({15}, 100));
+    OptimizerState state = fresh_state(*optimizer, layout, at::kFloat, false, false);
+    const std::vector<at::Tensor> gradient{random({3, 5}, 10).to(at::kFloat)};
+    optimizer->step({.layout = layout,
+                     .gradients = gradient,
+                     .weights = weights,
+                     .next = weights,
+                     .state = state,
+                     .lr = 0.1});
+    exact.step({random({3, 5}, 10), {}});
+    expect_near(weights.narrow(0, 0, 15).to(at::kDouble), exact.part(exact.weights, 0).flatten(),
+                kFloat32Relative, name + options);
+  }
+}
+
+}  // namespace
+}  // namespace pipewright::test

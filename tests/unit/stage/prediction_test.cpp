@@ -1,0 +1,129 @@
+// Predictions of weights to come, by every rule.
+#include <cmath>
+
+#include "tests/unit/stage/optimizer_fixture.h"
+
+namespace pipewright::test {
+namespace {
+
+using Kind = PredictionRule::Kind;
+
+/// A few rounded operations on values of size 1.
+constexpr double kRounding = 1e-14;
+
+/// After two steps, its rule's direction ready.
+Training warm(const Optimizer& optimizer) {
+  Training training(optimizer, true, true);
+  for (std::uint64_t t = 1; t <= 2; ++t) training.step(training.gradients(t));
+  return training;
+}
+
+TEST(Prediction, IsTheWeightsThemselvesBeforeTheFirstStep) {
+  for (const auto& [name, options] : kOptimizers) {
+    const auto optimizer = make_optimizer(name, options);
+    Training training(*optimizer, true, true);
+    EXPECT_TRUE(at::equal(training.predicted(3), training.weights)) << name << options;
+    if (name != "sgd") continue;
+    EXPECT_TRUE(at::equal(training.predicted(3, {.kind = Kind::Lookahead}), training.weights));
+    EXPECT_TRUE(at::equal(training.predicted(3, {.kind = Kind::Geometric}), training.weights));
+  }
+}
+
+TEST(Prediction, ByMomentumGoesAlongTheBuffer) {
+  for (const char* options : {"{momentum: 0.9}", "{momentum: 0.9, nesterov: true}"}) {
+    const auto optimizer = make_optimizer("sgd", options);
+    const Training training = warm(*optimizer);
+    expect_near(training.predicted(3), training.weights - 3 * 0.1 * training.state.slots[0],
+                kRounding);
+  }
+}
+
+TEST(Prediction, BackwardsInTimeIsTheSameLine) {
+  for (const auto& [name, options] : kOptimizers) {
+    const auto optimizer = make_optimizer(name, options);
+    const Training training = warm(*optimizer);
+    expect_near(training.predicted(-2), 2 * training.weights - training.predicted(2), kRounding,
+                name + options);
+    EXPECT_FALSE(at::equal(training.predicted(-2), training.weights)) << name << options;
+  }
+}
+
+TEST(Prediction, OfPlainSgdIsExactForAConstantGradient) {
+  const auto optimizer = make_optimizer("sgd", "{}");
+  Training training(*optimizer, true);
+  const auto constant = training.gradients(1);
+  training.step(constant);
+  const at::Tensor predicted = training.predicted(4);
+  for (int t = 0; t < 4; ++t) training.step(constant);
+  expect_near(predicted, training.weights, kRounding);
+}
+
+TEST(Prediction, KeepsTheLastStepOfPlainSgdOnlyWhereItIsAskedFor) {
+  const auto optimizer = make_optimizer("sgd", "{}");
+  EXPECT_EQ(optimizer->slot_names(false).size(), 0u);
+  EXPECT_EQ(optimizer->slot_names(true).size(), 1u);
+}
+
+TEST(Prediction, ByLookaheadAddsTheLastGradientWithItsDecay) {
+  const auto optimizer =
+      make_optimizer("sgd", "{momentum: 0.9, dampening: 0.3, weight_decay: 0.1}");
+  Training training(*optimizer, true, true);
+  training.step(training.gradients(1));
+  const at::Tensor before = training.weights.clone();
+  const auto gradients = training.gradients(2);
+  training.step(gradients);
+  const at::Tensor g = gradients[0] + 0.1 * training.part(before, 0);
+  const at::Tensor v = training.part(training.state.slots[0], 0),
+                   w = training.part(training.weights, 0);
+  for (const double decay : {1.0, 0.0})
+    expect_near(training.part(training.predicted(2, {.kind = Kind::Lookahead, .decay = decay}), 0),
+                w - 2 * 0.1 * (0.9 * v + decay * (1 - 0.3) * g), kRounding);
+}
+
+TEST(Prediction, ByGeometricVelocitySumsPowersOfTheMomentum) {
+  const auto optimizer = make_optimizer("sgd", "{momentum: 0.9}");
+  const Training training = warm(*optimizer);
+  expect_near(training.predicted(3, {.kind = Kind::Geometric}),
+              training.weights - 0.1 * (0.9 + 0.81 + 0.729) * training.state.slots[0], kRounding);
+}
+
+TEST(Prediction, ByAdamTakesTheCorrectionsOfTheStepsDone) {
+  const auto optimizer = make_optimizer("adam", "{}");
+  const Training training = warm(*optimizer);
+  const at::Tensor m = training.part(training.state.slots[0], 0) / (1 - std::pow(0.9, 2));
+  const at::Tensor u = training.part(training.state.slots[1], 0) / (1 - std::pow(0.999, 2));
+  expect_near(training.part(training.predicted(3), 0),
+              training.part(training.weights, 0) - 3 * 0.1 * m / (u.sqrt() + 1e-8), 1e-12);
+}
+
+TEST(Prediction, LeavesOutAdamWsDecayUnlessTheRuleAsksForIt) {
+  const auto optimizer = make_optimizer("adamw", "{weight_decay: 0.5}");
+  const Training training = warm(*optimizer);
+  const at::Tensor without = training.predicted(3),
+                   with = training.predicted(3, {.weight_decay = true});
+  expect_near(with, without - 3 * 0.1 * 0.5 * training.weights, kRounding);
+  const auto adam = make_optimizer("adam", "{weight_decay: 0.5}");
+  const Training coupled = warm(*adam);
+  EXPECT_TRUE(at::equal(coupled.predicted(3), coupled.predicted(3, {.weight_decay = true})));
+}
+
+TEST(Prediction, ByRmsPropGoesAlongItsBuffer) {
+  const auto optimizer = make_optimizer("rmsprop", "{momentum: 0.7}");
+  const Training training = warm(*optimizer);
+  expect_near(training.predicted(2), training.weights - 2 * 0.1 * training.state.slots[1],
+              kRounding);
+}
+
+TEST(Prediction, IsAlikeInTheFusedLoopAndOverTensors) {
+  for (const char* options :
+       {"{momentum: 0.9, weight_decay: 0.1}", "{momentum: 0.9, dampening: 0.2}"}) {
+    const auto fused = make_optimizer("sgd", options),
+               tensors = make_optimizer_elsewhere("sgd", options);
+    const Training a = warm(*fused), b = warm(*tensors);
+    for (const Kind kind : {Kind::Optimizer, Kind::Lookahead, Kind::Geometric})
+      expect_near(a.predicted(3, {.kind = kind}), b.predicted(3, {.kind = kind}), kRounding);
+  }
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -1,0 +1,59 @@
+/// What the tests of stages share: one stage by itself, and its weights as tensors.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "core/stage/layers.h"
+#include "core/stage/stage.h"
+#include "core/stage/torch.h"
+#include "tests/unit/stage/layers_fixture.h"
+#include "tests/unit/stage/optimizers_elsewhere.h"
+
+namespace pipewright::test {
+
+class StageTest : public testing::Test {
+ protected:
+  /// The layers, named 0, 1, … from `first` on, in float64.
+  static std::vector<LayerPtr> named(std::vector<LayerPtr> layers, int first = 0) {
+    for (std::size_t i = 0; i < layers.size(); ++i)
+      layers[i]->set_name(std::to_string(first + static_cast<int>(i)));
+    return layers;
+  }
+
+  Stage stage(std::vector<LayerPtr> layers, bool last = false, LayerPtr head = nullptr,
+              bool predicts = false) const {
+    if (head) head->set_name("heads.0");
+    return Stage({.last = last,
+                  .layers = named(std::move(layers)),
+                  .head = std::move(head),
+                  .options = at::kDouble,
+                  .optimizer = optimizer_.get(),
+                  .loss = loss_.get(),
+                  .predicts = predicts},
+                 1);
+  }
+
+  /// A parameter or buffer of that name.
+  static at::Tensor value(const Stage& stage, const std::string& name) {
+    for (const auto& [each, tensor] : stage.named_state())
+      if (each == name) return tensor.clone();
+    ADD_FAILURE() << "there is no " << name;
+    return {};
+  }
+
+  static ActionWeights latest(const Stage&, int version = 0) { return {.key = {version, 0, 0}}; }
+
+  std::unique_ptr<Optimizer> optimizer_ = make_optimizer("sgd", "{momentum: 0.9}");
+  std::unique_ptr<Loss> loss_ = [] {
+    Problems problems;
+    Options options(nullptr, "loss", problems);
+    return Registry<Loss>::instance().find("cross_entropy")->make(options);
+  }();
+  at::Tensor x_ = random({4, 3}, 1), y_ = at::tensor({0, 1, 0, 1}, at::kLong);
+  std::vector<PredictionRule> rules_{{}};
+};
+
+}  // namespace pipewright::test

@@ -38,7 +38,7 @@ void visit_state(const Optimizer& optimizer, bool predicts,
 std::int64_t number_in(const TensorFile& file, const std::string& key,
                        const std::filesystem::path& path) {
   const auto found = file.metadata.find(key);
-  std::int64_t value = 0;
+  std::int64_t value = -1;  // stays so where nothing can be read
   if (found != file.metadata.end()) {
     const char* const end = found->second.data() + found->second.size();
     if (std::from_chars(found->second.data(), end, value).ptr == end && value >= 0) return value;

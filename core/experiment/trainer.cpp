@@ -130,6 +130,7 @@ void Trainer::evaluate(EpochRow& row) {
   const RunResult result = execute(plan_.evaluation, stages_,
                                    {.batches = loader,
                                     .lr = [](int) { return 0.0; },
+                                    .first_epoch = row.epoch,
                                     .minibatches_per_epoch = loader.minibatches(),
                                     .execution = plan_.experiment->pipeline.execution,
                                     .threads = plan_.experiment->pipeline.threads,

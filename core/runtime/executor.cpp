@@ -213,7 +213,8 @@ class Interpreter {
     const Action& action = instruction.action;
     if (!std::isfinite(loss)) {
       const WeightKey& key = instruction.weights.key;
-      const int updates = request_.first_epoch * request_.minibatches_per_epoch + key.version;
+      const std::int64_t updates = stage_of(action).optimizer_state().steps -
+                                   instruction.weights.latest + key.version;
       throw Error(
           ErrorKind::NotFinite,
           concat("the loss of mini-batch ", pass(action, share).minibatch, " of epoch ",

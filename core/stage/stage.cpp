@@ -81,7 +81,6 @@ std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
 }
 
 void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr) {
-  if (layout_.entries.empty()) return;
   if (weights.makes) {
     const at::Tensor from = weights_.version({weights.key.version, 0, 0});
     parts_.optimizer->predict({.weights = from,

@@ -10,6 +10,7 @@
 #include "core/experiment/experiment.h"
 #include "core/experiment/plan.h"
 #include "core/runtime/allocation.h"
+#include "core/runtime/device.h"
 #include "core/runtime/executor.h"
 #include "core/stage/torch.h"
 #include "tests/bench/plain_models.h"
@@ -50,7 +51,7 @@ Setting mlp() {
 }
 
 Setting vgg16() {
-  return {"{name: vgg16, batch_norm: true}", {3, 32, 32}, 32, 6, 6, [](auto optimizer) {
+  return {"{name: vgg16, batch_norm: true}", {3, 32, 32}, 32, 6, 4, [](auto optimizer) {
             return plain_vgg16_bn(optimizer);
           }};
 }
@@ -84,6 +85,7 @@ void step(benchmark::State& state, const Setting& setting, const std::string& sc
   Experiment e = experiment(setting, scheme);
   Plan plan;
   plan.experiment = &e;
+  plan.devices = resolve_devices(e.pipeline.devices, "bench");
   plan.training = compile(e.scheme->schedule(e.shape(setting.steps)));
   plan.auxiliary = plan.training.schedule.auxiliary;
   const auto stages = plan.stages();

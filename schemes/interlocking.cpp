@@ -2,7 +2,7 @@
 // m(k) = min(k + width − 1, N−1), made by an auxiliary head there (the last stage has the model's
 // own loss). `combine: sum | mean` learns from all losses k … m(k). A stage relays a loss to the
 // stages before it as soon as the loss reaches it, and updates after its own backward, so a stage
-// never waits beyond m(k): one mini-batch takes width·(f+b) in the steady state.
+// never waits beyond m(k): one mini-batch takes width·(f+b) in the steady state, heads not counted.
 #include <algorithm>
 #include <set>
 

@@ -80,8 +80,8 @@ Experiment read_experiment(const Value& document);
 /// The same, reporting `faults` of the document's reading with everything else.
 Experiment read_experiment(const Value& document, const Problems& faults);
 
-/// Every option of every section, with the options of all registered parts: what `schema` and
-/// `describe` show. For a part: the options of that part alone, or nothing if it is unknown.
+/// Every option of every section, each with its default part's options. part_options(): those of one
+/// registered part ("scheme", "gpipe"), or nothing if it is unknown.
 std::vector<OptionInfo> experiment_options();
 std::vector<OptionInfo> part_options(const std::string& kind, const std::string& name);
 

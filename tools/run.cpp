@@ -32,7 +32,8 @@ int run(const std::vector<std::string>& arguments) {
                            .overwrite = line.given("overwrite"),
                            .quiet = line.given("quiet")};
   try {
-    run_experiment(experiment, out, choices, interrupt_flag());
+    Team team;
+    run_experiment(experiment, out, choices, team, interrupt_flag());
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::Interrupted)
       throw Error(ErrorKind::Interrupted,

@@ -102,10 +102,10 @@ bool prepare_folder(const RunFolder& folder, const Experiment& experiment,
   return state != "done";
 }
 
-void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices,
+void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices, Team& team,
               const std::atomic<bool>* stop) {
   const Experiment& e = *plan.experiment;
-  Trainer trainer(plan, &folder, nullptr, stop);
+  Trainer trainer(plan, team, &folder, nullptr, stop);
   const int done = choices.resume ? trainer.resume() : 0;
   Progress progress(e.name, std::int64_t{e.train.epochs} * plan.minibatches,
                     std::int64_t{done} * plan.minibatches, choices.quiet);
@@ -119,7 +119,7 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
 }  // namespace
 
 void run_experiment(Experiment& experiment, const std::filesystem::path& path,
-                    const RunChoices& choices, const std::atomic<bool>* stop) {
+                    const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
   const RunFolder folder(path);
   remove_parts(folder.path());
   remove_parts(folder.checkpoint().parent_path());
@@ -128,7 +128,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
   folder.write_experiment(experiment.resolved);
   RunState state(folder, experiment);
   try {
-    train_in(folder, plan, choices, stop);
+    train_in(folder, plan, choices, team, stop);
     state.end("done");
   } catch (const Error& error) {
     state.end(error.kind() == ErrorKind::Interrupted ? "interrupted" : "failed", error.what());

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/experiment/experiment.h"
+#include "core/runtime/team.h"
 
 namespace pipewright {
 
@@ -17,6 +18,6 @@ struct RunChoices {
 /// Trains and leaves a complete folder. A folder that holds a run already is refused without
 /// `resume` or `overwrite`. Whatever goes wrong is written to run.json and thrown as Error.
 void run_experiment(Experiment& experiment, const std::filesystem::path& folder,
-                    const RunChoices& choices, const std::atomic<bool>* stop);
+                    const RunChoices& choices, Team& team, const std::atomic<bool>* stop);
 
 }  // namespace pipewright

@@ -31,9 +31,9 @@ double mean_loss(const std::vector<std::vector<double>>& losses, int begin, int 
 
 }  // namespace
 
-Trainer::Trainer(const Plan& plan, const RunFolder* folder, Progress* progress,
+Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress* progress,
                  const std::atomic<bool>* stop)
-    : plan_(plan), folder_(folder), progress_(progress), stop_(stop), stages_(plan.stages()) {}
+    : plan_(plan), team_(team), folder_(folder), progress_(progress), stop_(stop), stages_(plan.stages()) {}
 
 bool Trainer::predicts() const {
   return !stages_.empty() && stages_.front()->predicts();

@@ -8,6 +8,7 @@
 #include "core/experiment/plan.h"
 #include "core/experiment/progress.h"
 #include "core/experiment/run_folder.h"
+#include "core/runtime/team.h"
 
 namespace pipewright {
 
@@ -15,7 +16,7 @@ class Trainer {
  public:
   /// `folder` may be null: then nothing is written. `stop` becoming true ends train() with
   /// Error{Interrupted}; what the last finished epochs left stays.
-  Trainer(const Plan& plan, const RunFolder* folder, Progress* progress,
+  Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress* progress,
           const std::atomic<bool>* stop);
 
   /// Takes up the folder's checkpoint, if there is one. Returns the epochs behind it.
@@ -38,6 +39,7 @@ class Trainer {
   double lr_at(std::int64_t step) const;
 
   const Plan& plan_;
+  Team& team_;
   const RunFolder* folder_;
   Progress* progress_;
   const std::atomic<bool>* stop_;

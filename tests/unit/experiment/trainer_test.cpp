@@ -15,9 +15,10 @@ namespace {
 /// A finished training without a run folder.
 struct Trained {
   explicit Trained(const std::string& changes)
-      : laboratory(changes), trainer(laboratory.plan(), nullptr, nullptr, nullptr) {
+      : laboratory(changes), trainer(laboratory.plan(), alone, nullptr, nullptr, nullptr) {
     trainer.train();
   }
+  Team alone;
   Laboratory laboratory;
   Trainer trainer;
 };
@@ -100,7 +101,8 @@ TEST(Trainer, LeavesWeightsAloneAtLearningRate0) {
 
 TEST(Trainer, StopsWhereWeightsAreNotFinite) {
   Laboratory laboratory("{optimizer.lr: 1e38, train.epochs: 3}");
-  Trainer trainer(laboratory.plan(), nullptr, nullptr, nullptr);
+  Team alone;
+  Trainer trainer(laboratory.plan(), alone, nullptr, nullptr, nullptr);
   try {
     trainer.train();
     ADD_FAILURE() << "it came to its end";

@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/runtime/build_info.h"
 #include "core/runtime/device.h"
+#include "core/runtime/mpi_wire.h"
 #include "tools/command.h"
 
 namespace pipewright {
@@ -68,9 +69,12 @@ fs::path on_path(const std::string& program) {
 
 void say_mpi() {
   const fs::path program = on_path("mpirun");
-  say("MPI", !program.empty(),
-      program.empty() ? "no mpirun on the PATH; install Open MPI to run workers as processes"
-                      : program.string());
+  if (!mpi_is_built())
+    say("MPI", false, "not built; install libopenmpi-dev and openmpi-bin for execution: mpi");
+  else
+    say("MPI", !program.empty(),
+        program.empty() ? "built, but no mpirun on the PATH; install openmpi-bin"
+                        : program.string());
 }
 
 /// Of a line such as "MemTotal:  24631928 kB" in /proc/meminfo; 0 without it.

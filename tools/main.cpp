@@ -9,6 +9,7 @@
 #include "core/runtime/allocation.h"
 #include "core/runtime/build_info.h"
 #include "tools/command.h"
+#include "tools/launch.h"
 
 namespace pipewright {
 namespace {
@@ -63,7 +64,8 @@ int main(int count, char** values) {
   try {
     return pipewright::run_command({values + 1, values + count});
   } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
+    const auto started = pipewright::launched();  // what all processes find, the first one says
+    if (!started || started->rank == 0) std::fprintf(stderr, "%s\n", error.what());
     return static_cast<int>(error.kind());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "this is a bug in Pipewright: %s\n", error.what());

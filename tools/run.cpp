@@ -5,11 +5,46 @@
 #include "core/experiment/experiment.h"
 #include "core/experiment/run.h"
 #include "core/experiment/run_folder.h"
+#include "core/runtime/mpi_wire.h"
+#include "core/runtime/wire_team.h"
 #include "tools/command.h"
 #include "tools/interrupt.h"
+#include "tools/launch.h"
 
 namespace pipewright {
 namespace {
+
+/// As one process of several. A failure ends them all.
+template <class Told>
+void run_in_team(Experiment& experiment, const std::filesystem::path& out,
+                 const RunChoices& choices, const Told& told) {
+  const std::atomic<bool>* const stop = interrupt_flag();
+  WireTeam team(mpi_wire(), stop);
+  try {
+    run_experiment(experiment, out, choices, team, stop);
+    team.part();
+  } catch (const Error& error) {
+    if (team.speaks()) std::fprintf(stderr, "%s\n", told(error).what());
+    team.leave(static_cast<int>(error.kind()));
+  }
+}
+
+/// Starts the processes. Where none of them lived to say how the run ended, that is said here.
+int launch(const Experiment& experiment, const std::filesystem::path& out,
+           const std::vector<std::string>& arguments) {
+  if (!mpi_is_built()) mpi_wire();  // throws, saying what is missing
+  std::vector<std::string> command{"run"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const int code = launch_processes(experiment.shape(1).workers(), command);
+  const RunFolder folder(out);
+  if (code == 0 || folder.state() != "running") return code;
+  const std::string error = "all processes of the run died";
+  Value run = load_yaml(folder.path() / "run.json");
+  run.at_or_add("state") = Value::of(code == 130 ? "interrupted" : "failed");
+  run.at_or_add("error") = Value::of(error);
+  folder.write_state(run);
+  throw Error(static_cast<ErrorKind>(code), error);
+}
 
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(
@@ -31,15 +66,25 @@ int run(const std::vector<std::string>& arguments) {
   const RunChoices choices{.resume = line.given("resume"),
                            .overwrite = line.given("overwrite"),
                            .quiet = line.given("quiet")};
-  try {
-    Team team;
-    run_experiment(experiment, out, choices, team, interrupt_flag());
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::Interrupted)
-      throw Error(ErrorKind::Interrupted,
-                  concat("interrupted; `pipewright run ", given.file.string(), " --out ",
-                         out.string(), " --resume` goes on at the last finished epoch"));
-    throw;
+  const auto told = [&](const Error& error) {
+    if (error.kind() != ErrorKind::Interrupted) return error;
+    return Error(ErrorKind::Interrupted,
+                 concat("interrupted; `pipewright run ", given.file.string(), " --out ",
+                        out.string(), " --resume` goes on at the last checkpoint"));
+  };
+  const auto started = launched();
+  if (started) check_processes(experiment, started->size);
+  if (experiment.pipeline.execution == Execution::Mpi) {
+    if (!started) return launch(experiment, out, arguments);
+    run_in_team(experiment, out, choices, told);
+    if (started->rank > 0) return 0;
+  } else {
+    Team alone;
+    try {
+      run_experiment(experiment, out, choices, alone, interrupt_flag());
+    } catch (const Error& error) {
+      throw told(error);
+    }
   }
   if (!choices.quiet)
     std::fprintf(stderr, "%s: done, see %s\n", experiment.name.c_str(), out.c_str());

@@ -119,6 +119,11 @@ BalanceOption read_balance(Options& o) {
   return balance;
 }
 
+Execution execution_named(const std::string& name) {
+  if (name == "mpi") return Execution::Mpi;
+  return name == "threads" ? Execution::Threads : Execution::Serial;
+}
+
 struct PipelineSection {
   PipelineOptions options;
   BalanceOption balance;
@@ -140,10 +145,9 @@ PipelineSection read_pipeline(Options& root) {
   p.placement = as_ints(o.integers(
       "placement", {}, "Worker of each stage, [] = one worker per stage.", {0, kMostStages}));
   p.execution =
-      o.choice("execution", {"serial", "threads"}, "serial",
-               "serial: one thread steps all workers; threads: one thread per worker.") == "threads"
-          ? Execution::Threads
-          : Execution::Serial;
+      execution_named(o.choice("execution", {"serial", "threads", "mpi"}, "serial",
+                               "serial: one thread steps all workers; threads: one thread per "
+                               "worker; mpi: one process per worker."));
   p.threads =
       static_cast<int>(o.integer("threads", 1, "Intra-op threads of each worker.", {1, 1024}));
   p.devices = read_devices(o);

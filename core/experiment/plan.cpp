@@ -180,7 +180,7 @@ LayerPtr Plan::head_of(int stage) const {
   return head;
 }
 
-std::vector<std::unique_ptr<Stage>> Plan::stages() const {
+std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
   const Experiment& e = *experiment;
   const auto layers = stage_layers();
   const Schedule& schedule = training.schedule;
@@ -191,18 +191,21 @@ std::vector<std::unique_ptr<Stage>> Plan::stages() const {
   std::vector<std::unique_ptr<Stage>> all;
   for (int replica = 0; replica < e.pipeline.replicas; ++replica)
     for (int stage = 0; stage < e.pipeline.stages; ++stage) {
-      const auto worker = static_cast<std::size_t>(schedule.shape.worker_of(stage, replica));
-      StageParts parts{
-          .index = stage,
-          .last = stage == e.pipeline.stages - 1,
-          .layers = layers[static_cast<std::size_t>(stage)],
-          .head = head_of(stage),
-          .options =
-              at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(devices[worker]),
-          .optimizer = e.optimizer.get(),
-          .loss = e.loss.get(),
-          .predicts = predicts,
-          .keep_gradient = keep_gradient};
+      const int worker = schedule.shape.worker_of(stage, replica);
+      if (!team.holds(worker)) {
+        all.emplace_back();
+        continue;
+      }
+      StageParts parts{.index = stage,
+                       .last = stage == e.pipeline.stages - 1,
+                       .layers = layers[static_cast<std::size_t>(stage)],
+                       .head = head_of(stage),
+                       .options = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat)
+                                      .device(devices[static_cast<std::size_t>(worker)]),
+                       .optimizer = e.optimizer.get(),
+                       .loss = e.loss.get(),
+                       .predicts = predicts,
+                       .keep_gradient = keep_gradient};
       all.push_back(std::make_unique<Stage>(std::move(parts), e.train.seed));
     }
   if (!e.weights.empty()) load_weights(e.weights, all);
@@ -214,7 +217,8 @@ void load_weights(const std::filesystem::path& path,
   const TensorFile file = read_safetensors(path);
   std::vector<std::string> wrong;
   std::vector<std::string> names;
-  for (const auto& stage : stages)
+  for (const auto& stage : stages) {
+    if (!stage) continue;
     for (auto& [name, tensor] : stage->named_state()) {
       names.push_back(name);
       const at::Tensor* given = file.find(name);
@@ -226,8 +230,10 @@ void load_weights(const std::filesystem::path& path,
       else
         tensor.copy_(*given);
     }
+  }
+  const bool all_here = std::ranges::all_of(stages, [](const auto& stage) { return !!stage; });
   for (const auto& [name, tensor] : file.tensors)
-    if (std::ranges::count(names, name) == 0)
+    if (all_here && std::ranges::count(names, name) == 0)
       wrong.push_back(concat(
           "'", name, "' is left over",
           suggestion(name, names).starts_with("; did") ? suggestion(name, names) : std::string()));

@@ -6,6 +6,7 @@
 #include "core/experiment/experiment.h"
 #include "core/experiment/loader.h"
 #include "core/runtime/program.h"
+#include "core/runtime/team.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {
@@ -23,8 +24,9 @@ struct Plan {
   /// Mini-batches of the epochs [first, first + count).
   Loader training_loader(int first_epoch, int count) const;
   Loader evaluation_loader() const;
-  /// One per replica and stage: [replica · N + stage], initialised.
-  std::vector<std::unique_ptr<Stage>> stages() const;
+  /// One per replica and stage: [replica · N + stage], initialised; null where another process of
+  /// the team holds the worker.
+  std::vector<std::unique_ptr<Stage>> stages(const Team& team = Team()) const;
   /// Layers of each stage, and its head (null without one).
   std::vector<std::vector<LayerPtr>> stage_layers() const;
   LayerPtr head_of(int stage) const;
@@ -34,7 +36,8 @@ struct Plan {
 /// Error{Experiment}, Error{Data} or Error{Schedule}.
 Plan make_plan(Experiment& experiment);
 
-/// Puts the tensors of a weights file into stages whose names are exactly the file's. Throws
+/// Puts the tensors of a weights file into stages (null: another process's) whose names are exactly
+/// the file's. Throws
 /// Error{Data} listing what is missing, left over or of another shape.
 void load_weights(const std::filesystem::path& file,
                   const std::vector<std::unique_ptr<Stage>>& stages);

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <ctime>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "core/base/error.h"
@@ -36,7 +39,7 @@ std::string now_text() {
 /// run.json as it grows: written when the run starts, and again however it ends.
 class RunState {
  public:
-  RunState(const RunFolder& folder, const Experiment& experiment) : folder_(folder) {
+  RunState(const RunFolder& folder, const Experiment& experiment, Team& team) : folder_(folder) {
     const BuildInfo& build = build_info();
     set("state", Value::of("running"));
     set("name", Value::of(experiment.name));
@@ -46,8 +49,9 @@ class RunState {
     set("libtorch", Value::of(build.torch_version));
     set("machine", Value::of(machine_name()));
     set("cores", Value::of(static_cast<std::int64_t>(std::thread::hardware_concurrency())));
+    set("processes", Value::of(static_cast<std::int64_t>(team.size())));
     set("started", Value::of(now_text()));
-    folder_.write_state(run_);
+    if (team.first()) folder_.write_state(run_);
   }
 
   void end(const std::string& state, const std::string& error = {}) {
@@ -108,12 +112,25 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
   Trainer trainer(plan, team, &folder, nullptr, stop);
   const int done = choices.resume ? trainer.resume() : 0;
   Progress progress(e.name, std::int64_t{e.train.epochs} * plan.minibatches,
-                    std::int64_t{done} * plan.minibatches, choices.quiet);
+                    std::int64_t{done} * plan.minibatches, choices.quiet || !team.first());
   if (done > 0) progress.line(concat("going on after epoch ", done));
   trainer.show(&progress);
   trainer.train();
-  if (e.output.trace && !trainer.trace().empty())
+  if (team.first() && e.output.trace && !trainer.trace().empty())
     write_file(folder.path() / "trace.json", render_trace(plan.training.schedule, trainer.trace()));
+}
+
+/// Whether the run goes on, as process 0 finds it, which alone touches the folder.
+bool begin_in(const RunFolder& folder, const Experiment& experiment, const RunChoices& choices,
+              Team& team) {
+  double go_on = 0;
+  if (team.first()) {
+    remove_parts(folder.path());
+    remove_parts(folder.checkpoint().parent_path());
+    go_on = prepare_folder(folder, experiment, choices) ? 1 : 0;
+  }
+  team.sum({&go_on, 1});
+  return go_on != 0;
 }
 
 }  // namespace
@@ -121,22 +138,39 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
 void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
   const RunFolder folder(path);
-  remove_parts(folder.path());
-  remove_parts(folder.checkpoint().parent_path());
-  if (!prepare_folder(folder, experiment, choices)) return;
-  const Plan plan = make_plan(experiment);
-  folder.write_experiment(experiment.resolved);
-  RunState state(folder, experiment);
+  std::optional<RunState> state;
+  std::mutex ending;  // a failure is reported by this thread or by the team's
+  const auto end = [&](const Error& error) {
+    const std::lock_guard lock(ending);
+    if (state)
+      state->end(error.kind() == ErrorKind::Interrupted ? "interrupted" : "failed", error.what());
+  };
+  team.set_emergency([&](const Error& error) {
+    end(error);
+    std::fprintf(stderr, "%s\n", error.what());
+  });
   try {
+    if (!begin_in(folder, experiment, choices, team)) return;
+    const Plan plan = make_plan(experiment);
+    {
+      const std::lock_guard lock(ending);
+      state.emplace(folder, experiment, team);
+    }
+    if (team.first()) folder.write_experiment(experiment.resolved);
     train_in(folder, plan, choices, team, stop);
-    state.end("done");
-  } catch (const Error& error) {
-    state.end(error.kind() == ErrorKind::Interrupted ? "interrupted" : "failed", error.what());
-    throw;
+    team.barrier();
+    if (team.first()) state->end("done");
   } catch (const std::exception& error) {
-    state.end("failed", error.what());
-    throw;
+    const auto* const known = dynamic_cast<const Error*>(&error);
+    const Error settled = team.settle(
+        known != nullptr
+            ? *known
+            : Error(ErrorKind::Bug, concat("this is a bug in Pipewright: ", error.what())));
+    if (team.speaks()) end(settled);
+    team.set_emergency({});
+    throw settled;
   }
+  team.set_emergency({});
 }
 
 }  // namespace pipewright

@@ -60,6 +60,10 @@ void RunFolder::write_epochs(const std::vector<EpochRow>& rows) const {
   write_file(path_ / "epochs.csv", text);
 }
 
+void RunFolder::write_last_actions(int worker, const std::string& actions) const {
+  write_file(path_ / concat("last-actions-", worker, ".txt"), actions);
+}
+
 void RunFolder::write_steps(const std::vector<StepRow>& rows,
                             const std::vector<int>& auxiliary) const {
   std::string text = "epoch,minibatch,loss";

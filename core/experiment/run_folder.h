@@ -34,6 +34,8 @@ class RunFolder {
   void write_epochs(const std::vector<EpochRow>& rows) const;  ///< epochs.csv
   /// steps.csv; auxiliary columns are called loss_<stage>.
   void write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const;
+  /// last-actions-<worker>.txt: what a worker did before a failure, and when, in seconds.
+  void write_last_actions(int worker, const std::string& actions) const;
   std::vector<EpochRow> read_epochs() const;
   std::vector<StepRow> read_steps() const;
   std::filesystem::path final_weights() const { return path_ / "final.safetensors"; }

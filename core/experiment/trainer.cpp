@@ -33,10 +33,15 @@ double mean_loss(const std::vector<std::vector<double>>& losses, int begin, int 
 
 Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress* progress,
                  const std::atomic<bool>* stop)
-    : plan_(plan), team_(team), folder_(folder), progress_(progress), stop_(stop), stages_(plan.stages()) {}
+    : plan_(plan),
+      team_(team),
+      folder_(folder),
+      progress_(progress),
+      stop_(stop),
+      stages_(plan.stages(team)) {}
 
 bool Trainer::predicts() const {
-  return !stages_.empty() && stages_.front()->predicts();
+  return std::ranges::any_of(stages_, [](const auto& stage) { return stage && stage->predicts(); });
 }
 
 int Trainer::resume() {
@@ -61,12 +66,28 @@ void Trainer::train() {
   if (folder_ == nullptr) return;
   if (options.epochs == 0) save(0);
   if (plan_.experiment->output.weights) {
-    TensorFile file;
-    for (int stage = 0; stage < plan_.experiment->pipeline.stages; ++stage)
-      for (auto& named : stages_[static_cast<std::size_t>(stage)]->named_state())
-        file.tensors.push_back(named);
-    write_safetensors(folder_->final_weights(), file);
+    const TensorFile file = final_weights();
+    if (team_.first()) write_safetensors(folder_->final_weights(), file);
   }
+}
+
+/// Of replica 0, in layer order; whole in process 0 only.
+TensorFile Trainer::final_weights() {
+  TensorFile file;
+  for (int stage = 0; stage < plan_.experiment->pipeline.stages; ++stage) {
+    TensorFile part;
+    if (const auto& held = stages_[static_cast<std::size_t>(stage)])
+      part.tensors = held->named_state();
+    if (team_.size() > 1) {
+      const auto all = team_.gather(part.tensors.empty() ? "" : safetensors_bytes(part));
+      if (!team_.first()) continue;
+      const int worker = plan_.training.schedule.shape.worker_of(stage, 0);
+      const std::string& bytes = all[static_cast<std::size_t>(worker)];
+      part = bytes.empty() ? TensorFile{} : parse_safetensors(bytes, "the final weights");
+    }
+    for (auto& named : part.tensors) file.tensors.push_back(std::move(named));
+  }
+  return file;
 }
 
 double Trainer::lr_at(std::int64_t step) const {
@@ -92,12 +113,17 @@ void Trainer::train_epochs(int first, int count) {
                .sum_gradients = e.train.sum_gradients,
                .execution = e.pipeline.execution,
                .threads = e.pipeline.threads,
-               .on_loss =
+               .on_minibatch =
                    [&](int) {
                      if (progress_ != nullptr) progress_->step();
                    },
                .stop = stop_,
-               .trace = e.output.trace ? &trace_ : nullptr});
+               .trace = e.output.trace ? &trace_ : nullptr,
+               .team = &team_,
+               .on_failure =
+                   [&](int worker, const std::string& actions) {
+                     if (folder_ != nullptr) folder_->write_last_actions(worker, actions);
+                   }});
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   check_weights(first + count - 1);
@@ -134,20 +160,23 @@ void Trainer::evaluate(EpochRow& row) {
                                     .minibatches_per_epoch = loader.minibatches(),
                                     .execution = plan_.experiment->pipeline.execution,
                                     .threads = plan_.experiment->pipeline.threads,
-                                    .stop = stop_});
+                                    .stop = stop_,
+                                    .team = &team_});
   const EpochOrder order{plan_.test, plan_.experiment->loader.batch_size, false};
   row.test_loss = mean_loss(result.losses, 0, loader.minibatches(), order);
   row.test_accuracy = static_cast<double>(result.correct) / static_cast<double>(result.samples);
 }
 
 void Trainer::check_weights(int epoch) const {
-  for (const auto& stage : stages_)
+  for (const auto& stage : stages_) {
+    if (!stage) continue;
     for (const auto& [name, tensor] : stage->named_state())
       if (!tensor.isfinite().all().item<bool>())
         throw Error(ErrorKind::NotFinite,
                     concat("'", name, "' is not finite after epoch ", epoch, " (",
                            stage->optimizer_state().steps, " updates); try a smaller optimizer.lr"),
                     concat("stage ", stage->index()));
+  }
 }
 
 void Trainer::save(int epochs_done) {
@@ -156,8 +185,10 @@ void Trainer::save(int epochs_done) {
   const int every = e.train.checkpoint_every;
   const bool due = every > 0 && (epochs_done % every == 0 || epochs_done == e.train.epochs);
   if (!due && epochs_done != e.train.epochs) return;
-  folder_->write_epochs(epochs_);
-  if (e.output.steps) folder_->write_steps(steps_, plan_.auxiliary);
+  if (team_.first()) {
+    folder_->write_epochs(epochs_);
+    if (e.output.steps) folder_->write_steps(steps_, plan_.auxiliary);
+  }
   if (due && epochs_done < e.train.epochs)
     save_checkpoint(folder_->checkpoint(), *e.optimizer, predicts(), stages_, e.pipeline.stages,
                     epochs_done, e.digest);

@@ -9,6 +9,7 @@
 #include "core/experiment/progress.h"
 #include "core/experiment/run_folder.h"
 #include "core/runtime/team.h"
+#include "core/stage/safetensors.h"
 
 namespace pipewright {
 
@@ -35,6 +36,7 @@ class Trainer {
   void evaluate(EpochRow& row);
   void check_weights(int epoch) const;
   void save(int epochs_done);
+  TensorFile final_weights();
   bool predicts() const;
   double lr_at(std::int64_t step) const;
 

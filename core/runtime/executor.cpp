@@ -3,8 +3,10 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -49,6 +51,8 @@ class Losses {
         loss * weight;
   }
 
+  std::span<double> all() { return sums_; }
+
   std::vector<std::vector<double>> sums(int minibatches) const {
     std::vector<std::vector<double>> all(as_size(minibatches),
                                          std::vector<double>(as_size(sites_), 0));
@@ -65,6 +69,13 @@ class Losses {
   std::vector<double> sums_;
 };
 
+/// The latest actions of one worker; written by its thread.
+struct History {
+  static constexpr std::size_t kLength = 64;
+  std::array<double, kLength> began{};
+  std::atomic<int> position = -1;  ///< of the action begun last
+};
+
 class Interpreter {
  public:
   Interpreter(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
@@ -75,20 +86,26 @@ class Interpreter {
         losses_(program.schedule),
         correct_(program.workers.size(), 0),
         samples_(program.workers.size(), 0),
-        transport_(request.execution == Execution::Serial
-                       ? serial_transport(program)
-                       : queue_transport(program, request.stop)) {}
+        histories_(program.workers.size()),
+        transport_(make_transport()) {}
 
   RunResult run() {
-    for (const auto& stage : stages_) stage->weights().rewind();
+    for (const auto& stage : stages_)
+      if (stage) stage->weights().rewind();
     if (request_.trace != nullptr) {
       request_.trace->clear();
       for (const auto& worker : program_.workers) request_.trace->emplace_back(worker.size());
     }
-    if (request_.execution == Execution::Serial)
-      run_serial();
-    else
-      run_threads();
+    try {
+      switch (request_.execution) {
+        case Execution::Serial: run_serial(); break;
+        case Execution::Threads: run_threads(); break;
+        case Execution::Mpi: run_process(); break;
+      }
+    } catch (...) {
+      report_actions();
+      throw;
+    }
     RunResult result{.losses = losses_.sums(program_.schedule.shape.minibatches)};
     for (const std::int64_t n : correct_) result.correct += n;
     for (const std::int64_t n : samples_) result.samples += n;
@@ -96,6 +113,15 @@ class Interpreter {
   }
 
  private:
+  std::unique_ptr<Transport> make_transport() const {
+    switch (request_.execution) {
+      case Execution::Serial: return serial_transport(program_);
+      case Execution::Threads: return queue_transport(program_, request_.stop);
+      case Execution::Mpi: return request_.team->transport(program_);
+    }
+    PIPEWRIGHT_CHECK(false, "no such execution");
+  }
+
   void run_serial() {
     at::set_num_threads(request_.threads);
     for (const auto& [worker, position] : program_.serial_order) step(worker, position);
@@ -107,6 +133,68 @@ class Interpreter {
       threads.emplace_back([this, worker] { run_worker(worker); });
     threads.clear();  // joins
     if (failure_) std::rethrow_exception(failure_);
+  }
+
+  /// This process's worker, if the program has work for it; then the team's results.
+  void run_process() {
+    at::set_num_threads(request_.threads);
+    Team& team = *request_.team;
+    const int worker = team.rank();
+    if (worker < static_cast<int>(program_.workers.size())) {
+      team.set_activity([this, worker] { return activity(worker); });
+      try {
+        for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
+          step(worker, i);
+      } catch (...) {
+        team.set_activity({});
+        throw;
+      }
+      team.set_activity({});
+    }
+    team.sum(losses_.all());
+    std::array<double, 2> counts{};
+    for (const std::int64_t n : correct_) counts[0] += static_cast<double>(n);
+    for (const std::int64_t n : samples_) counts[1] += static_cast<double>(n);
+    team.sum(counts);
+    correct_ = {static_cast<std::int64_t>(counts[0])};
+    samples_ = {static_cast<std::int64_t>(counts[1])};
+    if (request_.trace != nullptr) gather_trace();
+  }
+
+  void gather_trace() {
+    auto& trace = *request_.trace;
+    std::string own;
+    if (as_size(request_.team->rank()) < trace.size()) {
+      const auto& spans = trace[as_size(request_.team->rank())];
+      own.assign(reinterpret_cast<const char*>(spans.data()), spans.size() * sizeof(Span));
+    }
+    const auto all = request_.team->gather(std::move(own));
+    for (std::size_t worker = 0; worker < std::min(all.size(), trace.size()); ++worker)
+      std::memcpy(trace[worker].data(), all[worker].data(),
+                  std::min(all[worker].size(), trace[worker].size() * sizeof(Span)));
+  }
+
+  /// What the worker does now, for another thread.
+  std::string activity(int worker) const {
+    const int position = histories_[as_size(worker)].position;
+    if (position < 0) return {};
+    const Instruction& instruction = program_.workers[as_size(worker)][as_size(position)];
+    return concat("stage ", instruction.action.stage, ", ",
+                  action_name(instruction.action, program_.schedule.shape.microbatches));
+  }
+
+  void report_actions() const {
+    if (!request_.on_failure) return;
+    for (std::size_t worker = 0; worker < program_.workers.size(); ++worker) {
+      const History& history = histories_[worker];
+      std::string text;
+      for (int i = std::max(0, history.position - static_cast<int>(History::kLength) + 1);
+           i <= history.position; ++i)
+        text += concat(action_name(program_.workers[worker][as_size(i)].action,
+                                   program_.schedule.shape.microbatches),
+                       " ", history.began[as_size(i) % History::kLength], "\n");
+      if (!text.empty()) request_.on_failure(static_cast<int>(worker), text);
+    }
   }
 
   void run_worker(int worker) {
@@ -128,7 +216,10 @@ class Interpreter {
     if (request_.stop != nullptr && request_.stop->load(std::memory_order_relaxed))
       throw Error(ErrorKind::Interrupted, "stopped by a signal");
     const bool traced = request_.trace != nullptr;
-    const double begin = traced ? seconds() : 0;
+    const double begin = seconds();
+    History& history = histories_[as_size(worker)];
+    history.began[as_size(position) % History::kLength] = begin;
+    history.position.store(position, std::memory_order_relaxed);
     try {
       perform(instruction, worker);
     } catch (const Error&) {
@@ -150,6 +241,7 @@ class Interpreter {
       case ActionKind::Update:
         stage.update(instruction.weights.in_place,
                      request_.lr(instruction.action.minibatch) * instruction.action.scale);
+        if (request_.execution == Execution::Mpi && worker == 0) count_minibatch(instruction);
         return;
     }
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
@@ -160,7 +252,7 @@ class Interpreter {
     const Share share = share_of(action);
     Tensors inputs = action.stage == 0
                          ? Tensors{request_.batches.inputs(action.minibatch, share, stage.device())}
-                         : transport_->receive(instruction, worker);
+                         : receive(instruction, stage, worker);
     use(instruction, stage);
     Tensors outputs = stage.forward(id(action), std::move(inputs), pass(action, share),
                                     instruction.input_gradient);
@@ -196,10 +288,24 @@ class Interpreter {
                                    .scale = action.scale,
                                    .input_gradient = instruction.input_gradient,
                                    .last = instruction.last_pass};
-    if (!request.own_loss) request.gradients = transport_->receive(instruction, worker);
+    if (!request.own_loss) request.gradients = receive(instruction, stage, worker);
     use(instruction, stage);
     Tensors of_inputs = stage.backward(id(action), std::move(request));
     if (instruction.send >= 0) transport_->send(instruction, std::move(of_inputs));
+  }
+
+  Tensors receive(const Instruction& instruction, const Stage& stage, int worker) {
+    Tensors message = transport_->receive(instruction, worker);
+    for (at::Tensor& tensor : message)
+      if (tensor.device() != stage.device()) tensor = tensor.to(stage.device());
+    return message;
+  }
+
+  /// A process does not see the last stage's losses: worker 0's updates stand for them.
+  void count_minibatch(const Instruction& instruction) const {
+    const int stage = program_.workers[0].front().action.stage;
+    if (instruction.action.stage == stage && request_.on_minibatch)
+      request_.on_minibatch(instruction.action.minibatch);
   }
 
   void use(const Instruction& instruction, Stage& stage) {
@@ -213,8 +319,8 @@ class Interpreter {
     const Action& action = instruction.action;
     if (!std::isfinite(loss)) {
       const WeightKey& key = instruction.weights.key;
-      const std::int64_t updates = stage_of(action).optimizer_state().steps -
-                                   instruction.weights.latest + key.version;
+      const std::int64_t updates =
+          stage_of(action).optimizer_state().steps - instruction.weights.latest + key.version;
       throw Error(
           ErrorKind::NotFinite,
           concat("the loss of mini-batch ", pass(action, share).minibatch, " of epoch ",
@@ -227,8 +333,8 @@ class Interpreter {
     losses_.add(action, loss, share);
     const bool complete = action.stage == program_.schedule.shape.stages - 1 &&
                           action.microbatch == program_.schedule.shape.microbatches - 1 &&
-                          action.replica == 0;
-    if (complete && request_.on_loss) request_.on_loss(action.minibatch);
+                          action.replica == 0 && request_.execution != Execution::Mpi;
+    if (complete && request_.on_minibatch) request_.on_minibatch(action.minibatch);
   }
 
   Share share_of(const Action& action) const {
@@ -267,6 +373,7 @@ class Interpreter {
   const RunRequest& request_;
   Losses losses_;
   std::vector<std::int64_t> correct_, samples_;  ///< per worker
+  std::vector<History> histories_;               ///< per worker
   std::unique_ptr<Transport> transport_;
   std::mutex failure_mutex_;
   std::exception_ptr failure_;

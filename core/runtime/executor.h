@@ -1,5 +1,5 @@
-/// Runs a program: `serial`, one thread stepping all workers in a fixed order, or `threads`, one
-/// thread per worker. The same instructions, the same bits.
+/// Runs a program: `serial`, one thread stepping all workers in a fixed order; `threads`, one
+/// thread per worker; `mpi`, one process per worker. The same instructions, the same bits.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,13 @@
 
 #include "core/runtime/batches.h"
 #include "core/runtime/program.h"
+#include "core/runtime/team.h"
 #include "core/schedule/span.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {
 
-enum class Execution : std::uint8_t { Serial, Threads };
+enum class Execution : std::uint8_t { Serial, Threads, Mpi };
 
 struct RunRequest {
   Batches& batches;
@@ -24,10 +25,14 @@ struct RunRequest {
   int minibatches_per_epoch = 1;  ///< the schedule may go over several epochs
   bool sum_gradients = false;     ///< over micro-batches, instead of their mean
   Execution execution = Execution::Serial;
-  int threads = 1;                             ///< intra-op threads of each worker
-  std::function<void(int minibatch)> on_loss;  ///< a mini-batch's last loss is known; any thread
-  const std::atomic<bool>* stop = nullptr;     ///< becomes true: throw Error{Interrupted} soon
+  int threads = 1;  ///< intra-op threads of each worker
+  /// A mini-batch is over: its last loss is known (any thread), with `mpi` worker 0 has updated.
+  std::function<void(int minibatch)> on_minibatch;
+  const std::atomic<bool>* stop = nullptr;          ///< becomes true: throw Error{Interrupted} soon
   std::vector<std::vector<Span>>* trace = nullptr;  ///< becomes when each instruction ran
+  Team* team = nullptr;  ///< with `mpi`: this process executes worker team->rank() of it
+  /// After a failure: a worker's last actions, with the seconds when they began.
+  std::function<void(int worker, const std::string& actions)> on_failure;
 };
 
 struct RunResult {
@@ -38,9 +43,11 @@ struct RunResult {
   std::int64_t samples = 0;
 };
 
-/// stages: [replica · N + stage]. Throws Error{NotFinite} with stage, mini-batch and weight version
-/// at the first loss that is not finite, Error{Interrupted}, or Error{Worker} naming worker, stage
-/// and action for anything a stage throws; then the stages are of no further use.
+/// stages: [replica · N + stage]; null where this process does not hold the worker. With a team the
+/// call is collective and every process returns the same. Throws Error{NotFinite} with stage,
+/// mini-batch and weight version at the first loss that is not finite, Error{Interrupted}, or
+/// Error{Worker} naming worker, stage and action for anything a stage throws; then the stages are
+/// of no further use.
 RunResult execute(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
                   const RunRequest& request);
 

@@ -3,14 +3,21 @@
 /// folder.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
+
 namespace pipewright {
 
-/// All members call the collective functions in the same order. They throw Error when a member has
-/// failed or does not answer.
+struct Program;
+class Transport;
+
+/// All members call the collective functions in the same order. They throw the team's Error once a
+/// member has failed, died or fallen silent, and Error{Interrupted} after a signal.
 class Team {
  public:
   virtual ~Team() = default;
@@ -26,6 +33,20 @@ class Team {
   virtual void sum(std::span<double> values) { static_cast<void>(values); }
   /// Collective: process 0 gets everybody's bytes in order of rank; the others nothing.
   virtual std::vector<std::string> gather(std::string bytes) { return {std::move(bytes)}; }
+  /// How this process's worker exchanges messages with the others'; null in a team of one.
+  virtual std::unique_ptr<Transport> transport(const Program& program);
+  /// What this process is doing ("2F17"), so that others can say so if it dies; {} = nothing.
+  virtual void set_activity(std::function<std::string()> activity) { static_cast<void>(activity); }
+
+  /// This process's work ended with `error`; the others are told. Returns what the whole team ends
+  /// with: the first member's error, or that somebody died where a signal seemed to be the reason.
+  virtual Error settle(const Error& error) { return error; }
+  /// After settle(): whether this process is the one that tells the user.
+  virtual bool speaks() { return true; }
+  /// Told to the user from another thread, when this process speaks and its work does not react.
+  virtual void set_emergency(std::function<void(const Error&)> report) {
+    static_cast<void>(report);
+  }
 };
 
 }  // namespace pipewright

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <tuple>
 
@@ -219,13 +220,13 @@ std::vector<Layout> tiled(std::vector<Entry> entries, std::uint64_t data_bytes,
   return layouts;
 }
 
-void read_exactly(std::ifstream& in, void* out, std::uint64_t bytes,
+void read_exactly(std::istream& in, void* out, std::uint64_t bytes,
                   const std::filesystem::path& path) {
   in.read(static_cast<char*>(out), static_cast<std::streamsize>(bytes));
   if (static_cast<std::uint64_t>(in.gcount()) != bytes) fail(path, "cannot read the whole file");
 }
 
-at::Tensor read_tensor(std::ifstream& in, const Layout& layout, const std::filesystem::path& path) {
+at::Tensor read_tensor(std::istream& in, const Layout& layout, const std::filesystem::path& path) {
   at::Tensor tensor;
   try {
     tensor = at::empty(layout.shape, at::TensorOptions(layout.type));
@@ -287,15 +288,9 @@ const at::Tensor* TensorFile::find(const std::string& name) const {
   return nullptr;
 }
 
-TensorFile read_safetensors(const std::filesystem::path& path) {
-  std::error_code error;
-  if (const auto status = std::filesystem::status(path, error); !std::filesystem::exists(status))
-    fail(path, "cannot open: no such file");
-  else if (!std::filesystem::is_regular_file(status))
-    fail(path, "is not a file");
-  const std::uint64_t size = std::filesystem::file_size(path, error);
-  std::ifstream in(path, std::ios::binary);
-  if (error || !in) fail(path, "cannot open");
+namespace {
+
+TensorFile read_stream(std::istream& in, std::uint64_t size, const std::filesystem::path& path) {
   std::uint64_t length = 0;
   if (size < kLengthBytes) fail(path, concat("is no safetensors file: it has ", size, " bytes"));
   read_exactly(in, &length, kLengthBytes, path);
@@ -317,20 +312,62 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
   return file;
 }
 
-void write_safetensors(const std::filesystem::path& path, const TensorFile& file) {
-  const std::string header = header_of(file);
-  const std::uint64_t length = header.size();
-  std::string prefix(kLengthBytes, '\0');
-  std::memcpy(prefix.data(), &length, kLengthBytes);
+}  // namespace
 
-  std::vector<at::Tensor> kept;  // owns what the pieces point to
-  std::vector<std::string_view> pieces{prefix, header};
+TensorFile read_safetensors(const std::filesystem::path& path) {
+  std::error_code error;
+  if (const auto status = std::filesystem::status(path, error); !std::filesystem::exists(status))
+    fail(path, "cannot open: no such file");
+  else if (!std::filesystem::is_regular_file(status))
+    fail(path, "is not a file");
+  const std::uint64_t size = std::filesystem::file_size(path, error);
+  std::ifstream in(path, std::ios::binary);
+  if (error || !in) fail(path, "cannot open");
+  return read_stream(in, size, path);
+}
+
+TensorFile parse_safetensors(std::string bytes, const std::string& name) {
+  const std::uint64_t size = bytes.size();
+  std::istringstream in(std::move(bytes));
+  return read_stream(in, size, name);
+}
+
+namespace {
+
+/// The file's bytes in order; `kept` owns what the pieces point to.
+struct Pieces {
+  std::string prefix, header;
+  std::vector<at::Tensor> kept;
+  std::vector<std::string_view> views;
+};
+
+void collect(const TensorFile& file, Pieces& pieces) {
+  pieces.header = header_of(file);
+  const std::uint64_t length = pieces.header.size();
+  pieces.prefix.assign(kLengthBytes, '\0');
+  std::memcpy(pieces.prefix.data(), &length, kLengthBytes);
+  pieces.views = {pieces.prefix, pieces.header};
   for (const auto& [name, tensor] : file.tensors) {
-    const at::Tensor& data = kept.emplace_back(tensor.detach().cpu().contiguous());
+    const at::Tensor& data = pieces.kept.emplace_back(tensor.detach().cpu().contiguous());
     if (data.nbytes() > 0)
-      pieces.emplace_back(static_cast<const char*>(data.const_data_ptr()), data.nbytes());
+      pieces.views.emplace_back(static_cast<const char*>(data.const_data_ptr()), data.nbytes());
   }
-  write_file(path, pieces);
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file) {
+  Pieces pieces;
+  collect(file, pieces);
+  write_file(path, pieces.views);
+}
+
+std::string safetensors_bytes(const TensorFile& file) {
+  Pieces pieces;
+  collect(file, pieces);
+  std::string bytes;
+  for (const std::string_view view : pieces.views) bytes += view;
+  return bytes;
 }
 
 }  // namespace pipewright

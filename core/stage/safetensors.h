@@ -27,4 +27,8 @@ TensorFile read_safetensors(const std::filesystem::path& path);
 /// 8 bytes, keys in the order given: equal content gives equal bytes.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file);
 
+/// The same in memory. `name` stands for the file in messages.
+std::string safetensors_bytes(const TensorFile& file);
+TensorFile parse_safetensors(std::string bytes, const std::string& name);
+
 }  // namespace pipewright

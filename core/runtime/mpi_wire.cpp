@@ -1,0 +1,44 @@
+#include "core/runtime/mpi_wire.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "core/base/error.h"
+
+namespace pipewright {
+namespace {
+
+/// Beside the program, or where it was installed.
+std::filesystem::path module_file() {
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const char* const name = "libpipewright_mpi.so";
+  for (const auto& path : {folder / name, folder.parent_path() / name,
+                           folder.parent_path() / "lib" / "pipewright" / name})
+    if (std::filesystem::exists(path)) return path;
+  return {};
+}
+
+}  // namespace
+
+bool mpi_is_built() {
+  return !module_file().empty();
+}
+
+std::unique_ptr<Wire> mpi_wire() {
+  const auto file = module_file();
+  if (file.empty())
+    throw Error(ErrorKind::Experiment,
+                "execution: mpi needs a build with MPI, which this is not; install libopenmpi-dev "
+                "and openmpi-bin and run tools/setup again, or use execution: threads");
+  // MPI's own plug-ins look for its symbols in the whole program.
+  void* const module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (module == nullptr)
+    throw Error(ErrorKind::Experiment, concat("MPI cannot be loaded: ", ::dlerror()));
+  using Open = Wire* (*)();
+  const auto open = reinterpret_cast<Open>(::dlsym(module, "pipewright_open_wire"));
+  PIPEWRIGHT_CHECK(open != nullptr, file.string(), " has no pipewright_open_wire");
+  return std::unique_ptr<Wire>(open());
+}
+
+}  // namespace pipewright

@@ -1,0 +1,11 @@
+#include "core/runtime/team.h"
+
+#include "core/runtime/transport.h"
+
+namespace pipewright {
+
+std::unique_ptr<Transport> Team::transport(const Program&) {
+  return nullptr;
+}
+
+}  // namespace pipewright

@@ -22,7 +22,7 @@ namespace {
 /// Set for the processes we start ourselves.
 constexpr const char* kOwnLaunch = "PIPEWRIGHT_PROCESSES";
 /// Seconds the processes have after a signal, to write down how the run ended.
-constexpr const char* kGrace = "5";
+constexpr const char* kGrace = "2";
 
 std::optional<int> number_in(const char* variable) {
   const char* const text = std::getenv(variable);

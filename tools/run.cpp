@@ -37,6 +37,7 @@ int launch(const Experiment& experiment, const std::filesystem::path& out,
   command.insert(command.end(), arguments.begin(), arguments.end());
   const int code = launch_processes(experiment.shape(1).workers(), command);
   const RunFolder folder(out);
+  if (code != 0 && folder.state() == "interrupted") return static_cast<int>(ErrorKind::Interrupted);
   if (code == 0 || folder.state() != "running") return code;
   const std::string error = "all processes of the run died";
   Value run = load_yaml(folder.path() / "run.json");

@@ -267,9 +267,7 @@ Error WireTeam::lost(int peer, const std::string& what) const {
   const std::string place = lost.activity.empty() ? concat("worker ", peer)
                                                   : concat("worker ", peer, ", ", lost.activity);
   return Error(ErrorKind::Worker,
-               concat("its process ", lost.process, " on ", lost.host, " ", what,
-                      "; the last checkpoint is intact: --resume goes on there"),
-               place);
+               concat("its process ", lost.process, " on ", lost.host, " ", what), place);
 }
 
 bool WireTeam::dead(const Peer& peer) const {
@@ -380,18 +378,24 @@ void WireTeam::part() {
 }
 
 void WireTeam::leave(int exit_code) {
-  bool speaker = false;
+  int speaker = rank_;
   {
     const std::lock_guard lock(mutex_);
-    if (!leaving_.exchange(true)) tell_all("L");
-    speaker = !failure_ || failure_->speaker == rank_;
+    if (failure_) speaker = failure_->speaker;
+    if (!leaving_.exchange(true) && speaker != rank_) tell_all("L");
   }
-  if (!speaker) {
-    std::this_thread::sleep_for(kOthersWait);
+  if (speaker != rank_) {
+    const auto until = Clock::now() + kOthersWait;
+    for (bool left = false; !left && Clock::now() < until; std::this_thread::sleep_for(10ms)) {
+      const std::lock_guard lock(mutex_);
+      listen();
+      left = peers_[static_cast<std::size_t>(speaker)].left;
+    }
     ::_exit(exit_code);
   }
   std::this_thread::sleep_for(kFarewell);
   const std::lock_guard lock(mutex_);
+  tell_all("L");
   wire_->abort(exit_code);
   ::_exit(exit_code);
 }

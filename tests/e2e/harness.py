@@ -22,7 +22,8 @@ DATA_DIR = SOURCE_DIR.parent / "shared" / "data"
 SECONDS_LIMIT = 120  # of one command
 
 # Exit codes, as users know them.
-FINE, EXPERIMENT, DATA, SCHEDULE, NOT_FINITE, SWEEP, INTERRUPTED = 0, 2, 3, 4, 6, 7, 130
+FINE, EXPERIMENT, DATA, SCHEDULE, WORKER, NOT_FINITE, SWEEP, INTERRUPTED = 0, 2, 3, 4, 5, 6, 7, 130
+SKIPPED = 77  # exit code of a test that this machine cannot run
 
 # Small, and with everything that makes pipelines hard: batch norm, dropout, momentum.
 CNN = {

@@ -1,0 +1,169 @@
+"""A run of several processes ends soon and says why, whatever happens to one of them."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import harness
+from harness import BINARY, DATA, INTERRUPTED, NOT_FINITE, WORKER, changed
+
+# Long enough to be hit in the middle; ends by itself in a minute or so.
+LONG = {
+    "dataset": {"name": "synthetic", "train": 640},
+    "loader": {"batch_size": 32},
+    "model": {"name": "mlp", "widths": [32, 64, 64, 64, 64, 10]},
+    "pipeline": {"stages": 3, "balance": "layers", "execution": "mpi"},
+    "scheme": {"name": "pipedream"},
+    "optimizer": {"name": "sgd", "lr": 0.01},
+    "train": {"epochs": 4000},
+}
+WITHIN = 10  # seconds, as promised; the tests allow for a loaded machine
+ALLOWED = 4 * WITHIN
+
+
+def processes(folder):
+    """Rank → process id of the run in that folder."""
+    found = {}
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if os.readlink(environ.parent / "cwd") != str(folder):
+                continue
+            variables = dict(
+                each.split(b"=", 1) for each in environ.read_bytes().split(b"\0") if b"=" in each
+            )
+            if b"OMPI_COMM_WORLD_RANK" in variables:
+                found[int(variables[b"OMPI_COMM_WORLD_RANK"])] = int(environ.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+class MpiFailures(harness.EndToEnd):
+    def begin(self, experiment=LONG):
+        self.write("long.yaml", experiment)
+        run = self.start("run", "long.yaml", "--out", "out")
+        epochs = self.folder / "out" / "epochs.csv"
+        while not epochs.exists():
+            self.assertIsNone(run.poll(), "it ended before it began")
+            time.sleep(0.05)
+        return run
+
+    def ends(self, run, code):
+        began = time.monotonic()
+        done = self.finish(run)
+        self.assertLess(time.monotonic() - began, ALLOWED)
+        self.assertEqual(done.code, code, done.err)
+        self.assertEqual(processes(self.folder), {}, "processes are left")
+        for part in self.folder.rglob("*.part"):
+            part.unlink()  # of the one that was killed
+        return done
+
+    def state(self):
+        return json.loads((self.folder / "out" / "run.json").read_text())
+
+    def goes_on(self):
+        """The last checkpoint loads, and training goes on from there."""
+        run = self.start("run", "long.yaml", "--out", "out", "--resume")
+        rows = len((self.folder / "out" / "epochs.csv").read_text().splitlines())
+        while len((self.folder / "out" / "epochs.csv").read_text().splitlines()) <= rows:
+            self.assertIsNone(run.poll(), "it did not go on")
+            time.sleep(0.05)
+        run.send_signal(signal.SIGTERM)
+        self.ends(run, INTERRUPTED)
+
+    def killed(self, rank):
+        run = self.begin()
+        os.kill(processes(self.folder)[rank], signal.SIGKILL)
+        done = self.ends(run, WORKER)
+        spoken = [line for line in done.lines if line.startswith("worker")]
+        self.assertEqual(len(spoken), 1, done.err)
+        self.assertRegex(spoken[0], rf"^worker {rank}(, stage {rank}, {rank}[FBU]\d+)?: its process \d+ on .* was killed$")
+        self.assertEqual(self.state()["state"], "failed")
+        self.assertIn(f"worker {rank}", self.state()["error"])
+        others = {f"last-actions-{other}.txt" for other in range(3) if other != rank}
+        self.assertLessEqual(others, {file.name for file in (self.folder / "out").iterdir()})
+        self.goes_on()
+
+    def test_the_first_process_is_killed(self):
+        self.killed(0)
+
+    def test_another_process_is_killed(self):
+        self.killed(1)
+
+    def test_a_process_is_stopped(self):
+        run = self.begin()
+        os.kill(processes(self.folder)[1], signal.SIGSTOP)
+        done = self.ends(run, WORKER)
+        self.assertEqual(sum("has not answered for 5 s" in line for line in done.lines), 1, done.err)
+        self.assertIn("worker 1", self.state()["error"])
+        self.goes_on()
+
+    def test_signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            run = self.begin(changed(LONG, {"train.seed": int(number)}))
+            run.send_signal(number)
+            done = self.ends(run, INTERRUPTED)
+            self.assertEqual(sum("--resume` goes on" in line for line in done.lines), 1, done.err)
+            self.assertEqual(self.state()["state"], "interrupted")
+            shutil.rmtree(self.folder / "out")
+
+    def test_a_signal_to_one_process(self):
+        run = self.begin()
+        os.kill(processes(self.folder)[2], signal.SIGTERM)
+        self.ends(run, INTERRUPTED)
+        self.assertEqual(self.state()["state"], "interrupted")
+
+    def test_the_launcher_dies(self):
+        run = self.begin()
+        run.kill()
+        run.wait()
+        until = time.monotonic() + ALLOWED
+        while processes(self.folder) and time.monotonic() < until:
+            time.sleep(0.1)
+        self.assertEqual(processes(self.folder), {})
+        self.assertEqual(self.state()["state"], "interrupted")
+        for pipe in (run.stdout, run.stderr):
+            pipe.close()
+
+    def test_under_the_users_own_mpirun(self):
+        self.write("long.yaml", LONG)
+        mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3"]
+        run = subprocess.Popen(
+            [*mpirun, BINARY, "run", "long.yaml", "--out", "out"],
+            cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        while not (self.folder / "out" / "epochs.csv").exists():
+            self.assertIsNone(run.poll())
+            time.sleep(0.05)
+        os.kill(processes(self.folder)[2], signal.SIGKILL)
+        _, err = run.communicate(timeout=ALLOWED)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertEqual(err.count("was killed\n"), 1, err)
+        self.assertEqual(self.state()["state"], "failed")
+        for part in self.folder.rglob("*.part"):
+            part.unlink()
+
+    def test_a_loss_that_is_not_finite(self):
+        broken = changed(LONG, {"optimizer.lr": 1e30})
+        self.write("broken.yaml", broken)
+        done = self.pipewright("run", "broken.yaml", "--out", "out", code=NOT_FINITE)
+        self.assertRegex(done.lines[-1], r"^worker 2, stage 2, 2F\d+: the loss of mini-batch \d+ of epoch 0 at stage 2 is")
+        self.assertEqual(self.state()["state"], "failed")
+        self.assertEqual(sum("the loss of mini-batch" in line for line in done.lines), 1)
+
+    def test_a_file_only_one_process_cannot_read(self):
+        data = changed(LONG, {"dataset": {"name": "tensors", "file": "missing.safetensors"}})
+        self.write("data.yaml", data)
+        done = self.pipewright("run", "data.yaml", "--out", "out", code=DATA)
+        self.assertEqual(sum("missing.safetensors" in line for line in done.lines), 1, done.err)
+
+
+if __name__ == "__main__":
+    if shutil.which("mpirun") is None:
+        print("SKIPPED: no mpirun (install openmpi-bin)")
+        raise SystemExit(harness.SKIPPED)
+    harness.main()

@@ -314,7 +314,7 @@ void WireTeam::fail(const Error& error) {
 }
 
 Error WireTeam::settle(const Error& error) {
-  const auto until = Clock::now() + patience_.after_signal / 2;
+  const auto until = Clock::now() + patience_.last_look;
   const std::unique_lock lock(mutex_);
   if (failure_) return failure_->error;
   if (error.kind() != ErrorKind::Interrupted) {

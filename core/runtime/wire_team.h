@@ -25,6 +25,7 @@ struct TeamPatience {
   std::chrono::milliseconds silence{5000};      ///< of a process before it counts as stopped
   std::chrono::milliseconds reaction{3000};     ///< of our own work to a failure elsewhere …
   std::chrono::milliseconds after_signal{500};  ///< … or to a signal: MPI kills a second after it
+  std::chrono::milliseconds last_look{250};     ///< for a death behind a signal
 };
 
 /// The working thread and the keeper may call it at the same time; two working threads may not.

@@ -68,7 +68,7 @@ void Laboratory::scale(std::size_t layer, std::function<double(const Pass&)> fac
 }
 
 RunResult train(const Plan& plan, const Stages& stages, Execution execution,
-                const std::atomic<bool>* stop, int epoch) {
+                const std::atomic<bool>* stop, int epoch, Team* team) {
   Loader loader = plan.training_loader(epoch, 1);
   return execute(plan.training, stages,
                  {.batches = loader,
@@ -77,7 +77,8 @@ RunResult train(const Plan& plan, const Stages& stages, Execution execution,
                   .first_epoch = epoch,
                   .minibatches_per_epoch = plan.minibatches,
                   .execution = execution,
-                  .stop = stop});
+                  .stop = stop,
+                  .team = team});
 }
 
 std::vector<std::pair<std::string, at::Tensor>> state_of(const Stages& stages) {

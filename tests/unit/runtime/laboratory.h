@@ -41,7 +41,7 @@ using Stages = std::vector<std::unique_ptr<Stage>>;
 
 /// One epoch of `plan` into `stages` at learning rate 0.05.
 RunResult train(const Plan& plan, const Stages& stages, Execution execution,
-                const std::atomic<bool>* stop = nullptr, int epoch = 0);
+                const std::atomic<bool>* stop = nullptr, int epoch = 0, Team* team = nullptr);
 
 /// Everything a stage has learned, replica by replica.
 std::vector<std::pair<std::string, at::Tensor>> state_of(const Stages& stages);

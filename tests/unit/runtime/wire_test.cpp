@@ -1,0 +1,167 @@
+// Processes that train together, played by threads over a wire in memory: the same bits as one
+// process, and an end for everybody when one of them fails.
+#include <gtest/gtest.h>
+
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/runtime/memory_wire.h"
+#include "tests/unit/schemes/scheme_cases.h"
+
+namespace pipewright::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Failures are noticed soon, and nobody is ended for reacting slowly on a loaded machine.
+constexpr TeamPatience kSoon{
+    .heartbeat = 5ms, .silence = 400ms, .reaction = 1h, .after_signal = 1h, .last_look = 50ms};
+
+/// Trains with one process per worker; returns all stages, each from the process that holds it.
+Stages train_in_processes(const std::string& changes, std::vector<double>& losses) {
+  const Laboratory counted(changes);
+  const int workers = counted.experiment.shape(1).workers();
+  Stages all(static_cast<std::size_t>(counted.experiment.pipeline.stages *
+                                      counted.experiment.pipeline.replicas));
+  std::mutex mutex;
+  const auto ended = play(workers, [&](WireTeam& team) {
+    Laboratory laboratory(changes);  // a process has its own of everything
+    Stages stages = laboratory.plan().stages(team);
+    const RunResult result = train(laboratory.plan(), stages, Execution::Mpi, nullptr, 0, &team);
+    const std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < stages.size(); ++i)
+      if (stages[i]) all[i] = std::move(stages[i]);
+    if (losses.empty()) losses = flat_losses(result);
+    EXPECT_EQ(losses, flat_losses(result)) << "every process knows all losses";
+  });
+  for (const Ended& process : ended)
+    if (process.error) ADD_FAILURE() << process.error->what();
+  return all;
+}
+
+void expect_as_serial(const std::string& changes) {
+  Laboratory laboratory(changes);
+  const Stages serial = laboratory.plan().stages();
+  const RunResult result = train(laboratory.plan(), serial, Execution::Serial);
+  std::vector<double> losses;
+  const Stages processes = train_in_processes(changes, losses);
+  ASSERT_TRUE(std::ranges::all_of(processes, [](const auto& stage) { return !!stage; })) << changes;
+  EXPECT_EQ(difference(serial, processes), "") << changes;
+  EXPECT_EQ(losses, flat_losses(result)) << changes;
+}
+
+TEST(Wire, GivesTheSameBitsAsOneProcessForEveryScheme) {
+  for (const SchemeCase& scheme : every_scheme()) {
+    const std::string options = scheme.options.substr(1, scheme.options.size() - 2);
+    const bool one_stage = scheme.name == "data_parallel";
+    expect_as_serial(concat(
+        "{scheme: {name: ", scheme.name, options.empty() ? "" : ", ", options,
+        "}, pipeline.stages: ", one_stage ? 1 : 4, ", pipeline.replicas: ", one_stage ? 3 : 1,
+        ", pipeline.microbatches: ", one_stage ? 2 : 4, ", dataset.train: 40}"));
+  }
+}
+
+TEST(Wire, GivesTheSameBitsWithReplicasOfPipelines) {
+  for (const char* scheme : {"pipedream", "gpipe", "spectrain"})
+    expect_as_serial(
+        concat("{scheme: {name: ", scheme,
+               "}, pipeline.stages: 2, pipeline.replicas: 3, pipeline.microbatches: 2}"));
+}
+
+TEST(Wire, GivesTheSameBitsWhereStagesShareWorkers) {
+  for (const char* placement : {"[0, 1, 2, 0]", "[0, 1, 0, 1]", "[1, 0, 0, 1]"})
+    expect_as_serial(concat("{scheme: {name: pipeoptim}, pipeline.placement: ", placement, "}"));
+}
+
+TEST(Wire, GivesTheSameBitsWhereMessagesChangeTheirShape) {
+  // 8 + 8 + 8 + 8 + 8 + 5 samples, cut into 3 micro-batches: 3, 3, 2 … 2, 2, 1
+  for (const char* scheme : {"pipedream", "one_f_one_b", "interlocking"})
+    expect_as_serial(concat("{scheme: {name: ", scheme,
+                            "}, dataset.train: 45, loader.drop_last: false, "
+                            "pipeline.microbatches: 3}"));
+}
+
+TEST(Wire, AddsInTheOrderOfTheProcesses) {
+  // (1e16 + 1) − 1e16 is 0, any other order of these three gives 1 or 2.
+  const std::vector<double> parts{1e16, 1, -1e16, 0.5};
+  const auto ended = play(4, [&](WireTeam& team) {
+    std::vector<double> values(3, parts[static_cast<std::size_t>(team.rank())]);
+    team.sum(values);
+    EXPECT_EQ(values, std::vector<double>(3, ((1e16 + 1) - 1e16) + 0.5));
+    const auto all = team.gather(std::string(static_cast<std::size_t>(team.rank()), 'x'));
+    if (team.first())
+      EXPECT_EQ(all, (std::vector<std::string>{"", "x", "xx", "xxx"}));
+    else
+      EXPECT_TRUE(all.empty());
+  });
+  for (const Ended& process : ended) EXPECT_FALSE(process.error);
+}
+
+TEST(Wire, EndsEverybodyWithTheFirstError) {
+  for (const int broken : {0, 1, 3}) {
+    const auto ended = play(
+        4,
+        [&](WireTeam& team) {
+          Laboratory laboratory("{scheme: {name: pipedream}}");
+          laboratory.watch(static_cast<std::size_t>(broken), [](const Pass& pass) {
+            if (pass.minibatch == 3) throw std::runtime_error("the layer is broken");
+          });
+          const Stages stages = laboratory.plan().stages(team);
+          train(laboratory.plan(), stages, Execution::Mpi, nullptr, 0, &team);
+        },
+        kSoon);
+    int speakers = 0;
+    for (const Ended& process : ended) {
+      ASSERT_TRUE(process.error);
+      EXPECT_EQ(process.error->kind(), ErrorKind::Worker);
+      EXPECT_EQ(
+          std::string(process.error->what()),
+          concat("worker ", broken, ", stage ", broken, ", ", broken, "F3: the layer is broken"));
+      speakers += process.spoke ? 1 : 0;
+    }
+    EXPECT_EQ(speakers, 1);
+    EXPECT_TRUE(ended[0].spoke) << "the first process that lives";
+  }
+}
+
+TEST(Wire, NoticesAProcessThatFallsSilent) {
+  auto wires = memory_wires(3);
+  const std::unique_ptr<Wire> silent = std::move(wires[0]);  // never beats, never answers
+  silent->tell(1, "H0 elsewhere");
+  silent->tell(2, "H0 elsewhere");
+  silent->tell(1, "Bstage 0, 0F7");
+  silent->tell(2, "Bstage 0, 0F7");
+  WireTeam one(std::move(wires[1]), nullptr, kSoon), two(std::move(wires[2]), nullptr, kSoon);
+  for (WireTeam* const team : {&one, &two}) {
+    try {
+      team->barrier();
+      ADD_FAILURE() << "the barrier opened";
+    } catch (const Error& error) {
+      const Error settled = team->settle(error);
+      EXPECT_EQ(settled.where(), "worker 0, stage 0, 0F7");
+      EXPECT_NE(settled.message().find("on elsewhere has not answered"), std::string::npos)
+          << settled.message();
+      EXPECT_EQ(team->speaks(), team == &one) << "the first that lives";
+    }
+  }
+}
+
+TEST(Wire, StopsWaitingAfterASignal) {
+  std::atomic<bool> stop = false;
+  const auto ended = play(
+      2,
+      [&](WireTeam& team) {
+        if (team.first())
+          stop = true;
+        else
+          team.barrier();
+        team.barrier();
+      },
+      kSoon, &stop);
+  for (const Ended& process : ended) {
+    ASSERT_TRUE(process.error);
+    EXPECT_EQ(process.error->kind(), ErrorKind::Interrupted);
+  }
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -38,7 +38,7 @@ int run(const std::vector<std::string>& arguments) {
     if (error.kind() == ErrorKind::Interrupted)
       throw Error(ErrorKind::Interrupted,
                   concat("interrupted; `pipewright run ", given.file.string(), " --out ",
-                         out.string(), " --resume` goes on at the last finished epoch"));
+                         out.string(), " --resume` goes on at the last checkpoint"));
     throw;
   }
   if (!choices.quiet)

@@ -41,6 +41,7 @@ class RunState {
     set("state", Value::of("running"));
     set("name", Value::of(experiment.name));
     set("digest", Value::of(experiment.digest));
+    set("identity", Value::of(experiment.identity));
     set("seed", Value::of(static_cast<std::int64_t>(experiment.train.seed)));
     set("pipewright", Value::of(build.version));
     set("libtorch", Value::of(build.torch_version));
@@ -48,6 +49,15 @@ class RunState {
     set("cores", Value::of(static_cast<std::int64_t>(std::thread::hardware_concurrency())));
     set("started", Value::of(now_text()));
     folder_.write_state(run_);
+  }
+
+  /// The same where an error is on its way: it is the one to tell, even if the disk that caused it
+  /// does not take this either.
+  void fail(const std::string& how, const std::string& error) {
+    try {
+      end(how, error);
+    } catch (const Error&) {
+    }
   }
 
   void end(const std::string& state, const std::string& error = {}) {
@@ -69,10 +79,11 @@ class RunState {
 };
 
 /// What a killed process was writing: files that never got their final names.
+template <class Iterator>
 void remove_parts(const std::filesystem::path& folder) {
   std::error_code ignored;
   std::vector<std::filesystem::path> parts;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+  for (const auto& entry : Iterator(folder, ignored))
     if (entry.path().extension() == ".part") parts.push_back(entry.path());
   for (const auto& part : parts) std::filesystem::remove(part, ignored);
 }
@@ -94,26 +105,37 @@ bool prepare_folder(const RunFolder& folder, const Experiment& experiment,
                        "); give --resume to go on, --overwrite to begin anew, or another --out"),
                 folder.path().string());
   const Value run = load_yaml(folder.path() / "run.json");
-  const Value* digest = run.find("digest");
-  if (digest == nullptr || digest->text != experiment.digest)
+  // What is finished must be what is asked for; what is not may go on under another layout.
+  const bool done = state == "done";
+  const Value* const of = run.find(done ? "digest" : "identity");
+  if (of == nullptr || of->text != (done ? experiment.digest : experiment.identity))
     throw Error(ErrorKind::Experiment,
                 "the folder holds a run of another experiment; give --overwrite or another --out",
                 folder.path().string());
-  return state != "done";
+  return !done;
+}
+
+/// "epoch 3", or "mini-batch 5 of epoch 4", counted from 1.
+std::string position_text(std::int64_t minibatches, int per_epoch) {
+  const std::int64_t whole = minibatches / per_epoch, more = minibatches % per_epoch;
+  return more == 0 ? concat("epoch ", whole) : concat("mini-batch ", more, " of epoch ", whole + 1);
 }
 
 void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices, Team& team,
               const std::atomic<bool>* stop) {
   const Experiment& e = *plan.experiment;
   Trainer trainer(plan, team, &folder, nullptr, stop);
-  const int done = choices.resume ? trainer.resume() : 0;
-  Progress progress(e.name, std::int64_t{e.train.epochs} * plan.minibatches,
-                    std::int64_t{done} * plan.minibatches, choices.quiet);
-  if (done > 0) progress.line(concat("going on after epoch ", done));
+  std::vector<std::string> remarks;
+  if (choices.resume) remarks = trainer.resume();
+  Progress progress(e.name, plan.drains.minibatches, trainer.done(), choices.quiet);
+  if (trainer.done() > 0)
+    progress.line(concat("going on after ", position_text(trainer.done(), plan.minibatches)));
+  for (const std::string& remark : remarks) progress.line(remark);
+  if (const std::string remark = plan.drains.remark(); !remark.empty()) progress.line(remark);
   trainer.show(&progress);
   trainer.train();
   if (e.output.trace && !trainer.trace().empty())
-    write_file(folder.path() / "trace.json", render_trace(plan.training.schedule, trainer.trace()));
+    write_file(folder.path() / "trace.json", render_trace(trainer.traced(), trainer.trace()));
 }
 
 }  // namespace
@@ -121,8 +143,8 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
 void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
   const RunFolder folder(path);
-  remove_parts(folder.path());
-  remove_parts(folder.checkpoint().parent_path());
+  remove_parts<std::filesystem::directory_iterator>(folder.path());
+  remove_parts<std::filesystem::recursive_directory_iterator>(folder.checkpoints());
   if (!prepare_folder(folder, experiment, choices)) return;
   const Plan plan = make_plan(experiment);
   folder.write_experiment(experiment.resolved);
@@ -131,10 +153,10 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     train_in(folder, plan, choices, team, stop);
     state.end("done");
   } catch (const Error& error) {
-    state.end(error.kind() == ErrorKind::Interrupted ? "interrupted" : "failed", error.what());
+    state.fail(error.kind() == ErrorKind::Interrupted ? "interrupted" : "failed", error.what());
     throw;
   } catch (const std::exception& error) {
-    state.end("failed", error.what());
+    state.fail("failed", error.what());
     throw;
   }
 }

@@ -34,10 +34,8 @@ class RunFolder {
   void write_epochs(const std::vector<EpochRow>& rows) const;  ///< epochs.csv
   /// steps.csv; auxiliary columns are called loss_<stage>.
   void write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const;
-  std::vector<EpochRow> read_epochs() const;
-  std::vector<StepRow> read_steps() const;
   std::filesystem::path final_weights() const { return path_ / "final.safetensors"; }
-  std::filesystem::path checkpoint() const { return path_ / "checkpoint" / "last.safetensors"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoint"; }
 
  private:
   std::filesystem::path path_;

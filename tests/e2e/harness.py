@@ -17,6 +17,7 @@ from pathlib import Path
 import safetensors
 
 BINARY = os.environ["PIPEWRIGHT_BINARY"]
+FAILING_FILES = os.environ.get("PIPEWRIGHT_FAILING_FILES", "")  # see failing_files.cpp
 SOURCE_DIR = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"])
 DATA_DIR = SOURCE_DIR.parent / "shared" / "data"
 SECONDS_LIMIT = 120  # of one command
@@ -117,11 +118,12 @@ class EndToEnd(unittest.TestCase):
             path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
         return path
 
-    def start(self, *arguments):
-        """The program, not waited for; killed when the test ends."""
+    def start(self, *arguments, environment=None):
+        """The program, not waited for; killed when the test ends. `environment`: besides ours."""
         process = subprocess.Popen(
             [BINARY, *map(str, arguments)],
             cwd=self.folder,
+            env=os.environ | (environment or {}),
             text=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -135,8 +137,8 @@ class EndToEnd(unittest.TestCase):
         out, err = process.communicate(timeout=SECONDS_LIMIT)
         return Finished(process.returncode, out, err)
 
-    def pipewright(self, *arguments, code=FINE):
-        done = self.finish(self.start(*arguments))
+    def pipewright(self, *arguments, code=FINE, environment=None):
+        done = self.finish(self.start(*arguments, environment=environment))
         self.assertEqual(done.code, code, f"pipewright {' '.join(map(str, arguments))}\n{done.out}{done.err}")
         return done
 

@@ -1,6 +1,7 @@
 #include "core/experiment/checkpoint.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "core/base/error.h"
@@ -171,6 +172,15 @@ class Wanted {
   std::multimap<std::pair<int, std::string>, std::pair<at::Tensor, Stage*>> waiting_;
 };
 
+/// Auxiliary losses are of stages: those of another number of them are not ours. Left empty.
+void fit_auxiliary_losses(TrainingState& state, std::size_t sites) {
+  for (StepRow& row : state.steps) {
+    if (row.losses.size() == sites) continue;
+    row.losses.resize(1);
+    row.losses.resize(sites, std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
 void check_manifest(const CheckpointManifest& manifest, const Plan& plan, const fs::path& where) {
   if (manifest.identity != plan.experiment->identity)
     throw Error(ErrorKind::Experiment,
@@ -229,6 +239,7 @@ std::optional<LoadedCheckpoint> load_checkpoint(const fs::path& checkpoints, con
     else
       wanted.take(read_safetensors(path), file, path);
   }
+  fit_auxiliary_losses(loaded.state, 1 + plan.auxiliary.size());
   const std::string changes =
       layout_changes(manifest->layout, layout_of(plan.experiment->resolved));
   if (!changes.empty())

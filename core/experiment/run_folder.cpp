@@ -67,7 +67,7 @@ void RunFolder::write_steps(const std::vector<StepRow>& rows,
   text += "\n";
   for (const StepRow& row : rows) {
     text += concat(row.epoch, ",", row.minibatch);
-    for (const double loss : row.losses) text += "," + exact(loss);
+    for (const double loss : row.losses) text += "," + (std::isnan(loss) ? "" : exact(loss));
     text += "\n";
   }
   write_file(path_ / "steps.csv", text);

@@ -1,39 +1,14 @@
-"""Checkpoints: killed and failing while they are written, taken up under another layout, damaged."""
+"""Checkpoints: within an epoch, taken up under another layout, damaged."""
 
 import json
-import random
 import signal
-import time
 import unittest
 
 import harness
-from harness import CNN, DATA, EXPERIMENT, MLP, changed
-
-# Six mini-batches with a checkpoint after each, in which most of the time is spent.
-SMALL = changed(
-    CNN,
-    {
-        "pipeline": {"stages": 2, "replicas": 2},
-        "scheme": {"name": "pipedream"},
-        "optimizer": {"name": "adam", "lr": 0.002},
-        "loader.limit_train": 160,
-        "train.checkpoint": {"every": 1, "unit": "minibatch"},
-    },
-)
-KILLS = 30
-
+from harness import CNN, DATA, EXPERIMENT, changed
 
 @unittest.skipUnless(harness.FAILING_FILES, "built without failing_files")
 class Checkpoint(harness.EndToEnd):
-    def failing(self, path, call, at, kill=False):
-        """The environment in which the at-th such call on a path with that in it fails, or kills."""
-        return {
-            "LD_PRELOAD": harness.FAILING_FILES,
-            "FAILING_FILES_PATH": path,
-            "FAILING_FILES_CALL": call,
-            "FAILING_FILES_AT": str(at),
-        } | ({"FAILING_FILES_KILL": "1"} if kill else {})
-
     def killed(self, experiment, out, checkpoints):
         """A run that died with so many checkpoints behind it, in the middle of writing the next one."""
         self.write(f"{out}.yaml", experiment)
@@ -44,88 +19,8 @@ class Checkpoint(harness.EndToEnd):
         )
         return harness.Run(self.folder / out)
 
-    def resume(self, out, *arguments, code=harness.FINE, environment=None):
-        return self.pipewright(
-            "run", f"{out}.yaml", "--out", out, "--resume", *arguments, code=code, environment=environment
-        )
-
     def manifest(self, run):
         return json.loads(run.bytes("checkpoint/manifest.json"))
-
-    def assert_same_result(self, whole, run):
-        self.assertEqual(run.state(), "done")
-        self.assert_same_weights(whole, run)
-        self.assertEqual(whole.bytes("steps.csv"), run.bytes("steps.csv"))
-        for a, b in zip(whole.rows("epochs.csv"), run.rows("epochs.csv"), strict=True):
-            for column in ("epoch", "train_loss", "test_loss", "test_accuracy", "lr"):
-                self.assertEqual(a[column], b[column], column)
-
-    # Killed and failing
-
-    def leg(self, out, kills, moments):
-        """Goes on until it is killed: at a random time, or in a random call on one of its files."""
-        in_a_call = kills % 2 == 1
-        environment = self.failing(out, "any", moments.randint(1, 90), kill=True) if in_a_call else None
-        process = self.start(
-            "run", f"{out}.yaml", "--quiet", "--out", out, "--resume", environment=environment
-        )
-        if not in_a_call:
-            time.sleep(moments.uniform(0.2, 0.6))
-            process.kill()
-        done = self.finish(process)
-        self.assertIn(done.code, (0, -signal.SIGKILL), done.err)
-        return done.code == 0
-
-    def test_killed_at_thirty_random_moments_it_ends_with_the_same_bytes(self):
-        whole = self.train(SMALL, "whole")
-        self.write("killed.yaml", SMALL)
-        moments, kills, ends = random.Random("thirty kills"), 0, 0
-        while kills < KILLS:
-            if self.leg("killed", kills, moments):
-                self.assert_same_result(whole, harness.Run(self.folder / "killed"))
-                ends += 1
-                (self.folder / "killed").rename(self.folder / f"ended{ends}")
-            else:
-                kills += 1
-        self.resume("killed", "--quiet")
-        self.assert_same_result(whole, harness.Run(self.folder / "killed"))
-
-    def check_every_failure(self, call):
-        """The k-th such call fails, for every k there is."""
-        experiment = changed(
-            MLP, {"loader.limit_train": 48, "train.checkpoint": {"every": 1, "unit": "minibatch"}}
-        )
-        whole = self.train(experiment, "whole")
-        self.write("broken_disk.yaml", experiment)
-        for k in range(1, 1000):
-            done = self.finish(
-                self.start(
-                    "run",
-                    "broken_disk.yaml",
-                    "--quiet",
-                    "--out",
-                    "broken_disk",
-                    "--overwrite",
-                    environment=self.failing("broken_disk", call, k),
-                )
-            )
-            if done.code == 0:
-                break
-            with self.subTest(k=k):
-                self.assertEqual(done.code, DATA, done.err)
-                self.assert_errors(done, r"^broken_disk(/.*)?: cannot .*: No space left on device$")
-                self.resume("broken_disk", "--quiet")
-                self.assert_same_result(whole, harness.Run(self.folder / "broken_disk"))
-        self.assertGreater(k, 15, "hardly anything was written")
-
-    def test_every_write_that_fails(self):
-        self.check_every_failure("write")
-
-    def test_every_fsync_that_fails(self):
-        self.check_every_failure("fsync")
-
-    def test_every_rename_that_fails(self):
-        self.check_every_failure("rename")
 
     # Within an epoch
 

@@ -148,6 +148,21 @@ class EndToEnd(unittest.TestCase):
         self.pipewright("run", file.name, "--quiet", "--out", out, *arguments, code=code)
         return Run(self.folder / out)
 
+    def resume(self, out, *arguments, code=FINE, environment=None):
+        """Goes on in the folder `out` with the experiment that train() has written beside it."""
+        return self.pipewright(
+            "run", f"{out}.yaml", "--out", out, "--resume", *arguments, code=code, environment=environment
+        )
+
+    def failing(self, path, call, at, kill=False):
+        """The environment in which the at-th such call on a path with that in it fails, or kills."""
+        return {
+            "LD_PRELOAD": FAILING_FILES,
+            "FAILING_FILES_PATH": path,
+            "FAILING_FILES_CALL": call,
+            "FAILING_FILES_AT": str(at),
+        } | ({"FAILING_FILES_KILL": "1"} if kill else {})
+
     def assert_errors(self, finished, *patterns):
         """One line on stderr for each pattern, in that order."""
         self.assertEqual(len(finished.lines), len(patterns), finished.err)
@@ -159,6 +174,15 @@ class EndToEnd(unittest.TestCase):
             a.bytes() == b.bytes(),
             f"{a.path.name} and {b.path.name} differ: " f"{safetensors.difference(a.tensors(), b.tensors())}",
         )
+
+    def assert_same_result(self, whole, run):
+        """The same weights, losses and metrics, to the last bit; only times differ."""
+        self.assertEqual(run.state(), "done")
+        self.assert_same_weights(whole, run)
+        self.assertEqual(whole.bytes("steps.csv"), run.bytes("steps.csv"))
+        for a, b in zip(whole.rows("epochs.csv"), run.rows("epochs.csv"), strict=True):
+            for column in ("epoch", "train_loss", "test_loss", "test_accuracy", "lr"):
+                self.assertEqual(a[column], b[column], column)
 
 
 def main():

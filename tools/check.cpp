@@ -89,8 +89,8 @@ int run(const std::vector<std::string>& arguments) {
   const Plan plan = make_plan(experiment);
   if (!experiment.weights.empty()) load_weights(experiment.weights, plan.stages());
   print_plan(plan);
-  if (const std::string remark = experiment.scheme->remark(); !remark.empty())
-    std::printf("\nnote: %s\n", remark.c_str());
+  for (const std::string& remark : {experiment.scheme->remark(), plan.drains.remark()})
+    if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
   return 0;
 }
 

@@ -44,6 +44,43 @@ void write_all(int descriptor, std::string_view bytes, const std::filesystem::pa
   }
 }
 
+/// Small pieces travel together: a file of many short ones takes few calls.
+void write_pieces(int descriptor, std::span<const std::string_view> pieces,
+                  const std::filesystem::path& path) {
+  constexpr std::size_t kTogether = 1 << 16;
+  std::string waiting;
+  for (const std::string_view piece : pieces) {
+    if (waiting.size() + piece.size() > kTogether) {
+      write_all(descriptor, waiting, path);
+      waiting.clear();
+    }
+    if (piece.size() > kTogether)
+      write_all(descriptor, piece, path);
+    else
+      waiting += piece;
+  }
+  write_all(descriptor, waiting, path);
+}
+
+/// Makes the names in the folder last. Some file systems cannot sync folders and say EINVAL.
+void sync_folder(const std::filesystem::path& folder) {
+  const Descriptor directory(folder, O_RDONLY | O_DIRECTORY);
+  if (directory.number() >= 0 && ::fsync(directory.number()) != 0 && errno != EINVAL)
+    fail(folder, "cannot sync the folder", errno);
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+/// A new folder's name lasts too, or a power cut would take the files in it along.
+void make_folders(const std::filesystem::path& folder) {
+  std::error_code ignored;  // who opens a file there says what is wrong
+  if (std::filesystem::is_directory(folder, ignored) || folder == folder_of(folder)) return;
+  make_folders(folder_of(folder));
+  if (std::filesystem::create_directory(folder, ignored)) sync_folder(folder_of(folder));
+}
+
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit_in_bytes) {
@@ -71,22 +108,19 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit_in_
 }
 
 void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
-  std::error_code ignored;
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  std::filesystem::create_directories(folder, ignored);
+  make_folders(folder_of(path));
   const std::filesystem::path part = concat(path.string(), ".", ::getpid(), ".part");
   try {
     const Descriptor file(part, O_WRONLY | O_CREAT | O_TRUNC);
     if (file.number() < 0) fail(part, "cannot create", errno);
-    for (const std::string_view piece : pieces) write_all(file.number(), piece, part);
+    write_pieces(file.number(), pieces, part);
     if (::fsync(file.number()) != 0) fail(part, "cannot sync", errno);
     if (::rename(part.c_str(), path.c_str()) != 0) fail(path, "cannot rename", errno);
   } catch (...) {
     ::unlink(part.c_str());
     throw;
   }
-  const Descriptor directory(folder, O_RDONLY | O_DIRECTORY);
-  if (directory.number() >= 0) ::fsync(directory.number());
+  sync_folder(folder_of(path));
 }
 
 void write_file(const std::filesystem::path& path, std::string_view content) {

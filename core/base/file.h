@@ -14,8 +14,9 @@ namespace pipewright {
 std::string read_file(const std::filesystem::path& path,
                       std::uint64_t limit_in_bytes = std::uint64_t{1} << 40);
 
-/// Writes a temporary file beside `path`, syncs it and renames it over `path`: readers see the old
-/// content or the new, never a part. Creates missing folders. Throws Error{Data} (disk full, …).
+/// Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the folder:
+/// readers see the old content or the new, never a part, and once it has returned, the new one
+/// outlives a power cut. Creates missing folders. Throws Error{Data} (disk full, …).
 void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 void write_file(const std::filesystem::path& path, std::string_view content);
 

@@ -1,91 +1,256 @@
 #include "core/experiment/checkpoint.h"
 
-#include <charconv>
+#include <algorithm>
+#include <limits>
+#include <map>
 
 #include "core/base/error.h"
+#include "core/experiment/checkpoint_manifest.h"
+#include "core/experiment/identity.h"
 #include "core/stage/safetensors.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
 namespace {
 
-/// Every tensor of the state with its name in the file; the same walk saves and loads. Replicas
-/// share weights and optimizer state, so replica 0's stand for all; buffers are each one's own.
-template <class Visit>
-void visit_state(const Optimizer& optimizer, bool predicts,
-                 const std::vector<std::unique_ptr<Stage>>& stages, int stages_per_replica,
-                 const Visit& visit) {
-  const auto slots = optimizer.slot_names(predicts);
+namespace fs = std::filesystem;
+
+constexpr const char* kMetrics = "metrics.safetensors";
+constexpr const char* kHead = "head_after.";
+constexpr const char* kLastGradient = "last_gradient";
+
+/// A stage replica that this process holds.
+struct Held {
+  int index = 0, replica = 0;
+  Stage* stage = nullptr;
+  std::string head, head_after;  ///< "heads.0.", and its name by layer
+};
+
+std::vector<Held> held(const Plan& plan, const std::vector<std::unique_ptr<Stage>>& stages) {
+  const auto layers = plan.stage_layers();
+  const std::size_t count = layers.size();
+  std::vector<Held> all;
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    Stage& stage = *stages[i];
-    const std::size_t replica = i / static_cast<std::size_t>(stages_per_replica);
-    for (auto& [name, tensor] : stage.named_parameters()) visit(replica, name, tensor);
-    const std::string own = replica == 0 ? "" : concat("replica.", replica, ".");
-    for (auto& [name, tensor] : stage.named_buffers()) visit(0, own + name, tensor);
-    OptimizerState& state = stage.optimizer_state();
-    for (const FlatLayout::Entry& entry : stage.layout().entries) {
-      auto part = [&](const at::Tensor& flat) {
-        return flat.narrow(0, entry.offset, entry.size).view(entry.shape);
-      };
-      for (std::size_t s = 0; s < slots.size(); ++s)
-        visit(replica, concat("optimizer.", slots[s], ".", entry.name), part(state.slots[s]));
-      if (state.last_gradient.defined())
-        visit(replica, concat("optimizer.last_gradient.", entry.name), part(state.last_gradient));
+    if (!stages[i]) continue;
+    const std::size_t index = i % count;
+    all.push_back({.index = static_cast<int>(index),
+                   .replica = static_cast<int>(i / count),
+                   .stage = stages[i].get(),
+                   .head = concat("heads.", index, "."),
+                   .head_after = concat(kHead, layers[index].back()->name(), ".")});
+  }
+  return all;
+}
+
+/// The name in a checkpoint. Heads are called after their stage, which another cut may not have.
+std::string saved_name(const Held& of, const std::string& name) {
+  return name.starts_with(of.head) ? of.head_after + name.substr(of.head.size()) : name;
+}
+
+std::vector<std::string> slots_of(const Held& of, const Optimizer& optimizer) {
+  std::vector<std::string> slots = optimizer.slot_names(of.stage->predicts());
+  if (of.stage->optimizer_state().last_gradient.defined()) slots.emplace_back(kLastGradient);
+  return slots;
+}
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+NamedTensors buffers_of(const Held& of) {
+  NamedTensors all;
+  for (auto& [name, tensor] : of.stage->named_buffers())
+    all.emplace_back(saved_name(of, name), tensor);
+  return all;
+}
+
+/// Weights, and those of the optimizer's slots that are in `known`.
+NamedTensors learned_by(const Held& of, const Optimizer& optimizer,
+                        const std::vector<std::string>& known) {
+  NamedTensors all;
+  for (auto& [name, tensor] : of.stage->named_parameters())
+    all.emplace_back(saved_name(of, name), tensor);
+  OptimizerState& state = of.stage->optimizer_state();
+  const auto slots = slots_of(of, optimizer);
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    if (std::ranges::count(known, slots[s]) == 0) continue;
+    const at::Tensor& flat = slots[s] == kLastGradient ? state.last_gradient : state.slots[s];
+    for (const FlatLayout::Entry& entry : of.stage->layout().entries)
+      all.emplace_back(concat("optimizer.", slots[s], ".", saved_name(of, entry.name)),
+                       flat.narrow(0, entry.offset, entry.size).view(entry.shape));
+  }
+  return all;
+}
+
+/// Replicas share weights and optimizer state, so replica 0's stand for all.
+NamedTensors saved_by(const Held& of, const Optimizer& optimizer) {
+  NamedTensors all;
+  if (of.replica == 0) all = learned_by(of, optimizer, slots_of(of, optimizer));
+  for (auto& named : buffers_of(of)) all.push_back(std::move(named));
+  return all;
+}
+
+std::string file_name(const Held& of) {
+  return concat("stage-", of.index, of.replica == 0 ? "" : concat(".replica-", of.replica),
+                ".safetensors");
+}
+
+/// Phase one, on every process: its files, and their descriptions as JSON.
+std::string write_files(const fs::path& folder, const std::vector<Held>& mine,
+                        const Optimizer& optimizer) {
+  Value files = Value::sequence();
+  for (const Held& of : mine) {
+    TensorFile file{.tensors = saved_by(of, optimizer)};
+    if (of.replica > 0 && file.tensors.empty()) continue;
+    const fs::path path = folder / file_name(of);
+    write_safetensors(path, file);
+    CheckpointFile described = described_file(path);
+    described.replica = of.replica;
+    described.steps = of.stage->optimizer_state().steps;
+    files.items.push_back(described.value());
+  }
+  return to_json(files);
+}
+
+CheckpointManifest manifest_of(const Plan& plan, std::int64_t minibatches) {
+  const Experiment& e = *plan.experiment;
+  return {.minibatches = minibatches, .identity = e.identity, .layout = layout_of(e.resolved)};
+}
+
+/// The tensors that stages wait for, by the replica in whose files they are, and name.
+class Wanted {
+ public:
+  Wanted(const std::vector<Held>& mine, const Optimizer& optimizer,
+         const CheckpointManifest& manifest) {
+    int replicas = 1;
+    for (const CheckpointFile& file : manifest.files)
+      replicas = std::max(replicas, file.replica + 1);
+    for (const Held& of : mine) {
+      of.stage->optimizer_state().steps = 0;
+      for (auto& [name, tensor] : learned_by(of, optimizer, manifest.slots))
+        add(0, name, tensor, of.stage);
+      for (auto& [name, tensor] : buffers_of(of))
+        add(of.replica < replicas ? of.replica : 0, name, tensor, of.stage);
     }
+  }
+
+  bool empty() const { return waiting_.empty(); }
+
+  void take(const TensorFile& content, const CheckpointFile& file, const fs::path& path) {
+    for (const auto& [name, saved] : content.tensors) {
+      const auto [begin, end] = waiting_.equal_range({file.replica, name});
+      for (auto each = begin; each != end; ++each) {
+        auto& [tensor, stage] = each->second;
+        if (saved.sizes() != tensor.sizes())
+          throw Error(ErrorKind::Data, concat("tensor '", name, "' has another shape"),
+                      path.string());
+        tensor.copy_(saved);
+        std::int64_t& steps = stage->optimizer_state().steps;
+        steps = std::max(steps, file.steps);
+      }
+      waiting_.erase(begin, end);
+    }
+  }
+
+  /// Heads that stand after other layers than before start as they are. How many tensors those are.
+  std::size_t drop_heads() {
+    return std::erase_if(waiting_, [](const auto& each) {
+      return each.first.second.find(kHead) != std::string::npos;
+    });
+  }
+
+  void throw_if_any(const fs::path& where) const {
+    if (empty()) return;
+    throw Error(ErrorKind::Data,
+                concat("has no tensor '", waiting_.begin()->first.second, "' in any of its files"),
+                where.string());
+  }
+
+ private:
+  void add(int replica, const std::string& name, const at::Tensor& tensor, Stage* stage) {
+    waiting_.emplace(std::pair(replica, name), std::pair(tensor, stage));
+  }
+
+  std::multimap<std::pair<int, std::string>, std::pair<at::Tensor, Stage*>> waiting_;
+};
+
+/// Auxiliary losses are of stages: those of another number of them are not ours. Left empty.
+void fit_auxiliary_losses(TrainingState& state, std::size_t sites) {
+  for (StepRow& row : state.steps) {
+    if (row.losses.size() == sites) continue;
+    row.losses.resize(1);
+    row.losses.resize(sites, std::numeric_limits<double>::quiet_NaN());
   }
 }
 
-std::int64_t number_in(const TensorFile& file, const std::string& key,
-                       const std::filesystem::path& path) {
-  const auto found = file.metadata.find(key);
-  std::int64_t value = -1;  // stays so where nothing can be read
-  if (found != file.metadata.end()) {
-    const char* const end = found->second.data() + found->second.size();
-    if (std::from_chars(found->second.data(), end, value).ptr == end && value >= 0) return value;
-  }
-  throw Error(ErrorKind::Data, concat("is no checkpoint: its metadata has no number '", key, "'"),
-              path.string());
+void check_manifest(const CheckpointManifest& manifest, const Plan& plan, const fs::path& where) {
+  if (manifest.identity != plan.experiment->identity)
+    throw Error(ErrorKind::Experiment,
+                "holds a checkpoint of another experiment; give --overwrite to begin anew",
+                where.string());
+  if (manifest.minibatches > plan.drains.minibatches)
+    throw Error(ErrorKind::Data,
+                concat("holds a checkpoint after mini-batch ", manifest.minibatches, " of ",
+                       plan.drains.minibatches),
+                where.string());
 }
 
 }  // namespace
 
-void save_checkpoint(const std::filesystem::path& path, const Optimizer& optimizer, bool predicts,
-                     const std::vector<std::unique_ptr<Stage>>& stages, int stages_per_replica,
-                     int epochs, const std::string& digest) {
-  TensorFile file;
-  visit_state(optimizer, predicts, stages, stages_per_replica,
-              [&](std::size_t replica, const std::string& name, const at::Tensor& tensor) {
-                if (replica == 0) file.tensors.emplace_back(name, tensor);
-              });
-  file.metadata = {{"epochs", std::to_string(epochs)}, {"digest", digest}};
-  for (int stage = 0; stage < stages_per_replica; ++stage)
-    file.metadata[concat("steps.", stage)] =
-        std::to_string(stages[static_cast<std::size_t>(stage)]->optimizer_state().steps);
-  write_safetensors(path, file);
+void begin_checkpoints(const fs::path& checkpoints, const Plan& plan, Team& team) {
+  if (team.first() && !read_manifest(checkpoints))
+    commit_manifest(checkpoints, manifest_of(plan, 0));
+  team.barrier();
 }
 
-int load_checkpoint(const std::filesystem::path& path, const Optimizer& optimizer, bool predicts,
-                    const std::vector<std::unique_ptr<Stage>>& stages, int stages_per_replica,
-                    const std::string& digest) {
-  const TensorFile file = read_safetensors(path);
-  const auto of = file.metadata.find("digest");
-  if (of == file.metadata.end() || of->second != digest)
-    throw Error(ErrorKind::Experiment,
-                "was written by another experiment; run with --overwrite to begin anew",
-                path.string());
-  visit_state(optimizer, predicts, stages, stages_per_replica,
-              [&](std::size_t, const std::string& name, at::Tensor tensor) {
-                const at::Tensor* saved = file.find(name);
-                if (saved == nullptr || saved->sizes() != tensor.sizes())
-                  throw Error(ErrorKind::Data,
-                              concat("has no tensor '", name, "' of the right shape"),
-                              path.string());
-                tensor.copy_(*saved);
-              });
-  for (std::size_t i = 0; i < stages.size(); ++i)
-    stages[i]->optimizer_state().steps =
-        number_in(file, concat("steps.", i % static_cast<std::size_t>(stages_per_replica)), path);
-  return static_cast<int>(number_in(file, "epochs", path));
+void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
+                     const std::vector<std::unique_ptr<Stage>>& stages, const TrainingState& state,
+                     Team& team) {
+  const Optimizer& optimizer = *plan.experiment->optimizer;
+  const std::vector<Held> mine = held(plan, stages);
+  CheckpointManifest manifest = manifest_of(plan, state.minibatches);
+  const fs::path folder = checkpoints / manifest.folder();
+  const auto written = team.gather(write_files(folder, mine, optimizer));
+  if (team.first()) {
+    for (const std::string& files : written)
+      for (CheckpointFile& file : read_files(parse_yaml(files, "files"), "files"))
+        manifest.files.push_back(std::move(file));
+    write_training_state(folder / kMetrics, state);
+    manifest.files.push_back(described_file(folder / kMetrics));
+    manifest.slots = slots_of(mine.front(), optimizer);
+    commit_manifest(checkpoints, manifest);
+  }
+  team.barrier();  // or a fast process would write the next one's files while others are removed
+}
+
+std::optional<LoadedCheckpoint> load_checkpoint(const fs::path& checkpoints, const Plan& plan,
+                                                const std::vector<std::unique_ptr<Stage>>& stages) {
+  const auto manifest = read_manifest(checkpoints);
+  if (!manifest) return std::nullopt;
+  check_manifest(*manifest, plan, checkpoints);
+  if (manifest->minibatches == 0) return std::nullopt;
+  const fs::path folder = checkpoints / manifest->folder();
+  LoadedCheckpoint loaded;
+  Wanted wanted(held(plan, stages), *plan.experiment->optimizer, *manifest);
+  for (const CheckpointFile& file : manifest->files) {
+    const fs::path path = folder / file.name;
+    if (file.name != kMetrics && wanted.empty()) continue;
+    check_file(path, file);
+    if (file.name == kMetrics)
+      loaded.state = read_training_state(path, manifest->minibatches, plan.minibatches);
+    else
+      wanted.take(read_safetensors(path), file, path);
+  }
+  fit_auxiliary_losses(loaded.state, 1 + plan.auxiliary.size());
+  const std::string changes =
+      layout_changes(manifest->layout, layout_of(plan.experiment->resolved));
+  if (!changes.empty())
+    loaded.remarks.push_back(
+        concat("resumed under another layout (", changes,
+               "): the result may differ in its bits from that of a run without a stop"));
+  if (wanted.drop_heads() > 0)
+    loaded.remarks.emplace_back(
+        "auxiliary heads that stand after other layers than before start anew");
+  wanted.throw_if_any(folder);
+  return loaded;
 }
 
 }  // namespace pipewright

@@ -1,25 +1,48 @@
-/// Everything a run needs to go on as if it had never stopped, in one safetensors file: weights,
-/// buffers of every replica, optimizer state, and the epoch they belong to.
+/// Everything a run needs to go on as if it had never stopped. Each process writes the stages it
+/// holds, then process 0 commits the manifest: until then the previous checkpoint stands.
+///
+///   stage-<k>.safetensors            weights, buffers and optimizer state, named by layer, so that
+///                                    any other cut into stages finds them
+///   stage-<k>.replica-<r>.safetensors  buffers of the other replicas, where there are any
+///   metrics.safetensors              epochs and losses so far
+///
+/// Order, augmentation, dropout and learning rate are functions of seed, epoch and mini-batch: the
+/// number of mini-batches is the position of the loader and of every random stream.
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/experiment/plan.h"
+#include "core/experiment/training_state.h"
+#include "core/runtime/team.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {
 
-/// Written atomically, after `epochs` whole epochs. `digest` names the experiment.
-void save_checkpoint(const std::filesystem::path& path, const Optimizer& optimizer, bool predicts,
-                     const std::vector<std::unique_ptr<Stage>>& stages, int stages_per_replica,
-                     int epochs, const std::string& digest);
+/// Collective, before the first checkpoint: from now on a lost manifest is noticed.
+void begin_checkpoints(const std::filesystem::path& checkpoints, const Plan& plan, Team& team);
 
-/// Puts a checkpoint into freshly made stages; returns the epochs it has behind it. Throws
-/// Error{Data} if it does not fit, Error{Experiment} if another experiment wrote it.
-int load_checkpoint(const std::filesystem::path& path, const Optimizer& optimizer, bool predicts,
-                    const std::vector<std::unique_ptr<Stage>>& stages, int stages_per_replica,
-                    const std::string& digest);
+/// Collective. Null stages are held by other processes; every stage is held by somebody. Throws
+/// Error{Data} if it cannot be written: then the previous checkpoint is still there.
+void save_checkpoint(const std::filesystem::path& checkpoints, const Plan& plan,
+                     const std::vector<std::unique_ptr<Stage>>& stages, const TrainingState& state,
+                     Team& team);
+
+struct LoadedCheckpoint {
+  TrainingState state;
+  std::vector<std::string> remarks;  ///< what a person should know about another layout
+};
+
+/// Puts the last checkpoint into freshly made stages, of which null ones are left out; nothing if
+/// there is none. The layout may be another one: new replicas start with replica 0's buffers, heads
+/// after other layers anew. Throws Error{Data} if it is damaged or does not fit, Error{Experiment}
+/// if another experiment wrote it.
+std::optional<LoadedCheckpoint> load_checkpoint(const std::filesystem::path& checkpoints,
+                                                const Plan& plan,
+                                                const std::vector<std::unique_ptr<Stage>>& stages);
 
 }  // namespace pipewright

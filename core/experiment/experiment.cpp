@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/experiment/balance.h"
+#include "core/experiment/identity.h"
 
 namespace pipewright {
 namespace {
@@ -194,8 +195,15 @@ TrainOptions read_train(Options& root) {
                 "Epochs between evaluations; the last epoch is always evaluated.", {1, 1e6}));
   Options checkpoint = o.section("checkpoint", "State saved while training, for --resume.");
   train.checkpoint_every = static_cast<int>(
-      checkpoint.integer("every", 1, "Epochs between checkpoints; 0 = none.", {0, 1e6}));
-  checkpoint.choice("unit", {"epoch"}, "epoch", "What `every` counts.");
+      checkpoint.integer("every", train.drain_each_epoch ? 1 : 0,
+                         "Epochs or mini-batches between checkpoints; 0 = none, which is the "
+                         "default with drain: never, because a checkpoint drains the pipeline.",
+                         {0, 1e9}));
+  train.checkpoint_unit_epoch =
+      checkpoint.choice("unit", {"epoch", "minibatch"}, "epoch",
+                        "What `every` counts, from the beginning of the training. Within an epoch "
+                        "a checkpoint drains the pipeline, in every run of the experiment.") ==
+      "epoch";
   checkpoint.finish();
   o.finish();
   return train;
@@ -321,6 +329,7 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   Value nameless = e.resolved;
   std::erase_if(nameless.fields, [](const auto& field) { return field.first == "name"; });
   e.digest = digest(nameless);
+  e.identity = identity_of(e.resolved);
   return e;
 }
 

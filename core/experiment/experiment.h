@@ -41,7 +41,8 @@ struct TrainOptions {
   bool sum_gradients = false;
   bool drain_each_epoch = true;
   int evaluate_every = 1;
-  int checkpoint_every = 1;  ///< epochs; 0 = never
+  int checkpoint_every = 1;  ///< epochs or mini-batches; 0 = never
+  bool checkpoint_unit_epoch = true;
 };
 
 struct OutputOptions {
@@ -63,8 +64,9 @@ struct Experiment {
   PipelineOptions pipeline;
   TrainOptions train;
   OutputOptions output;
-  Value resolved;      ///< every default written out; reading it gives the same experiment
-  std::string digest;  ///< of `resolved` without its name
+  Value resolved;        ///< every default written out; reading it gives the same experiment
+  std::string digest;    ///< of `resolved` without its name
+  std::string identity;  ///< of what a resumed run must agree on, see identity.h
 
   Value given;  ///< the document it was read from: for places in messages
 
@@ -80,8 +82,8 @@ Experiment read_experiment(const Value& document);
 /// The same, reporting `faults` of the document's reading with everything else.
 Experiment read_experiment(const Value& document, const Problems& faults);
 
-/// Every option of every section, each with its default part's options. part_options(): those of one
-/// registered part ("scheme", "gpipe"), or nothing if it is unknown.
+/// Every option of every section, each with its default part's options. part_options(): those of
+/// one registered part ("scheme", "gpipe"), or nothing if it is unknown.
 std::vector<OptionInfo> experiment_options();
 std::vector<OptionInfo> part_options(const std::string& kind, const std::string& name);
 

@@ -31,28 +31,29 @@ Loader::Loader(Settings settings, std::vector<EpochOrder> epochs)
       per_epoch_(epochs_.empty() ? 0 : epochs_.front().minibatches()) {}
 
 Share Loader::share(int minibatch, int replica, int microbatch) const {
-  const EpochOrder& epoch = epochs_[static_cast<std::size_t>(minibatch / per_epoch_)];
-  const std::int64_t all = epoch.size_of(minibatch % per_epoch_);
+  const int position = position_of(minibatch);
+  const EpochOrder& epoch = epochs_[static_cast<std::size_t>(position / per_epoch_)];
+  const std::int64_t all = epoch.size_of(position % per_epoch_);
   const Slice of_replica = slice_of(all, settings_.replicas, replica);
   const Slice part = slice_of(of_replica.size, settings_.microbatches, microbatch);
   return {of_replica.begin + part.begin, part.size, of_replica.size, all};
 }
 
 at::Tensor Loader::inputs(int minibatch, const Share& share, at::Device device) {
-  return whole(minibatch).x.narrow(0, share.first_sample, share.samples).to(device);
+  return whole(position_of(minibatch)).x.narrow(0, share.first_sample, share.samples).to(device);
 }
 
 at::Tensor Loader::targets(int minibatch, const Share& share, at::Device device) {
-  return whole(minibatch).y.narrow(0, share.first_sample, share.samples).to(device);
+  return whole(position_of(minibatch)).y.narrow(0, share.first_sample, share.samples).to(device);
 }
 
-Batch Loader::whole(int minibatch) {
+Batch Loader::whole(int position) {
   const std::lock_guard lock(mutex_);
   for (const auto& [number, batch] : recent_)
-    if (number == minibatch) return batch;
-  const int epoch = minibatch / per_epoch_;
+    if (number == position) return batch;
+  const int epoch = position / per_epoch_;
   const EpochOrder& order = epochs_[static_cast<std::size_t>(epoch)];
-  const int within = minibatch % per_epoch_;
+  const int within = position % per_epoch_;
   const std::span<const std::int64_t> indices(order.indices.data() + within * order.batch_size,
                                               static_cast<std::size_t>(order.size_of(within)));
   const RandomStream stream(settings_.seed, "augment",
@@ -63,7 +64,7 @@ Batch Loader::whole(int minibatch) {
   std::vector<std::int64_t> shape{static_cast<std::int64_t>(indices.size())};
   shape.insert(shape.end(), settings_.input_shape.begin(), settings_.input_shape.end());
   batch.x = batch.x.to(settings_.precision).reshape(shape).contiguous();
-  recent_.emplace_back(minibatch, batch);
+  recent_.emplace_back(position, batch);
   if (recent_.size() > static_cast<std::size_t>(settings_.keep)) recent_.pop_front();
   return batch;
 }

@@ -38,6 +38,7 @@ class Loader final : public Batches {
     bool augment = false;
     std::uint64_t seed = 1;
     int first_epoch = 0;
+    int first_minibatch = 0;  ///< of the first epoch: those before it are left out
     int replicas = 1, microbatches = 1;
     int keep = 8;                           ///< mini-batches held at once
     std::vector<std::int64_t> input_shape;  ///< of one sample, as the model wants it
@@ -45,7 +46,9 @@ class Loader final : public Batches {
   /// One order per epoch; all have the same number of mini-batches.
   Loader(Settings settings, std::vector<EpochOrder> epochs);
 
-  int minibatches() const { return per_epoch_ * static_cast<int>(epochs_.size()); }
+  int minibatches() const {
+    return per_epoch_ * static_cast<int>(epochs_.size()) - settings_.first_minibatch;
+  }
   int per_epoch() const { return per_epoch_; }
 
   Share share(int minibatch, int replica, int microbatch) const override;
@@ -53,7 +56,9 @@ class Loader final : public Batches {
   at::Tensor targets(int minibatch, const Share& share, at::Device device) override;
 
  private:
-  Batch whole(int minibatch);
+  /// `position` counts from the beginning of the first epoch.
+  Batch whole(int position);
+  int position_of(int minibatch) const { return settings_.first_minibatch + minibatch; }
 
   Settings settings_;
   std::vector<EpochOrder> epochs_;

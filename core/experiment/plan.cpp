@@ -120,8 +120,9 @@ Plan make_plan(Experiment& experiment) {
   check_fit(experiment);
   split_samples(plan);
   check_minibatches(plan);
-  const int epochs = experiment.train.drain_each_epoch ? 1 : std::max(1, experiment.train.epochs);
-  plan.training = compile(experiment.scheme->schedule(experiment.shape(plan.minibatches * epochs)));
+  plan.drains = drain_points(experiment.train, plan.minibatches);
+  plan.training = compile(
+      experiment.scheme->schedule(experiment.shape(static_cast<int>(plan.drains.longest()))));
   plan.auxiliary = plan.training.schedule.auxiliary;
   const EpochOrder test{plan.test, experiment.loader.batch_size, false};
   PipelineShape shape = experiment.shape(std::max(1, test.minibatches()));
@@ -132,7 +133,7 @@ Plan make_plan(Experiment& experiment) {
   return plan;
 }
 
-Loader Plan::training_loader(int first_epoch, int count) const {
+Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) const {
   std::vector<EpochOrder> orders;
   for (int epoch = first_epoch; epoch < first_epoch + count; ++epoch)
     orders.push_back(order_of(*this, epoch));
@@ -143,6 +144,7 @@ Loader Plan::training_loader(int first_epoch, int count) const {
                  .augment = true,
                  .seed = e.train.seed,
                  .first_epoch = first_epoch,
+                 .first_minibatch = first_minibatch,
                  .replicas = e.pipeline.replicas,
                  .microbatches = e.pipeline.microbatches,
                  .keep = 2 * e.pipeline.stages + 2,

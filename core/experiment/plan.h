@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/experiment/drain_points.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/loader.h"
 #include "core/runtime/program.h"
@@ -16,13 +17,14 @@ struct Plan {
   std::vector<std::int64_t> train, test;  ///< indices into Split::Train, and into `test_split`
   Split test_split = Split::Test;
   int minibatches = 0;  ///< of an epoch
-  Program training;     ///< of one epoch, or of all with drain: never
+  DrainPoints drains;
+  Program training;  ///< up to the first drain point: the longest segment there is
   Program evaluation;
   std::vector<int> auxiliary;
   std::vector<at::Device> devices;  ///< of each worker
 
-  /// Mini-batches of the epochs [first, first + count).
-  Loader training_loader(int first_epoch, int count) const;
+  /// Mini-batches of the epochs [first, first + count), without the first few of the first one.
+  Loader training_loader(int first_epoch, int count, int first_minibatch = 0) const;
   Loader evaluation_loader() const;
   /// One per replica and stage: [replica · N + stage], initialised; null where another process of
   /// the team holds the worker.

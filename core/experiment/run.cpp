@@ -44,6 +44,7 @@ class RunState {
     set("state", Value::of("running"));
     set("name", Value::of(experiment.name));
     set("digest", Value::of(experiment.digest));
+    set("identity", Value::of(experiment.identity));
     set("seed", Value::of(static_cast<std::int64_t>(experiment.train.seed)));
     set("pipewright", Value::of(build.version));
     set("libtorch", Value::of(build.torch_version));
@@ -52,6 +53,15 @@ class RunState {
     set("processes", Value::of(static_cast<std::int64_t>(team.size())));
     set("started", Value::of(now_text()));
     if (team.first()) folder_.write_state(run_);
+  }
+
+  /// The same where an error is on its way: it is the one to tell, even if the disk that caused it
+  /// does not take this either.
+  void fail(const std::string& how, const std::string& error) {
+    try {
+      end(how, error);
+    } catch (const Error&) {
+    }
   }
 
   void end(const std::string& state, const std::string& error = {}) {
@@ -73,10 +83,11 @@ class RunState {
 };
 
 /// What a killed process was writing: files that never got their final names.
+template <class Iterator>
 void remove_parts(const std::filesystem::path& folder) {
   std::error_code ignored;
   std::vector<std::filesystem::path> parts;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+  for (const auto& entry : Iterator(folder, ignored))
     if (entry.path().extension() == ".part") parts.push_back(entry.path());
   for (const auto& part : parts) std::filesystem::remove(part, ignored);
 }
@@ -98,26 +109,38 @@ bool prepare_folder(const RunFolder& folder, const Experiment& experiment,
                        "); give --resume to go on, --overwrite to begin anew, or another --out"),
                 folder.path().string());
   const Value run = load_yaml(folder.path() / "run.json");
-  const Value* digest = run.find("digest");
-  if (digest == nullptr || digest->text != experiment.digest)
+  // What is finished must be what is asked for; what is not may go on under another layout.
+  const bool done = state == "done";
+  const Value* const of = run.find(done ? "digest" : "identity");
+  if (of == nullptr || of->text != (done ? experiment.digest : experiment.identity))
     throw Error(ErrorKind::Experiment,
                 "the folder holds a run of another experiment; give --overwrite or another --out",
                 folder.path().string());
-  return state != "done";
+  return !done;
+}
+
+/// "epoch 3", or "mini-batch 5 of epoch 4", counted from 1.
+std::string position_text(std::int64_t minibatches, int per_epoch) {
+  const std::int64_t whole = minibatches / per_epoch, more = minibatches % per_epoch;
+  return more == 0 ? concat("epoch ", whole) : concat("mini-batch ", more, " of epoch ", whole + 1);
 }
 
 void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices, Team& team,
               const std::atomic<bool>* stop) {
   const Experiment& e = *plan.experiment;
   Trainer trainer(plan, team, &folder, nullptr, stop);
-  const int done = choices.resume ? trainer.resume() : 0;
-  Progress progress(e.name, std::int64_t{e.train.epochs} * plan.minibatches,
-                    std::int64_t{done} * plan.minibatches, choices.quiet || !team.first());
-  if (done > 0) progress.line(concat("going on after epoch ", done));
+  std::vector<std::string> remarks;
+  if (choices.resume) remarks = trainer.resume();
+  Progress progress(e.name, plan.drains.minibatches, trainer.done(),
+                    choices.quiet || !team.first());
+  if (trainer.done() > 0)
+    progress.line(concat("going on after ", position_text(trainer.done(), plan.minibatches)));
+  for (const std::string& remark : remarks) progress.line(remark);
+  if (const std::string remark = plan.drains.remark(); !remark.empty()) progress.line(remark);
   trainer.show(&progress);
   trainer.train();
   if (team.first() && e.output.trace && !trainer.trace().empty())
-    write_file(folder.path() / "trace.json", render_trace(plan.training.schedule, trainer.trace()));
+    write_file(folder.path() / "trace.json", render_trace(trainer.traced(), trainer.trace()));
 }
 
 /// Whether the run goes on, as process 0 finds it, which alone touches the folder.
@@ -125,8 +148,8 @@ bool begin_in(const RunFolder& folder, const Experiment& experiment, const RunCh
               Team& team) {
   double go_on = 0;
   if (team.first()) {
-    remove_parts(folder.path());
-    remove_parts(folder.checkpoint().parent_path());
+    remove_parts<std::filesystem::directory_iterator>(folder.path());
+    remove_parts<std::filesystem::recursive_directory_iterator>(folder.checkpoints());
     go_on = prepare_folder(folder, experiment, choices) ? 1 : 0;
   }
   team.sum({&go_on, 1});
@@ -143,7 +166,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
   const auto end = [&](const Error& error) {
     const std::lock_guard lock(ending);
     if (state)
-      state->end(error.kind() == ErrorKind::Interrupted ? "interrupted" : "failed", error.what());
+      state->fail(error.kind() == ErrorKind::Interrupted ? "interrupted" : "failed", error.what());
   };
   team.set_emergency([&](const Error& error) {
     end(error);

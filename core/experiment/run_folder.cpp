@@ -71,26 +71,10 @@ void RunFolder::write_steps(const std::vector<StepRow>& rows,
   text += "\n";
   for (const StepRow& row : rows) {
     text += concat(row.epoch, ",", row.minibatch);
-    for (const double loss : row.losses) text += "," + exact(loss);
+    for (const double loss : row.losses) text += "," + (std::isnan(loss) ? "" : exact(loss));
     text += "\n";
   }
   write_file(path_ / "steps.csv", text);
-}
-
-std::vector<EpochRow> RunFolder::read_epochs() const {
-  std::vector<EpochRow> rows;
-  for (const auto& r : read_number_table(path_ / "epochs.csv").rows)
-    rows.push_back(
-        {static_cast<int>(r.at(0)), r.at(1), r.at(2), r.at(3), r.at(4), r.at(5), r.at(6)});
-  return rows;
-}
-
-std::vector<StepRow> RunFolder::read_steps() const {
-  std::vector<StepRow> rows;
-  for (const auto& r : read_number_table(path_ / "steps.csv").rows)
-    rows.push_back(
-        {static_cast<int>(r.at(0)), static_cast<int>(r.at(1)), {r.begin() + 2, r.end()}});
-  return rows;
 }
 
 NumberTable read_number_table(const std::filesystem::path& path) {

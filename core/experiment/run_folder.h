@@ -32,14 +32,12 @@ class RunFolder {
   void write_experiment(const Value& resolved) const;          ///< experiment.yaml
   void write_state(const Value& run) const;                    ///< run.json
   void write_epochs(const std::vector<EpochRow>& rows) const;  ///< epochs.csv
-  /// steps.csv; auxiliary columns are called loss_<stage>.
+  /// steps.csv; auxiliary columns are called loss_<stage>, empty where there was no such head yet.
   void write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const;
   /// last-actions-<worker>.txt: what a worker did before a failure, and when, in seconds.
   void write_last_actions(int worker, const std::string& actions) const;
-  std::vector<EpochRow> read_epochs() const;
-  std::vector<StepRow> read_steps() const;
   std::filesystem::path final_weights() const { return path_ / "final.safetensors"; }
-  std::filesystem::path checkpoint() const { return path_ / "checkpoint" / "last.safetensors"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoint"; }
 
  private:
   std::filesystem::path path_;

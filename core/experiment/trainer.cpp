@@ -4,11 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
 #include "core/experiment/checkpoint.h"
-#include "core/schedule/render.h"
 #include "core/stage/safetensors.h"
 #include "core/stage/torch.h"
 
@@ -17,13 +16,13 @@ namespace {
 
 constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
-/// Mean of the mini-batches' losses, weighted by their samples.
-double mean_loss(const std::vector<std::vector<double>>& losses, int begin, int end,
-                 const EpochOrder& order) {
+/// Mean of mini-batches' losses, weighted by their samples.
+template <class LossOf>
+double mean_loss(int minibatches, const LossOf& loss_of, const EpochOrder& order) {
   double sum = 0, samples = 0;
-  for (int m = begin; m < end; ++m) {
-    const auto size = static_cast<double>(order.size_of(m - begin));
-    sum += losses[static_cast<std::size_t>(m)][0] * size;
+  for (int m = 0; m < minibatches; ++m) {
+    const auto size = static_cast<double>(order.size_of(m));
+    sum += loss_of(static_cast<std::size_t>(m)) * size;
     samples += size;
   }
   return sum / samples;
@@ -38,37 +37,27 @@ Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress
       folder_(folder),
       progress_(progress),
       stop_(stop),
-      stages_(plan.stages(team)) {}
+      stages_(plan.stages(team)),
+      last_(&plan.training) {}
 
-bool Trainer::predicts() const {
-  return std::ranges::any_of(stages_, [](const auto& stage) { return stage && stage->predicts(); });
-}
-
-int Trainer::resume() {
-  const Experiment& e = *plan_.experiment;
-  if (folder_ == nullptr || !std::filesystem::exists(folder_->checkpoint())) return 0;
-  const int done = load_checkpoint(folder_->checkpoint(), *e.optimizer, predicts(), stages_,
-                                   e.pipeline.stages, e.digest);
-  epochs_ = folder_->read_epochs();
-  std::erase_if(epochs_, [done](const EpochRow& row) { return row.epoch >= done; });
-  if (e.output.steps) steps_ = folder_->read_steps();
-  std::erase_if(steps_, [done](const StepRow& row) { return row.epoch >= done; });
-  return done;
+std::vector<std::string> Trainer::resume() {
+  if (folder_ == nullptr) return {};
+  auto loaded = load_checkpoint(folder_->checkpoints(), plan_, stages_);
+  if (!loaded) return {};
+  state_ = std::move(loaded->state);
+  return std::move(loaded->remarks);
 }
 
 void Trainer::train() {
-  const TrainOptions& options = plan_.experiment->train;
-  const int done = epochs_.empty() ? 0 : epochs_.back().epoch + 1;
-  if (options.drain_each_epoch)
-    for (int epoch = done; epoch < options.epochs; ++epoch) train_epochs(epoch, 1);
-  else if (done < options.epochs)
-    train_epochs(0, options.epochs);
+  const DrainPoints& drains = plan_.drains;
+  if (folder_ != nullptr && drains.has_checkpoints())
+    begin_checkpoints(folder_->checkpoints(), plan_, team_);
+  while (done() < drains.minibatches) train_to(drains.next(done()));
   if (folder_ == nullptr) return;
-  if (options.epochs == 0) save(0);
-  if (plan_.experiment->output.weights) {
-    const TensorFile file = final_weights();
-    if (team_.first()) write_safetensors(folder_->final_weights(), file);
-  }
+  write_tables();
+  if (!plan_.experiment->output.weights) return;
+  const TensorFile weights = final_weights();
+  if (team_.first()) write_safetensors(folder_->final_weights(), weights);
 }
 
 /// Of replica 0, in layer order; whole in process 0 only.
@@ -98,56 +87,89 @@ double Trainer::lr_at(std::int64_t step) const {
   return e.lr_schedule.at(e.optimizer->lr(), step / plan_.minibatches, epochs);
 }
 
-void Trainer::train_epochs(int first, int count) {
+/// Segments of equal schedules share a program.
+const Program& Trainer::program_for(std::int64_t first, int minibatches) {
+  constexpr std::size_t kKept = 8;
   const Experiment& e = *plan_.experiment;
-  Loader loader = plan_.training_loader(first, count);
-  const std::int64_t first_step = std::int64_t{first} * plan_.minibatches;
+  const Schedule schedule = e.scheme->schedule(e.shape(minibatches, static_cast<int>(first)));
+  auto same = [&](const Program& program) {
+    return program.schedule.workers == schedule.workers && program.schedule.rules == schedule.rules;
+  };
+  if (same(plan_.training)) return plan_.training;
+  for (const Program& program : programs_)
+    if (same(program)) return program;
+  if (programs_.size() == kKept) programs_.pop_front();
+  return programs_.emplace_back(compile(schedule));
+}
+
+RunResult Trainer::run(const Program& program, std::int64_t first) {
+  const Experiment& e = *plan_.experiment;
+  const int count = program.schedule.shape.minibatches, per_epoch = plan_.minibatches;
+  const auto epoch = static_cast<int>(first / per_epoch);
+  const auto last_epoch = static_cast<int>((first + count - 1) / per_epoch);
+  const auto skipped = static_cast<int>(first % per_epoch);
+  Loader loader = plan_.training_loader(epoch, last_epoch + 1 - epoch, skipped);
+  return execute(program, stages_,
+                 {.batches = loader,
+                  .lr = [&](int minibatch) { return lr_at(first + minibatch); },
+                  .seed = e.train.seed,
+                  .first_epoch = epoch,
+                  .first_minibatch = skipped,
+                  .minibatches_per_epoch = per_epoch,
+                  .sum_gradients = e.train.sum_gradients,
+                  .execution = e.pipeline.execution,
+                  .threads = e.pipeline.threads,
+                  .on_minibatch =
+                      [&](int) {
+                        if (progress_ != nullptr) progress_->step();
+                      },
+                  .stop = stop_,
+                  .trace = e.output.trace ? &trace_ : nullptr,
+                  .team = &team_,
+                  .on_failure =
+                      [&](int worker, const std::string& actions) {
+                        if (folder_ != nullptr) folder_->write_last_actions(worker, actions);
+                      }});
+}
+
+/// One segment: from an empty pipeline to an empty pipeline.
+void Trainer::train_to(std::int64_t end) {
+  const std::int64_t first = done();
+  last_ = &program_for(first, static_cast<int>(end - first));
   const auto begin = std::chrono::steady_clock::now();
-  const RunResult result =
-      execute(plan_.training, stages_,
-              {.batches = loader,
-               .lr = [&](int minibatch) { return lr_at(first_step + minibatch); },
-               .seed = e.train.seed,
-               .first_epoch = first,
-               .minibatches_per_epoch = plan_.minibatches,
-               .sum_gradients = e.train.sum_gradients,
-               .execution = e.pipeline.execution,
-               .threads = e.pipeline.threads,
-               .on_minibatch =
-                   [&](int) {
-                     if (progress_ != nullptr) progress_->step();
-                   },
-               .stop = stop_,
-               .trace = e.output.trace ? &trace_ : nullptr,
-               .team = &team_,
-               .on_failure =
-                   [&](int worker, const std::string& actions) {
-                     if (folder_ != nullptr) folder_->write_last_actions(worker, actions);
-                   }});
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  check_weights(first + count - 1);
-  const EpochOrder order{plan_.train, e.loader.batch_size, e.loader.drop_last};
-  for (int i = 0; i < count; ++i) {
-    const int from = i * plan_.minibatches;
-    EpochRow row{.epoch = first + i,
-                 .train_loss = mean_loss(result.losses, from, from + plan_.minibatches, order),
-                 .test_loss = kNotMeasured,
-                 .test_accuracy = kNotMeasured,
-                 .lr = lr_at(first_step + from),
-                 .seconds = seconds / count};
-    std::int64_t samples = 0;
-    for (int m = 0; m < plan_.minibatches; ++m) {
-      steps_.push_back({row.epoch, m, result.losses[static_cast<std::size_t>(from + m)]});
-      samples += order.size_of(m);
-    }
-    row.samples_per_second = static_cast<double>(samples) * count / seconds;
-    const bool last = row.epoch + 1 == e.train.epochs;
-    if (last || (i + 1 == count && (row.epoch + 1) % e.train.evaluate_every == 0)) evaluate(row);
-    epochs_.push_back(row);
-    if (progress_ != nullptr) progress_->epoch(row, e.train.epochs);
+  const RunResult result = run(*last_, first);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  for (const std::vector<double>& losses : result.losses) {
+    const auto minibatch = static_cast<int>(done() % plan_.minibatches);
+    state_.steps.push_back({static_cast<int>(done() / plan_.minibatches), minibatch, losses});
+    state_.open_seconds += seconds.count() / static_cast<double>(end - first);
+    ++state_.minibatches;
+    if (done() == end) check_weights();
+    if (done() % plan_.minibatches == 0) finish_epoch();
   }
-  save(first + count);
+  save();
+}
+
+/// The row of the epoch that has just become whole.
+void Trainer::finish_epoch() {
+  const Experiment& e = *plan_.experiment;
+  const EpochOrder order{plan_.train, e.loader.batch_size, e.loader.drop_last};
+  const std::size_t first = state_.steps.size() - static_cast<std::size_t>(plan_.minibatches);
+  EpochRow row{.epoch = static_cast<int>(std::ssize(state_.epochs)),
+               .train_loss = mean_loss(
+                   plan_.minibatches,
+                   [&](std::size_t m) { return state_.steps[first + m].losses[0]; }, order),
+               .test_loss = kNotMeasured,
+               .test_accuracy = kNotMeasured,
+               .lr = lr_at(static_cast<std::int64_t>(first)),
+               .seconds = std::exchange(state_.open_seconds, 0)};
+  std::int64_t samples = 0;
+  for (int m = 0; m < plan_.minibatches; ++m) samples += order.size_of(m);
+  row.samples_per_second = static_cast<double>(samples) / row.seconds;
+  const bool due = e.train.drain_each_epoch && (row.epoch + 1) % e.train.evaluate_every == 0;
+  if (due || row.epoch + 1 == e.train.epochs) evaluate(row);
+  state_.epochs.push_back(row);
+  if (progress_ != nullptr) progress_->epoch(row, e.train.epochs);
 }
 
 void Trainer::evaluate(EpochRow& row) {
@@ -163,35 +185,39 @@ void Trainer::evaluate(EpochRow& row) {
                                     .stop = stop_,
                                     .team = &team_});
   const EpochOrder order{plan_.test, plan_.experiment->loader.batch_size, false};
-  row.test_loss = mean_loss(result.losses, 0, loader.minibatches(), order);
+  row.test_loss = mean_loss(
+      loader.minibatches(), [&](std::size_t m) { return result.losses[m][0]; }, order);
   row.test_accuracy = static_cast<double>(result.correct) / static_cast<double>(result.samples);
 }
 
-void Trainer::check_weights(int epoch) const {
+/// After a segment; says where it ended.
+void Trainer::check_weights() const {
   for (const auto& stage : stages_) {
-    if (!stage) continue;
+    if (!stage) continue;  // another process's
     for (const auto& [name, tensor] : stage->named_state())
-      if (!tensor.isfinite().all().item<bool>())
+      if (!tensor.isfinite().all().item<bool>()) {
+        const std::int64_t last = done() - 1, minibatch = last % plan_.minibatches;
+        const bool whole = minibatch + 1 == plan_.minibatches;
         throw Error(ErrorKind::NotFinite,
-                    concat("'", name, "' is not finite after epoch ", epoch, " (",
-                           stage->optimizer_state().steps, " updates); try a smaller optimizer.lr"),
+                    concat("'", name, "' is not finite after ",
+                           whole ? "" : concat("mini-batch ", minibatch, " of "), "epoch ",
+                           last / plan_.minibatches, " (", stage->optimizer_state().steps,
+                           " updates); try a smaller optimizer.lr"),
                     concat("stage ", stage->index()));
+      }
   }
 }
 
-void Trainer::save(int epochs_done) {
-  if (folder_ == nullptr) return;
-  const Experiment& e = *plan_.experiment;
-  const int every = e.train.checkpoint_every;
-  const bool due = every > 0 && (epochs_done % every == 0 || epochs_done == e.train.epochs);
-  if (!due && epochs_done != e.train.epochs) return;
-  if (team_.first()) {
-    folder_->write_epochs(epochs_);
-    if (e.output.steps) folder_->write_steps(steps_, plan_.auxiliary);
-  }
-  if (due && epochs_done < e.train.epochs)
-    save_checkpoint(folder_->checkpoint(), *e.optimizer, predicts(), stages_, e.pipeline.stages,
-                    epochs_done, e.digest);
+void Trainer::save() {
+  if (folder_ == nullptr || !plan_.drains.checkpoint_at(done())) return;
+  save_checkpoint(folder_->checkpoints(), plan_, stages_, state_, team_);
+  write_tables();
+}
+
+void Trainer::write_tables() const {
+  if (!team_.first()) return;
+  folder_->write_epochs(state_.epochs);
+  if (plan_.experiment->output.steps) folder_->write_steps(state_.steps, plan_.auxiliary);
 }
 
 }  // namespace pipewright

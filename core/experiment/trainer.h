@@ -2,12 +2,16 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/experiment/plan.h"
 #include "core/experiment/progress.h"
 #include "core/experiment/run_folder.h"
+#include "core/experiment/training_state.h"
 #include "core/runtime/team.h"
 #include "core/stage/safetensors.h"
 
@@ -20,24 +24,30 @@ class Trainer {
   Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress* progress,
           const std::atomic<bool>* stop);
 
-  /// Takes up the folder's checkpoint, if there is one. Returns the epochs behind it.
-  int resume();
+  /// Takes up the folder's checkpoint, if there is one. Remarks for the person who waits.
+  std::vector<std::string> resume();
   void train();
   void show(Progress* progress) { progress_ = progress; }
 
-  /// When each action of the last epoch ran, with output.trace.
+  /// Mini-batches trained.
+  std::int64_t done() const { return state_.minibatches; }
+  /// When each action of the last schedule ran, with output.trace; and that schedule.
   const std::vector<std::vector<Span>>& trace() const { return trace_; }
-  const std::vector<EpochRow>& epochs() const { return epochs_; }
-  const std::vector<StepRow>& steps() const { return steps_; }
+  const Schedule& traced() const { return last_->schedule; }
+  const std::vector<EpochRow>& epochs() const { return state_.epochs; }
+  const std::vector<StepRow>& steps() const { return state_.steps; }
   const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
 
  private:
-  void train_epochs(int first, int count);
+  void train_to(std::int64_t end);
+  RunResult run(const Program& program, std::int64_t first);
+  const Program& program_for(std::int64_t first, int minibatches);
+  void finish_epoch();
   void evaluate(EpochRow& row);
-  void check_weights(int epoch) const;
-  void save(int epochs_done);
+  void check_weights() const;
+  void save();
+  void write_tables() const;
   TensorFile final_weights();
-  bool predicts() const;
   double lr_at(std::int64_t step) const;
 
   const Plan& plan_;
@@ -46,8 +56,9 @@ class Trainer {
   Progress* progress_;
   const std::atomic<bool>* stop_;
   std::vector<std::unique_ptr<Stage>> stages_;
-  std::vector<EpochRow> epochs_;
-  std::vector<StepRow> steps_;
+  TrainingState state_;
+  std::deque<Program> programs_;  ///< of segments shorter than plan_.training, the latest few
+  const Program* last_;
   std::vector<std::vector<Span>> trace_;
 };
 

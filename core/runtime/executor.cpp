@@ -349,10 +349,11 @@ class Interpreter {
   }
 
   Pass pass(const Action& action, const Share& share) const {
+    const int position = request_.first_minibatch + action.minibatch;
     return {.training = program_.schedule.shape.training,
             .seed = request_.seed,
-            .epoch = request_.first_epoch + action.minibatch / request_.minibatches_per_epoch,
-            .minibatch = action.minibatch % request_.minibatches_per_epoch,
+            .epoch = request_.first_epoch + position / request_.minibatches_per_epoch,
+            .minibatch = position % request_.minibatches_per_epoch,
             .first_sample = share.first_sample};
   }
 

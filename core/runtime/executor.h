@@ -22,6 +22,7 @@ struct RunRequest {
   std::function<double(int minibatch)> lr;  ///< of the schedule's mini-batch; any thread
   std::uint64_t seed = 1;
   int first_epoch = 0;
+  int first_minibatch = 0;        ///< of the first epoch, where the schedule begins
   int minibatches_per_epoch = 1;  ///< the schedule may go over several epochs
   bool sum_gradients = false;     ///< over micro-batches, instead of their mean
   Execution execution = Execution::Serial;

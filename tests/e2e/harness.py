@@ -17,6 +17,7 @@ from pathlib import Path
 import safetensors
 
 BINARY = os.environ["PIPEWRIGHT_BINARY"]
+FAILING_FILES = os.environ.get("PIPEWRIGHT_FAILING_FILES", "")  # see failing_files.cpp
 SOURCE_DIR = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"])
 DATA_DIR = SOURCE_DIR.parent / "shared" / "data"
 SECONDS_LIMIT = 120  # of one command
@@ -118,11 +119,12 @@ class EndToEnd(unittest.TestCase):
             path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
         return path
 
-    def start(self, *arguments):
-        """The program, not waited for; killed when the test ends."""
+    def start(self, *arguments, environment=None):
+        """The program, not waited for; killed when the test ends. `environment`: besides ours."""
         process = subprocess.Popen(
             [BINARY, *map(str, arguments)],
             cwd=self.folder,
+            env=os.environ | (environment or {}),
             text=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -136,8 +138,8 @@ class EndToEnd(unittest.TestCase):
         out, err = process.communicate(timeout=SECONDS_LIMIT)
         return Finished(process.returncode, out, err)
 
-    def pipewright(self, *arguments, code=FINE):
-        done = self.finish(self.start(*arguments))
+    def pipewright(self, *arguments, code=FINE, environment=None):
+        done = self.finish(self.start(*arguments, environment=environment))
         self.assertEqual(done.code, code, f"pipewright {' '.join(map(str, arguments))}\n{done.out}{done.err}")
         return done
 
@@ -146,6 +148,21 @@ class EndToEnd(unittest.TestCase):
         file = self.write(f"{out}.yaml", experiment)
         self.pipewright("run", file.name, "--quiet", "--out", out, *arguments, code=code)
         return Run(self.folder / out)
+
+    def resume(self, out, *arguments, code=FINE, environment=None):
+        """Goes on in the folder `out` with the experiment that train() has written beside it."""
+        return self.pipewright(
+            "run", f"{out}.yaml", "--out", out, "--resume", *arguments, code=code, environment=environment
+        )
+
+    def failing(self, path, call, at, kill=False):
+        """The environment in which the at-th such call on a path with that in it fails, or kills."""
+        return {
+            "LD_PRELOAD": FAILING_FILES,
+            "FAILING_FILES_PATH": path,
+            "FAILING_FILES_CALL": call,
+            "FAILING_FILES_AT": str(at),
+        } | ({"FAILING_FILES_KILL": "1"} if kill else {})
 
     def assert_errors(self, finished, *patterns):
         """One line on stderr for each pattern, in that order."""
@@ -158,6 +175,15 @@ class EndToEnd(unittest.TestCase):
             a.bytes() == b.bytes(),
             f"{a.path.name} and {b.path.name} differ: " f"{safetensors.difference(a.tensors(), b.tensors())}",
         )
+
+    def assert_same_result(self, whole, run):
+        """The same weights, losses and metrics, to the last bit; only times differ."""
+        self.assertEqual(run.state(), "done")
+        self.assert_same_weights(whole, run)
+        self.assertEqual(whole.bytes("steps.csv"), run.bytes("steps.csv"))
+        for a, b in zip(whole.rows("epochs.csv"), run.rows("epochs.csv"), strict=True):
+            for column in ("epoch", "train_loss", "test_loss", "test_accuracy", "lr"):
+                self.assertEqual(a[column], b[column], column)
 
 
 def main():

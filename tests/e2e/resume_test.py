@@ -20,6 +20,7 @@ LONG = changed(
 )
 CASES = {
     "sgd": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 2},
+    "within": {"scheme": {"name": "xpipe"}, "train.checkpoint": {"every": 7, "unit": "minibatch"}},
     "adam": {"scheme": {"name": "pipedream"}, "optimizer": {"name": "adam", "lr": 0.002}},
     "predicting": {"scheme": {"name": "spectrain", "velocity": "lookahead"}, "optimizer.nesterov": True},
     "replicas": {
@@ -43,7 +44,7 @@ class Resume(harness.EndToEnd):
             self.assertLess(time.monotonic() - begin, 60)
             time.sleep(0.002)
 
-    def leg(self, out, stop, seconds, resume):
+    def leg(self, out, stop, seconds, resume, every=STEPS):
         """Starts or goes on, and is stopped after some seconds. Whether the run has ended by itself."""
         flags = ["--resume"] if resume else []
         process = self.start("run", f"{out}.yaml", "--quiet", "--out", out, *flags)
@@ -59,28 +60,30 @@ class Resume(harness.EndToEnd):
         self.assertEqual(run.state(), STATES[stop])
         if stop != signal.SIGKILL:
             self.assert_errors(done, r"^interrupted; `pipewright run .*--resume` goes on")
-        self.assert_whole(run)
+        self.assert_whole(run, every)
         return False
 
-    def assert_whole(self, run):
+    def assert_whole(self, run, every):
         """Whatever stands under a final name is complete."""
         self.assertFalse((run.path / "final.safetensors").exists())
-        checkpoint = run.path / "checkpoint/last.safetensors"
-        if checkpoint.exists():
-            safetensors.read(checkpoint)
+        if (run.path / "checkpoint/manifest.json").exists():
+            manifest = json.loads(run.bytes("checkpoint/manifest.json"))
+            for file in manifest["files"]:
+                safetensors.read(run.path / "checkpoint" / f"{manifest['minibatches']:06}" / file["name"])
         if (run.path / "steps.csv").exists():
             self.assertTrue(run.bytes("steps.csv").endswith(b"\n"))
-            self.assertEqual(len(run.rows("steps.csv")) % STEPS, 0)
+            self.assertEqual(len(run.rows("steps.csv")) % every, 0)
 
     def check(self, name, execution):
         experiment = changed(LONG, CASES[name] | {"pipeline.execution": execution})
+        every = CASES[name].get("train.checkpoint", {"every": STEPS})["every"]
         whole = self.train(experiment, "whole", "--overwrite")
         moments = random.Random(f"{name} {execution}")
         out = f"{name}_{execution}"
         self.write(f"{out}.yaml", experiment)
         ended, legs = False, 0
         while not ended and legs < 5:
-            ended = self.leg(out, SIGNALS[legs % 3], moments.uniform(0.0, 0.2), resume=legs > 0)
+            ended = self.leg(out, SIGNALS[legs % 3], moments.uniform(0.0, 0.2), legs > 0, every)
             legs += 1
         self.assertGreater(legs, 1, "the run was too short to be interrupted")
         if not ended:
@@ -142,15 +145,15 @@ class Resume(harness.EndToEnd):
 
     def test_a_damaged_checkpoint_is_named(self):
         run = self.interrupted()
-        checkpoint = run.path / "checkpoint/last.safetensors"
+        checkpoint = next(run.path.glob("checkpoint/*/stage-1.safetensors"))
         checkpoint.write_bytes(checkpoint.read_bytes()[:-10])
         done = self.pipewright("run", "x.yaml", "--quiet", "--out", "x", "--resume", code=harness.DATA)
-        self.assert_errors(done, r"checkpoint/last\.safetensors: ")
+        self.assert_errors(done, r"checkpoint/\d+/stage-1\.safetensors: ")
         self.pipewright("run", "x.yaml", "--quiet", "--out", "x", "--overwrite")
 
     def test_what_a_killed_process_left_half_written_is_cleared_away(self):
         run = self.interrupted()
-        for name in ("steps.csv", "final.safetensors", "checkpoint/last.safetensors"):
+        for name in ("steps.csv", "final.safetensors", "checkpoint/manifest.json"):
             (run.path / f"{name}.4194301.part").write_text("half")
         self.pipewright("run", "x.yaml", "--quiet", "--out", "x", "--resume")
         self.assertEqual([name for name in run.names() if name.endswith(".part")], [])

@@ -7,7 +7,11 @@ import harness
 from harness import CNN, EXPERIMENT, MLP, changed
 
 FILES = [
-    "checkpoint/last.safetensors",
+    "checkpoint/000006/metrics.safetensors",
+    "checkpoint/000006/stage-0.safetensors",
+    "checkpoint/000006/stage-1.safetensors",
+    "checkpoint/000006/stage-2.safetensors",
+    "checkpoint/manifest.json",
     "epochs.csv",
     "experiment.yaml",
     "final.safetensors",
@@ -130,7 +134,7 @@ class RunFolder(harness.EndToEnd):
         first = self.train(changed(MLP, {"output.trace": True}), "out").bytes()
         again = self.train(MLP, "out", "--overwrite", "--set", "train.seed=2")
         self.assertFalse(again.bytes() == first)
-        self.assertEqual(again.names(), [name for name in FILES if name != "checkpoint/last.safetensors"])
+        self.assertEqual(again.names(), [name for name in FILES if not name.startswith("checkpoint/")])
 
     def test_resume_of_another_experiment_is_refused(self):
         run = self.train(MLP, "out")

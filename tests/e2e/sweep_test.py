@@ -20,7 +20,6 @@ MIXED = changed(
     },
 )
 RUN_FILES = {
-    "checkpoint/last.safetensors",
     "epochs.csv",
     "experiment.yaml",
     "final.safetensors",

@@ -79,6 +79,13 @@ TEST_F(Files, AreWrittenFromPieces) {
   EXPECT_EQ(read_file(folder_ / "pieces"), "one two");
 }
 
+TEST_F(Files, AreWrittenFromShortAndLongPiecesInOrder) {
+  const std::string long_one(100'000, 'l'), longer(60'000, 'm');
+  const std::array<std::string_view, 6> pieces{"a", long_one, "b", longer, longer, "c"};
+  write_file(folder_ / "pieces", pieces);
+  EXPECT_EQ(read_file(folder_ / "pieces"), "a" + long_one + "b" + longer + longer + "c");
+}
+
 TEST_F(Files, MissingFoldersAreMade) {
   write_file(folder_ / "a" / "b" / "c.txt", "deep");
   EXPECT_EQ(read_file(folder_ / "a" / "b" / "c.txt"), "deep");

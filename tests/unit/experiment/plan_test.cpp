@@ -113,5 +113,19 @@ TEST(Plan, LoadsEpochsThatDifferInOrderOnly) {
   EXPECT_FALSE(at::equal(at_of(first, 2), at_of(second, 2)));
 }
 
+TEST(Plan, LoadsTheRestOfAnEpoch) {
+  Laboratory laboratory;
+  Loader whole = laboratory.plan().training_loader(0, 2),
+         rest = laboratory.plan().training_loader(0, 2, 4);
+  EXPECT_EQ(rest.minibatches(), 8);
+  for (const int minibatch : {0, 1, 2, 7}) {
+    const Share share = rest.share(minibatch, 0, 0);
+    EXPECT_TRUE(at::equal(rest.inputs(minibatch, share, at::kCPU),
+                          whole.inputs(minibatch + 4, share, at::kCPU)));
+    EXPECT_TRUE(at::equal(rest.targets(minibatch, share, at::kCPU),
+                          whole.targets(minibatch + 4, share, at::kCPU)));
+  }
+}
+
 }  // namespace
 }  // namespace pipewright::test

@@ -91,6 +91,37 @@ TEST(Trainer, DrainsBetweenEpochsOfAnAsynchronousScheme) {
   EXPECT_NE(difference(epoch.trainer.stages(), never.trainer.stages()), "");
 }
 
+/// Bit for bit, and every loss, mean and learning rate.
+void expect_the_same(const Trained& a, const Trained& b) {
+  EXPECT_EQ(difference(a.trainer.stages(), b.trainer.stages()), "");
+  for (std::size_t i = 0; i < a.trainer.steps().size(); ++i) {
+    EXPECT_EQ(a.trainer.steps()[i].losses, b.trainer.steps()[i].losses) << i;
+    EXPECT_EQ(a.trainer.steps()[i].minibatch, b.trainer.steps()[i].minibatch) << i;
+  }
+  for (std::size_t i = 0; i < a.trainer.epochs().size(); ++i) {
+    EXPECT_EQ(a.trainer.epochs()[i].train_loss, b.trainer.epochs()[i].train_loss) << i;
+    EXPECT_EQ(a.trainer.epochs()[i].lr, b.trainer.epochs()[i].lr) << i;
+  }
+}
+
+TEST(Trainer, CutAtCheckpointsSeesTheSameDataMasksAndLearningRates) {
+  for (const std::string of :
+       {"train.epochs: 3, lr_schedule: {name: poly, per: step}, model: {name: cnn, width: 0.125, "
+        "size: 8, channels: 1, classes: 3}",
+        "train.epochs: 3, train.drain: never, dataset.train: 45, loader.drop_last: false"})
+    for (const char* every : {"1", "4", "7", "8"})
+      expect_the_same(
+          Trained(concat("{", of, "}")),
+          Trained(concat("{", of, ", train.checkpoint: {unit: minibatch, every: ", every, "}}")));
+}
+
+TEST(Trainer, DrainsAtCheckpointsWithinAnEpoch) {
+  const Trained whole("{scheme: {name: pipedream}}");
+  const Trained cut("{scheme: {name: pipedream}, train.checkpoint: {every: 4, unit: minibatch}}");
+  EXPECT_EQ(whole.trainer.steps()[3].losses, cut.trainer.steps()[3].losses);
+  EXPECT_NE(whole.trainer.steps()[5].losses, cut.trainer.steps()[5].losses);
+}
+
 TEST(Trainer, LeavesWeightsAloneAtLearningRate0) {
   for (const char* scheme : {"pipedream", "spectrain", "interlocking"}) {
     const Trained run(concat("{train.epochs: 2, optimizer.lr: 0, scheme: {name: ", scheme, "}}"));

@@ -1,0 +1,170 @@
+#include "core/experiment/checkpoint_manifest.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kChecksum = "checksum";
+constexpr const char* kBeginAnew = "; give --overwrite to begin anew";
+
+[[noreturn]] void fail(const fs::path& path, const std::string& what) {
+  throw Error(ErrorKind::Data, concat(what, kBeginAnew), path.string());
+}
+
+std::string checksum_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::vector<char> block(1 << 20);
+  uLong sum = ::crc32(0, nullptr, 0);
+  while (in) {
+    in.read(block.data(), static_cast<std::streamsize>(block.size()));
+    sum =
+        ::crc32(sum, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(in.gcount()));
+  }
+  if (!in.eof()) fail(path, "cannot read");
+  char text[16];
+  std::snprintf(text, sizeof text, "%08lx", sum);
+  return text;
+}
+
+std::int64_t size_of(const fs::path& path) {
+  std::error_code error;
+  const auto bytes = fs::file_size(path, error);
+  if (error) fail(path, concat("cannot open: ", error.message()));
+  return static_cast<std::int64_t>(bytes);
+}
+
+/// A field of that kind. Throws Error{Data} with `where`.
+const Value& field(const Value& of, const std::string& key, Value::Kind kind,
+                   const std::string& where) {
+  const Value* const value = of.find(key);
+  const bool fits =
+      value != nullptr && value->is(kind) && (kind != Value::Kind::Integer || value->integer >= 0);
+  if (!fits)
+    throw Error(ErrorKind::Data,
+                concat("is no manifest of a checkpoint: '", key, "' is ",
+                       value == nullptr ? "missing" : value->described(), kBeginAnew),
+                where);
+  return *value;
+}
+
+CheckpointManifest manifest_in(const Value& value, const std::string& where) {
+  using Kind = Value::Kind;
+  CheckpointManifest manifest{
+      .minibatches = field(value, "minibatches", Kind::Integer, where).integer,
+      .identity = field(value, "identity", Kind::Text, where).text,
+      .layout = field(value, "layout", Kind::Mapping, where)};
+  for (const Value& slot : field(value, "slots", Kind::Sequence, where).items)
+    manifest.slots.push_back(slot.text);
+  manifest.files = read_files(field(value, "files", Kind::Sequence, where), where);
+  return manifest;
+}
+
+Value value_of(const CheckpointManifest& manifest) {
+  Value value = Value::mapping();
+  value.at_or_add("minibatches") = Value::of(manifest.minibatches);
+  value.at_or_add("identity") = Value::of(manifest.identity);
+  value.at_or_add("layout") = manifest.layout;
+  Value& slots = value.at_or_add("slots") = Value::sequence();
+  for (const std::string& slot : manifest.slots) slots.items.push_back(Value::of(slot));
+  Value& files = value.at_or_add("files") = Value::sequence();
+  for (const CheckpointFile& file : manifest.files) files.items.push_back(file.value());
+  return value;
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) entries.push_back(entry.path());
+  return entries;
+}
+
+/// What stays after a failure is in nobody's way, and goes with the next checkpoint.
+void remove_all_but(const CheckpointManifest& manifest, const fs::path& checkpoints) {
+  std::error_code ignored;
+  for (const fs::path& entry : entries_of(checkpoints))
+    if (entry.filename() != kManifest && entry.filename() != manifest.folder())
+      fs::remove_all(entry, ignored);
+  for (const fs::path& entry : entries_of(checkpoints / manifest.folder()))
+    if (std::ranges::count(manifest.files, entry.filename().string(), &CheckpointFile::name) == 0)
+      fs::remove_all(entry, ignored);
+}
+
+}  // namespace
+
+Value CheckpointFile::value() const {
+  Value value = Value::mapping();
+  value.at_or_add("name") = Value::of(name);
+  value.at_or_add("bytes") = Value::of(bytes);
+  value.at_or_add(kChecksum) = Value::of(checksum);
+  value.at_or_add("replica") = Value::of(replica);
+  value.at_or_add("steps") = Value::of(steps);
+  return value;
+}
+
+std::string CheckpointManifest::folder() const {
+  const std::string digits = std::to_string(minibatches);
+  return digits.size() < 6 ? std::string(6 - digits.size(), '0') + digits : digits;
+}
+
+CheckpointFile described_file(const fs::path& path) {
+  return {.name = path.filename().string(), .bytes = size_of(path), .checksum = checksum_of(path)};
+}
+
+void check_file(const fs::path& path, const CheckpointFile& file) {
+  if (const std::int64_t bytes = size_of(path); bytes != file.bytes)
+    fail(path, concat("has ", bytes, " bytes; the checkpoint was written with ", file.bytes));
+  if (checksum_of(path) != file.checksum)
+    fail(path, "is damaged: its checksum is not the one it was written with");
+}
+
+std::vector<CheckpointFile> read_files(const Value& list, const std::string& where) {
+  using Kind = Value::Kind;
+  std::vector<CheckpointFile> files;
+  for (const Value& value : list.items)
+    files.push_back(
+        {.name = fs::path(field(value, "name", Kind::Text, where).text).filename().string(),
+         .bytes = field(value, "bytes", Kind::Integer, where).integer,
+         .checksum = field(value, kChecksum, Kind::Text, where).text,
+         .replica = static_cast<int>(field(value, "replica", Kind::Integer, where).integer),
+         .steps = field(value, "steps", Kind::Integer, where).integer});
+  return files;
+}
+
+std::optional<CheckpointManifest> read_manifest(const fs::path& checkpoints) {
+  const fs::path path = checkpoints / kManifest;
+  if (!fs::exists(path)) {
+    const std::vector<fs::path> left = entries_of(checkpoints);
+    if (left.empty()) return std::nullopt;
+    fail(path, concat("is missing, but there is '", left.front().filename().string(), "'"));
+  }
+  Value value;
+  try {
+    value = load_yaml(path);
+  } catch (const Error&) {
+    fail(path, "is damaged: it is no JSON");
+  }
+  const std::string checksum = field(value, kChecksum, Value::Kind::Text, path.string()).text;
+  std::erase_if(value.fields, [](const auto& each) { return each.first == kChecksum; });
+  if (digest(value) != checksum) fail(path, "is damaged: its checksum is not that of its content");
+  return manifest_in(value, path.string());
+}
+
+void commit_manifest(const fs::path& checkpoints, const CheckpointManifest& manifest) {
+  Value value = value_of(manifest);
+  value.at_or_add(kChecksum) = Value::of(digest(value));  // of all the other fields
+  write_file(checkpoints / kManifest, to_json(value) + "\n");
+  remove_all_but(manifest, checkpoints);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,61 @@
+#include "core/experiment/training_state.h"
+
+#include "core/base/error.h"
+#include "core/stage/safetensors.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::int64_t kEpochColumns = 6;
+
+at::Tensor table(const std::vector<double>& values, std::int64_t rows) {
+  const std::int64_t columns = rows > 0 ? static_cast<std::int64_t>(values.size()) / rows : 0;
+  return at::tensor(values, at::kDouble).view({rows, columns});
+}
+
+/// The tensor of that name with so many rows, and columns if any are given.
+at::Tensor table_in(const TensorFile& file, const std::string& name, std::int64_t rows,
+                    std::int64_t columns, const std::filesystem::path& path) {
+  const at::Tensor* const found = file.find(name);
+  if (found == nullptr || found->scalar_type() != at::kDouble || found->dim() != 2 ||
+      found->size(0) != rows || (rows > 0 && columns > 0 && found->size(1) != columns))
+    throw Error(ErrorKind::Data, concat("has no table '", name, "' of ", rows, " rows"),
+                path.string());
+  return *found;
+}
+
+}  // namespace
+
+void write_training_state(const std::filesystem::path& path, const TrainingState& state) {
+  std::vector<double> epochs, losses;
+  for (const EpochRow& row : state.epochs)
+    epochs.insert(epochs.end(), {row.train_loss, row.test_loss, row.test_accuracy, row.lr,
+                                 row.seconds, row.samples_per_second});
+  for (const StepRow& row : state.steps)
+    losses.insert(losses.end(), row.losses.begin(), row.losses.end());
+  write_safetensors(path, {.tensors = {{"epochs", table(epochs, std::ssize(state.epochs))},
+                                       {"losses", table(losses, std::ssize(state.steps))},
+                                       {"open_seconds", table({state.open_seconds}, 1)}}});
+}
+
+TrainingState read_training_state(const std::filesystem::path& path, std::int64_t minibatches,
+                                  int minibatches_per_epoch) {
+  const TensorFile file = read_safetensors(path);
+  const std::int64_t whole = minibatches / minibatches_per_epoch;
+  const at::Tensor epochs = table_in(file, "epochs", whole, kEpochColumns, path);
+  const at::Tensor losses = table_in(file, "losses", minibatches, 0, path);
+  TrainingState state{.minibatches = minibatches,
+                      .open_seconds = table_in(file, "open_seconds", 1, 1, path).item<double>()};
+  const double* v = epochs.const_data_ptr<double>();
+  for (int epoch = 0; epoch < whole; ++epoch, v += kEpochColumns)
+    state.epochs.push_back({epoch, v[0], v[1], v[2], v[3], v[4], v[5]});
+  const double* loss = losses.const_data_ptr<double>();
+  for (std::int64_t m = 0; m < minibatches; ++m, loss += losses.size(1))
+    state.steps.push_back({static_cast<int>(m / minibatches_per_epoch),
+                           static_cast<int>(m % minibatches_per_epoch),
+                           {loss, loss + losses.size(1)}});
+  return state;
+}
+
+}  // namespace pipewright

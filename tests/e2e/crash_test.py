@@ -1,0 +1,85 @@
+"""Killed or failing at any moment, in the middle of a checkpoint too, a run goes on to the same bytes."""
+
+import random
+import signal
+import time
+import unittest
+
+import harness
+from harness import CNN, DATA, MLP, changed
+
+# Six mini-batches with a checkpoint after each, in which most of the time is spent.
+SMALL = changed(
+    CNN,
+    {
+        "pipeline": {"stages": 2, "replicas": 2},
+        "scheme": {"name": "pipedream"},
+        "optimizer": {"name": "adam", "lr": 0.002},
+        "loader.limit_train": 160,
+        "train.checkpoint": {"every": 1, "unit": "minibatch"},
+    },
+)
+KILLS = 30
+
+
+@unittest.skipUnless(harness.FAILING_FILES, "built without failing_files")
+class Crash(harness.EndToEnd):
+    def leg(self, out, kills, moments):
+        """Goes on until it is killed: at a random time, or in a random call on a checkpoint's files."""
+        in_a_call, call = kills % 2 == 1, moments.randint(1, 60)
+        environment = self.failing(f"{out}/checkpoint", "any", call, kill=True) if in_a_call else None
+        process = self.start(
+            "run", f"{out}.yaml", "--quiet", "--out", out, "--resume", environment=environment
+        )
+        if not in_a_call:
+            time.sleep(moments.uniform(0.2, 0.6))
+            process.kill()
+        done = self.finish(process)
+        self.assertIn(done.code, (0, -signal.SIGKILL), done.err)
+        return done.code == 0
+
+    def test_killed_at_thirty_random_moments_it_ends_with_the_same_bytes(self):
+        whole = self.train(SMALL, "whole")
+        self.write("killed.yaml", SMALL)
+        moments, kills, ends = random.Random("thirty kills"), 0, 0
+        while kills < KILLS:
+            if self.leg("killed", kills, moments):
+                self.assert_same_result(whole, harness.Run(self.folder / "killed"))
+                ends += 1
+                (self.folder / "killed").rename(self.folder / f"ended{ends}")
+            else:
+                kills += 1
+        self.resume("killed", "--quiet")
+        self.assert_same_result(whole, harness.Run(self.folder / "killed"))
+
+    def check_every_failure(self, call):
+        """The k-th such call fails, for every k there is."""
+        experiment = changed(
+            MLP, {"loader.limit_train": 48, "train.checkpoint": {"every": 1, "unit": "minibatch"}}
+        )
+        whole = self.train(experiment, "whole")
+        self.write("broken_disk.yaml", experiment)
+        command = ("run", "broken_disk.yaml", "--quiet", "--out", "broken_disk", "--overwrite")
+        for k in range(1, 1000):
+            done = self.finish(self.start(*command, environment=self.failing("broken_disk", call, k)))
+            if done.code == 0:
+                break
+            with self.subTest(k=k):
+                self.assertEqual(done.code, DATA, done.err)
+                self.assert_errors(done, r"^broken_disk(/.*)?: cannot .*: No space left on device$")
+                self.resume("broken_disk", "--quiet")
+                self.assert_same_result(whole, harness.Run(self.folder / "broken_disk"))
+        self.assertGreater(k, 15, "hardly anything was written")
+
+    def test_every_write_that_fails(self):
+        self.check_every_failure("write")
+
+    def test_every_fsync_that_fails(self):
+        self.check_every_failure("fsync")
+
+    def test_every_rename_that_fails(self):
+        self.check_every_failure("rename")
+
+
+if __name__ == "__main__":
+    harness.main()

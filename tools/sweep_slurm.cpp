@@ -124,6 +124,7 @@ void print_array(const std::vector<PlannedRun>& runs, const fs::path& out,
   if (runs.empty()) return;
   const fs::path folder = next_array_folder(out);
   std::printf("%s", array_script(runs, folder, settings).c_str());
+  std::fflush(stdout);
   for (const ArrayPoint& point : array_points(runs, settings.points_per_task))
     std::fprintf(stderr, "task %d: %s\n", point.task, point.title.c_str());
 }

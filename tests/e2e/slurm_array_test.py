@@ -80,7 +80,8 @@ class SlurmArray(harness.EndToEnd):
 
     def test_a_dry_run_prints_the_script_and_writes_nothing(self):
         self.path(str(self.folder))  # nor does it need Slurm
-        done = self.sweep(TWO, "--slurm", "--dry-run", "--jobs", "3", "--sbatch", "--partition=gpu --time=1:00:00", "--sbatch=-A me")
+        options = ("--sbatch", "--partition=gpu --time=1:00:00", "--sbatch=-A me")
+        done = self.sweep(TWO, "--slurm", "--dry-run", "--jobs", "3", *options)
         lines = done.out.splitlines()
         self.assertEqual(lines[0], "#!/bin/bash")
         self.assertEqual(
@@ -131,7 +132,8 @@ class SlurmArray(harness.EndToEnd):
         for number in (1, 2):
             self.assertEqual(self.run_task(number), (0, f"seed {number}: exit code 0\n"))
         for file in (self.folder / "here").glob("*/final.safetensors"):
-            self.assertEqual(file.read_bytes(), (self.folder / "sw" / file.parent.name / file.name).read_bytes())
+            there = self.folder / "sw" / file.parent.name / file.name
+            self.assertEqual(file.read_bytes(), there.read_bytes())
         self.assertFalse((self.folder / "sw/results.sqlite").exists())
         collected = self.sweep(TWO, "--resume")
         self.assertIn("2 of 2 runs are done already", collected.err)
@@ -164,6 +166,16 @@ class SlurmArray(harness.EndToEnd):
         code, printed = self.run_task(1)
         self.assertEqual(code, 1)
         self.assertIn("points.tsv: No such file", printed)
+
+    def test_processes_of_mpi_are_started_by_mpirun(self):
+        self.fake("mpirun", '#!/bin/bash\necho "${@:1:4}" >>{folder}/launched\nexec "${@:5}"\n')
+        self.sweep(TWO, "--slurm")
+        points = self.folder / "sw/slurm/1/points.tsv"
+        points.write_text(points.read_text().replace("2\t0\t", "2\t3\t"))
+        for number in (1, 2):
+            self.assertEqual(self.run_task(number)[0], 0)
+        self.assertEqual((self.folder / "launched").read_text(), "--bind-to none -n 3\n")
+        self.assertEqual(self.states(), ["done", "done"])
 
     # Submitting
 
@@ -204,7 +216,8 @@ class SlurmArray(harness.EndToEnd):
         self.assertIn("slurm/1: interrupted before sbatch", self.sweep(TWO, "--slurm", code=INTERRUPTED).err)
         self.fake("sbatch", SBATCH)
         for flags in (("--slurm",), ("--resume",)):
-            self.assert_errors(self.sweep(TWO, *flags, code=WORKER), r"slurm/1: .* its job is not known; .*delete")
+            refused = self.sweep(TWO, *flags, code=WORKER)
+            self.assert_errors(refused, r"slurm/1: .* its job is not known; .*delete")
         self.assertEqual(self.submissions(), [])
 
     # Asking the queue
@@ -249,9 +262,8 @@ class SlurmArray(harness.EndToEnd):
         self.sweep(TWO, "--slurm")
         self.fake("squeue", "#!/bin/bash\necho 'squeue: error: Unable to contact controller' >&2\nexit 1\n")
         for flags in (("--slurm",), ("--resume",)):
-            self.assert_errors(
-                self.sweep(TWO, *flags, code=WORKER), r"slurm/1: cannot ask Slurm whether job 7 is over: squeue: "
-            )
+            refused = self.sweep(TWO, *flags, code=WORKER)
+            self.assert_errors(refused, r"slurm/1: cannot ask Slurm whether job 7 is over: squeue: ")
         self.assertEqual((len(self.submissions()), self.states()), (1, []))
 
     def test_overwrite_begins_anew(self):

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
 SECONDS_LIMIT = 120  # of everything that is waited for
 CPUS = 2
 
@@ -104,9 +104,9 @@ class Cluster:
         key.touch(0o600)
         key.write_bytes(os.urandom(1024))
         os.environ["SLURM_CONF"] = str(configuration)
-        names = ("key-file=munge.key", "socket=munge.socket", "pid-file=munge.pid", "seed-file=munge.seed", "log-file=munge.log")
-        files = [f"--{option}={self.folder}/{file}" for option, file in (name.split("=") for name in names)]
-        self.daemon("munged", "--foreground", *files)
+        files = {"key-file": "key", "socket": "socket", "pid-file": "pid", "seed-file": "seed", "log-file": "log"}
+        options = [f"--{option}={self.folder}/munge.{file}" for option, file in files.items()]
+        self.daemon("munged", "--foreground", *options)
         wait_until((self.folder / "munge.socket").exists, "munged")
         self.daemon("slurmctld", "-D", "-c")
         self.daemon("slurmd", "-D")
@@ -130,7 +130,8 @@ class Cluster:
         for daemon in self.daemons:
             if daemon.poll() is not None:
                 raise RuntimeError(f"{daemon.args[0]} has ended\n{self.logs()}")
-        done = subprocess.run([program(command[0]), *command[1:]], capture_output=True, text=True, timeout=SECONDS_LIMIT)
+        words = [program(command[0]), *command[1:]]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS_LIMIT)
         return done.stdout.strip()
 
     def queue(self):
@@ -147,7 +148,8 @@ class Cluster:
         self.wait()
 
     def logs(self):
-        return "".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in sorted(self.folder.glob("*.out")))
+        files = sorted(self.folder.glob("*.out"))
+        return "".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in files)
 
     def stop(self):
         try:

@@ -24,7 +24,9 @@ MIXED = changed(
     },
 )
 # Until it is told to end.
-ENDLESS = changed(MLP, {"loader.limit_train": 960, "train.epochs": 100000, "sweep": {"grid": {"train.seed": [1, 2]}}})
+ENDLESS = changed(
+    MLP, {"loader.limit_train": 960, "train.epochs": 100000, "sweep": {"grid": {"train.seed": [1, 2]}}}
+)
 AWKWARD = "it's a \"sweep\" of 50%a $HOME #1"
 
 

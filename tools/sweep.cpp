@@ -2,13 +2,16 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 
 #include "core/base/error.h"
+#include "core/experiment/run_folder.h"
 #include "core/experiment/run_store.h"
 #include "core/experiment/sweep_runner.h"
 #include "core/experiment/table.h"
 #include "tools/command.h"
 #include "tools/results.h"
+#include "tools/sweep_slurm.h"
 
 namespace pipewright {
 namespace {
@@ -29,6 +32,11 @@ SweepSettings settings_of(const CommandLine& line, const Value& document,
   return settings;
 }
 
+/// What a sweep that begins anew leaves of the old one.
+void clear_folders(const std::vector<PlannedRun>& runs) {
+  for (const PlannedRun& run : runs) RunFolder(run.folder).clear();
+}
+
 /// One line per failed run, as the error the command ends with.
 void throw_if_failed(const SweepResult& result, std::size_t all) {
   if (result.failed.empty()) return;
@@ -38,55 +46,118 @@ void throw_if_failed(const SweepResult& result, std::size_t all) {
               text + "\nlog.txt in a run's folder says more; --resume tries them again");
 }
 
+/// A sweep whose runs have been checked, and what Slurm has of it.
+struct Sweep {
+  ExperimentArguments given;
+  Value document;
+  std::vector<PlannedRun> runs;
+  SweepSettings settings;
+  std::optional<SlurmSettings> slurm;
+  UnfinishedRuns unfinished;
+
+  std::size_t done_before() const {
+    return runs.size() - unfinished.free.size() - unfinished.queued.size();
+  }
+};
+
+/// Runs the rest in processes of this machine.
+SweepResult run_here(const Sweep& sweep, const SweepLock& lock) {
+  SweepProgress progress(stderr, ::isatty(STDERR_FILENO) != 0, sweep.runs.size(),
+                         sweep.done_before());
+  return run_sweep(sweep.unfinished.free, sweep.settings, progress, lock);
+}
+
+/// The run folders' results as results.sqlite and as the table.
+void collect(const Sweep& sweep, const SweepResult& result) {
+  const std::size_t done = sweep.done_before() + result.done;
+  rebuild_run_store(sweep.settings.out);
+  if (result.interrupted)
+    throw Error(ErrorKind::Interrupted,
+                concat("interrupted with ", done, " of ", sweep.runs.size(),
+                       " runs done; the same command with --resume goes on"));
+  if (sweep.document.find("table") != nullptr) print_results(sweep.document, sweep.settings.out);
+  std::fprintf(stderr, "%zu of %zu runs done, see %s\n", done, sweep.runs.size(),
+               (sweep.settings.out / "results.sqlite").c_str());
+  if (!sweep.unfinished.queued.empty())
+    std::fprintf(stderr, "%s\n", sweep.unfinished.queued_text().c_str());
+  throw_if_failed(result, sweep.runs.size());
+}
+
+/// Finds out what there is to do, and says so.
+void survey(Sweep& sweep) {
+  sweep.unfinished = sort_by_queue(runs_to_do(sweep.runs, sweep.settings), sweep.settings.out);
+  const UnfinishedRuns& unfinished = sweep.unfinished;
+  if (sweep.settings.overwrite && !unfinished.queued.empty())
+    throw Error(
+        ErrorKind::Experiment,
+        concat(unfinished.queued_text(), "; scancel ends them, then give --overwrite again"),
+        sweep.settings.out.string());
+  if (sweep.settings.overwrite) return;
+  const std::size_t before = sweep.done_before();
+  if (!unfinished.tasks.empty())
+    print_states(sweep.runs, unfinished.tasks);
+  else if (before > 0)
+    std::fprintf(stderr, "%zu of %zu runs are done already\n", before, sweep.runs.size());
+}
+
+void dry_run(Sweep& sweep) {
+  survey(sweep);
+  print_array(sweep.unfinished.free, sweep.settings.out, *sweep.slurm);
+}
+
+void execute(Sweep& sweep) {
+  const SweepLock lock(sweep.settings.out);  // nobody starts or submits what we find unfinished
+  survey(sweep);
+  if (sweep.slurm && !sweep.unfinished.free.empty()) {
+    if (sweep.settings.overwrite) clear_folders(sweep.unfinished.free);
+    submit_sweep(sweep.unfinished.free, sweep.settings.out, sweep.given, *sweep.slurm, lock);
+    return;
+  }
+  collect(sweep, run_here(sweep, lock));
+}
+
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSweep,
       "Runs every point of the experiment's `sweep`, each in a process and a folder of its own. "
-      "All "
-      "points are checked before the first one starts. A run that fails does not stop the others: "
+      "All points are checked before the first one starts. A run that fails does not stop the "
+      "others: "
       "the command then ends with exit code 7 and a line for each of them. At the end the folder "
       "has results.sqlite, and the `table` of the file is printed. Ctrl-C lets the runs under way "
-      "save their state; --resume goes on with them.");
+      "save their state; --resume goes on with them.\n\n"
+      "With --slurm the runs become a job array, whose script and logs are in the folder's slurm/. "
+      "`sweep FILE --resume` later says what is done, running, pending, failed and missing, makes "
+      "results.sqlite and the table, and runs here what the cluster has left undone; with --slurm "
+      "it submits that. What is in the queue is never started a second time.");
   line.experiment(true);
   line.option("jobs", "N",
               "runs at once; default: cores / (pipeline.threads × workers that are threads)");
   line.flag("keep-going", "go on when a run fails; this is always so");
   line.flag("resume", "leave finished runs alone, go on with the others");
   line.flag("overwrite", "begin every run anew");
+  declare_slurm_options(line);
   if (!line.parse(arguments)) return 0;
 
-  const ExperimentArguments given = line.experiment_arguments();
-  const Value document = given.document();
-  const std::vector<PlannedRun> runs = plan_sweep(document, results_folder(given, document));
-  const SweepSettings settings = settings_of(line, document, runs);
+  Sweep sweep;
+  sweep.given = line.experiment_arguments();
+  sweep.document = sweep.given.document();
+  sweep.runs = plan_sweep(sweep.document, results_folder(sweep.given, sweep.document));
+  sweep.settings = settings_of(line, sweep.document, sweep.runs);
+  sweep.slurm = slurm_settings(line, sweep.runs);
+  const bool dry = line.given("dry-run");
+  if (sweep.slurm && !dry) check_slurm();
   // A table that cannot be made is better known now than after the last run.
-  if (document.find("table") != nullptr)
-    make_table(read_table_spec(document), sweep_records(document, settings.out));
-  const std::vector<PlannedRun> left = runs_to_do(runs, settings);
-  const std::size_t before = runs.size() - left.size();
-  if (before > 0) std::fprintf(stderr, "%zu of %zu runs are done already\n", before, runs.size());
-  SweepResult result;
-  {
-    SweepProgress progress(stderr, ::isatty(STDERR_FILENO) != 0, runs.size(), before);
-    result = run_sweep(left, settings, progress);
-  }
-  rebuild_run_store(settings.out);
-  if (result.interrupted)
-    throw Error(ErrorKind::Interrupted,
-                concat("interrupted with ", before + result.done, " of ", runs.size(),
-                       " runs done; the same command with --resume goes on"));
-  if (document.find("table") != nullptr) print_results(document, settings.out);
-  std::fprintf(stderr, "%zu of %zu runs done, see %s\n", before + result.done, runs.size(),
-               (settings.out / "results.sqlite").c_str());
-  throw_if_failed(result, runs.size());
+  if (sweep.document.find("table") != nullptr)
+    make_table(read_table_spec(sweep.document), sweep_records(sweep.document, sweep.settings.out));
+  dry ? dry_run(sweep) : execute(sweep);
   return 0;
 }
 
 }  // namespace
 
-const Command kSweep{
-    "sweep",
-    "sweep FILE [--jobs N] [--resume | --overwrite] [--set key=value]… [--profile P] [--out DIR]",
-    "run every point of a sweep, in parallel processes", run};
+const Command kSweep{"sweep",
+                     "sweep FILE [--jobs N] [--slurm] [--resume | --overwrite] [--set key=value]… "
+                     "[--profile P] [--out DIR]",
+                     "run every point of a sweep, in parallel processes or on a cluster", run};
 
 }  // namespace pipewright

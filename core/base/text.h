@@ -52,6 +52,10 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 /// "; did you mean 'x'?" or, with nothing near, "; known: a, b, c" ("" without candidates).
 std::string suggestion(std::string_view name, std::span<const std::string> candidates);
 
+/// The text as one word of a shell's command line: as it is where that is safe, else in single
+/// quotes.
+std::string shell_quoted(std::string_view text);
+
 /// "1.5 s", "2 min 03 s", "1 h 04 min"
 std::string duration_text(double seconds);
 /// "14.7 M", "1.2 k" for counts; "58.7 MiB" for bytes.

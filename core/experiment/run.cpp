@@ -97,9 +97,7 @@ bool prepare_folder(const RunFolder& folder, const Experiment& experiment,
                     const RunChoices& choices) {
   const std::string state = folder.state();
   if (choices.overwrite) {
-    for (const char* file : {"experiment.yaml", "run.json", "steps.csv", "epochs.csv",
-                             "final.safetensors", "trace.json", "checkpoint"})
-      std::filesystem::remove_all(folder.path() / file);
+    folder.clear();
     return true;
   }
   if (state == "missing") return true;

@@ -43,6 +43,16 @@ std::string RunFolder::state() const {
   return state != nullptr ? state->text : "missing";
 }
 
+void RunFolder::clear() const {
+  for (const char* file : {"experiment.yaml", "run.json", "steps.csv", "epochs.csv",
+                           "final.safetensors", "trace.json", "checkpoint"})
+    std::filesystem::remove_all(path_ / file);
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(path_, none))
+    if (entry.path().filename().string().starts_with("last-actions-"))
+      std::filesystem::remove(entry.path());
+}
+
 void RunFolder::write_experiment(const Value& resolved) const {
   write_file(path_ / "experiment.yaml", to_yaml(resolved));
 }

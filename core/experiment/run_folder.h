@@ -29,6 +29,7 @@ class RunFolder {
 
   /// "done", "failed", "interrupted", "running" of run.json; "missing" without one.
   std::string state() const;
+  void clear() const;  ///< removes what a run leaves; point.json, logs and other files stay
   void write_experiment(const Value& resolved) const;          ///< experiment.yaml
   void write_state(const Value& run) const;                    ///< run.json
   void write_epochs(const std::vector<EpochRow>& rows) const;  ///< epochs.csv

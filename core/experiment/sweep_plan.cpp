@@ -5,12 +5,16 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/experiment/experiment.h"
 
 namespace pipewright {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// Hidden, so that a run's own experiment.yaml is the only one a person sees.
+constexpr const char* kGivenFile = ".experiment.yaml";
 
 /// Problems of many runs; most often all runs have the same ones.
 class RunProblems {
@@ -70,6 +74,10 @@ int cores_of(const Experiment& experiment) {
   return pipeline.threads * (alone ? 1 : experiment.shape(1).workers());
 }
 
+int processes_of(const Experiment& experiment) {
+  return experiment.pipeline.execution == Execution::Mpi ? experiment.shape(1).workers() : 0;
+}
+
 /// Without a label of its own a run is called by its values, which `label` then only joins.
 bool is_joined_values(const SweepPoint& point) {
   std::vector<std::string> texts;
@@ -121,7 +129,8 @@ std::vector<PlannedRun> plan_sweep(const Value& document, const fs::path& out) {
                       .folder = out / points[i].folder(),
                       .resolved = experiment.resolved,
                       .digest = experiment.digest,
-                      .cores = cores_of(experiment)});
+                      .cores = cores_of(experiment),
+                      .processes = processes_of(experiment)});
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::Bug) throw;
       problems.add(error, titles[i]);
@@ -129,6 +138,13 @@ std::vector<PlannedRun> plan_sweep(const Value& document, const fs::path& out) {
   }
   problems.throw_if_any(points.size());
   return runs;
+}
+
+fs::path write_run_inputs(const PlannedRun& run) {
+  write_point(run.folder, run.label, run.varied);
+  const fs::path given = run.folder / kGivenFile;
+  write_file(given, to_yaml(run.resolved));
+  return given;
 }
 
 std::vector<RunRecord> sweep_records(const Value& document, const fs::path& out) {

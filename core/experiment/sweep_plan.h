@@ -17,12 +17,17 @@ struct PlannedRun {
   std::filesystem::path folder;
   Value resolved;  ///< every default written out, paths absolute
   std::string digest;
-  int cores = 1;  ///< it keeps busy
+  int cores = 1;      ///< it keeps busy
+  int processes = 0;  ///< that MPI starts for it; 0: it is one process
 };
 
 /// Reads every run of the document's sweep. Throws Error{Experiment} with the problems of all
 /// runs, each once, and in which run where not all have it.
 std::vector<PlannedRun> plan_sweep(const Value& document, const std::filesystem::path& out);
+
+/// Readies the run's folder: point.json, and the experiment file that its process is to be given,
+/// whose path is returned. Throws Error{Data}.
+std::filesystem::path write_run_inputs(const PlannedRun& run);
 
 /// Where the document's results lie: the record of each run of its sweep, in order; "missing" with
 /// the configuration it would have where there is none. A file without a sweep that was `run` into

@@ -8,16 +8,12 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/experiment/sweep_lock.h"
 #include "core/experiment/sweep_processes.h"
 
 namespace pipewright {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Hidden, so that a run's own experiment.yaml is the only one a person sees.
-constexpr const char* kGivenFile = ".experiment.yaml";
 
 /// The last line a text has, from `start` on; "" when it has none.
 std::string last_line(const fs::path& log, std::uintmax_t start) {
@@ -71,12 +67,11 @@ class SweepExecution {
   void start(const PlannedRun& run) {
     const fs::path log = run.folder / "log.txt";
     try {
-      write_point(run.folder, run.label, run.varied);
-      write_file(run.folder / kGivenFile, to_yaml(run.resolved));
+      const fs::path given = write_run_inputs(run);
       std::vector<std::string> arguments = settings_.program;
       for (const std::string& argument :
-           {std::string("run"), (run.folder / kGivenFile).string(), std::string("--out"),
-            run.folder.string(), std::string(settings_.overwrite ? "--overwrite" : "--resume")})
+           {std::string("run"), given.string(), std::string("--out"), run.folder.string(),
+            std::string(settings_.overwrite ? "--overwrite" : "--resume")})
         arguments.push_back(argument);
       std::error_code none_yet;
       const std::uintmax_t size = fs::file_size(log, none_yet);
@@ -172,9 +167,8 @@ std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
 }
 
 SweepResult run_sweep(const std::vector<PlannedRun>& left, const SweepSettings& settings,
-                      SweepProgress& progress) {
+                      SweepProgress& progress, const SweepLock&) {
   PIPEWRIGHT_CHECK(settings.jobs >= 1);
-  const SweepLock lock(settings.out);
   return SweepExecution(left, settings, progress).run();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/experiment/sweep_lock.h"
 #include "core/experiment/sweep_plan.h"
 #include "core/experiment/sweep_progress.h"
 
@@ -43,9 +44,9 @@ std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
 
 /// Executes `left` (of runs_to_do). A run's folder gets `log.txt` and `point.json` besides what the
 /// run leaves itself. Ctrl-C, SIGTERM and SIGHUP interrupt the runs that are under way, wait for
-/// them and start no others. Throws Error{Experiment} when another sweep works in this folder.
+/// them and start no others. Needs the lock of the sweep's folder.
 SweepResult run_sweep(const std::vector<PlannedRun>& left, const SweepSettings& settings,
-                      SweepProgress& progress);
+                      SweepProgress& progress, const SweepLock& lock);
 
 /// Runs at once when nothing is said: as many as this machine's cores can feed, at least one.
 int default_jobs(const std::vector<PlannedRun>& runs);

@@ -133,5 +133,14 @@ TEST(BytesText, CountsIn1024) {
   EXPECT_EQ(bytes_text(3.0 * 1024 * 1024 * 1024), "3.00 GiB");
 }
 
+TEST(ShellQuoted, LeavesPlainWordsAndQuotesTheRest) {
+  EXPECT_EQ(shell_quoted("runs/a-b_1.yaml"), "runs/a-b_1.yaml");
+  EXPECT_EQ(shell_quoted("optimizer.lr=0.1"), "optimizer.lr=0.1");
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("a b"), "'a b'");
+  EXPECT_EQ(shell_quoted("$HOME\n`id`*"), "'$HOME\n`id`*'");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+}
+
 }  // namespace
 }  // namespace pipewright

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 
-#include "core/experiment/sweep_lock.h"
 #include "tests/unit/config/error_text.h"
 #include "tests/unit/experiment/run_folders.h"
 
@@ -36,7 +35,7 @@ class Sweep : public RunFolders {
   SweepResult sweep(const std::string& script, const std::vector<PlannedRun>& runs) {
     settings_.program = {"/bin/sh", put("script.sh", script).string()};
     SweepProgress progress(output_, false, runs.size(), 0);
-    return run_sweep(runs, settings_, progress);
+    return run_sweep(runs, settings_, progress, SweepLock(root_));
   }
 
   /// What the progress has printed.
@@ -88,7 +87,7 @@ TEST_F(Sweep, ARunThatEndsWithoutAResultHasFailed) {
 TEST_F(Sweep, AProgramThatCannotStartIsAFailedRun) {
   settings_.program = {(root_ / "no-such-program").string()};
   SweepProgress progress(output_, false, 1, 0);
-  const SweepResult result = run_sweep({planned("a")}, settings_, progress);
+  const SweepResult result = run_sweep({planned("a")}, settings_, progress, SweepLock(root_));
   ASSERT_EQ(result.failed.size(), 1u);
   EXPECT_NE(result.failed[0].last_line.find("No such file"), std::string::npos);
 }

@@ -1,0 +1,151 @@
+"""Sweeps on a real Slurm, which this module starts and stops. Where there can be none, it says so."""
+
+import re
+import shutil
+import sys
+import unittest
+
+import harness
+import slurm_cluster
+from harness import EXPERIMENT, FINE, MLP, SWEEP, changed
+
+# Every second point cannot work.
+MIXED = changed(
+    MLP,
+    {
+        "scheme": {"name": "pipedream"},
+        "sweep": {
+            "points": [
+                {"label": label, "optimizer.lr": lr, "train.seed": seed}
+                for seed in (1, 2)
+                for label, lr in (("bad", 1e30), ("good", 0.05))
+            ]
+        },
+        "table": {"rows": "train.seed", "columns": "label"},
+    },
+)
+# Until it is told to end.
+ENDLESS = changed(
+    MLP, {"loader.limit_train": 960, "train.epochs": 100000, "sweep": {"grid": {"train.seed": [1, 2]}}}
+)
+AWKWARD = "it's a \"sweep\" of 50%a $HOME #1"
+
+
+def setUpModule():
+    global cluster
+    reason = slurm_cluster.why_not()
+    if reason:
+        print(f"\nSKIPPED: {reason}", file=sys.stderr)
+        raise unittest.SkipTest(reason)
+    cluster = slurm_cluster.Cluster()
+    unittest.addModuleCleanup(cluster.stop)
+    cluster.start()
+
+
+def table(text):
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
+class Slurm(harness.EndToEnd):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(cluster.cancel)
+
+    def sweep(self, experiment, out, *flags, code=FINE):
+        self.write("s.yaml", experiment)
+        return self.pipewright("sweep", "s.yaml", "--out", out, *flags, code=code)
+
+    def runs(self, out):
+        return {run.parent.name: harness.Run(run.parent) for run in (self.folder / out).glob("*/run.json")}
+
+    def states(self, out):
+        return sorted(run.state() for run in self.runs(out).values())
+
+    def compare(self, *flags):
+        """A sweep on the cluster leaves what a sweep on this machine leaves."""
+        here = self.sweep(MIXED, "here", code=SWEEP)
+        there = self.sweep(MIXED, AWKWARD, "--slurm", *flags)
+        self.assertRegex(there.err, r"^job \d+: 4 runs in \d tasks, ")
+        cluster.wait()
+        self.assertEqual(self.states(AWKWARD), ["done", "done", "failed", "failed"])
+        self.assertFalse((self.folder / AWKWARD / "results.sqlite").exists())
+        done = {name: run for name, run in self.runs(AWKWARD).items() if run.state() == "done"}
+        finished = {name: (run.path / "run.json").stat().st_mtime_ns for name, run in done.items()}
+
+        collected = self.sweep(MIXED, AWKWARD, "--resume", code=SWEEP)
+        self.assertRegex(collected.err, r"^4 runs: 2 done, 2 failed\n  bad seed \d failed: worker 1, stage 1")
+        self.assertEqual(table(collected.out), table(here.out))
+        self.assertEqual(len(table(here.out)), 4)
+        self.assertTrue((self.folder / AWKWARD / "results.sqlite").exists())
+        local = self.runs("here")
+        for name, run in done.items():
+            self.assert_same_weights(run, local[name])
+            self.assertEqual(run.bytes("steps.csv"), local[name].bytes("steps.csv"))
+            self.assertEqual((run.path / "run.json").stat().st_mtime_ns, finished[name])
+
+    def test_a_task_for_each_point(self):
+        self.compare()
+        tasks = sorted((self.folder / AWKWARD / "slurm/1").glob("task-*.log"))
+        self.assertEqual([task.name for task in tasks], [f"task-{n}.log" for n in (1, 2, 3, 4)])
+
+    def test_processes_of_mpi(self):
+        if shutil.which("mpirun") is None:
+            self.skipTest("no mpirun")
+        seeds = changed(MLP, {"sweep": {"grid": {"train.seed": [1, 2]}}})
+        self.sweep(seeds, "here")
+        self.sweep(changed(seeds, {"pipeline.execution": "mpi"}), "there", "--slurm")
+        cluster.wait()
+        self.assertEqual(self.states("there"), ["done", "done"])
+        weights = [sorted(run.bytes() for run in self.runs(out).values()) for out in ("here", "there")]
+        self.assertEqual(*weights)
+
+    def test_a_failing_point_does_not_stop_the_others_of_its_task(self):
+        self.compare("--points-per-task", "2")
+        tasks = sorted((self.folder / AWKWARD / "slurm/1").glob("task-*.log"))
+        self.assertEqual(
+            [task.read_text() for task in tasks],
+            [f"bad seed {seed}: exit code 6\ngood seed {seed}: exit code 0\n" for seed in (1, 2)],
+        )
+
+    def test_what_is_in_the_queue_is_not_started_twice(self):
+        first = self.sweep(ENDLESS, "sw", "--slurm", "--jobs", "1")
+        job = re.match(r"job (\d+): 2 runs in 2 tasks", first.err)[1]
+        slurm_cluster.wait_until(
+            lambda: any((run.path / "epochs.csv").exists() for run in self.runs("sw").values()), "the first run"
+        )
+        self.assertEqual(cluster.queue(), {1: "RUNNING", 2: "PENDING"})
+        for flags in ((), ("--resume",), ("--slurm",), ("--slurm", "--resume")):
+            again = self.sweep(ENDLESS, "sw", *flags)
+            self.assertRegex(again.err, r"^2 runs: 1 running, 1 pending\n")
+            self.assertIn(f"2 runs are in the queue, see squeue --jobs={job}", again.err)
+        self.assert_errors(
+            self.sweep(ENDLESS, "sw", "--slurm", "--overwrite", code=EXPERIMENT),
+            rf"^sw: 2 runs are in the queue, see squeue --jobs={job}; scancel .*--overwrite",
+        )
+        self.assertEqual(cluster.queue(), {1: "RUNNING", 2: "PENDING"})
+
+        cluster.cancel()
+        self.assertEqual(self.states("sw"), ["interrupted"])
+        left = self.sweep(ENDLESS, "sw", "--slurm", "--dry-run")
+        self.assertEqual(left.lines, ["2 runs: 1 interrupted, 1 missing", "task 1: seed 1", "task 2: seed 2"])
+
+    def test_what_the_cluster_has_left_undone_is_resubmitted(self):
+        fine = changed(MLP, {"sweep": {"grid": {"train.seed": [1, 2]}}})
+        self.sweep(fine, "sw", "--slurm", "--sbatch=--hold --comment='never released'")
+        cluster.cancel()
+        again = self.sweep(fine, "sw", "--slurm", "--resume")
+        self.assertRegex(again.err, r"^2 runs: 2 missing\njob \d+: 2 runs in 2 tasks")
+        cluster.wait()
+        collected = self.sweep(fine, "sw", "--slurm", "--resume")
+        self.assertRegex(collected.err, r"^2 of 2 runs are done already\n2 of 2 runs done, see ")
+        alone = self.train(fine, "alone", "--set", "train.seed=1")
+        self.assertIn(alone.bytes(), [run.bytes() for run in self.runs("sw").values()])
+
+    def test_what_slurm_refuses_is_said_and_leaves_nothing(self):
+        refused = self.sweep(MIXED, "sw", "--slurm", "--sbatch", "--partition=none", code=EXPERIMENT)
+        self.assert_errors(refused, r"^sbatch did not submit the sweep: sbatch: error: .*[Pp]artition")
+        self.assertEqual(list((self.folder / "sw/slurm").iterdir()), [])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "core/base/error.h"
@@ -147,10 +148,7 @@ class Interpreter {
       case ActionKind::Backward:
       case ActionKind::BackwardInput: backward(instruction, stage, worker); break;
       case ActionKind::Reduce: transport_->reduce(instruction, stage, worker); return;
-      case ActionKind::Update:
-        stage.update(instruction.weights.in_place,
-                     request_.lr(instruction.action.minibatch) * instruction.action.scale);
-        return;
+      case ActionKind::Update: update(instruction, stage); return;
     }
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
   }
@@ -202,19 +200,31 @@ class Interpreter {
     if (instruction.send >= 0) transport_->send(instruction, std::move(of_inputs));
   }
 
+  void update(const Instruction& instruction, Stage& stage) {
+    const Action& action = instruction.action;
+    const WeightKey& key = instruction.weights.key;
+    std::optional<Stage::Ahead> ahead;
+    if (instruction.weights.makes)
+      ahead = {key, program_.schedule.rules[as_size(key.rule)], next_lr(instruction)};
+    stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead);
+  }
+
   void use(const Instruction& instruction, Stage& stage) {
-    const double lr = instruction.weights.makes
-                          ? request_.lr(instruction.update_minibatch) * instruction.update_scale
-                          : 0;
-    stage.use(instruction.weights, program_.schedule.rules, lr);
+    stage.use(instruction.weights, program_.schedule.rules,
+              instruction.weights.makes ? next_lr(instruction) : 0);
+  }
+
+  /// Of the update that a prediction aims at.
+  double next_lr(const Instruction& instruction) const {
+    return request_.lr(instruction.update_minibatch) * instruction.update_scale;
   }
 
   void record(const Instruction& instruction, double loss, const Share& share, int worker) {
     const Action& action = instruction.action;
     if (!std::isfinite(loss)) {
       const WeightKey& key = instruction.weights.key;
-      const std::int64_t updates = stage_of(action).optimizer_state().steps -
-                                   instruction.weights.latest + key.version;
+      const std::int64_t updates =
+          stage_of(action).optimizer_state().steps - instruction.weights.latest + key.version;
       throw Error(
           ErrorKind::NotFinite,
           concat("the loss of mini-batch ", pass(action, share).minibatch, " of epoch ",

@@ -41,7 +41,7 @@ class SpecTrain final : public Scheme {
     };
     const WeightRule backward = [&](const PassPlace& pass) {
       return version_ == 2 ? Weights::of_forward()
-                           : Weights::latest(beyond(pass.stage), kBackwardRule);
+                           : Weights::latest(beyond(pass.stage), backward_rule(pass));
     };
     Schedule schedule = pipeline_schedule(shape, {.flush = false}, forward, backward);
     schedule.rules = rules();
@@ -54,6 +54,13 @@ class SpecTrain final : public Scheme {
   /// Version 1 aims both passes at the time the mini-batch leaves stage 0: ⌊k/2⌋ local steps
   /// beyond the one its gradient makes.
   int beyond(int stage) const { return version_ == 1 ? stage / 2 : 0; }
+
+  /// Where the backward follows its forward at once, on the last stage, both aim at the same time,
+  /// and an equal rule makes them the same prediction.
+  int backward_rule(const PassPlace& pass) const {
+    const bool same = pass.stage == pass.stages - 1 && velocity_ != "lookahead";
+    return same ? kForwardRule : kBackwardRule;
+  }
 
   std::vector<PredictionRule> rules() const {
     using Kind = PredictionRule::Kind;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "core/base/error.h"
@@ -238,11 +239,7 @@ class Interpreter {
       case ActionKind::Backward:
       case ActionKind::BackwardInput: backward(instruction, stage, worker); break;
       case ActionKind::Reduce: transport_->reduce(instruction, stage, worker); return;
-      case ActionKind::Update:
-        stage.update(instruction.weights.in_place,
-                     request_.lr(instruction.action.minibatch) * instruction.action.scale);
-        if (request_.execution == Execution::Mpi && worker == 0) count_minibatch(instruction);
-        return;
+      case ActionKind::Update: update(instruction, stage, worker); return;
     }
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
   }
@@ -301,6 +298,16 @@ class Interpreter {
     return message;
   }
 
+  void update(const Instruction& instruction, Stage& stage, int worker) {
+    const Action& action = instruction.action;
+    const WeightKey& key = instruction.weights.key;
+    std::optional<Stage::Ahead> ahead;
+    if (instruction.weights.makes)
+      ahead = {key, program_.schedule.rules[as_size(key.rule)], next_lr(instruction)};
+    stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead);
+    if (request_.execution == Execution::Mpi && worker == 0) count_minibatch(instruction);
+  }
+
   /// A process does not see the last stage's losses: worker 0's updates stand for them.
   void count_minibatch(const Instruction& instruction) const {
     const int stage = program_.workers[0].front().action.stage;
@@ -309,10 +316,13 @@ class Interpreter {
   }
 
   void use(const Instruction& instruction, Stage& stage) {
-    const double lr = instruction.weights.makes
-                          ? request_.lr(instruction.update_minibatch) * instruction.update_scale
-                          : 0;
-    stage.use(instruction.weights, program_.schedule.rules, lr);
+    stage.use(instruction.weights, program_.schedule.rules,
+              instruction.weights.makes ? next_lr(instruction) : 0);
+  }
+
+  /// Of the update that a prediction aims at.
+  double next_lr(const Instruction& instruction) const {
+    return request_.lr(instruction.update_minibatch) * instruction.update_scale;
   }
 
   void record(const Instruction& instruction, double loss, const Share& share, int worker) {

@@ -1,6 +1,7 @@
 #include "core/runtime/program.h"
 
 #include <map>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -90,6 +91,23 @@ void name_next_updates(Program& program) {
   }
 }
 
+/// An update followed by a pass that predicts from what it made predicts too: the weights and the
+/// optimizer's state are still in the cache. Nothing comes between, so no copy is held for longer.
+void predict_in_updates(Program& program) {
+  for (auto& worker : program.workers)
+    for (std::size_t i = 0; i + 1 < worker.size(); ++i) {
+      Instruction& update = worker[i];
+      Instruction& pass = worker[i + 1];
+      const bool same_stage =
+          update.action.stage == pass.action.stage && update.action.replica == pass.action.replica;
+      if (update.action.kind != ActionKind::Update || !same_stage || !pass.weights.makes) continue;
+      update.weights.key = pass.weights.key;
+      update.weights.makes = std::exchange(pass.weights.makes, false);
+      update.update_minibatch = pass.update_minibatch;
+      update.update_scale = pass.update_scale;
+    }
+}
+
 }  // namespace
 
 Program compile(Schedule schedule) {
@@ -107,6 +125,7 @@ Program compile(Schedule schedule) {
   Wiring(program, index).connect();
   mark_graph_ends(program, index);
   name_next_updates(program);
+  predict_in_updates(program);
   return program;
 }
 

@@ -11,6 +11,8 @@ namespace pipewright {
 
 struct Instruction {
   Action action;
+  /// As resolved, but an Update directly before a pass that predicts from the version it makes
+  /// does that in its own pass over memory: it has the pass's `key` and `makes`.
   ActionWeights weights;
   int receive = -1;       ///< message it takes; −1: none
   int send = -1;          ///< message it makes

@@ -8,6 +8,23 @@ Optimizer::Optimizer(Options& options, double default_lr)
     : lr_(options.number("lr", default_lr, "Learning rate; lr_schedule changes it over time.",
                          kNotNegative)) {}
 
+void predict(const Optimizer& optimizer, const Prediction& prediction) {
+  optimizer.predict(prediction, {0, prediction.weights.numel()});
+}
+
+void step_and_predict(const Optimizer& optimizer, OptimizerStep step,
+                      const Prediction& prediction) {
+  if (!step.weights.is_cpu()) {  // a kernel for all is cheaper than one for each parameter
+    optimizer.step(step);
+    predict(optimizer, prediction);
+    return;
+  }
+  step.made = [&](std::int64_t begin, std::int64_t end) {
+    optimizer.predict(prediction, {begin, end});
+  };
+  optimizer.step(step);
+}
+
 OptimizerState fresh_state(const Optimizer& optimizer, const FlatLayout& layout,
                            const at::TensorOptions& options, bool predicts, bool keep_gradient) {
   OptimizerState state;

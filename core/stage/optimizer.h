@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,9 @@ struct OptimizerStep {
   at::Tensor& next;                       ///< flat, becomes version n+1; may be `weights` itself
   OptimizerState& state;
   double lr = 0;
+  /// Called with elements [begin, end) of `next` once they are made, while a cache still holds
+  /// them; by several intra-op threads. All elements but those of gaps are named once.
+  std::function<void(std::int64_t begin, std::int64_t end)> made = nullptr;
 };
 
 struct Prediction {
@@ -50,6 +54,11 @@ struct Prediction {
   PredictionRule rule;
   int steps = 0;  ///< may be negative
   double lr = 0;
+};
+
+/// Elements [begin, end) of flat tensors.
+struct FlatRange {
+  std::int64_t begin = 0, end = 0;
 };
 
 /// Mathematics of PyTorch 2.11's optimizers. Stateless: one object serves all stages and threads.
@@ -64,12 +73,19 @@ class Optimizer {
   virtual std::vector<std::string> slot_names(bool predicts) const = 0;
   /// One step, one pass over memory; state.steps grows by 1.
   virtual void step(const OptimizerStep& step) const = 0;
-  /// ahead = weights − steps·lr·Δ by the rule; nothing is predicted before the first step.
-  virtual void predict(const Prediction& prediction) const = 0;
+  /// ahead = weights − steps·lr·Δ by the rule; nothing is predicted before the first step. Only
+  /// these elements are read and written.
+  virtual void predict(const Prediction& prediction, const FlatRange& range) const = 0;
 
  private:
   double lr_;
 };
+
+/// All of it.
+void predict(const Optimizer& optimizer, const Prediction& prediction);
+/// step(), then predict() of what it made, in one pass over memory on the CPU; the same bits. The
+/// prediction's weights are the step's `next`, its state the step's, its gaps are left alone.
+void step_and_predict(const Optimizer& optimizer, OptimizerStep step, const Prediction& prediction);
 
 /// Zero state for a stage of that layout.
 OptimizerState fresh_state(const Optimizer& optimizer, const FlatLayout& layout,

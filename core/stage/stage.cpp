@@ -82,15 +82,20 @@ std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
 
 void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr) {
   if (weights.makes) {
-    const at::Tensor from = weights_.version({weights.key.version, 0, 0});
-    parts_.optimizer->predict({.weights = from,
-                               .ahead = weights_.add_prediction(weights.key),
-                               .state = state_,
-                               .rule = rules[static_cast<std::size_t>(weights.key.rule)],
-                               .steps = weights.key.ahead,
-                               .lr = lr});
+    const PredictionRule& rule = rules[static_cast<std::size_t>(weights.key.rule)];
+    predict(*parts_.optimizer, add_prediction({weights.key, rule, lr}));
   }
   weights_.install(weights.key);
+}
+
+Prediction Stage::add_prediction(const Ahead& ahead) {
+  at::Tensor& memory = weights_.add_prediction(ahead.key);
+  return {.weights = weights_.version({ahead.key.version, 0, 0}),
+          .ahead = memory,
+          .state = state_,
+          .rule = ahead.rule,
+          .steps = ahead.key.ahead,
+          .lr = ahead.lr};
 }
 
 Tensors Stage::run(const Placed& placed, const Tensors& inputs, const Pass& pass) {
@@ -203,15 +208,19 @@ void Stage::add_gradient(std::size_t parameter, at::Tensor gradient, double scal
   ++parts;
 }
 
-void Stage::update(bool in_place, double lr) {
+void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) {
   const at::NoGradGuard no_grad;
   auto [from, to] = weights_.advance(in_place);
-  parts_.optimizer->step({.layout = layout_,
-                          .gradients = gradients_,
-                          .weights = from,
-                          .next = to,
-                          .state = state_,
-                          .lr = lr});
+  const OptimizerStep step{.layout = layout_,
+                           .gradients = gradients_,
+                           .weights = from,
+                           .next = to,
+                           .state = state_,
+                           .lr = lr};
+  if (ahead)
+    step_and_predict(*parts_.optimizer, step, add_prediction(*ahead));
+  else
+    parts_.optimizer->step(step);
   for (std::size_t i = 0; i < gradients_.size(); ++i) {
     gradients_[i].reset();
     gradient_parts_[i] = 0;

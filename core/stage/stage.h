@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,8 +79,15 @@ class Stage {
 
   /// The weight gradients added since the last update, per layout entry (undefined: none yet).
   std::vector<at::Tensor>& gradients() { return gradients_; }
-  /// Applies them to the latest version and forgets them.
-  void update(bool in_place, double lr);
+  /// A prediction of the version an update makes; `lr`: of the update after it.
+  struct Ahead {
+    WeightKey key;
+    PredictionRule rule;
+    double lr = 0;
+  };
+  /// Applies them to the latest version and forgets them; what use() would predict next is made in
+  /// the same pass if it is asked for.
+  void update(bool in_place, double lr, const std::optional<Ahead>& ahead = {});
 
  private:
   struct Kept {
@@ -95,6 +103,7 @@ class Stage {
   void place(const LayerPtr& layer);
   Tensors run(const Placed& placed, const Tensors& inputs, const Pass& pass);
   Kept& kept(int id);
+  Prediction add_prediction(const Ahead& ahead);
   void add_gradient(std::size_t parameter, at::Tensor gradient, double scale);
 
   StageParts parts_;

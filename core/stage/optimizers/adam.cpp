@@ -48,16 +48,15 @@ class AdamFamily : public Optimizer {
     });
   }
 
-  void predict(const Prediction& p) const override {
-    if (p.state.steps == 0) {
-      p.ahead.copy_(p.weights);
-      return;
-    }
+  void predict(const Prediction& p, const FlatRange& range) const override {
+    if (p.state.steps == 0)  // the moments' corrections would divide by zero
+      return elementwise::predict<0>(
+          p, range, {}, []<class V>(const V& w, const std::array<V, 0>&) -> V { return w; });
     const Correction correction(*this, p.state.steps, p.lr * p.steps);
     const double decay = p.rule.weight_decay && decoupled_ ? p.lr * p.steps * weight_decay_ : 0;
     const double eps = eps_;
     elementwise::predict<2>(
-        p, {p.state.slots[0], p.state.slots[1]},
+        p, range, {&p.state.slots[0], &p.state.slots[1]},
         [=]<class V>(const V& w, const std::array<V, 2>& x) -> V {
           return w - factor<V>(decay) * w -
                  factor<V>(correction.step_size) * x[0] /

@@ -4,6 +4,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -14,6 +15,11 @@ namespace pipewright::elementwise {
 
 /// Elements one thread takes at a time; below it a loop stays on the calling thread.
 inline constexpr std::int64_t kGrain = 1 << 15;
+
+/// Elements of type T that a step of that many arrays and what follows it take in turn. They are
+/// still in a first-level cache of 32 KB then; in blocks that do not fit nothing is gained.
+template <std::size_t Arrays, class T>
+inline constexpr std::int64_t kBlock = (32 << 10) / (Arrays * sizeof(T)) / 16 * 16;
 
 inline float root(float x) {
   return std::sqrt(x);
@@ -37,7 +43,7 @@ void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
   std::array<T*, Slots> slots{};
   for (std::size_t s = 0; s < Slots; ++s)
     slots[s] = step.state.slots[s].template mutable_data_ptr<T>() + entry.offset;
-  at::parallel_for(0, entry.size, kGrain, [&](std::int64_t begin, std::int64_t end) {
+  const auto part = [&](std::int64_t begin, std::int64_t end) {
     const Rule local = rule;  // its constants stay in registers: no store below can change them
 #pragma GCC ivdep
     for (std::int64_t i = begin; i < end; ++i) {
@@ -47,6 +53,15 @@ void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
       next[i] = local(weights[i], gradient_used, values);
       for (std::size_t s = 0; s < Slots; ++s) slots[s][i] = values[s];
       if constexpr (Keep) kept[i] = gradient_used;
+    }
+  };
+  at::parallel_for(0, entry.size, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    if (!step.made) return part(begin, end);
+    constexpr std::int64_t kLength = kBlock<3 + Slots + Keep, T>;  // weights, gradient, prediction
+    for (std::int64_t i = begin; i < end; i += kLength) {
+      const std::int64_t stop = std::min(i + kLength, end);
+      part(i, stop);
+      step.made(entry.offset + i, entry.offset + stop);
     }
   });
 }
@@ -71,6 +86,7 @@ void step_tensors(const OptimizerStep& step, const at::Tensor& gradient,
   part(step.next).copy_(next);
   for (std::size_t s = 0; s < Slots; ++s) part(step.state.slots[s]).copy_(values[s]);
   if (step.state.last_gradient.defined()) part(step.state.last_gradient).copy_(gradient_used);
+  if (step.made) step.made(entry.offset, entry.offset + entry.size);
 }
 
 /// rule(w, g&, slots&) → next w, and overwrites the slots; it may add weight decay into g. It
@@ -83,6 +99,7 @@ void step(const OptimizerStep& step, const Rule& rule) {
       if (!step.next.is_same(step.weights))
         step.next.narrow(0, entry.offset, entry.size)
             .copy_(step.weights.narrow(0, entry.offset, entry.size));
+      if (step.made) step.made(entry.offset, entry.offset + entry.size);
       continue;
     }
     const at::Tensor gradient = step.gradients[p].contiguous();
@@ -96,13 +113,13 @@ void step(const OptimizerStep& step, const Rule& rule) {
 }
 
 template <std::size_t Inputs, class T, class Rule>
-void predict_loop(const Prediction& p, const std::array<at::Tensor, Inputs>& inputs,
-                  const Rule& rule) {
+void predict_loop(const Prediction& p, const FlatRange& range,
+                  const std::array<const at::Tensor*, Inputs>& inputs, const Rule& rule) {
   const T* const weights = p.weights.const_data_ptr<T>();
   T* const ahead = p.ahead.mutable_data_ptr<T>();
   std::array<const T*, Inputs> data{};
-  for (std::size_t s = 0; s < Inputs; ++s) data[s] = inputs[s].template const_data_ptr<T>();
-  at::parallel_for(0, p.weights.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+  for (std::size_t s = 0; s < Inputs; ++s) data[s] = inputs[s]->template const_data_ptr<T>();
+  at::parallel_for(range.begin, range.end, kGrain, [&](std::int64_t begin, std::int64_t end) {
     const Rule local = rule;
 #pragma GCC ivdep
     for (std::int64_t i = begin; i < end; ++i) {
@@ -113,15 +130,27 @@ void predict_loop(const Prediction& p, const std::array<at::Tensor, Inputs>& inp
   });
 }
 
+template <std::size_t Inputs, class Rule>
+void predict_tensors(const Prediction& p, const FlatRange& range,
+                     const std::array<const at::Tensor*, Inputs>& inputs, const Rule& rule) {
+  auto part = [&](const at::Tensor& flat) {
+    return flat.narrow(0, range.begin, range.end - range.begin);
+  };
+  std::array<at::Tensor, Inputs> values;
+  for (std::size_t s = 0; s < Inputs; ++s) values[s] = part(*inputs[s]);
+  part(p.ahead).copy_(rule(part(p.weights), values));
+}
+
 /// rule(w, inputs) → predicted w.
 template <std::size_t Inputs, class Rule>
-void predict(const Prediction& p, const std::array<at::Tensor, Inputs>& inputs, const Rule& rule) {
+void predict(const Prediction& p, const FlatRange& range,
+             const std::array<const at::Tensor*, Inputs>& inputs, const Rule& rule) {
   if (!p.weights.is_cpu())
-    p.ahead.copy_(rule(p.weights, inputs));
+    predict_tensors<Inputs>(p, range, inputs, rule);
   else if (p.weights.scalar_type() == at::kFloat)
-    predict_loop<Inputs, float>(p, inputs, rule);
+    predict_loop<Inputs, float>(p, range, inputs, rule);
   else
-    predict_loop<Inputs, double>(p, inputs, rule);
+    predict_loop<Inputs, double>(p, range, inputs, rule);
 }
 
 /// A scalar factor as the rule's value type wants it: T on the CPU, double beside tensors.

@@ -52,13 +52,13 @@ class Sgd final : public Optimizer {
     }
   }
 
-  void predict(const Prediction& p) const override {
+  void predict(const Prediction& p, const FlatRange& range) const override {
     const double distance = p.state.steps == 0 ? 0 : p.lr * p.steps;
     if (p.rule.kind == PredictionRule::Kind::Lookahead) {
       const double of_velocity = distance * momentum_;
       const double of_gradient = distance * p.rule.decay * (1 - dampening_);
       elementwise::predict<2>(
-          p, {p.state.slots[0], p.state.last_gradient},
+          p, range, {&p.state.slots[0], &p.state.last_gradient},
           [=]<class V>(const V& w, const std::array<V, 2>& x) -> V {
             return w - (factor<V>(of_velocity) * x[0] + factor<V>(of_gradient) * x[1]);
           });
@@ -67,7 +67,7 @@ class Sgd final : public Optimizer {
     const double of_velocity = p.rule.kind == PredictionRule::Kind::Geometric
                                    ? distance / p.steps * geometric_sum(p.steps)
                                    : distance;
-    elementwise::predict<1>(p, {p.state.slots[0]},
+    elementwise::predict<1>(p, range, {&p.state.slots[0]},
                             [=]<class V>(const V& w, const std::array<V, 1>& v) -> V {
                               return w - factor<V>(of_velocity) * v[0];
                             });

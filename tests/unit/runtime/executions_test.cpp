@@ -1,6 +1,8 @@
 // Every scheme in both executions: the same bits, and no more copies of the weights than counted.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"
@@ -56,6 +58,39 @@ TEST(Executions, GiveTheSameBitsWhereStagesShareWorkers) {
         concat("{scheme: {name: ", scheme, "}, pipeline.placement: [0, 1, 0, 1]}"));
     expect_same_bits(laboratory, scheme);
   }
+}
+
+/// The program with every prediction made by the pass that needs it.
+Program without_predicting_updates(Program program) {
+  for (auto& worker : program.workers)
+    for (std::size_t i = 0; i + 1 < worker.size(); ++i)
+      if (worker[i].action.kind == ActionKind::Update && worker[i].weights.makes)
+        worker[i + 1].weights.makes = std::exchange(worker[i].weights.makes, false);
+  return program;
+}
+
+/// One epoch whose learning rate falls from update to update.
+void train_with_falling_rate(const Plan& plan, const Program& program, const Stages& stages) {
+  Loader loader = plan.training_loader(0, 1);
+  execute(program, stages,
+          {.batches = loader,
+           .lr = [](int minibatch) { return 0.05 / (1 + minibatch); },
+           .minibatches_per_epoch = plan.minibatches});
+}
+
+TEST(Executions, GiveTheSameBitsWhetherUpdatesPredictOrThePassesAfterThem) {
+  for (const SchemeCase& scheme : every_scheme())
+    for (const int microbatches : {1, 4}) {
+      if (scheme.name == "pipedream_2bw" && microbatches == 1) continue;
+      Laboratory laboratory(changes_for(scheme, microbatches));
+      const Plan& plan = laboratory.plan();
+      const Stages fused = plan.stages(), separate = plan.stages();
+      train_with_falling_rate(plan, plan.training, fused);
+      train_with_falling_rate(plan, without_predicting_updates(plan.training), separate);
+      EXPECT_EQ(difference(fused, separate), "") << scheme.name << scheme.options;
+      for (std::size_t i = 0; i < fused.size(); ++i)
+        EXPECT_EQ(fused[i]->weights().most_copies(), separate[i]->weights().most_copies());
+    }
 }
 
 TEST(Executions, HoldNoMoreCopiesThanTheScheduleCounts) {

@@ -106,6 +106,55 @@ TEST(Program, NamesTheUpdatesScale) {
   EXPECT_EQ(named(program, "2F1").update_scale, 1);
 }
 
+TEST(Program, PredictsInTheUpdateDirectlyBeforeThePass) {
+  const Program program = compiled("spectrain", "{}", {.stages = 3, .minibatches = 6});
+  const Instruction& update = named(program, "1U1");
+  EXPECT_TRUE(update.weights.makes);
+  EXPECT_EQ(update.weights.key, (WeightKey{2, 1, 0}));
+  EXPECT_EQ(update.update_minibatch, 2) << "at the rate of the update after it";
+  EXPECT_FALSE(named(program, "1F3").weights.makes);
+  EXPECT_EQ(named(program, "1F3").weights.key, update.weights.key);
+}
+
+TEST(Program, PredictsBeforeThePassWhereNoUpdateIsDirectlyBefore) {
+  const Program program = compiled("spectrain", "{}", {.stages = 4, .minibatches = 6});
+  EXPECT_TRUE(named(program, "0F0").weights.makes) << "nothing is before it";
+  EXPECT_TRUE(named(program, "2B2").weights.makes) << "a forward is before it";
+  EXPECT_FALSE(named(program, "0U5").weights.makes) << "nothing is after it";
+  const Program stashed = compiled("pipedream", "{}", {.stages = 3, .minibatches = 6});
+  EXPECT_FALSE(named(stashed, "0U1").weights.makes) << "nobody predicts";
+}
+
+/// Whether the update of that instruction is followed by a pass of its stage that predicts.
+bool pass_predicts_next(const Schedule& schedule, const Versions& versions, std::size_t worker,
+                        std::size_t position) {
+  const auto& actions = schedule.workers[worker];
+  if (position + 1 == actions.size()) return false;
+  const Action &update = actions[position], &next = actions[position + 1];
+  return update.kind == ActionKind::Update && update.stage == next.stage &&
+         update.replica == next.replica && versions.workers[worker][position + 1].makes;
+}
+
+TEST(Program, MakesEveryPredictionOnceWhoeverMakesIt) {
+  for (const SchemeCase& scheme : every_scheme())
+    for (const std::vector<int>& placement : {std::vector<int>{}, {0, 1, 0, 1}}) {
+      if (scheme.name == "data_parallel") continue;
+      const Program program =
+          compiled(scheme.name, scheme.options,
+                   {.stages = 4, .microbatches = 4, .minibatches = 5, .placement = placement});
+      const Versions versions = resolve_versions(program.schedule);
+      for (std::size_t w = 0; w < program.workers.size(); ++w)
+        for (std::size_t i = 0; i < program.workers[w].size(); ++i) {
+          const bool moved_here = pass_predicts_next(program.schedule, versions, w, i);
+          const bool moved_away = i > 0 && pass_predicts_next(program.schedule, versions, w, i - 1);
+          EXPECT_EQ(program.workers[w][i].weights.makes,
+                    moved_here || (versions.workers[w][i].makes && !moved_away))
+              << scheme.name << scheme.options << ": "
+              << action_name(program.workers[w][i].action, 4);
+        }
+    }
+}
+
 TEST(Program, RefusesAScheduleThatCannotBeRight) {
   Schedule schedule = schedule_of("pipedream", "{}", {.stages = 2});
   schedule.workers[1].pop_back();

@@ -2,6 +2,8 @@
 // version 1 predicted to version 3.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/schedule/versions.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
@@ -152,6 +154,20 @@ TEST(DelayedSgd, OneDelayIsForAllStages) {
     EXPECT_EQ(weights_of("delayed_sgd", "{delay: 2}", 3, stage, 1), "0 / 0");
     EXPECT_EQ(weights_of("delayed_sgd", "{delay: 0}", 3, stage, 5), "5 / 5");
   }
+}
+
+/// Predictions made in the last of four stages, for ten mini-batches.
+int predictions_of_the_last_stage(const std::string& options) {
+  const Versions versions =
+      resolve_versions(schedule_of("spectrain", options, {.stages = 4, .minibatches = 10}));
+  return static_cast<int>(
+      std::ranges::count_if(versions.workers.back(), [](const auto& each) { return each.makes; }));
+}
+
+TEST(SpecTrain, PredictsOnceWhereTheBackwardFollowsItsForwardUnlessTheRulesDiffer) {
+  EXPECT_EQ(predictions_of_the_last_stage("{}"), 10);
+  EXPECT_EQ(predictions_of_the_last_stage("{velocity: geometric}"), 10);
+  EXPECT_EQ(predictions_of_the_last_stage("{velocity: lookahead}"), 20);
 }
 
 TEST(SpecTrain, AsCodedMultipliesTheLearningRateOfEachStage) {

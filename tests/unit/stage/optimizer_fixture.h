@@ -45,12 +45,12 @@ struct Training {
   }
   at::Tensor predicted(int steps, PredictionRule rule = {}, double lr = 0.1) const {
     at::Tensor ahead = at::empty_like(weights);
-    optimizer.predict({.weights = weights,
-                       .ahead = ahead,
-                       .state = state,
-                       .rule = rule,
-                       .steps = steps,
-                       .lr = lr});
+    predict(optimizer, {.weights = weights,
+                        .ahead = ahead,
+                        .state = state,
+                        .rule = rule,
+                        .steps = steps,
+                        .lr = lr});
     return ahead;
   }
 

@@ -161,6 +161,26 @@ TEST_F(StageState, ComputesWithTheVersionThatIsAskedFor) {
   EXPECT_TRUE(at::equal(s.forward(2, {x_.clone()}, {.training = false}, false)[0], old));
 }
 
+TEST_F(StageState, IsTheSameWhereAnUpdatePredictsForThePassAfterIt) {
+  auto trained = [&](bool in_update) {
+    Stage s = stage({linear(3, 2)}, false, linear(2, 2), true);  // the head learns nothing
+    for (int version = 0; version < 2; ++version) {
+      s.forward(version, {x_.clone()}, {}, false);
+      s.backward(version, {.gradients = {random({4, 2}, 2)}});
+      const WeightKey key{version + 1, 3, 0};
+      if (in_update)
+        s.update(true, 0.1, Stage::Ahead{key, rules_[0], 0.05});
+      else
+        s.update(true, 0.1);
+      s.use({.key = key, .makes = !in_update}, rules_, 0.05);
+      if (version == 0) s.weights().free(key);
+    }
+    return s.weights().version({2, 3, 0}).clone();
+  };
+  const at::Tensor predicted = trained(true);
+  EXPECT_TRUE(at::equal(predicted, trained(false)));
+}
+
 TEST_F(StageState, NamesLayersInOrderTheHeadLast) {
   const Stage s = stage({linear(3, 3), batch_norm(3)}, false, linear(3, 2));
   std::vector<std::string> names;

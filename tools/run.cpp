@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/plugins.h"
 #include "core/experiment/run.h"
 #include "core/experiment/run_folder.h"
 #include "tools/command.h"
@@ -36,9 +37,10 @@ int run(const std::vector<std::string>& arguments) {
     run_experiment(experiment, out, choices, team, interrupt_flag());
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::Interrupted)
-      throw Error(ErrorKind::Interrupted,
-                  concat("interrupted; `pipewright run ", given.file.string(), " --out ",
-                         out.string(), " --resume` goes on at the last finished epoch"));
+      throw Error(
+          ErrorKind::Interrupted,
+          concat("interrupted; `pipewright run ", given.file.string(), " --out ", out.string(),
+                 plugin_words(), " --resume` goes on at the last finished epoch"));
     throw;
   }
   if (!choices.quiet)

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/runtime/transport.h"
 #include "core/stage/torch.h"
@@ -17,10 +18,6 @@ namespace pipewright {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// What went wrong, without LibTorch's stack trace behind the first line.
 std::string first_line(const std::exception& error) {

@@ -87,7 +87,7 @@ int run(const std::vector<std::string>& arguments) {
   Experiment experiment = checked(document, faults);
   std::printf("experiment  %s\n", experiment.name.c_str());
   const Plan plan = make_plan(experiment);
-  if (!experiment.weights.empty()) load_weights(experiment.weights, plan.stages());
+  check_weights(plan);
   print_plan(plan);
   for (const std::string& remark : {experiment.scheme->remark(), plan.drains.remark()})
     if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());

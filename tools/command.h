@@ -47,9 +47,11 @@ class CommandLine {
   /// Positional arguments, between `least` and `most` of them.
   void positional(const std::string& name, const std::string& help, std::size_t least,
                   std::size_t most);
-  /// FILE, --set, --profile and, if `with_out`, --out.
+  /// FILE, --set, --profile, --plugin and, if `with_out`, --out.
   void experiment(bool with_out);
+  void plugins();  ///< --plugin, for commands that read no experiment
 
+  /// Also loads the plugins that are given, so that their schemes are known from here on.
   bool parse(const std::vector<std::string>& arguments);
 
   bool given(const std::string& name) const;

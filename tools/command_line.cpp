@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/config/merge.h"
+#include "core/experiment/plugins.h"
 #include "tools/command.h"
 
 namespace pipewright {
@@ -129,7 +130,12 @@ void CommandLine::experiment(bool with_out) {
   positional("FILE", "the experiment, a YAML file", 1, 1);
   list("set", "KEY=VALUE", "change an option, such as train.epochs=3 or 'scheme={name: gpipe}'");
   option("profile", "P", "apply one of the file's profiles");
+  plugins();
   if (with_out) option("out", "DIR", "the folder of results; default: runs/<name>");
+}
+
+void CommandLine::plugins() {
+  list("plugin", "FILE", "a shared library with schemes of your own");
 }
 
 bool CommandLine::parse(const std::vector<std::string>& arguments) {
@@ -153,6 +159,7 @@ bool CommandLine::parse(const std::vector<std::string>& arguments) {
     refuse(command, error.what());
   }
   parsed_->check_positionals();
+  for (const std::string& file : texts("plugin")) load_plugin(file);
   return true;
 }
 

@@ -90,6 +90,7 @@ int run(const std::vector<std::string>& arguments) {
                   "experiment file: pipeline, train, loader, output, lr_schedule, table",
                   1, 1);
   line.positional("NAME", "of the part; `pipewright list` names them all", 0, 1);
+  line.plugins();
   if (!line.parse(arguments)) return 0;
   const std::string wanted = line.text("KIND"), name = line.text("NAME");
   std::vector<std::string> known;

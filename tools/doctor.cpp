@@ -39,24 +39,28 @@ void say_build() {
              libtorch ? "" : "; the folder is gone: run tools/setup and build again"));
 }
 
+/// Why there is no CUDA device for us, and what to do about it.
+std::string missing_cuda(bool library, bool driver) {
+  const std::string gpu =
+      driver ? "there is a GPU driver" : "no GPU driver; nothing to do, experiments run on the CPU";
+  if (!library)
+    return concat("LibTorch has no libtorch_cuda.so, ", gpu,
+                  driver ? ": build against a LibTorch with CUDA" : "");
+  if (!cuda_load_error().empty())
+    return concat("libtorch_cuda.so is there but cannot be loaded (", cuda_load_error(), "), ", gpu,
+                  driver ? ": install what it needs, or build against another LibTorch" : "");
+  return concat("libtorch_cuda.so is loaded, but finds no GPU that it can use, ", gpu,
+                driver ? ": see whether `nvidia-smi` works and the driver is new enough" : "");
+}
+
 void say_cuda() {
   const bool library = fs::exists(fs::path(build_info().torch_root) / "lib" / "libtorch_cuda.so");
   const bool driver = fs::exists("/dev/nvidiactl") || fs::exists("/proc/driver/nvidia/version");
   const int devices = library ? cuda_device_count() : 0;
-  if (devices > 0)
-    say("CUDA", true,
-        concat(devices, devices == 1 ? " device" : " devices",
-               "; choose with pipeline.device: cuda"));
-  else if (library)
-    say("CUDA", false,
-        driver ? "LibTorch has it, but cannot use the GPU: see whether `nvidia-smi` works and the "
-                 "driver is new enough"
-               : "LibTorch has it, but there is no GPU or driver; experiments run on the CPU");
-  else
-    say("CUDA", false,
-        driver
-            ? "there is a GPU, but this LibTorch is for CPUs: build against one with CUDA"
-            : "no GPU, and this LibTorch is for CPUs; nothing to do, experiments run on the CPU");
+  say("CUDA", devices > 0,
+      devices > 0 ? concat(devices, devices == 1 ? " device" : " devices",
+                           "; choose with pipeline.device: cuda")
+                  : missing_cuda(library, driver));
 }
 
 fs::path on_path(const std::string& program) {

@@ -21,6 +21,7 @@ int run(const std::vector<std::string>& arguments) {
                    "Names the parts an experiment can be made of, with one line about each.");
   line.positional("KIND", "schemes, models, datasets, codecs, optimizers or losses; default: all",
                   0, 1);
+  line.plugins();
   if (!line.parse(arguments)) return 0;
   const std::string wanted = line.text("KIND");
   std::vector<std::string> known;

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "core/base/error.h"
+#include "core/experiment/plugins.h"
 #include "core/experiment/sweep_plan.h"
 #include "core/experiment/table.h"
 
@@ -53,7 +54,7 @@ std::string advice(const Table& table, const std::vector<RunRecord>& records) {
   if (worst.cell != best.cell) text += concat("; worst: ", shown(table, worst));
   const std::filesystem::path folder = records[best.cell->runs.front()].folder;
   return text + concat("; `pipewright schedule ", (folder / "experiment.yaml").string(),
-                       "` shows what the best did when.\n");
+                       plugin_words(), "` shows what the best did when.\n");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/plugins.h"
 #include "core/experiment/run.h"
 #include "core/experiment/run_folder.h"
 #include "core/runtime/mpi_wire.h"
@@ -71,7 +72,7 @@ int run(const std::vector<std::string>& arguments) {
     if (error.kind() != ErrorKind::Interrupted) return error;
     return Error(ErrorKind::Interrupted,
                  concat("interrupted; `pipewright run ", given.file.string(), " --out ",
-                        out.string(), " --resume` goes on at the last checkpoint"));
+                        out.string(), plugin_words(), " --resume` goes on at the last checkpoint"));
   };
   const auto started = launched();
   if (started) check_processes(experiment, started->size);

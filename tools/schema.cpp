@@ -135,6 +135,7 @@ int run(const std::vector<std::string>& arguments) {
       "check YAML with it: `pipewright schema > pipewright.schema.json`, and "
       "`# yaml-language-server: $schema=pipewright.schema.json` on the first line of "
       "an experiment.");
+  line.plugins();
   if (!line.parse(arguments)) return 0;
   std::printf("%s\n", nlohmann::ordered_json::parse(to_json(experiment_schema())).dump(2).c_str());
   return 0;

@@ -46,7 +46,8 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trimmed(std::string_view text);
 
-/// The candidate nearest to `name` by edit distance, or "" when none is near enough to be meant.
+/// The candidate nearest to `name` in slips of the finger (a letter too many, too few, another one,
+/// or two swapped), or "" when none is near enough to be meant.
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 /// "; did you mean 'x'?" or, with nothing near, "; known: a, b, c" ("" without candidates).

@@ -98,6 +98,37 @@ void check_minibatches(Plan& plan) {
         e.where("pipeline.microbatches"));
 }
 
+/// What is missing in a weights file, of another shape, or left over.
+std::vector<std::string> differences(const NamedShapes& given, const NamedShapes& declared) {
+  std::vector<std::string> wrong, names;
+  for (const auto& [name, shape] : declared) {
+    names.push_back(name);
+    const auto found =
+        std::ranges::find(given, name, [](const auto& entry) { return entry.first; });
+    if (found == given.end())
+      wrong.push_back(concat("'", name, "' is missing"));
+    else if (found->second != shape)
+      wrong.push_back(concat("'", name, "' is ", shape_text(found->second), ", the model's is ",
+                             shape_text(shape)));
+  }
+  for (const auto& [name, shape] : given)
+    if (std::ranges::count(names, name) == 0)
+      wrong.push_back(concat(
+          "'", name, "' is left over",
+          suggestion(name, names).starts_with("; did") ? suggestion(name, names) : std::string()));
+  return wrong;
+}
+
+/// Names are exactly the file's: see check_weights().
+void load_weights(const std::filesystem::path& path,
+                  const std::vector<std::unique_ptr<Stage>>& stages) {
+  const TensorFile file = read_safetensors(path);
+  for (const auto& stage : stages) {
+    if (!stage) continue;  // another process's
+    for (auto& [name, tensor] : stage->named_state()) tensor.copy_(*file.find(name));
+  }
+}
+
 bool asks_for(const Schedule& schedule, const auto& condition) {
   return std::ranges::any_of(schedule.workers, [&](const auto& worker) {
     return std::ranges::any_of(worker, [&](const Action& action) {
@@ -183,6 +214,7 @@ LayerPtr Plan::head_of(int stage) const {
 }
 
 std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
+  check_weights(*this);
   const Experiment& e = *experiment;
   const auto layers = stage_layers();
   const Schedule& schedule = training.schedule;
@@ -214,31 +246,15 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
   return all;
 }
 
-void load_weights(const std::filesystem::path& path,
-                  const std::vector<std::unique_ptr<Stage>>& stages) {
-  const TensorFile file = read_safetensors(path);
-  std::vector<std::string> wrong;
-  std::vector<std::string> names;
-  for (const auto& stage : stages) {
-    if (!stage) continue;
-    for (auto& [name, tensor] : stage->named_state()) {
-      names.push_back(name);
-      const at::Tensor* given = file.find(name);
-      if (given == nullptr)
-        wrong.push_back(concat("'", name, "' is missing"));
-      else if (given->sizes() != tensor.sizes())
-        wrong.push_back(concat("'", name, "' is ", shape_text(given->sizes().vec()),
-                               ", the model's is ", shape_text(tensor.sizes().vec())));
-      else
-        tensor.copy_(*given);
-    }
-  }
-  const bool all_here = std::ranges::all_of(stages, [](const auto& stage) { return !!stage; });
-  for (const auto& [name, tensor] : file.tensors)
-    if (all_here && std::ranges::count(names, name) == 0)
-      wrong.push_back(concat(
-          "'", name, "' is left over",
-          suggestion(name, names).starts_with("; did") ? suggestion(name, names) : std::string()));
+void check_weights(const Plan& plan) {
+  const std::filesystem::path& path = plan.experiment->weights;
+  if (path.empty()) return;
+  const auto layers = plan.stage_layers();
+  NamedShapes declared;
+  for (std::size_t stage = 0; stage < layers.size(); ++stage)
+    for (auto& entry : state_shapes(layers[stage], plan.head_of(static_cast<int>(stage))))
+      declared.push_back(std::move(entry));
+  std::vector<std::string> wrong = differences(read_safetensors_shapes(path), declared);
   constexpr std::size_t kShown = 8;
   if (wrong.empty()) return;
   const std::size_t all = wrong.size();

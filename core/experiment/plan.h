@@ -38,10 +38,9 @@ struct Plan {
 /// Error{Experiment}, Error{Data} or Error{Schedule}.
 Plan make_plan(Experiment& experiment);
 
-/// Puts the tensors of a weights file into stages (null: another process's) whose names are exactly
-/// the file's. Throws
-/// Error{Data} listing what is missing, left over or of another shape.
-void load_weights(const std::filesystem::path& file,
-                  const std::vector<std::unique_ptr<Stage>>& stages);
+/// Whether the experiment's weights file, if it has one, holds exactly the names and shapes that
+/// the layers declare; no tensor is made. Throws Error{Data} listing what is missing, left over or
+/// of another shape.
+void check_weights(const Plan& plan);
 
 }  // namespace pipewright

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/experiment/plan.h"
+#include "core/experiment/plugins.h"
 #include "core/experiment/progress.h"
 #include "core/experiment/run_folder.h"
 #include "core/experiment/trainer.h"
@@ -36,6 +37,18 @@ std::string now_text() {
   return text;
 }
 
+/// The plugins in force, each with its path and the SHA-256 of its file.
+Value plugins_value() {
+  Value plugins = Value::sequence();
+  for (const Plugin& plugin : loaded_plugins()) {
+    Value entry = Value::mapping();
+    entry.at_or_add("path") = Value::of(plugin.path.string());
+    entry.at_or_add("sha256") = Value::of(plugin.sha256);
+    plugins.items.push_back(std::move(entry));
+  }
+  return plugins;
+}
+
 /// run.json as it grows: written when the run starts, and again however it ends.
 class RunState {
  public:
@@ -48,6 +61,7 @@ class RunState {
     set("seed", Value::of(static_cast<std::int64_t>(experiment.train.seed)));
     set("pipewright", Value::of(build.version));
     set("libtorch", Value::of(build.torch_version));
+    set("plugins", plugins_value());
     set("machine", Value::of(machine_name()));
     set("cores", Value::of(static_cast<std::int64_t>(std::thread::hardware_concurrency())));
     set("processes", Value::of(static_cast<std::int64_t>(team.size())));

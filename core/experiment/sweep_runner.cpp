@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/experiment/plugins.h"
 #include "core/experiment/sweep_processes.h"
 
 namespace pipewright {
@@ -73,6 +74,7 @@ class SweepExecution {
            {std::string("run"), given.string(), std::string("--out"), run.folder.string(),
             std::string(settings_.overwrite ? "--overwrite" : "--resume")})
         arguments.push_back(argument);
+      for (const std::string& argument : plugin_arguments()) arguments.push_back(argument);
       std::error_code none_yet;
       const std::uintmax_t size = fs::file_size(log, none_yet);
       const pid_t child = processes_.start(arguments, log);

@@ -18,7 +18,7 @@ struct SweepSettings {
   bool resume = false;                   ///< leave finished runs alone
   bool overwrite = false;                ///< begin every run anew
   std::string metric = "test_accuracy";  ///< named when a run is done
-  /// What is started, with `run FILE --out DIR --resume` added: this very program.
+  /// What is started, with `run FILE --out DIR --resume` and our plugins added: this very program.
   std::vector<std::string> program = {"/proc/self/exe"};
 };
 

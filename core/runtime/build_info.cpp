@@ -1,5 +1,7 @@
 #include "core/runtime/build_info.h"
 
+#include "core/base/version.h"
+
 namespace pipewright {
 
 const BuildInfo& build_info() {

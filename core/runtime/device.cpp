@@ -9,19 +9,23 @@
 namespace pipewright {
 namespace {
 
-/// Registers LibTorch's CUDA half with the running process, if its folder has one.
-bool load_cuda() {
-  static const bool loaded = [] {
-    const std::string path = concat(build_info().torch_root, "/lib/libtorch_cuda.so");
-    return dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
-  }();
-  return loaded;
+/// Registers LibTorch's CUDA half with the running process. Returns why it could not.
+std::string load_cuda() {
+  const std::string path = concat(build_info().torch_root, "/lib/libtorch_cuda.so");
+  if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
+  const char* said = dlerror();
+  return said == nullptr ? "the system does not say why" : said;
 }
 
 }  // namespace
 
+const std::string& cuda_load_error() {
+  static const std::string error = load_cuda();
+  return error;
+}
+
 int cuda_device_count() {
-  if (!load_cuda() || !at::globalContext().hasCUDA()) return 0;
+  if (!cuda_load_error().empty() || !at::globalContext().hasCUDA()) return 0;
   return static_cast<int>(
       at::globalContext().getAcceleratorHooksInterface(at::kCUDA).deviceCount());
 }

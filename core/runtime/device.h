@@ -13,6 +13,10 @@ namespace pipewright {
 /// there are any.
 int cuda_device_count();
 
+/// Why LibTorch's CUDA half is not in this process, in the words of the system's loader; "" when it
+/// is. Loads it, as cuda_device_count().
+const std::string& cuda_load_error();
+
 /// The device of each worker: "cuda" is worker w on device w mod count. Throws Error{Experiment}
 /// at `where` when CUDA is asked for and not there.
 std::vector<at::Device> resolve_devices(const std::vector<std::string>& names,

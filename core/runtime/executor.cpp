@@ -12,6 +12,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/runtime/transport.h"
 #include "core/stage/torch.h"
@@ -20,10 +21,6 @@ namespace pipewright {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// What went wrong, without LibTorch's stack trace behind the first line.
 std::string first_line(const std::exception& error) {

@@ -3,14 +3,11 @@
 #include <map>
 #include <utility>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 bool is_backward(ActionKind kind) {
   return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;

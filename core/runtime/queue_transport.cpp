@@ -3,16 +3,13 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/runtime/reduction.h"
 #include "core/runtime/transport.h"
 
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Messages in memory; a waiting worker sleeps on its own condition variable.
 class QueueTransport final : public Transport {

@@ -4,16 +4,13 @@
 #include <map>
 #include <numeric>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/runtime/channels.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// What an announcement says of one tensor.
 struct Shape {

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 int floor_divided(int a, int b) {
   return a >= 0 ? a / b : -((-a + b - 1) / b);

@@ -1,11 +1,9 @@
 #include "core/schedule/dependencies.h"
 
+#include "core/base/as_size.h"
+
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 bool is_backward(ActionKind kind) {
   return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;

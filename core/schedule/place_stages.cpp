@@ -1,15 +1,12 @@
 #include <algorithm>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/dependencies.h"
 
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Smaller runs first: what frees memory and unblocks others.
 int urgency(ActionKind kind) {

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 
+#include "core/base/as_size.h"
+
 namespace pipewright {
 namespace {
 
 constexpr int kCulpritColor = 31;       // red
 constexpr int kQuietColor = 90;         // grey
 constexpr std::size_t kNeverMost = 12;  // actions of a worker shown under `?`
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 void put(GlyphLine& line, int column, std::string text, int color) {
   if (column >= 0 && as_size(column) < line.size())

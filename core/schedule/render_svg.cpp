@@ -2,6 +2,7 @@
 #include <array>
 #include <set>
 
+#include "core/base/as_size.h"
 #include "core/base/text.h"
 #include "core/schedule/render.h"
 #include "core/schedule/render_layout.h"
@@ -13,10 +14,6 @@ namespace {
 using namespace sizes;
 
 constexpr double kColumn = 30;  // of the table at the right
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 std::string counted(int count, const std::string& thing) {
   if (count == 1) return concat(1, " ", thing);

@@ -1,16 +1,13 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/as_size.h"
 #include "core/base/text.h"
 #include "core/schedule/render.h"
 #include "core/schedule/render_grid.h"
 
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 std::string colored(const std::string& text, int color) {
   return color == 0 ? text : concat("\033[", color, "m", text, "\033[0m");

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/base/as_size.h"
 #include "core/base/text.h"
 #include "core/schedule/dependencies.h"
 #include "core/schedule/render.h"
@@ -11,10 +12,6 @@ namespace pipewright {
 namespace {
 
 constexpr double kSecondsPerSlot = 1e-3;
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Events of the Trace Event Format. All text in it is our own: letters, digits, spaces.
 class Trace {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/as_size.h"
 #include "core/base/text.h"
 #include "core/schedule/render.h"
 #include "core/schedule/render_labels.h"
@@ -8,10 +9,6 @@
 
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Cells of equal columns; text is UTF-8, one terminal column per code point.
 using Table = std::vector<std::vector<std::string>>;

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/as_size.h"
+
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// First start and last end of the actions of mini-batches [first, end) that start at all.
 RenderWindow span_of(const Schedule& schedule, const SlotTimes& times, int first, int end) {

@@ -45,4 +45,10 @@ std::string action_name(const Action& action, int microbatches) {
   return name;
 }
 
+template <>
+Registry<Scheme>& Registry<Scheme>::instance() {
+  static Registry<Scheme> registry;
+  return registry;
+}
+
 }  // namespace pipewright

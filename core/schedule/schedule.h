@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/registry.h"
+#include "core/base/stamp.h"
 
 namespace pipewright {
 
@@ -111,7 +112,12 @@ class Scheme {
   virtual std::string remark() const { return {}; }
 };
 
+/// The one registry of schemes is in libpipewright.so, where plugins find it too.
+template <>
+Registry<Scheme>& Registry<Scheme>::instance();
+
 }  // namespace pipewright
 
 #define PIPEWRIGHT_SCHEME(name, Type, summary) \
+  PIPEWRIGHT_STAMP(name)                       \
   PIPEWRIGHT_REGISTER(::pipewright::Scheme, name, Type, summary)

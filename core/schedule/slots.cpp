@@ -5,14 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/as_size.h"
 #include "core/schedule/dependencies.h"
 
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 bool within(int value, int count) {
   return 0 <= value && value < count;

@@ -5,16 +5,13 @@
 #include <map>
 #include <unordered_set>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/schedule/render.h"
 #include "core/schedule/versions.h"
 
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Refuses with the grid, the culprit marked.
 [[noreturn]] void refuse_action(const Schedule& schedule, ActionPlace culprit,

@@ -4,15 +4,12 @@
 #include <cstdlib>
 #include <map>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/schedule/dependencies.h"
 
 namespace pipewright {
 namespace {
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 bool uses_weights(ActionKind kind) {
   return kind != ActionKind::Reduce && kind != ActionKind::Update;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -242,6 +243,53 @@ at::Tensor read_tensor(std::istream& in, const Layout& layout, const std::filesy
   return tensor;
 }
 
+/// A file whose header is read and checked; `in` stands at the first tensor's data.
+struct OpenFile {
+  std::unique_ptr<std::istream> in;
+  std::vector<Layout> layouts;
+  std::map<std::string, std::string> metadata;
+};
+
+OpenFile open_stream(std::unique_ptr<std::istream> stream, std::uint64_t size,
+                     const std::filesystem::path& path) {
+  std::istream& in = *stream;
+  std::uint64_t length = 0;
+  if (size < kLengthBytes) fail(path, concat("is no safetensors file: it has ", size, " bytes"));
+  read_exactly(in, &length, kLengthBytes, path);
+  if (length > kHeaderLimit || length > size - kLengthBytes)
+    fail(path, concat("is truncated or no safetensors file: a header of ", length,
+                      " bytes in a file of ", size));
+  std::string header(length, '\0');
+  read_exactly(in, header.data(), length, path);
+  // The parser skips a byte-order mark and takes a zero byte for the end of the text.
+  if (!header.starts_with('{') || header.find('\0') != std::string::npos)
+    fail(path, "safetensors header: is not JSON");
+  HeaderReader reader(path.string());
+  nlohmann::json::sax_parse(header, &reader);
+  return {std::move(stream), tiled(std::move(reader.entries), size - kLengthBytes - length, path),
+          std::move(reader.metadata)};
+}
+
+OpenFile open_file(const std::filesystem::path& path) {
+  std::error_code error;
+  if (const auto status = std::filesystem::status(path, error); !std::filesystem::exists(status))
+    fail(path, "cannot open: no such file");
+  else if (!std::filesystem::is_regular_file(status))
+    fail(path, "is not a file");
+  const std::uint64_t size = std::filesystem::file_size(path, error);
+  auto in = std::make_unique<std::ifstream>(path, std::ios::binary);
+  if (error || !*in) fail(path, "cannot open");
+  return open_stream(std::move(in), size, path);
+}
+
+TensorFile read_all(OpenFile opened, const std::filesystem::path& path) {
+  TensorFile file;
+  file.metadata = std::move(opened.metadata);
+  for (const Layout& layout : opened.layouts)
+    file.tensors.emplace_back(layout.name, read_tensor(*opened.in, layout, path));
+  return file;
+}
+
 std::string quoted(const std::string& text) {
   try {
     return nlohmann::json(text).dump();
@@ -288,53 +336,27 @@ const at::Tensor* TensorFile::find(const std::string& name) const {
   return nullptr;
 }
 
-namespace {
-
-TensorFile read_stream(std::istream& in, std::uint64_t size, const std::filesystem::path& path) {
-  std::uint64_t length = 0;
-  if (size < kLengthBytes) fail(path, concat("is no safetensors file: it has ", size, " bytes"));
-  read_exactly(in, &length, kLengthBytes, path);
-  if (length > kHeaderLimit || length > size - kLengthBytes)
-    fail(path, concat("is truncated or no safetensors file: a header of ", length,
-                      " bytes in a file of ", size));
-  std::string header(length, '\0');
-  read_exactly(in, header.data(), length, path);
-  // The parser skips a byte-order mark and takes a zero byte for the end of the text.
-  if (!header.starts_with('{') || header.find('\0') != std::string::npos)
-    fail(path, "safetensors header: is not JSON");
-  HeaderReader reader(path.string());
-  nlohmann::json::sax_parse(header, &reader);
-
-  TensorFile file;
-  file.metadata = std::move(reader.metadata);
-  for (const Layout& layout : tiled(std::move(reader.entries), size - kLengthBytes - length, path))
-    file.tensors.emplace_back(layout.name, read_tensor(in, layout, path));
-  return file;
-}
-
-}  // namespace
-
 TensorFile read_safetensors(const std::filesystem::path& path) {
-  std::error_code error;
-  if (const auto status = std::filesystem::status(path, error); !std::filesystem::exists(status))
-    fail(path, "cannot open: no such file");
-  else if (!std::filesystem::is_regular_file(status))
-    fail(path, "is not a file");
-  const std::uint64_t size = std::filesystem::file_size(path, error);
-  std::ifstream in(path, std::ios::binary);
-  if (error || !in) fail(path, "cannot open");
-  return read_stream(in, size, path);
+  return read_all(open_file(path), path);
 }
 
 TensorFile parse_safetensors(std::string bytes, const std::string& name) {
   const std::uint64_t size = bytes.size();
-  std::istringstream in(std::move(bytes));
-  return read_stream(in, size, name);
+  return read_all(open_stream(std::make_unique<std::istringstream>(std::move(bytes)), size, name),
+                  name);
+}
+
+std::vector<std::pair<std::string, std::vector<std::int64_t>>> read_safetensors_shapes(
+    const std::filesystem::path& path) {
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes;
+  for (Layout& layout : open_file(path).layouts)
+    shapes.emplace_back(std::move(layout.name), std::move(layout.shape));
+  return shapes;
 }
 
 namespace {
 
-/// The file's bytes in order; `kept` owns what the pieces point to.
+/// A file's bytes in order; `kept` owns what the views look at.
 struct Pieces {
   std::string prefix, header;
   std::vector<at::Tensor> kept;

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -22,6 +23,11 @@ struct TensorFile {
 /// BF16 I64 I32 I16 I8 U8 BOOL. Throws Error{Data} (file, what is wrong) on anything else:
 /// truncated, overlapping, unknown type, duplicate name, size that does not fit its shape.
 TensorFile read_safetensors(const std::filesystem::path& path);
+
+/// Names and shapes, in the order of their data, which is not read. Throws as read_safetensors()
+/// for all that header and size of the file can tell.
+std::vector<std::pair<std::string, std::vector<std::int64_t>>> read_safetensors_shapes(
+    const std::filesystem::path& path);
 
 /// Writes atomically, tensors in the given order (any device, made contiguous), header padded to
 /// 8 bytes, keys in the order given: equal content gives equal bytes.

@@ -6,16 +6,30 @@
 
 namespace pipewright {
 
-std::vector<std::pair<std::string, std::vector<std::int64_t>>> parameter_shapes(
-    const std::vector<LayerPtr>& layers, const LayerPtr& head) {
-  std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes;
+namespace {
+
+NamedShapes shapes_of(const std::vector<LayerPtr>& layers, const LayerPtr& head, bool buffers) {
+  NamedShapes shapes;
   auto append = [&](const Layer& layer) {
     for (const ParameterSpec& spec : layer.parameters())
+      shapes.emplace_back(parameter_name(layer, spec.name), spec.shape);
+    if (!buffers) return;
+    for (const BufferSpec& spec : layer.buffers())
       shapes.emplace_back(parameter_name(layer, spec.name), spec.shape);
   };
   for (const LayerPtr& layer : layers) append(*layer);
   if (head) append(*head);
   return shapes;
+}
+
+}  // namespace
+
+NamedShapes parameter_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head) {
+  return shapes_of(layers, head, false);
+}
+
+NamedShapes state_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head) {
+  return shapes_of(layers, head, true);
 }
 
 Stage::Stage(StageParts parts, std::uint64_t seed)

@@ -119,8 +119,11 @@ class Stage {
   std::vector<int> gradient_parts_;  ///< terms added so far, per parameter
 };
 
+using NamedShapes = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
+
 /// Parameters of the layers, and of the head if any: full names and shapes, in order.
-std::vector<std::pair<std::string, std::vector<std::int64_t>>> parameter_shapes(
-    const std::vector<LayerPtr>& layers, const LayerPtr& head = nullptr);
+NamedShapes parameter_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head = nullptr);
+/// Buffers too: what Stage::named_state() of such a stage has, from declarations alone.
+NamedShapes state_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head = nullptr);
 
 }  // namespace pipewright

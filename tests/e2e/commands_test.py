@@ -1,7 +1,9 @@
 """The commands around training: each explains itself, and names what was meant."""
 
 import json
+import pathlib
 import re
+import subprocess
 import xml.etree.ElementTree
 
 import harness
@@ -118,6 +120,21 @@ class Commands(harness.EndToEnd):
         page = self.pipewright("doctor").out
         for subject in ("pipewright", "LibTorch", "CUDA", "MPI", "cores", "memory", "data"):
             self.assertRegex(page, rf"(?m)^{subject} +(ok|absent) +\S")
+
+    def test_doctor_says_of_cuda_what_it_found(self):
+        page = self.pipewright("doctor").out
+        root = re.search(r"(?m)^LibTorch .* in (/\S+)", page)[1]
+        line = re.search(r"(?m)^CUDA .*", page)[0]
+        library = pathlib.Path(root, "lib/libtorch_cuda.so")
+        if not library.exists():
+            self.assertRegex(line, "^CUDA +absent +LibTorch has no libtorch_cuda.so")
+            return
+        needed = subprocess.run(["ldd", library], capture_output=True, text=True).stdout
+        missing = re.findall(r"(\S+) => not found", needed)
+        if missing:
+            self.assertRegex(line, r"^CUDA +absent +libtorch_cuda\.so is there but cannot be loaded \(\S")
+        else:
+            self.assertRegex(line, r"^CUDA +(ok +\d+ device|absent +libtorch_cuda\.so is )")
 
     def test_check_tells_of_data_schedule_and_stages(self):
         self.write("x.yaml", changed(MLP, {"scheme": {"name": "pipedream"}}))

@@ -1,17 +1,16 @@
-"""What the README says works: its experiment, its commands, its scheme, its pictures and its table."""
+"""What the README says works: its experiment, its commands, its scheme, its pictures; plugin_test.py has the rest."""
 import os
-import re
 import shlex
 import subprocess
 
 import harness
+import readme
 
 SOURCE = harness.SOURCE_DIR
-README = (SOURCE / "README.md").read_text(encoding="utf-8")
 
 
 def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.M | re.S)
+    return readme.blocks(language, without=readme.PLUGIN)
 
 
 class Readme(harness.EndToEnd):

@@ -86,6 +86,18 @@ class Weights(harness.EndToEnd):
         whole = safetensors.encoded(self.initial())
         self.refuse(whole.replace(b'"data_offsets": [0, ', b'"data_offsets": [4, '), r"init\.safetensors: .")
 
+    def test_check_makes_no_tensor_to_compare_them(self):
+        """The file is a header and a hole of 160 GB; the model would be as large."""
+        most = 200_000
+        shapes = {"0.weight": [most, 64], "0.bias": [most], "1.weight": [most, most], "1.bias": [most],
+                  "2.weight": [10, most], "2.bias": [10]}
+        safetensors.write_hole(self.folder / "hole.safetensors", shapes)
+        widths = {"model.widths": [64, most, most, 10], "model.weights": "hole.safetensors"}
+        self.write("x.yaml", changed(MLP, widths))
+        self.assertIn("40015200010", self.pipewright("check", "x.yaml").out)
+        wrong = self.pipewright("check", "x.yaml", "--set", f"model.widths=[64, {most}, {most - 1}, 10]", code=DATA)
+        self.assert_errors(wrong, rf"'1\.weight' is {most}×{most}, the model's is {most - 1}×{most}")
+
     def test_a_file_that_is_not_there(self):
         self.write("x.yaml", FROM_FILE)
         for command in (("check", "x.yaml"), ("run", "x.yaml", "--out", "out")):

@@ -95,6 +95,15 @@ TEST(Nearest, FindsSlipsOfTheFinger) {
   EXPECT_EQ(nearest("as-coded", known), "as_coded");
 }
 
+TEST(Nearest, TakesTwoSwappedLettersForOneSlip) {
+  const Words known{"run", "list", "sgd"};
+  EXPECT_EQ(nearest("rnu", known), "run");
+  EXPECT_EQ(nearest("lsit", known), "list");
+  EXPECT_EQ(nearest("gsd", known), "sgd");
+  EXPECT_EQ(nearest("adb", Words{"bda"}), "");  // no neighbours
+  EXPECT_EQ(nearest("abcd", Words{"abdce", "bacd"}), "bacd");
+}
+
 TEST(Nearest, OffersNothingThatIsFar) {
   EXPECT_EQ(nearest("momentum", Words{"version", "velocity"}), "");
   EXPECT_EQ(nearest("xy", Words{"ab"}), "");

@@ -99,6 +99,25 @@ TEST(Plan, GivesHeadsToTheStagesThatNeedOne) {
   EXPECT_EQ(plan.head_of(1)->name(), "heads.1");
 }
 
+TEST(Plan, DeclaresTheStateThatItsStagesHave) {
+  Laboratory laboratory(
+      "{model: {name: cnn, channels: 1, size: 8, width: 0.25}, pipeline.stages: 3, "
+      "scheme: {name: interlocking}}");
+  const Plan& plan = laboratory.plan();
+  const auto layers = plan.stage_layers();
+  const auto stages = plan.stages();
+  bool buffers = false;
+  for (int stage = 0; stage < 3; ++stage) {
+    NamedShapes held;
+    for (const auto& [name, tensor] : stages[static_cast<std::size_t>(stage)]->named_state()) {
+      held.emplace_back(name, tensor.sizes().vec());
+      buffers = buffers || name.ends_with("running_mean");
+    }
+    EXPECT_EQ(state_shapes(layers[static_cast<std::size_t>(stage)], plan.head_of(stage)), held);
+  }
+  EXPECT_TRUE(buffers);
+}
+
 TEST(Plan, LoadsEpochsThatDifferInOrderOnly) {
   Laboratory laboratory;
   Loader first = laboratory.plan().training_loader(0, 1),

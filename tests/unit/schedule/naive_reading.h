@@ -8,14 +8,11 @@
 #include <set>
 #include <string>
 
+#include "core/base/as_size.h"
 #include "core/schedule/dependencies.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright::naive {
-
-inline std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 inline const Action& at(const Schedule& schedule, ActionPlace place) {
   return schedule.workers[as_size(place.first)][as_size(place.second)];

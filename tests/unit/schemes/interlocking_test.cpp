@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/as_size.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/versions.h"
 #include "tests/unit/schemes/scheme_cases.h"
@@ -13,10 +14,6 @@ namespace {
 
 using Losses = std::vector<std::vector<int>>;
 using Sites = std::vector<int>;
-
-std::size_t as_size(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 Schedule interlocking(const std::string& options, int stages, int minibatches = 1) {
   return schedule_of("interlocking", "{" + options + "}",

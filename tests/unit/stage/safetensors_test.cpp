@@ -121,6 +121,10 @@ TEST_F(Safetensors, KeepsEveryTypeAndShapeThroughAFile) {
   write_safetensors(path_, file);
   const TensorFile back = read_safetensors(path_);
   expect_equal(file, back);
+  const auto shapes = read_safetensors_shapes(path_);
+  ASSERT_EQ(shapes.size(), back.tensors.size());
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    EXPECT_EQ(shapes[i], std::pair(back.tensors[i].first, back.tensors[i].second.sizes().vec()));
   const std::string bytes = read_file(path_);
   write_safetensors(path_, back);
   EXPECT_EQ(read_file(path_), bytes) << "equal content gives equal bytes";

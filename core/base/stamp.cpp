@@ -1,0 +1,42 @@
+#include "core/base/stamp.h"
+
+#include "core/base/text.h"
+
+namespace pipewright {
+namespace {
+
+/// "0.1" of "0.1.7"
+std::string_view minor_version(std::string_view version) {
+  return version.substr(0, version.rfind('.'));
+}
+
+}  // namespace
+
+std::vector<Stamp> read_stamps(std::string_view bytes) {
+  constexpr std::string_view kStart = PIPEWRIGHT_STAMP_START;
+  std::vector<Stamp> stamps;
+  for (std::size_t at = bytes.find(kStart); at != std::string_view::npos;
+       at = bytes.find(kStart, at)) {
+    at += kStart.size();
+    const std::size_t end = bytes.find('\0', at);
+    if (end == std::string_view::npos) break;
+    const std::vector<std::string> parts = split(bytes.substr(at, end - at), '|');
+    // The start alone is in this program too, as the constant above.
+    if (parts.size() == 3) stamps.push_back({parts[0], parts[1], parts[2]});
+  }
+  return stamps;
+}
+
+std::string misfit(const Stamp& stamp) {
+  const std::string_view wanted = minor_version(PIPEWRIGHT_VERSION);
+  if (minor_version(stamp.version) != wanted)
+    return concat("was compiled with Pipewright ", stamp.version, ", this is " PIPEWRIGHT_VERSION,
+                  "; build it again with find_package(Pipewright ", wanted, ")");
+  if (stamp.standard_library != PIPEWRIGHT_STANDARD_LIBRARY)
+    return concat("was compiled with ", stamp.standard_library,
+                  ", this Pipewright with " PIPEWRIGHT_STANDARD_LIBRARY,
+                  "; build it again with the same standard library");
+  return {};
+}
+
+}  // namespace pipewright

@@ -1,0 +1,102 @@
+#include "core/experiment/plugins.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/base/sha256.h"
+#include "core/base/stamp.h"
+#include "core/schedule/schedule.h"
+
+namespace pipewright {
+namespace {
+
+std::vector<Plugin>& plugins() {
+  static std::vector<Plugin> all;
+  return all;
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& message) {
+  throw Error(ErrorKind::Experiment, message, path.string());
+}
+
+/// A plugin that is not there is a mistake on the command line, not missing data.
+std::string read_plugin(const std::filesystem::path& path) {
+  try {
+    return read_file(path);
+  } catch (const Error& error) {
+    refuse(path, error.message());
+  }
+}
+
+/// "Pipewright itself", or the plugin that has it.
+std::string owner_of(const std::string& scheme) {
+  const auto owner = std::ranges::find_if(plugins(), [&](const Plugin& plugin) {
+    return std::ranges::count(plugin.schemes, scheme) > 0;
+  });
+  return owner == plugins().end() ? std::string("Pipewright itself") : owner->path.string();
+}
+
+/// The names of its schemes, all of which may be registered.
+std::vector<std::string> checked_schemes(const std::filesystem::path& path,
+                                         const std::string& bytes) {
+  if (!bytes.starts_with("\177ELF"))
+    refuse(path, "is not a shared library; expected what CMake's add_library(… MODULE …) builds");
+  std::vector<std::string> names;
+  for (const Stamp& stamp : read_stamps(bytes)) {
+    if (const std::string why = misfit(stamp); !why.empty())
+      refuse(path, concat("its scheme '", stamp.name, "' ", why));
+    if (Registry<Scheme>::instance().find(stamp.name) != nullptr)
+      refuse(path, concat("its scheme '", stamp.name, "' is there already, from ",
+                          owner_of(stamp.name), "; give it another name"));
+    if (std::ranges::count(names, stamp.name) > 0)
+      refuse(path, concat("has two schemes '", stamp.name, "'; give one another name"));
+    names.push_back(stamp.name);
+  }
+  if (names.empty()) refuse(path, "has no scheme; expected a PIPEWRIGHT_SCHEME in it");
+  return names;
+}
+
+/// What the loader says, without the path that our message begins with.
+std::string loader_message(const std::filesystem::path& path) {
+  const char* said = ::dlerror();
+  std::string text = said == nullptr ? "the system does not say why" : said;
+  const std::string prefix = path.string() + ": ";
+  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+}
+
+}  // namespace
+
+void load_plugin(const std::filesystem::path& path) {
+  const std::string bytes = read_plugin(path);
+  const std::vector<std::string> schemes = checked_schemes(path, bytes);
+  const std::filesystem::path absolute = std::filesystem::absolute(path).lexically_normal();
+  if (::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
+    refuse(path, concat("cannot be loaded: ", loader_message(absolute)));
+  for (const std::string& scheme : schemes)
+    if (Registry<Scheme>::instance().find(scheme) == nullptr)
+      refuse(path, concat("did not register its scheme '", scheme,
+                          "'; link it to Pipewright::pipewright, the shared library"));
+  plugins().push_back({absolute, sha256(bytes), schemes});
+}
+
+const std::vector<Plugin>& loaded_plugins() {
+  return plugins();
+}
+
+std::vector<std::string> plugin_arguments() {
+  std::vector<std::string> arguments;
+  for (const Plugin& plugin : plugins())
+    arguments.insert(arguments.end(), {"--plugin", plugin.path.string()});
+  return arguments;
+}
+
+std::string plugin_words() {
+  std::string words;
+  for (const std::string& argument : plugin_arguments()) words += concat(" ", argument);
+  return words;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,238 @@
+"""A scheme outside the tree: installed, built and run as the README says; and what is refused.
+
+Everything starts from the README's own section, done once, word for word, in a home of its own.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import harness
+import readme
+from harness import EXPERIMENT, MLP, changed, plain
+
+CXX = os.environ["CXX"]
+SCHEME = readme.blocks("cpp", without=readme.PLUGIN)[0]
+(CMAKE,) = readme.blocks("cmake", within=readme.PLUGIN)
+(COMMANDS,) = readme.blocks("sh", within=readme.PLUGIN)
+HALF_WAY = changed(MLP, {"scheme": {"name": "half_way", "part": 0.7}})
+TWO = changed(HALF_WAY, {"sweep": {"grid": {"train.seed": [1, 2]}}, "table": {"rows": "train.seed"}})
+
+
+def environment(home):
+    """Nothing in it says where a LibTorch is."""
+    told = ("Torch_DIR", "PIPEWRIGHT_PYTHON", "LD_LIBRARY_PATH", "CMAKE_PREFIX_PATH")
+    return {name: value for name, value in os.environ.items() if name not in told} | {"HOME": str(home)}
+
+
+def setUpModule():
+    global home, done, plugin
+    home = Path(tempfile.mkdtemp(prefix="pipewright-e2e-home-"))
+    unittest.addModuleCleanup(shutil.rmtree, home)
+    (home / "build").symlink_to(os.environ["PIPEWRIGHT_BUILD_DIR"])
+    (home / "half_way").mkdir()
+    (home / "half_way/half_way.cpp").write_text(SCHEME)
+    (home / "half_way/CMakeLists.txt").write_text(CMAKE)
+    (home / "first.yaml").write_text(readme.blocks("yaml")[0])
+    done = shell(COMMANDS)
+    plugin = home / "half_way/build/half_way.so"
+
+
+def shell(commands, folder=None):
+    return subprocess.run(
+        ["sh", "-e", "-c", commands], cwd=folder or home, env=environment(home), capture_output=True, text=True,
+        timeout=3 * harness.SECONDS_LIMIT,  # of several commands
+    )
+
+
+class Installed(harness.EndToEnd):
+    def test_the_commands_of_the_readme_do_what_it_says(self):
+        self.assertEqual(6, len(CMAKE.splitlines()))
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        self.assertIn("Predicts a part of the staleness", done.stdout)
+        run = harness.Run(home / "runs/first")
+        self.assertEqual("done", run.state())
+        self.assertIn("half_way", (run.path / "experiment.yaml").read_text())
+        self.assertEqual(
+            [{"path": str(plugin), "sha256": hashlib.sha256(plugin.read_bytes()).hexdigest()}],
+            json.loads((run.path / "run.json").read_text())["plugins"],
+        )
+
+    def test_nothing_of_libtorch_has_part_in_the_plugin(self):
+        for made in ("CMakeCache.txt", "build.ninja"):
+            self.assertNotIn("torch", (plugin.parent / made).read_text().lower())
+        needed = shell(f"ldd {plugin}").stdout
+        self.assertIn(str(home / "pipewright/lib/libpipewright.so"), needed)
+        self.assertNotIn("torch", needed)
+
+    def test_the_prefix_may_be_moved(self):
+        moved = home / "elsewhere" / "deep"
+        moved.parent.mkdir()
+        (home / "pipewright").rename(moved)
+        self.addCleanup(moved.parent.rmdir)
+        self.addCleanup(moved.rename, home / "pipewright")
+        loaded = shell(f"ldd {moved}/bin/pipewright").stdout
+        self.assertIn(str(moved / "bin/../lib/libpipewright.so"), loaded)
+        run = COMMANDS.splitlines()[-1].replace("~/pipewright", str(moved)) + " --out again"
+        again = shell(run)
+        self.assertEqual(0, again.returncode, again.stderr)
+        self.assert_same_weights(harness.Run(home / "runs/first"), harness.Run(home / "again"))
+
+    def test_its_experiments_and_drawings_come_along(self):
+        share = home / "pipewright/share"
+        checked = shell(f"~/pipewright/bin/pipewright check {share}/pipewright/experiments/quickstart.yaml")
+        self.assertEqual(0, checked.returncode, checked.stderr)
+        for file in ("README.md", "LICENSE", "docs/spectrain.svg"):
+            self.assertTrue((share / "doc/pipewright" / file).is_file(), file)
+
+    def test_every_header_that_is_installed_stands_alone(self):
+        """Each is there with all that it includes; nothing of what holds tensors is."""
+        include = home / "pipewright/include/pipewright"
+        headers = sorted(str(header.relative_to(include)) for header in include.rglob("*.h"))
+        self.assertLessEqual({"core/config/options.h", "core/schedule/builders.h"}, set(headers))
+        self.assertEqual({"base", "config", "schedule"}, {Path(header).parts[1] for header in headers})
+        for header in headers:
+            source = self.write("alone.cpp", f'#include "{header}"\n')
+            compiled = subprocess.run(
+                [CXX, "-std=c++20", "-fsyntax-only", "-I", include, source], capture_output=True, text=True
+            )
+            self.assertEqual(0, compiled.returncode, compiled.stderr)
+
+    def test_another_minor_version_is_not_found(self):
+        self.write("CMakeLists.txt", CMAKE.replace("Pipewright 0.1", "Pipewright 0.2"))
+        self.write("half_way.cpp", SCHEME)
+        found = shell(f"cmake -S . -B build -G Ninja -DCMAKE_PREFIX_PATH={home}/pipewright", self.folder)
+        self.assertNotEqual(0, found.returncode)
+        self.assertIn("compatible with requested version", found.stderr)
+
+
+class Given(harness.EndToEnd):
+    """The plugin with the program of the build."""
+
+    def with_plugin(self, *arguments, **expected):
+        return self.pipewright(*arguments, "--plugin", plugin, **expected)
+
+    def test_every_command_that_knows_schemes_takes_it(self):
+        self.write("h.yaml", HALF_WAY)
+        self.assertIn("half_way", self.with_plugin("list", "schemes").out)
+        self.assertIn("half_way", self.with_plugin("schema").out)
+        self.assertIn("Part of the staleness", self.with_plugin("describe", "scheme", "half_way").out)
+        for command in ("check", "schedule"):
+            self.with_plugin(command, "h.yaml")
+        bad = self.with_plugin("check", "h.yaml", "--set", "scheme.part=2", code=EXPERIMENT)
+        self.assert_errors(bad, r"scheme\.part.*2")
+
+    def test_a_sweep_hands_it_on_to_its_runs(self):
+        self.write("s.yaml", TWO)
+        done = self.with_plugin("sweep", "s.yaml", "--out", "sw")
+        self.assertIn(f" --plugin {plugin}` shows", done.out)
+        runs = [json.loads(file.read_text()) for file in self.folder.glob("sw/*/run.json")]
+        self.assertEqual([("done", str(plugin))] * 2, [(run["state"], run["plugins"][0]["path"]) for run in runs])
+        self.with_plugin("table", "s.yaml", "--out", "sw")
+
+    def test_a_path_is_relative_to_the_current_folder(self):
+        self.write("h.yaml", HALF_WAY)
+        shutil.copy(plugin, self.folder / "mine.so")
+        self.pipewright("run", "h.yaml", "--out", "r", "--plugin", "mine.so")
+        recorded = json.loads((self.folder / "r/run.json").read_text())["plugins"]
+        self.assertEqual([str(self.folder.resolve() / "mine.so")], [entry["path"] for entry in recorded])
+
+    def test_without_it_the_scheme_is_unknown_and_the_run_says_that_none_took_part(self):
+        self.write("h.yaml", HALF_WAY)
+        unknown = self.pipewright("check", "h.yaml", code=EXPERIMENT)
+        self.assert_errors(unknown, r"scheme\.name is 'half_way'; expected ", r"unknown option 'scheme\.part'")
+        run = self.train(MLP, "plain")
+        self.assertEqual([], json.loads((run.path / "run.json").read_text())["plugins"])
+
+    def test_an_experiment_file_cannot_name_one(self):
+        for section in ("", "scheme.", "pipeline.", "train."):
+            self.write("y.yaml", changed(MLP, {f"{section}plugin": str(plugin)}))
+            wrong = self.pipewright("run", "y.yaml", "--out", "y", code=EXPERIMENT)
+            self.assert_errors(wrong, rf"y\.yaml:\d+:\d+: unknown option '{plain(section)}plugin'")
+        self.write("y.yaml", MLP)
+        wrong = self.pipewright("run", "y.yaml", "--set", f"plugin={plugin}", code=EXPERIMENT)
+        self.assert_errors(wrong, r"unknown option 'plugin'")
+
+
+class Refused(harness.EndToEnd):
+    def refused(self, *files):
+        arguments = [word for file in files for word in ("--plugin", file)]
+        return self.pipewright("list", "schemes", *arguments, code=EXPERIMENT)
+
+    def shared_library(self, name, source):
+        """Says so on stdout when it is loaded."""
+        told = '#include <cstdio>\nstatic const int told = std::puts("its code ran");\n'
+        file = self.write(f"{name}.cpp", told + source)
+        library = self.folder / f"{name}.so"
+        include = home / "pipewright/include/pipewright"
+        lib = home / "pipewright/lib"
+        subprocess.run(
+            [CXX, "-std=c++20", "-shared", "-fPIC", "-I", include, file, "-o", library, f"-L{lib}", "-lpipewright"],
+            check=True,
+        )
+        return library
+
+    def test_one_of_another_version_says_both_and_its_code_never_runs(self):
+        other = self.folder / "other"
+        shutil.copytree(home / "pipewright", other)
+        header = other / "include/pipewright/core/base/version.h"
+        header.write_text(header.read_text().replace('"0.1.0"', '"0.2.3"'))
+        self.write("half_way.cpp", SCHEME + '#include <cstdio>\nstatic const int told = std::puts("its code ran");\n')
+        self.write("CMakeLists.txt", CMAKE)
+        built = shell(f"cmake -S . -B b -G Ninja -DCMAKE_PREFIX_PATH={other} && cmake --build b", self.folder)
+        self.assertEqual(0, built.returncode, built.stdout + built.stderr)
+        wrong = self.refused("b/half_way.so")
+        self.assertEqual(
+            "b/half_way.so: its scheme 'half_way' was compiled with Pipewright 0.2.3, this is 0.1.0; "
+            "build it again with find_package(Pipewright 0.1)\n",
+            wrong.err,
+        )
+        self.assertEqual("", wrong.out)
+
+    def test_the_code_of_one_that_fits_runs(self):
+        """So that the test above would see it."""
+        fits = self.shared_library("fits", SCHEME)
+        self.assertIn("its code ran", self.pipewright("list", "schemes", "--plugin", fits).out)
+
+    def test_what_is_no_shared_library(self):
+        self.write("text.so", "not a library\n")
+        self.write("cut.so", plugin.read_bytes()[:3000])
+        self.assert_errors(self.refused("none.so"), r"^none\.so: cannot open: No such file")
+        self.assert_errors(self.refused(self.folder), r": cannot read: Is a directory$")
+        self.assert_errors(self.refused("text.so"), r"^text\.so: is not a shared library; expected what CMake's add_")
+        self.assert_errors(self.refused("cut.so"), r"^cut\.so: (has no scheme|cannot be loaded)")
+        self.pipewright("list", "--plugin", code=EXPERIMENT)
+
+    def test_one_without_a_scheme(self):
+        empty = self.shared_library("empty", "")
+        wrong = self.refused(empty)
+        self.assert_errors(wrong, r"empty\.so: has no scheme; expected a PIPEWRIGHT_SCHEME in it$")
+        self.assertEqual("", wrong.out)
+        self.assert_errors(self.refused(home / "pipewright/lib/libpipewright.so"), "has no scheme")
+
+    def test_names_that_are_taken(self):
+        self.assert_errors(
+            self.refused(plugin, plugin),
+            rf"its scheme 'half_way' is there already, from {plain(str(plugin))}; give it another name$",
+        )
+        gpipe = self.shared_library("gpipe", SCHEME.replace("PIPEWRIGHT_SCHEME(half_way", "PIPEWRIGHT_SCHEME(gpipe"))
+        wrong = self.refused(gpipe)
+        self.assert_errors(wrong, r"its scheme 'gpipe' is there already, from Pipewright itself; give")
+        self.assertEqual("", wrong.out)
+
+    def test_one_that_the_system_cannot_load(self):
+        lacking = self.shared_library("lacking", SCHEME + "void nowhere();\nstatic const int x = (nowhere(), 1);\n")
+        self.assert_errors(self.refused(lacking), r"lacking\.so: cannot be loaded: undefined symbol: .*nowhere")
+
+    def test_one_that_only_looks_as_if_it_had_a_scheme(self):
+        ghost = 'extern const char ghost[] = "pipewright scheme|0.1.0|libstdc++|ghost";\n'
+        self.assert_errors(self.refused(self.shared_library("ghost", ghost)), r"did not register its scheme 'ghost'; link")
+
+
+if __name__ == "__main__":
+    harness.main()

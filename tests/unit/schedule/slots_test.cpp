@@ -1,0 +1,109 @@
+// When each action starts. The grids are those of the papers; tests/golden/schedule holds them.
+#include "core/schedule/slots.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "tests/unit/schedule/drawn_schedules.h"
+
+namespace pipewright {
+namespace {
+
+/// The papers' grid: a forward is a digit, a backward a letter in each of its slots.
+std::string papers_grid(const Schedule& schedule) {
+  const SlotTimes times = slot_times(schedule);
+  std::string grid;
+  for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
+    std::string line(as_size(times.makespan), '.');
+    for (std::size_t i = 0; i < schedule.workers[worker].size(); ++i) {
+      const Action& action = schedule.workers[worker][i];
+      const int number = action.minibatch + action.microbatch;
+      const char first = action.kind == ActionKind::Forward ? '1' : 'A';
+      for (int slot = 0; slot < slots_of(action.kind); ++slot)
+        line[as_size(times.start[worker][i] + slot)] = static_cast<char>(first + number);
+    }
+    grid += concat("S", worker, " ", line, "\n");
+  }
+  return grid;
+}
+
+TEST(SlotTimes, ModelParallelHasOneMiniBatchInFlight) {
+  EXPECT_EQ(
+      papers_grid(pipeline_schedule({.stages = 3, .minibatches = 6}, {.one_at_a_time = true})),
+      golden("slots_model_parallel.txt"));
+}
+
+TEST(SlotTimes, GPipeFillsAndDrains) {
+  EXPECT_EQ(papers_grid(pipeline_schedule({.stages = 3, .microbatches = 6}, {.fill_drain = true})),
+            golden("slots_gpipe.txt"));
+}
+
+TEST(SlotTimes, OneForwardOneBackward) {
+  EXPECT_EQ(papers_grid(pipedream(3, 6)), golden("slots_one_f_one_b.txt"));
+}
+
+TEST(SlotTimes, FlushDoesNotChangeTheGridOfOneMiniBatch) {
+  EXPECT_EQ(papers_grid(pipeline_schedule({.stages = 3, .microbatches = 6}, {.flush = true})),
+            golden("slots_one_f_one_b.txt"));
+}
+
+TEST(SlotTimes, ReduceWaitsForTheLastReplica) {
+  Schedule schedule = pipeline_schedule({.stages = 1, .replicas = 2, .minibatches = 2}, {});
+  // Replica 1 computes the forward of mini-batch 1 before it reduces mini-batch 0.
+  std::vector<Action>& late = schedule.workers[1];
+  ASSERT_EQ(late[2].kind, ActionKind::Reduce);
+  std::rotate(late.begin() + 2, late.begin() + 4, late.begin() + 5);
+  const SlotTimes times = slot_times(schedule);
+  EXPECT_EQ(times.start[0], (std::vector{0, 1, 4, 4, 4, 5, 7, 7}));
+  EXPECT_EQ(times.start[1], (std::vector{0, 1, 3, 4, 4, 4, 7, 7}));
+}
+
+TEST(SlotTimes, ReduceThatOneReplicaNeverReachesNeverStarts) {
+  Schedule schedule = pipeline_schedule({.stages = 1, .replicas = 2}, {});
+  std::erase_if(schedule.workers[1],
+                [](const Action& action) { return action.kind == ActionKind::Reduce; });
+  EXPECT_EQ(slot_times(schedule).start[0], (std::vector{0, 1, kNeverStarts, kNeverStarts}));
+}
+
+TEST(SlotTimes, HeadAndRelayTakeOneSlotAndFollowTheirInputs) {
+  const Schedule schedule = pairwise();
+  const SlotTimes times = slot_times(schedule);
+  std::map<std::tuple<ActionKind, int>, int> starts;  // of mini-batch 0
+  for (std::size_t worker = 0; worker < 3; ++worker)
+    for (std::size_t i = 0; i < schedule.workers[worker].size() / 2; ++i)
+      starts[{schedule.workers[worker][i].kind, static_cast<int>(worker)}] = times.start[worker][i];
+  EXPECT_EQ((starts[{ActionKind::Forward, 1}]), 1);
+  EXPECT_EQ((starts[{ActionKind::Head, 1}]), 2);
+  EXPECT_EQ((starts[{ActionKind::BackwardInput, 1}]), 3);
+  EXPECT_EQ((starts[{ActionKind::Backward, 0}]), 4);  // of loss 1, relayed by stage 1
+  EXPECT_EQ((starts[{ActionKind::Backward, 2}]), 3);
+  EXPECT_EQ((starts[{ActionKind::Backward, 1}]), 5);
+}
+
+TEST(SlotTimes, WhatWaitsForAMissingPassNeverStarts) {
+  Schedule schedule = pipedream(2, 1);
+  schedule.workers[1].erase(schedule.workers[1].begin() + 1);  // the backward of stage 1
+  const SlotTimes times = slot_times(schedule);
+  EXPECT_EQ(times.start[0], (std::vector{0, kNeverStarts, kNeverStarts}));
+  EXPECT_EQ(times.makespan, 2);
+}
+
+TEST(SlotTimes, ActionsOutsideTheShapeNeverStart) {
+  Schedule schedule = pipedream(2, 1);
+  schedule.workers[0][1].minibatch = 7;
+  EXPECT_EQ(slot_times(schedule).start[0], (std::vector{0, kNeverStarts, kNeverStarts}));
+  schedule.shape.minibatches = 0;
+  EXPECT_EQ(slot_times(schedule).makespan, 0);
+}
+
+TEST(SlotTimes, ABackwardOfALossBeforeItsStageNeverStarts) {
+  Schedule schedule = pipedream(2, 1);
+  schedule.workers[1][1].loss = 0;
+  EXPECT_EQ(slot_times(schedule).start[1], (std::vector{1, kNeverStarts, kNeverStarts}));
+}
+
+}  // namespace
+}  // namespace pipewright

@@ -196,8 +196,7 @@ void check_manifest(const CheckpointManifest& manifest, const Plan& plan, const 
 }  // namespace
 
 void begin_checkpoints(const fs::path& checkpoints, const Plan& plan, Team& team) {
-  if (team.first() && !read_manifest(checkpoints))
-    commit_manifest(checkpoints, manifest_of(plan, 0));
+  if (team.first()) commit_manifest(checkpoints, manifest_of(plan, 0));
   team.barrier();
 }
 

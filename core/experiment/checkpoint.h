@@ -23,7 +23,8 @@
 
 namespace pipewright {
 
-/// Collective, before the first checkpoint: from now on a lost manifest is noticed.
+/// Collective, at the beginning of a training: a manifest of no checkpoint yet, so that a lost one
+/// is noticed from now on. Removes what is there.
 void begin_checkpoints(const std::filesystem::path& checkpoints, const Plan& plan, Team& team);
 
 /// Collective. Null stages are held by other processes; every stage is held by somebody. Throws

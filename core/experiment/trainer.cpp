@@ -50,7 +50,7 @@ std::vector<std::string> Trainer::resume() {
 
 void Trainer::train() {
   const DrainPoints& drains = plan_.drains;
-  if (folder_ != nullptr && drains.has_checkpoints())
+  if (folder_ != nullptr && done() == 0 && drains.has_checkpoints())
     begin_checkpoints(folder_->checkpoints(), plan_, team_);
   while (done() < drains.minibatches) train_to(drains.next(done()));
   if (folder_ == nullptr) return;

@@ -1,5 +1,5 @@
-// Loaded with LD_PRELOAD, makes one system call on files fail, or the process die in it: the k-th of
-// those that concern a path with a given text in it.
+// Loaded with LD_PRELOAD, makes one system call on files fail, or the process die in it: the k-th
+// of those that concern a path with a given text in it.
 //
 //   FAILING_FILES_PATH   the text, say the run's folder
 //   FAILING_FILES_CALL   write, fsync, rename or any

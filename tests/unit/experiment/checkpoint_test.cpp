@@ -163,6 +163,7 @@ TEST_F(Checkpoint, BringsBackEveryMetricWithItsBits) {
 TEST_F(Checkpoint, HasOneFilePerStageAndReplacesTheOneBefore) {
   Laboratory laboratory("{train.epochs: 3}");
   const Stages stages = laboratory.plan().stages();
+  put("000099/stage-0.safetensors", "of a training before");
   begin_checkpoints(root_, laboratory.plan(), alone_);
   EXPECT_FALSE(load(laboratory, stages)) << "begun is not saved";
   save(laboratory, stages, 2);

@@ -40,11 +40,24 @@ LayerPtr convolution(std::int64_t in, std::int64_t out, ConvolutionOptions optio
 /// value per channel throws Error{Experiment}: its variance does not exist.
 LayerPtr batch_norm(std::int64_t channels, double eps = 1e-5, double momentum = 0.1);
 
+/// y = weight (x − mean)/√(var + eps) + bias, statistics of each row of the last dimension,
+/// variance biased. weight and bias [width].
+LayerPtr layer_norm(std::int64_t width, double eps = 1e-5);
+
+/// Every token attends to every token, as torch.nn.MultiheadAttention of x with itself, with its
+/// parameters' names, shapes and initialisation. x and y [batch, tokens, width]; the columns of
+/// head h are h·d … (h+1)·d, d = width / heads, which must divide.
+///   q, k, v = x in_proj_weightᵀ + in_proj_bias, one after another; [3·width, width], [3·width]
+///   y = concat over heads of dropout(softmax(q kᵀ / √d)) v, times out_proj.weightᵀ + out_proj.bias
+LayerPtr self_attention(std::int64_t width, std::int64_t heads, double dropout_probability = 0);
+
 /// `in_place`: for use inside a composite layer, under activate_in_place()'s condition.
 LayerPtr activation(Activation kind, bool in_place = false);
 LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0);
 /// Adaptive average pooling to size × size.
 LayerPtr average_pool_to(std::int64_t size);
+/// Mean over dimension 1: [batch, tokens, width] to [batch, width].
+LayerPtr average_over_tokens();
 LayerPtr flatten();  ///< everything but the batch into one dimension
 
 /// Inverted dropout. The mask of element e of sample s is a function of (seed, layer name, epoch,
@@ -57,8 +70,9 @@ LayerPtr dropout(double probability);
 /// "<this>.<name_c>", or "<this>.<c>" where name_c is "".
 LayerPtr sequence(std::vector<std::pair<std::string, LayerPtr>> children);
 
-/// relu(body(x) + shortcut(x)); without a shortcut the input itself is added. Parameters of
+/// activation(body(x) + shortcut(x)); without a shortcut the input itself is added. Parameters of
 /// `body` keep their names, those of `shortcut` are under "shortcut.".
-LayerPtr residual(LayerPtr body, LayerPtr shortcut = nullptr);
+LayerPtr residual(LayerPtr body, LayerPtr shortcut = nullptr,
+                  Activation activation = Activation::Relu);
 
 }  // namespace pipewright

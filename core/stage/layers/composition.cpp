@@ -96,7 +96,7 @@ class Sequence final : public Composite {
 
 class Residual final : public Composite {
  public:
-  Residual(LayerPtr body, LayerPtr shortcut) {
+  Residual(LayerPtr body, LayerPtr shortcut, Activation activation) : activation_(activation) {
     add(std::move(body), "");
     if (shortcut) add(std::move(shortcut), "shortcut.");
     check_names();
@@ -111,10 +111,14 @@ class Residual final : public Composite {
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor> buffers, const Pass& pass) const override {
     const at::Tensor body = parts_[0].forward(input, parameters, buffers, pass);
-    at::Tensor sum = at::add(
-        body, parts_.size() > 1 ? parts_[1].forward(input, parameters, buffers, pass) : input);
-    return at::relu_(sum);
+    return activate_in_place(
+        activation_,
+        at::add(body,
+                parts_.size() > 1 ? parts_[1].forward(input, parameters, buffers, pass) : input));
   }
+
+ private:
+  Activation activation_;
 };
 
 }  // namespace
@@ -123,8 +127,8 @@ LayerPtr sequence(std::vector<std::pair<std::string, LayerPtr>> children) {
   return std::make_shared<Sequence>(std::move(children));
 }
 
-LayerPtr residual(LayerPtr body, LayerPtr shortcut) {
-  return std::make_shared<Residual>(std::move(body), std::move(shortcut));
+LayerPtr residual(LayerPtr body, LayerPtr shortcut, Activation activation) {
+  return std::make_shared<Residual>(std::move(body), std::move(shortcut), activation);
 }
 
 }  // namespace pipewright

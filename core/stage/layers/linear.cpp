@@ -25,13 +25,22 @@ class Linear final : public Layer {
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor>, const Pass&) const override {
-    const bool reshape = options_.flatten && input.dim() != 2;
-    return activate_in_place(options_.activation,
-                             at::linear(reshape ? input.reshape({input.size(0), in_}) : input,
-                                        parameters[0], parameters[1]));
+    if (input.dim() == 2) return of_rows(input, parameters);
+    const auto rows = options_.flatten ? input.size(0) : input.numel() / in_;
+    const at::Tensor output = of_rows(input.reshape({rows, in_}), parameters);
+    if (options_.flatten) return output;
+    std::vector<std::int64_t> shape = input.sizes().vec();
+    shape.back() = out_;
+    return output.view(shape);
   }
 
  private:
+  /// [rows, in]; a linear of more dimensions would give a view, of which an activation in place
+  /// makes autograd copy the gradient.
+  at::Tensor of_rows(const at::Tensor& input, std::span<const at::Tensor> parameters) const {
+    return activate_in_place(options_.activation, at::linear(input, parameters[0], parameters[1]));
+  }
+
   std::int64_t in_, out_;
   LinearOptions options_;
 };

@@ -40,6 +40,14 @@ class AveragePoolTo final : public Layer {
   std::int64_t size_;
 };
 
+class AverageOverTokens final : public Layer {
+ public:
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    return input.mean(1);
+  }
+};
+
 class Flatten final : public Layer {
  public:
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
@@ -56,6 +64,10 @@ LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding
 
 LayerPtr average_pool_to(std::int64_t size) {
   return std::make_shared<AveragePoolTo>(size);
+}
+
+LayerPtr average_over_tokens() {
+  return std::make_shared<AverageOverTokens>();
 }
 
 LayerPtr flatten() {

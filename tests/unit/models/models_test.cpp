@@ -25,6 +25,8 @@ constexpr SmallModel kSmallModels[] = {
     {"vgg16", "{width: 0.02, head: classifier, batch_norm: false, aux_head: conv3_bn_gbpl_fc}"},
     {"resnet18", "{size: 16, width: 0.05, aux_head: conv4_conv3_bn_gbpl_fc}"},
     {"resnet18", "{size: 32, width: 0.05, stem: imagenet, aux_head: gbpl_fc}"},
+    {"encoder", "{layers: 2, width: 8, heads: 2, feed_forward: 12, tokens: 5, classes: 3}"},
+    {"encoder", "{layers: 1, width: 6, heads: 3, feed_forward: 8, tokens: 4, norm_first: true}"},
 };
 
 std::vector<at::Tensor> leaves(const Layer& layer, std::uint64_t seed) {

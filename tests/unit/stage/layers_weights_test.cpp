@@ -7,6 +7,7 @@
 
 #include "core/stage/layers.h"
 #include "core/stage/torch.h"
+#include "tests/unit/stage/attention_reference.h"
 #include "tests/unit/stage/layers_fixture.h"
 #include "tests/unit/stage/layers_reference.h"
 
@@ -74,6 +75,18 @@ TEST(ForwardAndBackwardWeights, LinearWithActivation) {
   }
 }
 
+TEST(ForwardAndBackwardWeights, LinearWithActivationOnThreeDimensions) {
+  const LayerPtr layer = linear(5, 3, {.activation = Activation::Relu});
+  const Weights w(*layer);
+  const at::Tensor x = random({4, 2, 5}, 3), rows = x.view({8, 5});
+  const at::Tensor y = relu_reference(linear_reference(rows, w.forward[0], w.forward[1]));
+  const at::Tensor g = relu_backward_reference(grad_output(y, kGradSeed), y);
+  expect_equal(gradients(*layer, x, w.forward, w.backward, kGradSeed),
+               {y.view({4, 2, 3}),
+                product_reference(g, w.backward[0]).view(x.sizes()),
+                {product_reference(g.t(), rows), g.sum(0)}});
+}
+
 /// The trap: with another storage under the *leaf*, autograd's view of Linear's weight keeps the
 /// old one. The comparison of the tests above must see that.
 TEST(ForwardAndBackwardWeights, SwappingTheLeafInsteadIsRecognised) {
@@ -117,6 +130,36 @@ TEST(ForwardAndBackwardWeights, BatchNorm) {
                {y, norm.grad_input(g, w.backward[0]), {norm.grad_weight(g), norm.grad_bias(g)}});
 }
 
+TEST(ForwardAndBackwardWeights, LayerNorm) {
+  const LayerPtr layer = layer_norm(6);
+  const Weights w(*layer);
+  const at::Tensor x = random({3, 4, 6}, 3);
+  const LayerNormReference norm(x.view({12, 6}));
+  const at::Tensor y = norm.forward(w.forward[0], w.forward[1]);
+  const at::Tensor g = grad_output(y, kGradSeed);
+  expect_equal(gradients(*layer, x, w.forward, w.backward, kGradSeed),
+               {y.view(x.sizes()),
+                norm.grad_input(g, w.backward[0]).view(x.sizes()),
+                {norm.grad_weight(g), norm.grad_bias(g)}});
+}
+
+TEST(ForwardAndBackwardWeights, SelfAttention) {
+  const Pass pass{.seed = 5, .epoch = 1, .minibatch = 7, .first_sample = 3};
+  for (const double probability : {0.0, 0.3}) {
+    const LayerPtr layer = self_attention(6, 2, probability);
+    layer->set_name("all");
+    const Weights w(*layer);
+    const at::Tensor x = random({3, 5, 6}, 3);
+    const at::Tensor mask =
+        dropout_mask_reference({3, 2, 5, 5}, probability, 5, "all.dropout", 1, 7, 3);
+    const SelfAttentionReference attention(x, w.forward, 2, mask);
+    const auto expected =
+        attention.gradients(grad_output(attention.output(), kGradSeed), w.backward);
+    expect_equal(gradients(*layer, x, w.forward, w.backward, kGradSeed, Swap::Storage, pass),
+                 {attention.output(), expected[0], {expected.begin() + 1, expected.end()}});
+  }
+}
+
 TEST(ForwardAndBackwardWeights, LayersWithoutWeights) {
   const at::Tensor x = random({2, 3, 6, 6}, 3);
   const auto expect = [&](const LayerPtr& layer, const at::Tensor& y, const auto& grad_input) {
@@ -136,6 +179,8 @@ TEST(ForwardAndBackwardWeights, LayersWithoutWeights) {
          [&](const at::Tensor& g) { return average.grad_input(g, x); });
   expect(average_pool_to(1), AveragePoolReference{1}.forward(x),
          [&](const at::Tensor& g) { return AveragePoolReference{1}.grad_input(g, x); });
+  expect(average_over_tokens(), (x.select(1, 0) + x.select(1, 1) + x.select(1, 2)) / 3,
+         [&](const at::Tensor& g) { return g.unsqueeze(1).expand(x.sizes()) / 3; });
   expect(flatten(), x.view({2, 108}), [&](const at::Tensor& g) { return g.view(x.sizes()); });
   const at::Tensor mask = dropout_mask_reference(x.sizes(), 0.5, 0, "", 0, 0, 0);
   expect(dropout(0.5), x * mask, [&](const at::Tensor& g) { return g * mask; });
@@ -219,6 +264,17 @@ TEST(ForwardAndBackwardWeights, ResidualOfTheInputItself) {
       {y, product_reference(g, w.backward[0]) + g, {product_reference(g.t(), x), g.sum(0)}});
 }
 
+TEST(ForwardAndBackwardWeights, ResidualWithoutActivation) {
+  const LayerPtr layer = residual(linear(4, 4), nullptr, Activation::Identity);
+  const Weights w(*layer);
+  const at::Tensor x = random({3, 4}, 3);
+  const at::Tensor y = linear_reference(x, w.forward[0], w.forward[1]) + x;
+  const at::Tensor g = grad_output(y, kGradSeed);
+  expect_equal(
+      gradients(*layer, x, w.forward, w.backward, kGradSeed),
+      {y, product_reference(g, w.backward[0]) + g, {product_reference(g.t(), x), g.sum(0)}});
+}
+
 /// float32 takes other kernels, which might keep packed copies of weights; float64 has been
 /// checked.
 TEST(ForwardAndBackwardWeights, AreAlsoToldApartInFloat32) {
@@ -243,6 +299,11 @@ TEST(ForwardAndBackwardWeights, AreAlsoToldApartInFloat32) {
   check(convolution(16, 32, {.kernel = 1, .stride = 2}), random({4, 16, 8, 8}, 3));
   check(batch_norm(16), random({4, 16, 8, 8}, 3));
   check(residual(norm_of_convolution(3), norm_of_convolution(1)), random({4, 2, 8, 8}, 3));
+  check(linear(32, 16, {.activation = Activation::Tanh}), random({4, 8, 32}, 3));
+  check(layer_norm(32), random({4, 8, 32}, 3));
+  // Smaller numbers than elsewhere: large scores make softmax jump between tokens.
+  check(self_attention(32, 4), 0.1 * random({4, 8, 32}, 3));
+  check(self_attention(32, 4, 0.25), 0.1 * random({4, 8, 32}, 3));
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#include "core/base/error.h"
+#include "core/stage/layers.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+class LayerNorm final : public Layer {
+ public:
+  LayerNorm(std::int64_t width, double eps) : width_(width), eps_(eps) {
+    PIPEWRIGHT_CHECK(width > 0, "layer norm of width ", width);
+  }
+
+  std::vector<ParameterSpec> parameters() const override {
+    using Kind = Initializer::Kind;
+    return {{"weight", {width_}, {Kind::Constant, 1}}, {"bias", {width_}, {Kind::Constant, 0}}};
+  }
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor>, const Pass&) const override {
+    if (input.is_meta()) return at::empty_like(input);  // LibTorch knows it in Python only
+    return at::layer_norm(input, {width_}, parameters[0], parameters[1], eps_);
+  }
+
+ private:
+  std::int64_t width_;
+  double eps_;
+};
+
+}  // namespace
+
+LayerPtr layer_norm(std::int64_t width, double eps) {
+  return std::make_shared<LayerNorm>(width, eps);
+}
+
+}  // namespace pipewright

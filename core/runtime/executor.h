@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/runtime/action_log.h"
 #include "core/runtime/batches.h"
 #include "core/runtime/program.h"
 #include "core/runtime/team.h"
@@ -31,9 +32,8 @@ struct RunRequest {
   std::function<void(int minibatch)> on_minibatch;
   const std::atomic<bool>* stop = nullptr;          ///< becomes true: throw Error{Interrupted} soon
   std::vector<std::vector<Span>>* trace = nullptr;  ///< becomes when each instruction ran
-  Team* team = nullptr;  ///< with `mpi`: this process executes worker team->rank() of it
-  /// After a failure: a worker's last actions, with the seconds when they began.
-  std::function<void(int worker, const std::string& actions)> on_failure;
+  Team* team = nullptr;      ///< with `mpi`: this process executes worker team->rank() of it
+  ActionLog* log = nullptr;  ///< of all workers: told what they begin
 };
 
 struct RunResult {

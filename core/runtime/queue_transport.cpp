@@ -14,15 +14,18 @@ namespace {
 /// Messages in memory; a waiting worker sleeps on its own condition variable.
 class QueueTransport final : public Transport {
  public:
-  QueueTransport(const Program& program, const std::atomic<bool>* stop)
+  QueueTransport(const Program& program, const std::atomic<bool>* stop,
+                 std::chrono::milliseconds standstill)
       : program_(program),
         stop_(stop),
+        standstill_(standstill),
         messages_(as_size(program.messages)),
         ready_(as_size(program.messages)),
         workers_(program.workers.size()),
         waiting_on_link_(program.link_from.size()),
         reductions_(as_size(program.schedule.shape.stages),
-                    Reduction(program.schedule.shape.replicas)) {}
+                    Reduction(program.schedule.shape.replicas)),
+        awake_(static_cast<int>(program.workers.size())) {}
 
   void send(const Instruction& instruction, Tensors message) override {
     const int capacity = program_.schedule.shape.link_capacity;
@@ -65,6 +68,8 @@ class QueueTransport final : public Transport {
     });
   }
 
+  void leave() override { --awake_; }
+
   void abort() override {
     aborted_ = true;
     for (std::size_t w = 0; w < workers_.size(); ++w) wake(static_cast<int>(w));
@@ -76,14 +81,46 @@ class QueueTransport final : public Transport {
     std::condition_variable woken;
   };
 
+  struct Asleep {
+    explicit Asleep(std::atomic<int>& awake) : awake_(awake) { --awake_; }
+    ~Asleep() { ++awake_; }
+    std::atomic<int>& awake_;
+  };
+
+  /// Sees when nobody has been awake, and nothing has moved, for too long.
+  class Standstill {
+   public:
+    explicit Standstill(const QueueTransport& all) : all_(all) {}
+    void look() {
+      const auto now = Clock::now();
+      if (all_.awake_ > 0 || all_.wakes_ != wakes_) {
+        wakes_ = all_.wakes_;
+        since_ = now;
+      } else if (now - since_ > all_.standstill_) {
+        throw Error(ErrorKind::Worker,
+                    concat("every worker waits for another, and nothing has come for ",
+                           std::chrono::duration<double>(now - since_).count(), " s"));
+      }
+    }
+
+   private:
+    using Clock = std::chrono::steady_clock;
+    const QueueTransport& all_;
+    std::int64_t wakes_ = -1;
+    Clock::time_point since_ = Clock::now();
+  };
+
   template <class Condition>
   void wait(int worker, const Condition& condition) {
     if (!aborted_ && condition()) return;
     Worker& self = workers_[as_size(worker)];
+    const Asleep asleep(awake_);
     std::unique_lock lock(self.mutex);
+    Standstill standstill(*this);
     while (!aborted_ && !condition()) {
       self.woken.wait_for(lock, std::chrono::milliseconds(100));
       if (stop_ != nullptr && *stop_) break;
+      standstill.look();
     }
     if (aborted_ || (stop_ != nullptr && *stop_ && !condition()))
       throw Error(ErrorKind::Interrupted, "stopped while waiting for another worker");
@@ -92,12 +129,14 @@ class QueueTransport final : public Transport {
   /// The lock makes sure that a worker about to sleep has not missed what changed.
   void wake(int worker) {
     Worker& other = workers_[as_size(worker)];
+    ++wakes_;
     { const std::lock_guard lock(other.mutex); }
     other.woken.notify_all();
   }
 
   const Program& program_;
   const std::atomic<bool>* stop_;
+  const std::chrono::milliseconds standstill_;
   std::vector<Tensors> messages_;
   std::vector<std::atomic<bool>> ready_;
   std::vector<Worker> workers_;
@@ -105,12 +144,15 @@ class QueueTransport final : public Transport {
   std::mutex reduction_mutex_;
   std::vector<Reduction> reductions_;
   std::atomic<bool> aborted_ = false;
+  std::atomic<int> awake_;  ///< workers that do not wait
+  std::atomic<std::int64_t> wakes_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> queue_transport(const Program& program, const std::atomic<bool>* stop) {
-  return std::make_unique<QueueTransport>(program, stop);
+std::unique_ptr<Transport> queue_transport(const Program& program, const std::atomic<bool>* stop,
+                                           std::chrono::milliseconds standstill) {
+  return std::make_unique<QueueTransport>(program, stop, standstill);
 }
 
 }  // namespace pipewright

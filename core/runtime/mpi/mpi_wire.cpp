@@ -18,8 +18,12 @@ constexpr int kNoteTag = 0;
 class MpiWire final : public Wire {
  public:
   MpiWire() {
-    int level = 0;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+    int begun = 0, level = 0;
+    MPI_Initialized(&begun);
+    if (begun != 0)
+      MPI_Query_thread(&level);
+    else
+      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
     PIPEWRIGHT_CHECK(level >= MPI_THREAD_SERIALIZED, "MPI gives thread level ", level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);

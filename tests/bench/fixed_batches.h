@@ -1,0 +1,29 @@
+/// The same mini-batch for ever, so that loading is not measured.
+#pragma once
+
+#include "core/runtime/batches.h"
+
+namespace pipewright::bench {
+
+class FixedBatches final : public Batches {
+ public:
+  FixedBatches(at::Tensor x, at::Tensor y, int microbatches = 1)
+      : x_(std::move(x)), y_(std::move(y)), microbatches_(microbatches) {}
+  Share share(int, int, int microbatch) const override {
+    const std::int64_t all = x_.size(0);
+    const Slice slice = slice_of(all, microbatches_, microbatch);
+    return {slice.begin, slice.size, all, all};
+  }
+  at::Tensor inputs(int, const Share& share, at::Device) override { return part(x_, share); }
+  at::Tensor targets(int, const Share& share, at::Device) override { return part(y_, share); }
+
+ private:
+  static at::Tensor part(const at::Tensor& all, const Share& share) {
+    return all.narrow(0, share.first_sample, share.samples);
+  }
+
+  at::Tensor x_, y_;
+  int microbatches_;
+};
+
+}  // namespace pipewright::bench

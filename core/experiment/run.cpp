@@ -138,9 +138,10 @@ std::string position_text(std::int64_t minibatches, int per_epoch) {
 }
 
 void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices, Team& team,
-              const std::atomic<bool>* stop) {
+              ActionLog& log, const std::atomic<bool>* stop) {
   const Experiment& e = *plan.experiment;
   Trainer trainer(plan, team, &folder, nullptr, stop);
+  trainer.record_in(log);
   std::vector<std::string> remarks;
   if (choices.resume) remarks = trainer.resume();
   Progress progress(e.name, plan.drains.minibatches, trainer.done(),
@@ -153,6 +154,17 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
   trainer.train();
   if (team.first() && e.output.trace && !trainer.trace().empty())
     write_file(folder.path() / "trace.json", render_trace(trainer.traced(), trainer.trace()));
+}
+
+/// Of this process's workers. An error is on its way: it is the one to tell, not that the disk does
+/// not take this either.
+void write_last_actions(const RunFolder& folder, const ActionLog& log) {
+  try {
+    for (int worker = 0; worker < log.workers(); ++worker)
+      if (const std::string actions = log.last(worker); !actions.empty())
+        folder.write_last_actions(worker, actions);
+  } catch (const Error&) {
+  }
 }
 
 /// Whether the run goes on, as process 0 finds it, which alone touches the folder.
@@ -173,16 +185,18 @@ bool begin_in(const RunFolder& folder, const Experiment& experiment, const RunCh
 void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
   const RunFolder folder(path);
+  ActionLog log(experiment.shape(1).workers());
   std::optional<RunState> state;
   std::mutex ending;  // a failure is reported by this thread or by the team's
-  const auto end = [&](const Error& error) {
+  const auto end = [&](const Error& error, bool speaks) {
     const std::lock_guard lock(ending);
-    if (state)
-      state->fail(error.kind() == ErrorKind::Interrupted ? "interrupted" : "failed", error.what());
+    const bool interrupted = error.kind() == ErrorKind::Interrupted;
+    if (state && speaks) state->fail(interrupted ? "interrupted" : "failed", error.what());
+    if (state && !interrupted) write_last_actions(folder, log);
   };
-  team.set_emergency([&](const Error& error) {
-    end(error);
-    std::fprintf(stderr, "%s\n", error.what());
+  team.set_emergency([&](const Error& error, bool speaks) {
+    if (speaks) std::fprintf(stderr, "%s\n", error.what());
+    end(error, speaks);
   });
   try {
     if (!begin_in(folder, experiment, choices, team)) return;
@@ -192,7 +206,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
       state.emplace(folder, experiment, team);
     }
     if (team.first()) folder.write_experiment(experiment.resolved);
-    train_in(folder, plan, choices, team, stop);
+    train_in(folder, plan, choices, team, log, stop);
     team.barrier();
     if (team.first()) state->end("done");
   } catch (const std::exception& error) {
@@ -201,7 +215,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
         known != nullptr
             ? *known
             : Error(ErrorKind::Bug, concat("this is a bug in Pipewright: ", error.what())));
-    if (team.speaks()) end(settled);
+    end(settled, team.speaks());
     team.set_emergency({});
     throw settled;
   }

@@ -126,10 +126,7 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
                   .stop = stop_,
                   .trace = e.output.trace ? &trace_ : nullptr,
                   .team = &team_,
-                  .on_failure =
-                      [&](int worker, const std::string& actions) {
-                        if (folder_ != nullptr) folder_->write_last_actions(worker, actions);
-                      }});
+                  .log = log_});
 }
 
 /// One segment: from an empty pipeline to an empty pipeline.
@@ -183,7 +180,8 @@ void Trainer::evaluate(EpochRow& row) {
                                     .execution = plan_.experiment->pipeline.execution,
                                     .threads = plan_.experiment->pipeline.threads,
                                     .stop = stop_,
-                                    .team = &team_});
+                                    .team = &team_,
+                                    .log = log_});
   const EpochOrder order{plan_.test, plan_.experiment->loader.batch_size, false};
   row.test_loss = mean_loss(
       loader.minibatches(), [&](std::size_t m) { return result.losses[m][0]; }, order);

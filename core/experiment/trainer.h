@@ -12,6 +12,7 @@
 #include "core/experiment/progress.h"
 #include "core/experiment/run_folder.h"
 #include "core/experiment/training_state.h"
+#include "core/runtime/action_log.h"
 #include "core/runtime/team.h"
 #include "core/stage/safetensors.h"
 
@@ -28,6 +29,7 @@ class Trainer {
   std::vector<std::string> resume();
   void train();
   void show(Progress* progress) { progress_ = progress; }
+  void record_in(ActionLog& log) { log_ = &log; }
 
   /// Mini-batches trained.
   std::int64_t done() const { return state_.minibatches; }
@@ -55,6 +57,7 @@ class Trainer {
   const RunFolder* folder_;
   Progress* progress_;
   const std::atomic<bool>* stop_;
+  ActionLog* log_ = nullptr;
   std::vector<std::unique_ptr<Stage>> stages_;
   TrainingState state_;
   std::deque<Program> programs_;  ///< of segments shorter than plan_.training, the latest few

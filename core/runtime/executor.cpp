@@ -83,13 +83,6 @@ struct Reading {
   std::optional<LateValue> correct;
 };
 
-/// The latest actions of one worker; written by its thread.
-struct History {
-  static constexpr std::size_t kLength = 64;
-  std::array<double, kLength> began{};
-  std::atomic<int> position = -1;  ///< of the action begun last
-};
-
 class Interpreter {
  public:
   Interpreter(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
@@ -101,7 +94,8 @@ class Interpreter {
         readings_(program.workers.size()),
         correct_(program.workers.size(), 0),
         samples_(program.workers.size(), 0),
-        histories_(program.workers.size()),
+        own_log_(request.log != nullptr ? 0 : static_cast<int>(program.workers.size())),
+        log_(request.log != nullptr ? *request.log : own_log_),
         transport_(make_transport()) {}
 
   RunResult run() {
@@ -111,15 +105,10 @@ class Interpreter {
       request_.trace->clear();
       for (const auto& worker : program_.workers) request_.trace->emplace_back(worker.size());
     }
-    try {
-      switch (request_.execution) {
-        case Execution::Serial: run_serial(); break;
-        case Execution::Threads: run_threads(); break;
-        case Execution::Mpi: run_process(); break;
-      }
-    } catch (...) {
-      report_actions();
-      throw;
+    switch (request_.execution) {
+      case Execution::Serial: run_serial(); break;
+      case Execution::Threads: run_threads(); break;
+      case Execution::Mpi: run_process(); break;
     }
     RunResult result{.losses = losses_.sums(program_.schedule.shape.minibatches)};
     for (const std::int64_t n : correct_) result.correct += n;
@@ -170,7 +159,7 @@ class Interpreter {
     Team& team = *request_.team;
     const int worker = team.rank();
     if (worker < static_cast<int>(program_.workers.size())) {
-      team.set_activity([this, worker] { return activity(worker); });
+      team.set_activity([this, worker] { return log_.current(worker); });
       try {
         for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
           step(worker, i);
@@ -204,29 +193,6 @@ class Interpreter {
                   std::min(all[worker].size(), trace[worker].size() * sizeof(Span)));
   }
 
-  /// What the worker does now, for another thread.
-  std::string activity(int worker) const {
-    const int position = histories_[as_size(worker)].position;
-    if (position < 0) return {};
-    const Instruction& instruction = program_.workers[as_size(worker)][as_size(position)];
-    return concat("stage ", instruction.action.stage, ", ",
-                  action_name(instruction.action, program_.schedule.shape.microbatches));
-  }
-
-  void report_actions() const {
-    if (!request_.on_failure) return;
-    for (std::size_t worker = 0; worker < program_.workers.size(); ++worker) {
-      const History& history = histories_[worker];
-      std::string text;
-      for (int i = std::max(0, history.position - static_cast<int>(History::kLength) + 1);
-           i <= history.position; ++i)
-        text += concat(action_name(program_.workers[worker][as_size(i)].action,
-                                   program_.schedule.shape.microbatches),
-                       " ", history.began[as_size(i) % History::kLength], "\n");
-      if (!text.empty()) request_.on_failure(static_cast<int>(worker), text);
-    }
-  }
-
   void run_worker(int worker, at::Device device) {
     at::set_num_threads(request_.threads);
     try {
@@ -234,6 +200,7 @@ class Interpreter {
       for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
         step(worker, i);
       finish(worker, &stream);
+      transport_->leave();
     } catch (...) {
       {
         const std::lock_guard lock(failure_mutex_);
@@ -260,14 +227,13 @@ class Interpreter {
     if (request_.stop != nullptr && request_.stop->load(std::memory_order_relaxed))
       throw Error(ErrorKind::Interrupted, "stopped by a signal");
     const bool traced = request_.trace != nullptr;
-    const double begin = seconds();
-    History& history = histories_[as_size(worker)];
-    history.began[as_size(position) % History::kLength] = begin;
-    history.position.store(position, std::memory_order_relaxed);
+    const double begin = traced ? seconds() : 0;
+    log_.begin(worker, instruction.action, program_.schedule.shape);
     try {
       perform(instruction, worker);
-    } catch (const Error&) {
-      throw;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::Worker || !error.where().empty()) throw;
+      throw Error(error.kind(), error.message(), place(instruction, worker));
     } catch (const std::exception& error) {
       throw Error(ErrorKind::Worker, first_line(error), place(instruction, worker));
     }
@@ -449,7 +415,8 @@ class Interpreter {
   Losses losses_;
   std::vector<std::deque<Reading>> readings_;    ///< per worker
   std::vector<std::int64_t> correct_, samples_;  ///< per worker
-  std::vector<History> histories_;               ///< per worker
+  ActionLog own_log_;
+  ActionLog& log_;
   std::unique_ptr<Transport> transport_;
   std::mutex failure_mutex_;
   std::exception_ptr failure_;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/runtime/action_log.h"
 #include "core/runtime/batches.h"
 #include "core/runtime/program.h"
 #include "core/runtime/team.h"
@@ -33,9 +34,8 @@ struct RunRequest {
   std::vector<std::vector<Span>>* trace = nullptr;  ///< becomes when each instruction ran
   /// With `threads`, each worker its own stream of its device; else those of a device share one.
   bool own_streams = true;
-  Team* team = nullptr;  ///< with `mpi`: this process executes worker team->rank() of it
-  /// After a failure: a worker's last actions, with the seconds when they began.
-  std::function<void(int worker, const std::string& actions)> on_failure;
+  Team* team = nullptr;      ///< with `mpi`: this process executes worker team->rank() of it
+  ActionLog* log = nullptr;  ///< of all workers: told what they begin
 };
 
 struct RunResult {

@@ -16,14 +16,16 @@ namespace {
 class QueueTransport final : public Transport {
  public:
   QueueTransport(const Program& program, std::vector<at::Device> devices,
-                 const std::atomic<bool>* stop)
+                 const std::atomic<bool>* stop, std::chrono::milliseconds standstill)
       : program_(program),
         devices_(std::move(devices)),
         stop_(stop),
+        standstill_(standstill),
         messages_(as_size(program.messages)),
         ready_(as_size(program.messages)),
         workers_(program.workers.size()),
-        waiting_on_link_(program.link_from.size()) {
+        waiting_on_link_(program.link_from.size()),
+        awake_(static_cast<int>(program.workers.size())) {
     for (int stage = 0; stage < program.schedule.shape.stages; ++stage)
       reductions_.emplace_back(program.schedule.shape.replicas);
   }
@@ -72,6 +74,8 @@ class QueueTransport final : public Transport {
     reduction.take(action.replica);
   }
 
+  void leave() override { --awake_; }
+
   void abort() override {
     aborted_ = true;
     for (std::size_t w = 0; w < workers_.size(); ++w) wake(static_cast<int>(w));
@@ -83,14 +87,46 @@ class QueueTransport final : public Transport {
     std::condition_variable woken;
   };
 
+  struct Asleep {
+    explicit Asleep(std::atomic<int>& awake) : awake_(awake) { --awake_; }
+    ~Asleep() { ++awake_; }
+    std::atomic<int>& awake_;
+  };
+
+  /// Sees when nobody has been awake, and nothing has moved, for too long.
+  class Standstill {
+   public:
+    explicit Standstill(const QueueTransport& all) : all_(all) {}
+    void look() {
+      const auto now = Clock::now();
+      if (all_.awake_ > 0 || all_.wakes_ != wakes_) {
+        wakes_ = all_.wakes_;
+        since_ = now;
+      } else if (now - since_ > all_.standstill_) {
+        throw Error(ErrorKind::Worker,
+                    concat("every worker waits for another, and nothing has come for ",
+                           std::chrono::duration<double>(now - since_).count(), " s"));
+      }
+    }
+
+   private:
+    using Clock = std::chrono::steady_clock;
+    const QueueTransport& all_;
+    std::int64_t wakes_ = -1;
+    Clock::time_point since_ = Clock::now();
+  };
+
   template <class Condition>
   void wait(int worker, const Condition& condition) {
     if (!aborted_ && condition()) return;
     Worker& self = workers_[as_size(worker)];
+    const Asleep asleep(awake_);
     std::unique_lock lock(self.mutex);
+    Standstill standstill(*this);
     while (!aborted_ && !condition()) {
       self.woken.wait_for(lock, std::chrono::milliseconds(100));
       if (stop_ != nullptr && *stop_) break;
+      standstill.look();
     }
     if (aborted_ || (stop_ != nullptr && *stop_ && !condition()))
       throw Error(ErrorKind::Interrupted, "stopped while waiting for another worker");
@@ -99,6 +135,7 @@ class QueueTransport final : public Transport {
   /// The lock makes sure that a worker about to sleep has not missed what changed.
   void wake(int worker) {
     Worker& other = workers_[as_size(worker)];
+    ++wakes_;
     { const std::lock_guard lock(other.mutex); }
     other.woken.notify_all();
   }
@@ -106,6 +143,7 @@ class QueueTransport final : public Transport {
   const Program& program_;
   const std::vector<at::Device> devices_;  ///< of the workers
   const std::atomic<bool>* stop_;
+  const std::chrono::milliseconds standstill_;
   std::vector<Parcel> messages_;
   std::vector<std::atomic<bool>> ready_;
   std::vector<Worker> workers_;
@@ -113,13 +151,16 @@ class QueueTransport final : public Transport {
   std::mutex reduction_mutex_;
   std::vector<Reduction> reductions_;
   std::atomic<bool> aborted_ = false;
+  std::atomic<int> awake_;  ///< workers that do not wait
+  std::atomic<std::int64_t> wakes_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Transport> queue_transport(const Program& program, std::vector<at::Device> devices,
-                                           const std::atomic<bool>* stop) {
-  return std::make_unique<QueueTransport>(program, std::move(devices), stop);
+                                           const std::atomic<bool>* stop,
+                                           std::chrono::milliseconds standstill) {
+  return std::make_unique<QueueTransport>(program, std::move(devices), stop, standstill);
 }
 
 }  // namespace pipewright

@@ -43,8 +43,9 @@ class Team {
   virtual Error settle(const Error& error) { return error; }
   /// After settle(): whether this process is the one that tells the user.
   virtual bool speaks() { return true; }
-  /// Told to the user from another thread, when this process speaks and its work does not react.
-  virtual void set_emergency(std::function<void(const Error&)> report) {
+  /// Called from another thread when this process's work does not react to a failure: the process
+  /// ends after it. `speaks`: as speaks().
+  virtual void set_emergency(std::function<void(const Error&, bool speaks)> report) {
     static_cast<void>(report);
   }
 };

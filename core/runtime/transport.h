@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -12,7 +13,8 @@
 
 namespace pipewright {
 
-/// receive() blocks until the message is there; all calls throw Error{Interrupted} once stopped.
+/// receive() blocks until the message is there; all calls throw Error{Interrupted} once stopped,
+/// Error{Worker} when everybody waits for somebody.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -21,6 +23,8 @@ class Transport {
   /// Sums the gradients of a stage over its replicas in order 0 … R−1; afterwards every replica
   /// has the sum before its next update.
   virtual void reduce(const Instruction& instruction, Stage& stage, int worker) = 0;
+  /// A worker has performed its last action and calls no more.
+  virtual void leave() {}
   /// Wakes everybody who waits; their calls and all later ones throw.
   virtual void abort() = 0;
 };
@@ -29,7 +33,9 @@ class Transport {
 std::unique_ptr<Transport> serial_transport(const Program& program);
 
 /// For one thread per worker, each on its device. `stop` (may be null) is looked at while waiting.
-std::unique_ptr<Transport> queue_transport(const Program& program, std::vector<at::Device> devices,
-                                           const std::atomic<bool>* stop);
+/// `standstill`: how long all may wait for each other.
+std::unique_ptr<Transport> queue_transport(
+    const Program& program, std::vector<at::Device> devices, const std::atomic<bool>* stop,
+    std::chrono::milliseconds standstill = std::chrono::seconds(8));
 
 }  // namespace pipewright

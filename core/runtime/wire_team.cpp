@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 constexpr auto kBusyRound = 2ms, kIdleRound = 20ms;
 /// A gap in the keeper's own rounds that means this very process was stopped for a while.
 constexpr auto kOwnGap = 1s;
-/// How long the speaker lets others finish what they write, and they wait for the end.
-constexpr std::chrono::milliseconds kFarewell = 300ms, kOthersWait = 4s;
+/// How long at most the speaker lets others finish what they write, and they wait for the end.
+constexpr std::chrono::milliseconds kFarewell = 1s, kOthersWait = 4s;
 
 std::string host_name() {
   char name[256] = {};
@@ -86,8 +86,11 @@ void WireTeam::wait_for(const Condition& condition) {
   for (Patience patience;; patience.pause()) {
     {
       const std::lock_guard lock(mutex_);
-      if (condition()) return;
+      const bool over = condition();
+      if (over || failure_) waiting_since_.reset();
+      if (over) return;
       if (failure_) throw failure_->error;
+      if (!waiting_since_) waiting_since_ = Clock::now();
     }
     if (stopped()) throw Error(ErrorKind::Interrupted, "stopped while waiting for another worker");
   }
@@ -200,7 +203,7 @@ void WireTeam::set_activity(std::function<std::string()> activity) {
   activity_ = std::move(activity);
 }
 
-void WireTeam::set_emergency(std::function<void(const Error&)> report) {
+void WireTeam::set_emergency(std::function<void(const Error&, bool speaks)> report) {
   const std::lock_guard lock(emergency_mutex_);
   emergency_ = std::move(report);
 }
@@ -217,6 +220,7 @@ void WireTeam::keep() {
     beat();
     if (stopped() && !signal_seen_) signal_seen_ = now;
     if (!failure_) look_for_silence();
+    if (!failure_) look_for_standstill();
     lock.unlock();
     end_if_stuck();
     lock.lock();
@@ -237,7 +241,10 @@ void WireTeam::understand(const Wire::Note& note) {
       peer.process = std::stoi(text);
       peer.host = text.substr(text.find(' ') + 1);
       break;
-    case 'B': peer.activity = text; break;  // heartbeat
+    case 'B':  // heartbeat: how long it has waited, what it does
+      peer.waited = std::chrono::milliseconds(std::stoll(text));
+      peer.activity = text.substr(text.find(' ') + 1);
+      break;
     case 'L': peer.left = true; break;
     case 'F': {  // failure: kind, speaker, where, message
       const std::vector<std::string> parts = split(text, '\n');
@@ -254,7 +261,7 @@ void WireTeam::beat() {
   const auto now = Clock::now();
   if (now - last_beat_ < patience_.heartbeat) return;
   last_beat_ = now;
-  tell_all("B" + (activity_ ? activity_() : std::string()));
+  tell_all(concat("B", waited().count(), " ", activity_ ? activity_() : std::string()));
 }
 
 void WireTeam::tell_all(const std::string& note) {
@@ -292,6 +299,32 @@ void WireTeam::look_for_silence() {
       return fail(lost(p, concat("has not answered for ", patience_.silence.count() / 1000,
                                  " s (stopped, or its machine or link is down)")));
   }
+}
+
+std::chrono::milliseconds WireTeam::waited() const {
+  if (!waiting_since_) return 0ms;
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *waiting_since_);
+}
+
+/// Everybody waits for somebody: no message can come any more.
+void WireTeam::look_for_standstill() {
+  if (waited() < patience_.standstill) return;
+  for (int p = 0; p < size_; ++p)
+    if (p != rank_ && peers_[static_cast<std::size_t>(p)].waited < patience_.standstill) return;
+  const std::string activity = activity_ ? activity_() : std::string();
+  fail(Error(ErrorKind::Worker,
+             concat("every worker waits for another, and nothing has come for ",
+                    patience_.standstill.count() / 1000, " s"),
+             concat("worker ", rank_, activity.empty() ? "" : ", ", activity)));
+}
+
+/// Nobody is expected to write anything any more.
+bool WireTeam::others_left() const {
+  for (int p = 0; p < size_; ++p) {
+    const Peer& peer = peers_[static_cast<std::size_t>(p)];
+    if (p != rank_ && !peer.left && !dead(peer)) return false;
+  }
+  return true;
 }
 
 int WireTeam::first_living() const {
@@ -356,9 +389,9 @@ void WireTeam::end_if_stuck() {
   {
     const std::lock_guard lock(emergency_mutex_);
     Reporter nobody = Reporter::Nobody;
-    if (failure->speaker == rank_ && emergency_ &&
-        reporter_.compare_exchange_strong(nobody, Reporter::Keeper))
-      emergency_(failure->error);
+    const bool speaks =
+        failure->speaker == rank_ && reporter_.compare_exchange_strong(nobody, Reporter::Keeper);
+    if (emergency_) emergency_(failure->error, speaks);
   }
   leave(static_cast<int>(failure->error.kind()));
 }
@@ -393,7 +426,12 @@ void WireTeam::leave(int exit_code) {
     }
     ::_exit(exit_code);
   }
-  std::this_thread::sleep_for(kFarewell);
+  const auto until = Clock::now() + kFarewell;
+  for (; Clock::now() < until; std::this_thread::sleep_for(10ms)) {
+    const std::lock_guard lock(mutex_);
+    listen();
+    if (others_left()) break;
+  }
   const std::lock_guard lock(mutex_);
   tell_all("L");
   wire_->abort(exit_code);

@@ -19,13 +19,15 @@
 
 namespace pipewright {
 
-/// How patient a team is. Together they end a run within 10 s of a failure.
+/// How patient a team is. All but the last together end a run within 10 s of a failure.
 struct TeamPatience {
   std::chrono::milliseconds heartbeat{500};
   std::chrono::milliseconds silence{5000};      ///< of a process before it counts as stopped
   std::chrono::milliseconds reaction{3000};     ///< of our own work to a failure elsewhere …
   std::chrono::milliseconds after_signal{500};  ///< … or to a signal: MPI kills a second after it
   std::chrono::milliseconds last_look{250};     ///< for a death behind a signal
+  /// With everybody waiting for somebody; longer than any message takes on any network.
+  std::chrono::milliseconds standstill{60000};
 };
 
 /// The working thread and the keeper may call it at the same time; two working threads may not.
@@ -44,7 +46,7 @@ class WireTeam final : public Team {
   void set_activity(std::function<std::string()> activity) override;
   Error settle(const Error& error) override;
   bool speaks() override;
-  void set_emergency(std::function<void(const Error&)> report) override;
+  void set_emergency(std::function<void(const Error&, bool speaks)> report) override;
 
   /// Collective: the run is over and well.
   void part();
@@ -66,6 +68,7 @@ class WireTeam final : public Team {
     std::string host;
     int process = 0;
     std::string activity;
+    std::chrono::milliseconds waited{0};  ///< for one message, as it said last
     Clock::time_point heard;
     bool left = false;  ///< said so
   };
@@ -80,17 +83,20 @@ class WireTeam final : public Team {
   };
 
   bool stopped() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
+  std::chrono::milliseconds waited() const;
   void keep();
   void listen();
   void understand(const Wire::Note& note);
   void beat();
   void look_for_silence();
+  void look_for_standstill();
   void fail(const Error& error);
   void tell_all(const std::string& note);
   std::optional<Error> death() const;
   bool dead(const Peer& peer) const;
   int first_living() const;
   Error lost(int peer, const std::string& what) const;
+  bool others_left() const;
   void release_sent();
   void end_if_stuck();
   template <class Condition>
@@ -105,7 +111,7 @@ class WireTeam final : public Team {
   std::unique_ptr<Wire> wire_;
   std::vector<Peer> peers_;
   std::optional<Failure> failure_;
-  std::optional<Clock::time_point> signal_seen_;
+  std::optional<Clock::time_point> signal_seen_, waiting_since_;
   std::function<std::string()> activity_;
   std::unordered_map<std::int64_t, Sent> sent_;
   std::int64_t sent_count_ = 0;
@@ -113,7 +119,7 @@ class WireTeam final : public Team {
   Clock::time_point last_beat_, last_round_;
 
   std::mutex emergency_mutex_;  ///< held while the report is told; never inside mutex_
-  std::function<void(const Error&)> emergency_;
+  std::function<void(const Error&, bool speaks)> emergency_;
   enum class Reporter { Nobody, Work, Keeper };
   std::atomic<Reporter> reporter_ = Reporter::Nobody;
   std::atomic<bool> leaving_ = false;

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include "core/runtime/executor.h"
+#include "core/runtime/transport.h"
 #include "core/schedule/builders.h"
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
@@ -82,6 +84,36 @@ TEST(Links, AreTheSameToASerialEvaluation) {
   laboratory.watch(1, [&](const Pass&) { ahead.begin_second(0); });
   evaluate(laboratory.plan(), laboratory.plan().evaluation, Execution::Serial);
   EXPECT_LE(ahead.most(), 2);
+}
+
+TEST(Links, EndARunInWhichEverybodyWaits) {
+  Laboratory laboratory("{pipeline.stages: 2}");
+  const Program& program = laboratory.plan().training;
+  const auto transport =
+      queue_transport(program, {at::kCPU, at::kCPU}, nullptr, std::chrono::milliseconds(150));
+  transport->leave();  // worker 0 is over without having sent anything
+  const Instruction& first = program.workers[1][0];
+  ASSERT_GE(first.receive, 0);
+  try {
+    transport->receive(first, 1);
+    ADD_FAILURE() << "something came";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Worker);
+    EXPECT_NE(error.message().find("every worker waits for another"), std::string::npos);
+  }
+}
+
+TEST(Links, AreWaitedForWhileSomebodyWorks) {
+  Laboratory laboratory("{pipeline.stages: 2}");
+  const Program& program = laboratory.plan().training;
+  const auto transport =
+      queue_transport(program, {at::kCPU, at::kCPU}, nullptr, std::chrono::milliseconds(50));
+  std::jthread slow([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    for (const Instruction& each : program.workers[0])
+      if (each.send >= 0) return transport->send(each, {at::ones({1})});
+  });
+  EXPECT_EQ(transport->receive(program.workers[1][0], 1).size(), 1u);
 }
 
 }  // namespace

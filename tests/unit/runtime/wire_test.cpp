@@ -128,8 +128,8 @@ TEST(Wire, NoticesAProcessThatFallsSilent) {
   const std::unique_ptr<Wire> silent = std::move(wires[0]);  // never beats, never answers
   silent->tell(1, "H0 elsewhere");
   silent->tell(2, "H0 elsewhere");
-  silent->tell(1, "Bstage 0, 0F7");
-  silent->tell(2, "Bstage 0, 0F7");
+  silent->tell(1, "B0 stage 0, 0F7");
+  silent->tell(2, "B0 stage 0, 0F7");
   WireTeam one(std::move(wires[1]), nullptr, kSoon), two(std::move(wires[2]), nullptr, kSoon);
   for (WireTeam* const team : {&one, &two}) {
     try {
@@ -142,6 +142,24 @@ TEST(Wire, NoticesAProcessThatFallsSilent) {
           << settled.message();
       EXPECT_EQ(team->speaks(), team == &one) << "the first that lives";
     }
+  }
+}
+
+TEST(Wire, EndsWhenEverybodyWaitsForSomebody) {
+  TeamPatience patience = kSoon;
+  patience.standstill = 200ms;
+  const auto ended = play(
+      3,
+      [](WireTeam& team) {
+        const int before = (team.rank() + 2) % 3;  // a ring in which nobody begins
+        team.wait(team.receive(before, 0, at::empty({1})));
+      },
+      patience);
+  for (const Ended& process : ended) {
+    ASSERT_TRUE(process.error);
+    EXPECT_EQ(process.error->kind(), ErrorKind::Worker);
+    EXPECT_NE(process.error->message().find("every worker waits for another"), std::string::npos)
+        << process.error->what();
   }
 }
 

@@ -13,22 +13,11 @@
 #include "core/runtime/device.h"
 #include "core/runtime/executor.h"
 #include "core/stage/torch.h"
+#include "tests/bench/fixed_batches.h"
 #include "tests/bench/plain_models.h"
 
 namespace pipewright::bench {
 namespace {
-
-/// The same mini-batch for ever: loading is not measured.
-class FixedBatches final : public Batches {
- public:
-  FixedBatches(at::Tensor x, at::Tensor y) : x_(std::move(x)), y_(std::move(y)) {}
-  Share share(int, int, int) const override { return {0, x_.size(0), x_.size(0), x_.size(0)}; }
-  at::Tensor inputs(int, const Share&, at::Device) override { return x_.detach(); }
-  at::Tensor targets(int, const Share&, at::Device) override { return y_; }
-
- private:
-  at::Tensor x_, y_;
-};
 
 struct Setting {
   std::string model;  ///< YAML

@@ -7,6 +7,7 @@
 #include "core/runtime/late_value.h"
 #include "core/runtime/parcel.h"
 #include "core/stage/torch.h"
+#include "tests/unit/device/elsewhere.h"
 #include "tests/unit/device/fake_device.h"
 #include "tests/unit/device/stream_model.h"
 #include "tests/unit/runtime/laboratory.h"
@@ -18,80 +19,35 @@ namespace {
 
 const at::Device kFirst = fake_device(0), kSecond = fake_device(1);
 
-/// Worker w on devices[w mod count].
-Plan& plan_on(Laboratory& laboratory, const std::vector<at::Device>& devices) {
-  Plan& plan = laboratory.plan();
-  for (std::size_t w = 0; w < plan.devices.size(); ++w)
-    plan.devices[w] = devices[w % devices.size()];
-  return plan;
-}
-
-std::string scheme_text(const SchemeCase& scheme) {
-  const std::string options = scheme.options.substr(1, scheme.options.size() - 2);
-  return concat("{name: ", scheme.name, options.empty() ? "" : ", ", options, "}");
-}
-
-std::string changes_for(const SchemeCase& scheme) {
-  const bool one_stage = scheme.name == "data_parallel";
-  return concat("{scheme: ", scheme_text(scheme), ", pipeline.stages: ", one_stage ? 1 : 4,
-                ", pipeline.replicas: ", one_stage ? 2 : 1,
-                ", pipeline.microbatches: 4, train.precision: float64, dataset.train: 40}");
-}
-
-/// max |a − b| over everything learned, wherever it is.
-double distance(const Stages& a, const Stages& b) {
-  const auto left = state_of(a), right = state_of(b);
-  double most = 0;
-  for (std::size_t i = 0; i < left.size(); ++i)
-    most =
-        std::max(most, (left[i].second.cpu() - right[i].second.cpu()).abs().max().item<double>());
-  return most;
-}
-
 class Streams : public testing::Test {
  protected:
   void SetUp() override { model_.take_faults(); }
   void TearDown() override { EXPECT_EQ(model_.take_faults(), std::set<std::string>{}); }
-
-  /// The same bits in serial and threads there, and the CPU's numbers but for rounding.
-  static void expect_equal(const std::string& changes, const std::vector<at::Device>& devices) {
-    SCOPED_TRACE(changes);
-    Laboratory here(changes), there(changes);
-    const Plan &on_cpu = here.plan(), &plan = plan_on(there, devices);
-    const Stages cpu = on_cpu.stages(), serial = plan.stages(), threads = plan.stages();
-    train(on_cpu, cpu, Execution::Serial);
-    const RunResult a = train(plan, serial, Execution::Serial);
-    const RunResult b = train(plan, threads, Execution::Threads);
-    EXPECT_EQ(difference(serial, threads), "");
-    EXPECT_EQ(flat_losses(a), flat_losses(b));
-    EXPECT_LT(distance(cpu, threads), kFloat64Relative);
-  }
 
   StreamModel& model_ = StreamModel::instance();
 };
 
 TEST_F(Streams, GiveTheSameBitsForEverySchemeOnTwoDevices) {
   for (const SchemeCase& scheme : every_scheme())
-    expect_equal(changes_for(scheme), {kFirst, kSecond});
+    expect_equal_elsewhere(once(scheme), {kFirst, kSecond});
 }
 
 TEST_F(Streams, GiveTheSameBitsForEverySchemeOnOneDevice) {
-  for (const SchemeCase& scheme : every_scheme()) expect_equal(changes_for(scheme), {kFirst});
+  for (const SchemeCase& scheme : every_scheme()) expect_equal_elsewhere(once(scheme), {kFirst});
 }
 
 TEST_F(Streams, GiveTheSameBitsWhereSomeStagesAreOnTheCpu) {
   for (const char* scheme : {"gpipe", "pipedream", "interlocking"})
-    expect_equal(concat("{scheme: {name: ", scheme,
-                        "}"
-                        ", train.precision: float64}"),
-                 {at::kCPU, kFirst, kSecond, at::kCPU, kFirst});
+    expect_equal_elsewhere(concat("{scheme: {name: ", scheme, "}, train.precision: float64}"),
+                           {at::kCPU, kFirst, kSecond, at::kCPU, kFirst});
 }
 
 TEST_F(Streams, GiveTheSameBitsWithReplicasOnTwoDevices) {
   for (const char* scheme : {"gpipe", "pipedream"})
-    expect_equal(concat("{scheme: {name: ", scheme,
-                        "}, train.precision: float64, pipeline.stages: 2, pipeline.replicas: 2}"),
-                 {kFirst, kSecond, kSecond, kFirst});
+    expect_equal_elsewhere(
+        concat("{scheme: {name: ", scheme,
+               "}, train.precision: float64, pipeline.stages: 2, pipeline.replicas: 2}"),
+        {kFirst, kSecond, kSecond, kFirst});
 }
 
 TEST_F(Streams, GiveTheSameBitsOverEpochsAndEvaluations) {

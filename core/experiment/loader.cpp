@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/stage/torch.h"
+#include "core/stage/upload.h"
 
 namespace pipewright {
 
@@ -40,11 +41,13 @@ Share Loader::share(int minibatch, int replica, int microbatch) const {
 }
 
 at::Tensor Loader::inputs(int minibatch, const Share& share, at::Device device) {
-  return whole(position_of(minibatch)).x.narrow(0, share.first_sample, share.samples).to(device);
+  const at::Tensor x = whole(position_of(minibatch)).x;
+  return upload(x.narrow(0, share.first_sample, share.samples), device);
 }
 
 at::Tensor Loader::targets(int minibatch, const Share& share, at::Device device) {
-  return whole(position_of(minibatch)).y.narrow(0, share.first_sample, share.samples).to(device);
+  const at::Tensor y = whole(position_of(minibatch)).y;
+  return upload(y.narrow(0, share.first_sample, share.samples), device);
 }
 
 Batch Loader::whole(int position) {

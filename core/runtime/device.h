@@ -1,5 +1,6 @@
 /// Devices by their names in YAML. CUDA is not linked: where LibTorch's folder has its CUDA half,
-/// that is loaded when a CUDA device is first asked for.
+/// that is loaded when a CUDA device is first asked for, which must be before the process's first
+/// backward: LibTorch's autograd counts the devices then, once.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -7,13 +7,17 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/runtime/device_stream.h"
+#include "core/runtime/late_value.h"
 #include "core/runtime/transport.h"
 #include "core/stage/torch.h"
 
@@ -21,6 +25,9 @@ namespace pipewright {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// After every mini-batch.
+constexpr int kAll = std::numeric_limits<int>::max();
 
 /// What went wrong, without LibTorch's stack trace behind the first line.
 std::string first_line(const std::exception& error) {
@@ -67,6 +74,15 @@ class Losses {
   std::vector<double> sums_;
 };
 
+/// A loss that is on its way to the host, and what is to be said of it.
+struct Reading {
+  const Instruction* instruction;
+  Share share;
+  std::int64_t updates;  ///< of its stage before the weights it was computed with
+  LateValue loss;
+  std::optional<LateValue> correct;
+};
+
 class Interpreter {
  public:
   Interpreter(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
@@ -75,6 +91,7 @@ class Interpreter {
         stages_(stages),
         request_(request),
         losses_(program.schedule),
+        readings_(program.workers.size()),
         correct_(program.workers.size(), 0),
         samples_(program.workers.size(), 0),
         own_log_(request.log != nullptr ? 0 : static_cast<int>(program.workers.size())),
@@ -103,21 +120,35 @@ class Interpreter {
   std::unique_ptr<Transport> make_transport() const {
     switch (request_.execution) {
       case Execution::Serial: return serial_transport(program_);
-      case Execution::Threads: return queue_transport(program_, request_.stop);
+      case Execution::Threads: return queue_transport(program_, devices(), request_.stop);
       case Execution::Mpi: return request_.team->transport(program_);
     }
     PIPEWRIGHT_CHECK(false, "no such execution");
   }
 
+  /// Of each worker, where all stages are here.
+  std::vector<at::Device> devices() const {
+    const PipelineShape& shape = program_.schedule.shape;
+    std::vector<at::Device> devices(program_.workers.size(), at::kCPU);
+    for (int stage = 0; stage < shape.stages; ++stage)
+      for (int replica = 0; replica < shape.replicas; ++replica)
+        devices[as_size(shape.worker_of(stage, replica))] =
+            stages_[as_size(replica * shape.stages + stage)]->device();
+    return devices;
+  }
+
   void run_serial() {
     at::set_num_threads(request_.threads);
     for (const auto& [worker, position] : program_.serial_order) step(worker, position);
+    for (int worker = 0; worker < static_cast<int>(program_.workers.size()); ++worker)
+      finish(worker);
   }
 
   void run_threads() {
+    const std::vector<at::Device> on = devices();
     std::vector<std::jthread> threads;
     for (int worker = 0; worker < static_cast<int>(program_.workers.size()); ++worker)
-      threads.emplace_back([this, worker] { run_worker(worker); });
+      threads.emplace_back([this, worker, &on] { run_worker(worker, on[as_size(worker)]); });
     threads.clear();  // joins
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -132,6 +163,7 @@ class Interpreter {
       try {
         for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
           step(worker, i);
+        finish(worker);
       } catch (...) {
         team.set_activity({});
         throw;
@@ -161,11 +193,13 @@ class Interpreter {
                   std::min(all[worker].size(), trace[worker].size() * sizeof(Span)));
   }
 
-  void run_worker(int worker) {
+  void run_worker(int worker, at::Device device) {
     at::set_num_threads(request_.threads);
     try {
+      WorkerStream stream(request_.own_streams ? worker : 0, device);
       for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
         step(worker, i);
+      finish(worker, &stream);
       transport_->leave();
     } catch (...) {
       {
@@ -173,6 +207,18 @@ class Interpreter {
         if (!failure_) failure_ = std::current_exception();
       }
       transport_->abort();
+    }
+  }
+
+  /// What a device reports only at the end is the worker's failure like any other.
+  void finish(int worker, WorkerStream* stream = nullptr) {
+    try {
+      read_losses(worker);
+      if (stream != nullptr) stream->finish();
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw Error(ErrorKind::Worker, first_line(error), concat("worker ", worker));
     }
   }
 
@@ -225,8 +271,8 @@ class Interpreter {
       record(instruction, stage.final_loss(id(action), targets), share, worker);
       return;
     }
-    record(instruction, stage.loss_of(outputs, targets), share, worker);
-    correct_[as_size(worker)] += count_correct(outputs[0], targets);
+    record(instruction, stage.loss_of(outputs, targets), share, worker,
+           LateValue(count_correct(outputs[0], targets)));
     samples_[as_size(worker)] += share.samples;
   }
 
@@ -235,8 +281,8 @@ class Interpreter {
     const Share share = share_of(action);
     const at::Tensor targets = request_.batches.targets(action.minibatch, share, stage.device());
     use(instruction, stage);
-    const double loss = stage.head(id(action), targets, pass(action, share), factor(share),
-                                   instruction.input_gradient);
+    const at::Tensor loss = stage.head(id(action), targets, pass(action, share), factor(share),
+                                       instruction.input_gradient);
     record(instruction, loss, share, worker);
   }
 
@@ -288,12 +334,33 @@ class Interpreter {
     return request_.lr(instruction.update_minibatch) * instruction.update_scale;
   }
 
-  void record(const Instruction& instruction, double loss, const Share& share, int worker) {
+  /// On a CPU a loss is read at once; on another device when the worker comes to one of the next
+  /// mini-batch, or to its end, so that the device always has work queued meanwhile.
+  void record(const Instruction& instruction, const at::Tensor& loss, const Share& share,
+              int worker, std::optional<LateValue> correct = {}) {
+    const std::int64_t updates = stage_of(instruction.action).optimizer_state().steps -
+                                 instruction.weights.latest + instruction.weights.key.version;
+    readings_[as_size(worker)].push_back(
+        {&instruction, share, updates, LateValue(loss), std::move(correct)});
+    read_losses(worker, loss.is_cpu() ? kAll : instruction.action.minibatch);
+  }
+
+  /// Those of mini-batches before that one.
+  void read_losses(int worker, int minibatch = kAll) {
+    std::deque<Reading>& readings = readings_[as_size(worker)];
+    for (; !readings.empty() && readings.front().instruction->action.minibatch < minibatch;
+         readings.pop_front())
+      account(readings.front(), worker);
+  }
+
+  void account(const Reading& reading, int worker) {
+    const auto& [instruction_of, share, updates, late_loss, correct] = reading;
+    const Instruction& instruction = *instruction_of;
     const Action& action = instruction.action;
+    const double loss = late_loss.read();
+    if (correct) correct_[as_size(worker)] += static_cast<std::int64_t>(correct->read());
     if (!std::isfinite(loss)) {
       const WeightKey& key = instruction.weights.key;
-      const std::int64_t updates =
-          stage_of(action).optimizer_state().steps - instruction.weights.latest + key.version;
       throw Error(
           ErrorKind::NotFinite,
           concat("the loss of mini-batch ", pass(action, share).minibatch, " of epoch ",
@@ -346,6 +413,7 @@ class Interpreter {
   const std::vector<std::unique_ptr<Stage>>& stages_;
   const RunRequest& request_;
   Losses losses_;
+  std::vector<std::deque<Reading>> readings_;    ///< per worker
   std::vector<std::int64_t> correct_, samples_;  ///< per worker
   ActionLog own_log_;
   ActionLog& log_;

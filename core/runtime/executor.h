@@ -32,6 +32,8 @@ struct RunRequest {
   std::function<void(int minibatch)> on_minibatch;
   const std::atomic<bool>* stop = nullptr;          ///< becomes true: throw Error{Interrupted} soon
   std::vector<std::vector<Span>>* trace = nullptr;  ///< becomes when each instruction ran
+  /// With `threads`, each worker its own stream of its device; else those of a device share one.
+  bool own_streams = true;
   Team* team = nullptr;      ///< with `mpi`: this process executes worker team->rank() of it
   ActionLog* log = nullptr;  ///< of all workers: told what they begin
 };
@@ -46,7 +48,8 @@ struct RunResult {
 
 /// stages: [replica · N + stage]; null where this process does not hold the worker. With a team the
 /// call is collective and every process returns the same. Throws Error{NotFinite} with stage,
-/// mini-batch and weight version at the first loss that is not finite, Error{Interrupted}, or
+/// mini-batch and weight version at the first loss that is not finite (which on another device than
+/// a CPU is seen up to one mini-batch later), Error{Interrupted}, or
 /// Error{Worker} naming worker, stage and action for anything a stage throws; then the stages are
 /// of no further use.
 RunResult execute(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,

@@ -5,6 +5,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/runtime/parcel.h"
 #include "core/runtime/reduction.h"
 #include "core/runtime/transport.h"
 
@@ -14,18 +15,20 @@ namespace {
 /// Messages in memory; a waiting worker sleeps on its own condition variable.
 class QueueTransport final : public Transport {
  public:
-  QueueTransport(const Program& program, const std::atomic<bool>* stop,
-                 std::chrono::milliseconds standstill)
+  QueueTransport(const Program& program, std::vector<at::Device> devices,
+                 const std::atomic<bool>* stop, std::chrono::milliseconds standstill)
       : program_(program),
+        devices_(std::move(devices)),
         stop_(stop),
         standstill_(standstill),
         messages_(as_size(program.messages)),
         ready_(as_size(program.messages)),
         workers_(program.workers.size()),
         waiting_on_link_(program.link_from.size()),
-        reductions_(as_size(program.schedule.shape.stages),
-                    Reduction(program.schedule.shape.replicas)),
-        awake_(static_cast<int>(program.workers.size())) {}
+        awake_(static_cast<int>(program.workers.size())) {
+    for (int stage = 0; stage < program.schedule.shape.stages; ++stage)
+      reductions_.emplace_back(program.schedule.shape.replicas);
+  }
 
   void send(const Instruction& instruction, Tensors message) override {
     const int capacity = program_.schedule.shape.link_capacity;
@@ -34,7 +37,8 @@ class QueueTransport final : public Transport {
       wait(program_.link_from[as_size(instruction.send_link)], [&] { return waiting < capacity; });
       ++waiting;
     }
-    messages_[as_size(instruction.send)] = std::move(message);
+    messages_[as_size(instruction.send)] =
+        depart(std::move(message), devices_[as_size(instruction.send_to)]);
     ready_[as_size(instruction.send)].store(true, std::memory_order_release);
     wake(instruction.send_to);
   }
@@ -46,7 +50,7 @@ class QueueTransport final : public Transport {
       --waiting_on_link_[as_size(instruction.receive_link)];
       wake(program_.link_from[as_size(instruction.receive_link)]);
     }
-    return std::exchange(messages_[as_size(instruction.receive)], {});
+    return arrive(std::exchange(messages_[as_size(instruction.receive)], {}));
   }
 
   void reduce(const Instruction& instruction, Stage& stage, int worker) override {
@@ -60,12 +64,14 @@ class QueueTransport final : public Transport {
     }
     if (round < 0) {
       for (std::size_t w = 0; w < workers_.size(); ++w) wake(static_cast<int>(w));
-      return;
+    } else {
+      wait(worker, [&] {
+        const std::lock_guard lock(reduction_mutex_);
+        return reduction.rounds() > round;
+      });
     }
-    wait(worker, [&] {
-      const std::lock_guard lock(reduction_mutex_);
-      return reduction.rounds() > round;
-    });
+    const std::lock_guard lock(reduction_mutex_);
+    reduction.take(action.replica);
   }
 
   void leave() override { --awake_; }
@@ -135,9 +141,10 @@ class QueueTransport final : public Transport {
   }
 
   const Program& program_;
+  const std::vector<at::Device> devices_;  ///< of the workers
   const std::atomic<bool>* stop_;
   const std::chrono::milliseconds standstill_;
-  std::vector<Tensors> messages_;
+  std::vector<Parcel> messages_;
   std::vector<std::atomic<bool>> ready_;
   std::vector<Worker> workers_;
   std::vector<std::atomic<int>> waiting_on_link_;
@@ -150,9 +157,10 @@ class QueueTransport final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> queue_transport(const Program& program, const std::atomic<bool>* stop,
+std::unique_ptr<Transport> queue_transport(const Program& program, std::vector<at::Device> devices,
+                                           const std::atomic<bool>* stop,
                                            std::chrono::milliseconds standstill) {
-  return std::make_unique<QueueTransport>(program, stop, standstill);
+  return std::make_unique<QueueTransport>(program, std::move(devices), stop, standstill);
 }
 
 }  // namespace pipewright

@@ -1,10 +1,12 @@
-/// The sum of a stage's gradients over its replicas, the same bits whoever comes first.
+/// The sum of a stage's gradients over its replicas, the same bits whoever comes first. Replicas
+/// may be on different devices; the sum is made on replica 0's.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <vector>
 
+#include "core/runtime/parcel.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {
@@ -13,16 +15,26 @@ namespace pipewright {
 /// synchronised: its owner is.
 class Reduction {
  public:
-  explicit Reduction(int replicas) : stages_(static_cast<std::size_t>(replicas), nullptr) {}
+  explicit Reduction(int replicas) : parts_(static_cast<std::size_t>(replicas)) {}
 
-  /// The replica's gradients are final. When the last one comes, every replica's gradients become
-  /// the sum (shared memory, read-only until the next update). Returns whether that happened.
+  /// Takes the replica's gradients, which are final. The last one to come adds them all. Returns
+  /// whether that happened. On the thread of the replica's worker.
   bool contribute(int replica, Stage& stage);
+  /// Once that has happened: the replica's gradients become the sum (memory shared by the replicas
+  /// of one device, read-only until the next update). On the thread of the replica's worker, and
+  /// before it contributes again.
+  void take(int replica);
   /// How many sums have been made.
   int rounds() const { return rounds_; }
 
  private:
-  std::vector<Stage*> stages_;
+  struct Part {
+    Stage* stage = nullptr;
+    Parcel gradients, sum;
+  };
+  void add();
+
+  std::vector<Part> parts_;
   int contributed_ = 0;
   int rounds_ = 0;
 };

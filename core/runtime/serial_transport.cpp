@@ -9,8 +9,10 @@ class SerialTransport final : public Transport {
  public:
   explicit SerialTransport(const Program& program)
       : messages_(static_cast<std::size_t>(program.messages)),
-        reductions_(static_cast<std::size_t>(program.schedule.shape.stages),
-                    Reduction(program.schedule.shape.replicas)) {}
+        replicas_(program.schedule.shape.replicas) {
+    for (int stage = 0; stage < program.schedule.shape.stages; ++stage)
+      reductions_.emplace_back(replicas_);
+  }
 
   void send(const Instruction& instruction, Tensors message) override {
     messages_[static_cast<std::size_t>(instruction.send)] = std::move(message);
@@ -22,12 +24,15 @@ class SerialTransport final : public Transport {
   }
   void reduce(const Instruction& instruction, Stage& stage, int) override {
     const Action& action = instruction.action;
-    reductions_[static_cast<std::size_t>(action.stage)].contribute(action.replica, stage);
+    Reduction& reduction = reductions_[static_cast<std::size_t>(action.stage)];
+    if (!reduction.contribute(action.replica, stage)) return;
+    for (int replica = 0; replica < replicas_; ++replica) reduction.take(replica);
   }
   void abort() override {}
 
  private:
   std::vector<Tensors> messages_;
+  int replicas_;
   std::vector<Reduction> reductions_;
 };
 

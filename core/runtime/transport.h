@@ -32,10 +32,10 @@ class Transport {
 /// For one thread that steps all workers in an order in which every input is ready.
 std::unique_ptr<Transport> serial_transport(const Program& program);
 
-/// For one thread per worker. `stop` (may be null) is looked at while waiting. `standstill`: how
-/// long all may wait for each other.
+/// For one thread per worker, each on its device. `stop` (may be null) is looked at while waiting.
+/// `standstill`: how long all may wait for each other.
 std::unique_ptr<Transport> queue_transport(
-    const Program& program, const std::atomic<bool>* stop,
+    const Program& program, std::vector<at::Device> devices, const std::atomic<bool>* stop,
     std::chrono::milliseconds standstill = std::chrono::seconds(8));
 
 }  // namespace pipewright

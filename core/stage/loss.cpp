@@ -25,8 +25,8 @@ class CrossEntropy final : public Loss {
 
 PIPEWRIGHT_LOSS(cross_entropy, CrossEntropy, "Softmax cross-entropy, mean over samples.")
 
-std::int64_t count_correct(const at::Tensor& output, const at::Tensor& target) {
-  return output.argmax(1).eq(target).sum().item<std::int64_t>();
+at::Tensor count_correct(const at::Tensor& output, const at::Tensor& target) {
+  return output.argmax(1).eq(target).sum();
 }
 
 }  // namespace pipewright

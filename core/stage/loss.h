@@ -16,8 +16,9 @@ class Loss {
   virtual at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const = 0;
 };
 
-/// How many of the outputs [n, classes] have their largest value at the target [n].
-std::int64_t count_correct(const at::Tensor& output, const at::Tensor& target);
+/// How many of the outputs [n, classes] have their largest value at the target [n]: an int64 scalar
+/// on their device.
+at::Tensor count_correct(const at::Tensor& output, const at::Tensor& target);
 
 }  // namespace pipewright
 

@@ -143,20 +143,20 @@ Stage::Kept& Stage::kept(int id) {
   return kept_.emplace_back();
 }
 
-double Stage::final_loss(int id, const at::Tensor& target) {
+at::Tensor Stage::final_loss(int id, const at::Tensor& target) {
   const at::AutoGradMode record(true);
   Kept& slot = kept(id);
   slot.loss = (*parts_.loss)(slot.outputs[0], target);
-  return slot.loss.item<double>();
+  return slot.loss.detach();
 }
 
-double Stage::loss_of(const Tensors& outputs, const at::Tensor& target) const {
+at::Tensor Stage::loss_of(const Tensors& outputs, const at::Tensor& target) const {
   const at::AutoGradMode record(false);
-  return (*parts_.loss)(outputs[0], target).item<double>();
+  return (*parts_.loss)(outputs[0], target);
 }
 
-double Stage::head(int id, const at::Tensor& target, const Pass& pass, double factor,
-                   bool output_gradient) {
+at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, double factor,
+                       bool output_gradient) {
   const at::AutoGradMode record(true);
   Kept& slot = kept(id);
   const at::Tensor output = slot.outputs[0].detach().set_requires_grad(output_gradient);
@@ -169,7 +169,7 @@ double Stage::head(int id, const at::Tensor& target, const Pass& pass, double fa
   for (std::size_t i = 0; i < leaves.size(); ++i)
     add_gradient(main_parameters_ + i, gradients[i], 1);
   if (output_gradient) slot.head_gradient = gradients.back();
-  return loss.item<double>();
+  return loss.detach();
 }
 
 Tensors Stage::backward(int id, BackwardRequest request) {

@@ -56,15 +56,16 @@ class Stage {
   /// Inputs are fresh tensors without graph; with `input_gradient` a backward will be asked for
   /// theirs. Returns contiguous tensors without graph.
   Tensors forward(int id, Tensors inputs, const Pass& pass, bool input_gradient);
-  /// The loss of a kept forward of the last stage, whose backward will be asked for. Its value.
-  double final_loss(int id, const at::Tensor& target);
+  /// The loss of a kept forward of the last stage, whose backward will be asked for: a scalar on
+  /// the stage's device, without graph, as all losses here.
+  at::Tensor final_loss(int id, const at::Tensor& target);
   /// The loss of outputs that keep no graph.
-  double loss_of(const Tensors& outputs, const at::Tensor& target) const;
+  at::Tensor loss_of(const Tensors& outputs, const at::Tensor& target) const;
   /// Forward, loss and backward of the auxiliary head on the kept forward's output, detached. Adds
   /// the head's gradient × factor; with `output_gradient` keeps that of the stage's output for the
   /// backwards of this loss. Returns the loss.
-  double head(int id, const at::Tensor& target, const Pass& pass, double factor,
-              bool output_gradient);
+  at::Tensor head(int id, const at::Tensor& target, const Pass& pass, double factor,
+                  bool output_gradient);
 
   struct BackwardRequest {
     bool own_loss = false;        ///< starts from this stage's loss, not from `gradients`

@@ -1,5 +1,9 @@
-/// The same mini-batch for ever, so that loading is not measured.
+/// The same mini-batch for ever, on the device it is given on, so that loading is not measured.
 #pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <utility>
 
 #include "core/runtime/batches.h"
 

@@ -2,6 +2,7 @@
 // that does everything, in the same process, blocks of both in turn, the fastest of each. As it is,
 // workers are threads; under `mpirun -n 2` they are processes.
 //   ratio       two workers' time per mini-batch / one worker's
+//   share       the slower stage's part of the time of all layers: the least ratio there could be
 //   efficiency  (gpipe, one_f_one_b) what the schedule allows for the stages' times, which add up
 //   to
 //               one worker's time, / what was measured
@@ -36,7 +37,7 @@ struct Setting {
   int rounds;
 };
 
-const Setting kVgg16{"{name: vgg16, batch_norm: true}", {3, 32, 32}, 32, 14, 5};
+const Setting kVgg16{"{name: vgg16, batch_norm: true}", {3, 32, 32}, 32, 10, 16};
 /// Eight layers of 1024 × 1024 and the last of 10.
 const Setting kMlp{
     "{name: mlp, widths: [1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 10]}",
@@ -148,7 +149,11 @@ class Contender {
 
 /// Layers of each of two stages so that the slower one is as fast as possible, from the times of
 /// all layers as stages of their own.
-std::vector<int> balanced(const Case& c) {
+struct Cut {
+  int first = 1;     ///< layers of stage 0
+  double share = 1;  ///< of the slower stage in the time of both: no pipeline is faster
+};
+Cut balanced(const Case& c) {
   const Case single{c.setting, "{name: model_parallel}", c.microbatches};
   const auto layers = Contender(single, {}, Execution::Serial).experiment().layers.size();
   Contender all(single, std::vector<int>(layers, 1), Execution::Serial);
@@ -158,17 +163,15 @@ std::vector<int> balanced(const Case& c) {
     for (const Instruction& each : worker)
       if (each.action.minibatch == 0)
         seconds[static_cast<std::size_t>(each.action.stage)] += all.seconds(each);
-  double total = 0, before = 0, best = std::numeric_limits<double>::infinity();
+  double total = 0, before = 0;
   for (const double s : seconds) total += s;
-  int cut = 1;
+  Cut cut;
   for (std::size_t i = 0; i + 1 < layers; ++i) {
     before += seconds[i];
-    if (std::max(before, total - before) < best) {
-      best = std::max(before, total - before);
-      cut = static_cast<int>(i) + 1;
-    }
+    const double share = std::max(before, total - before) / total;
+    if (share < cut.share) cut = {static_cast<int>(i) + 1, share};
   }
-  return {cut, static_cast<int>(layers) - cut};
+  return cut;
 }
 
 /// When each mini-batch would be over on stage 0 if every action took `seconds` and messages none.
@@ -211,13 +214,14 @@ double bound(Contender& stages, double one) {
 void pipeline(benchmark::State& state, const Case& c) {
   at::set_num_threads(1);
   const Execution execution = team()->size() > 1 ? Execution::Mpi : Execution::Threads;
-  double cut = 0;
-  if (team()->first()) cut = balanced(c)[0];
-  team()->sum({&cut, 1});
+  Cut cut;
+  if (team()->first()) cut = balanced(c);
+  double first_layers = team()->first() ? cut.first : 0;
+  team()->sum({&first_layers, 1});
   const Case whole{c.setting, c.synchronous ? c.scheme : "{name: model_parallel}", c.microbatches};
   Contender one(whole, {}, Execution::Serial);
   const int layers = static_cast<int>(one.experiment().layers.size()),
-            first = static_cast<int>(cut);
+            first = static_cast<int>(first_layers);
   Contender two(c, {first, layers - first}, execution),
       stages(c, {first, layers - first}, Execution::Serial);
   double best_one = std::numeric_limits<double>::infinity(), best_two = best_one;
@@ -231,6 +235,7 @@ void pipeline(benchmark::State& state, const Case& c) {
   state.counters["two_ms"] = 1e3 * best_two;
   state.counters["ratio"] = best_two / best_one;
   state.counters["first_layers"] = first;
+  state.counters["share"] = cut.share;
   if (c.synchronous && team()->first()) {
     stages.block();
     state.counters["efficiency"] = bound(stages, best_one) / best_two;

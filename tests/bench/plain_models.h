@@ -17,6 +17,8 @@ using PlainStep = std::function<void(const at::Tensor& x, const at::Tensor& y)>;
 /// torch::nn::Sequential of Linear and ReLU.
 PlainStep plain_mlp(const std::vector<std::int64_t>& widths, std::shared_ptr<Optimizer> optimizer);
 /// VGG-16 with batch-norm in CIFAR form, 10 classes.
-PlainStep plain_vgg16_bn(std::shared_ptr<Optimizer> optimizer);
+PlainStep plain_vgg16_bn(std::shared_ptr<Optimizer> optimizer, at::Device device = at::kCPU);
+/// ResNet-18 in CIFAR form, 10 classes.
+PlainStep plain_resnet18(std::shared_ptr<Optimizer> optimizer, at::Device device = at::kCPU);
 
 }  // namespace pipewright::bench

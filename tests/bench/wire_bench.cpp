@@ -1,6 +1,7 @@
 // What a message between two processes costs: there and back as activations and gradients travel,
 // against MPI_Send and MPI_Recv of the same bytes into memory that is used again. Blocks of both in
 // turn in one run, the fastest of each:  mpirun -n 2 wire_bench
+#include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 #include <mpi.h>
 

@@ -4,6 +4,7 @@
 #include "core/base/random.h"
 #include "core/stage/layers.h"
 #include "core/stage/torch.h"
+#include "core/stage/upload.h"
 
 namespace pipewright {
 namespace {
@@ -60,7 +61,7 @@ class Dropout final : public Layer {
     else
       fill_mask(mask.data_ptr<float>(), count, first, stream, threshold_,
                 static_cast<float>(scale_));
-    return mask.to(input.options());  // the same tensor where it already fits
+    return upload(mask, input.device()).to(input.scalar_type());  // itself where it already fits
   }
 
   static std::uint64_t when(const Pass& pass) {

@@ -61,7 +61,7 @@ TEST(Trainer, EvaluatesTheMeanOverAllTestSamples) {
   }
   const EpochRow& row = run.trainer.epochs()[0];
   EXPECT_NEAR(row.test_loss, at::cross_entropy_loss(z, test.y).item<double>(), kFloat64Relative);
-  EXPECT_DOUBLE_EQ(row.test_accuracy, static_cast<double>(count_correct(z, test.y)) / 20);
+  EXPECT_DOUBLE_EQ(row.test_accuracy, count_correct(z, test.y).item<double>() / 20);
 }
 
 TEST(Trainer, EvaluatesEverySoManyEpochsAndAtTheEnd) {

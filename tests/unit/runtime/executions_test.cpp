@@ -10,12 +10,6 @@
 namespace pipewright::test {
 namespace {
 
-/// `name: …` in front of a scheme's options.
-std::string scheme_text(const SchemeCase& scheme) {
-  const std::string options = scheme.options.substr(1, scheme.options.size() - 2);
-  return concat("{name: ", scheme.name, options.empty() ? "" : ", ", options, "}");
-}
-
 /// Lookahead and geometric velocities are SGD's.
 std::string changes_for(const SchemeCase& scheme, int microbatches) {
   const bool one_stage = scheme.name == "data_parallel";

@@ -89,7 +89,8 @@ TEST(Links, AreTheSameToASerialEvaluation) {
 TEST(Links, EndARunInWhichEverybodyWaits) {
   Laboratory laboratory("{pipeline.stages: 2}");
   const Program& program = laboratory.plan().training;
-  const auto transport = queue_transport(program, nullptr, std::chrono::milliseconds(150));
+  const auto transport =
+      queue_transport(program, {at::kCPU, at::kCPU}, nullptr, std::chrono::milliseconds(150));
   transport->leave();  // worker 0 is over without having sent anything
   const Instruction& first = program.workers[1][0];
   ASSERT_GE(first.receive, 0);
@@ -105,7 +106,8 @@ TEST(Links, EndARunInWhichEverybodyWaits) {
 TEST(Links, AreWaitedForWhileSomebodyWorks) {
   Laboratory laboratory("{pipeline.stages: 2}");
   const Program& program = laboratory.plan().training;
-  const auto transport = queue_transport(program, nullptr, std::chrono::milliseconds(50));
+  const auto transport =
+      queue_transport(program, {at::kCPU, at::kCPU}, nullptr, std::chrono::milliseconds(50));
   std::jthread slow([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     for (const Instruction& each : program.workers[0])

@@ -36,6 +36,7 @@ TEST(Reduction, AddsInTheOrderOfReplicasWhoeverComesFirst) {
     for (const int replica : order)
       EXPECT_EQ(reduction.contribute(replica, *stages[static_cast<std::size_t>(replica)]),
                 replica == order[2]);
+    for (int r = 0; r < 3; ++r) reduction.take(r);
     const at::Tensor fold = at::add(at::add(part(0), part(1)), part(2));
     for (const auto& stage : stages) EXPECT_TRUE(at::equal(stage->gradients()[0], fold));
   } while (std::ranges::next_permutation(order).found);
@@ -46,6 +47,7 @@ TEST(Reduction, LeavesUndefinedWhatNobodyHasAndTakesWhatSomeHave) {
   stages[1]->gradients()[0] = part(1);
   Reduction reduction(3);
   for (int r = 0; r < 3; ++r) reduction.contribute(r, *stages[static_cast<std::size_t>(r)]);
+  for (int r = 0; r < 3; ++r) reduction.take(r);
   EXPECT_TRUE(at::equal(stages[0]->gradients()[0], part(1)));
   EXPECT_FALSE(stages[0]->gradients()[1].defined());
   EXPECT_EQ(reduction.rounds(), 1);

@@ -77,4 +77,10 @@ inline std::vector<SchemeCase> every_scheme() {
   return cases;
 }
 
+/// `name: …` in front of a scheme's options.
+inline std::string scheme_text(const SchemeCase& scheme) {
+  const std::string options = scheme.options.substr(1, scheme.options.size() - 2);
+  return concat("{name: ", scheme.name, options.empty() ? "" : ", ", options, "}");
+}
+
 }  // namespace pipewright

@@ -50,7 +50,7 @@ TEST(CrossEntropy, OfPartsAveragesToTheWholeByTheirSamples) {
 TEST(CountCorrect, CountsLargestOutputsAtTheTarget) {
   const at::Tensor z =
       at::tensor({0.0, 0.1, 0.9, 0.5, 0.4, 0.1, 0.9, 0.0, 0.1, -2.0, -3.0, -1.0}).view({4, 3});
-  EXPECT_EQ(count_correct(z, kTargets), 3);
+  EXPECT_EQ(count_correct(z, kTargets).item<std::int64_t>(), 3);
 }
 
 }  // namespace

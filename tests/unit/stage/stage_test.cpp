@@ -106,7 +106,7 @@ TEST_F(StageHead, LearnsFromTheHeadAlone) {
 TEST_F(StageHead, PassesItsLossOnToTheLayers) {
   Stage s = stage({linear(3, 5)}, false, linear(5, 2));
   s.forward(0, {x_.clone()}, {}, false);
-  const double loss = s.head(0, y_, {}, 0.5, true);
+  const double loss = s.head(0, y_, {}, 0.5, true).item<double>();
   s.backward(0, {.own_loss = true});
   std::vector<at::Tensor> w;
   for (const auto& [name, tensor] : s.named_parameters())

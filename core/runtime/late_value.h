@@ -1,0 +1,23 @@
+/// A number that a device computes and the host reads later, so that neither waits for the other.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
+
+#include <optional>
+
+namespace pipewright {
+
+class LateValue {
+ public:
+  /// A scalar of any type and device. Its copy to the host is queued on the current stream.
+  explicit LateValue(const at::Tensor& scalar);
+  /// Waits for that copy, not for what was queued after it. On a CPU it is there.
+  double read() const;
+
+ private:
+  at::Tensor host_;
+  std::optional<c10::Event> copied_;
+};
+
+}  // namespace pipewright

@@ -1,0 +1,12 @@
+#include "core/stage/upload.h"
+
+#include "core/stage/torch.h"
+
+namespace pipewright {
+
+at::Tensor upload(const at::Tensor& host, at::Device device) {
+  if (device.is_cpu()) return host;
+  return host.pin_memory().to(device, /*non_blocking=*/true);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,64 @@
+#include "tests/unit/device/elsewhere.h"
+
+#include <gtest/gtest.h>
+
+#include "core/stage/torch.h"
+
+namespace pipewright::test {
+namespace {
+
+/// max |a − b| over everything learned, wherever it is.
+double distance_between(const Stages& a, const Stages& b) {
+  const auto left = state_of(a), right = state_of(b);
+  double most = 0;
+  for (std::size_t i = 0; i < left.size(); ++i)
+    most =
+        std::max(most, (left[i].second.cpu() - right[i].second.cpu()).abs().max().item<double>());
+  return most;
+}
+
+RunResult train_on_one_stream(const Plan& plan, const Stages& stages) {
+  Loader loader = plan.training_loader(0, 1);
+  return execute(plan.training, stages,
+                 {.batches = loader,
+                  .lr = [](int) { return 0.05; },
+                  .seed = plan.experiment->train.seed,
+                  .minibatches_per_epoch = plan.minibatches,
+                  .execution = Execution::Threads,
+                  .own_streams = false});
+}
+
+}  // namespace
+
+Plan& plan_on(Laboratory& laboratory, const std::vector<at::Device>& devices) {
+  Plan& plan = laboratory.plan();
+  for (std::size_t w = 0; w < plan.devices.size(); ++w)
+    plan.devices[w] = devices[w % devices.size()];
+  return plan;
+}
+
+std::string once(const SchemeCase& scheme) {
+  const bool one_stage = scheme.name == "data_parallel";
+  return concat("{scheme: ", scheme_text(scheme), ", pipeline.stages: ", one_stage ? 1 : 4,
+                ", pipeline.replicas: ", one_stage ? 2 : 1,
+                ", pipeline.microbatches: 4, train.precision: float64, dataset.train: 40}");
+}
+
+void expect_equal_elsewhere(const std::string& changes, const std::vector<at::Device>& devices) {
+  SCOPED_TRACE(changes);
+  Laboratory here(changes), there(changes);
+  const Plan &on_cpu = here.plan(), &plan = plan_on(there, devices);
+  const Stages cpu = on_cpu.stages(), serial = plan.stages(), threads = plan.stages(),
+               one_stream = plan.stages();
+  train(on_cpu, cpu, Execution::Serial);
+  const RunResult a = train(plan, serial, Execution::Serial);
+  const RunResult b = train(plan, threads, Execution::Threads);
+  const RunResult c = train_on_one_stream(plan, one_stream);
+  EXPECT_EQ(difference(serial, threads), "");
+  EXPECT_EQ(difference(serial, one_stream), "");
+  EXPECT_EQ(flat_losses(a), flat_losses(b));
+  EXPECT_EQ(flat_losses(a), flat_losses(c));
+  EXPECT_LT(distance_between(cpu, threads), kOtherOrder);
+}
+
+}  // namespace pipewright::test

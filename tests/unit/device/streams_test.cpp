@@ -1,0 +1,193 @@
+// Stages on other devices than the CPU: two fake ones, watched by a model of streams.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/experiment/trainer.h"
+#include "core/runtime/late_value.h"
+#include "core/runtime/parcel.h"
+#include "core/stage/torch.h"
+#include "tests/unit/device/elsewhere.h"
+#include "tests/unit/device/fake_device.h"
+#include "tests/unit/device/stream_model.h"
+#include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/stage/layers_fixture.h"
+
+namespace pipewright::test {
+namespace {
+
+const at::Device kFirst = fake_device(0), kSecond = fake_device(1);
+
+class Streams : public testing::Test {
+ protected:
+  void SetUp() override { model_.take_faults(); }
+  void TearDown() override { EXPECT_EQ(model_.take_faults(), std::set<std::string>{}); }
+
+  StreamModel& model_ = StreamModel::instance();
+};
+
+TEST_F(Streams, GiveTheSameBitsForEverySchemeOnTwoDevices) {
+  for (const SchemeCase& scheme : every_scheme())
+    expect_equal_elsewhere(once(scheme), {kFirst, kSecond});
+}
+
+TEST_F(Streams, GiveTheSameBitsForEverySchemeOnOneDevice) {
+  for (const SchemeCase& scheme : every_scheme()) expect_equal_elsewhere(once(scheme), {kFirst});
+}
+
+TEST_F(Streams, GiveTheSameBitsWhereSomeStagesAreOnTheCpu) {
+  for (const char* scheme : {"gpipe", "pipedream", "interlocking"})
+    expect_equal_elsewhere(concat("{scheme: {name: ", scheme, "}, train.precision: float64}"),
+                           {at::kCPU, kFirst, kSecond, at::kCPU, kFirst});
+}
+
+TEST_F(Streams, GiveTheSameBitsWithReplicasOnTwoDevices) {
+  for (const char* scheme : {"gpipe", "pipedream"})
+    expect_equal_elsewhere(
+        concat("{scheme: {name: ", scheme,
+               "}, train.precision: float64, pipeline.stages: 2, pipeline.replicas: 2}"),
+        {kFirst, kSecond, kSecond, kFirst});
+}
+
+TEST_F(Streams, GiveTheSameBitsOverEpochsAndEvaluations) {
+  auto trained = [](Execution execution, const std::vector<at::Device>& devices) {
+    Laboratory laboratory("{scheme: {name: spectrain}, train.precision: float64, train.epochs: 3}");
+    laboratory.experiment.pipeline.execution = execution;
+    const Plan& plan = plan_on(laboratory, devices);
+    Team alone;
+    Trainer trainer(plan, alone, nullptr, nullptr, nullptr);
+    trainer.train();
+    std::vector<std::pair<double, double>> tests;
+    for (const EpochRow& row : trainer.epochs())
+      tests.emplace_back(row.test_loss, row.test_accuracy);
+    return tests;
+  };
+  const auto cpu = trained(Execution::Serial, {at::kCPU});
+  const auto serial = trained(Execution::Serial, {kFirst, kSecond});
+  const auto threads = trained(Execution::Threads, {kFirst, kSecond});
+  EXPECT_EQ(serial, threads);
+  for (std::size_t epoch = 0; epoch < cpu.size(); ++epoch) {
+    EXPECT_NEAR(cpu[epoch].first, threads[epoch].first, kFloat64Relative);
+    EXPECT_EQ(cpu[epoch].second, threads[epoch].second);
+  }
+}
+
+/// Each loss is waited for, and at the end each worker's stream; nothing else.
+TEST_F(Streams, LetTheHostWaitForLossesOnly) {
+  Laboratory laboratory("{scheme: {name: gpipe}, pipeline.microbatches: 2}");
+  const Plan& plan = plan_on(laboratory, {kFirst, kSecond});
+  const Stages stages = plan.stages();
+  const int before = model_.host_waits();
+  train(plan, stages, Execution::Threads);
+  EXPECT_EQ(model_.host_waits() - before, 2 * plan.minibatches + 4);
+}
+
+TEST_F(Streams, AreTheWorkersOwnAndTheSameInEveryRun) {
+  Laboratory laboratory("{scheme: {name: pipedream}}");
+  const Plan& plan = plan_on(laboratory, {kFirst});
+  const Stages stages = plan.stages();
+  train(plan, stages, Execution::Threads);
+  const int used = model_.streams_used(0);
+  EXPECT_GE(used, 4);
+  train(plan, stages, Execution::Threads);
+  EXPECT_EQ(model_.streams_used(0), used);
+}
+
+TEST_F(Streams, FindALossThatIsNotFiniteAtMostOneMiniBatchLater) {
+  for (const Execution execution : {Execution::Serial, Execution::Threads}) {
+    Laboratory laboratory("{scheme: {name: pipedream}}");
+    int latest = 0;
+    laboratory.scale(3, [&latest](const Pass& pass) {
+      latest = pass.minibatch;
+      return pass.minibatch == 2 ? std::numeric_limits<double>::quiet_NaN() : 1.0;
+    });
+    const Plan& plan = plan_on(laboratory, {kFirst, kSecond});
+    const Stages stages = plan.stages();
+    try {
+      train(plan, stages, execution);
+      ADD_FAILURE() << "training came to its end";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::NotFinite);
+      EXPECT_EQ(error.where(), "worker 3, stage 3, 3F2");
+      EXPECT_NE(error.message().find("version 2;"), std::string::npos) << error.message();
+    }
+    EXPECT_EQ(latest, 3);
+  }
+}
+
+TEST_F(Streams, FindALossThatIsNotFiniteInTheLastMiniBatch) {
+  Laboratory laboratory("{scheme: {name: pipedream}}");
+  const Plan& plan = plan_on(laboratory, {kFirst, kSecond});
+  const int last = plan.minibatches - 1;
+  Laboratory broken("{scheme: {name: pipedream}}");
+  broken.scale(3, [last](const Pass& pass) {
+    return pass.minibatch == last ? std::numeric_limits<double>::infinity() : 1.0;
+  });
+  const Plan& broken_plan = plan_on(broken, {kFirst, kSecond});
+  EXPECT_THROW(train(broken_plan, broken_plan.stages(), Execution::Threads), Error);
+}
+
+// ---- the model itself finds what it is there to find -------------------------------------------
+
+/// Work on a worker's stream, and a look at its result on another.
+class Watched : public testing::Test {
+ protected:
+  void SetUp() override { model_.take_faults(); }
+
+  static c10::Stream stream(at::Device device, int number) {
+    return c10::Stream(c10::Stream::UNSAFE, device, 100 + number);
+  }
+  static at::Tensor made_on(const c10::Stream& on) {
+    const c10::StreamGuard guard(on);
+    return at::ones({3}, at::TensorOptions(on.device()));
+  }
+
+  StreamModel& model_ = StreamModel::instance();
+};
+
+TEST_F(Watched, AReadThatDoesNotWaitIsAFault) {
+  const at::Tensor x = made_on(stream(kFirst, 1));
+  const c10::StreamGuard guard(stream(kFirst, 2));
+  x.add(1);
+  EXPECT_EQ(model_.take_faults().size(), 1);
+}
+
+TEST_F(Watched, MemoryFreedWhileAnotherStreamUsesItIsAFault) {
+  at::Tensor x = made_on(stream(kFirst, 1));
+  const c10::StreamGuard guard(stream(kFirst, 2));
+  model_.block({0, 102}, model_.record({0, 101}));
+  x.add(1);
+  EXPECT_TRUE(model_.take_faults().empty());
+  x.reset();
+  EXPECT_EQ(model_.take_faults().size(), 1);
+}
+
+TEST_F(Watched, AParcelIsNotOpenedWithoutArriving) {
+  for (const at::Device to : {kFirst, kSecond}) {
+    const at::Tensor x = made_on(stream(kFirst, 1));
+    Parcel parcel;
+    {
+      const c10::StreamGuard sender(stream(kFirst, 1));
+      parcel = depart({x}, to);
+    }
+    const c10::StreamGuard receiver(stream(to, 2));
+    parcel.tensors[0].add(1);
+    EXPECT_FALSE(model_.take_faults().empty());
+    const Tensors tensors = arrive(std::move(parcel));
+    tensors[0].add(1);
+    EXPECT_TRUE(model_.take_faults().empty());
+  }
+}
+
+TEST_F(Watched, ALateValueIsReadAfterItsCopy) {
+  const c10::StreamGuard guard(stream(kFirst, 1));
+  const at::Tensor x = at::full({}, 2.5, at::TensorOptions(kFirst));
+  const at::Tensor host = at::empty({});
+  host.copy_(x, true);
+  EXPECT_NE(host.item<double>(), 2.5);
+  EXPECT_EQ(LateValue(x).read(), 2.5);
+}
+
+}  // namespace
+}  // namespace pipewright::test

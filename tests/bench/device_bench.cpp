@@ -67,7 +67,8 @@ void step(benchmark::State& state, const Model& model, const std::string& scheme
       std::shared_ptr<Optimizer>(experiment(model, scheme).optimizer.release()), device);
   auto plain_block = [&] {
     for (int i = 0; i < kSteps; ++i)
-      plain(batches.inputs(0, {}, device), batches.targets(0, {}, device));
+      plain(batches.inputs(0, batches.share(0, 0, 0), device),
+            batches.targets(0, batches.share(0, 0, 0), device));
   };
   Way ways[] = {{"serial", Execution::Serial, true},
                 {"one_stream", Execution::Threads, false},

@@ -4,6 +4,8 @@
 namespace pipewright {
 
 inline constexpr int kCollectiveChannel = 1;
+inline constexpr int kJoinChannel = 5;    ///< device groups coming together
+inline constexpr int kShapesChannel = 9;  ///< of messages between devices
 inline constexpr int reduction_channel(int stage) {
   return 2 + 4 * stage;
 }

@@ -39,6 +39,10 @@ c10::Stream copy_stream(const c10::Stream& sender, at::Device on, at::Device to)
   return kept_stream(std::tuple(sender.hash(), on.str(), to.str()), on, Pool::Copy);
 }
 
+c10::Stream link_stream(int from, int to, at::Device on) {
+  return kept_stream(std::tuple(from, to, on.str()), on, Pool::Copy);
+}
+
 c10::Event recorded_on(const c10::Stream& stream) {
   c10::Event event(stream.device_type());
   event.record(stream);  // makes the stream's device the current one while it does

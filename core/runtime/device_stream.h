@@ -21,6 +21,9 @@ c10::Stream current_stream(at::Device device);
 /// device `on`, which is the sender's or `to`. Any thread.
 c10::Stream copy_stream(const c10::Stream& sender, at::Device on, at::Device to);
 
+/// The stream for messages from one process to another; its end on the device `on` of either.
+c10::Stream link_stream(int from, int to, at::Device on);
+
 /// After everything queued on the stream so far.
 c10::Event recorded_on(const c10::Stream& stream);
 

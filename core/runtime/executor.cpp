@@ -121,9 +121,15 @@ class Interpreter {
     switch (request_.execution) {
       case Execution::Serial: return serial_transport(program_);
       case Execution::Threads: return queue_transport(program_, devices(), request_.stop);
-      case Execution::Mpi: return request_.team->transport(program_);
+      case Execution::Mpi: return request_.team->transport(program_, own_device());
     }
     PIPEWRIGHT_CHECK(false, "no such execution");
+  }
+
+  /// Of this process's worker.
+  at::Device own_device() const {
+    const auto own = std::ranges::find_if(stages_, [](const auto& stage) { return !!stage; });
+    return own == stages_.end() ? at::Device(at::kCPU) : (*own)->device();
   }
 
   /// Of each worker, where all stages are here.

@@ -4,7 +4,7 @@
 
 namespace pipewright {
 
-std::unique_ptr<Transport> Team::transport(const Program&) {
+std::unique_ptr<Transport> Team::transport(const Program&, at::Device) {
   return nullptr;
 }
 

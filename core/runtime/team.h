@@ -3,6 +3,8 @@
 /// folder.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <functional>
 #include <memory>
 #include <span>
@@ -33,8 +35,9 @@ class Team {
   virtual void sum(std::span<double> values) { static_cast<void>(values); }
   /// Collective: process 0 gets everybody's bytes in order of rank; the others nothing.
   virtual std::vector<std::string> gather(std::string bytes) { return {std::move(bytes)}; }
-  /// How this process's worker exchanges messages with the others'; null in a team of one.
-  virtual std::unique_ptr<Transport> transport(const Program& program);
+  /// Collective: how this process's worker, on the device `own`, exchanges messages with the
+  /// others'; null in a team of one.
+  virtual std::unique_ptr<Transport> transport(const Program& program, at::Device own);
   /// What this process is doing ("2F17"), so that others can say so if it dies; {} = nothing.
   virtual void set_activity(std::function<std::string()> activity) { static_cast<void>(activity); }
 

@@ -57,11 +57,13 @@ class Patience {
 
 }  // namespace
 
-WireTeam::WireTeam(std::unique_ptr<Wire> wire, const std::atomic<bool>* stop, TeamPatience patience)
+WireTeam::WireTeam(std::unique_ptr<Wire> wire, const std::atomic<bool>* stop, TeamPatience patience,
+                   DeviceGroups::Find nccl)
     : patience_(patience),
       stop_(stop),
       rank_(wire->rank()),
       size_(wire->size()),
+      device_groups_(*this, std::move(nccl)),
       wire_(std::move(wire)),
       peers_(static_cast<std::size_t>(size_)) {
   last_round_ = Clock::now();
@@ -142,6 +144,10 @@ std::size_t WireTeam::wait(Wire::Ticket ticket) {
   return bytes;
 }
 
+void WireTeam::wait_until(const std::function<bool()>& condition) {
+  wait_for(condition);
+}
+
 // ---- collectives: few and small, by way of process 0 -----------------------------------------
 
 void WireTeam::exchange_bytes(int peer, void* data, std::size_t bytes, bool out) {
@@ -192,8 +198,9 @@ std::vector<std::string> WireTeam::gather(std::string bytes) {
   return all;
 }
 
-std::unique_ptr<Transport> WireTeam::transport(const Program& program) {
-  return wire_transport(program, *this);
+std::unique_ptr<Transport> WireTeam::transport(const Program& program, at::Device own) {
+  device_groups_.prepare(program, own);
+  return wire_transport(program, *this, device_groups_);
 }
 
 // ---- the keeper ------------------------------------------------------------------------------
@@ -221,6 +228,7 @@ void WireTeam::keep() {
     if (stopped() && !signal_seen_) signal_seen_ = now;
     if (!failure_) look_for_silence();
     if (!failure_) look_for_standstill();
+    if (!failure_) look_at_devices();
     lock.unlock();
     end_if_stuck();
     lock.lock();
@@ -311,11 +319,21 @@ void WireTeam::look_for_standstill() {
   if (waited() < patience_.standstill) return;
   for (int p = 0; p < size_; ++p)
     if (p != rank_ && peers_[static_cast<std::size_t>(p)].waited < patience_.standstill) return;
-  const std::string activity = activity_ ? activity_() : std::string();
   fail(Error(ErrorKind::Worker,
              concat("every worker waits for another, and nothing has come for ",
                     patience_.standstill.count() / 1000, " s"),
-             concat("worker ", rank_, activity.empty() ? "" : ", ", activity)));
+             place()));
+}
+
+void WireTeam::look_at_devices() {
+  const std::string failure = device_groups_.failure();
+  if (failure.empty()) return;
+  fail(death().value_or(Error(ErrorKind::Worker, concat("NCCL: ", failure), place())));
+}
+
+std::string WireTeam::place() const {
+  const std::string activity = activity_ ? activity_() : std::string();
+  return concat("worker ", rank_, activity.empty() ? "" : ", ", activity);
 }
 
 /// Nobody is expected to write anything any more.

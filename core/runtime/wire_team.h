@@ -14,6 +14,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "core/runtime/device_group.h"
 #include "core/runtime/team.h"
 #include "core/runtime/wire.h"
 
@@ -34,7 +35,9 @@ struct TeamPatience {
 class WireTeam final : public Team {
  public:
   /// `stop` (may be null): a signal came.
-  WireTeam(std::unique_ptr<Wire> wire, const std::atomic<bool>* stop, TeamPatience patience = {});
+  /// `nccl`: where devices' messages find it.
+  WireTeam(std::unique_ptr<Wire> wire, const std::atomic<bool>* stop, TeamPatience patience = {},
+           DeviceGroups::Find nccl = find_nccl);
   ~WireTeam() override;
 
   int rank() const override { return rank_; }
@@ -42,7 +45,7 @@ class WireTeam final : public Team {
   void barrier() override;
   void sum(std::span<double> values) override;
   std::vector<std::string> gather(std::string bytes) override;
-  std::unique_ptr<Transport> transport(const Program& program) override;
+  std::unique_ptr<Transport> transport(const Program& program, at::Device own) override;
   void set_activity(std::function<std::string()> activity) override;
   Error settle(const Error& error) override;
   bool speaks() override;
@@ -61,6 +64,8 @@ class WireTeam final : public Team {
   Wire::Ticket receive(int peer, int channel, at::Tensor tensor);
   /// Bytes that came.
   std::size_t wait(Wire::Ticket ticket);
+  /// Until something becomes true that another process brings about.
+  void wait_until(const std::function<bool()>& condition);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -90,6 +95,8 @@ class WireTeam final : public Team {
   void beat();
   void look_for_silence();
   void look_for_standstill();
+  void look_at_devices();
+  std::string place() const;
   void fail(const Error& error);
   void tell_all(const std::string& note);
   std::optional<Error> death() const;
@@ -106,6 +113,7 @@ class WireTeam final : public Team {
   const TeamPatience patience_;
   const std::atomic<bool>* const stop_;
   int rank_, size_;
+  DeviceGroups device_groups_;
 
   std::mutex mutex_;  ///< guards everything below, the wire too
   std::unique_ptr<Wire> wire_;

@@ -16,6 +16,12 @@ int PipelineShape::worker_of(int stage, int replica) const {
   return replica * workers_per_replica() + within;
 }
 
+std::vector<int> PipelineShape::workers_of(int stage) const {
+  std::vector<int> workers;
+  for (int replica = 0; replica < replicas; ++replica) workers.push_back(worker_of(stage, replica));
+  return workers;
+}
+
 const char* kind_name(ActionKind kind) {
   switch (kind) {
     case ActionKind::Forward: return "forward";

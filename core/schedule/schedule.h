@@ -73,6 +73,8 @@ struct PipelineShape {
 
   int workers_per_replica() const;
   int worker_of(int stage, int replica) const;
+  /// Of each replica.
+  std::vector<int> workers_of(int stage) const;
   int workers() const { return workers_per_replica() * replicas; }
   bool operator==(const PipelineShape&) const = default;
 };

@@ -12,13 +12,12 @@
 #include <cstring>
 
 #include "core/stage/torch.h"
-#include "tests/unit/device/stream_model.h"
 
 namespace pipewright::test {
 namespace {
 
 constexpr at::DeviceType kFake = at::kPrivateUse1;
-constexpr int kDevices = 2, kPool = 32;
+constexpr int kDevices = 2, kPool = 32, kHandles = 1 << 16;
 
 StreamModel& model() {
   return StreamModel::instance();
@@ -54,6 +53,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     const c10::Stream before = getStream(stream.device());
     streams[static_cast<std::size_t>(stream.device_index())] = stream.id();
     return before;
+  }
+  void* getStreamNativeHandle(const c10::Stream stream) const override {
+    return reinterpret_cast<void*>(stream.device_index() * kHandles + stream.id() + 1);
   }
   at::DeviceIndex deviceCount() const noexcept override { return kDevices; }
   void record(void** event, const c10::Stream& stream, at::DeviceIndex index,
@@ -256,6 +258,11 @@ void by_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 }  // namespace
+
+StreamModel::Stream fake_stream(void* native_handle) {
+  const auto handle = reinterpret_cast<std::intptr_t>(native_handle) - 1;
+  return {static_cast<int>(handle / kHandles), handle % kHandles};
+}
 
 at::Device fake_device(int index) {
   return {kFake, static_cast<at::DeviceIndex>(index)};

@@ -7,9 +7,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "tests/unit/device/stream_model.h"
+
 namespace pipewright::test {
 
 /// The device 0 or 1.
 at::Device fake_device(int index);
+/// What a stream's native handle stands for.
+StreamModel::Stream fake_stream(void* native_handle);
 
 }  // namespace pipewright::test

@@ -128,14 +128,15 @@ std::vector<std::unique_ptr<Wire>> memory_wires(int size) {
 }
 
 std::vector<Ended> play(int size, const std::function<void(WireTeam&)>& process,
-                        TeamPatience patience, const std::atomic<bool>* stop) {
+                        TeamPatience patience, const std::atomic<bool>* stop,
+                        const DeviceGroups::Find& nccl) {
   auto wires = memory_wires(size);
   std::vector<Ended> ended(static_cast<std::size_t>(size));
   // A team that failed lives on until all have: as a process that tells the others.
   std::vector<std::unique_ptr<WireTeam>> teams(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < teams.size(); ++rank)
-    teams[rank] = std::make_unique<WireTeam>(std::move(wires[rank]), stop, patience);
+    teams[rank] = std::make_unique<WireTeam>(std::move(wires[rank]), stop, patience, nccl);
   for (std::size_t rank = 0; rank < teams.size(); ++rank)
     threads.emplace_back([&, rank] {
       try {

@@ -19,6 +19,7 @@ struct Ended {
   bool spoke = false;
 };
 std::vector<Ended> play(int size, const std::function<void(WireTeam&)>& process,
-                        TeamPatience patience = {}, const std::atomic<bool>* stop = nullptr);
+                        TeamPatience patience = {}, const std::atomic<bool>* stop = nullptr,
+                        const DeviceGroups::Find& nccl = find_nccl);
 
 }  // namespace pipewright::test

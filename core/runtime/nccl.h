@@ -1,0 +1,36 @@
+/// The part of NCCL that moves memory between devices of several processes. LibTorch's CUDA half
+/// brings the library, so it is found at run time and nothing of it is needed to compile.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace pipewright {
+
+/// Binary compatible with ncclUniqueId, ncclComm_t and cudaStream_t of NCCL 2.
+struct NcclId {
+  std::array<char, 128> bytes{};
+};
+using NcclCommunicator = void*;
+using NcclStream = void*;
+
+/// NCCL's functions by their own names; all but error_text() return 0 for success.
+struct NcclApi {
+  static constexpr int kByte = 1;          ///< ncclUint8
+  static constexpr int kInvalidUsage = 5;  ///< also: two members on one device
+
+  int (*get_unique_id)(NcclId*);
+  int (*comm_init_rank)(NcclCommunicator*, int size, NcclId, int rank);
+  int (*comm_get_async_error)(NcclCommunicator, int*);
+  int (*comm_destroy)(NcclCommunicator);
+  int (*group_start)();
+  int (*group_end)();
+  int (*send)(const void*, std::size_t, int type, int peer, NcclCommunicator, NcclStream);
+  int (*receive)(void*, std::size_t, int type, int peer, NcclCommunicator, NcclStream);
+  const char* (*error_text)(int);
+};
+
+/// Null where there is none. Any thread.
+const NcclApi* find_nccl();
+
+}  // namespace pipewright

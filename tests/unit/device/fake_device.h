@@ -13,6 +13,8 @@ namespace pipewright::test {
 
 /// The device 0 or 1.
 at::Device fake_device(int index);
+/// Asked so far whether an event has come, without waiting: every third answer is yes.
+int questions_about_events();
 /// What a stream's native handle stands for.
 StreamModel::Stream fake_stream(void* native_handle);
 

@@ -2,6 +2,8 @@
 // stand-in for NCCL, and its order on streams is watched.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "core/stage/torch.h"
 #include "tests/unit/device/elsewhere.h"
 #include "tests/unit/device/fake_device.h"
@@ -114,11 +116,23 @@ TEST_F(Processes, TakeMessagesInTheOrderTheyWereSent) {
   }
 }
 
-TEST_F(Processes, HoldNoMoreMessagesThanALinkDoes) {
-  const std::string changes =
-      "{scheme: {name: gpipe}, pipeline.microbatches: 4, pipeline.link_capacity: 1, "
-      "train.precision: float64}";
-  EXPECT_EQ(expect_as_serial(changes, {kFirst, kSecond}), links_messages(changes));
+TEST_F(Processes, WaitWhereALinkHoldsNoMore) {
+  const std::string changes = "{scheme: {name: gpipe}, pipeline.microbatches: 4}";
+  const auto questions = [&](int capacity) {
+    Stages stages;
+    const int before = questions_about_events();
+    for (const Ended& process :
+         run(changes, {kFirst, kSecond}, stages, [&](Laboratory& laboratory) {
+           laboratory.plan().training.schedule.shape.link_capacity = capacity;
+         }))
+      EXPECT_FALSE(process.error);
+    return questions_about_events() - before;
+  };
+  EXPECT_EQ(questions(0), 0);
+  // Every message but the first of each of six links waits, for the third answer.
+  Laboratory laboratory(changes);
+  const int epochs = 2, links = 6;
+  EXPECT_EQ(questions(1), 3 * epochs * (links_messages(changes) - links));
 }
 
 TEST_F(Processes, GoThroughTheHostOnOneDevice) {
@@ -150,7 +164,11 @@ TEST_F(Processes, EndWhenAMessageCannotBeSent) {
 TEST_F(Processes, EndWhenNcclFailsInTheBackground) {
   Stages stages;
   const auto fail_soon = [](Laboratory& laboratory) {
-    laboratory.watch(2, [](const Pass& pass) { fail_nccl_in_background(pass.minibatch >= 3); });
+    laboratory.watch(2, [](const Pass& pass) {
+      if (pass.minibatch < 3) return;
+      fail_nccl_in_background(true);
+      std::this_thread::sleep_for(50ms);  // the keeper looks every 20 ms
+    });
   };
   for (const Ended& process :
        run("{scheme: {name: pipedream}}", {kFirst, kSecond}, stages, fail_soon)) {

@@ -22,6 +22,12 @@ NamedShapes shapes_of(const std::vector<LayerPtr>& layers, const LayerPtr& head,
   return shapes;
 }
 
+/// Whether nobody else sees it change, as where autograd gives two parameters one gradient, and
+/// each element has a place of its own.
+bool is_own_memory(const at::Tensor& tensor) {
+  return tensor.storage().use_count() == 1 && tensor.is_non_overlapping_and_dense();
+}
+
 }  // namespace
 
 NamedShapes parameter_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head) {
@@ -52,6 +58,16 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
       initialize(parameters[next].second, spec.init, seed, parameters[next].first);
       ++next;
     }
+  hook_leaves();
+}
+
+/// A gradient is added as soon as it has been computed, while it is in the cache, and its memory is
+/// free for the next layer's.
+void Stage::hook_leaves() {
+  const auto leaves = weights_.leaves();
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    leaves[i].register_hook(
+        [this, i](const at::Tensor& gradient) { return add_gradient(i, gradient); });
 }
 
 void Stage::place(const LayerPtr& layer) {
@@ -164,10 +180,9 @@ at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, doubl
   const auto leaves = weights_.leaves().subspan(main_parameters_);
   std::vector<at::Tensor> of(leaves.begin(), leaves.end());
   if (output_gradient) of.push_back(output);
+  gradient_scale_ = 1;
   const auto gradients =
       torch::autograd::grad({loss}, of, {at::full_like(loss, factor)}, false, false, true);
-  for (std::size_t i = 0; i < leaves.size(); ++i)
-    add_gradient(main_parameters_ + i, gradients[i], 1);
   if (output_gradient) slot.head_gradient = gradients.back();
   return loss.detach();
 }
@@ -198,8 +213,8 @@ Tensors Stage::backward(int id, BackwardRequest request) {
       if (input.requires_grad()) of.push_back(input);
   Tensors of_inputs;
   if (!outputs.empty() && !of.empty()) {
-    auto results = torch::autograd::grad(outputs, of, gradients, !request.last, false, true);
-    for (std::size_t i = 0; i < learned; ++i) add_gradient(i, std::move(results[i]), request.scale);
+    gradient_scale_ = request.scale;
+    const auto results = torch::autograd::grad(outputs, of, gradients, !request.last, false, true);
     for (std::size_t i = learned; i < results.size(); ++i)
       of_inputs.push_back(results[i].defined() ? results[i].contiguous() : at::zeros_like(of[i]));
   }
@@ -207,19 +222,20 @@ Tensors Stage::backward(int id, BackwardRequest request) {
   return of_inputs;
 }
 
-void Stage::add_gradient(std::size_t parameter, at::Tensor gradient, double scale) {
-  if (!gradient.defined()) return;
+/// Returns the sum so far, in the place of the gradient that autograd would hold on to.
+at::Tensor Stage::add_gradient(std::size_t parameter, const at::Tensor& gradient) {
+  const at::NoGradGuard no_grad;
+  const double scale = gradient_scale_;
   at::Tensor& sum = gradients_[parameter];
   int& parts = gradient_parts_[parameter];
-  // The first term may be memory autograd shares with others, so the second makes a new sum; only
-  // that is added to in place.
   if (parts == 0)
-    sum = scale == 1 ? std::move(gradient) : gradient.mul(scale);
-  else if (parts == 1)
-    sum = at::add(sum, gradient, scale);
-  else
+    sum = scale == 1 ? gradient : gradient.mul(scale);
+  else if (is_own_memory(sum))
     sum.add_(gradient, scale);
+  else
+    sum = at::add(sum, gradient, scale);
   ++parts;
+  return sum;
 }
 
 void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) {

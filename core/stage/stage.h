@@ -34,6 +34,8 @@ class Stage {
  public:
   /// Allocates and initialises parameters and buffers.
   Stage(StageParts parts, std::uint64_t seed);
+  Stage(const Stage&) = delete;  // the leaves' hooks know where it is
+  Stage& operator=(const Stage&) = delete;
 
   int index() const { return parts_.index; }
   bool predicts() const { return parts_.predicts; }
@@ -105,7 +107,8 @@ class Stage {
   Tensors run(const Placed& placed, const Tensors& inputs, const Pass& pass);
   Kept& kept(int id);
   Prediction add_prediction(const Ahead& ahead);
-  void add_gradient(std::size_t parameter, at::Tensor gradient, double scale);
+  void hook_leaves();
+  at::Tensor add_gradient(std::size_t parameter, const at::Tensor& gradient);
 
   StageParts parts_;
   FlatLayout layout_;
@@ -118,6 +121,7 @@ class Stage {
   std::vector<Kept> kept_;
   std::vector<at::Tensor> gradients_;
   std::vector<int> gradient_parts_;  ///< terms added so far, per parameter
+  double gradient_scale_ = 1;        ///< of the pass that is adding
 };
 
 using NamedShapes = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;

@@ -11,6 +11,7 @@
 #include "core/runtime/build_info.h"
 #include "core/runtime/device.h"
 #include "core/runtime/mpi_wire.h"
+#include "core/runtime/nccl.h"
 #include "tools/command.h"
 
 namespace pipewright {
@@ -59,7 +60,10 @@ void say_cuda() {
   const int devices = library ? cuda_device_count() : 0;
   say("CUDA", devices > 0,
       devices > 0 ? concat(devices, devices == 1 ? " device" : " devices",
-                           "; choose with pipeline.device: cuda")
+                           "; choose with pipeline.device: cuda",
+                           find_nccl() != nullptr
+                               ? ""
+                               : "; without libnccl.so.2, execution: mpi goes through the host")
                   : missing_cuda(library, driver));
 }
 

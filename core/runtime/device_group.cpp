@@ -1,8 +1,10 @@
 #include "core/runtime/device_group.h"
 
 #include <c10/core/DeviceGuard.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "core/base/as_size.h"
@@ -35,8 +37,19 @@ Wanted wanted_by(const Program& program) {
   return wanted;
 }
 
-at::Tensor bytes_of(void* memory, std::size_t size) {
-  return at::from_blob(memory, {static_cast<std::int64_t>(size)}, at::TensorOptions(at::kByte));
+/// A number for the device that no other one on any machine has (52 bits of a hash), exact in a
+/// double; 0 if it cannot take part.
+double device_number(const NcclApi* nccl, at::Device device) {
+  if (device.is_cpu() || nccl == nullptr) return 0;
+  char bus[64] = {}, host[256] = {};
+  if (nccl->bus_id(bus, sizeof bus, device.index()) != 0) return 0;
+  ::gethostname(host, sizeof host - 1);
+  const std::size_t hash = std::hash<std::string>()(concat(host, " ", bus));
+  return static_cast<double>(hash >> 12 | 1);
+}
+
+void expect(const NcclApi& nccl, int code, const char* what) {
+  if (code != 0) throw Error(ErrorKind::Worker, concat("NCCL ", what, ": ", nccl.error_text(code)));
 }
 
 }  // namespace
@@ -50,23 +63,21 @@ DeviceGroup::~DeviceGroup() {
   api_.comm_destroy(communicator_);
 }
 
-void DeviceGroup::expect(int code, const char* what) const {
-  if (code != 0) throw Error(ErrorKind::Worker, concat("NCCL ", what, ": ", api_.error_text(code)));
-}
-
 void DeviceGroup::exchange(const std::vector<Transfer>& out, const std::vector<Transfer>& in) {
   const c10::DeviceGuard guard(device_);
   void* const stream = current_stream(device_).native_handle();
-  expect(api_.group_start(), "cannot start");
+  expect(api_, api_.group_start(), "cannot start");
+  int failed = 0;  // a group is ended whatever happens in it
   for (const auto& [member, tensor] : out)
-    expect(api_.send(tensor.const_data_ptr(), tensor.nbytes(), NcclApi::kByte, member,
-                     communicator_, stream),
-           "cannot send");
+    if (failed == 0)
+      failed = api_.send(tensor.const_data_ptr(), tensor.nbytes(), NcclApi::kByte, member,
+                         communicator_, stream);
   for (const auto& [member, tensor] : in)
-    expect(api_.receive(tensor.mutable_data_ptr(), tensor.nbytes(), NcclApi::kByte, member,
-                        communicator_, stream),
-           "cannot receive");
-  expect(api_.group_end(), "cannot exchange");
+    if (failed == 0)
+      failed = api_.receive(tensor.mutable_data_ptr(), tensor.nbytes(), NcclApi::kByte, member,
+                            communicator_, stream);
+  const int ended = api_.group_end();
+  expect(api_, failed != 0 ? failed : ended, "cannot exchange");
 }
 
 std::string DeviceGroup::failure() const {
@@ -79,12 +90,14 @@ std::string DeviceGroup::failure() const {
 // ---- all of a process ------------------------------------------------------------------------
 
 void DeviceGroups::prepare(const Program& program, at::Device own) {
-  std::vector<double> ready(as_size(team_.size()), 0);
-  if (!own.is_cpu() && find_() != nullptr) ready[as_size(team_.rank())] = 1;
-  team_.sum(ready);
+  std::vector<double> devices(as_size(team_.size()), 0);
+  devices[as_size(team_.rank())] = device_number(own.is_cpu() ? nullptr : find_(), own);
+  team_.sum(devices);
   const auto concerns_us = [&](const Members& members) {
+    std::set<double> different;
+    for (const int member : members) different.insert(devices[as_size(member)]);
     return std::ranges::find(members, team_.rank()) != members.end() &&
-           std::ranges::all_of(members, [&](int member) { return ready[as_size(member)] > 0; });
+           different.size() == members.size() && !different.contains(0);
   };
   const Wanted wanted = wanted_by(program);
   for (const Members& members : wanted.links)
@@ -97,48 +110,47 @@ void DeviceGroups::join(Known& known, const Members& members, at::Device own) {
   if (known.contains(members)) return;
   const NcclApi& api = *find_();
   const NcclId id = agreed_id(api, members);
-  const auto place = std::ranges::find(members, team_.rank()) - members.begin();
+  const auto place = static_cast<int>(std::ranges::find(members, team_.rank()) - members.begin());
+  const auto size = static_cast<int>(members.size());
   NcclCommunicator communicator = nullptr;
   const c10::DeviceGuard guard(own);
-  const int code = api.comm_init_rank(&communicator, static_cast<int>(members.size()), id,
-                                      static_cast<int>(place));
-  if (code != 0 && code != NcclApi::kInvalidUsage)
-    throw Error(ErrorKind::Worker, concat("NCCL cannot connect: ", api.error_text(code)));
-  std::unique_ptr<DeviceGroup> group;
-  if (code == 0) group = std::make_unique<DeviceGroup>(api, communicator, own);
-  if (!all_agree(code == 0, members)) group.reset();
+  expect(api, api.comm_init_rank(&communicator, size, id, place), "cannot connect");
+  auto group = std::make_unique<DeviceGroup>(api, communicator, own);
+  meet(*group, size, place);
   const std::lock_guard lock(mutex_);
   known.emplace(members, std::move(group));
+}
+
+/// The first exchange between two members connects them, for which each waits for the other: here,
+/// where all come in one order, not at a message of a schedule, which need not be answered.
+void DeviceGroups::meet(DeviceGroup& group, int size, int place) {
+  std::vector<DeviceGroup::Transfer> out, in;
+  const auto byte = [&] {
+    return at::zeros({1}, at::TensorOptions(at::kByte).device(group.device()));
+  };
+  for (int other = 0; other < size; ++other) {
+    if (other == place) continue;
+    out.emplace_back(other, byte());
+    in.emplace_back(other, byte());
+  }
+  group.exchange(out, in);
+  const c10::Event met = recorded_on(current_stream(group.device()));
+  team_.wait_for_device([&] { return met.query(); });
 }
 
 /// Made by the first member.
 NcclId DeviceGroups::agreed_id(const NcclApi& api, const Members& members) {
   NcclId id;
-  const at::Tensor bytes = bytes_of(id.bytes.data(), id.bytes.size());
-  if (team_.rank() != members[0]) {
+  at::Tensor bytes = at::zeros({static_cast<std::int64_t>(id.bytes.size())}, at::kByte);
+  if (team_.rank() == members[0]) {
+    expect(api, api.get_unique_id(&id), "cannot start");
+    std::memcpy(bytes.mutable_data_ptr(), id.bytes.data(), id.bytes.size());
+    for (std::size_t i = 1; i < members.size(); ++i) team_.send(members[i], kJoinChannel, bytes);
+  } else {
     team_.wait(team_.receive(members[0], kJoinChannel, bytes));
-    return id;
+    std::memcpy(id.bytes.data(), bytes.const_data_ptr(), id.bytes.size());
   }
-  const int code = api.get_unique_id(&id);
-  if (code != 0)
-    throw Error(ErrorKind::Worker, concat("NCCL cannot start: ", api.error_text(code)));
-  for (std::size_t i = 1; i < members.size(); ++i)
-    team_.send(members[i], kJoinChannel, bytes.clone());
   return id;
-}
-
-bool DeviceGroups::all_agree(bool joined, const Members& members) {
-  std::int64_t others = 0;
-  for (const int member : members)
-    if (member != team_.rank())
-      team_.send(member, kJoinChannel, at::full({1}, joined ? 1 : 0, at::kByte));
-  for (const int member : members) {
-    if (member == team_.rank()) continue;
-    const at::Tensor theirs = at::zeros({1}, at::kByte);
-    team_.wait(team_.receive(member, kJoinChannel, theirs));
-    others += theirs.item<std::int64_t>();
-  }
-  return joined && others + 1 == std::ssize(members);
 }
 
 DeviceGroup* DeviceGroups::between(int from, int to) const {
@@ -155,8 +167,7 @@ std::string DeviceGroups::failure() const {
   const std::lock_guard lock(mutex_);
   for (const Known* known : {&links_, &replicas_})
     for (const auto& [members, group] : *known)
-      if (group)
-        if (const std::string failure = group->failure(); !failure.empty()) return failure;
+      if (const std::string failure = group->failure(); !failure.empty()) return failure;
   return {};
 }
 

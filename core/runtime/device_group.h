@@ -37,8 +37,6 @@ class DeviceGroup {
   std::string failure() const;
 
  private:
-  void expect(int code, const char* what) const;
-
   const NcclApi& api_;
   NcclCommunicator communicator_;
   at::Device device_;
@@ -47,7 +45,7 @@ class DeviceGroup {
 /// The groups of one process, kept from program to program: one for each pair of workers and
 /// direction in which messages go, so that neither direction waits for the other; one for the
 /// replicas of a stage. Messages go through the host where there is none: with a worker on a CPU,
-/// two workers on one device (NCCL refuses those), no NCCL.
+/// two workers on one device (which NCCL does not connect), no NCCL.
 class DeviceGroups {
  public:
   using Find = std::function<const NcclApi*()>;
@@ -66,13 +64,13 @@ class DeviceGroups {
  private:
   using Known = std::map<std::vector<int>, std::unique_ptr<DeviceGroup>>;
   void join(Known& known, const std::vector<int>& members, at::Device own);
+  void meet(DeviceGroup& group, int size, int place);
   NcclId agreed_id(const NcclApi& api, const std::vector<int>& members);
-  bool all_agree(bool joined, const std::vector<int>& members);
 
   WireTeam& team_;
   Find find_;
   mutable std::mutex mutex_;  ///< guards what is known; not held while groups are made
-  Known links_, replicas_;    ///< by the members' workers; null: tried in vain
+  Known links_, replicas_;    ///< by the members' workers
 };
 
 }  // namespace pipewright

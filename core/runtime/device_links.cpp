@@ -33,7 +33,7 @@ class DeviceSender final : public LinkSender {
   void send(int link, Tensors message) override {
     std::deque<c10::Event>& on_their_way = on_their_way_[link];
     if (capacity_ > 0 && std::ssize(on_their_way) >= capacity_) {
-      team_.wait_until([&] { return on_their_way.front().query(); });
+      team_.wait_for_device([&] { return on_their_way.front().query(); });
       on_their_way.pop_front();
     }
     announce(shapes_of(message));
@@ -42,6 +42,11 @@ class DeviceSender final : public LinkSender {
     const c10::StreamGuard switched(stream_);
     group_.exchange(with(1, message), {});
     if (capacity_ > 0) on_their_way.push_back(recorded_on(stream_));
+  }
+
+  void finish() override {
+    const c10::Event sent = recorded_on(stream_);
+    team_.wait_for_device([&] { return sent.query(); });
   }
 
  private:

@@ -169,7 +169,7 @@ class Interpreter {
       try {
         for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
           step(worker, i);
-        finish(worker);
+        finish(worker, [this] { finish_device(); });
       } catch (...) {
         team.set_activity({});
         throw;
@@ -205,7 +205,7 @@ class Interpreter {
       WorkerStream stream(request_.own_streams ? worker : 0, device);
       for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
         step(worker, i);
-      finish(worker, &stream);
+      finish(worker, [&stream] { stream.finish(); });
       transport_->leave();
     } catch (...) {
       {
@@ -217,15 +217,24 @@ class Interpreter {
   }
 
   /// What a device reports only at the end is the worker's failure like any other.
-  void finish(int worker, WorkerStream* stream = nullptr) {
+  void finish(int worker, const std::function<void()>& wait_for_device = {}) {
     try {
       read_losses(worker);
-      if (stream != nullptr) stream->finish();
+      if (wait_for_device) wait_for_device();
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
       throw Error(ErrorKind::Worker, first_line(error), concat("worker ", worker));
     }
+  }
+
+  /// Of a process: what it sends and what it computes.
+  void finish_device() {
+    transport_->leave();
+    const at::Device own = own_device();
+    if (own.is_cpu()) return;
+    const c10::Event computed = recorded_on(current_stream(own));
+    request_.team->wait_for_device([&] { return computed.query(); });
   }
 
   void step(int worker, int position) {
@@ -363,8 +372,8 @@ class Interpreter {
     const auto& [instruction_of, share, updates, late_loss, correct] = reading;
     const Instruction& instruction = *instruction_of;
     const Action& action = instruction.action;
-    const double loss = late_loss.read();
-    if (correct) correct_[as_size(worker)] += static_cast<std::int64_t>(correct->read());
+    const double loss = value_of(late_loss);
+    if (correct) correct_[as_size(worker)] += static_cast<std::int64_t>(value_of(*correct));
     if (!std::isfinite(loss)) {
       const WeightKey& key = instruction.weights.key;
       throw Error(
@@ -381,6 +390,13 @@ class Interpreter {
                           action.microbatch == program_.schedule.shape.microbatches - 1 &&
                           action.replica == 0 && request_.execution != Execution::Mpi;
     if (complete && request_.on_minibatch) request_.on_minibatch(action.minibatch);
+  }
+
+  /// A process asks for it again and again, so that it hears of failures elsewhere.
+  double value_of(const LateValue& late) const {
+    if (request_.execution == Execution::Mpi && !late.is_there())
+      request_.team->wait_for_device([&] { return late.is_there(); });
+    return late.read();
   }
 
   Share share_of(const Action& action) const {

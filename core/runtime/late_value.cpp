@@ -13,6 +13,10 @@ LateValue::LateValue(const at::Tensor& scalar) : host_(scalar) {
   copied_ = recorded_on(current_stream(scalar.device()));
 }
 
+bool LateValue::is_there() const {
+  return !copied_ || copied_->query();
+}
+
 double LateValue::read() const {
   if (copied_) copied_->synchronize();
   return host_.item<double>();

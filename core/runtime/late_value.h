@@ -12,6 +12,8 @@ class LateValue {
  public:
   /// A scalar of any type and device. Its copy to the host is queued on the current stream.
   explicit LateValue(const at::Tensor& scalar);
+  /// Whether read() would not wait.
+  bool is_there() const;
   /// Waits for that copy, not for what was queued after it. On a CPU it is there.
   double read() const;
 

@@ -8,7 +8,7 @@ namespace pipewright {
 namespace {
 
 std::optional<NcclApi> load() {
-  void* const library = ::dlopen("libnccl.so.2", RTLD_NOW);
+  void* library = ::dlopen("libnccl.so.2", RTLD_NOW);
   if (library == nullptr) return {};
   NcclApi api{};
   bool complete = true;
@@ -26,6 +26,8 @@ std::optional<NcclApi> load() {
   take(api.send, "ncclSend");
   take(api.receive, "ncclRecv");
   take(api.error_text, "ncclGetErrorString");
+  library = RTLD_DEFAULT;  // CUDA is in the process once one of its devices has been asked for
+  take(api.bus_id, "cudaDeviceGetPCIBusId");
   if (!complete) return {};
   return api;
 }

@@ -14,10 +14,10 @@ struct NcclId {
 using NcclCommunicator = void*;
 using NcclStream = void*;
 
-/// NCCL's functions by their own names; all but error_text() return 0 for success.
+/// NCCL's functions by their own names, and one of CUDA's; all but error_text() return 0 for
+/// success.
 struct NcclApi {
-  static constexpr int kByte = 1;          ///< ncclUint8
-  static constexpr int kInvalidUsage = 5;  ///< also: two members on one device
+  static constexpr int kByte = 1;  ///< ncclUint8
 
   int (*get_unique_id)(NcclId*);
   int (*comm_init_rank)(NcclCommunicator*, int size, NcclId, int rank);
@@ -28,6 +28,8 @@ struct NcclApi {
   int (*send)(const void*, std::size_t, int type, int peer, NcclCommunicator, NcclStream);
   int (*receive)(void*, std::size_t, int type, int peer, NcclCommunicator, NcclStream);
   const char* (*error_text)(int);
+  /// Where a device is in its machine, as text: cudaDeviceGetPCIBusId.
+  int (*bus_id)(char* text, int length, int device);
 };
 
 /// Null where there is none. Any thread.

@@ -38,6 +38,9 @@ class Team {
   /// Collective: how this process's worker, on the device `own`, exchanges messages with the
   /// others'; null in a team of one.
   virtual std::unique_ptr<Transport> transport(const Program& program, at::Device own);
+  /// Until a device has done what it was given, asking it again and again; throws as the collective
+  /// functions do.
+  virtual void wait_for_device(const std::function<bool()>& done);
   /// What this process is doing ("2F17"), so that others can say so if it dies; {} = nothing.
   virtual void set_activity(std::function<std::string()> activity) { static_cast<void>(activity); }
 

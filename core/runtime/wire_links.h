@@ -20,6 +20,8 @@ class LinkSender {
   virtual ~LinkSender() = default;
   /// Blocks where the link's capacity is used up.
   virtual void send(int link, Tensors message) = 0;
+  /// Blocks until devices have sent what they were given.
+  virtual void finish() {}
 };
 
 class LinkReceiver {

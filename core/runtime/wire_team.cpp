@@ -84,7 +84,7 @@ WireTeam::~WireTeam() {
 // ---- waiting ---------------------------------------------------------------------------------
 
 template <class Condition>
-void WireTeam::wait_for(const Condition& condition) {
+void WireTeam::wait_for(const Condition& condition, std::chrono::milliseconds allowance) {
   for (Patience patience;; patience.pause()) {
     {
       const std::lock_guard lock(mutex_);
@@ -92,7 +92,7 @@ void WireTeam::wait_for(const Condition& condition) {
       if (over || failure_) waiting_since_.reset();
       if (over) return;
       if (failure_) throw failure_->error;
-      if (!waiting_since_) waiting_since_ = Clock::now();
+      if (!waiting_since_) waiting_since_ = Clock::now() + allowance;
     }
     if (stopped()) throw Error(ErrorKind::Interrupted, "stopped while waiting for another worker");
   }
@@ -144,8 +144,8 @@ std::size_t WireTeam::wait(Wire::Ticket ticket) {
   return bytes;
 }
 
-void WireTeam::wait_until(const std::function<bool()>& condition) {
-  wait_for(condition);
+void WireTeam::wait_for_device(const std::function<bool()>& done) {
+  if (!done()) wait_for(done, patience_.computing);
 }
 
 // ---- collectives: few and small, by way of process 0 -----------------------------------------
@@ -310,8 +310,8 @@ void WireTeam::look_for_silence() {
 }
 
 std::chrono::milliseconds WireTeam::waited() const {
-  if (!waiting_since_) return 0ms;
-  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *waiting_since_);
+  const auto now = Clock::now(), since = waiting_since_.value_or(now);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::max(now - since, {}));
 }
 
 /// Everybody waits for somebody: no message can come any more.
@@ -369,8 +369,9 @@ Error WireTeam::settle(const Error& error) {
   const std::unique_lock lock(mutex_);
   if (failure_) return failure_->error;
   if (error.kind() != ErrorKind::Interrupted) {
-    fail(error);
-    return error;
+    // A device's message fails too when the process at its other end has died.
+    fail(error.kind() == ErrorKind::Worker ? death().value_or(error) : error);
+    return failure_->error;
   }
   // MPI answers the death of a process with SIGTERM to the others: look who is missing.
   for (; !failure_ && Clock::now() < until; std::this_thread::sleep_for(5ms)) {

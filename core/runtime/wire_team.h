@@ -29,6 +29,8 @@ struct TeamPatience {
   std::chrono::milliseconds last_look{250};     ///< for a death behind a signal
   /// With everybody waiting for somebody; longer than any message takes on any network.
   std::chrono::milliseconds standstill{60000};
+  /// … and what is added to it where a device may be computing, as long as any mini-batch takes.
+  std::chrono::milliseconds computing{540000};
 };
 
 /// The working thread and the keeper may call it at the same time; two working threads may not.
@@ -46,6 +48,7 @@ class WireTeam final : public Team {
   void sum(std::span<double> values) override;
   std::vector<std::string> gather(std::string bytes) override;
   std::unique_ptr<Transport> transport(const Program& program, at::Device own) override;
+  void wait_for_device(const std::function<bool()>& done) override;
   void set_activity(std::function<std::string()> activity) override;
   Error settle(const Error& error) override;
   bool speaks() override;
@@ -64,8 +67,6 @@ class WireTeam final : public Team {
   Wire::Ticket receive(int peer, int channel, at::Tensor tensor);
   /// Bytes that came.
   std::size_t wait(Wire::Ticket ticket);
-  /// Until something becomes true that another process brings about.
-  void wait_until(const std::function<bool()>& condition);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -107,7 +108,7 @@ class WireTeam final : public Team {
   void release_sent();
   void end_if_stuck();
   template <class Condition>
-  void wait_for(const Condition& condition);
+  void wait_for(const Condition& condition, std::chrono::milliseconds allowance = {});
   void exchange_bytes(int peer, void* data, std::size_t bytes, bool out);
 
   const TeamPatience patience_;

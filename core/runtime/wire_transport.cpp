@@ -75,6 +75,10 @@ class WireTransport final : public Transport {
         .run(stage.gradients());
   }
 
+  void leave() override {
+    for (const auto& [peer, sender] : device_senders_) sender->finish();
+  }
+
   void abort() override {}
 
  private:

@@ -22,11 +22,17 @@ NamedShapes shapes_of(const std::vector<LayerPtr>& layers, const LayerPtr& head,
   return shapes;
 }
 
-/// Whether nobody else sees it change, as where autograd gives two parameters one gradient, and
-/// each element has a place of its own.
-bool is_own_memory(const at::Tensor& tensor) {
-  return tensor.storage().use_count() == 1 && tensor.is_non_overlapping_and_dense();
-}
+/// While it lives, gradients of the leaves are added, times `scale`.
+class Adding {
+ public:
+  Adding(std::optional<double>& place, double scale) : place_(place) { place_ = scale; }
+  ~Adding() { place_.reset(); }
+  Adding(const Adding&) = delete;
+  Adding& operator=(const Adding&) = delete;
+
+ private:
+  std::optional<double>& place_;
+};
 
 }  // namespace
 
@@ -180,7 +186,7 @@ at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, doubl
   const auto leaves = weights_.leaves().subspan(main_parameters_);
   std::vector<at::Tensor> of(leaves.begin(), leaves.end());
   if (output_gradient) of.push_back(output);
-  gradient_scale_ = 1;
+  const Adding adding(gradient_scale_, 1);
   const auto gradients =
       torch::autograd::grad({loss}, of, {at::full_like(loss, factor)}, false, false, true);
   if (output_gradient) slot.head_gradient = gradients.back();
@@ -213,7 +219,7 @@ Tensors Stage::backward(int id, BackwardRequest request) {
       if (input.requires_grad()) of.push_back(input);
   Tensors of_inputs;
   if (!outputs.empty() && !of.empty()) {
-    gradient_scale_ = request.scale;
+    const Adding adding(gradient_scale_, request.scale);
     const auto results = torch::autograd::grad(outputs, of, gradients, !request.last, false, true);
     for (std::size_t i = learned; i < results.size(); ++i)
       of_inputs.push_back(results[i].defined() ? results[i].contiguous() : at::zeros_like(of[i]));
@@ -222,18 +228,22 @@ Tensors Stage::backward(int id, BackwardRequest request) {
   return of_inputs;
 }
 
-/// Returns the sum so far, in the place of the gradient that autograd would hold on to.
+/// Returns the sum so far, in the place of the gradient that autograd would hold on to. A gradient
+/// that a layer asks for in its own forward is not ours.
 at::Tensor Stage::add_gradient(std::size_t parameter, const at::Tensor& gradient) {
+  if (!gradient_scale_ || !gradient.defined()) return gradient;
   const at::NoGradGuard no_grad;
-  const double scale = gradient_scale_;
+  const double scale = *gradient_scale_;
   at::Tensor& sum = gradients_[parameter];
   int& parts = gradient_parts_[parameter];
+  // The first term may be memory that autograd, messages or another parameter share, so the second
+  // makes a new sum; only that is added to in place.
   if (parts == 0)
     sum = scale == 1 ? gradient : gradient.mul(scale);
-  else if (is_own_memory(sum))
-    sum.add_(gradient, scale);
-  else
+  else if (parts == 1)
     sum = at::add(sum, gradient, scale);
+  else
+    sum.add_(gradient, scale);
   ++parts;
   return sum;
 }

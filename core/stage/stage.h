@@ -120,8 +120,8 @@ class Stage {
   OptimizerState state_;
   std::vector<Kept> kept_;
   std::vector<at::Tensor> gradients_;
-  std::vector<int> gradient_parts_;  ///< terms added so far, per parameter
-  double gradient_scale_ = 1;        ///< of the pass that is adding
+  std::vector<int> gradient_parts_;       ///< terms added so far, per parameter
+  std::optional<double> gradient_scale_;  ///< of the pass that adds; none: no pass does
 };
 
 using NamedShapes = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;

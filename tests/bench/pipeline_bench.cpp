@@ -3,6 +3,9 @@
 // workers are threads; under `mpirun -n 2` they are processes.
 //   ratio       two workers' time per mini-batch / one worker's
 //   share       the slower stage's part of the time of all layers: the least ratio there could be
+//   beside      one worker's time while another core does the same work for itself / alone: what
+//   the
+//               cores' common memory costs, whatever the pipeline does
 //   efficiency  (gpipe, one_f_one_b) what the schedule allows for the stages' times, which add up
 //   to
 //               one worker's time, / what was measured
@@ -13,6 +16,7 @@
 #include <chrono>
 #include <limits>
 #include <map>
+#include <thread>
 
 #include "core/experiment/experiment.h"
 #include "core/experiment/plan.h"
@@ -37,7 +41,7 @@ struct Setting {
   int rounds;
 };
 
-const Setting kVgg16{"{name: vgg16, batch_norm: true}", {3, 32, 32}, 32, 10, 16};
+const Setting kVgg16{"{name: vgg16, batch_norm: true}", {3, 32, 32}, 32, 10, 8};
 /// Eight layers of 1024 × 1024 and the last of 10.
 const Setting kMlp{
     "{name: mlp, widths: [1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 10]}",
@@ -211,6 +215,21 @@ double bound(Contender& stages, double one) {
   return stages.per_minibatch([&](int m) { return over[static_cast<std::size_t>(m)]; });
 }
 
+/// Seconds per mini-batch of `one` while somebody else trains `other`.
+double beside(Contender& one, Contender& other) {
+  if (team()->size() > 1) {  // every process does the same
+    team()->barrier();
+    const double seconds = one.block();
+    team()->barrier();
+    return seconds;
+  }
+  const std::jthread neighbour([&] {
+    at::set_num_threads(1);
+    other.block();
+  });
+  return one.block();
+}
+
 void pipeline(benchmark::State& state, const Case& c) {
   at::set_num_threads(1);
   const Execution execution = team()->size() > 1 ? Execution::Mpi : Execution::Threads;
@@ -219,23 +238,26 @@ void pipeline(benchmark::State& state, const Case& c) {
   double first_layers = team()->first() ? cut.first : 0;
   team()->sum({&first_layers, 1});
   const Case whole{c.setting, c.synchronous ? c.scheme : "{name: model_parallel}", c.microbatches};
-  Contender one(whole, {}, Execution::Serial);
+  Contender one(whole, {}, Execution::Serial), other(whole, {}, Execution::Serial);
   const int layers = static_cast<int>(one.experiment().layers.size()),
             first = static_cast<int>(first_layers);
   Contender two(c, {first, layers - first}, execution),
       stages(c, {first, layers - first}, Execution::Serial);
-  double best_one = std::numeric_limits<double>::infinity(), best_two = best_one;
+  double best_one = std::numeric_limits<double>::infinity(), best_two = best_one,
+         best_beside = best_one;
   for (auto _ : state)
     for (int round = 0; round < c.setting.rounds; ++round) {
       if (team()->first()) best_one = std::min(best_one, one.block());
       team()->barrier();
       best_two = std::min(best_two, two.block());
+      best_beside = std::min(best_beside, beside(one, other));
     }
   state.counters["one_ms"] = 1e3 * best_one;
   state.counters["two_ms"] = 1e3 * best_two;
   state.counters["ratio"] = best_two / best_one;
   state.counters["first_layers"] = first;
   state.counters["share"] = cut.share;
+  state.counters["beside"] = best_beside / best_one;
   if (c.synchronous && team()->first()) {
     stages.block();
     state.counters["efficiency"] = bound(stages, best_one) / best_two;

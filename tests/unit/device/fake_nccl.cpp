@@ -18,8 +18,8 @@
 namespace pipewright::test {
 namespace {
 
-constexpr int kPulled = 2, kOtherSize = 4;  // ncclSystemError, ncclInvalidArgument
-constexpr int kEvery = -1, kNoMore = 0;     // of sends left
+constexpr int kPulled = 2, kOtherSize = 4, kMakesNoSense = 5;
+constexpr int kEvery = -1, kNoMore = 0;  // of sends left
 
 struct Message {
   std::string bytes;
@@ -54,6 +54,7 @@ std::map<std::string, std::shared_ptr<Meeting>> meetings;
 std::atomic<int> ids = 0, messages = 0, sends_left = kEvery;
 std::atomic<bool> background = false;
 thread_local std::vector<Call> group;
+thread_local int depth = 0;
 
 std::string name_of(const NcclId& id) {
   return {id.bytes.data(), id.bytes.size()};
@@ -72,10 +73,10 @@ int comm_init_rank(NcclCommunicator* communicator, int size, NcclId id, int rank
   const std::shared_ptr<Meeting> meeting = known;
   meeting->size = size;
   ++meeting->joined;
-  meeting->devices.insert(c10::impl::VirtualGuardImpl(at::kPrivateUse1).getDevice().index());
+  const int device = c10::impl::VirtualGuardImpl(at::kPrivateUse1).getDevice().index();
+  if (!meeting->devices.insert(device).second) return kMakesNoSense;  // the others wait for ever
   changed.notify_all();
   changed.wait(lock, [&] { return meeting->joined == size; });
-  if (static_cast<int>(meeting->devices.size()) < size) return NcclApi::kInvalidUsage;
   *communicator = new Member{meeting, rank};
   return 0;
 }
@@ -91,7 +92,7 @@ int comm_destroy(NcclCommunicator communicator) {
 }
 
 int group_start() {
-  group.clear();
+  ++depth;
   return 0;
 }
 
@@ -102,7 +103,7 @@ void put(const Call& call) {
                   StreamModel::instance().record(call.stream)};
   const std::lock_guard lock(mutex);
   call.member->meeting->lines[{call.member->rank, call.peer}].push_back(std::move(message));
-  ++messages;
+  if (call.bytes > 1) ++messages;
   changed.notify_all();
 }
 
@@ -125,6 +126,7 @@ int take(const Call& call) {
 }
 
 int group_end() {
+  if (--depth != 0) return kMakesNoSense;
   const std::vector<Call> calls = std::exchange(group, {});
   for (const Call& call : calls)
     if (call.from != nullptr) put(call);
@@ -144,7 +146,7 @@ bool may_send() {
 
 int send(const void* from, std::size_t bytes, int type, int peer, NcclCommunicator communicator,
          NcclStream stream) {
-  if (type != NcclApi::kByte) return NcclApi::kInvalidUsage;
+  if (type != NcclApi::kByte) return kMakesNoSense;
   if (!may_send()) return kPulled;
   group.push_back({.from = from,
                    .bytes = bytes,
@@ -156,12 +158,17 @@ int send(const void* from, std::size_t bytes, int type, int peer, NcclCommunicat
 
 int receive(void* to, std::size_t bytes, int type, int peer, NcclCommunicator communicator,
             NcclStream stream) {
-  if (type != NcclApi::kByte) return NcclApi::kInvalidUsage;
+  if (type != NcclApi::kByte) return kMakesNoSense;
   group.push_back({.to = to,
                    .bytes = bytes,
                    .peer = peer,
                    .member = static_cast<Member*>(communicator),
                    .stream = fake_stream(stream)});
+  return 0;
+}
+
+int bus_id(char* text, int length, int device) {
+  std::snprintf(text, static_cast<std::size_t>(length), "fake:%d", device);
   return 0;
 }
 
@@ -172,9 +179,9 @@ const char* error_text(int code) {
 }  // namespace
 
 const NcclApi* fake_nccl() {
-  static const NcclApi api{get_unique_id, comm_init_rank, comm_get_async_error,
-                           comm_destroy,  group_start,    group_end,
-                           send,          receive,        error_text};
+  static const NcclApi api{
+      get_unique_id, comm_init_rank, comm_get_async_error, comm_destroy, group_start, group_end,
+      send,          receive,        error_text,           bus_id};
   return &api;
 }
 

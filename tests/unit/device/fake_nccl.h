@@ -10,7 +10,7 @@ namespace pipewright::test {
 
 const NcclApi* fake_nccl();
 
-/// Messages sent since the last call, all together.
+/// Messages of more than a byte sent since the last call, all together.
 int take_nccl_messages();
 /// That send from now (1: the next one) and all later ones fail: "a cable was pulled". −1: none.
 void fail_nccl_at(int send);

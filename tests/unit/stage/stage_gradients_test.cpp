@@ -1,0 +1,95 @@
+// Gradients as layers may make them: shared by parameters and inputs, absent, or their own affair.
+#include "tests/unit/stage/stage_fixture.h"
+
+namespace pipewright::test {
+namespace {
+
+using StageGradients = StageTest;
+
+/// A layer with parameters of three numbers each.
+class Formula final : public Layer {
+ public:
+  using Function = std::function<at::Tensor(const at::Tensor&, std::span<const at::Tensor>)>;
+  Formula(int parameters, Function function)
+      : parameters_(parameters), function_(std::move(function)) {}
+
+  std::vector<ParameterSpec> parameters() const override {
+    std::vector<ParameterSpec> specs;
+    for (int i = 0; i < parameters_; ++i)
+      specs.push_back({concat("p", i), {3}, {Initializer::Kind::Constant, 1.0 + i}});
+    return specs;
+  }
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor>, const Pass&) const override {
+    return function_(input, parameters);
+  }
+
+ private:
+  int parameters_;
+  Function function_;
+};
+
+LayerPtr formula(int parameters, Formula::Function function) {
+  return std::make_shared<Formula>(parameters, std::move(function));
+}
+
+constexpr int kPasses = 3;
+
+at::Tensor gradient_of(int id) {
+  return random({3}, 20 + static_cast<std::uint64_t>(id));
+}
+
+/// Forward and backward of `kPasses` micro-batches of one sample, all inputs' gradients kept.
+std::vector<Tensors> train(Stage& stage, double scale = 1) {
+  std::vector<Tensors> of_inputs;
+  for (int id = 0; id < kPasses; ++id) {
+    stage.forward(id, {random({3}, static_cast<std::uint64_t>(id))}, {}, true);
+    of_inputs.push_back(stage.backward(
+        id, {.gradients = {gradient_of(id)}, .scale = scale, .input_gradient = true}));
+  }
+  return of_inputs;
+}
+
+at::Tensor sum_of_gradients() {
+  at::Tensor sum = gradient_of(0);
+  for (int id = 1; id < kPasses; ++id) sum = sum + gradient_of(id);
+  return sum;
+}
+
+TEST_F(StageGradients, MayBeOneTensorForTwoParametersAndTheInput) {
+  Stage s = stage({formula(
+      2, [](const at::Tensor& x, std::span<const at::Tensor> p) { return x + p[0] + p[1]; })});
+  const std::vector<Tensors> of_inputs = train(s);
+  for (const at::Tensor& gradient : s.gradients())
+    EXPECT_TRUE(at::equal(gradient, sum_of_gradients()));
+  for (int id = 0; id < kPasses; ++id)
+    EXPECT_TRUE(at::equal(of_inputs[static_cast<std::size_t>(id)][0], gradient_of(id)));
+}
+
+TEST_F(StageGradients, MayBeAbsent) {
+  for (const double scale : {1.0, 0.5}) {
+    Stage s = stage({formula(2, [](const at::Tensor& x, std::span<const at::Tensor> p) {
+      return x * p[0] + at::norm(p[1], 0);  // the number of them that are not 0: no gradient
+    })});
+    train(s, scale);
+    EXPECT_TRUE(s.gradients()[0].defined());
+    EXPECT_FALSE(s.gradients()[1].defined());
+    s.update(false, 0.1);
+    EXPECT_TRUE(at::equal(value(s, "0.p1"), at::full({3}, 2.0, at::kDouble)));
+  }
+}
+
+TEST_F(StageGradients, AreNotThoseALayerAsksForInItsForward) {
+  Stage s = stage({formula(1, [](const at::Tensor& x, std::span<const at::Tensor> p) {
+    const auto inner = torch::autograd::grad({(p[0] * p[0]).sum()}, {p[0]}, {}, true, true);
+    return x * inner[0];  // x · 2p
+  })});
+  train(s);
+  at::Tensor expected = at::zeros({3}, at::kDouble);
+  for (int id = 0; id < kPasses; ++id)
+    expected += 2 * random({3}, static_cast<std::uint64_t>(id)) * gradient_of(id);
+  EXPECT_LT(relative_error(s.gradients()[0], expected), kFloat64Relative);
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -74,10 +74,14 @@ std::optional<Launched> launched() {
     return Launched{*rank,
                     first({"OMPI_COMM_WORLD_SIZE", kOwnLaunch, "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
                         .value_or(1)};
+  // Whoever types into one of several tasks is alone with it.
+  if (const int tasks = number_in("SLURM_STEP_NUM_TASKS").value_or(1); tasks > 1 && !::isatty(0))
+    return Launched{number_in("SLURM_PROCID").value_or(0), tasks, false};
   return std::nullopt;
 }
 
-void check_processes(const Experiment& experiment, int size) {
+void check_processes(const Experiment& experiment, const Launched& started) {
+  const int size = started.size;
   const int workers = experiment.shape(1).workers();
   const bool mpi = experiment.pipeline.execution == Execution::Mpi;
   if (!mpi && size > 1)
@@ -86,6 +90,14 @@ void check_processes(const Experiment& experiment, int size) {
                        " processes were started, but this execution is one process; use "
                        "execution: mpi, or start it without mpirun"),
                 experiment.where("pipeline.execution"));
+  if (!started.connected)
+    throw Error(
+        ErrorKind::Experiment,
+        concat("srun started ", size,
+               " processes that cannot find each other; use srun --mpi=pmix (srun "
+               "--mpi=list says whether it is there) or, within sbatch or salloc, mpirun -n ",
+               workers),
+        experiment.where("pipeline.execution"));
   if (mpi && size != workers)
     throw Error(ErrorKind::Experiment,
                 concat("needs ", workers, workers == 1 ? " process" : " processes",

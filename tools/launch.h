@@ -12,11 +12,12 @@ namespace pipewright {
 /// What mpirun or srun said to this process when it started it.
 struct Launched {
   int rank = 0, size = 1;
+  bool connected = true;  ///< false: srun started several that cannot find each other
 };
 std::optional<Launched> launched();
 
-/// Throws Error{Experiment} unless `size` processes can execute the experiment.
-void check_processes(const Experiment& experiment, int size);
+/// Throws Error{Experiment} unless those processes can execute the experiment.
+void check_processes(const Experiment& experiment, const Launched& started);
 
 /// Starts `processes` times `pipewright ARGUMENTS` under mpirun and waits for them. Signals are
 /// passed on. Returns an exit code of the contract. Throws Error{Experiment} without mpirun.

@@ -75,7 +75,7 @@ int run(const std::vector<std::string>& arguments) {
                         out.string(), plugin_words(), " --resume` goes on at the last checkpoint"));
   };
   const auto started = launched();
-  if (started) check_processes(experiment, started->size);
+  if (started) check_processes(experiment, *started);
   if (experiment.pipeline.execution == Execution::Mpi) {
     if (!started) return launch(experiment, out, arguments);
     run_in_team(experiment, out, choices, told);

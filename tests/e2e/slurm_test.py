@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -98,6 +99,34 @@ class Slurm(harness.EndToEnd):
         self.assertEqual(self.states("there"), ["done", "done"])
         weights = [sorted(run.bytes() for run in self.runs(out).values()) for out in ("here", "there")]
         self.assertEqual(*weights)
+
+    def srun(self, *flags, execution="mpi"):
+        """Two processes of one experiment; the return code, and what they say."""
+        self.write("e.yaml", changed(MLP, {"pipeline.stages": 2, "pipeline.execution": execution}))
+        command = [slurm_cluster.program("srun"), "--quiet", *flags, "--ntasks=2"]
+        done = subprocess.run(
+            [*command, harness.BINARY, "run", "e.yaml", "--quiet", "--out", "srun"],
+            cwd=self.folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+        )
+        return done.returncode, done.stderr
+
+    def test_processes_that_srun_starts(self):
+        if "pmix" not in cluster.ask("srun", "--mpi=list"):
+            self.skipTest("this Slurm has no PMIx")
+        code, said = self.srun("--mpi=pmix")
+        self.assertEqual((code, said), (FINE, ""))
+        here = self.train(changed(MLP, {"pipeline.stages": 2}), "here")
+        self.assert_same_weights(harness.Run(self.folder / "srun"), here)
+
+    def test_processes_of_srun_that_cannot_find_each_other(self):
+        code, said = self.srun("--mpi=none")
+        self.assertEqual(code, EXPERIMENT)
+        self.assertRegex(said, r"^e.yaml:\d+:\d+: srun started 2 processes that cannot find each other; use srun --mpi")
+        self.assertEqual(said.count("srun started"), 1)
+        self.assertFalse((self.folder / "srun").exists())
+        code, said = self.srun("--mpi=none", execution="serial")
+        self.assertEqual(code, EXPERIMENT)
+        self.assertRegex(said, r"^e.yaml:\d+:\d+: 2 processes were started, but this execution is one process")
 
     def test_a_failing_point_does_not_stop_the_others_of_its_task(self):
         self.compare("--points-per-task", "2")

@@ -1,0 +1,192 @@
+#include "core/experiment/sections.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kMostStages = 4096;
+
+std::vector<int> as_ints(const std::vector<std::int64_t>& values) {
+  return {values.begin(), values.end()};
+}
+
+/// "cpu" or "cuda" for all workers, or a list.
+std::vector<std::string> read_devices(Options& o) {
+  const Value given = o.any("device", Value::of("cpu"),
+                            "cpu, cuda (worker w on device w mod count), or a list with one per "
+                            "worker: [cuda:0, cuda:1].");
+  const bool list = given.is(Value::Kind::Sequence);
+  std::vector<std::string> devices;
+  for (const Value& device : list ? given.items : std::vector<Value>{given}) {
+    const bool known =
+        device.is(Value::Kind::Text) &&
+        (device.text == "cpu" || device.text == "cuda" ||
+         (device.text.starts_with("cuda:") && device.text.size() > 5 && device.text.size() < 9 &&
+          device.text.find_first_not_of("0123456789", 5) == std::string::npos));
+    if (!known)
+      o.problem("device", concat("expected cpu, cuda, cuda:<number> or a list of them, not ",
+                                 device.described()));
+    else
+      devices.push_back(device.text);
+  }
+  if (list && devices.empty())
+    o.problem("device", "the list is empty; expected one device per worker");
+  return devices;
+}
+
+BalanceOption read_balance(Options& o) {
+  const Value given =
+      o.any("balance", Value::of("parameters"),
+            "How layers are cut into stages: layers (equal counts), parameters (least "
+            "largest count of parameters), published (the paper's cut), or a list of "
+            "layers per stage: [4, 4, 4, 4].");
+  BalanceOption balance;
+  if (given.is(Value::Kind::Sequence)) {
+    balance.rule.clear();
+    for (const Value& layers : given.items) {
+      if (layers.is(Value::Kind::Integer) && layers.integer > 0)
+        balance.list.push_back(layers.integer);
+      else
+        o.problem("balance",
+                  concat("expected whole numbers of at least 1, not ", layers.described()));
+    }
+    if (balance.list.size() != given.items.size())
+      return {};  // said already; go on with the default
+    return balance;
+  }
+  const std::vector<std::string> rules{"layers", "parameters", "published"};
+  if (given.is(Value::Kind::Text) && (given.text == "time" || given.text == "memory"))
+    o.problem("balance", concat("'", given.text,
+                                "' needs measured layers, which this version cannot do; use "
+                                "layers, parameters, published or a list"));
+  else if (!given.is(Value::Kind::Text) || std::ranges::count(rules, given.text) == 0)
+    o.problem("balance",
+              concat("expected layers, parameters, published or a list of layers per stage, not ",
+                     given.described()));
+  else
+    balance.rule = given.text;
+  return balance;
+}
+
+Execution execution_named(const std::string& name) {
+  if (name == "mpi") return Execution::Mpi;
+  return name == "threads" ? Execution::Threads : Execution::Serial;
+}
+
+}  // namespace
+
+LoaderOptions read_loader(Options& root) {
+  Options o = root.section("loader", "How mini-batches are made of the data set.");
+  LoaderOptions loader;
+  loader.batch_size = o.integer(
+      "batch_size", 32, "Samples of a mini-batch, over all replicas and micro-batches.", kPositive);
+  loader.shuffle =
+      o.flag("shuffle", true, "A new order every epoch, from the seed; false: the file's order.");
+  loader.drop_last = o.flag("drop_last", true, "Leave out a last, smaller training mini-batch.");
+  loader.limit_train = o.integer(
+      "limit_train", 0, "Use only the first so many training samples; 0 = all.", kNotNegative);
+  loader.limit_test =
+      o.integer("limit_test", 0, "Use only the first so many test samples; 0 = all.", kNotNegative);
+  loader.validation = o.integer("validation", 0,
+                                "Hold out so many training samples, drawn with seed 0, and "
+                                "evaluate on them instead of the test set; 0 = none.",
+                                kNotNegative);
+  o.finish();
+  return loader;
+}
+
+PipelineSection read_pipeline(Options& root) {
+  Options o = root.section("pipeline", "The pipeline's shape and how it is executed.");
+  PipelineSection section;
+  PipelineOptions& p = section.options;
+  p.stages =
+      static_cast<int>(o.integer("stages", 1, "Stages the model is cut into.", {1, kMostStages}));
+  p.microbatches = static_cast<int>(o.integer(
+      "microbatches", 1,
+      "Micro-batches a mini-batch is cut into; asynchronous schemes accumulate over them.",
+      {1, 1 << 20}));
+  p.replicas = static_cast<int>(o.integer(
+      "replicas", 1, "Copies of the pipeline; their gradients are averaged.", {1, kMostStages}));
+  section.balance = read_balance(o);
+  p.placement = as_ints(o.integers(
+      "placement", {}, "Worker of each stage, [] = one worker per stage.", {0, kMostStages}));
+  p.execution =
+      execution_named(o.choice("execution", {"serial", "threads", "mpi"}, "serial",
+                               "serial: one thread steps all workers; threads: one thread per "
+                               "worker; mpi: one process per worker."));
+  p.threads =
+      static_cast<int>(o.integer("threads", 1, "Intra-op threads of each worker.", {1, 1024}));
+  p.devices = read_devices(o);
+  o.choice("recompute", {"never"}, "never", "Recomputation of activations in the backward.");
+  o.choice("batch_norm", {"per_microbatch"}, "per_microbatch",
+           "When batch-norm's running statistics are updated.");
+  Options compression = o.section("compression", "What crosses an edge can be compressed.");
+  compression.choice("name", {"none"}, "none", "The codec.");
+  compression.finish();
+  const int workers = p.placement.empty() ? p.stages : *std::ranges::max_element(p.placement) + 1;
+  if (!p.placement.empty() && p.placement.size() != static_cast<std::size_t>(p.stages))
+    o.problem("placement", concat("has ", p.placement.size(), " workers for ", p.stages,
+                                  " stages; expected one per stage, or []"));
+  for (int w = 0; w < workers && !p.placement.empty(); ++w)
+    if (std::ranges::count(p.placement, w) == 0)
+      o.problem("placement",
+                concat("worker ", w, " holds no stage; number the workers from 0 without gaps"));
+  const std::size_t all = static_cast<std::size_t>(workers * p.replicas);
+  if (p.devices.size() > 1 && p.devices.size() != all)
+    o.problem("device", concat("has ", p.devices.size(), " devices for ", all,
+                               " workers; expected one per worker"));
+  if (p.devices.size() == 1) p.devices.assign(all, p.devices.front());
+  if (p.placement.size() != static_cast<std::size_t>(p.stages)) p.placement.clear();
+  o.finish();
+  return section;
+}
+
+TrainOptions read_train(Options& root) {
+  Options o = root.section("train", "How long and how exactly to train.");
+  TrainOptions train;
+  train.epochs =
+      static_cast<int>(o.integer("epochs", 10, "Passes over the training data.", {0, 1e6}));
+  train.seed = static_cast<std::uint64_t>(
+      o.integer("seed", 1, "Of initialisation, order, augmentation and dropout.", {0, 9e15}));
+  train.float64 = o.choice("precision", {"float32", "float64"}, "float32",
+                           "Of parameters and activations.") == "float64";
+  train.sum_gradients = o.choice("gradient", {"mean", "sum"}, "mean",
+                                 "Of micro-batches: their mean, or sum.") == "sum";
+  train.drain_each_epoch = o.choice("drain", {"epoch", "never"}, "epoch",
+                                    "When the pipe is emptied: after every epoch, or only at the "
+                                    "end (then evaluated only there).") == "epoch";
+  train.evaluate_every = static_cast<int>(
+      o.integer("evaluate_every", 1,
+                "Epochs between evaluations; the last epoch is always evaluated.", {1, 1e6}));
+  Options checkpoint = o.section("checkpoint", "State saved while training, for --resume.");
+  train.checkpoint_every = static_cast<int>(
+      checkpoint.integer("every", train.drain_each_epoch ? 1 : 0,
+                         "Epochs or mini-batches between checkpoints; 0 = none, which is the "
+                         "default with drain: never, because a checkpoint drains the pipeline.",
+                         {0, 1e9}));
+  train.checkpoint_unit_epoch =
+      checkpoint.choice("unit", {"epoch", "minibatch"}, "epoch",
+                        "What `every` counts, from the beginning of the training. Within an epoch "
+                        "a checkpoint drains the pipeline, in every run of the experiment.") ==
+      "epoch";
+  checkpoint.finish();
+  o.finish();
+  return train;
+}
+
+OutputOptions read_output(Options& root) {
+  Options o = root.section("output", "What the run leaves behind besides epochs.csv.");
+  OutputOptions output;
+  output.steps = o.flag("steps", true, "steps.csv: the loss of every mini-batch.");
+  output.weights = o.flag("weights", true, "final.safetensors: all parameters and buffers.");
+  output.trace = o.flag(
+      "trace", false,
+      "trace.json: when each action of the last epoch ran, for chrome://tracing or Perfetto.");
+  o.finish();
+  return output;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,30 @@
+/// The sections of an experiment file that are no parts with names of their own: their options,
+/// read and checked each by itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/config/options.h"
+#include "core/experiment/experiment.h"
+
+namespace pipewright {
+
+struct BalanceOption {
+  std::string rule = "parameters";  ///< "" = a list was given
+  std::vector<std::int64_t> list;
+};
+
+struct PipelineSection {
+  PipelineOptions options;
+  BalanceOption balance;
+};
+
+/// Problems are reported to the options' own list; what is returned then is a default.
+LoaderOptions read_loader(Options& root);
+PipelineSection read_pipeline(Options& root);
+TrainOptions read_train(Options& root);
+OutputOptions read_output(Options& root);
+
+}  // namespace pipewright

@@ -199,7 +199,12 @@ std::vector<std::string> WireTeam::gather(std::string bytes) {
 }
 
 std::unique_ptr<Transport> WireTeam::transport(const Program& program, at::Device own) {
-  device_groups_.prepare(program, own);
+  try {
+    device_groups_.prepare(program, own);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::Worker || !error.where().empty()) throw;
+    throw Error(error.kind(), error.message(), concat("worker ", rank_));
+  }
   return wire_transport(program, *this, device_groups_);
 }
 

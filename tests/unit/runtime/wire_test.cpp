@@ -2,6 +2,8 @@
 // process, and an end for everybody when one of them fails.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/runtime/memory_wire.h"
@@ -143,6 +145,49 @@ TEST(Wire, NoticesAProcessThatFallsSilent) {
       EXPECT_EQ(team->speaks(), team == &one) << "the first that lives";
     }
   }
+}
+
+/// A process that is stopped for a while as it tells others something for the fifth time.
+class StoppedWire final : public Wire {
+ public:
+  StoppedWire(std::unique_ptr<Wire> wire, std::atomic<bool>& stopped)
+      : wire_(std::move(wire)), stopped_(stopped) {}
+
+  int rank() const override { return wire_->rank(); }
+  int size() const override { return wire_->size(); }
+  Ticket send(int peer, int channel, const void* data, std::size_t bytes) override {
+    return wire_->send(peer, channel, data, bytes);
+  }
+  Ticket receive(int peer, int channel, void* data, std::size_t bytes) override {
+    return wire_->receive(peer, channel, data, bytes);
+  }
+  std::optional<std::size_t> done(Ticket ticket) override { return wire_->done(ticket); }
+  void tell(int peer, std::string_view note) override {
+    wire_->tell(peer, note);
+    if (++told_ != 5) return;
+    std::this_thread::sleep_for(1500ms);
+    stopped_ = true;
+  }
+  std::optional<Note> hear() override { return wire_->hear(); }
+  void close() override { wire_->close(); }
+  void abort(int exit_code) override { wire_->abort(exit_code); }
+
+ private:
+  std::unique_ptr<Wire> wire_;
+  std::atomic<bool>& stopped_;
+  int told_ = 0;
+};
+
+TEST(Wire, BlamesNobodyForItsOwnSilence) {
+  auto wires = memory_wires(2);
+  std::atomic<bool> stopped = false;
+  TeamPatience patient = kSoon;
+  patient.silence = 1h;
+  WireTeam one(std::move(wires[0]), nullptr, patient),
+      two(std::make_unique<StoppedWire>(std::move(wires[1]), stopped), nullptr, kSoon);
+  while (!stopped) std::this_thread::sleep_for(1ms);
+  std::jthread other([&] { one.barrier(); });
+  EXPECT_NO_THROW(two.barrier());
 }
 
 TEST(Wire, EndsWhenEverybodyWaitsForSomebody) {

@@ -1,7 +1,5 @@
 #include "core/experiment/experiment.h"
 
-#include <algorithm>
-
 #include "core/base/error.h"
 #include "core/experiment/balance.h"
 #include "core/experiment/identity.h"

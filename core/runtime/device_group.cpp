@@ -93,6 +93,7 @@ void DeviceGroups::prepare(const Program& program, at::Device own) {
   std::vector<double> devices(as_size(team_.size()), 0);
   devices[as_size(team_.rank())] = device_number(own.is_cpu() ? nullptr : find_(), own);
   team_.sum(devices);
+  if (std::ranges::all_of(devices, [](double number) { return number == 0; })) return;
   const auto concerns_us = [&](const Members& members) {
     std::set<double> different;
     for (const int member : members) different.insert(devices[as_size(member)]);

@@ -303,8 +303,8 @@ std::optional<Error> WireTeam::death() const {
 }
 
 void WireTeam::look_for_silence() {
-  const auto now =
-      last_round_;  // a process stopped since then has heard nobody, which is no silence
+  // If this process was stopped since its round began, it has heard nobody: that is no silence.
+  const auto now = last_round_;
   for (int p = 0; p < size_; ++p) {
     Peer& peer = peers_[static_cast<std::size_t>(p)];
     if (p == rank_ || peer.left || now - peer.heard < 3 * patience_.heartbeat) continue;

@@ -4,7 +4,7 @@
 ///   normal(0, 1), x normal(0, 1) rounded to float32, the rest in float64
 ///
 /// Inputs, teacher and label noise are separate streams of `seed`. The run's seed changes nothing,
-/// so runs that differ in it see the same data.
+/// so runs that differ in it see the same data. For a model that reads tokens: synthetic_tokens.h.
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/dataset.h"
+#include "datasets/synthetic_tokens.h"
 
 namespace pipewright {
 namespace {
@@ -86,6 +87,8 @@ class Synthetic final : public Dataset {
   void open(const DatasetRequest& request) override {
     if (classes_ == 0) classes_ = request.model_classes;
     if (shape_.empty()) shape_ = request.model_input;
+    vocabulary_ = request.model_vocabulary;
+    task_ = request.model_task;
     if (classes_ < 1)
       throw Error(ErrorKind::Experiment, "synthetic: the model has no classes; give 'classes'",
                   where_);
@@ -100,6 +103,10 @@ class Synthetic final : public Dataset {
       room /= size;
       elements_ *= static_cast<std::size_t>(size);
     }
+    if (vocabulary_ > 0) {
+      open_tokens();
+      return;
+    }
     const Teacher teacher(seed_, elements_, static_cast<std::size_t>(classes_));
     splits_[0] = made(teacher, 0, noise_);
     splits_[1] = made(teacher, 1, 0);
@@ -108,14 +115,17 @@ class Synthetic final : public Dataset {
   std::int64_t size(Split split) const override { return counts_[static_cast<std::size_t>(split)]; }
   std::vector<std::int64_t> sample_shape() const override { return shape_; }
   std::int64_t classes() const override { return classes_; }
+  std::int64_t vocabulary() const override { return vocabulary_; }
+  Task task() const override { return task_; }
 
   Batch batch(Split split, std::span<const std::int64_t> indices,
               const RandomStream*) const override {
+    if (vocabulary_ > 0) return token_batch(tokens_[static_cast<std::size_t>(split)], indices);
     const Samples& from = splits_[static_cast<std::size_t>(split)];
     std::vector<std::int64_t> shape = shape_;
     shape.insert(shape.begin(), static_cast<std::int64_t>(indices.size()));
-    Batch batch{at::empty(shape, at::kFloat), at::empty({shape[0]}, at::kLong)};
-    auto* x = batch.x.mutable_data_ptr<float>();
+    Batch batch{{at::empty(shape, at::kFloat)}, at::empty({shape[0]}, at::kLong)};
+    auto* x = batch.x[0].mutable_data_ptr<float>();
     auto* y = batch.y.mutable_data_ptr<std::int64_t>();
     for (const std::int64_t index : indices) {
       PIPEWRIGHT_CHECK(index >= 0 && index < size(split), "sample ", index);
@@ -127,6 +137,34 @@ class Synthetic final : public Dataset {
   }
 
  private:
+  void open_tokens() {
+    if (shape_.size() != 1)
+      throw Error(ErrorKind::Experiment, "synthetic: the model reads tokens; shape is [tokens]",
+                  where_);
+    for (std::size_t split = 0; split < 2; ++split)
+      tokens_[split] = synthetic_tokens({.task = task_,
+                                         .seed = seed_,
+                                         .split = split,
+                                         .count = counts_[split],
+                                         .tokens = shape_[0],
+                                         .vocabulary = vocabulary_,
+                                         .classes = classes_});
+  }
+
+  Batch token_batch(const TokenSamples& from, std::span<const std::int64_t> indices) const {
+    const auto rows = [&](const std::vector<std::int64_t>& all, std::int64_t width) {
+      at::Tensor part = at::empty({static_cast<std::int64_t>(indices.size()), width}, at::kLong);
+      auto* out = part.mutable_data_ptr<std::int64_t>();
+      for (const std::int64_t index : indices)
+        out = std::copy_n(all.begin() + index * width, width, out);
+      return part;
+    };
+    Batch batch{{rows(from.x, from.tokens)}, rows(from.y, from.targets)};
+    if (!from.so_far.empty()) batch.x.push_back(rows(from.so_far, from.tokens));
+    if (task_ == Task::Classify) batch.y = batch.y.view({-1});
+    return batch;
+  }
+
   Samples made(const Teacher& teacher, std::size_t split, double noise) const {
     const RandomStream inputs(seed_, "synthetic.inputs", split);
     const RandomStream replaced(seed_, "synthetic.noise", split, 0);
@@ -151,6 +189,9 @@ class Synthetic final : public Dataset {
   std::string where_;
   std::size_t elements_ = 0;  // of one sample
   std::array<Samples, 2> splits_;
+  std::int64_t vocabulary_ = 0;  // > 0: of tokens
+  Task task_ = Task::Classify;
+  std::array<TokenSamples, 2> tokens_;
 };
 
 }  // namespace

@@ -110,10 +110,10 @@ class TensorDataset final : public Dataset {
     const auto count = static_cast<std::int64_t>(indices.size());
     std::vector<std::int64_t> shape = from.x.sizes().vec();
     shape[0] = count;
-    Batch batch{at::empty(shape, from.x.scalar_type()), at::empty({count}, at::kLong)};
+    Batch batch{{at::empty(shape, from.x.scalar_type())}, at::empty({count}, at::kLong)};
     const std::size_t row = from.x.nbytes() / static_cast<std::size_t>(from.x.size(0));
     const auto* in = static_cast<const char*>(from.x.const_data_ptr());
-    auto* out = static_cast<char*>(batch.x.mutable_data_ptr());
+    auto* out = static_cast<char*>(batch.x[0].mutable_data_ptr());
     const auto* labels = from.y.const_data_ptr<std::int64_t>();
     auto* y = batch.y.mutable_data_ptr<std::int64_t>();
     for (const std::int64_t index : indices) {

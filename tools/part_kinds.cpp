@@ -3,6 +3,7 @@
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
 #include "core/stage/loss.h"
+#include "core/stage/metric.h"
 #include "core/stage/model.h"
 #include "core/stage/optimizer.h"
 
@@ -27,7 +28,8 @@ const std::vector<PartKind>& part_kinds() {
   static const std::vector<PartKind> kinds{
       kind_of<Scheme>("scheme", "schemes"),          kind_of<Model>("model", "models"),
       kind_of<Dataset>("dataset", "datasets"),       codecs(),
-      kind_of<Optimizer>("optimizer", "optimizers"), kind_of<Loss>("loss", "losses")};
+      kind_of<Optimizer>("optimizer", "optimizers"), kind_of<Loss>("loss", "losses"),
+      kind_of<Metric>("metric", "metrics")};
   return kinds;
 }
 

@@ -234,7 +234,8 @@ std::optional<LoadedCheckpoint> load_checkpoint(const fs::path& checkpoints, con
     if (file.name != kMetrics && wanted.empty()) continue;
     check_file(path, file);
     if (file.name == kMetrics)
-      loaded.state = read_training_state(path, manifest->minibatches, plan.minibatches);
+      loaded.state = read_training_state(path, manifest->minibatches, plan.minibatches,
+                                         plan.experiment->metrics.size() - 1);
     else
       wanted.take(read_safetensors(path), file, path);
   }

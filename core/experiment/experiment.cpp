@@ -1,5 +1,7 @@
 #include "core/experiment/experiment.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/experiment/balance.h"
 #include "core/experiment/identity.h"
@@ -80,6 +82,11 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   });
   e.loss = read_part<Loss>(root, "loss", "cross_entropy",
                            "The loss of the last stage and of auxiliary heads.");
+  e.metric_names = {"accuracy"};
+  for (const auto& names : {e.dataset->metrics(), read_metrics(root)})
+    for (const std::string& name : names)
+      if (std::ranges::count(e.metric_names, name) == 0) e.metric_names.push_back(name);
+  for (const std::string& name : e.metric_names) e.metrics.push_back(make_metric(name));
   PipelineSection pipeline = read_pipeline(root);
   e.pipeline = std::move(pipeline.options);
   balance = std::move(pipeline.balance);

@@ -14,6 +14,7 @@
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
 #include "core/stage/loss.h"
+#include "core/stage/metric.h"
 #include "core/stage/model.h"
 #include "core/stage/optimizer.h"
 
@@ -59,6 +60,9 @@ struct Experiment {
   std::unique_ptr<Scheme> scheme;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Loss> loss;
+  /// Of test data: the accuracy, the data set's own, those asked for; columns "test_<name>".
+  std::vector<std::string> metric_names;
+  std::vector<std::unique_ptr<Metric>> metrics;
   LrSchedule lr_schedule;
   LoaderOptions loader;
   PipelineOptions pipeline;

@@ -40,9 +40,11 @@ Share Loader::share(int minibatch, int replica, int microbatch) const {
   return {of_replica.begin + part.begin, part.size, of_replica.size, all};
 }
 
-at::Tensor Loader::inputs(int minibatch, const Share& share, at::Device device) {
-  const at::Tensor x = whole(position_of(minibatch)).x;
-  return upload(x.narrow(0, share.first_sample, share.samples), device);
+Tensors Loader::inputs(int minibatch, const Share& share, at::Device device) {
+  Tensors x = whole(position_of(minibatch)).x;
+  for (at::Tensor& part : x)
+    part = upload(part.narrow(0, share.first_sample, share.samples), device);
+  return x;
 }
 
 at::Tensor Loader::targets(int minibatch, const Share& share, at::Device device) {
@@ -66,7 +68,8 @@ Batch Loader::whole(int position) {
       settings_.dataset->batch(settings_.split, indices, settings_.augment ? &stream : nullptr);
   std::vector<std::int64_t> shape{static_cast<std::int64_t>(indices.size())};
   shape.insert(shape.end(), settings_.input_shape.begin(), settings_.input_shape.end());
-  batch.x = batch.x.to(settings_.precision).reshape(shape).contiguous();
+  for (at::Tensor& x : batch.x)
+    if (x.is_floating_point()) x = x.to(settings_.precision).reshape(shape).contiguous();
   recent_.emplace_back(position, batch);
   if (recent_.size() > static_cast<std::size_t>(settings_.keep)) recent_.pop_front();
   return batch;

@@ -40,8 +40,9 @@ class Loader final : public Batches {
     int first_epoch = 0;
     int first_minibatch = 0;  ///< of the first epoch: those before it are left out
     int replicas = 1, microbatches = 1;
-    int keep = 8;                           ///< mini-batches held at once
-    std::vector<std::int64_t> input_shape;  ///< of one sample, as the model wants it
+    int keep = 8;  ///< mini-batches held at once
+    std::vector<std::int64_t>
+        input_shape;  ///< of one sample that is no tokens, as the model wants it
   };
   /// One order per epoch; all have the same number of mini-batches.
   Loader(Settings settings, std::vector<EpochOrder> epochs);
@@ -52,7 +53,7 @@ class Loader final : public Batches {
   int per_epoch() const { return per_epoch_; }
 
   Share share(int minibatch, int replica, int microbatch) const override;
-  at::Tensor inputs(int minibatch, const Share& share, at::Device device) override;
+  Tensors inputs(int minibatch, const Share& share, at::Device device) override;
   at::Tensor targets(int minibatch, const Share& share, at::Device device) override;
 
  private:

@@ -25,9 +25,52 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+std::string task_text(Task task, bool tokens) {
+  switch (task) {
+    case Task::Classify: return tokens ? "a class for a text" : "a class for a sample";
+    case Task::Continue: return "the next token at every place";
+    case Task::Translate: return "a translation";
+  }
+  PIPEWRIGHT_CHECK(false, "no such task");
+}
+
+/// Both must be about tokens or neither, and mean the same by a target.
+void check_task(const Experiment& e) {
+  const Dataset& dataset = *e.dataset;
+  const Model& model = *e.model;
+  const bool given = dataset.vocabulary() > 0, wanted = model.vocabulary() > 0;
+  if (given != wanted || dataset.task() != model.task())
+    throw Error(ErrorKind::Experiment,
+                concat("the model makes ", task_text(model.task(), wanted), ", the data set wants ",
+                       task_text(dataset.task(), given),
+                       "; choose another model or data set (pipewright list models)"),
+                e.where("model"));
+}
+
+void check_tokens(const Experiment& e) {
+  const Dataset& dataset = *e.dataset;
+  const Model& model = *e.model;
+  const std::int64_t given = dataset.sample_shape()[0], most = model.input_shape()[0];
+  if (given > most)
+    throw Error(ErrorKind::Experiment,
+                concat("the data set has samples of up to ", given, " tokens, the model takes ",
+                       most, "; change one of them (pipewright describe model …)"),
+                e.where("model"));
+  if (dataset.vocabulary() > model.vocabulary() || dataset.classes() > model.classes())
+    throw Error(ErrorKind::Experiment,
+                concat("the data set has ", dataset.vocabulary(), " tokens and ", dataset.classes(),
+                       " classes, the model ", model.vocabulary(), " and ", model.classes()),
+                e.where("model"));
+}
+
 void check_fit(const Experiment& e) {
   const Dataset& dataset = *e.dataset;
   const Model& model = *e.model;
+  check_task(e);
+  if (model.vocabulary() > 0) {
+    check_tokens(e);
+    return;
+  }
   const auto given = dataset.sample_shape(), wanted = model.input_shape();
   if (model.flattens() ? elements(given) != elements(wanted) : given != wanted)
     throw Error(ErrorKind::Experiment,
@@ -147,7 +190,9 @@ Plan make_plan(Experiment& experiment) {
   experiment.dataset->open({.seed = experiment.train.seed,
                             .model_input = experiment.model->input_shape(),
                             .model_flattens = experiment.model->flattens(),
-                            .model_classes = experiment.model->classes()});
+                            .model_classes = experiment.model->classes(),
+                            .model_vocabulary = experiment.model->vocabulary(),
+                            .model_task = experiment.model->task()});
   check_fit(experiment);
   split_samples(plan);
   check_minibatches(plan);

@@ -11,7 +11,7 @@ namespace pipewright {
 namespace {
 
 constexpr const char* kEpochsHeader =
-    "epoch,train_loss,test_loss,test_accuracy,lr,seconds,samples_per_second\n";
+    "epoch,train_loss,test_loss,test_accuracy,lr,seconds,samples_per_second";
 
 std::string field(double value) {
   return std::isnan(value) ? std::string() : number_text(value);
@@ -61,12 +61,18 @@ void RunFolder::write_state(const Value& run) const {
   write_file(path_ / "run.json", to_json(run) + "\n");
 }
 
-void RunFolder::write_epochs(const std::vector<EpochRow>& rows) const {
+void RunFolder::write_epochs(const std::vector<EpochRow>& rows,
+                             const std::vector<std::string>& metrics) const {
   std::string text = kEpochsHeader;
-  for (const EpochRow& row : rows)
+  for (const std::string& name : metrics) text += ",test_" + name;
+  text += "\n";
+  for (const EpochRow& row : rows) {
     text += concat(row.epoch, ",", field(row.train_loss), ",", field(row.test_loss), ",",
                    field(row.test_accuracy), ",", field(row.lr), ",", field(row.seconds), ",",
-                   field(row.samples_per_second), "\n");
+                   field(row.samples_per_second));
+    for (const double value : row.metrics) text += "," + field(value);
+    text += "\n";
+  }
   write_file(path_ / "epochs.csv", text);
 }
 

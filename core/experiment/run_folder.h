@@ -14,6 +14,7 @@ struct EpochRow {
   int epoch = 0;
   double train_loss = 0, test_loss = 0, test_accuracy = 0;
   double lr = 0, seconds = 0, samples_per_second = 0;
+  std::vector<double> metrics;  ///< of test data, besides the accuracy
 };
 
 /// One row of steps.csv: losses[0] is the mini-batch's loss, the others auxiliary ones.
@@ -30,9 +31,11 @@ class RunFolder {
   /// "done", "failed", "interrupted", "running" of run.json; "missing" without one.
   std::string state() const;
   void clear() const;  ///< removes what a run leaves; point.json, logs and other files stay
-  void write_experiment(const Value& resolved) const;          ///< experiment.yaml
-  void write_state(const Value& run) const;                    ///< run.json
-  void write_epochs(const std::vector<EpochRow>& rows) const;  ///< epochs.csv
+  void write_experiment(const Value& resolved) const;  ///< experiment.yaml
+  void write_state(const Value& run) const;            ///< run.json
+  /// epochs.csv; after its own columns "test_<name>" of each metric.
+  void write_epochs(const std::vector<EpochRow>& rows,
+                    const std::vector<std::string>& metrics) const;
   /// steps.csv; auxiliary columns are called loss_<stage>, empty where there was no such head yet.
   void write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const;
   /// last-actions-<worker>.txt: what a worker did before a failure, and when, in seconds.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "core/stage/metric.h"
 
 namespace pipewright {
 namespace {
@@ -187,6 +188,26 @@ OutputOptions read_output(Options& root) {
       "trace.json: when each action of the last epoch ran, for chrome://tracing or Perfetto.");
   o.finish();
   return output;
+}
+
+std::vector<std::string> read_metrics(Options& root) {
+  const Value given =
+      root.any("metrics", Value::sequence(),
+               "Columns of epochs.csv besides test_accuracy and what the data set names itself: a "
+               "list of accuracy, top5, matthews, perplexity.");
+  std::vector<std::string> names;
+  if (!given.is(Value::Kind::Sequence))
+    root.problem("metrics", concat("expected a list like [top5], not ", given.described()));
+  for (const Value& item : given.items) {
+    if (item.is(Value::Kind::Text) && make_metric(item.text)) {
+      names.push_back(item.text);
+      continue;
+    }
+    const auto known = Registry<Metric>::instance().names();
+    root.problem("metrics", concat("expected one of ", join(known, ", "), ", not ",
+                                   item.described(), suggestion(item.text, known)));
+  }
+  return names;
 }
 
 }  // namespace pipewright

@@ -26,5 +26,7 @@ LoaderOptions read_loader(Options& root);
 PipelineSection read_pipeline(Options& root);
 TrainOptions read_train(Options& root);
 OutputOptions read_output(Options& root);
+/// Names of registered metrics.
+std::vector<std::string> read_metrics(Options& root);
 
 }  // namespace pipewright

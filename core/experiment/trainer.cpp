@@ -164,6 +164,7 @@ void Trainer::finish_epoch() {
   for (int m = 0; m < plan_.minibatches; ++m) samples += order.size_of(m);
   row.samples_per_second = static_cast<double>(samples) / row.seconds;
   const bool due = e.train.drain_each_epoch && (row.epoch + 1) % e.train.evaluate_every == 0;
+  row.metrics.assign(e.metrics.size() - 1, kNotMeasured);
   if (due || row.epoch + 1 == e.train.epochs) evaluate(row);
   state_.epochs.push_back(row);
   if (progress_ != nullptr) progress_->epoch(row, e.train.epochs);
@@ -171,6 +172,8 @@ void Trainer::finish_epoch() {
 
 void Trainer::evaluate(EpochRow& row) {
   if (plan_.test.empty()) return;
+  std::vector<const Metric*> metrics;
+  for (const auto& metric : plan_.experiment->metrics) metrics.push_back(metric.get());
   Loader loader = plan_.evaluation_loader();
   const RunResult result = execute(plan_.evaluation, stages_,
                                    {.batches = loader,
@@ -180,12 +183,14 @@ void Trainer::evaluate(EpochRow& row) {
                                     .execution = plan_.experiment->pipeline.execution,
                                     .threads = plan_.experiment->pipeline.threads,
                                     .stop = stop_,
+                                    .metrics = metrics,
                                     .team = &team_,
                                     .log = log_});
   const EpochOrder order{plan_.test, plan_.experiment->loader.batch_size, false};
   row.test_loss = mean_loss(
       loader.minibatches(), [&](std::size_t m) { return result.losses[m][0]; }, order);
-  row.test_accuracy = static_cast<double>(result.correct) / static_cast<double>(result.samples);
+  row.test_accuracy = result.metrics.front();
+  row.metrics.assign(result.metrics.begin() + 1, result.metrics.end());
 }
 
 /// After a segment; says where it ended.
@@ -212,9 +217,15 @@ void Trainer::save() {
   write_tables();
 }
 
+/// Besides the accuracy.
+std::vector<std::string> Trainer::own_metrics() const {
+  const auto& names = plan_.experiment->metric_names;
+  return {names.begin() + 1, names.end()};
+}
+
 void Trainer::write_tables() const {
   if (!team_.first()) return;
-  folder_->write_epochs(state_.epochs);
+  folder_->write_epochs(state_.epochs, own_metrics());
   if (plan_.experiment->output.steps) folder_->write_steps(state_.steps, plan_.auxiliary);
 }
 

@@ -50,6 +50,7 @@ class Trainer {
   void save();
   void write_tables() const;
   TensorFile final_weights();
+  std::vector<std::string> own_metrics() const;
   double lr_at(std::int64_t step) const;
 
   const Plan& plan_;

@@ -29,9 +29,11 @@ at::Tensor table_in(const TensorFile& file, const std::string& name, std::int64_
 
 void write_training_state(const std::filesystem::path& path, const TrainingState& state) {
   std::vector<double> epochs, losses;
-  for (const EpochRow& row : state.epochs)
+  for (const EpochRow& row : state.epochs) {
     epochs.insert(epochs.end(), {row.train_loss, row.test_loss, row.test_accuracy, row.lr,
                                  row.seconds, row.samples_per_second});
+    epochs.insert(epochs.end(), row.metrics.begin(), row.metrics.end());
+  }
   for (const StepRow& row : state.steps)
     losses.insert(losses.end(), row.losses.begin(), row.losses.end());
   write_safetensors(path, {.tensors = {{"epochs", table(epochs, std::ssize(state.epochs))},
@@ -40,16 +42,18 @@ void write_training_state(const std::filesystem::path& path, const TrainingState
 }
 
 TrainingState read_training_state(const std::filesystem::path& path, std::int64_t minibatches,
-                                  int minibatches_per_epoch) {
+                                  int minibatches_per_epoch, std::size_t metrics) {
   const TensorFile file = read_safetensors(path);
   const std::int64_t whole = minibatches / minibatches_per_epoch;
-  const at::Tensor epochs = table_in(file, "epochs", whole, kEpochColumns, path);
+  const auto columns = kEpochColumns + static_cast<std::int64_t>(metrics);
+  const at::Tensor epochs = table_in(file, "epochs", whole, columns, path);
   const at::Tensor losses = table_in(file, "losses", minibatches, 0, path);
   TrainingState state{.minibatches = minibatches,
                       .open_seconds = table_in(file, "open_seconds", 1, 1, path).item<double>()};
   const double* v = epochs.const_data_ptr<double>();
-  for (int epoch = 0; epoch < whole; ++epoch, v += kEpochColumns)
-    state.epochs.push_back({epoch, v[0], v[1], v[2], v[3], v[4], v[5]});
+  for (int epoch = 0; epoch < whole; ++epoch, v += columns)
+    state.epochs.push_back(
+        {epoch, v[0], v[1], v[2], v[3], v[4], v[5], {v + kEpochColumns, v + columns}});
   const double* loss = losses.const_data_ptr<double>();
   for (std::int64_t m = 0; m < minibatches; ++m, loss += losses.size(1))
     state.steps.push_back({static_cast<int>(m / minibatches_per_epoch),

@@ -20,8 +20,9 @@ struct TrainingState {
 
 void write_training_state(const std::filesystem::path& path, const TrainingState& state);
 
-/// Throws Error{Data} if it is not what `minibatches` of training leave behind.
+/// Throws Error{Data} if it is not what `minibatches` of training with so many metrics besides the
+/// accuracy leave behind.
 TrainingState read_training_state(const std::filesystem::path& path, std::int64_t minibatches,
-                                  int minibatches_per_epoch);
+                                  int minibatches_per_epoch, std::size_t metrics);
 
 }  // namespace pipewright

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "core/stage/layer.h"
+
 namespace pipewright {
 
 /// The cut of n samples into `parts` like tensor_split: sizes differ by at most 1, larger first.
@@ -31,7 +33,7 @@ class Batches {
   virtual ~Batches() = default;
   virtual Share share(int minibatch, int replica, int microbatch) const = 0;
   /// x of that micro-batch on that device. Throws Error{Data}.
-  virtual at::Tensor inputs(int minibatch, const Share& share, at::Device device) = 0;
+  virtual Tensors inputs(int minibatch, const Share& share, at::Device device) = 0;
   virtual at::Tensor targets(int minibatch, const Share& share, at::Device device) = 0;
 };
 

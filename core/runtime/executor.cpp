@@ -80,8 +80,14 @@ struct Reading {
   Share share;
   std::int64_t updates;  ///< of its stage before the weights it was computed with
   LateValue loss;
-  std::optional<LateValue> correct;
+  std::optional<LateValue> sums;  ///< of the metrics, one after another
 };
+
+std::size_t sums_of(const std::vector<const Metric*>& metrics) {
+  std::size_t sum = 0;
+  for (const Metric* metric : metrics) sum += metric->size();
+  return sum;
+}
 
 class Interpreter {
  public:
@@ -92,8 +98,7 @@ class Interpreter {
         request_(request),
         losses_(program.schedule),
         readings_(program.workers.size()),
-        correct_(program.workers.size(), 0),
-        samples_(program.workers.size(), 0),
+        metric_sums_(sums_of(request.metrics), 0),
         own_log_(request.log != nullptr ? 0 : static_cast<int>(program.workers.size())),
         log_(request.log != nullptr ? *request.log : own_log_),
         transport_(make_transport()) {}
@@ -111,8 +116,11 @@ class Interpreter {
       case Execution::Mpi: run_process(); break;
     }
     RunResult result{.losses = losses_.sums(program_.schedule.shape.minibatches)};
-    for (const std::int64_t n : correct_) result.correct += n;
-    for (const std::int64_t n : samples_) result.samples += n;
+    std::span<const double> rest = metric_sums_;
+    for (const Metric* metric : request_.metrics) {
+      result.metrics.push_back(metric->value(rest.first(metric->size())));
+      rest = rest.subspan(metric->size());
+    }
     return result;
   }
 
@@ -177,12 +185,7 @@ class Interpreter {
       team.set_activity({});
     }
     team.sum(losses_.all());
-    std::array<double, 2> counts{};
-    for (const std::int64_t n : correct_) counts[0] += static_cast<double>(n);
-    for (const std::int64_t n : samples_) counts[1] += static_cast<double>(n);
-    team.sum(counts);
-    correct_ = {static_cast<std::int64_t>(counts[0])};
-    samples_ = {static_cast<std::int64_t>(counts[1])};
+    team.sum(metric_sums_);
     if (request_.trace != nullptr) gather_trace();
   }
 
@@ -272,7 +275,7 @@ class Interpreter {
     const Action& action = instruction.action;
     const Share share = share_of(action);
     Tensors inputs = action.stage == 0
-                         ? Tensors{request_.batches.inputs(action.minibatch, share, stage.device())}
+                         ? request_.batches.inputs(action.minibatch, share, stage.device())
                          : receive(instruction, stage, worker);
     use(instruction, stage);
     Tensors outputs = stage.forward(id(action), std::move(inputs), pass(action, share),
@@ -287,8 +290,14 @@ class Interpreter {
       return;
     }
     record(instruction, stage.loss_of(outputs, targets), share, worker,
-           LateValue(count_correct(outputs[0], targets)));
-    samples_[as_size(worker)] += share.samples;
+           metric_sums(outputs[0], targets));
+  }
+
+  std::optional<LateValue> metric_sums(const at::Tensor& output, const at::Tensor& target) const {
+    if (request_.metrics.empty()) return {};
+    std::vector<at::Tensor> sums;
+    for (const Metric* metric : request_.metrics) sums.push_back(metric->sums(output, target));
+    return LateValue(at::cat(sums));
   }
 
   void head(const Instruction& instruction, Stage& stage, int worker) {
@@ -352,11 +361,11 @@ class Interpreter {
   /// On a CPU a loss is read at once; on another device when the worker comes to one of the next
   /// mini-batch, or to its end, so that the device always has work queued meanwhile.
   void record(const Instruction& instruction, const at::Tensor& loss, const Share& share,
-              int worker, std::optional<LateValue> correct = {}) {
+              int worker, std::optional<LateValue> sums = {}) {
     const std::int64_t updates = stage_of(instruction.action).optimizer_state().steps -
                                  instruction.weights.latest + instruction.weights.key.version;
     readings_[as_size(worker)].push_back(
-        {&instruction, share, updates, LateValue(loss), std::move(correct)});
+        {&instruction, share, updates, LateValue(loss), std::move(sums)});
     read_losses(worker, loss.is_cpu() ? kAll : instruction.action.minibatch);
   }
 
@@ -369,11 +378,15 @@ class Interpreter {
   }
 
   void account(const Reading& reading, int worker) {
-    const auto& [instruction_of, share, updates, late_loss, correct] = reading;
+    const auto& [instruction_of, share, updates, late_loss, sums] = reading;
     const Instruction& instruction = *instruction_of;
     const Action& action = instruction.action;
-    const double loss = value_of(late_loss);
-    if (correct) correct_[as_size(worker)] += static_cast<std::int64_t>(value_of(*correct));
+    const auto loss = value_of(late_loss).item<double>();
+    if (sums) {
+      const at::Tensor& added = value_of(*sums);
+      for (std::size_t i = 0; i < metric_sums_.size(); ++i)
+        metric_sums_[i] += added.const_data_ptr<double>()[i];
+    }
     if (!std::isfinite(loss)) {
       const WeightKey& key = instruction.weights.key;
       throw Error(
@@ -393,7 +406,7 @@ class Interpreter {
   }
 
   /// A process asks for it again and again, so that it hears of failures elsewhere.
-  double value_of(const LateValue& late) const {
+  const at::Tensor& value_of(const LateValue& late) const {
     if (request_.execution == Execution::Mpi && !late.is_there())
       request_.team->wait_for_device([&] { return late.is_there(); });
     return late.read();
@@ -435,8 +448,8 @@ class Interpreter {
   const std::vector<std::unique_ptr<Stage>>& stages_;
   const RunRequest& request_;
   Losses losses_;
-  std::vector<std::deque<Reading>> readings_;    ///< per worker
-  std::vector<std::int64_t> correct_, samples_;  ///< per worker
+  std::vector<std::deque<Reading>> readings_;  ///< per worker
+  std::vector<double> metric_sums_;            ///< an evaluation has one last stage
   ActionLog own_log_;
   ActionLog& log_;
   std::unique_ptr<Transport> transport_;

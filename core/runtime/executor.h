@@ -12,6 +12,7 @@
 #include "core/runtime/program.h"
 #include "core/runtime/team.h"
 #include "core/schedule/span.h"
+#include "core/stage/metric.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {
@@ -34,6 +35,7 @@ struct RunRequest {
   std::vector<std::vector<Span>>* trace = nullptr;  ///< becomes when each instruction ran
   /// With `threads`, each worker its own stream of its device; else those of a device share one.
   bool own_streams = true;
+  std::vector<const Metric*> metrics = {};  ///< of an evaluation
   Team* team = nullptr;      ///< with `mpi`: this process executes worker team->rank() of it
   ActionLog* log = nullptr;  ///< of all workers: told what they begin
 };
@@ -42,8 +44,7 @@ struct RunResult {
   /// [mini-batch][site]: mean over the mini-batch's samples; site 0 the last stage's, then the
   /// auxiliary ones in order.
   std::vector<std::vector<double>> losses;
-  std::int64_t correct = 0;  ///< evaluation only: samples whose largest output is their target
-  std::int64_t samples = 0;
+  std::vector<double> metrics;  ///< values, as requested
 };
 
 /// stages: [replica · N + stage]; null where this process does not hold the worker. With a team the

@@ -5,21 +5,21 @@
 
 namespace pipewright {
 
-LateValue::LateValue(const at::Tensor& scalar) : host_(scalar) {
-  if (scalar.is_cpu()) return;
+LateValue::LateValue(const at::Tensor& value) : host_(value) {
+  if (value.is_cpu()) return;
   const at::NoGradGuard no_grad;
-  host_ = at::empty({}, at::TensorOptions(scalar.scalar_type()).pinned_memory(true));
-  host_.copy_(scalar, /*non_blocking=*/true);
-  copied_ = recorded_on(current_stream(scalar.device()));
+  host_ = at::empty(value.sizes(), at::TensorOptions(value.scalar_type()).pinned_memory(true));
+  host_.copy_(value, /*non_blocking=*/true);
+  copied_ = recorded_on(current_stream(value.device()));
 }
 
 bool LateValue::is_there() const {
   return !copied_ || copied_->query();
 }
 
-double LateValue::read() const {
+const at::Tensor& LateValue::read() const {
   if (copied_) copied_->synchronize();
-  return host_.item<double>();
+  return host_;
 }
 
 }  // namespace pipewright

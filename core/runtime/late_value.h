@@ -1,4 +1,4 @@
-/// A number that a device computes and the host reads later, so that neither waits for the other.
+/// Numbers that a device computes and the host reads later, so that neither waits for the other.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,12 +10,12 @@ namespace pipewright {
 
 class LateValue {
  public:
-  /// A scalar of any type and device. Its copy to the host is queued on the current stream.
-  explicit LateValue(const at::Tensor& scalar);
+  /// Of any shape, type and device. Its copy to the host is queued on the current stream.
+  explicit LateValue(const at::Tensor& value);
   /// Whether read() would not wait.
   bool is_there() const;
   /// Waits for that copy, not for what was queued after it. On a CPU it is there.
-  double read() const;
+  const at::Tensor& read() const;
 
  private:
   at::Tensor host_;

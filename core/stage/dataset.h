@@ -11,6 +11,8 @@
 #include "core/base/random.h"
 #include "core/base/registry.h"
 #include "core/config/options.h"
+#include "core/stage/layer.h"
+#include "core/stage/task.h"
 
 namespace pipewright {
 
@@ -22,11 +24,14 @@ struct DatasetRequest {
   std::vector<std::int64_t> model_input;  ///< shape of one sample as the model wants it
   bool model_flattens = false;
   std::int64_t model_classes = 0;
+  std::int64_t model_vocabulary = 0;
+  Task model_task = Task::Classify;
 };
 
-/// x: [n, …] floating (float32; float64 where the file has it), y: [n] int64.
+/// x: one tensor or more, [n, …] each: floating (float32; float64 where the file has it) or int64
+/// tokens. y: int64, [n], or [n, T] with a target per token, kNoTarget where there is none.
 struct Batch {
-  at::Tensor x;
+  Tensors x;
   at::Tensor y;
 };
 
@@ -40,8 +45,17 @@ class Dataset {
   /// with file and record number.
   virtual void open(const DatasetRequest& request) = 0;
   virtual std::int64_t size(Split split) const = 0;
+  /// Of the first input; of tokens {the most that a sample has}.
   virtual std::vector<std::int64_t> sample_shape() const = 0;
+  /// Targets lie in [0, classes).
   virtual std::int64_t classes() const = 0;
+  /// > 0: inputs are int64 tokens below it.
+  virtual std::int64_t vocabulary() const { return 0; }
+  virtual Task task() const { return Task::Classify; }
+  /// The task's own metrics, besides the accuracy: names of registered ones.
+  virtual std::vector<std::string> metrics() const { return {}; }
+  /// By which `loader.bucket` puts samples of like length together: tokens, without padding.
+  virtual std::int64_t length(Split, std::int64_t /*index*/) const { return 0; }
   /// The samples with these indices, in that order. `augmentation` is null for none (evaluation);
   /// otherwise sample j of the batch draws from elements [j·2^20, (j+1)·2^20) of the stream.
   virtual Batch batch(Split split, std::span<const std::int64_t> indices,

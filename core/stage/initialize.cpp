@@ -20,6 +20,7 @@ void initialize(at::Tensor parameter, const Initializer& how, std::uint64_t seed
     values[i] = how.kind == Initializer::Kind::Uniform ? how.a * (2 * stream.uniform(index) - 1)
                                                        : how.a * stream.normal(index);
   }
+  if (how.zero_row >= 0) drawn[how.zero_row].zero_();
   parameter.copy_(drawn);
 }
 

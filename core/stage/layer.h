@@ -21,6 +21,7 @@ using Tensors = c10::SmallVector<at::Tensor, 2>;
 struct Initializer {
   enum class Kind : std::uint8_t { Constant, Uniform, Normal } kind = Kind::Constant;
   double a = 0;  ///< Constant: the value; Uniform: in [−a, a); Normal: standard deviation a, mean 0
+  std::int64_t zero_row = -1;  ///< ≥ 0: that row of the first dimension is 0 instead
 };
 
 struct ParameterSpec {
@@ -60,7 +61,8 @@ class Layer {
   virtual at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                              std::span<at::Tensor> buffers, const Pass& pass) const = 0;
 
-  /// For layers with several tensors at a boundary; the default is forward() of the only one.
+  /// Of all tensors at a boundary; the default is forward() of the first, the others pass
+  /// untouched.
   virtual Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                               std::span<at::Tensor> buffers, const Pass& pass) const;
 

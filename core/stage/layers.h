@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,13 @@
 
 namespace pipewright {
 
-enum class Activation : std::uint8_t { Identity, Relu, Tanh };
+enum class Activation : std::uint8_t {
+  Identity,
+  Relu,
+  Relu6,
+  Tanh,
+  Gelu
+};  ///< Gelu: exact, by erf
 at::Tensor activate(Activation activation, const at::Tensor& x);
 /// The same into x itself, which must be a fresh output whose own backward does not need it: that
 /// of a linear, convolution or batch-norm layer. Saves one tensor per activation.
@@ -28,11 +35,14 @@ LayerPtr linear(std::int64_t in, std::int64_t out, LinearOptions options = {});
 
 struct ConvolutionOptions {
   std::int64_t kernel = 3, stride = 1, padding = 0;
+  /// Along the width, where it differs from the height's.
+  std::optional<std::int64_t> kernel_width, stride_width, padding_width;
+  std::int64_t groups = 1;  ///< of channels, each convolved by itself; divides both counts
   bool bias = true;
-  bool kaiming_fan_out = true;  ///< normal(0, √(2/(out·k²))), bias 0; else PyTorch's uniform
-  bool uniform_bias = false;    ///< bias uniform ±1/√(in·k²) even so, as PyTorch leaves it
+  bool kaiming_fan_out = true;  ///< normal(0, √(2/(out/groups·k²))), bias 0; else PyTorch's uniform
+  bool uniform_bias = false;  ///< bias uniform ±1/√(in/groups·k²) even so, as PyTorch leaves it
 };
-/// weight [out, in, k, k], bias [out].
+/// weight [out, in / groups, k, k], bias [out].
 LayerPtr convolution(std::int64_t in, std::int64_t out, ConvolutionOptions options);
 
 /// weight and bias [channels]; buffers running_mean, running_var; statistics of the micro-batch in
@@ -44,6 +54,13 @@ LayerPtr batch_norm(std::int64_t channels, double eps = 1e-5, double momentum = 
 /// variance biased. weight and bias [width].
 LayerPtr layer_norm(std::int64_t width, double eps = 1e-5);
 
+struct EmbeddingOptions {
+  double init_std = 1;
+  std::int64_t zero_row = -1;  ///< ≥ 0: that row starts at 0 and never has a gradient (padding)
+};
+/// Row x of weight [tokens, width] for each int64 x: [batch, …] to [batch, …, width].
+LayerPtr embedding(std::int64_t tokens, std::int64_t width, EmbeddingOptions options = {});
+
 /// Every token attends to every token, as torch.nn.MultiheadAttention of x with itself, with its
 /// parameters' names, shapes and initialisation. x and y [batch, tokens, width]; the columns of
 /// head h are h·d … (h+1)·d, d = width / heads, which must divide.
@@ -54,6 +71,9 @@ LayerPtr self_attention(std::int64_t width, std::int64_t heads, double dropout_p
 /// `in_place`: for use inside a composite layer, under activate_in_place()'s condition.
 LayerPtr activation(Activation kind, bool in_place = false);
 LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0);
+/// `count_padding`: padding counts as zeros in the mean; else only the values there are.
+LayerPtr average_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0,
+                      bool count_padding = true);
 /// Adaptive average pooling to size × size.
 LayerPtr average_pool_to(std::int64_t size);
 /// Mean over dimension 1: [batch, tokens, width] to [batch, width].
@@ -64,6 +84,14 @@ LayerPtr flatten();  ///< everything but the batch into one dimension
 /// mini-batch, position of s in the mini-batch, e): no cut, micro-batch, replica or order changes
 /// it.
 LayerPtr dropout(double probability);
+
+/// Skip connections. stash() puts a copy of the first tensor behind all others; the other two take
+/// the last one back: activation(x + shortcut(stashed)), the shortcut's parameters under
+/// "shortcut."; or channels of x, then of the stashed, x padded with zeros at its bottom and right
+/// to fit.
+LayerPtr stash();
+LayerPtr add_stashed(LayerPtr shortcut = nullptr, Activation activation = Activation::Relu);
+LayerPtr concatenate_stashed();
 
 /// The layers one after another, as one layer. Child c's parameters are "<name_c>.weight", or
 /// "weight" where name_c is "". Its own full name, which keys its random streams, is

@@ -11,14 +11,10 @@ namespace pipewright {
 class Loss {
  public:
   virtual ~Loss() = default;
-  /// output [n, classes], target [n] int64 → scalar, mean over the n samples. Recorded by autograd
-  /// where grad mode is on. Any thread.
+  /// output [n, classes], target [n], or [n, T, classes] and [n, T], int64 → scalar, mean over the
+  /// n samples. Recorded by autograd where grad mode is on. Any thread.
   virtual at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const = 0;
 };
-
-/// How many of the outputs [n, classes] have their largest value at the target [n]: an int64 scalar
-/// on their device.
-at::Tensor count_correct(const at::Tensor& output, const at::Tensor& target);
 
 }  // namespace pipewright
 

@@ -8,6 +8,7 @@
 #include "core/base/registry.h"
 #include "core/config/options.h"
 #include "core/stage/layer.h"
+#include "core/stage/task.h"
 
 namespace pipewright {
 
@@ -22,6 +23,9 @@ class Model {
   /// that many elements: see flattens().
   virtual std::vector<std::int64_t> input_shape() const = 0;
   virtual bool flattens() const { return false; }
+  /// > 0: inputs are int64 tokens below it, at most input_shape()[0] of a sample.
+  virtual std::int64_t vocabulary() const { return 0; }
+  virtual Task task() const { return Task::Classify; }
   virtual std::int64_t classes() const = 0;
   /// The auxiliary head put after layer `last_layer` (index of a stage's last layer), classifying
   /// that layer's output. Its parameters are called "heads.<stage>.<name>".

@@ -73,9 +73,9 @@ Batch ByteImageDataset::batch(Split split, std::span<const std::int64_t> indices
   const auto count = static_cast<std::int64_t>(indices.size());
   const std::int64_t channels = look_.shape[0], height = look_.shape[1], width = look_.shape[2],
                      plane = height * width;
-  Batch batch{at::empty({count, channels, height, width}, at::kFloat),
+  Batch batch{{at::empty({count, channels, height, width}, at::kFloat)},
               at::empty({count}, at::kLong)};
-  auto* x = batch.x.mutable_data_ptr<float>();
+  auto* x = batch.x[0].mutable_data_ptr<float>();
   auto* y = batch.y.mutable_data_ptr<std::int64_t>();
   for (std::size_t j = 0; j < indices.size(); ++j) {
     const std::int64_t index = indices[j];

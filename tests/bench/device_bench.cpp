@@ -67,7 +67,7 @@ void step(benchmark::State& state, const Model& model, const std::string& scheme
       std::shared_ptr<Optimizer>(experiment(model, scheme).optimizer.release()), device);
   auto plain_block = [&] {
     for (int i = 0; i < kSteps; ++i)
-      plain(batches.inputs(0, batches.share(0, 0, 0), device),
+      plain(batches.inputs(0, batches.share(0, 0, 0), device)[0],
             batches.targets(0, batches.share(0, 0, 0), device));
   };
   Way ways[] = {{"serial", Execution::Serial, true},

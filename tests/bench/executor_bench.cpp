@@ -13,7 +13,7 @@ namespace {
 class NoBatches final : public Batches {
  public:
   Share share(int, int, int) const override { return {0, 1, 1, 1}; }
-  at::Tensor inputs(int, const Share&, at::Device) override { return x_; }
+  Tensors inputs(int, const Share&, at::Device) override { return {x_}; }
   at::Tensor targets(int, const Share&, at::Device) override { return x_; }
 
  private:

@@ -18,7 +18,7 @@ class FixedBatches final : public Batches {
     const Slice slice = slice_of(all, microbatches_, microbatch);
     return {slice.begin, slice.size, all, all};
   }
-  at::Tensor inputs(int, const Share& share, at::Device) override { return part(x_, share); }
+  Tensors inputs(int, const Share& share, at::Device) override { return {part(x_, share)}; }
   at::Tensor targets(int, const Share& share, at::Device) override { return part(y_, share); }
 
  private:

@@ -93,7 +93,7 @@ void step(benchmark::State& state, const Setting& setting, const std::string& sc
   };
   auto plain_block = [&] {
     for (int i = 0; i < setting.steps; ++i)
-      plain(batches.inputs(0, batches.share(0, 0, 0), at::kCPU),
+      plain(batches.inputs(0, batches.share(0, 0, 0), at::kCPU)[0],
             batches.targets(0, batches.share(0, 0, 0), at::kCPU));
   };
   double best_simulated = std::numeric_limits<double>::infinity(), best_plain = best_simulated;

@@ -8,7 +8,9 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
   switch (activation) {
     case Activation::Identity: return x;
     case Activation::Relu: return at::relu(x);
+    case Activation::Relu6: return at::hardtanh(x, 0, 6);
     case Activation::Tanh: return at::tanh(x);
+    case Activation::Gelu: return at::gelu(x);
   }
   PIPEWRIGHT_CHECK(false, "no such activation");
 }
@@ -17,7 +19,9 @@ at::Tensor activate_in_place(Activation activation, at::Tensor x) {
   switch (activation) {
     case Activation::Identity: return x;
     case Activation::Relu: return at::relu_(x);
+    case Activation::Relu6: return at::hardtanh_(x, 0, 6);
     case Activation::Tanh: return at::tanh_(x);
+    case Activation::Gelu: return at::gelu(x);  // its backward needs x
   }
   PIPEWRIGHT_CHECK(false, "no such activation");
 }

@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -9,20 +10,29 @@ namespace {
 
 class Convolution final : public Layer {
  public:
-  Convolution(std::int64_t in, std::int64_t out, ConvolutionOptions options)
-      : in_(in), out_(out), options_(options) {
-    PIPEWRIGHT_CHECK(in > 0 && out > 0 && options.kernel > 0 && options.stride > 0,
-                     "convolution of ", in, " to ", out, " channels");
+  Convolution(std::int64_t in, std::int64_t out, const ConvolutionOptions& options)
+      : in_(in),
+        out_(out),
+        kernel_{options.kernel, options.kernel_width.value_or(options.kernel)},
+        stride_{options.stride, options.stride_width.value_or(options.stride)},
+        padding_{options.padding, options.padding_width.value_or(options.padding)},
+        options_(options) {
+    PIPEWRIGHT_CHECK(
+        in > 0 && out > 0 && kernel_[0] > 0 && kernel_[1] > 0 && stride_[0] > 0 && stride_[1] > 0 &&
+            options.groups > 0 && in % options.groups == 0 && out % options.groups == 0,
+        "convolution of ", in, " to ", out, " channels in ", options.groups, " groups");
   }
 
   std::vector<ParameterSpec> parameters() const override {
     using Kind = Initializer::Kind;
-    const std::int64_t k = options_.kernel;
-    const Initializer uniform{Kind::Uniform, 1 / std::sqrt(static_cast<double>(in_ * k * k))};
-    const Initializer kaiming{Kind::Normal, std::sqrt(2.0 / static_cast<double>(out_ * k * k))};
+    const std::int64_t area = kernel_[0] * kernel_[1], in = in_ / options_.groups;
+    const Initializer uniform{Kind::Uniform, 1 / std::sqrt(static_cast<double>(in * area))};
+    const Initializer kaiming{Kind::Normal,
+                              std::sqrt(2.0 / static_cast<double>(out_ / options_.groups * area))};
     const bool zero_bias = options_.kaiming_fan_out && !options_.uniform_bias;
-    std::vector<ParameterSpec> specs{
-        {"weight", {out_, in_, k, k}, options_.kaiming_fan_out ? kaiming : uniform}};
+    std::vector<ParameterSpec> specs{{"weight",
+                                      {out_, in, kernel_[0], kernel_[1]},
+                                      options_.kaiming_fan_out ? kaiming : uniform}};
     if (options_.bias)
       specs.push_back({"bias", {out_}, zero_bias ? Initializer{Kind::Constant, 0} : uniform});
     return specs;
@@ -31,20 +41,26 @@ class Convolution final : public Layer {
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor>, const Pass&) const override {
     if (input.is_meta()) return at::empty(output_shape(input), input.options());
-    return at::conv2d(input, parameters[0], options_.bias ? parameters[1] : at::Tensor(),
-                      {options_.stride, options_.stride}, {options_.padding, options_.padding});
+    return at::conv2d(input, parameters[0], options_.bias ? parameters[1] : at::Tensor(), stride_,
+                      padding_, at::IntArrayRef{1, 1}, options_.groups);
   }
 
  private:
+  using Pair = std::array<std::int64_t, 2>;  // along height, width
+
   /// LibTorch has no convolution on the meta device outside Python.
   std::vector<std::int64_t> output_shape(const at::Tensor& input) const {
-    const auto extent = [&](std::int64_t size) {
-      return (size + 2 * options_.padding - options_.kernel) / options_.stride + 1;
+    const auto extent = [&](std::size_t side) {
+      return (input.size(2 + static_cast<std::int64_t>(side)) + 2 * padding_[side] -
+              kernel_[side]) /
+                 stride_[side] +
+             1;
     };
-    return {input.size(0), out_, extent(input.size(2)), extent(input.size(3))};
+    return {input.size(0), out_, extent(0), extent(1)};
   }
 
   std::int64_t in_, out_;
+  Pair kernel_, stride_, padding_;
   ConvolutionOptions options_;
 };
 

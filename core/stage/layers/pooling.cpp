@@ -23,6 +23,25 @@ class MaxPool final : public Layer {
   std::int64_t kernel_, stride_, padding_;
 };
 
+class AveragePool final : public Layer {
+ public:
+  AveragePool(std::int64_t kernel, std::int64_t stride, std::int64_t padding, bool count_padding)
+      : kernel_(kernel), stride_(stride), padding_(padding), count_padding_(count_padding) {
+    PIPEWRIGHT_CHECK(kernel > 0 && stride > 0 && padding >= 0 && 2 * padding <= kernel,
+                     "average-pool of ", kernel, "/", stride, ", padding ", padding);
+  }
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    return at::avg_pool2d(input, {kernel_, kernel_}, {stride_, stride_}, {padding_, padding_},
+                          /*ceil_mode=*/false, count_padding_);
+  }
+
+ private:
+  std::int64_t kernel_, stride_, padding_;
+  bool count_padding_;
+};
+
 class AveragePoolTo final : public Layer {
  public:
   explicit AveragePoolTo(std::int64_t size) : size_(size) {
@@ -60,6 +79,11 @@ class Flatten final : public Layer {
 
 LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
   return std::make_shared<MaxPool>(kernel, stride, padding);
+}
+
+LayerPtr average_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                      bool count_padding) {
+  return std::make_shared<AveragePool>(kernel, stride, padding, count_padding);
 }
 
 LayerPtr average_pool_to(std::int64_t size) {

@@ -43,9 +43,9 @@ TEST(ByteImages, AreNormalisedPerChannelInTheOrderAsked) {
   const Numbered data(true);
   const std::vector<std::int64_t> indices{3, 0, 3};
   const Batch batch = data.batch(Split::Train, indices, nullptr);
-  EXPECT_EQ(batch.x.sizes().vec(), (std::vector<std::int64_t>{3, kChannels, kHeight, kWidth}));
+  EXPECT_EQ(batch.x[0].sizes().vec(), (std::vector<std::int64_t>{3, kChannels, kHeight, kWidth}));
   EXPECT_EQ(values_of<std::int64_t>(batch.y), (std::vector<std::int64_t>{0, 0, 0}));
-  const auto x = values_of<float>(batch.x);
+  const auto x = values_of<float>(batch.x[0]);
   std::size_t at = 0;
   for (const std::size_t image : {3u, 0u, 3u})
     for (std::int64_t c = 0; c < kChannels; ++c)
@@ -58,7 +58,7 @@ TEST(ByteImages, AugmentedOnesAreAPaddedCroppedAndMirroredImage) {
   const Numbered data(true);
   const std::vector<std::int64_t> indices(300, 2);
   const RandomStream stream(7, "augmentation", 3, 4);
-  const auto x = values_of<float>(data.batch(Split::Train, indices, &stream).x);
+  const auto x = values_of<float>(data.batch(Split::Train, indices, &stream).x[0]);
   std::set<std::array<std::int64_t, 3>> views;
   std::size_t at = 0;
   for (std::uint64_t sample = 0; sample < indices.size(); ++sample) {
@@ -82,8 +82,8 @@ TEST(ByteImages, AugmentationDependsOnThePlaceInTheBatchAndNothingElse) {
   const Numbered data(true);
   const RandomStream stream(1, "augmentation");
   const std::vector<std::int64_t> all{0, 1, 2, 3}, others{3, 1, 1};
-  const auto a = values_of<float>(data.batch(Split::Train, all, &stream).x);
-  const auto b = values_of<float>(data.batch(Split::Train, others, &stream).x);
+  const auto a = values_of<float>(data.batch(Split::Train, all, &stream).x[0]);
+  const auto b = values_of<float>(data.batch(Split::Train, others, &stream).x[0]);
   EXPECT_TRUE(std::equal(a.begin() + kPixels, a.begin() + 2 * kPixels, b.begin() + kPixels));
 }
 
@@ -91,8 +91,8 @@ TEST(ByteImages, AreLeftAloneWhenAugmentationIsOff) {
   const Numbered data(false);
   const RandomStream stream(1, "augmentation");
   const auto indices = first_indices(4);
-  EXPECT_EQ(values_of<float>(data.batch(Split::Train, indices, &stream).x),
-            values_of<float>(data.batch(Split::Train, indices, nullptr).x));
+  EXPECT_EQ(values_of<float>(data.batch(Split::Train, indices, &stream).x[0]),
+            values_of<float>(data.batch(Split::Train, indices, nullptr).x[0]));
 }
 
 TEST(ByteImages, OfBothSplitsAreCountedAndAnEmptyBatchIsEmpty) {
@@ -101,7 +101,7 @@ TEST(ByteImages, OfBothSplitsAreCountedAndAnEmptyBatchIsEmpty) {
   EXPECT_EQ(data.size(Split::Test), 2);
   EXPECT_EQ(values_of<std::int64_t>(data.batch(Split::Test, first_indices(2), nullptr).y),
             (std::vector<std::int64_t>{1, 2}));
-  EXPECT_EQ(data.batch(Split::Test, {}, nullptr).x.size(0), 0);
+  EXPECT_EQ(data.batch(Split::Test, {}, nullptr).x[0].size(0), 0);
 }
 
 }  // namespace

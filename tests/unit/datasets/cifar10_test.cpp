@@ -62,7 +62,7 @@ TEST_F(Cifar10, TakesAllTrainingFilesThatAreThereOrAsManyAsAsked) {
   const std::vector<std::int64_t> indices{19'999};
   const Batch last = all->batch(Split::Train, indices, nullptr);
   EXPECT_EQ(last.y.const_data_ptr<std::int64_t>()[0], 9);
-  EXPECT_EQ(values_of<float>(last.x),
+  EXPECT_EQ(values_of<float>(last.x[0]),
             std::vector<float>(3072, static_cast<float>((9999 + 2) % 256) / 255.0f));
 
   const auto one = dataset(", batches: 1");
@@ -141,7 +141,7 @@ TEST_F(Cifar10, ReadsTheRealFiles) {
       std::vector<std::int64_t> indices = first_indices(1000);
       for (std::int64_t& index : indices) index += begin;
       const Batch batch = data->batch(known.split, indices, nullptr);
-      const auto x = values_of<float>(batch.x);
+      const auto x = values_of<float>(batch.x[0]);
       for (std::size_t i = 0; i < x.size(); ++i) {
         const std::int64_t pixel = std::lround(x[i] * 255.0f);
         sum += pixel;

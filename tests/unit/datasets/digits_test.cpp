@@ -27,7 +27,7 @@ TEST(Digits, AreTheKnownImages) {
   EXPECT_EQ(std::vector(test_y.end() - 5, test_y.end()),
             (std::vector<std::int64_t>{9, 0, 8, 9, 8}));
 
-  const auto train_x = values_of<float>(train.x), test_x = values_of<float>(test.x);
+  const auto train_x = values_of<float>(train.x[0]), test_x = values_of<float>(test.x[0]);
   EXPECT_EQ(16 * std::accumulate(train_x.begin(), train_x.end(), 0.0), 449372);
   EXPECT_EQ(16 * std::accumulate(test_x.begin(), test_x.end(), 0.0), 112346);
   EXPECT_EQ(std::vector(train_x.begin(), train_x.begin() + 6),

@@ -49,10 +49,10 @@ TEST_F(FashionMnist, ScalesAndNormalises) {
   EXPECT_EQ(data->sample_shape(), (std::vector<std::int64_t>{1, 28, 28}));
   const Batch batch = data->batch(Split::Test, first_indices(2), nullptr);
   EXPECT_EQ(values_of<std::int64_t>(batch.y), (std::vector<std::int64_t>{0, 1}));
-  EXPECT_EQ(values_of<float>(batch.x)[7], (7 / 255.0f - 0.2860f) / 0.3530f);
+  EXPECT_EQ(values_of<float>(batch.x[0])[7], (7 / 255.0f - 0.2860f) / 0.3530f);
   const RandomStream stream(1, "augmentation");
-  EXPECT_EQ(values_of<float>(data->batch(Split::Test, first_indices(2), &stream).x),
-            values_of<float>(batch.x))
+  EXPECT_EQ(values_of<float>(data->batch(Split::Test, first_indices(2), &stream).x[0]),
+            values_of<float>(batch.x[0]))
       << "augment is false unless asked for";
 }
 
@@ -106,7 +106,7 @@ TEST(FashionMnistFiles, AreReadAsPublished) {
     const auto y = values_of<std::int64_t>(batch.y);
     EXPECT_EQ(std::vector(y.begin(), y.begin() + 10), known.first_labels);
     EXPECT_EQ(std::accumulate(y.begin(), y.end(), std::int64_t{0}), known.label_sum);
-    const auto x = values_of<float>(batch.x);
+    const auto x = values_of<float>(batch.x[0]);
     const auto pixels = [](auto begin, auto end) {
       return std::accumulate(begin, end, std::int64_t{0}, [](std::int64_t sum, float p) {
         return sum + std::lround(p * 255.0f);

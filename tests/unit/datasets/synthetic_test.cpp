@@ -25,7 +25,7 @@ Everything everything(const std::string& yaml, Split split = Split::Train,
   const auto data = make_dataset("synthetic", yaml);
   data->open(request);
   const Batch batch = data->batch(split, first_indices(data->size(split)), nullptr);
-  return {values_of<float>(batch.x), values_of<std::int64_t>(batch.y)};
+  return {values_of<float>(batch.x[0]), values_of<std::int64_t>(batch.y)};
 }
 
 TEST(Synthetic, TakesShapeAndClassesFromTheModelUnlessGiven) {
@@ -39,7 +39,7 @@ TEST(Synthetic, TakesShapeAndClassesFromTheModelUnlessGiven) {
   const auto given = make_dataset("synthetic", "{shape: [7], classes: 2, train: 10, test: 4}");
   given->open(kRequest);
   const Batch batch = given->batch(Split::Train, first_indices(10), nullptr);
-  EXPECT_EQ(batch.x.sizes().vec(), (std::vector<std::int64_t>{10, 7}));
+  EXPECT_EQ(batch.x[0].sizes().vec(), (std::vector<std::int64_t>{10, 7}));
   EXPECT_EQ(given->classes(), 2);
 }
 
@@ -87,6 +87,62 @@ TEST(Synthetic, RefusesWhatCannotBeMade) {
   EXPECT_TRUE(contains(
       error_of([] { everything("{shape: [100000, 100000]}"); }, ErrorKind::Experiment), "fewer"));
   EXPECT_NE(error_of([] { everything("{noise: 1.5}"); }, ErrorKind::Experiment), "");
+}
+
+/// What a model that reads 6 of 20 tokens is given.
+Batch tokens(Task task, std::int64_t classes) {
+  const auto data = make_dataset("synthetic", "{train: 300, test: 4}");
+  data->open(
+      {.model_input = {6}, .model_classes = classes, .model_vocabulary = 20, .model_task = task});
+  EXPECT_EQ(data->vocabulary(), 20);
+  EXPECT_EQ(data->task(), task);
+  return data->batch(Split::Train, first_indices(300), nullptr);
+}
+
+TEST(SyntheticTokens, AreWordsWithOneClassATextWhereAModelClassifies) {
+  const Batch batch = tokens(Task::Classify, 3);
+  EXPECT_EQ(batch.x[0].sizes().vec(), (std::vector<std::int64_t>{300, 6}));
+  EXPECT_EQ(batch.y.sizes().vec(), (std::vector<std::int64_t>{300}));
+  const auto x = values_of<std::int64_t>(batch.x[0]), y = values_of<std::int64_t>(batch.y);
+  EXPECT_EQ(std::set(x.begin(), x.end()).size(), 16u);
+  EXPECT_EQ(*std::ranges::min_element(x), 4) << "the first are padding and marks";
+  EXPECT_EQ(std::set(y.begin(), y.end()), (std::set<std::int64_t>{0, 1, 2}));
+}
+
+TEST(SyntheticTokens, FollowFromTheOneBeforeWhereAModelContinues) {
+  const Batch batch = tokens(Task::Continue, 20);
+  const auto x = values_of<std::int64_t>(batch.x[0]), y = values_of<std::int64_t>(batch.y);
+  int same = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (i % 6 != 5) {
+      EXPECT_EQ(y[i], x[i + 1]);
+    }
+    for (std::size_t j = 0; j < i; ++j)
+      if (x[j] == x[i]) {
+        same += y[j] == y[i] ? 1 : 0;
+        break;
+      }
+  }
+  EXPECT_GT(same, 1300) << "of 1,784 that were seen before";
+  EXPECT_LT(same, 1784);
+}
+
+TEST(SyntheticTokens, HaveATargetMadeOfTheSourceWhereAModelTranslates) {
+  const Batch batch = tokens(Task::Translate, 20);
+  ASSERT_EQ(batch.x.size(), 2u);
+  const auto x = values_of<std::int64_t>(batch.x[0]), so_far = values_of<std::int64_t>(batch.x[1]),
+             y = values_of<std::int64_t>(batch.y);
+  std::vector<std::int64_t> word(20, -1);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_EQ(so_far[i], i % 6 == 0 ? 2 : y[i - 1]);
+    if (i % 6 == 5) {
+      EXPECT_EQ(y[i], 3);
+      continue;
+    }
+    std::int64_t& known = word[static_cast<std::size_t>(x[i])];
+    if (known < 0) known = y[i];
+    EXPECT_EQ(y[i], known);
+  }
 }
 
 }  // namespace

@@ -50,11 +50,13 @@ TEST_F(TensorsDataset, GivesTheSamplesAskedForInTheFilesPrecision) {
   EXPECT_EQ(data->classes(), 7) << "the highest label of either split, and one";
   const std::vector<std::int64_t> indices{3, 1, 3};
   const Batch batch = data->batch(Split::Train, indices, nullptr);
-  EXPECT_EQ(batch.x.scalar_type(), at::kDouble);
-  EXPECT_TRUE(batch.x.equal(tensors_["train.x"].index_select(0, at::tensor({3, 1, 3}, at::kLong))));
+  EXPECT_EQ(batch.x[0].scalar_type(), at::kDouble);
+  EXPECT_TRUE(
+      batch.x[0].equal(tensors_["train.x"].index_select(0, at::tensor({3, 1, 3}, at::kLong))));
   EXPECT_EQ(values_of<std::int64_t>(batch.y), (std::vector<std::int64_t>{2, 0, 2}));
   EXPECT_TRUE(data->batch(Split::Test, std::vector<std::int64_t>{1}, nullptr)
-                  .x.equal(tensors_["test.x"].slice(0, 1)));
+                  .x[0]
+                  .equal(tensors_["test.x"].slice(0, 1)));
 }
 
 TEST_F(TensorsDataset, TakesSamplesOfOneNumberAndOtherPrecisions) {
@@ -63,8 +65,8 @@ TEST_F(TensorsDataset, TakesSamplesOfOneNumberAndOtherPrecisions) {
   const auto data = opened();
   EXPECT_TRUE(data->sample_shape().empty());
   const std::vector<std::int64_t> indices{1, 0};
-  EXPECT_EQ(data->batch(Split::Train, indices, nullptr).x.scalar_type(), at::kFloat);
-  EXPECT_EQ(data->batch(Split::Test, indices, nullptr).x.scalar_type(), at::kHalf);
+  EXPECT_EQ(data->batch(Split::Train, indices, nullptr).x[0].scalar_type(), at::kFloat);
+  EXPECT_EQ(data->batch(Split::Test, indices, nullptr).x[0].scalar_type(), at::kHalf);
 }
 
 TEST_F(TensorsDataset, TakesLabelsOfEveryIntegerType) {

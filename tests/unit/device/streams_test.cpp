@@ -186,7 +186,7 @@ TEST_F(Watched, ALateValueIsReadAfterItsCopy) {
   const at::Tensor host = at::empty({});
   host.copy_(x, true);
   EXPECT_NE(host.item<double>(), 2.5);
-  EXPECT_EQ(LateValue(x).read(), 2.5);
+  EXPECT_EQ(LateValue(x).read().item<double>(), 2.5);
 }
 
 }  // namespace

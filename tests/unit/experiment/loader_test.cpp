@@ -31,7 +31,7 @@ class Numbers final : public Dataset {
     ++assembled;
     augmented = augmentation != nullptr;
     const at::Tensor y = at::tensor(at::ArrayRef<std::int64_t>(of.data(), of.size()), at::kLong);
-    return {at::stack({y, y + 0.5}, 1).to(at::kFloat), y};
+    return {{at::stack({y, y + 0.5}, 1).to(at::kFloat)}, y};
   }
   mutable std::atomic<int> assembled = 0;
   mutable std::atomic<bool> augmented = false;
@@ -115,7 +115,8 @@ TEST(Loader, GivesInputsAndTargetsOfTheSameSamples) {
   Loader loader(settings(numbers, 1, 2), {{epoch_permutation(indices(20), true, 1, 0), 5, true}});
   for (int m = 0; m < 2; ++m) {
     const Share share = loader.share(3, 0, m);
-    const at::Tensor x = loader.inputs(3, share, at::kCPU), y = loader.targets(3, share, at::kCPU);
+    const at::Tensor x = loader.inputs(3, share, at::kCPU)[0],
+                     y = loader.targets(3, share, at::kCPU);
     EXPECT_EQ(x.size(0), m == 0 ? 3 : 2);
     EXPECT_TRUE(at::equal(x.select(1, 0), y.to(at::kFloat)));
   }
@@ -160,7 +161,7 @@ TEST(Loader, HasThePrecisionAndShapeTheModelWants) {
   Loader::Settings of = settings(numbers);
   of.precision = at::kDouble;
   of.input_shape = {1, 2, 1};
-  const at::Tensor x = Loader(of, {{indices(4), 4, true}}).inputs(0, {1, 2, 4, 4}, at::kCPU);
+  const at::Tensor x = Loader(of, {{indices(4), 4, true}}).inputs(0, {1, 2, 4, 4}, at::kCPU)[0];
   EXPECT_EQ(x.scalar_type(), at::kDouble);
   EXPECT_EQ(x.sizes(), (std::vector<std::int64_t>{2, 1, 2, 1}));
 }
@@ -178,7 +179,7 @@ TEST(Loader, ServesSeveralThreads) {
         for (int i = 0; i < 100; ++i) {
           const int m = (i * (2 * t + 1)) % 100;
           const Share share = loader.share(m, 0, 0);
-          const at::Tensor x = loader.inputs(m, share, at::kCPU),
+          const at::Tensor x = loader.inputs(m, share, at::kCPU)[0],
                            y = loader.targets(m, share, at::kCPU);
           wrong += !at::equal(x.select(1, 0), y.to(at::kFloat));
         }

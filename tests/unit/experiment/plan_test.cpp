@@ -124,7 +124,7 @@ TEST(Plan, LoadsEpochsThatDifferInOrderOnly) {
          later = laboratory.plan().training_loader(0, 2);
   EXPECT_EQ(later.minibatches(), 12);
   auto at_of = [](Loader& loader, int minibatch) {
-    return loader.inputs(minibatch, loader.share(minibatch, 0, 0), at::kCPU);
+    return loader.inputs(minibatch, loader.share(minibatch, 0, 0), at::kCPU)[0];
   };
   EXPECT_TRUE(at::equal(at_of(first, 2), at_of(later, 2)));
   Loader second = laboratory.plan().training_loader(1, 1);
@@ -139,8 +139,8 @@ TEST(Plan, LoadsTheRestOfAnEpoch) {
   EXPECT_EQ(rest.minibatches(), 8);
   for (const int minibatch : {0, 1, 2, 7}) {
     const Share share = rest.share(minibatch, 0, 0);
-    EXPECT_TRUE(at::equal(rest.inputs(minibatch, share, at::kCPU),
-                          whole.inputs(minibatch + 4, share, at::kCPU)));
+    EXPECT_TRUE(at::equal(rest.inputs(minibatch, share, at::kCPU)[0],
+                          whole.inputs(minibatch + 4, share, at::kCPU)[0]));
     EXPECT_TRUE(at::equal(rest.targets(minibatch, share, at::kCPU),
                           whole.targets(minibatch + 4, share, at::kCPU)));
   }

@@ -54,14 +54,14 @@ TEST(Trainer, EvaluatesTheMeanOverAllTestSamples) {
   std::vector<at::Tensor> w;
   for (const auto& [name, tensor] : run.trainer.stages()[0]->named_parameters())
     w.push_back(tensor);
-  at::Tensor z = test.x.to(at::kDouble);
+  at::Tensor z = test.x[0].to(at::kDouble);
   for (std::size_t i = 0; i < w.size(); i += 2) {
     z = at::linear(z, w[i], w[i + 1]);
     if (i + 2 < w.size()) z = z.relu();
   }
   const EpochRow& row = run.trainer.epochs()[0];
   EXPECT_NEAR(row.test_loss, at::cross_entropy_loss(z, test.y).item<double>(), kFloat64Relative);
-  EXPECT_DOUBLE_EQ(row.test_accuracy, count_correct(z, test.y).item<double>() / 20);
+  EXPECT_DOUBLE_EQ(row.test_accuracy, z.argmax(1).eq(test.y).sum().item<double>() / 20);
 }
 
 TEST(Trainer, EvaluatesEverySoManyEpochsAndAtTheEnd) {

@@ -47,10 +47,18 @@ TEST(CrossEntropy, OfPartsAveragesToTheWholeByTheirSamples) {
   EXPECT_NEAR((*loss)(z, kTargets).item<double>(), 0.75 * a + 0.25 * b, kFloat64Relative);
 }
 
-TEST(CountCorrect, CountsLargestOutputsAtTheTarget) {
-  const at::Tensor z =
-      at::tensor({0.0, 0.1, 0.9, 0.5, 0.4, 0.1, 0.9, 0.0, 0.1, -2.0, -3.0, -1.0}).view({4, 3});
-  EXPECT_EQ(count_correct(z, kTargets).item<std::int64_t>(), 3);
+TEST(CrossEntropy, OfSeveralTargetsIsAMeanOverSamplesOfTheirMeansOrSums) {
+  const at::Tensor z = random({2, 3, 4}, 2);
+  const at::Tensor targets = at::tensor({1, 2, -100, 3, 0, 2}, at::kLong).view({2, 3});
+  const at::Tensor log_p = z.log_softmax(2);
+  const auto p = [&](int sample, int token, int target) {
+    return log_p[sample][token][target].item<double>();
+  };
+  const double first = -p(0, 0, 1) - p(0, 1, 2), second = -p(1, 0, 3) - p(1, 1, 0) - p(1, 2, 2);
+  EXPECT_NEAR((*cross_entropy())(z, targets).item<double>(), (first / 2 + second / 3) / 2,
+              kFloat64Relative);
+  EXPECT_NEAR((*cross_entropy("{tokens: sum}"))(z, targets).item<double>(), (first + second) / 2,
+              kFloat64Relative);
 }
 
 }  // namespace

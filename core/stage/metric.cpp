@@ -1,0 +1,110 @@
+#include "core/stage/metric.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/stage/task.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+/// Rows of scores and their targets, those that count.
+struct Rows {
+  Rows(const at::Tensor& output, const at::Tensor& target) {
+    scores = output.flatten(0, target.dim() - 1);
+    targets = target.flatten();
+    if (target.dim() == 1) return;
+    const at::Tensor counted = targets.ne(kNoTarget);
+    scores = scores.index({counted});
+    targets = targets.index({counted});
+  }
+  at::Tensor scores, targets;
+};
+
+at::Tensor vector_of(const std::vector<at::Tensor>& scalars) {
+  return at::stack(scalars).to(at::kDouble);
+}
+
+/// {how many are right, of how many}
+double share(std::span<const double> sums) {
+  return sums[1] > 0 ? sums[0] / sums[1] : kNone;
+}
+
+class Accuracy final : public Metric {
+ public:
+  explicit Accuracy(Options&) {}
+  at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const override {
+    const Rows rows(output, target);
+    return vector_of({rows.scores.argmax(1).eq(rows.targets).sum(),
+                      at::full({}, rows.targets.numel(), rows.targets.options())});
+  }
+  double value(std::span<const double> sums) const override { return share(sums); }
+};
+
+class Top5 final : public Metric {
+ public:
+  explicit Top5(Options&) {}
+  at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const override {
+    const Rows rows(output, target);
+    const std::int64_t few = std::min<std::int64_t>(5, rows.scores.size(1));
+    const at::Tensor best = std::get<1>(rows.scores.topk(few, 1));
+    return vector_of({best.eq(rows.targets.unsqueeze(1)).sum(),
+                      at::full({}, rows.targets.numel(), rows.targets.options())});
+  }
+  double value(std::span<const double> sums) const override { return share(sums); }
+};
+
+/// Of two classes: (tp·tn − fp·fn) / √((tp+fp)(tp+fn)(tn+fp)(tn+fn)), 0 where the root is 0.
+class Matthews final : public Metric {
+ public:
+  explicit Matthews(Options&) {}
+  std::size_t size() const override { return 4; }
+  at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const override {
+    const Rows rows(output, target);
+    const at::Tensor said = rows.scores.argmax(1).eq(1), is = rows.targets.eq(1);
+    return vector_of(
+        {(said & is).sum(), (said & ~is).sum(), (~said & is).sum(), (~said & ~is).sum()});
+  }
+  double value(std::span<const double> sums) const override {
+    const double tp = sums[0], fp = sums[1], fn = sums[2], tn = sums[3];
+    const double root = std::sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn));
+    return root > 0 ? (tp * tn - fp * fn) / root : 0;
+  }
+};
+
+/// e to the mean over all targets of −log p(target).
+class Perplexity final : public Metric {
+ public:
+  explicit Perplexity(Options&) {}
+  at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const override {
+    const Rows rows(output, target);
+    return vector_of(
+        {at::cross_entropy_loss(rows.scores, rows.targets, {}, at::Reduction::Sum).to(at::kDouble),
+         at::full({}, static_cast<double>(rows.targets.numel()),
+                  rows.scores.options().dtype(at::kDouble))});
+  }
+  double value(std::span<const double> sums) const override {
+    return sums[1] > 0 ? std::exp(sums[0] / sums[1]) : kNone;
+  }
+};
+
+PIPEWRIGHT_METRIC(accuracy, Accuracy, "Share of targets that have the largest output.")
+PIPEWRIGHT_METRIC(top5, Top5, "Share of targets among the five largest outputs.")
+PIPEWRIGHT_METRIC(matthews, Matthews, "Matthews correlation of two classes, from -1 to 1.")
+PIPEWRIGHT_METRIC(perplexity, Perplexity, "e to the mean negative log-likelihood of the targets.")
+
+}  // namespace
+
+std::unique_ptr<Metric> make_metric(const std::string& name) {
+  const auto* entry = Registry<Metric>::instance().find(name);
+  if (entry == nullptr) return nullptr;
+  Problems problems;
+  Options options(nullptr, "metric", problems);
+  return entry->make(options);
+}
+
+}  // namespace pipewright

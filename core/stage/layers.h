@@ -39,7 +39,7 @@ struct ConvolutionOptions {
   std::optional<std::int64_t> kernel_width, stride_width, padding_width;
   std::int64_t groups = 1;  ///< of channels, each convolved by itself; divides both counts
   bool bias = true;
-  bool kaiming_fan_out = true;  ///< normal(0, √(2/(out/groups·k²))), bias 0; else PyTorch's uniform
+  bool kaiming_fan_out = true;  ///< normal(0, √(2/(out·k²))), bias 0; else PyTorch's uniform
   bool uniform_bias = false;  ///< bias uniform ±1/√(in/groups·k²) even so, as PyTorch leaves it
 };
 /// weight [out, in / groups, k, k], bias [out].

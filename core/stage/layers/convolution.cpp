@@ -27,8 +27,7 @@ class Convolution final : public Layer {
     using Kind = Initializer::Kind;
     const std::int64_t area = kernel_[0] * kernel_[1], in = in_ / options_.groups;
     const Initializer uniform{Kind::Uniform, 1 / std::sqrt(static_cast<double>(in * area))};
-    const Initializer kaiming{Kind::Normal,
-                              std::sqrt(2.0 / static_cast<double>(out_ / options_.groups * area))};
+    const Initializer kaiming{Kind::Normal, std::sqrt(2.0 / static_cast<double>(out_ * area))};
     const bool zero_bias = options_.kaiming_fan_out && !options_.uniform_bias;
     std::vector<ParameterSpec> specs{{"weight",
                                       {out_, in, kernel_[0], kernel_[1]},

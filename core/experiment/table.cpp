@@ -1,7 +1,10 @@
 #include "core/experiment/table.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <numeric>
 
@@ -13,6 +16,11 @@ namespace {
 
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kSeed = "train.seed";
+
+/// Of a metric that is shown in percent.
+bool is_share(const std::string& metric) {
+  return metric.ends_with("accuracy") || metric.ends_with("top5") || metric.ends_with("matthews");
+}
 
 std::string value_text(const Value& value) {
   switch (value.kind) {
@@ -44,6 +52,7 @@ std::optional<Value> value_of(const RunRecord& run, const std::string& key) {
 }
 
 std::string text_of(const RunRecord& run, const std::string& key) {
+  if (key.starts_with('=')) return key.substr(1);
   if (key == "label") return run.label;
   const std::optional<Value> value = value_of(run, key);
   return value ? value_text(*value) : "–";
@@ -66,7 +75,9 @@ void add_options_of(const Value& config, const std::string& prefix, std::vector<
 void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
                Problems& problems) {
   const auto has = [&](const RunRecord& run) { return value_of(run, key.name).has_value(); };
-  if (key.name == "label" || runs.empty() || std::ranges::any_of(runs, has)) return;
+  if (key.name == "label" || key.name.starts_with('=') || runs.empty() ||
+      std::ranges::any_of(runs, has))
+    return;
   std::vector<std::string> known{"label"};
   for (const RunRecord& run : runs) add_options_of(run.config, "", known);
   const std::string near = nearest(key.name, known);
@@ -166,7 +177,38 @@ bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers
   };
   for (const auto& [column, key] : wanted.match) check(column, key.place);
   check(wanted.value.name, wanted.value.place);
+  if (wanted.std) check(wanted.std->name, wanted.std->place);
   return fine;
+}
+
+std::optional<double> number_in(const std::string& text) {
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+PublishedNumber number_of(std::string text, bool error) {
+  PublishedNumber number{.text = text, .value = number_in(text)};
+  if (!error || !number.value) return number;
+  const std::size_t dot = text.find('.');
+  const auto decimals = dot == std::string::npos ? 0 : static_cast<int>(text.size() - dot - 1);
+  number.value = 100 - *number.value;
+  std::array<char, 64> shown{};
+  std::snprintf(shown.data(), shown.size(), "%.*f", decimals, *number.value);
+  number.text = shown.data();
+  return number;
+}
+
+/// Of the labels of the cell's runs.
+std::vector<std::size_t> notes_of(const TableCell& cell, const TablePublished& wanted,
+                                  const std::vector<RunRecord>& runs, Table& table) {
+  std::vector<std::size_t> notes;
+  for (const auto& [label, text] : wanted.differs)
+    if (label == "all" ||
+        std::ranges::any_of(cell.runs, [&](std::size_t run) { return runs[run].label == label; }))
+      notes.push_back(index_of(table.notes, text));
+  return notes;
 }
 
 /// A cell shows the published number of its runs where they agree on one.
@@ -176,18 +218,24 @@ void add_published(Table& table, const TablePublished& wanted, const std::vector
   if (!check_columns(wanted, numbers, problems)) return;
   for (std::vector<TableCell>& row : table.cells) {
     for (TableCell& cell : row) {
-      std::vector<std::string> found;
+      std::vector<std::string> found, deviations;
       for (const std::size_t run : cell.runs) {
         std::vector<std::pair<std::string, std::string>> texts;
         for (const auto& [column, key] : wanted.match)
           texts.emplace_back(column, text_of(runs[run], key.name));
         try {
-          if (const auto text = numbers.find(texts, wanted.value.name)) index_of(found, *text);
+          const auto text = numbers.find(texts, wanted.value.name);
+          if (!text) continue;
+          index_of(found, *text);
+          if (wanted.std) index_of(deviations, numbers.find(texts, wanted.std->name).value_or(""));
         } catch (const Error& error) {
           problems.add(wanted.place, concat("table.published: ", error.message()));
         }
       }
-      if (found.size() == 1) cell.published = found.front();
+      if (found.size() != 1) continue;
+      cell.published = number_of(found.front(), wanted.error);
+      if (deviations.size() == 1) cell.published->std = deviations.front();
+      cell.published->notes = notes_of(cell, wanted, runs, table);
     }
   }
 }
@@ -216,7 +264,9 @@ std::string caption_of(const Table& table, const TableSpec& spec,
   add(all.interrupted, "interrupted");
   add(all.running, "running");
   if (all.without > 0) text += concat(", ", all.without, " without ", table.metric);
-  if (spec.published) text += concat("; published: ", spec.published->file.filename().string());
+  if (spec.published)
+    text += concat("; published: ", spec.published->file.filename().string(),
+                   ", and ours minus theirs");
   return text + ".";
 }
 
@@ -244,7 +294,7 @@ Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs) {
   check_metric(spec.metric, runs, problems);
   Table table;
   table.metric = spec.metric.name;
-  table.percent = spec.metric.name.ends_with("accuracy");
+  table.percent = is_share(spec.metric.name);
   for (const TableKey& key : spec.rows.empty() ? default_rows(spec, runs) : spec.rows)
     table.row_keys.push_back(key.name);
   fill(table, spec, runs);

@@ -12,13 +12,21 @@
 
 namespace pipewright {
 
+/// A number of others beside ours.
+struct PublishedNumber {
+  std::string text;                ///< as shown
+  std::optional<double> value;     ///< in the unit that is shown; none for texts such as "OOM"
+  std::string std;                 ///< as the file spells it, or ""
+  std::vector<std::size_t> notes;  ///< indices into Table::notes
+};
+
 /// The runs that share a row and a column.
 struct TableCell {
   std::vector<double> values;     ///< the metric of each run that is done
   std::vector<std::size_t> runs;  ///< indices into the records given
   int failed = 0, missing = 0, interrupted = 0, running = 0;
-  int without = 0;                       ///< done, but without the metric
-  std::optional<std::string> published;  ///< as the file spells it
+  int without = 0;  ///< done, but without the metric
+  std::optional<PublishedNumber> published;
 
   bool empty() const { return runs.empty(); }
   double mean() const;  ///< NaN without values
@@ -33,6 +41,7 @@ struct Table {
   std::vector<std::vector<std::string>> row_names;
   std::vector<std::string> column_names;
   std::vector<std::vector<TableCell>> cells;  ///< [row][column]
+  std::vector<std::string> notes;             ///< how recipes differ from the published ones
 };
 
 /// Rows and columns stand in the order in which the runs name them first. Throws Error{Experiment}

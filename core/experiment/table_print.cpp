@@ -25,7 +25,27 @@ double shown(const Table& table, double value) {
   return table.percent ? 100 * value : value;
 }
 
-/// "93.10 ± 0.22 (3)", "2 failed", "93.10 (1), 1 missing; 91.10 published"; "–" for no run at all.
+/// Ours minus theirs, in what is shown; NaN where one of them is missing.
+double difference(const Table& table, const TableCell& cell) {
+  if (!cell.published || !cell.published->value) return std::nan("");
+  return shown(table, cell.mean()) - *cell.published->value;
+}
+
+/// "91.10 ± 0.10 published, +0.12 [1]"
+std::string published_text(const Table& table, const TableCell& cell) {
+  std::string text = cell.published->text;
+  if (!cell.published->std.empty()) text += " ± " + cell.published->std;
+  text += " published";
+  const double d = difference(table, cell);
+  if (!std::isnan(d))
+    text += concat(", ", d < 0 ? "−" : "+",
+                   fixed(std::abs(d), decimals_of(table, *cell.published->value)));
+  for (const std::size_t note : cell.published->notes) text += concat(" [", note + 1, "]");
+  return text;
+}
+
+/// "93.10 ± 0.22 (3)", "2 failed", "93.10 (1), 1 missing; 91.10 published, +2.00"; "–" for no run
+/// at all.
 std::string cell_text(const Table& table, const TableCell& cell) {
   if (cell.empty()) return "–";
   std::vector<std::string> parts;
@@ -44,7 +64,7 @@ std::string cell_text(const Table& table, const TableCell& cell) {
   add(cell.running, "running");
   add(cell.without, concat("without ", table.metric));
   std::string text = join(parts, ", ");
-  if (cell.published) text += concat("; ", *cell.published, " published");
+  if (cell.published) text += "; " + published_text(table, cell);
   return text;
 }
 
@@ -101,6 +121,9 @@ std::string markdown(const Table& table) {
     }
     if (r == 0) out += "|\n";
   }
+  if (!table.notes.empty()) out += "\nDiffers from what was published:\n";
+  for (std::size_t note = 0; note < table.notes.size(); ++note)
+    out += concat("[", note + 1, "] ", table.notes[note], "\n");
   return out;
 }
 
@@ -121,7 +144,7 @@ std::string latex_text(const std::string& text) {
       replaced(text, "&%$#_{}~^\\",
                {"\\&", "\\%", "\\$", "\\#", "\\_", "\\{", "\\}", "\\textasciitilde{}",
                 "\\textasciicircum{}", "\\textbackslash{}"});
-  return replaced_text(replaced_text(escaped, "±", "$\\pm$"), "–", "--");
+  return replaced_text(replaced_text(replaced_text(escaped, "±", "$\\pm$"), "–", "--"), "−", "$-$");
 }
 
 std::string latex(const Table& table) {
@@ -137,7 +160,10 @@ std::string latex(const Table& table) {
     out += " \\\\\n";
     if (r == 0) out += "    \\midrule\n";
   }
-  return out + "    \\bottomrule\n  \\end{tabular}\n\\end{table}\n";
+  out += "    \\bottomrule\n  \\end{tabular}\n";
+  for (std::size_t note = 0; note < table.notes.size(); ++note)
+    out += concat("  \\\\ {\\footnotesize [", note + 1, "] ", latex_text(table.notes[note]), "}\n");
+  return out + "\\end{table}\n";
 }
 
 std::string csv_field(const std::string& text) {
@@ -145,23 +171,34 @@ std::string csv_field(const std::string& text) {
   return concat('"', replaced(text, "\"", {"\"\""}), '"');
 }
 
+std::string notes_text(const Table& table, const TableCell& cell) {
+  std::vector<std::string> notes;
+  if (cell.published)
+    for (const std::size_t note : cell.published->notes) notes.push_back(table.notes[note]);
+  return join(notes, "; ");
+}
+
 /// One line per cell; numbers with twelve digits, nothing where there is none.
 std::string csv(const Table& table) {
-  std::string out = "row,column,n,mean,std,failed,missing,published,interrupted,running,unit\n";
-  const auto number = [&](double value) {
+  std::string out =
+      "row,column,n,mean,std,failed,missing,published,interrupted,running,unit,difference,"
+      "differs\n";
+  const auto plain = [](double value) {
     std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%.12g", shown(table, value));
+    std::snprintf(text.data(), text.size(), "%.12g", value);
     return std::isnan(value) ? std::string() : std::string(text.data());
   };
+  const auto number = [&](double value) { return plain(shown(table, value)); };
   for (std::size_t r = 0; r < table.cells.size(); ++r)
     for (std::size_t c = 0; c < table.cells[r].size(); ++c) {
       const TableCell& cell = table.cells[r][c];
       if (cell.empty()) continue;
-      out +=
-          concat(csv_field(join(table.row_names[r], " / ")), ",", csv_field(table.column_names[c]),
-                 ",", cell.values.size(), ",", number(cell.mean()), ",", number(cell.std()), ",",
-                 cell.failed, ",", cell.missing, ",", csv_field(cell.published.value_or("")), ",",
-                 cell.interrupted, ",", cell.running, ",", table.percent ? "percent" : "", "\n");
+      out += concat(csv_field(join(table.row_names[r], " / ")), ",",
+                    csv_field(table.column_names[c]), ",", cell.values.size(), ",",
+                    number(cell.mean()), ",", number(cell.std()), ",", cell.failed, ",",
+                    cell.missing, ",", csv_field(cell.published ? cell.published->text : ""), ",",
+                    cell.interrupted, ",", cell.running, ",", table.percent ? "percent" : "", ",",
+                    plain(difference(table, cell)), ",", csv_field(notes_text(table, cell)), "\n");
     }
   return out;
 }

@@ -21,14 +21,37 @@ std::vector<TableKey> read_keys(Options& options, const std::string& name, const
   return keys;
 }
 
+void read_differs(Options& section, TablePublished& published) {
+  const Value given = section.any("differs", Value::mapping(),
+                                  "What is known to differ from the published recipe, as a mapping "
+                                  "of labels (or all) to texts; cells are marked, texts follow the "
+                                  "table.");
+  if (!given.is(Value::Kind::Mapping))
+    section.problem("differs", concat("expected a mapping such as {all: one seed only}, not ",
+                                      given.described()));
+  for (const auto& [label, text] : given.fields) {
+    if (text.is(Value::Kind::Text))
+      published.differs.emplace_back(label, text.text);
+    else
+      section.problem("differs", concat("'", label, "' needs a text, not ", text.described()));
+  }
+}
+
 TablePublished read_published_section(Options& section) {
   TablePublished published;
   published.file = section.path("file", "", "A CSV file with a header and one number per row.");
   published.place = section.where("file");
-  const Value match = section.any(
-      "match", Value::mapping(), "Which row belongs to a cell: {CSV column: label or dotted key}.");
+  const Value match =
+      section.any("match", Value::mapping(),
+                  "Which row belongs to a cell: {CSV column: label, a dotted key, or =text}.");
   published.value.name = section.text("value", "value", "The CSV column of the number.");
   published.value.place = section.where("value");
+  const std::string std =
+      section.text("std", "", "The CSV column of its standard deviation, if any.");
+  if (!std.empty()) published.std = {std, section.where("std")};
+  published.error =
+      section.flag("error", false, "The numbers are errors in percent; 100 minus them is shown.");
+  read_differs(section, published);
   if (published.file.empty())
     section.problem("file", "is missing; expected the path of a CSV file");
   if (!match.is(Value::Kind::Mapping)) {

@@ -12,7 +12,8 @@
 
 namespace pipewright {
 
-/// A dotted key of the resolved experiment, or "label"; with its place, for messages.
+/// A dotted key of the resolved experiment, "label", or in `match` "=text" for that text; with its
+/// place, for messages.
 struct TableKey {
   std::string name;
   Place place;
@@ -24,6 +25,10 @@ struct TablePublished {
   Place place;
   std::vector<std::pair<std::string, TableKey>> match;  ///< CSV column → key
   TableKey value;                                       ///< CSV column of the number
+  std::optional<TableKey> std;                          ///< … of its standard deviation
+  bool error = false;  ///< the number is an error in percent: 100 minus it is shown
+  /// What is known to differ between our recipe and the published one: label, or "all", and text.
+  std::vector<std::pair<std::string, std::string>> differs;
 };
 
 struct TableSpec {

@@ -15,18 +15,25 @@ Table example() {
   table.column_names = {"PD4", "ST"};
   table.cells.resize(2, std::vector<TableCell>(2));
   table.cells[0][0] = {.values = {0.90, 0.92, 0.94}, .runs = {0, 1, 2}};
-  table.cells[0][1] = {.values = {0.8876}, .runs = {3, 4}, .missing = 1, .published = "88.91"};
+  table.cells[0][1] = {.values = {0.8876},
+                       .runs = {3, 4},
+                       .missing = 1,
+                       .published = PublishedNumber{.text = "88.91", .value = 88.91, .notes = {0}}};
   table.cells[1][0] = {.runs = {5, 6}, .failed = 2};
+  table.notes = {"half the width"};
   return table;
 }
 
 TEST(TableAsMarkdown, IsAlignedForReadingInATerminal) {
-  EXPECT_EQ(print_table(example(), TableFormat::Markdown),
-            "test_accuracy.\n\n"
-            "| model.name |              PD4 |                                    ST |\n"
-            "|:-----------|-----------------:|--------------------------------------:|\n"
-            "| vgg_16     | 92.00 ± 2.00 (3) | 88.76 (1), 1 missing; 88.91 published |\n"
-            "| a\\|b, c    |         2 failed |                                     – |\n");
+  EXPECT_EQ(
+      print_table(example(), TableFormat::Markdown),
+      "test_accuracy.\n\n"
+      "| model.name |              PD4 |                                               ST |\n"
+      "|:-----------|-----------------:|-------------------------------------------------:|\n"
+      "| vgg_16     | 92.00 ± 2.00 (3) | 88.76 (1), 1 missing; 88.91 published, −0.15 [1] |\n"
+      "| a\\|b, c    |         2 failed |                                                – |\n"
+      "\nDiffers from what was published:\n"
+      "[1] half the width\n");
 }
 
 TEST(TableAsLatex, UsesBooktabsAndEscapesWhatLatexWouldRead) {
@@ -39,10 +46,12 @@ TEST(TableAsLatex, UsesBooktabsAndEscapesWhatLatexWouldRead) {
             "    \\toprule\n"
             "    model.name & PD4 & ST \\\\\n"
             "    \\midrule\n"
-            "    vgg\\_16 & 92.00 $\\pm$ 2.00 (3) & 88.76 (1), 1 missing; 88.91 published \\\\\n"
+            "    vgg\\_16 & 92.00 $\\pm$ 2.00 (3) & 88.76 (1), 1 missing; 88.91 published, $-$0.15 "
+            "[1] \\\\\n"
             "    a|b, c & 2 failed & -- \\\\\n"
             "    \\bottomrule\n"
             "  \\end{tabular}\n"
+            "  \\\\ {\\footnotesize [1] half the width}\n"
             "\\end{table}\n");
 }
 
@@ -55,11 +64,12 @@ TEST(TableAsLatex, KeepsTheColumnsOfARowWithoutAName) {
 TEST(TableAsCsv, HasOneLinePerCellWithTwelveDigits) {
   Table table = example();
   table.cells[0][0].values = {0.5, 0.25};
-  EXPECT_EQ(print_table(table, TableFormat::Csv),
-            "row,column,n,mean,std,failed,missing,published,interrupted,running,unit\n"
-            "vgg_16,PD4,2,37.5,17.6776695297,0,0,,0,0,percent\n"
-            "vgg_16,ST,1,88.76,,0,1,88.91,0,0,percent\n"
-            "\"a|b, c\",PD4,0,,,2,0,,0,0,percent\n");
+  EXPECT_EQ(
+      print_table(table, TableFormat::Csv),
+      "row,column,n,mean,std,failed,missing,published,interrupted,running,unit,difference,differs\n"
+      "vgg_16,PD4,2,37.5,17.6776695297,0,0,,0,0,percent,,\n"
+      "vgg_16,ST,1,88.76,,0,1,88.91,0,0,percent,-0.15,half the width\n"
+      "\"a|b, c\",PD4,0,,,2,0,,0,0,percent,,\n");
 }
 
 TEST(TableNumbers, OtherMetricsHaveFourSignificantDigits) {

@@ -16,9 +16,10 @@ class Published : public RunFolders {
         "\"ResNet-50, wide\",pipedream,4,89.22\n");
   }
 
-  TableSpec spec(const std::string& match) const {
+  TableSpec spec(const std::string& match, const std::string& more = "") const {
     const std::string text =
-        "table:\n  rows: model.name\n  published: {file: numbers.csv, match: " + match + "}\n";
+        "table:\n  rows: model.name\n  published: {file: numbers.csv, match: " + match + more +
+        "}\n";
     return read_table_spec(parse_yaml(text, (root_ / "t.yaml").string()));
   }
 
@@ -31,9 +32,46 @@ class Published : public RunFolders {
 TEST_F(Published, NumberStandsBesideTheCellWhoseRunsItMatches) {
   const Table table =
       make_table(spec("{model: model.name, scheme: label, stages: pipeline.stages}"), {vgg()});
-  EXPECT_EQ(table.cells[0][0].published, "88.91");
-  EXPECT_NE(print_table(table, TableFormat::Markdown).find("90.00 (1); 88.91 published"),
+  EXPECT_EQ(table.cells[0][0].published->text, "88.91");
+  EXPECT_NE(print_table(table, TableFormat::Markdown).find("90.00 (1); 88.91 published, +1.09 "),
             std::string::npos);
+}
+
+TEST_F(Published, ATextAfterAnEqualsSignIsMatchedAsItIs) {
+  const Table table = make_table(spec("{model: =VGG-16, scheme: =dp}"), {vgg()});
+  EXPECT_EQ(table.cells[0][0].published->text, "91.10");
+}
+
+TEST_F(Published, AnErrorIsShownAsWhatIsRight) {
+  put("numbers.csv", "model,value,deviation\nVGG-16,22.02,0.11\n");
+  const Table table =
+      make_table(spec("{model: model.name}", ", error: true, std: deviation"), {vgg()});
+  EXPECT_NE(
+      print_table(table, TableFormat::Markdown).find("90.00 (1); 77.98 ± 0.11 published, +12.02 "),
+      std::string::npos)
+      << print_table(table, TableFormat::Markdown);
+}
+
+TEST_F(Published, AWordIsShownWithoutADifference) {
+  put("numbers.csv", "model,value\nVGG-16,OOM\n");
+  const Table table = make_table(spec("{model: model.name}"), {vgg()});
+  EXPECT_NE(print_table(table, TableFormat::Markdown).find("90.00 (1); OOM published |"),
+            std::string::npos);
+}
+
+TEST_F(Published, CellsWhoseRecipesDifferAreMarked) {
+  RunRecord other = vgg();
+  other.label = "dp";
+  other.config = parse_yaml("{model: {name: vgg16}, pipeline: {stages: 1}}", "");
+  TableSpec wanted = spec("{model: model.name, scheme: label, stages: pipeline.stages}",
+                          ", differs: {all: one seed, dp: twice the batch, gpipe: nothing}");
+  wanted.columns = {{"label", {}}};
+  const Table table = make_table(wanted, {vgg(), other});
+  EXPECT_EQ(table.notes, (std::vector<std::string>{"one seed", "twice the batch"}));
+  const std::string text = print_table(table, TableFormat::Markdown);
+  EXPECT_NE(text.find("88.91 published, +1.09 [1] |"), std::string::npos) << text;
+  EXPECT_NE(text.find("91.10 published, −1.10 [1] [2] |"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("published:\n[1] one seed\n[2] twice the batch\n")) << text;
 }
 
 TEST_F(Published, NothingStandsBesideACellThatNoRowMatches) {

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/config/schema.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/plot_spec.h"
 #include "core/experiment/table_spec.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
@@ -19,12 +20,15 @@ std::vector<OptionInfo> plain_sections() {
     if (std::ranges::none_of(part_kinds(),
                              [&](const PartKind& kind) { return kind.name == info.name; }))
       sections.push_back(std::move(info));
-  OptionInfo table;
-  table.name = "table";
-  table.type = OptionInfo::Type::Section;
-  table.help = "What `pipewright table` prints of the experiment's sweep.";
-  table.section = table_options();
-  sections.push_back(std::move(table));
+  const auto add = [&](const char* name, const char* help, std::vector<OptionInfo> options) {
+    OptionInfo& section = sections.emplace_back();
+    section.name = name;
+    section.type = OptionInfo::Type::Section;
+    section.help = help;
+    section.section = std::move(options);
+  };
+  add("table", "What `pipewright table` prints of the experiment's sweep.", table_options());
+  add("plot", "What `pipewright plot` draws of the experiment's sweep.", plot_options());
   return sections;
 }
 
@@ -87,7 +91,7 @@ int run(const std::vector<std::string>& arguments) {
                    "Says what a part is, what its options mean and how it is written in YAML.");
   line.positional("KIND",
                   "scheme, model, dataset, codec, optimizer or loss; or a section of the "
-                  "experiment file: pipeline, train, loader, output, lr_schedule, table",
+                  "experiment file: pipeline, train, loader, output, lr_schedule, table, plot",
                   1, 1);
   line.positional("NAME", "of the part; `pipewright list` names them all", 0, 1);
   line.plugins();

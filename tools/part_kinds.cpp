@@ -3,7 +3,6 @@
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
 #include "core/stage/loss.h"
-#include "core/stage/metric.h"
 #include "core/stage/model.h"
 #include "core/stage/optimizer.h"
 
@@ -28,8 +27,7 @@ const std::vector<PartKind>& part_kinds() {
   static const std::vector<PartKind> kinds{
       kind_of<Scheme>("scheme", "schemes"),          kind_of<Model>("model", "models"),
       kind_of<Dataset>("dataset", "datasets"),       codecs(),
-      kind_of<Optimizer>("optimizer", "optimizers"), kind_of<Loss>("loss", "losses"),
-      kind_of<Metric>("metric", "metrics")};
+      kind_of<Optimizer>("optimizer", "optimizers"), kind_of<Loss>("loss", "losses")};
   return kinds;
 }
 

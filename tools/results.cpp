@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "core/base/error.h"
+#include "core/config/merge.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/sweep_plan.h"
 #include "core/experiment/table.h"
@@ -64,6 +65,16 @@ std::filesystem::path results_folder(const ExperimentArguments& given, const Val
   const Value* name = document.find("name");
   const bool text = name != nullptr && name->is(Value::Kind::Text) && !name->text.empty();
   return std::filesystem::path("runs") / (text ? name->text : given.file.stem().string());
+}
+
+void apply_as_if_written(const CommandLine& line, const char* option, const std::string& path,
+                         Value& document) {
+  if (!line.given(option)) return;
+  Value value = Value::of(line.text(option));
+  value.place = {concat("--", option), 0, 0};
+  Problems problems;
+  set_path(document, path, value, problems);
+  problems.throw_if_any();
 }
 
 void print_results(const Value& document, const std::filesystem::path& folder) {

@@ -11,6 +11,10 @@ namespace pipewright {
 /// --out, or runs/<name>.
 std::filesystem::path results_folder(const ExperimentArguments& given, const Value& document);
 
+/// What is given for `option` becomes the document's value at `path`.
+void apply_as_if_written(const CommandLine& line, const char* option, const std::string& path,
+                         Value& document);
+
 /// Prints the document's table of the runs in `folder` in Markdown, and one sentence on its best
 /// and worst cell with the command that shows how the best was scheduled.
 void print_results(const Value& document, const std::filesystem::path& folder);

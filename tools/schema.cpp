@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/experiment/experiment.h"
+#include "core/experiment/plot_spec.h"
 #include "core/experiment/table_spec.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
@@ -124,6 +125,9 @@ Value experiment_schema() {
   Value table = json_schema(table_options());
   add(table, "description", Value::of("What `pipewright table` prints of the sweep."));
   add(properties, "table", std::move(table));
+  Value plot = json_schema(plot_options());
+  add(plot, "description", Value::of("What `pipewright plot` draws of the sweep."));
+  add(properties, "plot", std::move(plot));
   add(properties, "profiles", profiles_schema());
   return schema;
 }

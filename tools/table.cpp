@@ -3,7 +3,6 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/config/merge.h"
 #include "core/experiment/sweep_plan.h"
 #include "core/experiment/table.h"
 #include "tools/command.h"
@@ -18,16 +17,6 @@ TableFormat format_of(const std::string& name) {
   if (name == "latex") return TableFormat::Latex;
   throw Error(ErrorKind::Experiment,
               concat("--format is '", name, "'; expected markdown, csv or latex"));
-}
-
-/// --metric and --epoch are as if they stood in the file.
-void apply(const CommandLine& line, const char* option, Value& document) {
-  if (!line.given(option)) return;
-  Value value = Value::of(line.text(option));
-  value.place = {concat("--", option), 0, 0};
-  Problems problems;
-  set_path(document, concat("table.", option), value, problems);
-  problems.throw_if_any();
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -46,8 +35,8 @@ int run(const std::vector<std::string>& arguments) {
   const ExperimentArguments given = line.experiment_arguments();
   const TableFormat format = format_of(line.text("format"));
   Value document = given.document();
-  apply(line, "metric", document);
-  apply(line, "epoch", document);
+  apply_as_if_written(line, "metric", "table.metric", document);
+  apply_as_if_written(line, "epoch", "table.epoch", document);
   const TableSpec spec = read_table_spec(document);
   const std::filesystem::path folder = results_folder(given, document);
   const std::string text = print_table(make_table(spec, sweep_records(document, folder)), format);

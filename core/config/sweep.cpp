@@ -16,7 +16,7 @@ using Changes = std::vector<std::pair<std::string, Value>>;
 
 bool cannot_vary(const std::string& key) {
   const std::string first = split(key, '.').front();
-  for (const std::string_view fixed : {"sweep", "table", "extends", "profiles", "name"})
+  for (const std::string_view fixed : {"sweep", "table", "plot", "extends", "profiles", "name"})
     if (first == fixed) return true;
   return false;
 }
@@ -226,8 +226,9 @@ std::string SweepPoint::folder() const {
 std::vector<SweepPoint> expand_sweep(const Value& document) {
   Problems problems;
   Value base = document;
-  std::erase_if(base.fields,
-                [](const auto& field) { return field.first == "sweep" || field.first == "table"; });
+  std::erase_if(base.fields, [](const auto& field) {
+    return field.first == "sweep" || field.first == "table" || field.first == "plot";
+  });
   const Value* sweep = document.find("sweep");
   std::vector<Changes> runs;
   if (sweep != nullptr && !sweep->is(Value::Kind::Null)) runs = read_sweep(*sweep, problems);

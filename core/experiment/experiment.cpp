@@ -104,8 +104,8 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
 
 Value without_sweep(Value document) {
   std::erase_if(document.fields, [](const auto& field) {
-    return field.first == "sweep" || field.first == "table" || field.first == "profiles" ||
-           field.first == "extends";
+    return field.first == "sweep" || field.first == "table" || field.first == "plot" ||
+           field.first == "profiles" || field.first == "extends";
   });
   return document;
 }

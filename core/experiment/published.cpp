@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -60,20 +61,29 @@ bool same(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+std::size_t PublishedNumbers::index_of(const std::string& column) const {
+  const auto found = std::ranges::find(columns, column);
+  PIPEWRIGHT_CHECK(found != columns.end(), "no column '", column, "' in ", file.string());
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+std::vector<std::size_t> PublishedNumbers::matching(
+    const std::vector<std::pair<std::string, std::string>>& wanted) const {
+  std::vector<std::size_t> all;
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    if (std::ranges::all_of(wanted, [&](const auto& pair) {
+          return same(rows[row][index_of(pair.first)], pair.second);
+        }))
+      all.push_back(row);
+  return all;
+}
+
 std::optional<std::string> PublishedNumbers::find(
     const std::vector<std::pair<std::string, std::string>>& wanted,
     const std::string& value) const {
-  const auto index = [&](const std::string& column) {
-    const auto found = std::ranges::find(columns, column);
-    PIPEWRIGHT_CHECK(found != columns.end(), "no column '", column, "' in ", file.string());
-    return static_cast<std::size_t>(found - columns.begin());
-  };
   std::set<std::string> found;
-  for (const std::vector<std::string>& row : rows) {
-    const auto fits = [&](const auto& pair) { return same(row[index(pair.first)], pair.second); };
-    const std::string& text = row[index(value)];
-    if (std::ranges::all_of(wanted, fits) && !text.empty()) found.insert(text);
-  }
+  for (const std::size_t row : matching(wanted))
+    if (const std::string& text = rows[row][index_of(value)]; !text.empty()) found.insert(text);
   if (found.size() > 1) {
     std::vector<std::string> texts;
     for (const auto& [column, text] : wanted) texts.push_back(concat(column, " ", text));

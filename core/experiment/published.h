@@ -14,6 +14,13 @@ struct PublishedNumbers {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;  ///< each as long as `columns`
 
+  /// Indices of the rows whose columns have these texts, compared as find() says. Requires all
+  /// columns to exist.
+  std::vector<std::size_t> matching(
+      const std::vector<std::pair<std::string, std::string>>& wanted) const;
+  /// Of a column; requires that it exists.
+  std::size_t index_of(const std::string& column) const;
+
   /// The `value` of the row whose columns have these texts; nullopt without such a row, or with
   /// nothing written there. Texts are compared without case, '-', '_' and spaces ("ResNet-50" is
   /// resnet50), numbers as numbers. Throws Error{Experiment} when rows with different values fit.

@@ -10,93 +10,13 @@
 
 #include "core/base/error.h"
 #include "core/experiment/published.h"
+#include "core/experiment/run_keys.h"
 
 namespace pipewright {
 namespace {
 
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kSeed = "train.seed";
-
-/// Of a metric that is shown in percent.
-bool is_share(const std::string& metric) {
-  return metric.ends_with("accuracy") || metric.ends_with("top5") || metric.ends_with("matthews");
-}
-
-std::string value_text(const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::Null: return "";
-    case Value::Kind::Text: return value.text;
-    case Value::Kind::Number: return number_text(value.number);
-    default: return to_json(value);
-  }
-}
-
-/// Workers a run used over all its replicas: what makes stages and replicas comparable.
-std::optional<Value> workers_of(const RunRecord& run) {
-  const Value* stages = run.config.find_path("pipeline.stages");
-  const Value* replicas = run.config.find_path("pipeline.replicas");
-  const Value* placement = run.config.find_path("pipeline.placement");
-  if (stages == nullptr || replicas == nullptr || placement == nullptr) return std::nullopt;
-  std::int64_t workers = placement->items.empty() ? stages->integer : 0;
-  for (const Value& worker : placement->items) workers = std::max(workers, worker.integer + 1);
-  return Value::of(workers * replicas->integer);
-}
-
-/// The run's value of a key, or of the derived key `workers`; none where it has none (an option of
-/// another scheme, say).
-std::optional<Value> value_of(const RunRecord& run, const std::string& key) {
-  if (key == "workers") return workers_of(run);
-  if (const Value* value = run.config.find_path(key)) return *value;
-  if (const Value* value = run.varied.find(key)) return *value;
-  return std::nullopt;
-}
-
-std::string text_of(const RunRecord& run, const std::string& key) {
-  if (key.starts_with('=')) return key.substr(1);
-  if (key == "label") return run.label;
-  const std::optional<Value> value = value_of(run, key);
-  return value ? value_text(*value) : "–";
-}
-
-/// "gpipe" for texts; "stages 4" for other values, which do not speak for themselves.
-std::string column_title(const RunRecord& run, const std::string& key) {
-  const std::optional<Value> value = value_of(run, key);
-  if (key == "label" || !value || value->is(Value::Kind::Text)) return text_of(run, key);
-  return concat(split(key, '.').back(), " ", value_text(*value));
-}
-
-void add_options_of(const Value& config, const std::string& prefix, std::vector<std::string>& out) {
-  for (const auto& [key, value] : config.fields) {
-    if (value.fields.empty()) out.push_back(prefix + key);
-    add_options_of(value, prefix + key + ".", out);
-  }
-}
-
-void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
-               Problems& problems) {
-  const auto has = [&](const RunRecord& run) { return value_of(run, key.name).has_value(); };
-  if (key.name == "label" || key.name.starts_with('=') || runs.empty() ||
-      std::ranges::any_of(runs, has))
-    return;
-  std::vector<std::string> known{"label"};
-  for (const RunRecord& run : runs) add_options_of(run.config, "", known);
-  const std::string near = nearest(key.name, known);
-  problems.add(
-      key.place,
-      concat(what, ": no run has an option '", key.name, "'",
-             near.empty() ? "; expected label or a key of experiment.yaml such as model.name"
-                          : concat("; did you mean '", near, "'?")));
-}
-
-void check_metric(const TableKey& metric, const std::vector<RunRecord>& runs, Problems& problems) {
-  std::vector<std::string> known;
-  for (const RunRecord& run : runs)
-    for (const std::string& column : run.columns)
-      if (column != "epoch" && std::ranges::count(known, column) == 0) known.push_back(column);
-  if (known.empty() || std::ranges::count(known, metric.name) > 0) return;
-  problems.add(metric.place, concat("table.metric: no run has a metric '", metric.name, "'",
-                                    suggestion(metric.name, known)));
-}
 
 /// What the sweep varies between runs of one label (or at all, without labels), except seeds.
 std::vector<TableKey> default_rows(const TableSpec& spec, const std::vector<RunRecord>& runs) {
@@ -109,7 +29,7 @@ std::vector<TableKey> default_rows(const TableSpec& spec, const std::vector<RunR
   };
   const auto splits_label = [&](const RunRecord& run, const std::string& key) {
     return std::ranges::any_of(runs, [&](const RunRecord& other) {
-      return other.label == run.label && text_of(other, key) != text_of(run, key);
+      return other.label == run.label && key_text(other, key) != key_text(run, key);
     });
   };
   for (const RunRecord& run : runs)
@@ -151,8 +71,8 @@ void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& run
   std::vector<std::pair<std::size_t, std::size_t>> where;
   for (const RunRecord& run : runs) {
     std::vector<std::string> row, column;
-    for (const std::string& key : table.row_keys) row.push_back(text_of(run, key));
-    for (const TableKey& key : spec.columns) column.push_back(column_title(run, key.name));
+    for (const std::string& key : table.row_keys) row.push_back(key_text(run, key));
+    for (const TableKey& key : spec.columns) column.push_back(key_title(run, key.name));
     const std::string title = column.empty() ? spec.metric.name : join(column, ", ");
     where.emplace_back(index_of(table.row_names, row), index_of(table.column_names, title));
   }
@@ -222,7 +142,7 @@ void add_published(Table& table, const TablePublished& wanted, const std::vector
       for (const std::size_t run : cell.runs) {
         std::vector<std::pair<std::string, std::string>> texts;
         for (const auto& [column, key] : wanted.match)
-          texts.emplace_back(column, text_of(runs[run], key.name));
+          texts.emplace_back(column, key_text(runs[run], key.name));
         try {
           const auto text = numbers.find(texts, wanted.value.name);
           if (!text) continue;
@@ -291,7 +211,7 @@ Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs) {
   if (spec.published)
     for (const auto& [column, key] : spec.published->match)
       check_key(key, "table.published.match", runs, problems);
-  check_metric(spec.metric, runs, problems);
+  check_metric(spec.metric, "table.metric", runs, problems);
   Table table;
   table.metric = spec.metric.name;
   table.percent = is_share(spec.metric.name);

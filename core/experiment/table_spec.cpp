@@ -5,22 +5,6 @@
 namespace pipewright {
 namespace {
 
-/// One key or a list of keys.
-std::vector<TableKey> read_keys(Options& options, const std::string& name, const char* help) {
-  const Value given = options.any(name, Value::sequence(), help);
-  const bool list = given.is(Value::Kind::Sequence);
-  std::vector<TableKey> keys;
-  for (const Value& key : list ? given.items : std::vector<Value>{given}) {
-    if (key.is(Value::Kind::Text) && !key.text.empty())
-      keys.push_back({key.text, key.place});
-    else
-      options.problem(name, concat("expected label, a dotted key such as model.name, or a list of "
-                                   "them, not ",
-                                   key.described()));
-  }
-  return keys;
-}
-
 void read_differs(Options& section, TablePublished& published) {
   const Value given = section.any("differs", Value::mapping(),
                                   "What is known to differ from the published recipe, as a mapping "
@@ -38,36 +22,13 @@ void read_differs(Options& section, TablePublished& published) {
 }
 
 TablePublished read_published_section(Options& section) {
-  TablePublished published;
-  published.file = section.path("file", "", "A CSV file with a header and one number per row.");
-  published.place = section.where("file");
-  const Value match =
-      section.any("match", Value::mapping(),
-                  "Which row belongs to a cell: {CSV column: label, a dotted key, or =text}.");
-  published.value.name = section.text("value", "value", "The CSV column of the number.");
-  published.value.place = section.where("value");
+  TablePublished published = read_published_match(section);
   const std::string std =
       section.text("std", "", "The CSV column of its standard deviation, if any.");
   if (!std.empty()) published.std = {std, section.where("std")};
   published.error =
       section.flag("error", false, "The numbers are errors in percent; 100 minus them is shown.");
   read_differs(section, published);
-  if (published.file.empty())
-    section.problem("file", "is missing; expected the path of a CSV file");
-  if (!match.is(Value::Kind::Mapping)) {
-    section.problem("match",
-                    concat("expected a mapping such as {scheme: label}, not ", match.described()));
-    return published;
-  }
-  if (match.fields.empty())
-    section.problem("match", "is missing; expected a mapping such as {scheme: label}");
-  for (const auto& [column, key] : match.fields) {
-    if (key.is(Value::Kind::Text))
-      published.match.emplace_back(column, TableKey{key.text, key.place});
-    else
-      section.problem("match",
-                      concat("'", column, "' needs label or a dotted key, not ", key.described()));
-  }
   return published;
 }
 
@@ -105,6 +66,49 @@ bool gives_labels(const Value& document) {
 }
 
 }  // namespace
+
+std::vector<TableKey> read_keys(Options& options, const std::string& name, const char* help) {
+  const Value given = options.any(name, Value::sequence(), help);
+  const bool list = given.is(Value::Kind::Sequence);
+  std::vector<TableKey> keys;
+  for (const Value& key : list ? given.items : std::vector<Value>{given}) {
+    if (key.is(Value::Kind::Text) && !key.text.empty())
+      keys.push_back({key.text, key.place});
+    else
+      options.problem(name, concat("expected label, a dotted key such as model.name, or a list of "
+                                   "them, not ",
+                                   key.described()));
+  }
+  return keys;
+}
+
+TablePublished read_published_match(Options& section) {
+  TablePublished published;
+  published.file = section.path("file", "", "A CSV file with a header and one number per row.");
+  published.place = section.where("file");
+  const Value match =
+      section.any("match", Value::mapping(),
+                  "Which row belongs to a cell: {CSV column: label, a dotted key, or =text}.");
+  published.value.name = section.text("value", "value", "The CSV column of the number.");
+  published.value.place = section.where("value");
+  if (published.file.empty())
+    section.problem("file", "is missing; expected the path of a CSV file");
+  if (!match.is(Value::Kind::Mapping)) {
+    section.problem("match",
+                    concat("expected a mapping such as {scheme: label}, not ", match.described()));
+    return published;
+  }
+  if (match.fields.empty())
+    section.problem("match", "is missing; expected a mapping such as {scheme: label}");
+  for (const auto& [column, key] : match.fields) {
+    if (key.is(Value::Kind::Text))
+      published.match.emplace_back(column, TableKey{key.text, key.place});
+    else
+      section.problem("match",
+                      concat("'", column, "' needs label or a dotted key, not ", key.described()));
+  }
+  return published;
+}
 
 TableSpec read_table_spec(const Value& document) {
   Problems problems;

@@ -40,6 +40,11 @@ struct TableSpec {
   bool labelled = false;  ///< the sweep gives its runs labels of their own
 };
 
+/// One key or a list of keys.
+std::vector<TableKey> read_keys(Options& options, const std::string& name, const char* help);
+/// `file`, `match`, `value` of a section `published`.
+TablePublished read_published_match(Options& section);
+
 /// Reads `document.table` (all defaults without one). Throws Error{Experiment} with all problems.
 TableSpec read_table_spec(const Value& document);
 

@@ -34,7 +34,7 @@ class Commands(harness.EndToEnd):
     def test_help_everywhere(self):
         commands = self.commands()
         self.assertLessEqual(
-            {"run", "sweep", "check", "schedule", "table", "list", "describe", "schema", "doctor"},
+            {"run", "sweep", "check", "schedule", "table", "plot", "list", "describe", "schema", "doctor"},
             set(commands),
         )
         for command in commands:
@@ -91,7 +91,7 @@ class Commands(harness.EndToEnd):
                     self.pipewright("check", "x.yaml")
 
     def test_describe_sections_and_what_is_not_there(self):
-        for section in ("pipeline", "lr_schedule", "table"):
+        for section in ("pipeline", "lr_schedule", "table", "plot"):
             self.assertIn("\nOptions\n", self.pipewright("describe", section).out)
         self.assertRegex(
             self.pipewright("describe", "scheme", "spektrain", code=EXPERIMENT).err,
@@ -114,7 +114,7 @@ class Commands(harness.EndToEnd):
             if kind == "scheme":
                 self.assertIn("version", branches["spectrain"])
                 self.assertIn("width", branches["interlocking"])
-        self.assertLessEqual({"sweep", "table", "profiles", "extends", "pipeline"}, set(schema["properties"]))
+        self.assertLessEqual({"sweep", "table", "plot", "profiles", "extends", "pipeline"}, set(schema["properties"]))
 
     def test_doctor_tells_of_the_machine(self):
         page = self.pipewright("doctor").out

@@ -1,0 +1,108 @@
+#include "core/experiment/gnuplot.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace pipewright {
+namespace {
+
+/// Of curve i and of what was published beside it: twelve colours, then the same again.
+std::string color_of(std::size_t i) {
+  static constexpr std::array kColors{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                      "#56b4e9", "#e69f00", "#000000", "#7f3c8d",
+                                      "#8c564b", "#80ba5a", "#a5aa99", "#e73f74"};
+  return concat(" lc rgb '", kColors[i % kColors.size()], "'");
+}
+
+/// As gnuplot reads it between single quotes.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) continue;
+    out += c;
+    if (c == '\'') out += c;
+  }
+  return out + "'";
+}
+
+std::string data_block(const std::string& name, const std::vector<CurvePoint>& points) {
+  std::string text = name + " << END\n";
+  for (const CurvePoint& p : points)
+    text += concat(number_text(p.epoch), " ", number_text(p.mean), " ", number_text(p.mean - p.std),
+                   " ", number_text(p.mean + p.std), "\n");
+  return text + "END\n";
+}
+
+bool has_band(const Curve& curve) {
+  for (const CurvePoint& point : curve.points)
+    if (point.runs > 1) return true;
+  return false;
+}
+
+/// A line through one point would not be seen.
+const char* style(const std::vector<CurvePoint>& points) {
+  return points.size() == 1 ? "points pt 7" : "lines lw 2";
+}
+
+std::string title_of(const Curve& curve) {
+  int runs = 0;
+  for (const CurvePoint& point : curve.points) runs = std::max(runs, point.runs);
+  return runs > 1 ? concat(curve.name, " (", runs, " runs)") : curve.name;
+}
+
+}  // namespace
+
+std::string gnuplot_script(const Picture& picture, PictureFormat format,
+                           const std::filesystem::path& file) {
+  std::string text =
+      format == PictureFormat::Svg
+          ? "set terminal svg size 900,560 noenhanced font 'sans,14' background 'white'\n"
+          : "set terminal pngcairo size 1350,840 noenhanced font 'sans,16'\n";
+  text += concat("set encoding utf8\nset output ", quoted(file.string()), "\nset title ",
+                 quoted(picture.title), "\nset xlabel 'epoch'\nset ylabel ",
+                 quoted(picture.metric + (picture.percent ? " (%)" : "")),
+                 "\nset grid\nset key outside right top\nset style fill transparent solid 0.15 "
+                 "noborder\n");
+  std::vector<std::string> drawn;
+  for (std::size_t i = 0; i < picture.curves.size(); ++i) {
+    const Curve& curve = picture.curves[i];
+    const std::string ours = concat("$ours", i), theirs = concat("$theirs", i), color = color_of(i);
+    text += data_block(ours, curve.points);
+    if (!curve.published.empty()) text += data_block(theirs, curve.published);
+    if (has_band(curve))
+      drawn.push_back(concat(ours, " using 1:3:4 with filledcurves", color, " notitle"));
+    drawn.push_back(concat(ours, " using 1:2 with ", style(curve.points), color, " title ",
+                           quoted(title_of(curve))));
+    if (!curve.published.empty())
+      drawn.push_back(concat(theirs, " using 1:2 with lines lw 1 dt 2", color, " title ",
+                             quoted(curve.name + ", published")));
+  }
+  return text + "plot " + join(drawn, ", \\\n     ") + "\n";
+}
+
+void draw(const Picture& picture, PictureFormat format, const std::filesystem::path& file) {
+  const std::filesystem::path part = file.string() + ".part";
+  const std::string script = gnuplot_script(picture, format, part);
+  std::FILE* const gnuplot =
+      popen("command -v gnuplot > /dev/null || exit 127; exec gnuplot -", "w");
+  if (gnuplot == nullptr) throw Error(ErrorKind::Worker, "gnuplot cannot be started");
+  std::fwrite(script.data(), 1, script.size(), gnuplot);
+  const int status = pclose(gnuplot);
+  constexpr int kNoSuchCommand = 127;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoSuchCommand)
+    throw Error(ErrorKind::Experiment,
+                "plot needs gnuplot, which is not installed (Debian: gnuplot-nox)");
+  if (status != 0)
+    throw Error(ErrorKind::Data, concat("gnuplot failed (status ", status, ")"), file.string());
+  std::filesystem::rename(part, file);
+}
+
+}  // namespace pipewright

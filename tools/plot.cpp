@@ -1,0 +1,71 @@
+// `pipewright plot`: learning curves of a sweep, or of one run, as pictures.
+#include <cctype>
+#include <cstdio>
+
+#include "core/base/error.h"
+#include "core/experiment/gnuplot.h"
+#include "core/experiment/sweep_plan.h"
+#include "tools/command.h"
+#include "tools/results.h"
+
+namespace pipewright {
+namespace {
+
+/// A file's name: "vgg16, stages 4" is vgg16-stages-4.
+std::string file_name(const std::string& title) {
+  std::string name;
+  for (const char c : title) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+    if (plain)
+      name += c;
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  while (name.ends_with('-')) name.pop_back();
+  return name;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kPlot,
+      "Draws learning curves as the `plot` section of the file says, with gnuplot: a "
+      "line is the mean over seeds, the band its sample standard deviation, dashed what "
+      "was published. SVG and PNG go to the folder `plots` of the results. --set and "
+      "--profile must be those of the sweep.");
+  line.experiment(true);
+  line.option("metric", "M", "another column of epochs.csv than the file says");
+  line.option("output", "FOLDER", "write the pictures there instead");
+  if (!line.parse(arguments)) return 0;
+  const ExperimentArguments given = line.experiment_arguments();
+  Value document = given.document();
+  apply_as_if_written(line, "metric", "plot.metric", document);
+  const PlotSpec spec = read_plot_spec(document);
+  const std::filesystem::path results = results_folder(given, document);
+  const auto pictures = make_pictures(spec, sweep_records(document, results));
+  if (pictures.empty())
+    throw Error(ErrorKind::Data,
+                concat("no run has an epoch with ", spec.metric.name, " yet; `pipewright sweep ",
+                       given.file.string(), "` makes them"),
+                results.string());
+  const std::filesystem::path folder =
+      line.given("output") ? std::filesystem::path(line.text("output")) : results / "plots";
+  std::filesystem::create_directories(folder);
+  for (const Picture& picture : pictures) {
+    const std::string title = file_name(picture.title);
+    const std::string name = title.empty() ? picture.metric : concat(picture.metric, "-", title);
+    for (const auto& [format, ending] :
+         {std::pair{PictureFormat::Svg, ".svg"}, std::pair{PictureFormat::Png, ".png"}}) {
+      const std::filesystem::path file = folder / (name + ending);
+      draw(picture, format, file);
+      std::printf("wrote %s\n", file.c_str());
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+const Command kPlot{"plot", "plot FILE [--metric M] [--output FOLDER] [--set key=value]…",
+                    "learning curves as pictures", run};
+
+}  // namespace pipewright

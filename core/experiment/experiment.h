@@ -25,6 +25,9 @@ struct LoaderOptions {
   bool shuffle = true, drop_last = true;
   std::int64_t limit_train = 0, limit_test = 0;  ///< 0 = all
   std::int64_t validation = 0;  ///< training samples held out instead of the test set
+  std::int64_t bucket = 0;      ///< mini-batches sorted by length together; 0 = not at all
+  bool reshuffle = true;        ///< every epoch has an order of its own
+  int prefetch = 1;             ///< threads that assemble mini-batches ahead
 };
 
 struct PipelineOptions {

@@ -27,6 +27,8 @@ std::string identity_of(const Value& resolved) {
                 [](const auto& field) { return field.first == "name" || field.first == "output"; });
   if (Value* pipeline = science.find("pipeline"))
     std::erase_if(pipeline->fields, [](const auto& field) { return is_layout(field.first); });
+  if (Value* loader = science.find("loader"))
+    std::erase_if(loader->fields, [](const auto& field) { return field.first == "prefetch"; });
   return digest(science);
 }
 

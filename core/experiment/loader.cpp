@@ -1,5 +1,9 @@
 #include "core/experiment/loader.h"
 
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/stage/torch.h"
@@ -24,6 +28,27 @@ std::vector<std::int64_t> epoch_permutation(std::vector<std::int64_t> indices, b
   for (std::size_t i = indices.size(); i > 1; --i)
     std::swap(indices[i - 1], indices[stream.below(i, i)]);
   return indices;
+}
+
+std::vector<std::int64_t> bucketed(std::vector<std::int64_t> order,
+                                   const std::vector<std::int64_t>& lengths,
+                                   std::int64_t batch_size, std::int64_t shard, std::uint64_t seed,
+                                   int epoch) {
+  const std::int64_t size = std::ssize(order), run = batch_size * shard;
+  const auto longer = [&](std::int64_t a, std::int64_t b) {
+    return lengths[static_cast<std::size_t>(a)] > lengths[static_cast<std::size_t>(b)];
+  };
+  const std::int64_t whole = size / batch_size * batch_size;
+  for (std::int64_t begin = 0; begin < whole; begin += run)
+    std::stable_sort(order.begin() + begin, order.begin() + std::min(whole, begin + run), longer);
+  std::stable_sort(order.begin() + whole, order.end(), longer);
+  const RandomStream stream(seed, "bucket", static_cast<std::uint64_t>(epoch));
+  for (auto i = static_cast<std::uint64_t>(size / batch_size); i > 1; --i) {
+    const auto first = order.begin() + static_cast<std::int64_t>(i - 1) * batch_size;
+    const auto other = order.begin() + static_cast<std::int64_t>(stream.below(i, i)) * batch_size;
+    if (first != other) std::swap_ranges(first, first + batch_size, other);
+  }
+  return order;
 }
 
 Loader::Loader(Settings settings, std::vector<EpochOrder> epochs)
@@ -53,9 +78,66 @@ at::Tensor Loader::targets(int minibatch, const Share& share, at::Device device)
 }
 
 Batch Loader::whole(int position) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  go_ahead_of(position);
+  if (const auto known = find(position)) {
+    lock.unlock();
+    return known->get();
+  }
+  std::promise<Batch> promise = begin(position);
+  const std::shared_future<Batch> batch = recent_.back().second;
+  lock.unlock();
+  assemble(position, std::move(promise));
+  return batch.get();
+}
+
+std::optional<std::shared_future<Batch>> Loader::find(int position) const {
   for (const auto& [number, batch] : recent_)
     if (number == position) return batch;
+  return {};
+}
+
+/// A mini-batch that nobody has begun.
+std::promise<Batch> Loader::begin(int position) {
+  std::promise<Batch> promise;
+  recent_.emplace_back(position, promise.get_future().share());
+  if (recent_.size() > static_cast<std::size_t>(settings_.keep + settings_.prefetch))
+    recent_.pop_front();
+  return promise;
+}
+
+void Loader::assemble(int position, std::promise<Batch> promise) const {
+  try {
+    promise.set_value(assembled(position));
+  } catch (...) {
+    promise.set_exception(std::current_exception());
+  }
+}
+
+void Loader::go_ahead_of(int position) {
+  if (settings_.prefetch == 0) return;
+  const int all = per_epoch_ * static_cast<int>(epochs_.size());
+  next_ = std::max(next_, position + 1);
+  wanted_ = std::max(wanted_, std::min(all, position + 1 + settings_.prefetch));
+  wanted_more_.notify_all();
+  while (static_cast<int>(threads_.size()) < settings_.prefetch)
+    threads_.emplace_back([this](const std::stop_token& stop) { prefetch(stop); });
+}
+
+void Loader::prefetch(const std::stop_token& stop) {
+  at::set_num_threads(1);
+  std::unique_lock lock(mutex_);
+  while (wanted_more_.wait(lock, stop, [this] { return next_ < wanted_; })) {
+    const int position = next_++;
+    if (find(position)) continue;
+    std::promise<Batch> promise = begin(position);
+    lock.unlock();
+    assemble(position, std::move(promise));
+    lock.lock();
+  }
+}
+
+Batch Loader::assembled(int position) const {
   const int epoch = position / per_epoch_;
   const EpochOrder& order = epochs_[static_cast<std::size_t>(epoch)];
   const int within = position % per_epoch_;
@@ -70,8 +152,6 @@ Batch Loader::whole(int position) {
   shape.insert(shape.end(), settings_.input_shape.begin(), settings_.input_shape.end());
   for (at::Tensor& x : batch.x)
     if (x.is_floating_point()) x = x.to(settings_.precision).reshape(shape).contiguous();
-  recent_.emplace_back(position, batch);
-  if (recent_.size() > static_cast<std::size_t>(settings_.keep)) recent_.pop_front();
   return batch;
 }
 

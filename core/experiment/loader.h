@@ -2,9 +2,13 @@
 /// so every execution sees the same data.
 #pragma once
 
+#include <condition_variable>
+#include <future>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,8 +31,18 @@ struct EpochOrder {
 std::vector<std::int64_t> epoch_permutation(std::vector<std::int64_t> indices, bool shuffle,
                                             std::uint64_t seed, int epoch);
 
-/// The mini-batches of consecutive epochs, assembled when first asked for; the latest few are kept
-/// for those who ask later. Thread-safe.
+/// The order with samples of like length together, so that padding is short: in every run of
+/// `shard` mini-batches samples are sorted by length (by sample), longest first, and then whole
+/// mini-batches change places by the stream (seed, "bucket", epoch). A smaller last mini-batch
+/// stays the last.
+std::vector<std::int64_t> bucketed(std::vector<std::int64_t> order,
+                                   const std::vector<std::int64_t>& lengths,
+                                   std::int64_t batch_size, std::int64_t shard, std::uint64_t seed,
+                                   int epoch);
+
+/// The mini-batches of consecutive epochs, assembled when first asked for, or before that by
+/// threads that go ahead in the same order; the latest few are kept for those who ask later.
+/// Thread-safe.
 class Loader final : public Batches {
  public:
   struct Settings {
@@ -40,7 +54,8 @@ class Loader final : public Batches {
     int first_epoch = 0;
     int first_minibatch = 0;  ///< of the first epoch: those before it are left out
     int replicas = 1, microbatches = 1;
-    int keep = 8;  ///< mini-batches held at once
+    int keep = 8;      ///< mini-batches held at once for those who ask later
+    int prefetch = 0;  ///< threads, and mini-batches they are ahead
     std::vector<std::int64_t>
         input_shape;  ///< of one sample that is no tokens, as the model wants it
   };
@@ -59,13 +74,23 @@ class Loader final : public Batches {
  private:
   /// `position` counts from the beginning of the first epoch.
   Batch whole(int position);
+  Batch assembled(int position) const;
+  void assemble(int position, std::promise<Batch> promise) const;
+  // With the lock held:
+  std::optional<std::shared_future<Batch>> find(int position) const;
+  std::promise<Batch> begin(int position);
+  void go_ahead_of(int position);
+  void prefetch(const std::stop_token& stop);
   int position_of(int minibatch) const { return settings_.first_minibatch + minibatch; }
 
   Settings settings_;
   std::vector<EpochOrder> epochs_;
   int per_epoch_;
   std::mutex mutex_;
-  std::list<std::pair<int, Batch>> recent_;
+  std::condition_variable_any wanted_more_;
+  std::list<std::pair<int, std::shared_future<Batch>>> recent_;  ///< finished or under way
+  int next_ = 0, wanted_ = 0;          ///< to be assembled ahead: [next_, wanted_)
+  std::vector<std::jthread> threads_;  ///< last: they use what is above
 };
 
 }  // namespace pipewright

@@ -117,8 +117,25 @@ void split_samples(Plan& plan) {
 
 EpochOrder order_of(const Plan& plan, int epoch) {
   const Experiment& e = *plan.experiment;
-  return {epoch_permutation(plan.train, e.loader.shuffle, e.train.seed, epoch), e.loader.batch_size,
-          e.loader.drop_last};
+  if (!e.loader.reshuffle) epoch = 0;
+  EpochOrder order{epoch_permutation(plan.train, e.loader.shuffle, e.train.seed, epoch),
+                   e.loader.batch_size, e.loader.drop_last};
+  if (e.loader.bucket > 0)
+    order.indices = bucketed(std::move(order.indices), plan.lengths, e.loader.batch_size,
+                             e.loader.bucket, e.train.seed, epoch);
+  return order;
+}
+
+/// Of the training samples, where they are put together by it.
+void read_lengths(Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  if (e.loader.bucket == 0) return;
+  for (std::int64_t i = 0; i < e.dataset->size(Split::Train); ++i)
+    plan.lengths.push_back(e.dataset->length(Split::Train, i));
+  if (std::ranges::count(plan.lengths, 0) == std::ssize(plan.lengths))
+    throw Error(ErrorKind::Experiment,
+                "loader.bucket sorts texts by length; all samples of this data set have the same",
+                e.where("loader.bucket"));
 }
 
 void check_minibatches(Plan& plan) {
@@ -195,6 +212,7 @@ Plan make_plan(Experiment& experiment) {
                             .model_task = experiment.model->task()});
   check_fit(experiment);
   split_samples(plan);
+  read_lengths(plan);
   check_minibatches(plan);
   plan.drains = drain_points(experiment.train, plan.minibatches);
   plan.training = compile(
@@ -224,6 +242,7 @@ Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) co
                  .replicas = e.pipeline.replicas,
                  .microbatches = e.pipeline.microbatches,
                  .keep = 2 * e.pipeline.stages + 2,
+                 .prefetch = e.loader.prefetch,
                  .input_shape = e.model->input_shape()},
                 std::move(orders));
 }
@@ -234,6 +253,7 @@ Loader Plan::evaluation_loader() const {
                  .split = test_split,
                  .precision = e.train.float64 ? at::kDouble : at::kFloat,
                  .keep = 4 * e.pipeline.stages + 2,
+                 .prefetch = e.loader.prefetch,
                  .input_shape = e.model->input_shape()},
                 {{test, e.loader.batch_size, false}});
 }

@@ -16,7 +16,8 @@ struct Plan {
   const Experiment* experiment = nullptr;
   std::vector<std::int64_t> train, test;  ///< indices into Split::Train, and into `test_split`
   Split test_split = Split::Test;
-  int minibatches = 0;  ///< of an epoch
+  std::vector<std::int64_t> lengths;  ///< of the training split's samples, for loader.bucket
+  int minibatches = 0;                ///< of an epoch
   DrainPoints drains;
   Program training;  ///< up to the first drain point: the longest segment there is
   Program evaluation;

@@ -95,6 +95,14 @@ LoaderOptions read_loader(Options& root) {
                                 "Hold out so many training samples, drawn with seed 0, and "
                                 "evaluate on them instead of the test set; 0 = none.",
                                 kNotNegative);
+  loader.bucket = o.integer("bucket", 0,
+                            "Texts: sort the samples of so many mini-batches by length, so that "
+                            "padding is short; 0 = do not.",
+                            kNotNegative);
+  loader.reshuffle = o.flag("reshuffle", true, "false: every epoch has the first one's order.");
+  loader.prefetch = static_cast<int>(o.integer(
+      "prefetch", 1,
+      "Threads that assemble the next mini-batches meanwhile; they change no result.", {0, 64}));
   o.finish();
   return loader;
 }

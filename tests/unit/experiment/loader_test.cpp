@@ -8,6 +8,7 @@
 #include <numeric>
 #include <thread>
 
+#include "core/base/error.h"
 #include "core/stage/torch.h"
 
 namespace pipewright::test {
@@ -166,10 +167,86 @@ TEST(Loader, HasThePrecisionAndShapeTheModelWants) {
   EXPECT_EQ(x.sizes(), (std::vector<std::int64_t>{2, 1, 2, 1}));
 }
 
+TEST(Loader, GoesAheadInTheSameOrderAndOnlySoFar) {
+  const Numbers numbers;
+  Loader::Settings of = settings(numbers);
+  of.keep = 1;
+  of.prefetch = 3;
+  const auto order = epoch_permutation(indices(40), true, 1, 0);
+  {
+    Loader loader(of, {{order, 4, true}});
+    EXPECT_EQ(numbers.assembled, 0) << "nobody has asked yet";
+    for (int m = 0; m < 10; ++m) {
+      const Share share = loader.share(m, 0, 0);
+      EXPECT_EQ(labels(loader.targets(m, share, at::kCPU)),
+                std::vector(order.begin() + 4 * m, order.begin() + 4 * m + 4));
+      EXPECT_LE(numbers.assembled, std::min(10, m + 4));
+    }
+  }
+  EXPECT_EQ(numbers.assembled, 10) << "each once";
+}
+
+/// Every mini-batch with sample 13 is damaged.
+class Damaged final : public Dataset {
+ public:
+  void open(const DatasetRequest&) override {}
+  std::int64_t size(Split) const override { return 40; }
+  std::vector<std::int64_t> sample_shape() const override { return {1}; }
+  std::int64_t classes() const override { return 2; }
+  Batch batch(Split, std::span<const std::int64_t> of, const RandomStream*) const override {
+    if (std::ranges::count(of, 13) > 0) throw Error(ErrorKind::Data, "record 13 is damaged");
+    const auto n = std::ssize(of);
+    return {{at::zeros({n, 1})}, at::zeros({n}, at::kLong)};
+  }
+};
+
+TEST(Loader, SaysWhatFailedAheadToThoseWhoAskForIt) {
+  const Damaged damaged;
+  Loader loader({.dataset = &damaged, .prefetch = 4, .input_shape = {1}}, {{indices(40), 4, true}});
+  for (int m = 0; m < 10; ++m) {
+    const auto ask = [&] { loader.inputs(m, loader.share(m, 0, 0), at::kCPU); };
+    if (m == 3)
+      EXPECT_THROW(ask(), Error);
+    else
+      EXPECT_NO_THROW(ask());
+  }
+}
+
+TEST(Bucketed, PutsLikeLengthsIntoOneMiniBatchAndKeepsThemAll) {
+  const auto order = epoch_permutation(indices(42), true, 3, 0);
+  std::vector<std::int64_t> lengths;
+  for (int i = 0; i < 42; ++i) lengths.push_back(1 + i * 7 % 11);
+  const auto sorted = bucketed(order, lengths, 4, 5, 9, 2);
+  auto all = sorted;
+  std::ranges::sort(all);
+  EXPECT_EQ(all, indices(42));
+  EXPECT_EQ(sorted, bucketed(order, lengths, 4, 5, 9, 2));
+  EXPECT_NE(sorted, bucketed(order, lengths, 4, 5, 9, 3)) << "mini-batches change places";
+  const auto length = [&](std::int64_t sample) {
+    return lengths[static_cast<std::size_t>(sample)];
+  };
+  std::int64_t padding = 0, before = 0;
+  for (auto batch = sorted.begin(), was = order.begin(); batch + 4 <= sorted.end();
+       batch += 4, was += 4) {
+    EXPECT_TRUE(
+        std::is_sorted(batch, batch + 4, [&](auto a, auto b) { return length(a) > length(b); }));
+    const auto longest = std::ranges::max(std::vector(was, was + 4), {}, length);
+    for (int i = 0; i < 4; ++i) {
+      padding += length(*batch) - length(batch[i]);
+      before += length(longest) - length(was[i]);
+    }
+  }
+  EXPECT_LT(3 * padding, before);
+  EXPECT_TRUE(std::ranges::is_permutation(std::vector(sorted.end() - 2, sorted.end()),
+                                          std::vector(order.end() - 2, order.end())))
+      << "the smaller last one stays the last";
+}
+
 TEST(Loader, ServesSeveralThreads) {
   const Numbers numbers;
   Loader::Settings of = settings(numbers);
   of.keep = 2;
+  of.prefetch = 2;
   Loader loader(of, {{epoch_permutation(indices(400), true, 1, 0), 4, true}});
   std::atomic<int> wrong = 0;
   {

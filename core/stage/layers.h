@@ -48,7 +48,8 @@ LayerPtr convolution(std::int64_t in, std::int64_t out, ConvolutionOptions optio
 /// weight and bias [channels]; buffers running_mean, running_var; statistics of the micro-batch in
 /// training, running ones in evaluation; running variance unbiased, as PyTorch's. Training on one
 /// value per channel throws Error{Experiment}: its variance does not exist.
-LayerPtr batch_norm(std::int64_t channels, double eps = 1e-5, double momentum = 0.1);
+LayerPtr batch_norm(std::int64_t channels, double eps = 1e-5, double momentum = 0.1,
+                    double initial_weight = 1);
 
 /// y = weight (x − mean)/√(var + eps) + bias, statistics of each row of the last dimension,
 /// variance biased. weight and bias [width].

@@ -5,6 +5,7 @@
 namespace pipewright {
 
 at::Tensor activate(Activation activation, const at::Tensor& x) {
+  if (x.is_meta()) return at::empty_like(x);  // LibTorch knows some of them in Python only
   switch (activation) {
     case Activation::Identity: return x;
     case Activation::Relu: return at::relu(x);

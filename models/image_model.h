@@ -24,8 +24,16 @@ class ImageModel : public Model {
     bool flat = false;  ///< [batch, channels] instead of an image
   };
 
+  /// The images a model was made for.
+  struct Defaults {
+    std::int64_t classes = 10, size = 32;
+  };
+
   /// `least_size`: the smallest image whose maps do not vanish.
-  ImageModel(Options& options, std::int64_t least_size, const std::string& aux_head);
+  ImageModel(Options& options, std::int64_t least_size, const std::string& aux_head)
+      : ImageModel(options, least_size, aux_head, Defaults{}) {}
+  ImageModel(Options& options, std::int64_t least_size, const std::string& aux_head,
+             Defaults defaults);
 
   virtual Output output(std::size_t layer) const = 0;
 

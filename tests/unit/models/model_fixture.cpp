@@ -1,5 +1,7 @@
 #include "tests/unit/models/model_fixture.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "core/stage/torch.h"
@@ -36,6 +38,18 @@ std::vector<at::Tensor> boundaries(const Model& model) {
 
 Shape without_batch(const at::Tensor& x) {
   return {x.sizes().begin() + 1, x.sizes().end()};
+}
+
+/// The layers' counts, added up over each stage of the published cut.
+Counts stage_sums(const Model& model, int stages, const Counts& counts) {
+  Counts sums;
+  std::size_t layer = 0;
+  for (const std::int64_t layers : model.published_balance(stages)) {
+    sums.push_back(0);
+    for (std::int64_t i = 0; i < layers; ++i) sums.back() += counts.at(layer++);
+  }
+  EXPECT_EQ(layer, counts.size()) << stages << " stages do not cover the model";
+  return sums;
 }
 
 }  // namespace
@@ -93,6 +107,29 @@ std::vector<std::string> parameter_names(const Layer& layer) {
 std::vector<Shape> boundary_shapes(const Model& model) {
   std::vector<Shape> shapes;
   for (const at::Tensor& x : boundaries(model)) shapes.push_back(without_batch(x));
+  return shapes;
+}
+
+Counts stage_parameters(const Model& model, int stages) {
+  return stage_sums(model, stages, parameter_counts(model));
+}
+
+Counts stage_norms(const Model& model, int stages) {
+  Counts norms;
+  for (const LayerPtr& layer : model.layers())
+    norms.push_back(std::ranges::count_if(layer->buffers(), [](const BufferSpec& spec) {
+      return spec.name.ends_with("running_mean");
+    }));
+  return stage_sums(model, stages, norms);
+}
+
+std::vector<Shape> stage_shapes(const Model& model, int stages) {
+  const auto all = boundary_shapes(model);
+  const auto balance = model.published_balance(stages);
+  std::vector<Shape> shapes;
+  std::int64_t end = 0;
+  for (std::size_t stage = 0; stage + 1 < balance.size(); ++stage)
+    shapes.push_back(all.at(static_cast<std::size_t>((end += balance[stage]) - 1)));
   return shapes;
 }
 

@@ -19,8 +19,13 @@ using Tensors = c10::SmallVector<at::Tensor, 2>;
 /// How a parameter starts. Draws come from the stream (seed, "init", parameter name), element
 /// index.
 struct Initializer {
-  enum class Kind : std::uint8_t { Constant, Uniform, Normal } kind = Kind::Constant;
-  double a = 0;  ///< Constant: the value; Uniform: in [−a, a); Normal: standard deviation a, mean 0
+  enum class Kind : std::uint8_t {
+    Constant,        ///< the value a
+    Uniform,         ///< in [−a, a)
+    Normal,          ///< mean 0, standard deviation a
+    TruncatedNormal  ///< the same given that it lies in [−2a, 2a], so its deviation is 0.88 a
+  } kind = Kind::Constant;
+  double a = 0;
   std::int64_t zero_row = -1;  ///< ≥ 0: that row of the first dimension is 0 instead
 };
 

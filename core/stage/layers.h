@@ -1,4 +1,4 @@
-/// The primitive layers models are made of, and the two ways to compose them. Initialisation is
+/// The primitive layers models are made of, and the ways to compose them. Initialisation is
 /// PyTorch's default unless said otherwise. Images are [batch, channels, height, width]. All work
 /// in float32 and float64, on any device; on `meta` forward only, for shapes.
 #pragma once
@@ -27,6 +27,7 @@ at::Tensor activate_in_place(Activation activation, at::Tensor x);
 
 struct LinearOptions {
   double init_std = 0;  ///< > 0: weight normal(0, init_std), bias 0; else both uniform ±1/√in
+  std::optional<Initializer> weight, bias;       ///< in place of these
   Activation activation = Activation::Identity;  ///< of the output
   bool flatten = false;  ///< the input is first made [batch, in], whatever its shape
 };
@@ -41,6 +42,7 @@ struct ConvolutionOptions {
   bool bias = true;
   bool kaiming_fan_out = true;  ///< normal(0, √(2/(out·k²))), bias 0; else PyTorch's uniform
   bool uniform_bias = false;  ///< bias uniform ±1/√(in/groups·k²) even so, as PyTorch leaves it
+  std::optional<Initializer> weight;  ///< in place of these
 };
 /// weight [out, in / groups, k, k], bias [out].
 LayerPtr convolution(std::int64_t in, std::int64_t out, ConvolutionOptions options);
@@ -71,7 +73,9 @@ LayerPtr self_attention(std::int64_t width, std::int64_t heads, double dropout_p
 
 /// `in_place`: for use inside a composite layer, under activate_in_place()'s condition.
 LayerPtr activation(Activation kind, bool in_place = false);
-LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0);
+/// `ceil`: a last window that begins in the image but ends beyond it and its padding counts too.
+LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0,
+                  bool ceil = false);
 /// `count_padding`: padding counts as zeros in the mean; else only the values there are.
 LayerPtr average_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding = 0,
                       bool count_padding = true);
@@ -98,6 +102,10 @@ LayerPtr concatenate_stashed();
 /// "weight" where name_c is "". Its own full name, which keys its random streams, is
 /// "<this>.<name_c>", or "<this>.<c>" where name_c is "".
 LayerPtr sequence(std::vector<std::pair<std::string, LayerPtr>> children);
+
+/// The outputs of several layers on one input, joined along the channels (dimension 1) in the order
+/// given; nullptr stands for the input itself. Names as sequence()'s.
+LayerPtr concatenate(std::vector<std::pair<std::string, LayerPtr>> branches);
 
 /// activation(body(x) + shortcut(x)); without a shortcut the input itself is added. Parameters of
 /// `body` keep their names, those of `shortcut` are under "shortcut.".

@@ -6,9 +6,10 @@
 namespace pipewright {
 namespace {
 
-class Sequence final : public Composite {
+/// Parts with names of their own.
+class Named : public Composite {
  public:
-  explicit Sequence(std::vector<std::pair<std::string, LayerPtr>> children) {
+  explicit Named(std::vector<std::pair<std::string, LayerPtr>> children) {
     for (auto& [child_name, layer] : children) {
       add(std::move(layer), child_name.empty() ? "" : child_name + ".");
       names_.push_back(child_name.empty() ? std::to_string(names_.size()) : child_name);
@@ -21,6 +22,14 @@ class Sequence final : public Composite {
       parts_[c].layer->set_name(name + "." + names_[c]);
     Layer::set_name(std::move(name));
   }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+class Sequence final : public Named {
+ public:
+  using Named::Named;
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor> buffers, const Pass& pass) const override {
@@ -35,9 +44,19 @@ class Sequence final : public Composite {
     for (const Part& part : parts_) x = part.forward_all(x, parameters, buffers, pass);
     return x;
   }
+};
 
- private:
-  std::vector<std::string> names_;
+class Concatenation final : public Named {
+ public:
+  using Named::Named;
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor> buffers, const Pass& pass) const override {
+    std::vector<at::Tensor> outputs;
+    for (const Part& part : parts_)
+      outputs.push_back(part.forward(input, parameters, buffers, pass));
+    return at::cat(outputs, 1);
+  }
 };
 
 class Residual final : public Composite {
@@ -79,6 +98,13 @@ class Residual final : public Composite {
 
 LayerPtr sequence(std::vector<std::pair<std::string, LayerPtr>> children) {
   return std::make_shared<Sequence>(std::move(children));
+}
+
+LayerPtr concatenate(std::vector<std::pair<std::string, LayerPtr>> branches) {
+  PIPEWRIGHT_CHECK(!branches.empty(), "a concatenation of nothing");
+  for (auto& [name, layer] : branches)
+    if (!layer) layer = sequence({});
+  return std::make_shared<Concatenation>(std::move(branches));
 }
 
 LayerPtr residual(LayerPtr body, LayerPtr shortcut, Activation activation) {

@@ -29,9 +29,10 @@ class Convolution final : public Layer {
     const Initializer uniform{Kind::Uniform, 1 / std::sqrt(static_cast<double>(in * area))};
     const Initializer kaiming{Kind::Normal, std::sqrt(2.0 / static_cast<double>(out_ * area))};
     const bool zero_bias = options_.kaiming_fan_out && !options_.uniform_bias;
-    std::vector<ParameterSpec> specs{{"weight",
-                                      {out_, in, kernel_[0], kernel_[1]},
-                                      options_.kaiming_fan_out ? kaiming : uniform}};
+    std::vector<ParameterSpec> specs{
+        {"weight",
+         {out_, in, kernel_[0], kernel_[1]},
+         options_.weight.value_or(options_.kaiming_fan_out ? kaiming : uniform)}};
     if (options_.bias)
       specs.push_back({"bias", {out_}, zero_bias ? Initializer{Kind::Constant, 0} : uniform});
     return specs;

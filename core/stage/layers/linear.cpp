@@ -18,9 +18,10 @@ class Linear final : public Layer {
     using Kind = Initializer::Kind;
     const Initializer uniform{Kind::Uniform, 1 / std::sqrt(static_cast<double>(in_))};
     const bool normal = options_.init_std > 0;
-    return {
-        {"weight", {out_, in_}, normal ? Initializer{Kind::Normal, options_.init_std} : uniform},
-        {"bias", {out_}, normal ? Initializer{Kind::Constant, 0} : uniform}};
+    const Initializer weight = normal ? Initializer{Kind::Normal, options_.init_std} : uniform;
+    const Initializer bias = normal ? Initializer{Kind::Constant, 0} : uniform;
+    return {{"weight", {out_, in_}, options_.weight.value_or(weight)},
+            {"bias", {out_}, options_.bias.value_or(bias)}};
   }
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,

@@ -8,19 +8,21 @@ namespace {
 
 class MaxPool final : public Layer {
  public:
-  MaxPool(std::int64_t kernel, std::int64_t stride, std::int64_t padding)
-      : kernel_(kernel), stride_(stride), padding_(padding) {
+  MaxPool(std::int64_t kernel, std::int64_t stride, std::int64_t padding, bool ceil)
+      : kernel_(kernel), stride_(stride), padding_(padding), ceil_(ceil) {
     PIPEWRIGHT_CHECK(kernel > 0 && stride > 0 && padding >= 0 && 2 * padding <= kernel,
                      "max-pool of ", kernel, "/", stride, ", padding ", padding);
   }
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
                      const Pass&) const override {
-    return at::max_pool2d(input, {kernel_, kernel_}, {stride_, stride_}, {padding_, padding_});
+    return at::max_pool2d(input, {kernel_, kernel_}, {stride_, stride_}, {padding_, padding_},
+                          /*dilation=*/1, ceil_);
   }
 
  private:
   std::int64_t kernel_, stride_, padding_;
+  bool ceil_;
 };
 
 class AveragePool final : public Layer {
@@ -77,8 +79,8 @@ class Flatten final : public Layer {
 
 }  // namespace
 
-LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
-  return std::make_shared<MaxPool>(kernel, stride, padding);
+LayerPtr max_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding, bool ceil) {
+  return std::make_shared<MaxPool>(kernel, stride, padding, ceil);
 }
 
 LayerPtr average_pool(std::int64_t kernel, std::int64_t stride, std::int64_t padding,

@@ -29,7 +29,7 @@ TEST(AlexNet, HasTorchvisionsParameters) {
 
 TEST(AlexNet, HasPipeOptimsCut) {
   const auto model = make_model("alexnet");
-  EXPECT_EQ(stage_counts(*model, 4), (Counts{23'296, 307'392, 2'139'008, 58'631'144}));
+  EXPECT_EQ(stage_parameters(*model, 4), (Counts{23'296, 307'392, 2'139'008, 58'631'144}));
   EXPECT_EQ(cut_shapes(*model, 4),
             (std::vector<std::vector<Shape>>{{{64, 27, 27}}, {{192, 13, 13}}, {{256, 13, 13}}}));
   EXPECT_TRUE(model->published_balance(2).empty());

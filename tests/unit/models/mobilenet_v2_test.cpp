@@ -55,9 +55,9 @@ TEST(MobileNetV2, HasThePublishedShapes) {
 TEST(MobileNetV2, HasThePublishedCuts) {
   const auto model = make_model("mobilenet_v2", "{classes: 10}");
   const std::vector<Shape> first{{32, 112, 112}}, last{{1280, 7, 7}};
-  EXPECT_EQ(stage_counts(*model, 3), (Counts{928, 6'032 + 48'528 + 2'168'384, 12'810}));
+  EXPECT_EQ(stage_parameters(*model, 3), (Counts{928, 6'032 + 48'528 + 2'168'384, 12'810}));
   EXPECT_EQ(cut_shapes(*model, 3), (std::vector<std::vector<Shape>>{first, last}));
-  EXPECT_EQ(stage_counts(*model, 5), (Counts{928, 6'032, 48'528, 2'168'384, 12'810}));
+  EXPECT_EQ(stage_parameters(*model, 5), (Counts{928, 6'032, 48'528, 2'168'384, 12'810}));
   EXPECT_EQ(cut_shapes(*model, 5),
             (std::vector<std::vector<Shape>>{first, {{24, 56, 56}}, {{32, 28, 28}}, last}));
   EXPECT_TRUE(model->published_balance(2).empty());

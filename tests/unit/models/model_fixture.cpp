@@ -1,5 +1,7 @@
 #include "tests/unit/models/model_fixture.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "core/stage/torch.h"
@@ -36,6 +38,18 @@ std::vector<Tensors> boundaries(const Model& model) {
 
 Shape without_batch(const at::Tensor& x) {
   return {x.sizes().begin() + 1, x.sizes().end()};
+}
+
+/// The layers' counts, added up over each stage of the published cut.
+Counts stage_sums(const Model& model, int stages, const Counts& counts) {
+  Counts sums;
+  std::size_t layer = 0;
+  for (const std::int64_t layers : model.published_balance(stages)) {
+    sums.push_back(0);
+    for (std::int64_t i = 0; i < layers; ++i) sums.back() += counts.at(layer++);
+  }
+  EXPECT_EQ(layer, counts.size()) << stages << " stages do not cover the model";
+  return sums;
 }
 
 }  // namespace
@@ -96,18 +110,6 @@ std::vector<Shape> boundary_shapes(const Model& model) {
   return shapes;
 }
 
-std::vector<std::int64_t> stage_counts(const Model& model, int stages) {
-  const auto counts = parameter_counts(model);
-  std::vector<std::int64_t> sums;
-  std::size_t at = 0;
-  for (const std::int64_t layers : model.published_balance(stages)) {
-    sums.push_back(0);
-    for (std::int64_t i = 0; i < layers; ++i) sums.back() += counts.at(at++);
-  }
-  EXPECT_EQ(at, counts.size()) << stages << " stages do not cover the model";
-  return sums;
-}
-
 std::vector<std::vector<Shape>> cut_shapes(const Model& model, int stages) {
   const auto all = boundaries(model);
   std::vector<std::vector<Shape>> cuts;
@@ -119,6 +121,25 @@ std::vector<std::vector<Shape>> cut_shapes(const Model& model, int stages) {
   }
   if (!cuts.empty()) cuts.pop_back();  // what the last stage gives is no cut
   return cuts;
+}
+
+Counts stage_parameters(const Model& model, int stages) {
+  return stage_sums(model, stages, parameter_counts(model));
+}
+
+Counts stage_norms(const Model& model, int stages) {
+  Counts norms;
+  for (const LayerPtr& layer : model.layers())
+    norms.push_back(std::ranges::count_if(layer->buffers(), [](const BufferSpec& spec) {
+      return spec.name.ends_with("running_mean");
+    }));
+  return stage_sums(model, stages, norms);
+}
+
+std::vector<Shape> stage_shapes(const Model& model, int stages) {
+  std::vector<Shape> shapes;
+  for (const std::vector<Shape>& cut : cut_shapes(model, stages)) shapes.push_back(cut.front());
+  return shapes;
 }
 
 Shape head_shape(const Model& model, std::size_t last_layer) {

@@ -11,6 +11,7 @@
 namespace pipewright::test {
 
 using Shape = std::vector<std::int64_t>;
+using Counts = std::vector<std::int64_t>;
 
 /// The model `name` with options as in "{classes: 100}". Fails the test on any problem.
 std::unique_ptr<Model> make_model(const std::string& name, const std::string& options = "{}");
@@ -27,10 +28,13 @@ std::vector<std::string> parameter_names(const Layer& layer);
 /// Shapes after every layer, of the first tensor there, for a batch of two, without the batch; on
 /// the meta device.
 std::vector<Shape> boundary_shapes(const Model& model);
-/// Parameters of each stage of the published cut; fails the test if that does not cover the model.
-std::vector<std::int64_t> stage_counts(const Model& model, int stages);
 /// As boundary_shapes(), of all tensors at each of the published cut's boundaries.
 std::vector<std::vector<Shape>> cut_shapes(const Model& model, int stages);
+/// Of each stage of the published cut into that many: parameters, batch norms, and the shape that
+/// leaves it (but the last), without the batch. Fails the test if the cut does not cover the model.
+std::vector<std::int64_t> stage_parameters(const Model& model, int stages);
+std::vector<std::int64_t> stage_norms(const Model& model, int stages);
+std::vector<Shape> stage_shapes(const Model& model, int stages);
 /// What the head after that layer gives for a batch of two, without the batch.
 Shape head_shape(const Model& model, std::size_t last_layer);
 

@@ -30,6 +30,11 @@ constexpr SmallModel kSmallModels[] = {
     {"resnet50", "{size: 8, width: 0.05, stem: cifar, cut: blocks, aux_head: gbpl_fc}"},
     {"alexnet", "{size: 63, width: 0.02, classes: 5}"},
     {"mobilenet_v2", "{size: 16, width: 0.05, classes: 5}"},
+    {"densenet121", "{size: 8, width: 0.05, classes: 3}"},
+    {"densenet121", "{size: 29, width: 0.05, classes: 3, stem: imagenet}"},
+    {"googlenet", "{size: 8, width: 0.05, aux_head: conv3_bn_gbpl_fc}"},
+    {"googlenet", "{size: 15, width: 0.05, form: torchvision}"},
+    {"inception_v3", "{size: 75, width: 0.02, classes: 3, channels: 1}"},
     {"encoder", "{layers: 2, width: 8, heads: 2, feed_forward: 12, tokens: 5, classes: 3}"},
     {"encoder", "{layers: 1, width: 6, heads: 3, feed_forward: 8, tokens: 4, norm_first: true}"},
 };

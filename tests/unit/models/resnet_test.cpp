@@ -118,7 +118,7 @@ TEST(ResNet34, HasInterlockingsUnits) {
 TEST(ResNet34, HasInterlockingsCuts) {
   for (const char* options : {"{}", "{cut: layers}"}) {
     const auto model = make_model("resnet34", options);
-    EXPECT_EQ(stage_counts(*model, 4), (Counts{453'952, 1'805'312, 4'722'688, 14'300'170}));
+    EXPECT_EQ(stage_parameters(*model, 4), (Counts{453'952, 1'805'312, 4'722'688, 14'300'170}));
     EXPECT_EQ(cut_shapes(*model, 4), (Cuts{{{128, 16, 16}}, {{256, 8, 8}}, {{256, 8, 8}}}));
     EXPECT_TRUE(model->published_balance(2).empty());
   }
@@ -170,8 +170,8 @@ TEST(ResNet50, IsSpecTrainsAndTorchvisions) {
 
 TEST(ResNet50, HasSpecTrainsCutsOfTwoTensors) {
   const auto model = make_model("resnet50");
-  EXPECT_EQ(stage_counts(*model, 2), (Counts{11'427'904, 12'100'618}));
-  EXPECT_EQ(stage_counts(*model, 4), (Counts{8'278'592, 3'149'312, 6'564'864, 5'535'754}));
+  EXPECT_EQ(stage_parameters(*model, 2), (Counts{11'427'904, 12'100'618}));
+  EXPECT_EQ(stage_parameters(*model, 4), (Counts{8'278'592, 3'149'312, 6'564'864, 5'535'754}));
   const std::vector<Shape> first{{256, 2, 2}, {1024, 2, 2}}, second{{512, 1, 1}, {1024, 2, 2}},
       third{{512, 1, 1}, {2048, 1, 1}};
   EXPECT_EQ(cut_shapes(*model, 4), (Cuts{first, second, third}));
@@ -188,7 +188,7 @@ TEST(ResNet50, HasSpecTrainsCutsOfTwoTensors) {
 
 TEST(ResNet50, IsCutAtTheSamePlacesWithTheCifarStem) {
   const auto model = make_model("resnet50", "{stem: cifar}");
-  EXPECT_EQ(stage_counts(*model, 4), (Counts{8'270'912, 3'149'312, 6'564'864, 5'535'754}));
+  EXPECT_EQ(stage_parameters(*model, 4), (Counts{8'270'912, 3'149'312, 6'564'864, 5'535'754}));
 }
 
 TEST(ResNet101, HasTheParametersOfItsPaper) {
@@ -228,7 +228,7 @@ TEST(ResNet101, HasPipeOptimsCuts) {
   for (const char* options :
        {"{classes: 1000, size: 224}", "{classes: 1000, size: 224, cut: blocks}"}) {
     const auto model = make_model("resnet101", options);
-    EXPECT_EQ(stage_counts(*model, 4), (Counts{225'344, 4'966'400, 11'171'840, 28'185'576}));
+    EXPECT_EQ(stage_parameters(*model, 4), (Counts{225'344, 4'966'400, 11'171'840, 28'185'576}));
     EXPECT_EQ(cut_shapes(*model, 4), (Cuts{{{256, 56, 56}}, {{1024, 14, 14}}, {{1024, 14, 14}}}));
   }
 }

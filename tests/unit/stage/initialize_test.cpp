@@ -59,5 +59,41 @@ TEST(Initialize, HasTheStandardDeviationAskedFor) {
   EXPECT_NEAR(w.std().item<double>(), 0.3, 4 * 0.3 / std::sqrt(4000.0));
 }
 
+double normal_probability(double below) {
+  return std::erfc(-below / std::sqrt(2.0)) / 2;
+}
+
+TEST(Initialize, TruncatesTheNormalByTheInverseOfItsDistribution) {
+  const at::Tensor w = initialized({Kind::TruncatedNormal, 0.1}, 1, "w", {500});
+  const RandomStream stream(1, "init", stable_hash("w"));
+  const double least = normal_probability(-2), most = normal_probability(2);
+  for (std::int64_t i = 0; i < 500; ++i) {
+    const double share = (normal_probability(w[i].item<double>() / 0.1) - least) / (most - least);
+    EXPECT_NEAR(share, stream.uniform(static_cast<std::uint64_t>(i)), 1e-14) << "element " << i;
+  }
+}
+
+TEST(Initialize, StaysWithinTwoStandardDeviationsWhereTruncated) {
+  const at::Tensor w = initialized({Kind::TruncatedNormal, 0.1}, 1, "w", {20000});
+  EXPECT_LE(w.abs().max().item<double>(), 0.2);
+  EXPECT_GT(w.max().item<double>(), 0.199);
+  EXPECT_LT(w.min().item<double>(), -0.199);
+}
+
+TEST(Initialize, HasTheMomentsAndQuartilesOfATruncatedNormal) {
+  constexpr double kStd = 0.87962566103423976;       // √(1 − 4φ(2)/(2Φ(2) − 1))
+  constexpr double kLowerQuartile = -0.63911191087;  // Φ⁻¹(Φ(−2) + (2Φ(2) − 1)/4)
+  const double n = 20000;
+  const at::Tensor w = initialized({Kind::TruncatedNormal, 1}, 1, "w", {20000});
+  EXPECT_NEAR(w.mean().item<double>(), 0, 4 * kStd / std::sqrt(n));
+  EXPECT_NEAR(w.std().item<double>(), kStd, 4 * kStd / std::sqrt(2 * n));
+  const double standard_error = std::sqrt(0.25 * 0.75 / n);
+  const auto share = [&](const at::Tensor& yes) {
+    return yes.to(at::kDouble).mean().item<double>();
+  };
+  EXPECT_NEAR(share(w < kLowerQuartile), 0.25, 4 * standard_error);
+  EXPECT_NEAR(share(w > -kLowerQuartile), 0.25, 4 * standard_error);
+}
+
 }  // namespace
 }  // namespace pipewright::test

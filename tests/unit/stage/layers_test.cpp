@@ -79,6 +79,23 @@ TEST(Linear, AppliesItsActivation) {
   EXPECT_LT(relative_error(y(Activation::Identity), z), kFloat64Relative);
 }
 
+TEST(Linear, StartsAsToldInPlaceOfItsRules) {
+  const Initializer truncated{Kind::TruncatedNormal, 0.1};
+  const auto weight = linear(16, 3, {.weight = truncated})->parameters();
+  expect_init(weight[0], Kind::TruncatedNormal, 0.1);
+  expect_init(weight[1], Kind::Uniform, 0.25);
+  const auto bias = linear(16, 3, {.bias = Initializer{Kind::Constant, 0}})->parameters();
+  expect_init(bias[0], Kind::Uniform, 0.25);
+  expect_init(bias[1], Kind::Constant, 0);
+}
+
+TEST(Convolution, StartsAsToldInPlaceOfItsRules) {
+  const Initializer truncated{Kind::TruncatedNormal, 0.1};
+  const auto specs = convolution(3, 8, {.weight = truncated})->parameters();
+  expect_init(specs[0], Kind::TruncatedNormal, 0.1);
+  expect_init(specs[1], Kind::Constant, 0);
+}
+
 TEST(Convolution, StartsKaimingNormalOverFanOut) {
   const auto specs = convolution(3, 8, {.kernel = 3})->parameters();
   EXPECT_EQ(specs[0].shape, (Shape{8, 3, 3, 3}));
@@ -127,6 +144,14 @@ TEST(MaxPool, PadsWithWhatNeverWins) {
   EXPECT_LE(apply(*max_pool(3, 2, 1), x, {}).max().item<double>(), -1);
 }
 
+TEST(MaxPool, TakesWindowsThatReachBeyondTheImageOnRequest) {
+  const at::Tensor x = random({2, 3, 6, 6}, 1);
+  const at::Tensor padded = at::constant_pad_nd(x, {0, 1, 0, 1}, -1e9);
+  EXPECT_EQ(apply(*max_pool(3, 2), x, {}).sizes(), (Shape{2, 3, 2, 2}));
+  EXPECT_TRUE(
+      at::equal(apply(*max_pool(3, 2, 0, true), x, {}), MaxPoolReference{3, 2}.forward(padded)));
+}
+
 TEST(AveragePool, AveragesDownAndRepeatsUp) {
   const at::Tensor x = random({2, 3, 5, 7}, 1);
   EXPECT_LT(relative_error(apply(*average_pool_to(3), x, {}), AveragePoolReference{3}.forward(x)),
@@ -167,6 +192,38 @@ TEST(Sequence, GivesItsChildrenFullNames) {
 
 TEST(Sequence, RefusesTwoParametersOfOneName) {
   EXPECT_THROW(sequence({{"", linear(1, 1)}, {"", linear(1, 1)}}), Error);
+}
+
+TEST(Concatenate, JoinsWhatItsBranchesMakeOfOneInput) {
+  const LayerPtr one = convolution(2, 3, {.kernel = 1}), pool = max_pool(3, 1, 1);
+  const LayerPtr layer = concatenate({{"pool", pool}, {"input", nullptr}, {"one", one}});
+  const auto parameters = random_parameters(*layer, 1);
+  const at::Tensor x = random({2, 2, 4, 5}, 2), before = x.clone();
+  const at::Tensor y = apply(*layer, x, parameters);
+  EXPECT_EQ(y.sizes(), (Shape{2, 7, 4, 5}));
+  EXPECT_TRUE(at::equal(y.narrow(1, 0, 2), apply(*pool, x, {})));
+  EXPECT_TRUE(at::equal(y.narrow(1, 2, 2), x));
+  EXPECT_TRUE(at::equal(y.narrow(1, 4, 3), apply(*one, x, parameters)));
+  y.zero_();
+  EXPECT_TRUE(at::equal(x, before));
+}
+
+TEST(Concatenate, NamesItsBranchesAsASequenceItsChildren) {
+  const LayerPtr first = dropout(0.5), second = dropout(0.5);
+  const LayerPtr layer = concatenate({{"one", convolution(1, 2, {.kernel = 1, .bias = false})},
+                                      {"", batch_norm(1)},
+                                      {"drop", first},
+                                      {"", second}});
+  layer->set_name("mixed");
+  EXPECT_EQ(names(*layer), (std::vector<std::string>{"one.weight", "weight", "bias"}));
+  EXPECT_EQ(layer->buffers()[0].name, "running_mean");
+  EXPECT_EQ(first->name(), "mixed.drop");
+  EXPECT_EQ(second->name(), "mixed.3");
+}
+
+TEST(Concatenate, RefusesNoBranchesAndTwoParametersOfOneName) {
+  EXPECT_THROW(concatenate({}), Error);
+  EXPECT_THROW(concatenate({{"", linear(1, 1)}, {"", linear(1, 1)}}), Error);
 }
 
 TEST(Residual, NamesItsShortcut) {

@@ -226,6 +226,23 @@ TEST(ForwardAndBackwardWeights, SequenceOfEverything) {
                  product_reference(g.t(), y5), g.sum(0)}});
 }
 
+TEST(ForwardAndBackwardWeights, Concatenation) {
+  const LayerPtr layer = concatenate({{"one", convolution(2, 3, {.kernel = 1, .bias = false})},
+                                      {"input", nullptr},
+                                      {"three", convolution(2, 1, {.padding = 1, .bias = false})}});
+  const Weights w(*layer);
+  const at::Tensor x = random({3, 2, 5, 4}, 3);
+  const auto &f = w.forward, &b = w.backward;
+  const ConvolutionReference one{1, 0}, three{1, 1};
+  const at::Tensor y = at::cat({one.forward(x, f[0], {}), x, three.forward(x, f[1], {})}, 1);
+  const at::Tensor g = grad_output(y, kGradSeed);
+  const at::Tensor g1 = g.narrow(1, 0, 3), g3 = g.narrow(1, 5, 1);
+  expect_equal(gradients(*layer, x, f, b, kGradSeed),
+               {y,
+                one.grad_input(g1, x, b[0]) + g.narrow(1, 3, 2) + three.grad_input(g3, x, b[1]),
+                {one.grad_weight(g1, x, f[0]), three.grad_weight(g3, x, f[1])}});
+}
+
 LayerPtr norm_of_convolution(std::int64_t kernel) {
   return sequence(
       {{"conv",

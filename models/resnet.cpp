@@ -119,9 +119,10 @@ class ResNet : public ImageModel {
   /// A balance in stem, blocks and classifier, in the layers there are.
   std::vector<std::int64_t> in_layers(std::vector<std::int64_t> balance) const {
     if (!by_layer_) return balance;
-    for (std::int64_t& stage : balance) stage *= form_.bottleneck ? 11 : 8;
-    balance.front() += stem_layers() - (form_.bottleneck ? 11 : 8);
-    balance.back() += 3 - (form_.bottleneck ? 11 : 8);
+    const std::int64_t of_block = form_.bottleneck ? 11 : 8, of_classifier = 3;
+    for (std::int64_t& stage : balance) stage *= of_block;
+    balance.front() += stem_layers() - of_block;
+    balance.back() += of_classifier - of_block;
     return balance;
   }
 

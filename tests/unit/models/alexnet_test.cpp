@@ -46,6 +46,12 @@ TEST(AlexNet, HasTorchvisionsShapesAtAnySize) {
   EXPECT_NE(model_problems("alexnet", "{size: 62}"), "");
 }
 
+TEST(AlexNet, PoolsThreeByThreeWithStrideTwo) {
+  const at::Tensor x = random({2, 3, 13, 13}, 1);
+  const LayerPtr last = make_model("alexnet")->layers()[5];
+  EXPECT_TRUE(at::equal(apply(*last, x, {}), at::max_pool2d(x, {3, 3}, {2, 2})));
+}
+
 TEST(AlexNet, StartsAsPyTorchDoesByDefault) {
   const auto layers = make_model("alexnet")->layers();
   for (const LayerPtr& layer : layers)

@@ -56,6 +56,13 @@ void expect_gradients(const at::Tensor& output, const std::vector<at::Tensor>& p
     EXPECT_TRUE(at::isfinite(grads[i]).all().item<bool>()) << where << ", parameter " << i;
 }
 
+/// How often each tensor was written.
+std::vector<std::int64_t> versions(const Tensors& x) {
+  std::vector<std::int64_t> all;
+  for (const at::Tensor& tensor : x) all.push_back(tensor._version());
+  return all;
+}
+
 TEST(Models, TrainWithAFiniteGradientForEveryParameter) {
   for (const SmallModel& small : kSmallModels) {
     const auto model = make_model(small.name, small.options);
@@ -69,7 +76,10 @@ TEST(Models, TrainWithAFiniteGradientForEveryParameter) {
       const std::string where = std::string(small.name) + " " + layers[i]->name();
       const auto own = leaves(*layers[i], i);
       auto buffers = fresh_buffers(*layers[i]);
+      const auto before = versions(x);
+      const Tensors inputs = x;
       x = layers[i]->forward_all(x, own, buffers, {});
+      EXPECT_EQ(versions(inputs), before) << where << " writes into its input";
       parameters.insert(parameters.end(), own.begin(), own.end());
       EXPECT_TRUE(std::ranges::equal(x[0].sizes().slice(1), shapes[i])) << where;
 

@@ -2,8 +2,8 @@
 /// SpecTrain and PipeOptim train it (6,166,250 parameters with 10 classes), `torchvision` for large
 /// images (6,624,904 with 1000). A pool belongs to the layer before it.
 ///
-/// Parameters have torchvision's names: "inception3a.branch2.1.conv.weight". Only `cifar` has
-/// biases beside the convolutions' weights, and branch3.2.
+/// Parameters and buffers have torchvision's names: "inception3a.branch2.1.conv.weight". Only
+/// `cifar` has "….conv.bias" and, for the second 3×3 in place of a 5×5, "branch3.2".
 #include "models/blocks.h"
 
 namespace pipewright {
@@ -36,8 +36,7 @@ class GoogLeNet final : public BlockModel {
                "cifar") {
     if (!cifar_ && size() < kLeastLargeSize)
       options.problem("size", concat(size(),
-                                     " is too small for form torchvision, which needs at "
-                                     "least ",
+                                     " is too small for form torchvision, which needs at least ",
                                      kLeastLargeSize));
   }
 

@@ -22,8 +22,8 @@ double lower_quantile(double p) {
   constexpr int kSteps = 2;  // Halley's are of third order: 5e-4 becomes 1e-10, then rounding error
   double x = rough_quantile(p);
   for (int step = 0; step < kSteps; ++step) {
-    const double inverse_density = std::sqrt(2 * std::numbers::pi) * std::exp(x * x / 2);
-    const double newton = (normal_cdf(x) - p) * inverse_density;
+    const double root = std::exp(x * x / 4);  // twice, as the whole may be more than a double holds
+    const double newton = (normal_cdf(x) - p) * root * std::sqrt(2 * std::numbers::pi) * root;
     x -= newton / (1 + x * newton / 2);
   }
   return x;

@@ -47,7 +47,7 @@ TEST(NormalDistribution, HasQuantilesThatItsDistributionFunctionTakesBack) {
 }
 
 TEST(NormalDistribution, IsSymmetric) {
-  EXPECT_EQ(normal_quantile(0.5), 0);
+  EXPECT_NEAR(normal_quantile(0.5), 0, kEpsilon);
   for (const double p : {0.25, 0.125, 0x1p-20, 0x1p-50})  // of which 1 − p is exact
     EXPECT_EQ(normal_quantile(1 - p), -normal_quantile(p)) << "p " << p;
 }
@@ -56,7 +56,7 @@ TEST(NormalDistribution, EndsAtInfinity) {
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(normal_quantile(0), -infinity);
   EXPECT_EQ(normal_quantile(1), infinity);
-  EXPECT_TRUE(std::isfinite(normal_quantile(std::numeric_limits<double>::min())));
+  EXPECT_TRUE(std::isfinite(normal_quantile(std::numeric_limits<double>::denorm_min())));
   EXPECT_THROW(normal_quantile(-0.1), Error);
   EXPECT_THROW(normal_quantile(1.1), Error);
   EXPECT_THROW(normal_quantile(std::numeric_limits<double>::quiet_NaN()), Error);

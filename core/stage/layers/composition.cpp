@@ -6,9 +6,10 @@
 namespace pipewright {
 namespace {
 
-class Sequence final : public Composite {
+/// Layers side by side or one after another, each with a name.
+class Children : public Composite {
  public:
-  explicit Sequence(std::vector<std::pair<std::string, LayerPtr>> children) {
+  explicit Children(std::vector<NamedLayer> children) {
     for (auto& [child_name, layer] : children) {
       add(std::move(layer), child_name.empty() ? "" : child_name + ".");
       names_.push_back(child_name.empty() ? std::to_string(names_.size()) : child_name);
@@ -21,6 +22,14 @@ class Sequence final : public Composite {
       parts_[c].layer->set_name(name + "." + names_[c]);
     Layer::set_name(std::move(name));
   }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+class Sequence final : public Children {
+ public:
+  using Children::Children;
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor> buffers, const Pass& pass) const override {
@@ -35,9 +44,21 @@ class Sequence final : public Composite {
     for (const Part& part : parts_) x = part.forward_all(x, parameters, buffers, pass);
     return x;
   }
+};
 
- private:
-  std::vector<std::string> names_;
+class Sum final : public Children {
+ public:
+  using Children::Children;
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor> buffers, const Pass& pass) const override {
+    at::Tensor sum;
+    for (const Part& part : parts_) {
+      const at::Tensor term = part.forward(input, parameters, buffers, pass);
+      sum = sum.defined() ? at::add(sum, term) : term;
+    }
+    return sum;
+  }
 };
 
 class Residual final : public Composite {
@@ -77,8 +98,12 @@ class Residual final : public Composite {
 
 }  // namespace
 
-LayerPtr sequence(std::vector<std::pair<std::string, LayerPtr>> children) {
+LayerPtr sequence(std::vector<NamedLayer> children) {
   return std::make_shared<Sequence>(std::move(children));
+}
+
+LayerPtr sum_of(std::vector<NamedLayer> children) {
+  return std::make_shared<Sum>(std::move(children));
 }
 
 LayerPtr residual(LayerPtr body, LayerPtr shortcut, Activation activation) {

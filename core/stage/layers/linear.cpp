@@ -18,9 +18,11 @@ class Linear final : public Layer {
     using Kind = Initializer::Kind;
     const Initializer uniform{Kind::Uniform, 1 / std::sqrt(static_cast<double>(in_))};
     const bool normal = options_.init_std > 0;
-    return {
-        {"weight", {out_, in_}, normal ? Initializer{Kind::Normal, options_.init_std} : uniform},
-        {"bias", {out_}, normal ? Initializer{Kind::Constant, 0} : uniform}};
+    std::vector<ParameterSpec> specs{
+        {"weight", {out_, in_}, normal ? Initializer{Kind::Normal, options_.init_std} : uniform}};
+    if (options_.bias)
+      specs.push_back({"bias", {out_}, normal ? Initializer{Kind::Constant, 0} : uniform});
+    return specs;
   }
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
@@ -38,7 +40,9 @@ class Linear final : public Layer {
   /// [rows, in]; a linear of more dimensions would give a view, of which an activation in place
   /// makes autograd copy the gradient.
   at::Tensor of_rows(const at::Tensor& input, std::span<const at::Tensor> parameters) const {
-    return activate_in_place(options_.activation, at::linear(input, parameters[0], parameters[1]));
+    return activate_in_place(
+        options_.activation,
+        at::linear(input, parameters[0], options_.bias ? parameters[1] : at::Tensor()));
   }
 
   std::int64_t in_, out_;

@@ -1,5 +1,4 @@
 // VGG-16 against the figures of the papers that cut it (counts from their own code).
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -12,19 +11,6 @@ namespace {
 
 constexpr char kSpecTrain[] = "{head: classifier, batch_norm: false}";
 constexpr char kPipeOptim[] = "{head: pool_linear, classes: 100}";
-
-/// Parameters of each stage of the published cut.
-std::vector<std::int64_t> stage_counts(const Model& model, int stages) {
-  const auto counts = parameter_counts(model);
-  std::vector<std::int64_t> sums;
-  auto at = counts.begin();
-  for (const std::int64_t layers : model.published_balance(stages)) {
-    sums.push_back(std::accumulate(at, at + layers, std::int64_t{0}));
-    at += layers;
-  }
-  EXPECT_EQ(at, counts.end()) << stages << " stages do not cover the model";
-  return sums;
-}
 
 TEST(Vgg16, WithoutBatchNormHasSpecTrainsModules) {
   const auto model = make_model("vgg16", kSpecTrain);
@@ -41,9 +27,9 @@ TEST(Vgg16, WithoutBatchNormHasSpecTrainsModules) {
 TEST(Vgg16, WithoutBatchNormHasSpecTrainsCuts) {
   const auto model = make_model("vgg16", kSpecTrain);
   using Counts = std::vector<std::int64_t>;
-  EXPECT_EQ(stage_counts(*model, 2), (Counts{260'160, 134'041'354}));
-  EXPECT_EQ(stage_counts(*model, 4), (Counts{38'720, 516'608, 7'079'936, 126'666'250}));
-  EXPECT_EQ(stage_counts(*model, 16), parameter_counts(*model));
+  EXPECT_EQ(published_counts(*model, 2), (Counts{260'160, 134'041'354}));
+  EXPECT_EQ(published_counts(*model, 4), (Counts{38'720, 516'608, 7'079'936, 126'666'250}));
+  EXPECT_EQ(published_counts(*model, 16), parameter_counts(*model));
   EXPECT_EQ(model->published_balance(8), (Counts{1, 1, 1, 2, 2, 2, 3, 4}));
   EXPECT_TRUE(model->published_balance(3).empty());
   const auto shapes = boundary_shapes(*model);
@@ -57,8 +43,8 @@ TEST(Vgg16, WithBatchNormHasPipeOptimsParametersAndCuts) {
   const auto model = make_model("vgg16", kPipeOptim);
   EXPECT_EQ(total_parameters(*model), 14'774'436);
   using Counts = std::vector<std::int64_t>;
-  EXPECT_EQ(stage_counts(*model, 4), (Counts{38'976, 1'698'816, 5'902'848, 7'133'796}));
-  EXPECT_EQ(stage_counts(*model, 2), (Counts{1'737'792, 13'036'644}));
+  EXPECT_EQ(published_counts(*model, 4), (Counts{38'976, 1'698'816, 5'902'848, 7'133'796}));
+  EXPECT_EQ(published_counts(*model, 2), (Counts{1'737'792, 13'036'644}));
   EXPECT_TRUE(model->published_balance(16).empty());
 }
 

@@ -31,7 +31,7 @@ class Gpt final : public Model {
                                 "of a block.",
                                 {0, 0.99})) {
     if (options.flag("tie_weights", false,
-                     "One weight for the token embedding and the output; refused: see there."))
+                     "One weight for the token embedding and the output: not supported."))
       options.problem("tie_weights",
                       "must be false: the token embedding and the output lie in different stages, "
                       "which update their weights at different times, so they cannot be one; the "

@@ -136,6 +136,27 @@ TEST(Gpt, ComputesItsFormulas) {
   }
 }
 
+/// Logits of transformers 4.57.1, GPT2LMHeadModel with untied weights in evaluation and float64,
+/// its parameters set to made_up() of our names for them, transposed where it stores them so.
+TEST(Gpt, ComputesWhatHuggingFacesDoes) {
+  TextModel text("gpt", "{vocabulary: 5, tokens: 6, width: 4, heads: 2, layers: 2}");
+  text.make_up();
+  const at::Tensor ids = at::tensor({0, 3, 1, 4, 4, 2}, at::kLong).view({2, 3});
+  const at::Tensor expected =
+      at::tensor(
+          {0.34222533191180055, -0.9487544807774618,  0.898069296340112,   -0.22528005251491195,
+           -0.6035635578717287, 0.371618322630605,    -1.0257652108482367, 0.9693514505189301,
+           -0.2414555731649392, -0.6536996602764709,  0.4438366913519967,  -0.9908996869062241,
+           0.8515538271720108,  -0.12232576699973496, -0.6916389126387602, 0.15378651115039055,
+           -0.7998445180287339, 0.8918400226340336,   -0.366046565222457,  -0.4133120180406436,
+           0.1491275053943641,  -0.875007896824679,   0.99475915453511,    -0.42542805449043003,
+           -0.4386024866269367, 0.3313280073027688,   -1.0038198087255408, 0.9809528216371926,
+           -0.2785672997370822, -0.6167853447285017},
+          at::kDouble)
+          .view({2, 3, 5});
+  EXPECT_LT(relative_error(text.outputs(ids, {.training = false}), expected), kFloat64Relative);
+}
+
 TEST(Gpt, RefusesTiedWeights) {
   const std::string problem = model_problems("gpt", "{tie_weights: true}");
   EXPECT_NE(problem.find("model.tie_weights: must be false"), std::string::npos) << problem;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "core/stage/torch.h"
@@ -103,6 +104,15 @@ std::vector<std::string> parameter_names(const Layer& layer) {
   for (const ParameterSpec& spec : layer.parameters())
     names.push_back(parameter_name(layer, spec.name));
   return names;
+}
+
+at::Tensor made_up(const std::string& name, at::IntArrayRef shape) {
+  int characters = 0;
+  for (const char c : name) characters += c;
+  at::Tensor value = at::empty(shape, at::kDouble);
+  for (std::int64_t i = 0; i < value.numel(); ++i)
+    value.data_ptr<double>()[i] = std::sin(1 + 10 * characters + static_cast<double>(i));
+  return value;
 }
 
 std::vector<Shape> boundary_shapes(const Model& model) {

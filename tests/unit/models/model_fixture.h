@@ -26,6 +26,10 @@ std::vector<std::string> layer_names(const Model& model);
 /// Full names of all parameters of a layer, in order.
 std::vector<std::string> parameter_names(const Layer& layer);
 
+/// sin(1 + 10 c + i) at element i, c the sum of the name's characters, float64: what the parameters
+/// of other people's models were set to where ours are compared with them.
+at::Tensor made_up(const std::string& name, at::IntArrayRef shape);
+
 /// Shapes after every layer for a batch of two, without the batch; on the meta device. Of the first
 /// tensor where there are several.
 std::vector<Shape> boundary_shapes(const Model& model);

@@ -182,6 +182,21 @@ TEST(Roberta, ComputesItsFormulas) {
   }
 }
 
+/// Logits of transformers 4.57.1, RobertaForSequenceClassification in evaluation and float64, with
+/// its parameters set to made_up() of our names for them.
+TEST(Roberta, ComputesWhatHuggingFacesDoes) {
+  TextModel text("roberta",
+                 "{vocabulary: 11, tokens: 6, positions: 9, width: 4, heads: 2, feed_forward: 6, "
+                 "layers: 2}");
+  text.make_up();
+  const at::Tensor ids = at::tensor({0, 5, 6, 7, 8, 2, 0, 9, 2, 1, 1, 1}, at::kLong).view({2, 6});
+  const at::Tensor expected = at::tensor({-0.8033264271806251, -1.408810689923924,
+                                          -0.8038326681277883, -1.4088900084981582},
+                                         at::kDouble)
+                                  .view({2, 2});
+  EXPECT_LT(relative_error(text.outputs(ids, {.training = false}), expected), kFloat64Relative);
+}
+
 TEST(Roberta, IsNotInfluencedByPadding) {
   TextModel text("roberta", kSmall);
   const at::Tensor ids = padded_ids().narrow(0, 0, 2);

@@ -32,6 +32,10 @@ void TextModel::require_gradients() {
   for (at::Tensor& parameter : all_parameters()) parameter.set_requires_grad(true);
 }
 
+void TextModel::make_up() {
+  for (auto& [name, value] : by_name_) value.copy_(made_up(name, value.sizes()));
+}
+
 at::Tensor TextModel::ids(std::int64_t samples, std::int64_t tokens, std::uint64_t seed,
                           std::int64_t first) const {
   const RandomStream stream(seed, "test");

@@ -25,6 +25,7 @@ class TextModel {
   std::vector<at::Tensor> all_parameters() const;
   const at::Tensor& parameter(const std::string& full_name) const { return by_name_.at(full_name); }
   void require_gradients();
+  void make_up();  ///< parameters as made_up() gives them
 
   /// int64 [samples, tokens], from `first` on.
   at::Tensor ids(std::int64_t samples, std::int64_t tokens, std::uint64_t seed,

@@ -2,7 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/composite.h"
-#include "core/stage/layers/attention.h"
+#include "core/stage/layers/attention_core.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/stage/layers/attention.h"
+#include "core/stage/layers/attention_core.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {

@@ -57,7 +57,7 @@ class DenseNet121 final : public BlockModel {
       if (b + 1 < kDenseLayers.size()) all.emplace_back(concat("transition", b + 1), transition());
     }
     const LinearOptions cifar{.init_std = 0.01};
-    const LinearOptions imagenet{.bias = Initializer{Initializer::Kind::Constant, 0}};
+    const LinearOptions imagenet{.bias_init = Initializer{Initializer::Kind::Constant, 0}};
     all.emplace_back("classifier",
                      chain({{"", norm_relu("norm5")},
                             {"", classifier_block(classes(), 0, cifar_ ? cifar : imagenet)}}));

@@ -18,8 +18,9 @@ enum class Activation : std::uint8_t {
   Relu,
   Relu6,
   Tanh,
-  Gelu
-};  ///< Gelu: exact, by erf
+  Gelu,     ///< exact, by erf
+  GeluTanh  ///< x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), as GPT-2's
+};
 at::Tensor activate(Activation activation, const at::Tensor& x);
 /// The same into x itself, which must be a fresh output whose own backward does not need it: that
 /// of a linear, convolution or batch-norm layer. Saves one tensor per activation.
@@ -27,9 +28,10 @@ at::Tensor activate_in_place(Activation activation, at::Tensor x);
 
 struct LinearOptions {
   double init_std = 0;  ///< > 0: weight normal(0, init_std), bias 0; else both uniform ±1/√in
-  std::optional<Initializer> weight, bias;       ///< in place of these
+  std::optional<Initializer> weight, bias_init;  ///< in place of these
   Activation activation = Activation::Identity;  ///< of the output
   bool flatten = false;  ///< the input is first made [batch, in], whatever its shape
+  bool bias = true;
 };
 /// y = activation(x Wᵀ + b), on the last dimension. weight [out, in], bias [out].
 LayerPtr linear(std::int64_t in, std::int64_t out, LinearOptions options = {});
@@ -71,6 +73,35 @@ LayerPtr embedding(std::int64_t tokens, std::int64_t width, EmbeddingOptions opt
 ///   y = concat over heads of dropout(softmax(q kᵀ / √d)) v, times out_proj.weightᵀ + out_proj.bias
 LayerPtr self_attention(std::int64_t width, std::int64_t heads, double dropout_probability = 0);
 
+/// A layer and the name it goes by within another.
+using NamedLayer = std::pair<std::string, LayerPtr>;
+
+struct AttentionOptions {
+  double dropout = 0;   ///< of the softmax
+  bool causal = false;  ///< no token attends to those after it
+  bool masked = false;  ///< the boundary's second tensor, bool [batch, tokens], is true where a
+                        ///< token may be attended to; a token that attends to none gets zeros
+};
+/// The same with projections of one's own, their parameters "<name>.weight", …: three that give q,
+/// k and v, or one that gives them one after another.
+LayerPtr attention(std::vector<NamedLayer> projections, NamedLayer output, std::int64_t heads,
+                   AttentionOptions options = {});
+
+/// Of int64 tokens [batch, tokens]; int64, to be embedded.
+LayerPtr positions();    ///< 0, 1, …, [1, tokens]: the same for every sample
+LayerPtr token_types();  ///< 0, [1, 1]: all tokens are of the first type
+/// padding + 1, padding + 2, … for the tokens that are not `padding`, and `padding` for those that
+/// are: RoBERTa's, [batch, tokens].
+LayerPtr positions_of_words(std::int64_t padding);
+/// What linear(positions, width) gives for the first rows of the identity, [1, tokens, width].
+LayerPtr linear_of_positions(std::int64_t positions, std::int64_t width,
+                             LinearOptions options = {});
+
+/// Puts bool [batch, tokens] behind all other tensors: false where the token is `padding`.
+LayerPtr mask_padding(std::int64_t padding);
+/// [batch, tokens, width] to [batch, width]. Other tensors end here.
+LayerPtr first_token();
+
 /// `in_place`: for use inside a composite layer, under activate_in_place()'s condition.
 LayerPtr activation(Activation kind, bool in_place = false);
 /// `ceil`: a last window that begins in the image but ends beyond it and its padding counts too.
@@ -101,11 +132,14 @@ LayerPtr concatenate_stashed();
 /// The layers one after another, as one layer. Child c's parameters are "<name_c>.weight", or
 /// "weight" where name_c is "". Its own full name, which keys its random streams, is
 /// "<this>.<name_c>", or "<this>.<c>" where name_c is "".
-LayerPtr sequence(std::vector<std::pair<std::string, LayerPtr>> children);
+LayerPtr sequence(std::vector<NamedLayer> children);
+
+/// The sum of what the layers give for the first tensor, which broadcast; names as in sequence().
+LayerPtr sum_of(std::vector<NamedLayer> children);
 
 /// The outputs of several layers on one input, joined along the channels (dimension 1) in the order
 /// given; nullptr stands for the input itself. Names as sequence()'s.
-LayerPtr concatenate(std::vector<std::pair<std::string, LayerPtr>> branches);
+LayerPtr concatenate(std::vector<NamedLayer> branches);
 
 /// activation(body(x) + shortcut(x)); without a shortcut the input itself is added. Parameters of
 /// `body` keep their names, those of `shortcut` are under "shortcut.".

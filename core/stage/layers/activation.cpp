@@ -12,6 +12,7 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
     case Activation::Relu6: return at::hardtanh(x, 0, 6);
     case Activation::Tanh: return at::tanh(x);
     case Activation::Gelu: return at::gelu(x);
+    case Activation::GeluTanh: return at::gelu(x, "tanh");
   }
   PIPEWRIGHT_CHECK(false, "no such activation");
 }
@@ -22,7 +23,8 @@ at::Tensor activate_in_place(Activation activation, at::Tensor x) {
     case Activation::Relu: return at::relu_(x);
     case Activation::Relu6: return at::hardtanh_(x, 0, 6);
     case Activation::Tanh: return at::tanh_(x);
-    case Activation::Gelu: return at::gelu(x);  // its backward needs x
+    case Activation::Gelu:
+    case Activation::GeluTanh: return activate(activation, x);  // their backward needs x
   }
   PIPEWRIGHT_CHECK(false, "no such activation");
 }

@@ -6,10 +6,10 @@
 namespace pipewright {
 namespace {
 
-/// Parts with names of their own.
-class Named : public Composite {
+/// Layers side by side or one after another, each with a name.
+class Children : public Composite {
  public:
-  explicit Named(std::vector<std::pair<std::string, LayerPtr>> children) {
+  explicit Children(std::vector<NamedLayer> children) {
     for (auto& [child_name, layer] : children) {
       add(std::move(layer), child_name.empty() ? "" : child_name + ".");
       names_.push_back(child_name.empty() ? std::to_string(names_.size()) : child_name);
@@ -27,9 +27,9 @@ class Named : public Composite {
   std::vector<std::string> names_;
 };
 
-class Sequence final : public Named {
+class Sequence final : public Children {
  public:
-  using Named::Named;
+  using Children::Children;
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor> buffers, const Pass& pass) const override {
@@ -46,9 +46,9 @@ class Sequence final : public Named {
   }
 };
 
-class Concatenation final : public Named {
+class Concatenation final : public Children {
  public:
-  using Named::Named;
+  using Children::Children;
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor> buffers, const Pass& pass) const override {
@@ -56,6 +56,21 @@ class Concatenation final : public Named {
     for (const Part& part : parts_)
       outputs.push_back(part.forward(input, parameters, buffers, pass));
     return at::cat(outputs, 1);
+  }
+};
+
+class Sum final : public Children {
+ public:
+  using Children::Children;
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor> buffers, const Pass& pass) const override {
+    at::Tensor sum;
+    for (const Part& part : parts_) {
+      const at::Tensor term = part.forward(input, parameters, buffers, pass);
+      sum = sum.defined() ? at::add(sum, term) : term;
+    }
+    return sum;
   }
 };
 
@@ -96,15 +111,19 @@ class Residual final : public Composite {
 
 }  // namespace
 
-LayerPtr sequence(std::vector<std::pair<std::string, LayerPtr>> children) {
+LayerPtr sequence(std::vector<NamedLayer> children) {
   return std::make_shared<Sequence>(std::move(children));
 }
 
-LayerPtr concatenate(std::vector<std::pair<std::string, LayerPtr>> branches) {
+LayerPtr concatenate(std::vector<NamedLayer> branches) {
   PIPEWRIGHT_CHECK(!branches.empty(), "a concatenation of nothing");
   for (auto& [name, layer] : branches)
     if (!layer) layer = sequence({});
   return std::make_shared<Concatenation>(std::move(branches));
+}
+
+LayerPtr sum_of(std::vector<NamedLayer> children) {
+  return std::make_shared<Sum>(std::move(children));
 }
 
 LayerPtr residual(LayerPtr body, LayerPtr shortcut, Activation activation) {

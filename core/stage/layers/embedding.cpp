@@ -21,6 +21,11 @@ class Embedding final : public Layer {
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor>, const Pass&) const override {
+    if (input.is_meta()) {  // LibTorch knows it in Python only
+      std::vector<std::int64_t> shape = input.sizes().vec();
+      shape.push_back(width_);
+      return at::empty(shape, parameters[0].options());
+    }
     return at::embedding(parameters[0], input, options_.zero_row);
   }
 

@@ -20,8 +20,9 @@ class Linear final : public Layer {
     const bool normal = options_.init_std > 0;
     const Initializer weight = normal ? Initializer{Kind::Normal, options_.init_std} : uniform;
     const Initializer bias = normal ? Initializer{Kind::Constant, 0} : uniform;
-    return {{"weight", {out_, in_}, options_.weight.value_or(weight)},
-            {"bias", {out_}, options_.bias.value_or(bias)}};
+    std::vector<ParameterSpec> specs{{"weight", {out_, in_}, options_.weight.value_or(weight)}};
+    if (options_.bias) specs.push_back({"bias", {out_}, options_.bias_init.value_or(bias)});
+    return specs;
   }
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
@@ -39,7 +40,9 @@ class Linear final : public Layer {
   /// [rows, in]; a linear of more dimensions would give a view, of which an activation in place
   /// makes autograd copy the gradient.
   at::Tensor of_rows(const at::Tensor& input, std::span<const at::Tensor> parameters) const {
-    return activate_in_place(options_.activation, at::linear(input, parameters[0], parameters[1]));
+    return activate_in_place(
+        options_.activation,
+        at::linear(input, parameters[0], options_.bias ? parameters[1] : at::Tensor()));
   }
 
   std::int64_t in_, out_;

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/stage/layers.h"
+#include "core/stage/layers/attention_core.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -10,16 +10,13 @@ namespace {
 class SelfAttention final : public Layer {
  public:
   SelfAttention(std::int64_t width, std::int64_t heads, double dropout_probability)
-      : width_(width),
-        heads_(heads),
-        drops_(dropout_probability > 0),
-        dropout_(dropout(dropout_probability)) {
+      : width_(width), heads_(heads), core_(heads, {.dropout = dropout_probability}) {
     PIPEWRIGHT_CHECK(width > 0 && heads > 0 && width % heads == 0, "self-attention of width ",
                      width, " with ", heads, " heads");
   }
 
   void set_name(std::string name) override {
-    dropout_->set_name(name + ".dropout");
+    core_.set_name(name);
     Layer::set_name(std::move(name));
   }
 
@@ -40,25 +37,13 @@ class SelfAttention final : public Layer {
     const auto qkv = projected.view({batch, tokens, 3, heads_, width_ / heads_})
                          .permute({2, 0, 3, 1, 4})  // [3, batch, heads, tokens, width / heads]
                          .unbind();
-    const at::Tensor mixed = attend(qkv[0], qkv[1], qkv[2], pass);
-    return at::linear(mixed.transpose(1, 2).reshape(input.sizes()), parameters[2], parameters[3]);
+    const at::Tensor mixed = core_.attend(qkv[0], qkv[1], qkv[2], {}, pass);
+    return at::linear(AttentionCore::join(mixed), parameters[2], parameters[3]);
   }
 
  private:
-  /// softmax(q kᵀ / √d) v, all [batch, heads, tokens, d]. LibTorch's own operator draws its dropout
-  /// from a global generator, and does not exist on the meta device outside Python.
-  at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                    const Pass& pass) const {
-    if (!(drops_ && pass.training) && !q.is_meta())
-      return at::scaled_dot_product_attention(q, k, v);
-    const at::Tensor scaled = q * (1 / std::sqrt(static_cast<double>(width_ / heads_)));
-    const at::Tensor shares = at::softmax(at::matmul(scaled, k.transpose(-2, -1)), -1);
-    return at::matmul(dropout_->forward(shares, {}, {}, pass), v);
-  }
-
   std::int64_t width_, heads_;
-  bool drops_;
-  LayerPtr dropout_;
+  AttentionCore core_;
 };
 
 }  // namespace

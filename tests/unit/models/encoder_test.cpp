@@ -38,16 +38,6 @@ TEST(Encoder, KeepsTokensAndWidthUpToTheClassifier) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(head_shape(*model, i), Shape{3}) << "layer " << i;
 }
 
-/// sin(1 + 10 c + i), c the sum of the name's characters: what PyTorch's parameters were set to.
-at::Tensor made_up(const std::string& name, at::IntArrayRef shape) {
-  int characters = 0;
-  for (const char c : name) characters += c;
-  at::Tensor value = at::empty(shape, at::kDouble);
-  for (std::int64_t i = 0; i < value.numel(); ++i)
-    value.data_ptr<double>()[i] = std::sin(1 + 10 * characters + static_cast<double>(i));
-  return value;
-}
-
 TEST(Encoder, ComputesWhatPyTorchsDoes) {
   struct Case {
     const char* norm_first;

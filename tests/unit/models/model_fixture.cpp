@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numeric>
+
 #include "core/stage/torch.h"
 
 namespace pipewright::test {
@@ -30,7 +33,8 @@ Tensors run(const Layer& layer, const Tensors& x) {
 std::vector<Tensors> boundaries(const Model& model) {
   Shape shape = model.input_shape();
   shape.insert(shape.begin(), 2);
-  Tensors x{at::empty(shape, at::kMeta)};
+  const at::ScalarType type = model.vocabulary() > 0 ? at::kLong : at::kFloat;
+  Tensors x{at::empty(shape, at::TensorOptions(at::kMeta).dtype(type))};
   std::vector<Tensors> all;
   for (const LayerPtr& layer : model.layers()) all.push_back(x = run(*layer, x));
   return all;
@@ -104,6 +108,15 @@ std::vector<std::string> parameter_names(const Layer& layer) {
   return names;
 }
 
+at::Tensor made_up(const std::string& name, at::IntArrayRef shape) {
+  int characters = 0;
+  for (const char c : name) characters += c;
+  at::Tensor value = at::empty(shape, at::kDouble);
+  for (std::int64_t i = 0; i < value.numel(); ++i)
+    value.data_ptr<double>()[i] = std::sin(1 + 10 * characters + static_cast<double>(i));
+  return value;
+}
+
 std::vector<Shape> boundary_shapes(const Model& model) {
   std::vector<Shape> shapes;
   for (const Tensors& x : boundaries(model)) shapes.push_back(without_batch(x[0]));
@@ -142,8 +155,15 @@ std::vector<Shape> stage_shapes(const Model& model, int stages) {
   return shapes;
 }
 
+std::vector<std::size_t> boundary_sizes(const Model& model) {
+  std::vector<std::size_t> sizes;
+  for (const Tensors& x : boundaries(model)) sizes.push_back(x.size());
+  return sizes;
+}
+
 Shape head_shape(const Model& model, std::size_t last_layer) {
-  return without_batch(run(*model.head(last_layer), {boundaries(model).at(last_layer)[0]})[0]);
+  const Tensors x{boundaries(model).at(last_layer)[0]};
+  return without_batch(run(*model.head(last_layer), x)[0]);
 }
 
 }  // namespace pipewright::test

@@ -25,6 +25,10 @@ std::vector<std::string> layer_names(const Model& model);
 /// Full names of all parameters of a layer, in order.
 std::vector<std::string> parameter_names(const Layer& layer);
 
+/// sin(1 + 10 c + i) at element i, c the sum of the name's characters, float64: what the parameters
+/// of other people's models were set to where ours are compared with them.
+at::Tensor made_up(const std::string& name, at::IntArrayRef shape);
+
 /// Shapes after every layer, of the first tensor there, for a batch of two, without the batch; on
 /// the meta device.
 std::vector<Shape> boundary_shapes(const Model& model);
@@ -35,6 +39,7 @@ std::vector<std::vector<Shape>> cut_shapes(const Model& model, int stages);
 std::vector<std::int64_t> stage_parameters(const Model& model, int stages);
 std::vector<std::int64_t> stage_norms(const Model& model, int stages);
 std::vector<Shape> stage_shapes(const Model& model, int stages);
+std::vector<std::size_t> boundary_sizes(const Model& model);  ///< tensors after every layer
 /// What the head after that layer gives for a batch of two, without the batch.
 Shape head_shape(const Model& model, std::size_t last_layer);
 

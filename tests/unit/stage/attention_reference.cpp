@@ -37,10 +37,12 @@ at::Tensor LayerNormReference::grad_bias(const at::Tensor& g) const {
 
 SelfAttentionReference::SelfAttentionReference(const at::Tensor& x,
                                                const std::vector<at::Tensor>& parameters,
-                                               std::int64_t heads, const at::Tensor& mask)
-    : x_(x.reshape({-1, x.size(2)})),
+                                               std::int64_t heads, const at::Tensor& mask,
+                                               const at::Tensor& allowed)
+    : mask_(mask),
+      allowed_(allowed),
+      x_(x.reshape({-1, x.size(2)})),
       projected_(linear_reference(x_, parameters[0], parameters[1])),
-      mask_(mask),
       batch_(x.size(0)),
       tokens_(x.size(1)),
       width_(x.size(2)),
@@ -64,8 +66,9 @@ SelfAttentionReference::Head SelfAttentionReference::head(std::int64_t sample,
     return projected_.narrow(0, sample * tokens_, tokens_).narrow(1, which * width_ + h * d, d);
   };
   Head out{.q = part(0), .k = part(1), .v = part(2)};
-  const at::Tensor exponentials =
+  at::Tensor exponentials =
       (product_reference(out.q, out.k.t()) / std::sqrt(static_cast<double>(d))).exp();
+  if (allowed_.defined()) exponentials = exponentials * allowed_[sample];
   out.shares = exponentials / exponentials.sum(1, /*keepdim=*/true);
   out.dropped = out.shares * mask_[sample][h];
   return out;

@@ -22,12 +22,14 @@ struct LayerNormReference {
 };
 
 /// One sample after another, one head after another. Parameters in the layer's order; `mask` is
-/// what dropout multiplies the softmax with, [batch, heads, tokens, tokens].
+/// what dropout multiplies the softmax with, [batch, heads, tokens, tokens]; `allowed`, if defined,
+/// is 1 where a token attends to another, else 0, [batch, tokens, tokens].
 class SelfAttentionReference {
  public:
   /// x [batch, tokens, width].
   SelfAttentionReference(const at::Tensor& x, const std::vector<at::Tensor>& parameters,
-                         std::int64_t heads, const at::Tensor& mask);
+                         std::int64_t heads, const at::Tensor& mask,
+                         const at::Tensor& allowed = {});
 
   const at::Tensor& output() const { return output_; }
   /// Of the input, then of each parameter, through the weights `backward`.
@@ -40,7 +42,8 @@ class SelfAttentionReference {
   };
   Head head(std::int64_t sample, std::int64_t h) const;
 
-  at::Tensor x_, projected_, mask_;  ///< rows [batch · tokens, width], [batch · tokens, 3 · width]
+  at::Tensor mask_, allowed_;
+  at::Tensor x_, projected_;  ///< rows [batch · tokens, width], [batch · tokens, 3 · width]
   std::int64_t batch_, tokens_, width_, heads_;
   at::Tensor mixed_, output_;
 };

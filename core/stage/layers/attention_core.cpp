@@ -1,0 +1,54 @@
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/stage/layers/attention_core.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+
+AttentionCore::AttentionCore(std::int64_t heads, AttentionOptions options)
+    : heads_(heads),
+      drops_(options.dropout > 0),
+      causal_(options.causal),
+      dropout_(dropout(options.dropout)) {
+  PIPEWRIGHT_CHECK(heads > 0, heads, " attention heads");
+}
+
+/// LibTorch's own operator draws its dropout from a global generator.
+at::Tensor AttentionCore::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                 const at::Tensor& keys, const Pass& pass) const {
+  if (q.is_meta()) return at::empty_like(q);  // LibTorch knows half of this in Python only
+  if (!(drops_ && pass.training)) {
+    if (!keys.defined()) return at::scaled_dot_product_attention(q, k, v, {}, 0, causal_);
+    return at::scaled_dot_product_attention(q, k, v, allowed(q, k, keys));
+  }
+  const at::Tensor scaled = q * (1 / std::sqrt(static_cast<double>(q.size(-1))));
+  at::Tensor shares = at::matmul(scaled, k.transpose(-2, -1));
+  if (const at::Tensor mask = allowed(q, k, keys); mask.defined()) {
+    constexpr double kNever = -std::numeric_limits<double>::infinity();
+    shares = at::_safe_softmax(shares.masked_fill(mask.logical_not(), kNever), -1);
+  } else {
+    shares = at::softmax(shares, -1);
+  }
+  return at::matmul(dropout_->forward(shares, {}, {}, pass), v);
+}
+
+at::Tensor AttentionCore::allowed(const at::Tensor& q, const at::Tensor& k,
+                                  const at::Tensor& keys) const {
+  at::Tensor mask;
+  if (keys.defined()) mask = keys.view({keys.size(0), 1, 1, keys.size(1)});
+  if (!causal_) return mask;
+  const at::Tensor before = at::ones({q.size(-2), k.size(-2)}, q.options().dtype(at::kBool)).tril();
+  return mask.defined() ? mask.logical_and(before) : before;
+}
+
+at::Tensor AttentionCore::split(const at::Tensor& x) const {
+  return x.view({x.size(0), x.size(1), heads_, x.size(2) / heads_}).transpose(1, 2);
+}
+
+at::Tensor AttentionCore::join(const at::Tensor& x) {
+  return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
+}
+
+}  // namespace pipewright

@@ -1,0 +1,109 @@
+/// A decoder-only Transformer of GPT-2's shape (Radford et al., 2019) that continues texts: learned
+/// positions, layer norm before each part, GELU by tanh, causal attention. 163,037,184 parameters
+/// in its small size: GPT-2's 124,439,808, and a weight of its own for the output.
+///
+/// Against Hugging Face's GPT2LMHeadModel: embeddings.wte = transformer.wte, embeddings.wpe =
+/// transformer.wpe, h.<i>.… = transformer.h.<i>.…, final = transformer.ln_f, head = lm_head. The
+/// weights of c_attn, c_proj and c_fc are [out, in], as a linear layer's; its own are transposed.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/stage/layers.h"
+#include "core/stage/model.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kInitStd = 0.02;
+
+class Gpt final : public Model {
+ public:
+  explicit Gpt(Options& options)
+      : vocabulary_(options.integer("vocabulary", 50'257, "Tokens there are.", {2, 1e9})),
+        tokens_(options.integer("tokens", 1024, "Most tokens of a sample.", {1, 1e6})),
+        width_(options.integer("width", 768, "Numbers per token.", {1, 1e6})),
+        heads_(options.integer("heads", 12, "Attention heads of each block; they divide the width.",
+                               {1, 1e6})),
+        blocks_(options.integer("layers", 12, "Decoder blocks.", {1, 1e4})),
+        dropout_(options.number("dropout", 0.1,
+                                "Share of values dropped: of embeddings, attention, and both parts "
+                                "of a block.",
+                                {0, 0.99})) {
+    if (options.flag("tie_weights", false,
+                     "One weight for the token embedding and the output: not supported."))
+      options.problem("tie_weights",
+                      "must be false: the token embedding and the output lie in different stages, "
+                      "which update their weights at different times, so they cannot be one; the "
+                      "output has a weight of its own");
+    if (width_ % heads_ == 0) return;
+    options.problem("heads", concat("must divide the width, ", width_, "; it is ", heads_));
+    heads_ = 1;
+  }
+
+  std::vector<LayerPtr> layers() const override {
+    std::vector<LayerPtr> all{embeddings()};
+    all.back()->set_name("embeddings");
+    for (std::int64_t i = 0; i < blocks_; ++i) {
+      all.push_back(block());
+      all.back()->set_name(concat("h.", i));
+    }
+    all.push_back(layer_norm(width_));
+    all.back()->set_name("final");
+    all.push_back(output());
+    all.back()->set_name("head");
+    return all;
+  }
+
+  std::int64_t vocabulary() const override { return vocabulary_; }
+  std::vector<std::int64_t> input_shape() const override { return {tokens_}; }
+  Task task() const override { return Task::Continue; }
+  std::int64_t classes() const override { return vocabulary_; }
+  LayerPtr head(std::size_t last_layer) const override {
+    if (last_layer > static_cast<std::size_t>(blocks_) + 1) return linear(vocabulary_, vocabulary_);
+    return sequence({{"norm", layer_norm(width_)}, {"", output()}});
+  }
+
+ private:
+  static LayerPtr plus_input(std::vector<NamedLayer> children) {
+    return residual(sequence(std::move(children)), nullptr, Activation::Identity);
+  }
+  LayerPtr widen(std::int64_t times, Activation activation = Activation::Identity) const {
+    return linear(width_, times * width_, {.init_std = kInitStd, .activation = activation});
+  }
+  /// What is added to the residual stream: 2·layers terms, so that its variance stays what it is.
+  LayerPtr to_residual(std::int64_t from) const {
+    return linear(from, width_,
+                  {.init_std = kInitStd / std::sqrt(2 * static_cast<double>(blocks_))});
+  }
+  LayerPtr output() const {
+    return linear(width_, vocabulary_, {.init_std = kInitStd, .bias = false});
+  }
+
+  LayerPtr embeddings() const {
+    LayerPtr wpe = sequence({{"", positions()}, {"", embedding(tokens_, width_, {kInitStd})}});
+    return sequence({{"", sum_of({{"wte", embedding(vocabulary_, width_, {kInitStd})},  //
+                                  {"wpe", std::move(wpe)}})},
+                     {"dropout", dropout(dropout_)}});
+  }
+
+  LayerPtr block() const {
+    LayerPtr attended = attention({{"c_attn", widen(3)}}, {"c_proj", to_residual(width_)}, heads_,
+                                  {.dropout = dropout_, .causal = true});
+    return sequence({{"", plus_input({{"ln_1", layer_norm(width_)},
+                                      {"attn", attended},
+                                      {"dropout", dropout(dropout_)}})},
+                     {"", plus_input({{"ln_2", layer_norm(width_)},
+                                      {"mlp.c_fc", widen(4, Activation::GeluTanh)},
+                                      {"mlp.c_proj", to_residual(4 * width_)},
+                                      {"dropout", dropout(dropout_)}})}});
+  }
+
+  std::int64_t vocabulary_, tokens_, width_, heads_, blocks_;
+  double dropout_;
+};
+
+PIPEWRIGHT_MODEL(gpt, Gpt, "Decoder-only Transformer of GPT-2's shape, output weights untied.");
+
+}  // namespace
+}  // namespace pipewright

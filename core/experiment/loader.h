@@ -41,8 +41,8 @@ class Loader final : public Batches {
     int first_minibatch = 0;  ///< of the first epoch: those before it are left out
     int replicas = 1, microbatches = 1;
     int keep = 8;  ///< mini-batches held at once
-    std::vector<std::int64_t>
-        input_shape;  ///< of one sample that is no tokens, as the model wants it
+    /// Of one sample that is no tokens, as the model wants it; empty: as the data set has it.
+    std::vector<std::int64_t> input_shape;
   };
   /// One order per epoch; all have the same number of mini-batches.
   Loader(Settings settings, std::vector<EpochOrder> epochs);

@@ -30,7 +30,7 @@ fs::path place_in(const fs::path& root) {
   std::error_code ignored;
   if (fs::is_regular_file(root, ignored) || fs::exists(root / kClasses, ignored)) return root;
   for (const char* name :
-       {"tiny-imagenet-200", "tiny-imagenet-200.tar.gz", "tiny-imagenet-200.tar"})
+       {"tiny-imagenet-200", "tiny-imagenet-200.zip", "tiny-imagenet-200.tar.gz"})
     if (fs::exists(root / name, ignored)) return root / name;
   return root;
 }
@@ -43,7 +43,7 @@ class TinyImagenet final : public EncodedImageDataset {
  public:
   explicit TinyImagenet(Options& options)
       : root_(options.path("root", "~/data/tiny-imagenet-200",
-                           "Folder of wnids.txt, train/ and val/, or a .tar.gz of it.")) {
+                           "Folder of wnids.txt, train/ and val/, or a .zip or .tar.gz of it.")) {
     look_ = {.shape = {3, kSide, kSide}, .padding = 8};
     read_colour_options(options, {kImageNetMean, kImageNetDeviation}, look_);
   }

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "datasets/formats/tar.h"
+#include "datasets/formats/zip.h"
 
 namespace pipewright {
 namespace {
@@ -52,8 +53,8 @@ void collect_folder(const std::filesystem::path& folder, Collector& files) {
     throw Error(ErrorKind::Data, "cannot list the folder: " + problem.message(), folder.string());
 }
 
-void collect_tar(const std::filesystem::path& archive, Collector& files) {
-  TarReader reader(archive);
+template <class Reader>
+void collect_archive(Reader&& reader, Collector& files) {
   while (reader.next()) {
     const std::string name = reader.name().substr(reader.name().find('/') + 1);
     if (const std::uint64_t limit = files.limit(name); limit > 0)
@@ -69,8 +70,10 @@ FileTree read_tree(const std::filesystem::path& place, const Wanted& wanted,
   std::error_code ignored;
   if (std::filesystem::is_directory(place, ignored))
     collect_folder(place, files);
+  else if (is_zip(place))
+    collect_archive(ZipReader(place), files);
   else
-    collect_tar(place, files);
+    collect_archive(TarReader(place), files);
   return files.take();
 }
 

@@ -151,7 +151,10 @@ Batch Loader::assembled(int position) const {
   std::vector<std::int64_t> shape{static_cast<std::int64_t>(indices.size())};
   shape.insert(shape.end(), settings_.input_shape.begin(), settings_.input_shape.end());
   for (at::Tensor& x : batch.x)
-    if (x.is_floating_point()) x = x.to(settings_.precision).reshape(shape).contiguous();
+    if (x.is_floating_point()) {
+      x = x.to(settings_.precision).contiguous();
+      if (!settings_.input_shape.empty()) x = x.reshape(shape);
+    }
   return batch;
 }
 

@@ -56,8 +56,8 @@ class Loader final : public Batches {
     int replicas = 1, microbatches = 1;
     int keep = 8;      ///< mini-batches held at once for those who ask later
     int prefetch = 0;  ///< threads, and mini-batches they are ahead
-    std::vector<std::int64_t>
-        input_shape;  ///< of one sample that is no tokens, as the model wants it
+    /// Of one sample that is no tokens, as the model wants it; empty: as the data set has it.
+    std::vector<std::int64_t> input_shape;
   };
   /// One order per epoch; all have the same number of mini-batches.
   Loader(Settings settings, std::vector<EpochOrder> epochs);

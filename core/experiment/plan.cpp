@@ -249,12 +249,14 @@ Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) co
 
 Loader Plan::evaluation_loader() const {
   const Experiment& e = *experiment;
+  // Images may have another size than in training (`eval_size`): as the data set has them.
+  const auto shape = e.model->flattens() ? e.model->input_shape() : std::vector<std::int64_t>();
   return Loader({.dataset = e.dataset.get(),
                  .split = test_split,
                  .precision = e.train.float64 ? at::kDouble : at::kFloat,
                  .keep = 4 * e.pipeline.stages + 2,
                  .prefetch = e.loader.prefetch,
-                 .input_shape = e.model->input_shape()},
+                 .input_shape = shape},
                 {{test, e.loader.batch_size, false}});
 }
 

@@ -1,0 +1,86 @@
+/// Food-101 in its authors' layout: images/CLASS/ID.jpg, and meta/{classes,train,test}.txt saying
+/// which there are. Files are read when a batch needs them: they are 5 GB.
+#include <algorithm>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "datasets/formats/encoded_images.h"
+#include "datasets/formats/lines.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::uint64_t kLargestList = std::uint64_t{64} << 20;
+
+class Food101 final : public EncodedImageDataset {
+ public:
+  explicit Food101(Options& options)
+      : root_(options.path("root", "~/data/food-101", "Folder of images/ and meta/.")) {
+    look_.shape = {3, 0, 0};
+    read_colour_options(options, {kImageNetMean, kImageNetDeviation, 224}, look_);
+  }
+
+  void open(const DatasetRequest&) override {
+    std::map<std::string, std::int64_t> classes;
+    for (const std::string& name : list("classes.txt")) classes.emplace(name, 0);
+    std::int64_t next = 0;
+    for (auto& [name, label] : classes) label = next++;
+    look_.classes = next;
+    train_ = images("train.txt", classes);
+    test_ = images("test.txt", classes);
+  }
+
+ private:
+  /// The lines of a file in meta/, which must have some.
+  std::vector<std::string> list(const std::string& name) const {
+    const std::filesystem::path path = root_ / "meta" / name;
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored))
+      throw Error(ErrorKind::Data,
+                  "no such file. It is part of Food-101 (food-101.tar.gz, md5 "
+                  "85eeb15f3717b99a5da872d97d918f87), to be had from the data set's page at the "
+                  "Computer Vision Lab of ETH Zürich. Set dataset.root to the folder food-101 that "
+                  "holds images and meta",
+                  path.string());
+    std::vector<std::string> lines = lines_of(read_file(path, kLargestList));
+    if (lines.empty()) throw Error(ErrorKind::Data, "is empty", path.string());
+    return lines;
+  }
+
+  /// Lines CLASS/ID, in the file's order. That the images are there is seen now, not in the middle
+  /// of training.
+  EncodedImages images(const std::string& name,
+                       const std::map<std::string, std::int64_t>& classes) const {
+    EncodedImages split;
+    split.root = root_ / "images";
+    std::int64_t record = 0;
+    for (const std::string& line : list(name)) {
+      const auto fail = [&](const std::string& what) {
+        throw Error(ErrorKind::Data,
+                    concat("record ", record, " (counted from 0) is '", line, "'; ", what),
+                    (root_ / "meta" / name).string());
+      };
+      const std::size_t slash = line.find('/');
+      if (slash == std::string::npos || slash + 1 == line.size()) fail("expected CLASS/ID");
+      const auto label = classes.find(line.substr(0, slash));
+      if (label == classes.end()) fail("classes.txt has no such class");
+      std::error_code ignored;
+      if (!std::filesystem::exists(split.root / (line + ".jpg"), ignored))
+        fail(concat("there is no ", (split.root / (line + ".jpg")).string()));
+      split.names.push_back(line + ".jpg");
+      split.labels.push_back(label->second);
+      ++record;
+    }
+    return split;
+  }
+
+  std::filesystem::path root_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_DATASET(food101, Food101,
+                   "Food-101: photographs of 101 dishes in many sizes, 75,750 + 25,250.")
+
+}  // namespace pipewright

@@ -1,0 +1,62 @@
+/// ImageNet, and any other images, sorted into one folder per class: train/CLASS/… and val/CLASS/….
+/// Files are read when a batch needs them: ImageNet fits in few memories.
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "datasets/formats/class_folders.h"
+
+namespace pipewright {
+namespace {
+
+class ImagenetFolder final : public EncodedImageDataset {
+ public:
+  explicit ImagenetFolder(Options& options)
+      : root_(options.path("root", "~/data/imagenet",
+                           "Folder of train/CLASS/… and val/CLASS/…: images (.jpg, .jpeg, .png) "
+                           "in and below a folder for each class. Labels are the ranks of the "
+                           "sorted names of classes.")),
+        evaluation_(options.text("test", "val", "Name of the folder of test images in root.")) {
+    look_.shape = {3, 0, 0};
+    read_colour_options(options, {kImageNetMean, kImageNetDeviation, 224}, look_);
+  }
+
+  void open(const DatasetRequest&) override {
+    for (const std::string& part : {std::string("train"), evaluation_}) require_folder(part);
+    const std::vector<std::string> classes = folder_names(root_ / "train");
+    if (classes.empty())
+      throw Error(ErrorKind::Data, "holds no folders: one for each class is needed",
+                  (root_ / "train").string());
+    for (const std::string& name : folder_names(root_ / evaluation_))
+      if (!std::ranges::binary_search(classes, name))
+        throw Error(ErrorKind::Data, concat("is a class without training images: no train/", name),
+                    (root_ / evaluation_ / name).string());
+    look_.classes = std::ssize(classes);
+    train_ = images_by_class(root_ / "train", classes);
+    test_ = images_by_class(root_ / evaluation_, classes);
+  }
+
+ private:
+  void require_folder(const std::string& part) const {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(root_ / part, ignored)) return;
+    throw Error(
+        ErrorKind::Data,
+        concat("no such folder. ImageNet (ILSVRC 2012: ILSVRC2012_img_train.tar, md5 "
+               "1d675b47d978889d74fa0da5fadfb00e, and ILSVRC2012_img_val.tar, md5 "
+               "29b22e2961454d5413ddabcf34fc5622) is to be had from the ImageNet site after "
+               "registration; its images must be sorted into train/CLASS and ",
+               evaluation_, "/CLASS. Set dataset.root to the folder that holds both"),
+        (root_ / part).string());
+  }
+
+  std::filesystem::path root_;
+  std::string evaluation_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_DATASET(imagenet_folder, ImagenetFolder,
+                   "ImageNet, or other colour images in a folder for each class: train/CLASS/…, "
+                   "val/CLASS/….")
+
+}  // namespace pipewright

@@ -21,7 +21,10 @@ class Embedding final : public Layer {
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor>, const Pass&) const override {
-    return at::embedding(parameters[0], input, options_.zero_row);
+    if (!input.is_meta()) return at::embedding(parameters[0], input, options_.zero_row);
+    std::vector<std::int64_t> shape = input.sizes().vec();
+    shape.push_back(width_);
+    return at::empty(shape, parameters[0].options());
   }
 
  private:

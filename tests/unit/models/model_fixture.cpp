@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "core/stage/torch.h"
 
 namespace pipewright::test {
@@ -17,19 +19,27 @@ std::unique_ptr<Model> made(const std::string& name, const std::string& text, Pr
   return model;
 }
 
-at::Tensor run(const Layer& layer, const at::Tensor& x) {
+Tensors run(const Layer& layer, const Tensors& x) {
   std::vector<at::Tensor> parameters, buffers;
   for (const auto& spec : layer.parameters())
     parameters.push_back(at::empty(spec.shape, at::kMeta));
   for (const auto& spec : layer.buffers()) buffers.push_back(at::empty(spec.shape, at::kMeta));
-  return layer.forward(x, parameters, buffers, {});
+  return layer.forward_all(x, parameters, buffers, {});
 }
 
-std::vector<at::Tensor> boundaries(const Model& model) {
+/// For a batch of two; of a translation the target is one token shorter than the source.
+Tensors inputs(const Model& model) {
   Shape shape = model.input_shape();
   shape.insert(shape.begin(), 2);
-  at::Tensor x = at::empty(shape, at::kMeta);
-  std::vector<at::Tensor> all;
+  if (model.vocabulary() == 0) return {at::empty(shape, at::kMeta)};
+  const auto tokens = at::TensorOptions(at::kLong).device(at::kMeta);
+  if (model.task() != Task::Translate) return {at::empty(shape, tokens)};
+  return {at::empty(shape, tokens), at::empty({2, shape[1] - 1}, tokens)};
+}
+
+std::vector<Tensors> boundaries(const Model& model) {
+  Tensors x = inputs(model);
+  std::vector<Tensors> all;
   for (const LayerPtr& layer : model.layers()) all.push_back(x = run(*layer, x));
   return all;
 }
@@ -77,6 +87,18 @@ std::int64_t total_parameters(const Model& model) {
   return total;
 }
 
+std::vector<std::int64_t> stage_parameters(const Model& model, int stages) {
+  const auto counts = parameter_counts(model);
+  std::vector<std::int64_t> sums;
+  auto next = counts.begin();
+  for (const std::int64_t layers : model.published_balance(stages)) {
+    sums.push_back(std::accumulate(next, next + layers, std::int64_t{0}));
+    next += layers;
+  }
+  EXPECT_EQ(next, counts.end());
+  return sums;
+}
+
 std::vector<std::string> layer_names(const Model& model) {
   std::vector<std::string> names;
   for (const LayerPtr& layer : model.layers()) names.push_back(layer->name());
@@ -92,12 +114,21 @@ std::vector<std::string> parameter_names(const Layer& layer) {
 
 std::vector<Shape> boundary_shapes(const Model& model) {
   std::vector<Shape> shapes;
-  for (const at::Tensor& x : boundaries(model)) shapes.push_back(without_batch(x));
+  for (const Tensors& x : boundaries(model)) shapes.push_back(without_batch(x[0]));
+  return shapes;
+}
+
+std::vector<std::vector<Shape>> all_boundary_shapes(const Model& model) {
+  std::vector<std::vector<Shape>> shapes;
+  for (const Tensors& tensors : boundaries(model)) {
+    shapes.emplace_back();
+    for (const at::Tensor& x : tensors) shapes.back().push_back(without_batch(x));
+  }
   return shapes;
 }
 
 Shape head_shape(const Model& model, std::size_t last_layer) {
-  return without_batch(run(*model.head(last_layer), boundaries(model).at(last_layer)));
+  return without_batch(run(*model.head(last_layer), {boundaries(model).at(last_layer)[0]})[0]);
 }
 
 }  // namespace pipewright::test

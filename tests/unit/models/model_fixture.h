@@ -20,12 +20,16 @@ std::string model_problems(const std::string& name, const std::string& options);
 std::int64_t parameter_count(const Layer& layer);
 std::vector<std::int64_t> parameter_counts(const Model& model);  ///< per layer
 std::int64_t total_parameters(const Model& model);
+/// Of each stage of the published cut into that many.
+std::vector<std::int64_t> stage_parameters(const Model& model, int stages);
 std::vector<std::string> layer_names(const Model& model);
 /// Full names of all parameters of a layer, in order.
 std::vector<std::string> parameter_names(const Layer& layer);
 
-/// Shapes after every layer for a batch of two, without the batch; on the meta device.
+/// Shapes after every layer for a batch of two, without the batch; on the meta device. Of the first
+/// tensor; or of all that cross the boundary.
 std::vector<Shape> boundary_shapes(const Model& model);
+std::vector<std::vector<Shape>> all_boundary_shapes(const Model& model);
 /// What the head after that layer gives for a batch of two, without the batch.
 Shape head_shape(const Model& model, std::size_t last_layer);
 

@@ -63,10 +63,19 @@ void check_tokens(const Experiment& e) {
                 e.where("model"));
 }
 
+void check_metrics(const Experiment& e) {
+  if (e.model->encoder_layers() == 0 && std::ranges::count(e.metric_names, kBleu) > 0)
+    throw Error(ErrorKind::Experiment,
+                "the metric bleu is of translations, which this model does not make; choose "
+                "another metric or model (pipewright list models)",
+                e.where("metrics"));
+}
+
 void check_fit(const Experiment& e) {
   const Dataset& dataset = *e.dataset;
   const Model& model = *e.model;
   check_task(e);
+  check_metrics(e);
   if (model.vocabulary() > 0) {
     check_tokens(e);
     return;

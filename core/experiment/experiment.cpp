@@ -87,6 +87,7 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
     for (const std::string& name : names)
       if (std::ranges::count(e.metric_names, name) == 0) e.metric_names.push_back(name);
   for (const std::string& name : e.metric_names) e.metrics.push_back(make_metric(name));
+  e.translation = read_translation(root);
   PipelineSection pipeline = read_pipeline(root);
   e.pipeline = std::move(pipeline.options);
   balance = std::move(pipeline.balance);

@@ -9,6 +9,8 @@
 
 #include "core/config/options.h"
 #include "core/config/value.h"
+#include "core/experiment/beam_search.h"
+#include "core/experiment/bleu.h"
 #include "core/experiment/lr_schedule.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/schedule.h"
@@ -19,6 +21,9 @@
 #include "core/stage/optimizer.h"
 
 namespace pipewright {
+
+/// The metric that is not made of sums over outputs, but by translating.
+inline constexpr const char* kBleu = "bleu";
 
 struct LoaderOptions {
   std::int64_t batch_size = 32;
@@ -53,6 +58,13 @@ struct OutputOptions {
   bool steps = true, weights = true, trace = false;
 };
 
+/// How test sources are translated where BLEU is asked for.
+struct TranslationOptions {
+  BeamOptions search;
+  int batch_size = 128;  ///< sentences at once
+  BleuOptions bleu;
+};
+
 struct Experiment {
   std::string name;
   std::unique_ptr<Dataset> dataset;
@@ -65,7 +77,8 @@ struct Experiment {
   std::unique_ptr<Loss> loss;
   /// Of test data: the accuracy, the data set's own, those asked for; columns "test_<name>".
   std::vector<std::string> metric_names;
-  std::vector<std::unique_ptr<Metric>> metrics;
+  std::vector<std::unique_ptr<Metric>> metrics;  ///< null where it is kBleu
+  TranslationOptions translation;
   LrSchedule lr_schedule;
   LoaderOptions loader;
   PipelineOptions pipeline;

@@ -63,10 +63,19 @@ void check_tokens(const Experiment& e) {
                 e.where("model"));
 }
 
+void check_metrics(const Experiment& e) {
+  if (e.model->encoder_layers() == 0 && std::ranges::count(e.metric_names, kBleu) > 0)
+    throw Error(ErrorKind::Experiment,
+                "the metric bleu is of translations, which this model does not make; choose "
+                "another metric or model (pipewright list models)",
+                e.where("metrics"));
+}
+
 void check_fit(const Experiment& e) {
   const Dataset& dataset = *e.dataset;
   const Model& model = *e.model;
   check_task(e);
+  check_metrics(e);
   if (model.vocabulary() > 0) {
     check_tokens(e);
     return;
@@ -189,6 +198,25 @@ void load_weights(const std::filesystem::path& path,
   }
 }
 
+/// Of the layer that ends a stage.
+std::size_t last_layer(const Experiment& e, int stage) {
+  return static_cast<std::size_t>(
+      std::accumulate(e.balance.begin(), e.balance.begin() + stage + 1, std::int64_t{-1}));
+}
+
+void check_heads(const Experiment& e, const std::vector<int>& auxiliary) {
+  for (const int stage : auxiliary) {
+    const std::size_t last = last_layer(e, stage);
+    if (!e.model->head(last))
+      throw Error(
+          ErrorKind::Experiment,
+          concat("the scheme wants a loss after stage ", stage, ", but no auxiliary head is ",
+                 "possible after the model's layer '", e.layers[last]->name(),
+                 "'; choose another scheme, or cut the model elsewhere"),
+          e.where("scheme"));
+  }
+}
+
 bool asks_for(const Schedule& schedule, const auto& condition) {
   return std::ranges::any_of(schedule.workers, [&](const auto& worker) {
     return std::ranges::any_of(worker, [&](const Action& action) {
@@ -218,6 +246,7 @@ Plan make_plan(Experiment& experiment) {
   plan.training = compile(
       experiment.scheme->schedule(experiment.shape(static_cast<int>(plan.drains.longest()))));
   plan.auxiliary = plan.training.schedule.auxiliary;
+  check_heads(experiment, plan.auxiliary);
   const EpochOrder test{plan.test, experiment.loader.batch_size, false};
   PipelineShape shape = experiment.shape(std::max(1, test.minibatches()));
   shape.replicas = 1;
@@ -272,10 +301,7 @@ std::vector<std::vector<LayerPtr>> Plan::stage_layers() const {
 
 LayerPtr Plan::head_of(int stage) const {
   if (!std::ranges::binary_search(auxiliary, stage)) return nullptr;
-  const auto& balance = experiment->balance;
-  const std::int64_t last =
-      std::accumulate(balance.begin(), balance.begin() + stage + 1, std::int64_t{-1});
-  LayerPtr head = experiment->model->head(static_cast<std::size_t>(last));
+  LayerPtr head = experiment->model->head(last_layer(*experiment, stage));
   head->set_name(concat("heads.", stage));
   return head;
 }

@@ -202,20 +202,41 @@ std::vector<std::string> read_metrics(Options& root) {
   const Value given =
       root.any("metrics", Value::sequence(),
                "Columns of epochs.csv besides test_accuracy and what the data set names itself: a "
-               "list of accuracy, top5, matthews, perplexity.");
+               "list of accuracy, top5, matthews, perplexity, bleu.");
   std::vector<std::string> names;
   if (!given.is(Value::Kind::Sequence))
     root.problem("metrics", concat("expected a list like [top5], not ", given.described()));
   for (const Value& item : given.items) {
-    if (item.is(Value::Kind::Text) && make_metric(item.text)) {
+    if (item.is(Value::Kind::Text) && (item.text == kBleu || make_metric(item.text))) {
       names.push_back(item.text);
       continue;
     }
-    const auto known = Registry<Metric>::instance().names();
+    auto known = Registry<Metric>::instance().names();
+    known.push_back(kBleu);
     root.problem("metrics", concat("expected one of ", join(known, ", "), ", not ",
                                    item.described(), suggestion(item.text, known)));
   }
   return names;
+}
+
+TranslationOptions read_translation(Options& root) {
+  Options o = root.section("translation", "How the metric bleu translates the test samples.");
+  TranslationOptions t;
+  t.search.beam =
+      static_cast<int>(o.integer("beam", 5, "Hypotheses kept of each sentence.", {1, 1000}));
+  t.search.max_length = static_cast<int>(o.integer(
+      "max_length", 80, "Tokens of a translation at most, start and end included.", {2, 1e5}));
+  t.search.length_exponent = o.number(
+      "length_exponent", 0.6, "Scores are divided by ((5 + length) / 6) to this power.", {0, 10});
+  t.search.coverage_penalty =
+      o.number("coverage_penalty", 0.1, "Of source tokens that got little attention.", {0, 100});
+  t.batch_size =
+      static_cast<int>(o.integer("batch_size", 128, "Sentences translated at once.", {1, 1e6}));
+  t.bleu.tokenizer = o.choice("tokenizer", {"13a", "intl", "none"}, "13a",
+                              "sacreBLEU's, of translations and references.");
+  t.bleu.lowercase = o.flag("lowercase", false, "Compare lower-cased texts.");
+  o.finish();
+  return t;
 }
 
 }  // namespace pipewright

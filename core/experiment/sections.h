@@ -26,7 +26,8 @@ LoaderOptions read_loader(Options& root);
 PipelineSection read_pipeline(Options& root);
 TrainOptions read_train(Options& root);
 OutputOptions read_output(Options& root);
-/// Names of registered metrics.
+/// Names of registered metrics, or kBleu.
 std::vector<std::string> read_metrics(Options& root);
+TranslationOptions read_translation(Options& root);
 
 }  // namespace pipewright

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/experiment/checkpoint.h"
+#include "core/experiment/translation.h"
 #include "core/stage/safetensors.h"
 #include "core/stage/torch.h"
 
@@ -56,12 +57,12 @@ void Trainer::train() {
   if (folder_ == nullptr) return;
   write_tables();
   if (!plan_.experiment->output.weights) return;
-  const TensorFile weights = final_weights();
+  const TensorFile weights = latest_weights();
   if (team_.first()) write_safetensors(folder_->final_weights(), weights);
 }
 
 /// Of replica 0, in layer order; whole in process 0 only.
-TensorFile Trainer::final_weights() {
+TensorFile Trainer::latest_weights() {
   TensorFile file;
   for (int stage = 0; stage < plan_.experiment->pipeline.stages; ++stage) {
     TensorFile part;
@@ -72,7 +73,7 @@ TensorFile Trainer::final_weights() {
       if (!team_.first()) continue;
       const int worker = plan_.training.schedule.shape.worker_of(stage, 0);
       const std::string& bytes = all[static_cast<std::size_t>(worker)];
-      part = bytes.empty() ? TensorFile{} : parse_safetensors(bytes, "the final weights");
+      part = bytes.empty() ? TensorFile{} : parse_safetensors(bytes, "the weights");
     }
     for (auto& named : part.tensors) file.tensors.push_back(std::move(named));
   }
@@ -173,7 +174,8 @@ void Trainer::finish_epoch() {
 void Trainer::evaluate(EpochRow& row) {
   if (plan_.test.empty()) return;
   std::vector<const Metric*> metrics;
-  for (const auto& metric : plan_.experiment->metrics) metrics.push_back(metric.get());
+  for (const auto& metric : plan_.experiment->metrics)
+    if (metric) metrics.push_back(metric.get());
   Loader loader = plan_.evaluation_loader();
   const RunResult result = execute(plan_.evaluation, stages_,
                                    {.batches = loader,
@@ -190,7 +192,19 @@ void Trainer::evaluate(EpochRow& row) {
   row.test_loss = mean_loss(
       loader.minibatches(), [&](std::size_t m) { return result.losses[m][0]; }, order);
   row.test_accuracy = result.metrics.front();
-  row.metrics.assign(result.metrics.begin() + 1, result.metrics.end());
+  row.metrics.clear();
+  auto measured = result.metrics.begin() + 1;
+  for (auto metric = plan_.experiment->metrics.begin() + 1;
+       metric != plan_.experiment->metrics.end(); ++metric)
+    row.metrics.push_back(*metric ? *measured++ : bleu());
+}
+
+/// Computed by process 0, known to all.
+double Trainer::bleu() {
+  const TensorFile weights = latest_weights();
+  double score = team_.first() ? translation_bleu(plan_, weights, stop_) : 0;
+  team_.sum({&score, 1});
+  return score;
 }
 
 /// After a segment; says where it ended.

@@ -46,10 +46,11 @@ class Trainer {
   const Program& program_for(std::int64_t first, int minibatches);
   void finish_epoch();
   void evaluate(EpochRow& row);
+  double bleu();
   void check_weights() const;
   void save();
   void write_tables() const;
-  TensorFile final_weights();
+  TensorFile latest_weights();
   std::vector<std::string> own_metrics() const;
   double lr_at(std::int64_t step) const;
 

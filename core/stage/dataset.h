@@ -52,7 +52,7 @@ class Dataset {
   /// > 0: inputs are int64 tokens below it.
   virtual std::int64_t vocabulary() const { return 0; }
   virtual Task task() const { return Task::Classify; }
-  /// The task's own metrics, besides the accuracy: names of registered ones.
+  /// The task's own metrics, besides the accuracy: names of registered ones, or "bleu".
   virtual std::vector<std::string> metrics() const { return {}; }
   /// By which `loader.bucket` puts samples of like length together: tokens, without padding.
   virtual std::int64_t length(Split, std::int64_t /*index*/) const { return 0; }
@@ -60,6 +60,11 @@ class Dataset {
   /// otherwise sample j of the batch draws from elements [j·2^20, (j+1)·2^20) of the stream.
   virtual Batch batch(Split split, std::span<const std::int64_t> indices,
                       const RandomStream* augmentation) const = 0;
+  /// Of a translation, what a reader would see, which BLEU compares: of tokens without marks, and
+  /// of a sample's target. By default the tokens' numbers, and text() of the targets before the
+  /// end.
+  virtual std::string text(std::span<const std::int64_t> tokens) const;
+  virtual std::string reference(Split split, std::int64_t index) const;
 };
 
 }  // namespace pipewright

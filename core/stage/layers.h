@@ -101,6 +101,25 @@ LayerPtr linear_of_positions(std::int64_t positions, std::int64_t width,
 LayerPtr mask_padding(std::int64_t padding);
 /// [batch, tokens, width] to [batch, width]. Other tensors end here.
 LayerPtr first_token();
+/// One LSTM layer from a zero state: [batch, T, in] to [batch, T, hidden]. Gates in the order i, f,
+/// g, o; weight_ih_l0 [4·hidden, in], weight_hh_l0 [4·hidden, hidden], bias_ih_l0 and bias_hh_l0
+/// [4·hidden], all uniform ±1/√hidden. Is Incremental.
+///   c = σ(f) c + σ(i) tanh(g),   h = σ(o) tanh(c)
+LayerPtr lstm(std::int64_t in, std::int64_t hidden);
+/// One in each direction, side by side: [batch, T, in] to [batch, T, 2·hidden]; the second one's
+/// parameters end in "_reverse". The second tensor, int64 [batch], says how many tokens of each
+/// sample are real: the way back starts at the last of them, and outputs beyond are 0, as of
+/// PyTorch's packed sequences.
+LayerPtr bidirectional_lstm(std::int64_t in, std::int64_t hidden);
+
+/// Normalised additive attention (Bahdanau et al., 2015; normalised as in TensorFlow's seq2seq) of
+/// each target place over the source: {queries [batch, T, width], memory [batch, S, width], lengths
+/// int64 [batch]} to {queries, context [batch, T, width]}. Memory beyond a sample's length counts
+/// for nothing. Is Incremental, and gives the attention.
+///   score(q, m) = g/|a| aᵀ tanh(W_q q + W_k m + b),   context = Σ over m of softmax(score) m
+/// linear_q.weight and linear_k.weight [width, width], linear_att a [width], normalize_scalar g
+/// [1], which starts at 1/√width, normalize_bias b [width], at 0.
+LayerPtr additive_attention(std::int64_t width);
 
 /// `in_place`: for use inside a composite layer, under activate_in_place()'s condition.
 LayerPtr activation(Activation kind, bool in_place = false);

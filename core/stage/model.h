@@ -28,8 +28,12 @@ class Model {
   virtual Task task() const { return Task::Classify; }
   virtual std::int64_t classes() const = 0;
   /// The auxiliary head put after layer `last_layer` (index of a stage's last layer), classifying
-  /// that layer's output. Its parameters are called "heads.<stage>.<name>".
+  /// that layer's output, of which it is given the first tensor. Its parameters are called
+  /// "heads.<stage>.<name>". Null where a head has no meaning: no scheme can learn there.
   virtual LayerPtr head(std::size_t last_layer) const = 0;
+  /// Of a translation: so many layers read the source alone and pass the target so far on, as the
+  /// last of their tensors. Each layer after them is Incremental or treats every place by itself.
+  virtual std::size_t encoder_layers() const { return 0; }
   /// Layers per stage of a published cut into that many stages; empty when there is none.
   virtual std::vector<std::int64_t> published_balance(int stages) const {
     (void)stages;

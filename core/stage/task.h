@@ -14,4 +14,7 @@ enum class Task : std::uint8_t {
 /// A target that counts for no loss and no metric: PyTorch's ignore_index.
 constexpr std::int64_t kNoTarget = -100;
 
+/// Of texts that are translated.
+constexpr std::int64_t kPaddingToken = 0, kUnknownToken = 1, kStartToken = 2, kEndToken = 3;
+
 }  // namespace pipewright

@@ -30,11 +30,18 @@ Tensors run(const Layer& layer, const Tensors& x) {
   return layer.forward_all(x, parameters, buffers, {});
 }
 
-std::vector<Tensors> boundaries(const Model& model) {
+/// For a batch of two; of a translation the target is one token shorter than the source.
+Tensors inputs(const Model& model) {
   Shape shape = model.input_shape();
   shape.insert(shape.begin(), 2);
-  const at::ScalarType type = model.vocabulary() > 0 ? at::kLong : at::kFloat;
-  Tensors x{at::empty(shape, at::TensorOptions(at::kMeta).dtype(type))};
+  if (model.vocabulary() == 0) return {at::empty(shape, at::kMeta)};
+  const auto tokens = at::TensorOptions(at::kLong).device(at::kMeta);
+  if (model.task() != Task::Translate) return {at::empty(shape, tokens)};
+  return {at::empty(shape, tokens), at::empty({2, shape[1] - 1}, tokens)};
+}
+
+std::vector<Tensors> boundaries(const Model& model) {
+  Tensors x = inputs(model);
   std::vector<Tensors> all;
   for (const LayerPtr& layer : model.layers()) all.push_back(x = run(*layer, x));
   return all;
@@ -95,6 +102,18 @@ std::int64_t total_parameters(const Model& model) {
   return total;
 }
 
+std::vector<std::int64_t> stage_parameters(const Model& model, int stages) {
+  const auto counts = parameter_counts(model);
+  std::vector<std::int64_t> sums;
+  auto next = counts.begin();
+  for (const std::int64_t layers : model.published_balance(stages)) {
+    sums.push_back(std::accumulate(next, next + layers, std::int64_t{0}));
+    next += layers;
+  }
+  EXPECT_EQ(next, counts.end());
+  return sums;
+}
+
 std::vector<std::string> layer_names(const Model& model) {
   std::vector<std::string> names;
   for (const LayerPtr& layer : model.layers()) names.push_back(layer->name());
@@ -123,15 +142,21 @@ std::vector<Shape> boundary_shapes(const Model& model) {
   return shapes;
 }
 
-std::vector<std::vector<Shape>> cut_shapes(const Model& model, int stages) {
-  const auto all = boundaries(model);
-  std::vector<std::vector<Shape>> cuts;
-  std::size_t at = 0;
-  for (const std::int64_t layers : model.published_balance(stages)) {
-    at += static_cast<std::size_t>(layers);
-    cuts.emplace_back();
-    for (const at::Tensor& x : all.at(at - 1)) cuts.back().push_back(without_batch(x));
+std::vector<std::vector<Shape>> all_boundary_shapes(const Model& model) {
+  std::vector<std::vector<Shape>> shapes;
+  for (const Tensors& tensors : boundaries(model)) {
+    shapes.emplace_back();
+    for (const at::Tensor& x : tensors) shapes.back().push_back(without_batch(x));
   }
+  return shapes;
+}
+
+std::vector<std::vector<Shape>> cut_shapes(const Model& model, int stages) {
+  const auto all = all_boundary_shapes(model);
+  std::vector<std::vector<Shape>> cuts;
+  std::size_t end = 0;
+  for (const std::int64_t layers : model.published_balance(stages))
+    cuts.push_back(all.at((end += static_cast<std::size_t>(layers)) - 1));
   if (!cuts.empty()) cuts.pop_back();  // what the last stage gives is no cut
   return cuts;
 }

@@ -21,6 +21,8 @@ std::string model_problems(const std::string& name, const std::string& options);
 std::int64_t parameter_count(const Layer& layer);
 std::vector<std::int64_t> parameter_counts(const Model& model);  ///< per layer
 std::int64_t total_parameters(const Model& model);
+/// Of each stage of the published cut into that many.
+std::vector<std::int64_t> stage_parameters(const Model& model, int stages);
 std::vector<std::string> layer_names(const Model& model);
 /// Full names of all parameters of a layer, in order.
 std::vector<std::string> parameter_names(const Layer& layer);
@@ -32,7 +34,8 @@ at::Tensor made_up(const std::string& name, at::IntArrayRef shape);
 /// Shapes after every layer, of the first tensor there, for a batch of two, without the batch; on
 /// the meta device.
 std::vector<Shape> boundary_shapes(const Model& model);
-/// As boundary_shapes(), of all tensors at each of the published cut's boundaries.
+/// The same of all tensors; and at each of the published cut's boundaries.
+std::vector<std::vector<Shape>> all_boundary_shapes(const Model& model);
 std::vector<std::vector<Shape>> cut_shapes(const Model& model, int stages);
 /// Of each stage of the published cut into that many: parameters, batch norms, and the shape that
 /// leaves it (but the last), without the batch. Fails the test if the cut does not cover the model.

@@ -37,7 +37,22 @@ constexpr SmallModel kSmallModels[] = {
     {"inception_v3", "{size: 75, width: 0.02, classes: 3, channels: 1}"},
     {"encoder", "{layers: 2, width: 8, heads: 2, feed_forward: 12, tokens: 5, classes: 3}"},
     {"encoder", "{layers: 1, width: 6, heads: 3, feed_forward: 8, tokens: 4, norm_first: true}"},
+    {"residual_lstm", "{vocabulary: 9, tokens: 5, width: 4, blocks: 2, classes: 3}"},
+    {"gnmt8", "{vocabulary: 9, tokens: 5, width: 4}"},
+    {"gnmt16", "{vocabulary: 9, tokens: 5, width: 4}"},
 };
+
+/// Four samples: made-up numbers; or made-up tokens, of a translation two texts of other lengths.
+Tensors made_up_inputs(const Model& model) {
+  Shape shape = model.input_shape();
+  shape.insert(shape.begin(), 4);
+  if (model.vocabulary() == 0) return {random(shape, 1)};
+  const auto tokens = [&](const Shape& of, std::uint64_t seed) {
+    return (random(of, seed).abs() * 100).to(at::kLong).remainder(model.vocabulary());
+  };
+  if (model.task() != Task::Translate) return {tokens(shape, 1)};
+  return {tokens(shape, 1), tokens({4, shape[1] - 1}, 2)};
+}
 
 std::vector<at::Tensor> leaves(const Layer& layer, std::uint64_t seed) {
   std::vector<at::Tensor> all = random_parameters(layer, seed);
@@ -63,14 +78,31 @@ std::vector<std::int64_t> versions(const Tensors& x) {
   return all;
 }
 
+void expect_shapes(const Tensors& tensors, const std::vector<Shape>& shapes,
+                   const std::string& where) {
+  ASSERT_EQ(tensors.size(), shapes.size()) << where;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(tensors[i].sizes().slice(1), shapes[i]))
+        << where << ", tensor " << i;
+}
+
+void expect_trainable(const Layer& head, const at::Tensor& x, const Shape& output,
+                      std::uint64_t seed, const std::string& where) {
+  const auto parameters = leaves(head, seed);
+  auto buffers = fresh_buffers(head);
+  const at::Tensor y = head.forward(x, parameters, buffers, {});
+  EXPECT_EQ(y.sizes(), output) << where;
+  expect_gradients(y, parameters, where + "'s head");
+}
+
 TEST(Models, TrainWithAFiniteGradientForEveryParameter) {
   for (const SmallModel& small : kSmallModels) {
     const auto model = make_model(small.name, small.options);
     const auto layers = model->layers();
-    const auto shapes = boundary_shapes(*model);
-    Shape input = model->input_shape();
-    input.insert(input.begin(), 4);
-    Tensors x{random(input, 1)};
+    const auto shapes = all_boundary_shapes(*model);
+    Tensors x = made_up_inputs(*model);
+    Shape output{4, model->classes()};
+    if (model->task() != Task::Classify) output.insert(output.begin() + 1, x.back().size(1));
     std::vector<at::Tensor> parameters;
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const std::string where = std::string(small.name) + " " + layers[i]->name();
@@ -81,16 +113,10 @@ TEST(Models, TrainWithAFiniteGradientForEveryParameter) {
       x = layers[i]->forward_all(x, own, buffers, {});
       EXPECT_EQ(versions(inputs), before) << where << " writes into its input";
       parameters.insert(parameters.end(), own.begin(), own.end());
-      EXPECT_TRUE(std::ranges::equal(x[0].sizes().slice(1), shapes[i])) << where;
-
-      const LayerPtr head = model->head(i);
-      const auto head_parameters = leaves(*head, i);
-      auto head_buffers = fresh_buffers(*head);
-      const at::Tensor y = head->forward(x[0], head_parameters, head_buffers, {});
-      EXPECT_EQ(y.sizes(), (Shape{4, model->classes()})) << where;
-      expect_gradients(y, head_parameters, where + "'s head");
+      expect_shapes(x, shapes[i], where);
+      if (const LayerPtr head = model->head(i)) expect_trainable(*head, x[0], output, i, where);
     }
-    EXPECT_EQ(x[0].sizes(), (Shape{4, model->classes()})) << small.name;
+    EXPECT_EQ(x[0].sizes(), output) << small.name;
     expect_gradients(x[0], parameters, small.name);
   }
 }

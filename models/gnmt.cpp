@@ -1,0 +1,111 @@
+/// GNMT (Wu et al., 2016) as the PipeDream and PipeOptim codes train it: L LSTM layers a side, one
+/// attention over the source for all target places at once, no input feeding, nothing shared.
+///
+///   encoder.embedding   {source [n, S], target [n, T]} → {x [n, S, w], lengths [n], target}
+///   encoder.lstm1       both directions; x [n, S, 2w], 0 beyond a sample's length
+///   encoder.lstm2…L     LSTM(dropout(x)), from 3 on + x: {x [n, S, w], lengths, target}
+///   decoder.embedding   {y [n, T, w], memory [n, S, w], lengths}
+///   decoder.lstm1       {LSTM(y), memory, lengths}
+///   decoder.attention   {y [n, T, w], context [n, T, w]}: see additive_attention()
+///   decoder.lstm2…L     {LSTM(dropout(y), context), context}, from 3 on + y; L gives {y} alone
+///   classifier          {scores [n, T, vocabulary]}
+///
+/// Tokens: 0 padding, 1 unknown, 2 start, 3 end. Where the published stages send x and dropout(x),
+/// here a layer drops of its own input, so x is enough; the numbers are the same.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/stage/layers.h"
+#include "core/stage/model.h"
+#include "models/gnmt_layers.h"
+
+namespace pipewright {
+namespace {
+
+class Gnmt : public Model {
+ public:
+  Gnmt(Options& options, std::int64_t layers_per_side)
+      : depth_(layers_per_side),
+        vocabulary_(options.integer("vocabulary", 32'320,
+                                    "Tokens of each language, the four marks included.", {5, 1e9})),
+        width_(options.integer("width", 1024, "Numbers per token between layers.", {1, 1e6})),
+        tokens_(options.integer("tokens", 50, "Tokens of a source or target, at most.", {1, 1e6})),
+        dropout_(options.number("dropout", 0.2,
+                                "Share of values dropped at the input of each LSTM layer but the "
+                                "first of a side.",
+                                {0, 0.99})) {}
+
+  std::vector<LayerPtr> layers() const override {
+    std::vector<LayerPtr> all;
+    const auto add = [&](LayerPtr layer, std::string name) {
+      layer->set_name(std::move(name));
+      all.push_back(std::move(layer));
+    };
+    add(source_embedding(vocabulary_, width_), "encoder.embedding");
+    add(bidirectional_lstm(width_, width_), "encoder.lstm1");
+    for (std::int64_t i = 2; i <= depth_; ++i) add(encoder_lstm(i), concat("encoder.lstm", i));
+    add(target_embedding(vocabulary_, width_), "decoder.embedding");
+    add(lstm(width_, width_), "decoder.lstm1");
+    add(additive_attention(width_), "decoder.attention");
+    for (std::int64_t i = 2; i <= depth_; ++i)
+      add(context_lstm(width_,
+                       {.dropout = dropout_, .residual = i > 2, .drops_context = i == depth_}),
+          concat("decoder.lstm", i));
+    add(linear(width_, vocabulary_), "classifier");
+    return all;
+  }
+
+  std::vector<std::int64_t> input_shape() const override { return {tokens_}; }
+  std::int64_t vocabulary() const override { return vocabulary_; }
+  std::int64_t classes() const override { return vocabulary_; }
+  Task task() const override { return Task::Translate; }
+  std::size_t encoder_layers() const override { return static_cast<std::size_t>(1 + depth_); }
+
+  /// None in the encoder, which knows nothing of the target's places.
+  LayerPtr head(std::size_t last_layer) const override {
+    if (last_layer < encoder_layers()) return nullptr;
+    const auto classifier = static_cast<std::size_t>(3 + 2 * depth_);
+    return linear(last_layer == classifier ? vocabulary_ : width_, vocabulary_);
+  }
+
+  std::vector<std::int64_t> published_balance(int stages) const override {
+    struct Cut {
+      std::int64_t depth;
+      std::vector<std::int64_t> balance;
+    };
+    static const std::vector<Cut> cuts{{4, {3, 5, 2, 2}},
+                                       {4, {1, 1, 1, 1, 1, 3, 1, 1, 1, 1}},
+                                       {8, {6, 7, 4, 3}},
+                                       {8, {3, 4, 5, 2, 2, 2, 1, 1}}};
+    for (const Cut& cut : cuts)
+      if (cut.depth == depth_ && std::ssize(cut.balance) == stages) return cut.balance;
+    return {};
+  }
+
+ private:
+  LayerPtr encoder_lstm(std::int64_t i) const {
+    LayerPtr body = sequence(
+        {{"dropout", dropout(dropout_)}, {"", lstm(i == 2 ? 2 * width_ : width_, width_)}});
+    return i == 2 ? body : residual(std::move(body), nullptr, Activation::Identity);
+  }
+
+  std::int64_t depth_, vocabulary_, width_, tokens_;
+  double dropout_;
+};
+
+class Gnmt8 final : public Gnmt {
+ public:
+  explicit Gnmt8(Options& options) : Gnmt(options, 4) {}
+};
+
+class Gnmt16 final : public Gnmt {
+ public:
+  explicit Gnmt16(Options& options) : Gnmt(options, 8) {}
+};
+
+PIPEWRIGHT_MODEL(gnmt8, Gnmt8, "GNMT translation with 4 + 4 LSTM layers and attention.");
+PIPEWRIGHT_MODEL(gnmt16, Gnmt16, "GNMT translation with 8 + 8 LSTM layers and attention.");
+
+}  // namespace
+}  // namespace pipewright

@@ -102,18 +102,6 @@ std::int64_t total_parameters(const Model& model) {
   return total;
 }
 
-std::vector<std::int64_t> stage_parameters(const Model& model, int stages) {
-  const auto counts = parameter_counts(model);
-  std::vector<std::int64_t> sums;
-  auto next = counts.begin();
-  for (const std::int64_t layers : model.published_balance(stages)) {
-    sums.push_back(std::accumulate(next, next + layers, std::int64_t{0}));
-    next += layers;
-  }
-  EXPECT_EQ(next, counts.end());
-  return sums;
-}
-
 std::vector<std::string> layer_names(const Model& model) {
   std::vector<std::string> names;
   for (const LayerPtr& layer : model.layers()) names.push_back(layer->name());

@@ -21,8 +21,6 @@ std::string model_problems(const std::string& name, const std::string& options);
 std::int64_t parameter_count(const Layer& layer);
 std::vector<std::int64_t> parameter_counts(const Model& model);  ///< per layer
 std::int64_t total_parameters(const Model& model);
-/// Of each stage of the published cut into that many.
-std::vector<std::int64_t> stage_parameters(const Model& model, int stages);
 std::vector<std::string> layer_names(const Model& model);
 /// Full names of all parameters of a layer, in order.
 std::vector<std::string> parameter_names(const Layer& layer);

@@ -84,7 +84,7 @@ TEST(Linear, StartsAsToldInPlaceOfItsRules) {
   const auto weight = linear(16, 3, {.weight = truncated})->parameters();
   expect_init(weight[0], Kind::TruncatedNormal, 0.1);
   expect_init(weight[1], Kind::Uniform, 0.25);
-  const auto bias = linear(16, 3, {.bias = Initializer{Kind::Constant, 0}})->parameters();
+  const auto bias = linear(16, 3, {.bias_init = Initializer{Kind::Constant, 0}})->parameters();
   expect_init(bias[0], Kind::Uniform, 0.25);
   expect_init(bias[1], Kind::Constant, 0);
 }

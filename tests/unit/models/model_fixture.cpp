@@ -17,19 +17,19 @@ std::unique_ptr<Model> made(const std::string& name, const std::string& text, Pr
   return model;
 }
 
-at::Tensor run(const Layer& layer, const at::Tensor& x) {
+Tensors run(const Layer& layer, const Tensors& x) {
   std::vector<at::Tensor> parameters, buffers;
   for (const auto& spec : layer.parameters())
     parameters.push_back(at::empty(spec.shape, at::kMeta));
   for (const auto& spec : layer.buffers()) buffers.push_back(at::empty(spec.shape, at::kMeta));
-  return layer.forward(x, parameters, buffers, {});
+  return layer.forward_all(x, parameters, buffers, {});
 }
 
-std::vector<at::Tensor> boundaries(const Model& model) {
+std::vector<Tensors> boundaries(const Model& model) {
   Shape shape = model.input_shape();
   shape.insert(shape.begin(), 2);
-  at::Tensor x = at::empty(shape, at::kMeta);
-  std::vector<at::Tensor> all;
+  Tensors x{at::empty(shape, at::kMeta)};
+  std::vector<Tensors> all;
   for (const LayerPtr& layer : model.layers()) all.push_back(x = run(*layer, x));
   return all;
 }
@@ -92,12 +92,21 @@ std::vector<std::string> parameter_names(const Layer& layer) {
 
 std::vector<Shape> boundary_shapes(const Model& model) {
   std::vector<Shape> shapes;
-  for (const at::Tensor& x : boundaries(model)) shapes.push_back(without_batch(x));
+  for (const Tensors& x : boundaries(model)) shapes.push_back(without_batch(x[0]));
   return shapes;
 }
 
+std::vector<std::vector<Shape>> all_boundary_shapes(const Model& model) {
+  std::vector<std::vector<Shape>> all;
+  for (const Tensors& tensors : boundaries(model)) {
+    all.emplace_back();
+    for (const at::Tensor& x : tensors) all.back().push_back(without_batch(x));
+  }
+  return all;
+}
+
 Shape head_shape(const Model& model, std::size_t last_layer) {
-  return without_batch(run(*model.head(last_layer), boundaries(model).at(last_layer)));
+  return without_batch(run(*model.head(last_layer), {boundaries(model).at(last_layer)[0]})[0]);
 }
 
 }  // namespace pipewright::test

@@ -25,6 +25,7 @@ constexpr SmallModel kSmallModels[] = {
     {"vgg16", "{width: 0.02, head: classifier, batch_norm: false, aux_head: conv3_bn_gbpl_fc}"},
     {"resnet18", "{size: 16, width: 0.05, aux_head: conv4_conv3_bn_gbpl_fc}"},
     {"resnet18", "{size: 32, width: 0.05, stem: imagenet, aux_head: gbpl_fc}"},
+    {"amoebanet_d", "{cells: 3, filters: 8, size: 32, classes: 3}"},
     {"encoder", "{layers: 2, width: 8, heads: 2, feed_forward: 12, tokens: 5, classes: 3}"},
     {"encoder", "{layers: 1, width: 6, heads: 3, feed_forward: 8, tokens: 4, norm_first: true}"},
 };
@@ -53,25 +54,26 @@ TEST(Models, TrainWithAFiniteGradientForEveryParameter) {
     const auto shapes = boundary_shapes(*model);
     Shape input = model->input_shape();
     input.insert(input.begin(), 4);
-    at::Tensor x = random(input, 1);
+    Tensors x{random(input, 1)};
     std::vector<at::Tensor> parameters;
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const std::string where = std::string(small.name) + " " + layers[i]->name();
       const auto own = leaves(*layers[i], i);
       auto buffers = fresh_buffers(*layers[i]);
-      x = layers[i]->forward(x, own, buffers, {});
+      x = layers[i]->forward_all(x, own, buffers, {});
       parameters.insert(parameters.end(), own.begin(), own.end());
-      EXPECT_TRUE(std::ranges::equal(x.sizes().slice(1), shapes[i])) << where;
+      EXPECT_TRUE(std::ranges::equal(x[0].sizes().slice(1), shapes[i])) << where;
 
       const LayerPtr head = model->head(i);
       const auto head_parameters = leaves(*head, i);
       auto head_buffers = fresh_buffers(*head);
-      const at::Tensor y = head->forward(x, head_parameters, head_buffers, {});
+      const at::Tensor y = head->forward(x[0], head_parameters, head_buffers, {});
       EXPECT_EQ(y.sizes(), (Shape{4, model->classes()})) << where;
       expect_gradients(y, head_parameters, where + "'s head");
     }
-    EXPECT_EQ(x.sizes(), (Shape{4, model->classes()})) << small.name;
-    expect_gradients(x, parameters, small.name);
+    ASSERT_EQ(x.size(), 1U) << small.name;
+    EXPECT_EQ(x[0].sizes(), (Shape{4, model->classes()})) << small.name;
+    expect_gradients(x[0], parameters, small.name);
   }
 }
 

@@ -201,7 +201,10 @@ Tensors Stage::backward(int id, BackwardRequest request) {
     gradients.push_back(request.factor == 1 ? at::Tensor()
                                             : at::full_like(slot.loss, request.factor));
   } else {
-    if (request.own_loss) request.gradients = Tensors{slot.head_gradient};
+    if (request.own_loss) {  // the head reads the first output only
+      request.gradients.assign(slot.outputs.size(), at::Tensor());
+      request.gradients[0] = slot.head_gradient;
+    }
     std::size_t next = 0;
     for (const at::Tensor& output : slot.outputs) {
       if (!output.is_floating_point()) continue;

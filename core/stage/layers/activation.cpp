@@ -10,7 +10,7 @@ constexpr double kLeak = 0.01;
 }  // namespace
 
 at::Tensor activate(Activation activation, const at::Tensor& x) {
-  if (x.is_meta()) return at::empty_like(x);  // LibTorch knows some in Python only
+  if (x.is_meta()) return at::empty_like(x);  // LibTorch knows some of them in Python only
   switch (activation) {
     case Activation::Identity: return x;
     case Activation::Relu: return at::relu(x);

@@ -96,6 +96,10 @@ std::vector<Shape> boundary_shapes(const Model& model) {
   return shapes;
 }
 
+Shape head_shape(const Model& model, std::size_t last_layer) {
+  return without_batch(run(*model.head(last_layer), {boundaries(model).at(last_layer)[0]})[0]);
+}
+
 std::vector<std::vector<Shape>> all_boundary_shapes(const Model& model) {
   std::vector<std::vector<Shape>> all;
   for (const Tensors& tensors : boundaries(model)) {
@@ -103,10 +107,6 @@ std::vector<std::vector<Shape>> all_boundary_shapes(const Model& model) {
     for (const at::Tensor& x : tensors) all.back().push_back(without_batch(x));
   }
   return all;
-}
-
-Shape head_shape(const Model& model, std::size_t last_layer) {
-  return without_batch(run(*model.head(last_layer), {boundaries(model).at(last_layer)[0]})[0]);
 }
 
 }  // namespace pipewright::test

@@ -24,12 +24,12 @@ std::vector<std::string> layer_names(const Model& model);
 /// Full names of all parameters of a layer, in order.
 std::vector<std::string> parameter_names(const Layer& layer);
 
-/// Shapes of the first tensor after every layer for a batch of two, without the batch; on the meta
-/// device.
+/// Shapes after every layer, of the first tensor there, for a batch of two, without the batch; on
+/// the meta device.
 std::vector<Shape> boundary_shapes(const Model& model);
-/// The same of all tensors.
-std::vector<std::vector<Shape>> all_boundary_shapes(const Model& model);
 /// What the head after that layer gives for a batch of two, without the batch.
 Shape head_shape(const Model& model, std::size_t last_layer);
+/// As boundary_shapes(), of all tensors.
+std::vector<std::vector<Shape>> all_boundary_shapes(const Model& model);
 
 }  // namespace pipewright::test

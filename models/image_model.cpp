@@ -8,11 +8,12 @@
 
 namespace pipewright {
 
-ImageModel::ImageModel(Options& options, std::int64_t least_size, const std::string& aux_head)
-    : classes_(options.integer("classes", 10, "Classes to tell apart.", {2, 1e9})),
+ImageModel::ImageModel(Options& options, std::int64_t least_size, const std::string& aux_head,
+                       ImageDefaults defaults)
+    : classes_(options.integer("classes", defaults.classes, "Classes to tell apart.", {2, 1e9})),
       channels_(
           options.integer("channels", 3, "Channels of the images: 3 colour, 1 grey.", {1, 1e6})),
-      size_(options.integer("size", 32, "Height and width of the images, in pixels.",
+      size_(options.integer("size", defaults.size, "Height and width of the images, in pixels.",
                             {static_cast<double>(least_size), 1e6})),
       width_(options.number(
           "width", 1, "Factor on the channels of every layer (rounded, at least 1).", {1e-3, 1e3})),

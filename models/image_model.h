@@ -11,6 +11,11 @@
 
 namespace pipewright {
 
+/// What the options are where the file does not say.
+struct ImageDefaults {
+  std::int64_t size = 32, classes = 10;
+};
+
 class ImageModel : public Model {
  public:
   std::vector<std::int64_t> input_shape() const final { return {channels_, size_, size_}; }
@@ -25,7 +30,8 @@ class ImageModel : public Model {
   };
 
   /// `least_size`: the smallest image whose maps do not vanish.
-  ImageModel(Options& options, std::int64_t least_size, const std::string& aux_head);
+  ImageModel(Options& options, std::int64_t least_size, const std::string& aux_head,
+             ImageDefaults defaults = {});
 
   virtual Output output(std::size_t layer) const = 0;
 

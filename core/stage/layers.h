@@ -49,7 +49,8 @@ LayerPtr convolution(std::int64_t in, std::int64_t out, ConvolutionOptions optio
 /// weight and bias [channels]; buffers running_mean, running_var; statistics of the micro-batch in
 /// training, running ones in evaluation; running variance unbiased, as PyTorch's. Training on one
 /// value per channel throws Error{Experiment}: its variance does not exist.
-LayerPtr batch_norm(std::int64_t channels, double eps = 1e-5, double momentum = 0.1);
+LayerPtr batch_norm(std::int64_t channels, double eps = 1e-5, double momentum = 0.1,
+                    double initial_weight = 1);
 
 /// y = (x − mean)/√(var + eps), statistics of each channel of each sample, variance biased; the
 /// same in training and evaluation. Images of one pixel throw Error{Experiment}.

@@ -9,14 +9,14 @@ namespace {
 /// running ← (1 − momentum)·running + momentum·(mean, var·n/(n − 1)), n values per channel.
 class BatchNorm final : public Layer {
  public:
-  BatchNorm(std::int64_t channels, double eps, double momentum)
-      : channels_(channels), eps_(eps), momentum_(momentum) {
+  BatchNorm(std::int64_t channels, double eps, double momentum, double initial_weight)
+      : channels_(channels), eps_(eps), momentum_(momentum), initial_weight_(initial_weight) {
     PIPEWRIGHT_CHECK(channels > 0, "batch-norm of ", channels, " channels");
   }
 
   std::vector<ParameterSpec> parameters() const override {
     using Kind = Initializer::Kind;
-    return {{"weight", {channels_}, {Kind::Constant, 1}},
+    return {{"weight", {channels_}, {Kind::Constant, initial_weight_}},
             {"bias", {channels_}, {Kind::Constant, 0}}};
   }
 
@@ -38,13 +38,13 @@ class BatchNorm final : public Layer {
 
  private:
   std::int64_t channels_;
-  double eps_, momentum_;
+  double eps_, momentum_, initial_weight_;
 };
 
 }  // namespace
 
-LayerPtr batch_norm(std::int64_t channels, double eps, double momentum) {
-  return std::make_shared<BatchNorm>(channels, eps, momentum);
+LayerPtr batch_norm(std::int64_t channels, double eps, double momentum, double initial_weight) {
+  return std::make_shared<BatchNorm>(channels, eps, momentum, initial_weight);
 }
 
 }  // namespace pipewright

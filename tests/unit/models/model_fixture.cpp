@@ -96,6 +96,31 @@ std::vector<Shape> boundary_shapes(const Model& model) {
   return shapes;
 }
 
+std::vector<std::int64_t> stage_counts(const Model& model, int stages) {
+  const auto counts = parameter_counts(model);
+  std::vector<std::int64_t> sums;
+  std::size_t at = 0;
+  for (const std::int64_t layers : model.published_balance(stages)) {
+    sums.push_back(0);
+    for (std::int64_t i = 0; i < layers; ++i) sums.back() += counts.at(at++);
+  }
+  EXPECT_EQ(at, counts.size()) << stages << " stages do not cover the model";
+  return sums;
+}
+
+std::vector<std::vector<Shape>> cut_shapes(const Model& model, int stages) {
+  const auto all = boundaries(model);
+  std::vector<std::vector<Shape>> cuts;
+  std::size_t at = 0;
+  for (const std::int64_t layers : model.published_balance(stages)) {
+    at += static_cast<std::size_t>(layers);
+    cuts.emplace_back();
+    for (const at::Tensor& x : all.at(at - 1)) cuts.back().push_back(without_batch(x));
+  }
+  if (!cuts.empty()) cuts.pop_back();  // what the last stage gives is no cut
+  return cuts;
+}
+
 Shape head_shape(const Model& model, std::size_t last_layer) {
   return without_batch(run(*model.head(last_layer), {boundaries(model).at(last_layer)[0]})[0]);
 }

@@ -27,6 +27,10 @@ std::vector<std::string> parameter_names(const Layer& layer);
 /// Shapes after every layer, of the first tensor there, for a batch of two, without the batch; on
 /// the meta device.
 std::vector<Shape> boundary_shapes(const Model& model);
+/// Parameters of each stage of the published cut; fails the test if that does not cover the model.
+std::vector<std::int64_t> stage_counts(const Model& model, int stages);
+/// As boundary_shapes(), of all tensors at each of the published cut's boundaries.
+std::vector<std::vector<Shape>> cut_shapes(const Model& model, int stages);
 /// What the head after that layer gives for a batch of two, without the batch.
 Shape head_shape(const Model& model, std::size_t last_layer);
 /// As boundary_shapes(), of all tensors.

@@ -26,6 +26,11 @@ constexpr SmallModel kSmallModels[] = {
     {"vgg16", "{width: 0.02, head: classifier, batch_norm: false, aux_head: conv3_bn_gbpl_fc}"},
     {"resnet18", "{size: 16, width: 0.05, aux_head: conv4_conv3_bn_gbpl_fc}"},
     {"resnet18", "{size: 32, width: 0.05, stem: imagenet, aux_head: gbpl_fc}"},
+    {"resnet18", "{size: 8, width: 0.05, cut: layers, aux_head: gbpl_fc}"},
+    {"resnet50", "{size: 16, width: 0.05, aux_head: gbpl_fc}"},
+    {"resnet50", "{size: 8, width: 0.05, stem: cifar, cut: blocks, aux_head: gbpl_fc}"},
+    {"alexnet", "{size: 63, width: 0.02, classes: 5}"},
+    {"mobilenet_v2", "{size: 16, width: 0.05, classes: 5}"},
     {"encoder", "{layers: 2, width: 8, heads: 2, feed_forward: 12, tokens: 5, classes: 3}"},
     {"encoder", "{layers: 1, width: 6, heads: 3, feed_forward: 8, tokens: 4, norm_first: true}"},
 };
@@ -47,6 +52,13 @@ void expect_gradients(const at::Tensor& output, const std::vector<at::Tensor>& p
     EXPECT_TRUE(at::isfinite(grads[i]).all().item<bool>()) << where << ", parameter " << i;
 }
 
+/// How often each tensor was written.
+std::vector<std::int64_t> versions(const Tensors& x) {
+  std::vector<std::int64_t> all;
+  for (const at::Tensor& tensor : x) all.push_back(tensor._version());
+  return all;
+}
+
 TEST(Models, TrainWithAFiniteGradientForEveryParameter) {
   for (const SmallModel& small : kSmallModels) {
     const auto model = make_model(small.name, small.options);
@@ -60,7 +72,10 @@ TEST(Models, TrainWithAFiniteGradientForEveryParameter) {
       const std::string where = std::string(small.name) + " " + layers[i]->name();
       const auto own = leaves(*layers[i], i);
       auto buffers = fresh_buffers(*layers[i]);
+      const auto before = versions(x);
+      const Tensors inputs = x;
       x = layers[i]->forward_all(x, own, buffers, {});
+      EXPECT_EQ(versions(inputs), before) << where << " writes into its input";
       parameters.insert(parameters.end(), own.begin(), own.end());
       EXPECT_TRUE(std::ranges::equal(x[0].sizes().slice(1), shapes[i])) << where;
 

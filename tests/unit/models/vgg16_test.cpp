@@ -1,5 +1,4 @@
 // VGG-16 against the figures of the papers that cut it (counts from their own code).
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -12,19 +11,6 @@ namespace {
 
 constexpr char kSpecTrain[] = "{head: classifier, batch_norm: false}";
 constexpr char kPipeOptim[] = "{head: pool_linear, classes: 100}";
-
-/// Parameters of each stage of the published cut.
-std::vector<std::int64_t> stage_counts(const Model& model, int stages) {
-  const auto counts = parameter_counts(model);
-  std::vector<std::int64_t> sums;
-  auto at = counts.begin();
-  for (const std::int64_t layers : model.published_balance(stages)) {
-    sums.push_back(std::accumulate(at, at + layers, std::int64_t{0}));
-    at += layers;
-  }
-  EXPECT_EQ(at, counts.end()) << stages << " stages do not cover the model";
-  return sums;
-}
 
 TEST(Vgg16, WithoutBatchNormHasSpecTrainsModules) {
   const auto model = make_model("vgg16", kSpecTrain);

@@ -131,6 +131,18 @@ TEST_F(StageHead, PassesItsLossOnToTheLayers) {
     EXPECT_LT(relative_error(s.gradients()[p], expected[p]), kFloat64Relative) << p;
 }
 
+TEST_F(StageHead, StartsFromTheFirstOfSeveralTensors) {
+  const auto gradients = [&](LayerPtr between) {
+    Stage s = stage({linear(3, 4), std::move(between), linear(4, 5)}, false, linear(5, 2));
+    s.forward(0, {x_.clone()}, {}, false);
+    s.head(0, y_, {}, 0.5, true);
+    s.backward(0, {.own_loss = true});
+    return s.gradients();
+  };
+  const auto one = gradients(activation(Activation::Identity)), two = gradients(stash());
+  for (std::size_t p = 0; p < 6; ++p) EXPECT_TRUE(at::equal(two[p], one[p])) << p;
+}
+
 TEST_F(StageState, SharesNoBufferBetweenReplicasAndVersionsNone) {
   Stage one = stage({linear(3, 3), batch_norm(3)}), two = stage({linear(3, 3), batch_norm(3)});
   one.forward(0, {x_.clone()}, {}, false);

@@ -17,6 +17,7 @@ enum class Activation : std::uint8_t {
   Identity,
   Relu,
   Relu6,
+  LeakyRelu,  ///< 0.01 x below 0
   Tanh,
   Gelu,     ///< exact, by erf
   GeluTanh  ///< x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), as GPT-2's
@@ -54,6 +55,10 @@ LayerPtr convolution(std::int64_t in, std::int64_t out, ConvolutionOptions optio
 /// value per channel throws Error{Experiment}: its variance does not exist.
 LayerPtr batch_norm(std::int64_t channels, double eps = 1e-5, double momentum = 0.1,
                     double initial_weight = 1);
+
+/// y = (x − mean)/√(var + eps), statistics of each channel of each sample, variance biased; the
+/// same in training and evaluation. Images of one pixel throw Error{Experiment}.
+LayerPtr instance_norm(double eps = 1e-5);
 
 /// y = weight (x − mean)/√(var + eps) + bias, statistics of each row of the last dimension,
 /// variance biased. weight and bias [width].
@@ -131,6 +136,8 @@ LayerPtr average_pool(std::int64_t kernel, std::int64_t stride, std::int64_t pad
                       bool count_padding = true);
 /// Adaptive average pooling to size × size.
 LayerPtr average_pool_to(std::int64_t size);
+/// Each pixel `factor` times along height and width.
+LayerPtr upsample_nearest(std::int64_t factor);
 /// Mean over dimension 1: [batch, tokens, width] to [batch, width].
 LayerPtr average_over_tokens();
 LayerPtr flatten();  ///< everything but the batch into one dimension
@@ -139,6 +146,8 @@ LayerPtr flatten();  ///< everything but the batch into one dimension
 /// mini-batch, position of s in the mini-batch, e): no cut, micro-batch, replica or order changes
 /// it.
 LayerPtr dropout(double probability);
+/// The same of whole channels of images: element e of a sample is its channel e.
+LayerPtr channel_dropout(double probability);
 
 /// Skip connections. stash() puts a copy of the first tensor behind all others; the other two take
 /// the last one back: activation(x + shortcut(stashed)), the shortcut's parameters under

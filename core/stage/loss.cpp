@@ -1,10 +1,19 @@
 #include "core/stage/loss.h"
 
+#include "core/base/error.h"
 #include "core/stage/task.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
 namespace {
+
+/// "2×8×8": of one sample.
+std::string shape_text(const at::Tensor& output) {
+  std::vector<std::string> extents;
+  for (const std::int64_t extent : output.sizes().slice(1))
+    extents.push_back(std::to_string(extent));
+  return join(extents, "×");
+}
 
 /// Softmax cross-entropy; smoothing ε mixes the target with the uniform distribution.
 class CrossEntropy final : public Loss {
@@ -18,6 +27,11 @@ class CrossEntropy final : public Loss {
                                     "their sum (GNMT).") == "sum") {}
 
   at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const override {
+    if (output.dim() != target.dim() + 1)
+      throw Error(
+          ErrorKind::Experiment,
+          concat("loss cross_entropy wants a score for each class; the model's outputs are ",
+                 shape_text(output), "; for maps set loss: binary_cross_entropy"));
     if (target.dim() == 1)
       return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, kNoTarget,
                                     label_smoothing_);
@@ -34,7 +48,28 @@ class CrossEntropy final : public Loss {
   bool sums_tokens_;
 };
 
+/// −y log σ(z) − (1 − y) log(1 − σ(z)) of logits z, the mean over all of a sample's.
+class BinaryCrossEntropy final : public Loss {
+ public:
+  explicit BinaryCrossEntropy(Options&) {}
+
+  at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const override {
+    if (output.size(1) != 1 || target.dim() != 1)
+      throw Error(
+          ErrorKind::Experiment,
+          concat("loss binary_cross_entropy wants one output for a sample or for each pixel "
+                 "of a map; the model's are ",
+                 shape_text(output), "; set loss: cross_entropy"));
+    std::vector<std::int64_t> shape(static_cast<std::size_t>(output.dim()), 1);
+    shape[0] = output.size(0);
+    const at::Tensor y = target.to(output.scalar_type()).view(shape).expand_as(output);
+    return at::binary_cross_entropy_with_logits(output, y);
+  }
+};
+
 PIPEWRIGHT_LOSS(cross_entropy, CrossEntropy, "Softmax cross-entropy, mean over samples.")
+PIPEWRIGHT_LOSS(binary_cross_entropy, BinaryCrossEntropy,
+                "Of one logit per sample, or per pixel of a map; targets are 0 or 1.")
 
 }  // namespace
 }  // namespace pipewright

@@ -15,6 +15,12 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 /// Rows of scores and their targets, those that count.
 struct Rows {
   Rows(const at::Tensor& output, const at::Tensor& target) {
+    if (output.dim() == 4 && output.size(1) == 1) {
+      const at::Tensor logits = output.flatten();
+      scores = at::stack({at::zeros_like(logits), logits}, 1);
+      targets = target.view({-1, 1}).expand({-1, output[0].numel()}).flatten();
+      return;
+    }
     scores = output.flatten(0, target.dim() - 1);
     targets = target.flatten();
     if (target.dim() == 1) return;

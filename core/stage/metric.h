@@ -22,7 +22,8 @@ class Metric {
   /// How many sums there are.
   virtual std::size_t size() const { return 2; }
   /// output [n, classes] with target [n], or [n, T, classes] with [n, T] → float64 [size()] on
-  /// their device, whose sums over all samples value() takes.
+  /// their device, whose sums over all samples value() takes. In maps [n, 1, h, w] with target [n]
+  /// each pixel counts: two classes, of scores 0 and the logit.
   virtual at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const = 0;
   /// NaN where there is none, as of no samples.
   virtual double value(std::span<const double> sums) const = 0;

@@ -3,6 +3,11 @@
 #include "core/stage/torch.h"
 
 namespace pipewright {
+namespace {
+
+constexpr double kLeak = 0.01;
+
+}  // namespace
 
 at::Tensor activate(Activation activation, const at::Tensor& x) {
   if (x.is_meta()) return at::empty_like(x);  // LibTorch knows some of them in Python only
@@ -10,6 +15,7 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
     case Activation::Identity: return x;
     case Activation::Relu: return at::relu(x);
     case Activation::Relu6: return at::hardtanh(x, 0, 6);
+    case Activation::LeakyRelu: return at::leaky_relu(x, kLeak);
     case Activation::Tanh: return at::tanh(x);
     case Activation::Gelu: return at::gelu(x);
     case Activation::GeluTanh: return at::gelu(x, "tanh");
@@ -22,6 +28,7 @@ at::Tensor activate_in_place(Activation activation, at::Tensor x) {
     case Activation::Identity: return x;
     case Activation::Relu: return at::relu_(x);
     case Activation::Relu6: return at::hardtanh_(x, 0, 6);
+    case Activation::LeakyRelu: return at::leaky_relu_(x, kLeak);
     case Activation::Tanh: return at::tanh_(x);
     case Activation::Gelu:
     case Activation::GeluTanh: return activate(activation, x);  // their backward needs x

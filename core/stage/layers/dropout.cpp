@@ -25,10 +25,13 @@ void fill_mask(T* mask, std::uint64_t count, std::uint64_t first, const RandomSt
   for (; i < count; ++i) mask[i] = kept(stream.bits(first + i));
 }
 
+enum class Unit : std::uint8_t { Element, Channel };  ///< what is dropped or kept as a whole
+
 class Dropout final : public Layer {
  public:
-  explicit Dropout(double probability)
-      : probability_(probability),
+  Dropout(double probability, Unit unit)
+      : unit_(unit),
+        probability_(probability),
         threshold_(static_cast<std::uint64_t>(std::llround(probability * 0x1p32))),
         scale_(probability < 1 ? 1 / (1 - probability) : 0) {
     PIPEWRIGHT_CHECK(probability >= 0 && probability <= 1, "dropout of ", probability);
@@ -47,11 +50,12 @@ class Dropout final : public Layer {
 
  private:
   at::Tensor mask(const at::Tensor& input, const Pass& pass) const {
-    if (input.is_meta()) return at::empty(input.sizes(), input.options());
+    const std::vector<std::int64_t> shape = mask_shape(input);
+    if (input.is_meta()) return at::empty(shape, input.options());
     const bool double_precision = input.scalar_type() == at::kDouble;
     const at::Tensor mask =
-        at::empty(input.sizes(), at::TensorOptions(double_precision ? at::kDouble : at::kFloat));
-    const auto count = static_cast<std::uint64_t>(input.numel());
+        at::empty(shape, at::TensorOptions(double_precision ? at::kDouble : at::kFloat));
+    const auto count = static_cast<std::uint64_t>(mask.numel());
     if (count == 0) return mask.to(input.options());
     const auto samples = static_cast<std::uint64_t>(input.size(0));
     const std::uint64_t first = static_cast<std::uint64_t>(pass.first_sample) * (count / samples);
@@ -64,11 +68,17 @@ class Dropout final : public Layer {
     return upload(mask, input.device()).to(input.scalar_type());  // itself where it already fits
   }
 
+  std::vector<std::int64_t> mask_shape(const at::Tensor& input) const {
+    if (unit_ == Unit::Channel) return {input.size(0), input.size(1), 1, 1};
+    return input.sizes().vec();
+  }
+
   static std::uint64_t when(const Pass& pass) {
     return (std::uint64_t{static_cast<std::uint32_t>(pass.epoch)} << 32) |
            static_cast<std::uint32_t>(pass.minibatch);
   }
 
+  Unit unit_;
   double probability_;
   std::uint64_t threshold_;  ///< of 2^32
   double scale_;
@@ -78,7 +88,11 @@ class Dropout final : public Layer {
 }  // namespace
 
 LayerPtr dropout(double probability) {
-  return std::make_shared<Dropout>(probability);
+  return std::make_shared<Dropout>(probability, Unit::Element);
+}
+
+LayerPtr channel_dropout(double probability) {
+  return std::make_shared<Dropout>(probability, Unit::Channel);
 }
 
 }  // namespace pipewright

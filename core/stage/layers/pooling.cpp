@@ -61,6 +61,21 @@ class AveragePoolTo final : public Layer {
   std::int64_t size_;
 };
 
+class UpsampleNearest final : public Layer {
+ public:
+  explicit UpsampleNearest(std::int64_t factor) : factor_(factor) {
+    PIPEWRIGHT_CHECK(factor > 0, "upsample by ", factor);
+  }
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    return at::upsample_nearest2d(input, {factor_ * input.size(2), factor_ * input.size(3)});
+  }
+
+ private:
+  std::int64_t factor_;
+};
+
 class AverageOverTokens final : public Layer {
  public:
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
@@ -90,6 +105,10 @@ LayerPtr average_pool(std::int64_t kernel, std::int64_t stride, std::int64_t pad
 
 LayerPtr average_pool_to(std::int64_t size) {
   return std::make_shared<AveragePoolTo>(size);
+}
+
+LayerPtr upsample_nearest(std::int64_t factor) {
+  return std::make_shared<UpsampleNearest>(factor);
 }
 
 LayerPtr average_over_tokens() {

@@ -43,5 +43,7 @@ std::vector<Shape> stage_shapes(const Model& model, int stages);
 std::vector<std::size_t> boundary_sizes(const Model& model);  ///< tensors after every layer
 /// What the head after that layer gives for a batch of two, without the batch.
 Shape head_shape(const Model& model, std::size_t last_layer);
+/// As boundary_shapes(), of all tensors.
+std::vector<std::vector<Shape>> all_boundary_shapes(const Model& model);
 
 }  // namespace pipewright::test

@@ -21,6 +21,7 @@ constexpr SmallModel kSmallModels[] = {
     {"mlp", "{widths: [12, 8, 6, 4]}"},
     {"mlp", "{widths: [12, 8, 6, 4], activation: tanh}"},
     {"cnn", "{channels: 1, size: 8, width: 0.25}"},
+    {"amoebanet_d", "{cells: 3, filters: 8, size: 32, classes: 3}"},
     {"vgg16", "{width: 0.05}"},
     {"vgg16", "{width: 0.02, head: classifier, batch_norm: false, aux_head: conv3_bn_gbpl_fc}"},
     {"resnet18", "{size: 16, width: 0.05, aux_head: conv4_conv3_bn_gbpl_fc}"},

@@ -54,6 +54,57 @@ TEST(Executions, GiveTheSameBitsWhereStagesShareWorkers) {
   }
 }
 
+/// Its layers put two maps aside; the first crosses all three of four stages' boundaries.
+constexpr const char* kUNet =
+    "model: {name: unet, depth: 2, convolutions: 1, base_channels: 4, channels: 1, size: 8}, "
+    "dataset.classes: 2, loss: {name: binary_cross_entropy}, pipeline.balance: layers";
+/// Its cells read the last two outputs.
+constexpr const char* kAmoebaNet =
+    "model: {name: amoebanet_d, cells: 3, filters: 8, channels: 1, size: 32, classes: 3}, "
+    "pipeline.balance: layers";
+
+void expect_same_bits_with_skips(const SchemeCase& scheme, const char* model) {
+  const std::string changes = changes_for(scheme, 4);
+  Laboratory laboratory(
+      concat(changes.substr(0, changes.size() - 1), ", loader.batch_size: 16, ", model, "}"));
+  expect_same_bits(laboratory, concat(scheme.name, " of ", model));
+}
+
+TEST(Executions, GiveTheSameBitsForEverySchemeWhereMapsSkipStages) {
+  std::string before;
+  for (const SchemeCase& scheme : every_scheme()) {
+    if (scheme.name == before) continue;
+    before = scheme.name;
+    expect_same_bits_with_skips(scheme, kUNet);
+  }
+}
+
+TEST(Executions, GiveTheSameBitsWhereCellsReadTheLastTwoOutputs) {
+  for (const char* scheme : {"gpipe", "pipedream", "interlocking"})
+    expect_same_bits_with_skips({scheme, "{}"}, kAmoebaNet);
+}
+
+TEST(Executions, LearnWhatOneStageLearnsWhereSeveralTensorsCross) {
+  constexpr double kOtherOrderOfSums = 1e-12;  // a dozen updates in float64
+  for (const char* model : {kUNet, kAmoebaNet}) {
+    const auto trained = [&](int count) {
+      Laboratory laboratory(concat("{scheme: {name: gpipe}, pipeline.microbatches: 2, ",
+                                   "train.precision: float64, pipeline.stages: ", count, ", ",
+                                   model, "}"));
+      Stages stages = laboratory.plan().stages();
+      train(laboratory.plan(), stages, Execution::Serial);
+      return state_of(stages);
+    };
+    const auto whole = trained(1), cut = trained(4);
+    ASSERT_EQ(whole.size(), cut.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_EQ(whole[i].first, cut[i].first);
+      EXPECT_LT((whole[i].second - cut[i].second).abs().max().item<double>(), kOtherOrderOfSums)
+          << whole[i].first;
+    }
+  }
+}
+
 /// The program with every prediction made by the pass that needs it.
 Program without_predicting_updates(Program program) {
   for (auto& worker : program.workers)

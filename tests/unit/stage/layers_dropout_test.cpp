@@ -117,5 +117,40 @@ TEST(Dropout, LeavesItsInputAloneAndTakesAnEmptyOne) {
   EXPECT_EQ(mask(*named_dropout(0.5), {0, 4}, kPass).numel(), 0);
 }
 
+LayerPtr named_channel_dropout(double probability) {
+  LayerPtr layer = channel_dropout(probability);
+  layer->set_name("conv1.dropout");
+  return layer;
+}
+
+TEST(ChannelDropout, DropsWholeChannelsByTheirPlaceInTheMiniBatch) {
+  for (const std::int64_t first : {0, 3}) {
+    Pass pass = kPass;
+    pass.first_sample = first;
+    const at::Tensor expected =
+        dropout_mask_reference({6, 7, 1, 1}, 0.3, 3, "conv1.dropout", 2, 5, first);
+    EXPECT_TRUE(at::equal(mask(*named_channel_dropout(0.3), {6, 7, 4, 5}, pass),
+                          expected.expand({6, 7, 4, 5})))
+        << first;
+  }
+}
+
+TEST(ChannelDropout, DoesNotDependOnTheCutIntoMicroBatchesNorOnTheMapsSize) {
+  const LayerPtr layer = named_channel_dropout(0.5);
+  const at::Tensor whole = mask(*layer, {8, 5, 3, 3}, kPass);
+  Pass second = kPass;
+  second.first_sample = 3;
+  EXPECT_TRUE(at::equal(
+      at::cat({mask(*layer, {3, 5, 3, 3}, kPass), mask(*layer, {5, 5, 3, 3}, second)}), whole));
+  EXPECT_TRUE(at::equal(mask(*layer, {8, 5, 1, 2}, kPass).select(3, 0).select(2, 0),
+                        whole.select(3, 0).select(2, 0)));
+}
+
+TEST(ChannelDropout, IsTheInputItselfInEvaluationAndTakesAnEmptyOne) {
+  const at::Tensor x = random({3, 4, 2, 2}, 1);
+  EXPECT_TRUE(named_channel_dropout(0.5)->forward(x, {}, {}, {.training = false}).is_same(x));
+  EXPECT_EQ(mask(*named_channel_dropout(0.5), {0, 4, 2, 2}, kPass).numel(), 0);
+}
+
 }  // namespace
 }  // namespace pipewright::test

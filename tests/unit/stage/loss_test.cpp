@@ -11,13 +11,31 @@
 namespace pipewright::test {
 namespace {
 
-std::unique_ptr<Loss> cross_entropy(const std::string& text = "{}") {
+std::unique_ptr<Loss> make_loss(const std::string& name, const std::string& text) {
   const Value document = parse_yaml(text, "test");
   Problems problems;
   Options options(&document, "loss", problems);
-  auto loss = Registry<Loss>::instance().find("cross_entropy")->make(options);
+  auto loss = Registry<Loss>::instance().find(name)->make(options);
   EXPECT_TRUE(problems.empty());
   return loss;
+}
+
+std::unique_ptr<Loss> cross_entropy(const std::string& text = "{}") {
+  return make_loss("cross_entropy", text);
+}
+
+std::unique_ptr<Loss> binary_cross_entropy() {
+  return make_loss("binary_cross_entropy", "{}");
+}
+
+std::string refusal(const Loss& loss, const at::Tensor& output, const at::Tensor& target) {
+  try {
+    loss(output, target);
+  } catch (const Error& error) {
+    EXPECT_EQ(static_cast<int>(error.kind()), static_cast<int>(ErrorKind::Experiment));
+    return error.what();
+  }
+  return "";
 }
 
 const at::Tensor kTargets = at::tensor({2, 0, 1, 2}, at::kLong);
@@ -59,6 +77,46 @@ TEST(CrossEntropy, OfSeveralTargetsIsAMeanOverSamplesOfTheirMeansOrSums) {
               kFloat64Relative);
   EXPECT_NEAR((*cross_entropy("{tokens: sum}"))(z, targets).item<double>(), (first + second) / 2,
               kFloat64Relative);
+}
+
+TEST(CrossEntropy, SaysThatMapsNeedAnotherLoss) {
+  EXPECT_NE(refusal(*cross_entropy(), random({4, 1, 2, 3}, 1), kTargets)
+                .find("1×2×3; for maps set loss: binary_cross_entropy"),
+            std::string::npos);
+}
+
+const at::Tensor kBinaryTargets = at::tensor({1, 0, 1, 0}, at::kLong);
+
+TEST(BinaryCrossEntropy, IsTheMeanOverPixelsOfTheirNegativeLogLikelihood) {
+  const at::Tensor z = random({4, 1, 2, 3}, 1) * 4;
+  double sum = 0;
+  for (std::int64_t i = 0; i < 4; ++i)
+    for (std::int64_t pixel = 0; pixel < 6; ++pixel) {
+      const double logit = z.view({4, 6})[i][pixel].item<double>();
+      sum += std::log1p(std::exp(i % 2 == 0 ? -logit : logit));
+    }
+  EXPECT_NEAR((*binary_cross_entropy())(z, kBinaryTargets).item<double>(), sum / 24,
+              kFloat64Relative);
+}
+
+TEST(BinaryCrossEntropy, TakesOneOutputPerSample) {
+  const at::Tensor z = at::tensor({0.0, 1000.0, 1000.0, -1000.0}).view({4, 1});
+  EXPECT_NEAR((*binary_cross_entropy())(z, kBinaryTargets).item<double>(),
+              (std::log(2.0) + 1000) / 4, kFloat64Relative * 250);
+}
+
+TEST(BinaryCrossEntropy, HasTheSigmoidMinusTheTargetAsItsGradient) {
+  const at::Tensor z = random({4, 1, 2, 3}, 1).set_requires_grad(true);
+  const at::Tensor loss = (*binary_cross_entropy())(z, kBinaryTargets);
+  const at::Tensor y = kBinaryTargets.to(at::kDouble).view({4, 1, 1, 1});
+  const at::Tensor expected = (1 / (1 + (-z.detach()).exp()) - y) / 24;
+  EXPECT_LT(relative_error(torch::autograd::grad({loss}, {z})[0], expected), kFloat64Relative);
+}
+
+TEST(BinaryCrossEntropy, SaysThatScoresOfClassesNeedAnotherLoss) {
+  EXPECT_NE(refusal(*binary_cross_entropy(), random({4, 3}, 1), kBinaryTargets)
+                .find("the model's are 3; set loss: cross_entropy"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -52,6 +52,19 @@ TEST(Perplexity, IsTheGeometricMeanOfInverseProbabilities) {
   EXPECT_NEAR(value("perplexity", p.log(), at::tensor({0, 0}, at::kLong)), std::sqrt(8), 1e-14);
 }
 
+TEST(Metrics, CountEachPixelOfAMapOfLogits) {
+  const at::Tensor z = at::tensor({1.0, -1.0, 2.0, 0.0, -3.0, -1.0, 0.5, -2.0}).view({2, 1, 2, 2});
+  const at::Tensor y = at::tensor({1, 0}, at::kLong);
+  EXPECT_EQ(value("accuracy", z, y), (2 + 3) / 8.0) << "logit 0 is background";
+  EXPECT_EQ(value("top5", z, y), 1);
+  const double tp = 2, fp = 1, fn = 2, tn = 3;
+  EXPECT_NEAR(value("matthews", z, y), (tp * tn - fp * fn) / std::sqrt(3.0 * 4 * 4 * 5), 1e-15);
+  double log_likelihood = 0;  // of σ(z) where the target is 1, of σ(−z) where it is 0
+  for (const double right : {1.0, -1.0, 2.0, 0.0, 3.0, 1.0, -0.5, 2.0})
+    log_likelihood -= std::log1p(std::exp(-right));
+  EXPECT_NEAR(value("perplexity", z, y), std::exp(-log_likelihood / 8), 1e-14);
+}
+
 TEST(Metrics, OfPartsAddUpToThoseOfTheWhole) {
   const at::Tensor z = random({10, 6}, 3);
   const at::Tensor y = at::tensor({0, 1, 2, 3, 4, 5, 0, 1, 2, 3}, at::kLong);

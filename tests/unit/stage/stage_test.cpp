@@ -103,6 +103,19 @@ TEST_F(StageHead, LearnsFromTheHeadAlone) {
   EXPECT_TRUE(at::equal(s.gradients()[2], of_head)) << "a backward adds nothing to the head";
 }
 
+TEST_F(StageHead, SeesTheFirstOfSeveralOutputs) {
+  const auto own_loss = [&](Stage s) {
+    s.forward(0, {x_.clone()}, {}, true);
+    s.head(0, y_, {}, 1, true);
+    Tensors of_input = s.backward(0, {.own_loss = true, .input_gradient = true});
+    return std::vector<at::Tensor>{of_input.at(0), s.gradients()[0].clone()};
+  };
+  const auto alone = own_loss(stage({linear(3, 5)}, false, linear(5, 2)));
+  const auto among_others =
+      own_loss(stage({linear(3, 5), stash(), stash(), stash()}, false, linear(5, 2)));
+  for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(at::equal(alone[i], among_others[i]));
+}
+
 TEST_F(StageHead, PassesItsLossOnToTheLayers) {
   Stage s = stage({linear(3, 5)}, false, linear(5, 2));
   s.forward(0, {x_.clone()}, {}, false);

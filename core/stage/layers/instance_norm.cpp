@@ -1,0 +1,34 @@
+#include "core/base/error.h"
+#include "core/stage/layers.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+class InstanceNorm final : public Layer {
+ public:
+  explicit InstanceNorm(double eps) : eps_(eps) {}
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    if (input.size(2) * input.size(3) < 2)
+      throw Error(ErrorKind::Experiment,
+                  concat("instance norm of layer '", name(),
+                         "' got one value per channel; it needs larger images"));
+    if (input.is_meta()) return at::empty_like(input);  // LibTorch knows it in Python only
+    constexpr double kNoMomentum = 0;
+    return at::instance_norm(input, {}, {}, {}, {}, /*use_input_stats=*/true, kNoMomentum, eps_,
+                             /*cudnn_enabled=*/true);
+  }
+
+ private:
+  double eps_;
+};
+
+}  // namespace
+
+LayerPtr instance_norm(double eps) {
+  return std::make_shared<InstanceNorm>(eps);
+}
+
+}  // namespace pipewright

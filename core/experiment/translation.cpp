@@ -1,5 +1,7 @@
 #include "core/experiment/translation.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <span>
 

@@ -157,11 +157,12 @@ TEST(Gnmt, DropsAtTheInputOfAllLstmLayersButTheFirstOfASide) {
 constexpr const char* kTranslation =
     "model: {name: gnmt8, vocabulary: 11, width: 6, tokens: 5}, dataset: {name: synthetic, train: "
     "24, test: 8}, loss: {name: cross_entropy, label_smoothing: 0.1, tokens: sum}, "
-    "loader.batch_size: 6, pipeline.microbatches: 2";
+    "loader.batch_size: 6";
 
 TEST(Gnmt, TrainsToTheSameBitsSeriallyAndInThreads) {
   for (const char* scheme : {"gpipe", "pipedream", "pipeoptim"}) {
-    Laboratory laboratory(concat("{", kTranslation, ", scheme: {name: ", scheme, "}}"));
+    Laboratory laboratory(
+        concat("{", kTranslation, ", pipeline.microbatches: 2, scheme: {name: ", scheme, "}}"));
     const Plan& plan = laboratory.plan();
     const Stages serial = plan.stages(), threads = plan.stages();
     const auto a = train(plan, serial, Execution::Serial);
@@ -174,10 +175,9 @@ TEST(Gnmt, TrainsToTheSameBitsSeriallyAndInThreads) {
 
 /// Dropout included: streams are keyed by layer and sample.
 TEST(Gnmt, IsTheSameUncut) {
-  Laboratory cut(concat("{", kTranslation, ", train.precision: float64, scheme: {name: gpipe}}"));
-  Laboratory whole(concat("{", kTranslation,
-                          ", train.precision: float64, pipeline.stages: 1, pipeline.microbatches: "
-                          "1, scheme: {name: gpipe}}"));
+  const std::string exactly = ", train.precision: float64, scheme: {name: gpipe}";
+  Laboratory cut(concat("{", kTranslation, exactly, ", pipeline.microbatches: 2}"));
+  Laboratory whole(concat("{", kTranslation, exactly, ", pipeline.stages: 1}"));
   const Stages four = cut.plan().stages(), one = whole.plan().stages();
   train(cut.plan(), four, Execution::Serial);
   train(whole.plan(), one, Execution::Serial);
@@ -185,8 +185,7 @@ TEST(Gnmt, IsTheSameUncut) {
 }
 
 TEST(Gnmt, RefusesAuxiliaryLossesInItsEncoder) {
-  Laboratory laboratory(
-      concat("{", kTranslation, ", pipeline.microbatches: 1, scheme: {name: interlocking}}"));
+  Laboratory laboratory(concat("{", kTranslation, ", scheme: {name: interlocking}}"));
   try {
     laboratory.plan();
     ADD_FAILURE() << "it was planned";

@@ -56,6 +56,10 @@ class Dataset {
   virtual std::vector<std::string> metrics() const { return {}; }
   /// By which `loader.bucket` puts samples of like length together: tokens, without padding.
   virtual std::int64_t length(Split, std::int64_t /*index*/) const { return 0; }
+  /// Of data to be translated: what the tokens say, words with blanks between, up to the end mark.
+  virtual std::string text(std::span<const std::int64_t> /*tokens*/) const { return {}; }
+  /// Of data to be translated: the sample's translation, words with blanks between.
+  virtual std::string reference(Split, std::int64_t /*index*/) const { return {}; }
   /// The samples with these indices, in that order. `augmentation` is null for none (evaluation);
   /// otherwise sample j of the batch draws from elements [j·2^20, (j+1)·2^20) of the stream.
   virtual Batch batch(Split split, std::span<const std::int64_t> indices,

@@ -9,19 +9,12 @@
 namespace pipewright {
 
 void LabelledTexts::append(std::span<const std::int32_t> text, std::uint8_t label) {
-  tokens.insert(tokens.end(), text.begin(), text.end());
-  begins.push_back(tokens.size());
+  texts.append(text);
   labels.push_back(label);
 }
 
-std::span<const std::int32_t> LabelledTexts::text(std::int64_t index) const {
-  PIPEWRIGHT_CHECK(index >= 0 && index < size(), "sample ", index);
-  const auto i = static_cast<std::size_t>(index);
-  return std::span(tokens).subspan(begins[i], begins[i + 1] - begins[i]);
-}
-
 std::int64_t LabelledTextDataset::length(Split split, std::int64_t index) const {
-  return static_cast<std::int64_t>(texts(split).text(index).size());
+  return static_cast<std::int64_t>(texts(split).texts[index].size());
 }
 
 Batch LabelledTextDataset::batch(Split split, std::span<const std::int64_t> indices,
@@ -32,7 +25,7 @@ Batch LabelledTextDataset::batch(Split split, std::span<const std::int64_t> indi
   auto* x = batch.x[0].mutable_data_ptr<std::int64_t>();
   auto* y = batch.y.mutable_data_ptr<std::int64_t>();
   for (const std::int64_t index : indices) {
-    const std::span<const std::int32_t> text = from.text(index);
+    const std::span<const std::int32_t> text = from.texts[index];
     const std::int64_t* const end = x + look_.tokens;
     PIPEWRIGHT_CHECK(static_cast<std::int64_t>(text.size()) <= look_.tokens, text.size());
     x = std::ranges::copy(text, x).out;

@@ -6,18 +6,17 @@
 #include <vector>
 
 #include "core/stage/dataset.h"
+#include "datasets/formats/token_lists.h"
 
 namespace pipewright {
 
-/// Texts of one split, one behind the other.
+/// Texts of one split.
 struct LabelledTexts {
-  std::vector<std::int32_t> tokens;
-  std::vector<std::size_t> begins{0};  ///< text i is tokens[begins[i] … begins[i + 1])
+  TokenLists texts;
   std::vector<std::uint8_t> labels;
 
-  std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
+  std::int64_t size() const { return texts.size(); }
   void append(std::span<const std::int32_t> text, std::uint8_t label);
-  std::span<const std::int32_t> text(std::int64_t index) const;
 };
 
 /// Everything of such a data set but its options and open(), which fills look_, train_ and test_.

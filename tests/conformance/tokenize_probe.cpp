@@ -11,7 +11,10 @@
 
 #include "core/base/error.h"
 #include "datasets/formats/byte_bpe.h"
+#include "datasets/formats/joint_bpe.h"
+#include "datasets/formats/punctuation.h"
 #include "datasets/formats/roberta_tokens.h"
+#include "datasets/formats/text_file.h"
 
 namespace pipewright {
 namespace {
@@ -46,6 +49,28 @@ int run(const std::vector<std::string>& arguments) {
   if (kind == "roberta") {
     const RobertaTokens tokens(what);
     for (const std::string& line : all_lines()) print(tokens.encode(line));
+    return 0;
+  }
+  if (kind == "learn") {
+    WordCounts counts;
+    for (const std::string& line : all_lines())
+      for (const std::string_view word : words_of(line)) counts.add(word);
+    for (const auto& [first, second] : learn_merges(counts.in_order(), std::stoll(what)))
+      std::cout << first << ' ' << second << '\n';
+    return 0;
+  }
+  if (kind == "joint") {
+    const JointBpe bpe(read_merges(what));
+    for (const std::string& line : all_lines()) {
+      std::vector<std::string> parts;
+      for (const std::string_view word : words_of(line))
+        for (const std::string& part : bpe.parts(word)) parts.push_back(part);
+      print(parts);
+    }
+    return 0;
+  }
+  if (kind == "13a") {
+    for (const std::string& line : all_lines()) std::cout << punctuation_split(line) << '\n';
     return 0;
   }
   std::cerr << "unknown kind '" << kind << "'; known: byte, roberta, learn, joint, 13a\n";

@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "core/base/error.h"
@@ -32,7 +33,8 @@ std::string read_gzip(const std::filesystem::path& path, std::uint64_t limit_in_
   std::string packed = read_file(path, limit_in_bytes + limit_in_bytes / 1024 + 65536);
   if (!packed.starts_with("\x1f\x8b")) fail("is not a gzip file");
 
-  std::string content(limit_in_bytes + 1, '\0');  // one more, to notice too much
+  const std::uint64_t room = limit_in_bytes + 1;  // one more, to notice too much
+  std::string content(std::min<std::uint64_t>(room, 8 * packed.size() + 1024), '\0');
   Inflater inflater;
   z_stream& stream = inflater.stream;
   stream.next_in = reinterpret_cast<Bytef*>(packed.data());
@@ -50,6 +52,10 @@ std::string read_gzip(const std::filesystem::path& path, std::uint64_t limit_in_
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
       fail(concat("damaged gzip data after ", unpacked, " unpacked bytes (",
                   std::string(stream.msg == nullptr ? "zlib gives no reason" : stream.msg), ")"));
+    } else if (stream.avail_out == 0) {
+      content.resize(std::min<std::uint64_t>(room, 2 * content.size()));
+      stream.next_out = reinterpret_cast<Bytef*>(content.data() + unpacked);
+      stream.avail_out = static_cast<uInt>(content.size() - unpacked);
     } else if (stream.avail_in == 0) {
       fail(concat("truncated gzip data: ends after ", unpacked, " unpacked bytes"));
     }

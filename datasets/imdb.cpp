@@ -1,0 +1,155 @@
+/// The Large Movie Review Dataset (Maas et al., "Learning Word Vectors for Sentiment Analysis",
+/// 2011) in its authors' layout, {train,test}/{neg,pos}/ID_RATING.txt, read as by the IMDB data set
+/// of Keras: words by their rank among the training words, 3 added; 0 padding, 1 start, 2 for every
+/// word that is too rare or new. The first tokens are kept, and padding stands at the end.
+///
+/// Words are those of Keras' Tokenizer: lower case, punctuation but the apostrophe taken as blanks.
+/// Keras' own file has its words ranked once, over reviews we do not know the order of; here they
+/// are ranked over the training reviews at hand, so frequent words have about the same numbers, not
+/// the same.
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "core/base/error.h"
+#include "datasets/formats/file_tree.h"
+#include "datasets/formats/labelled_texts.h"
+#include "datasets/formats/pattern.h"
+#include "datasets/formats/utf8.h"
+#include "datasets/formats/word_counts.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::int32_t kPadding = 0, kStart = 1, kRare = 2, kFirstWord = 4;
+constexpr std::array<const char*, 2> kLabels{"neg", "pos"};
+constexpr std::uint64_t kLargestReview = 1 << 20, kLargestInAll = std::uint64_t{1} << 30;
+constexpr std::string_view kBlanks = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n ";
+
+std::vector<std::string> words_of_review(std::string_view review) {
+  const std::string text = lower_case(review);
+  std::vector<std::string> words;
+  for (std::size_t at = text.find_first_not_of(kBlanks); at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = text.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
+struct Review {
+  std::int64_t id;
+  std::uint8_t label;
+  std::vector<std::string> words;
+};
+
+/// ID of ".../ID_RATING.txt"; −1 if the file is not named so.
+std::int64_t id_of(std::string_view name) {
+  const std::string_view file = name.substr(name.rfind('/') + 1);
+  std::int64_t id = -1;
+  const auto [end, error] = std::from_chars(file.data(), file.data() + file.size(), id);
+  const std::string_view rest(end, static_cast<std::size_t>(file.data() + file.size() - end));
+  return error == std::errc() && rest.starts_with('_') && rest.ends_with(".txt") ? id : -1;
+}
+
+class Imdb final : public LabelledTextDataset {
+ public:
+  explicit Imdb(Options& options)
+      : root_(options.path("root", "~/data/aclImdb",
+                           "Folder of train and test, each with neg and pos, or the archive "
+                           "(aclImdb_v1.tar.gz) that they come in.")) {
+    look_ = {.classes = kLabels.size(), .padding = kPadding};
+    look_.vocabulary = options.integer("words", 10'000,
+                                       "Tokens in all, marks included: the rarer words are one "
+                                       "token. Keras' num_words.",
+                                       Range{kFirstWord, 1 << 30});
+    look_.tokens = options.integer(
+        "tokens", 200,
+        "Tokens of each sample: longer reviews keep their first, shorter are padded.",
+        Range{1, 1 << 20});
+  }
+
+  void open(const DatasetRequest&) override {
+    const FileTree files = read_tree(
+        root_, [](const std::string& name) { return is_review(name) ? kLargestReview : 0; },
+        kLargestInAll);
+    const std::vector<Review> train = reviews(files, "train"), test = reviews(files, "test");
+    WordCounts counts;
+    for (const Review& review : train)
+      for (const std::string& word : review.words) counts.add(word);
+    std::vector<std::string> words;
+    for (const auto& entry : counts.ranked()) {
+      if (kFirstWord + static_cast<std::int64_t>(words.size()) == look_.vocabulary) break;
+      words.push_back(entry.word);
+    }
+    const WordIndex index(std::move(words));
+    train_ = tokenised(train, index);
+    test_ = tokenised(test, index);
+  }
+
+ private:
+  static bool is_review(const std::string& name) {
+    for (const char* split : {"train/", "test/"})
+      for (const char* label : kLabels)
+        if (name.starts_with(std::string(split) + label + "/") && name.ends_with(".txt"))
+          return true;
+    return false;
+  }
+
+  /// By label, then by number.
+  std::vector<Review> reviews(const FileTree& files, const std::string& split) const {
+    std::vector<Review> all;
+    for (std::size_t label = 0; label < kLabels.size(); ++label) {
+      const std::string folder = concat(split, "/", std::string(kLabels[label]), "/");
+      const std::size_t before = all.size();
+      for (auto file = files.lower_bound(folder);
+           file != files.end() && file->first.starts_with(folder); ++file)
+        all.push_back(review(file->first, file->second, static_cast<std::uint8_t>(label)));
+      if (all.size() == before)
+        throw Error(ErrorKind::Data,
+                    concat("has no reviews in ", folder,
+                           ". They are part of the Large Movie Review Dataset "
+                           "(aclImdb_v1.tar.gz), to be had from its page at Stanford University "
+                           "(ai.stanford.edu/~amaas/data/sentiment). Set dataset.root to the "
+                           "folder aclImdb or to the archive"),
+                    root_.string());
+      std::sort(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(),
+                [](const Review& a, const Review& b) { return a.id < b.id; });
+    }
+    return all;
+  }
+
+  Review review(const std::string& name, const std::string& text, std::uint8_t label) const {
+    const auto fail = [&](const std::string& what) {
+      throw Error(ErrorKind::Data, concat("'", name, "' ", what), root_.string());
+    };
+    const std::int64_t id = id_of(name);
+    if (id < 0) fail("is not named ID_RATING.txt, as reviews are");
+    if (valid_utf8(text) < text.size()) fail("is not UTF-8");
+    return {id, label, words_of_review(text)};
+  }
+
+  LabelledTexts tokenised(const std::vector<Review>& reviews, const WordIndex& index) const {
+    LabelledTexts texts;
+    std::vector<std::int32_t> tokens;
+    for (const Review& review : reviews) {
+      tokens.assign(1, kStart);
+      for (const std::string& word : review.words) {
+        if (static_cast<std::int64_t>(tokens.size()) == look_.tokens) break;
+        const std::int32_t rank = index.find(word);
+        tokens.push_back(rank == WordIndex::kNone ? kRare : rank + kFirstWord);
+      }
+      texts.append(tokens, review.label);
+    }
+    return texts;
+  }
+
+  std::filesystem::path root_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_DATASET(imdb, Imdb,
+                   "IMDB: is a movie review good or bad? 25,000 + 25,000, tokens as Keras'.")
+
+}  // namespace pipewright

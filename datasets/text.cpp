@@ -1,0 +1,158 @@
+/// Running text, to be continued: sample i is tokens [i·T, i·T + T) of a file and its targets are
+/// the tokens one place further on. Tokens behind the last whole sample are left out.
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/stage/dataset.h"
+#include "datasets/formats/byte_bpe.h"
+#include "datasets/formats/text_file.h"
+#include "datasets/formats/text_tokenizers.h"
+#include "datasets/formats/utf8.h"
+
+namespace pipewright {
+namespace {
+
+/// Names that files of texts have; an empty one: the training file holds both.
+struct KnownNames {
+  const char* train;
+  const char* test;
+};
+constexpr std::array<KnownNames, 3> kKnownNames{
+    {{"wiki.train.tokens", "wiki.test.tokens"}, {"train.txt", "test.txt"}, {"input.txt", ""}}};
+constexpr const char* kOrigin =
+    "the user's own text, or that of a public set such as WikiText-2 (wiki.train.tokens; Merity et "
+    "al., 2016) or Tiny Shakespeare (input.txt; Karpathy's char-rnn); give dataset.root or "
+    "dataset.train";
+
+class Text final : public Dataset {
+ public:
+  explicit Text(Options& options)
+      : root_(options.path("root", "~/data/text",
+                           "Folder of a training and a test text by one of these names: "
+                           "wiki.train.tokens and wiki.test.tokens, train.txt and test.txt, or "
+                           "input.txt for both; plain or gzipped (.gz). Not used if `train` is "
+                           "given.")),
+        train_(options.path("train", "", "The training text, UTF-8, plain or gzipped (.gz).")),
+        test_(options.path("test", "",
+                           "The test text; without one, the end of the training text is it.")),
+        share_(options.number("test_share", 0.1,
+                              "Where there is no test text: the share of the text, at its end, to "
+                              "test on.",
+                              Range{0.001, 0.9})),
+        tokenizer_(options.choice(
+            "tokenizer", {"bytes", "characters", "words", "bpe"}, "characters",
+            "What is one token. characters and words: those of the training text, and one for all "
+            "others; bpe: GPT-2's byte-level BPE.")),
+        length_(options.integer("tokens", 128, "Tokens of each sample.", Range{1, 1 << 20})),
+        words_(options.integer("words", 0,
+                               "With tokenizer: words: tokens in all; the rarer words are one "
+                               "token; 0 = no limit.",
+                               Range{0, 1 << 30})),
+        bpe_(options.path("bpe", "~/data/gpt2_bpe",
+                          "With tokenizer: bpe: folder of encoder.json and vocab.bpe.")) {
+    if (options.given("test") && !options.given("train"))
+      options.problem("test", "needs `train` too: the training text");
+  }
+
+  void open(const DatasetRequest&) override {
+    std::filesystem::path train = train_, test = test_;
+    if (train.empty()) std::tie(train, test) = known_files();
+    std::string text = read_text(train, kOrigin), end;
+    if (test.empty()) {
+      end = text.substr(cut(text));
+      text.resize(text.size() - end.size());
+      test = train;
+    } else {
+      end = read_text(test, kOrigin);
+    }
+    const TextTokenizer tokenizer = tokenizer_for(text);
+    vocabulary_ = tokenizer.vocabulary;
+    tokens_[0] = checked(tokenizer.encode(text), train, "training");
+    tokens_[1] = checked(tokenizer.encode(end), test, "test");
+  }
+
+  std::int64_t size(Split split) const override {
+    return (static_cast<std::int64_t>(tokens(split).size()) - 1) / length_;
+  }
+  std::vector<std::int64_t> sample_shape() const override { return {length_}; }
+  std::int64_t classes() const override { return vocabulary_; }
+  std::int64_t vocabulary() const override { return vocabulary_; }
+  Task task() const override { return Task::Continue; }
+  std::vector<std::string> metrics() const override { return {"perplexity"}; }
+  std::int64_t length(Split, std::int64_t) const override { return length_; }
+
+  Batch batch(Split split, std::span<const std::int64_t> indices,
+              const RandomStream*) const override {
+    const auto count = static_cast<std::int64_t>(indices.size());
+    Batch batch{{at::empty({count, length_}, at::kLong)}, at::empty({count, length_}, at::kLong)};
+    auto* x = batch.x[0].mutable_data_ptr<std::int64_t>();
+    auto* y = batch.y.mutable_data_ptr<std::int64_t>();
+    for (const std::int64_t index : indices) {
+      PIPEWRIGHT_CHECK(index >= 0 && index < size(split), "sample ", index);
+      const auto first = tokens(split).begin() + index * length_;
+      x = std::copy_n(first, length_, x);
+      y = std::copy_n(first + 1, length_, y);
+    }
+    return batch;
+  }
+
+ private:
+  const std::vector<std::int32_t>& tokens(Split split) const {
+    return tokens_[static_cast<std::size_t>(split)];
+  }
+
+  std::pair<std::filesystem::path, std::filesystem::path> known_files() const {
+    for (const auto& [train, test] : kKnownNames)
+      if (text_is_there(root_ / train))
+        return {root_ / train, *test == '\0' ? std::filesystem::path() : root_ / test};
+    throw Error(ErrorKind::Data,
+                concat("holds none of wiki.train.tokens, train.txt and input.txt, plain or gzipped "
+                       "(.gz). It is ",
+                       std::string(kOrigin)),
+                root_.string());
+  }
+
+  /// Where the test text begins: at a character, and at a word where those are the tokens.
+  std::size_t cut(std::string_view text) const {
+    const auto place =
+        static_cast<std::size_t>(std::floor(static_cast<double>(text.size()) * (1 - share_)));
+    if (tokenizer_ != "words") return next_character(text, place);
+    return std::min(text.find_first_of(" \t\n", place), text.size() - 1) + 1;
+  }
+
+  TextTokenizer tokenizer_for(std::string_view training_text) const {
+    if (tokenizer_ == "bytes") return byte_tokenizer();
+    if (tokenizer_ == "characters") return character_tokenizer(training_text);
+    if (tokenizer_ == "words") return word_tokenizer(training_text, words_);
+    return byte_bpe_tokenizer(std::make_shared<const ByteBpe>(bpe_));
+  }
+
+  std::vector<std::int32_t> checked(std::vector<std::int32_t> tokens,
+                                    const std::filesystem::path& path,
+                                    const std::string& what) const {
+    if (static_cast<std::int64_t>(tokens.size()) <= length_)
+      throw Error(ErrorKind::Data,
+                  concat("the ", what, " text has ", tokens.size(), " tokens, one sample of ",
+                         length_, " needs ", length_ + 1),
+                  path.string());
+    return tokens;
+  }
+
+  std::filesystem::path root_, train_, test_;
+  double share_;
+  std::string tokenizer_;
+  std::int64_t length_, words_;
+  std::filesystem::path bpe_;
+  std::int64_t vocabulary_ = 0;
+  std::array<std::vector<std::int32_t>, 2> tokens_;  // by split
+};
+
+}  // namespace
+
+PIPEWRIGHT_DATASET(text, Text, "Running text to be continued: bytes, characters, words or BPE.")
+
+}  // namespace pipewright

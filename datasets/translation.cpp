@@ -1,0 +1,243 @@
+/// Pairs of sentences to be translated, in two files of text whose lines belong together: byte-pair
+/// encoded with merges learnt from both languages of the training text, as MLPerf's RNN translation
+/// (GNMT) has them.
+///
+///   x {source, target so far}: [n, S] <s> source </s> and [n, T] <s> target, padded to the longest
+///     of the mini-batch with 0
+///   y [n, T]: target </s>, padded with kNoTarget
+///
+/// Tokens: padding 0, unknown 1, <s> 2, </s> 3, then the parts of words that the encoded training
+/// text has, the most frequent first, then filler up to a multiple of 8 (8 more if it is one).
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/error.h"
+#include "core/stage/dataset.h"
+#include "datasets/formats/joint_bpe.h"
+#include "datasets/formats/parallel_text.h"
+#include "datasets/formats/text_file.h"
+#include "datasets/formats/token_lists.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::int64_t kPadding = 0, kUnknown = 1, kBegin = 2, kEnd = 3;
+constexpr std::int64_t kMultiple = 8;
+
+using Parts = std::vector<std::string>;
+
+/// One split.
+struct Pairs {
+  TokenLists source, target;
+  std::vector<std::string> references;  // the targets' words
+};
+
+/// Sentences to their parts; each word is encoded once.
+class Encoder {
+ public:
+  explicit Encoder(const JointBpe& bpe) : bpe_(bpe) {}
+
+  const Parts& word(std::string_view word) {
+    auto found = known_.find(word);
+    if (found == known_.end()) found = known_.emplace(word, bpe_.parts(word)).first;
+    return found->second;
+  }
+
+ private:
+  const JointBpe& bpe_;
+  TextMap<Parts> known_;
+};
+
+WordCounts counted_words(const ParallelText& text) {
+  WordCounts counts;
+  for (const auto* side : {&text.source, &text.target})
+    for (const std::string& sentence : *side)
+      for (const std::string_view word : words_of(sentence)) counts.add(word);
+  return counts;
+}
+
+class Translation final : public Dataset {
+ public:
+  explicit Translation(Options& options)
+      : root_(options.path("root", "~/data/multi30k",
+                           "Folder of the texts, plain or gzipped (.gz), named as by Multi30k "
+                           "(task1/raw/train.en and so on), by OpenNMT (src-train.txt, "
+                           "tgt-train.txt) or simply train.en, train.de.")),
+        names_{options.text("source", "en", "Ending of the source's files; not of OpenNMT's."),
+               options.text("target", "de", "Ending of the target's files; not of OpenNMT's."),
+               options.text("test", "",
+                            "Name of the test text without its ending; empty: test_2016_flickr "
+                            "with Multi30k's files, test with the others.")},
+        word_ends_(word_ends(options.choice(
+            "words", {"auto", "blanks", "13a"}, "auto",
+            "Where words end. blanks: the texts are tokenised; 13a: punctuation is split off as by "
+            "mteval-v13a; auto: blanks with OpenNMT's files, 13a with the others."))),
+        codes_(options.path("codes", "",
+                            "A file of merges learnt by subword-nmt; without one they are learnt "
+                            "from the training text of both languages.")),
+        merges_(
+            options.integer("merges", 32'000, "Merges to learn, at most.", Range{0, 1'000'000})),
+        longest_{options.integer("longest", 48,
+                                 "Training pairs with a sentence of more tokens, marks not "
+                                 "counted, are left out; 0 = none is.",
+                                 kNotNegative),
+                 options.integer("longest_test", 48, "The same for test pairs.", kNotNegative)} {}
+
+  void open(const DatasetRequest&) override {
+    const ParallelTexts texts = read_parallel_texts(root_, names_, word_ends_);
+    const WordCounts words = counted_words(texts.train);
+    const JointBpe bpe(codes_.empty() ? learn_merges(words.in_order(), merges_)
+                                      : read_merges(codes_));
+    Encoder encoder(bpe);
+    set_vocabulary(words, encoder);
+    pairs_[0] = encoded(texts.train, encoder, longest_[0]);
+    pairs_[1] = encoded(texts.test, encoder, longest_[1]);
+    longest_sample_ = 0;
+    for (const Split split : {Split::Train, Split::Test}) {
+      if (size(split) == 0)
+        throw Error(ErrorKind::Data,
+                    concat("every ", std::string(split == Split::Train ? "training" : "test"),
+                           " pair has a sentence of more tokens than dataset.",
+                           std::string(split == Split::Train ? "longest" : "longest_test")),
+                    root_.string());
+      for (std::int64_t i = 0; i < size(split); ++i)
+        longest_sample_ =
+            std::max({longest_sample_, source_length(split, i), target_length(split, i)});
+    }
+  }
+
+  std::int64_t size(Split split) const override { return pairs(split).source.size(); }
+  std::vector<std::int64_t> sample_shape() const override { return {longest_sample_}; }
+  std::int64_t classes() const override { return vocabulary(); }
+  std::int64_t vocabulary() const override { return (parts_.size() / kMultiple + 1) * kMultiple; }
+  Task task() const override { return Task::Translate; }
+  std::vector<std::string> metrics() const override { return {"perplexity"}; }
+  std::int64_t length(Split split, std::int64_t index) const override {
+    return source_length(split, index) + target_length(split, index);
+  }
+
+  Batch batch(Split split, std::span<const std::int64_t> indices,
+              const RandomStream*) const override {
+    const auto count = static_cast<std::int64_t>(indices.size());
+    std::int64_t sources = 0, targets = 0;
+    for (const std::int64_t index : indices) {
+      sources = std::max(sources, source_length(split, index));
+      targets = std::max(targets, target_length(split, index));
+    }
+    Batch batch{{at::empty({count, sources}, at::kLong), at::empty({count, targets}, at::kLong)},
+                at::empty({count, targets}, at::kLong)};
+    auto* source = batch.x[0].mutable_data_ptr<std::int64_t>();
+    auto* so_far = batch.x[1].mutable_data_ptr<std::int64_t>();
+    auto* next = batch.y.mutable_data_ptr<std::int64_t>();
+    for (const std::int64_t index : indices) {
+      const auto from = pairs(split).source[index], to = pairs(split).target[index];
+      source = put_row(source, sources, {kBegin}, from, {kEnd}, kPadding);
+      so_far = put_row(so_far, targets, {kBegin}, to, {}, kPadding);
+      next = put_row(next, targets, {}, to, {kEnd}, kNoTarget);
+    }
+    return batch;
+  }
+
+  std::string text(std::span<const std::int64_t> tokens) const override {
+    std::string text;
+    bool goes_on = true;  // no blank before the next part
+    for (const std::int64_t token : tokens) {
+      if (token == kEnd) break;
+      if (token == kPadding || token == kBegin || token < 0) continue;
+      std::string part = token < parts_.size() ? parts_[static_cast<std::int32_t>(token)] : "";
+      if (!goes_on) text += ' ';
+      goes_on = part.ends_with("@@");
+      if (goes_on) part.resize(part.size() - 2);
+      text += part;
+    }
+    return text;
+  }
+
+  std::string reference(Split split, std::int64_t index) const override {
+    PIPEWRIGHT_CHECK(index >= 0 && index < size(split), "sample ", index);
+    return pairs(split).references[static_cast<std::size_t>(index)];
+  }
+
+ private:
+  static WordEnds word_ends(const std::string& word) {
+    if (word == "blanks") return WordEnds::Blanks;
+    return word == "13a" ? WordEnds::Punctuation : WordEnds::Known;
+  }
+
+  const Pairs& pairs(Split split) const { return pairs_[static_cast<std::size_t>(split)]; }
+
+  /// With both marks.
+  std::int64_t source_length(Split split, std::int64_t index) const {
+    return static_cast<std::int64_t>(pairs(split).source[index].size()) + 2;
+  }
+  /// With one mark: that at the beginning or that at the end.
+  std::int64_t target_length(Split split, std::int64_t index) const {
+    return static_cast<std::int64_t>(pairs(split).target[index].size()) + 1;
+  }
+
+  /// `width` numbers: before, tokens, after, filling.
+  static std::int64_t* put_row(std::int64_t* row, std::int64_t width,
+                               std::initializer_list<std::int64_t> before,
+                               std::span<const std::int32_t> tokens,
+                               std::initializer_list<std::int64_t> after, std::int64_t filling) {
+    std::int64_t* const end = row + width;
+    row = std::ranges::copy(before, row).out;
+    row = std::ranges::copy(tokens, row).out;
+    row = std::ranges::copy(after, row).out;
+    std::fill(row, end, filling);
+    return end;
+  }
+
+  /// Words are in the order of the text, so parts are first seen in it too.
+  void set_vocabulary(const WordCounts& words, Encoder& encoder) {
+    WordCounts counts;
+    for (const WordCounts::Entry& entry : words.in_order())
+      for (const std::string& part : encoder.word(entry.word)) counts.add(part, entry.count);
+    std::vector<std::string> all{"<pad>", "<unk>", "<s>", "</s>"};
+    for (const WordCounts::Entry& entry : counts.ranked()) all.push_back(entry.word);
+    parts_ = WordIndex(std::move(all));
+  }
+
+  std::vector<std::int32_t> tokens_of(const std::string& sentence, Encoder& encoder) const {
+    std::vector<std::int32_t> tokens;
+    for (const std::string_view word : words_of(sentence))
+      for (const std::string& part : encoder.word(word)) {
+        const std::int32_t found = parts_.find(part);
+        tokens.push_back(found <= kEnd ? static_cast<std::int32_t>(kUnknown) : found);
+      }
+    return tokens;
+  }
+
+  Pairs encoded(const ParallelText& text, Encoder& encoder, std::int64_t longest) const {
+    Pairs pairs;
+    for (std::size_t i = 0; i < text.source.size(); ++i) {
+      const auto source = tokens_of(text.source[i], encoder);
+      const auto target = tokens_of(text.target[i], encoder);
+      const auto longer = static_cast<std::int64_t>(std::max(source.size(), target.size()));
+      if (longest > 0 && longer > longest) continue;
+      pairs.source.append(source);
+      pairs.target.append(target);
+      pairs.references.push_back(text.target[i]);
+    }
+    return pairs;
+  }
+
+  std::filesystem::path root_;
+  ParallelNames names_;
+  WordEnds word_ends_;
+  std::filesystem::path codes_;
+  std::int64_t merges_;
+  std::array<std::int64_t, 2> longest_;  // by split
+  WordIndex parts_;                      // of words, by token; marks before them
+  std::array<Pairs, 2> pairs_;           // by split
+  std::int64_t longest_sample_ = 0;
+};
+
+}  // namespace
+
+PIPEWRIGHT_DATASET(translation, Translation,
+                   "Pairs of sentences to translate (Multi30k, WMT), byte-pair encoded.")
+
+}  // namespace pipewright

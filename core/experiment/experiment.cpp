@@ -57,9 +57,7 @@ void name_weights(Experiment& e, const Value& resolved) {
     throw Error(ErrorKind::Experiment, concat("weights_format: '", model, "' has no names in ",
                                               format, " files; known: ", join(known, ", ")));
   }
-  std::vector<std::string> names;
-  for (const auto& [name, shape] : state_shapes(e.layers)) names.push_back(name);
-  e.weights.names = (*make)(names);
+  e.weights.names = (*make)(*resolved.find("model"));
 }
 
 /// What can only be said once several sections are known.

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/config/value.h"
+
 namespace pipewright {
 
 /// Every match of a regular expression (ECMAScript) in a name becomes `by`, which may say $1.
@@ -51,9 +53,9 @@ class NameTranslation {
 /// Which models have names in which formats. Filled before main, or while a plugin is loaded.
 class ForeignNamesRegistry {
  public:
-  /// The rules for a model whose parameters and buffers are called that. Throws Error{Experiment}
-  /// where the model, as its options have made it, does not exist in that library.
-  using Make = std::function<ForeignNames(const std::vector<std::string>& our_names)>;
+  /// The rules for a model with these options, every default written out. Throws Error{Experiment}
+  /// where the library does not have the model as they make it.
+  using Make = std::function<ForeignNames(const Value& options)>;
 
   static ForeignNamesRegistry& instance();
   bool add(const std::string& model, const std::string& format, Make make);
@@ -66,7 +68,7 @@ class ForeignNamesRegistry {
 
 }  // namespace pipewright
 
-/// PIPEWRIGHT_FOREIGN_NAMES(resnet18, torchvision, rules_of_our_names);
+/// PIPEWRIGHT_FOREIGN_NAMES(resnet18, torchvision, rules_for_options);
 #define PIPEWRIGHT_FOREIGN_NAMES(model, format, ...)               \
   [[maybe_unused]] static const bool names_of_##model##_##format = \
       ::pipewright::ForeignNamesRegistry::instance().add(#model, #format, __VA_ARGS__)

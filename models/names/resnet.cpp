@@ -8,7 +8,7 @@ namespace pipewright {
 namespace {
 
 ForeignNamesRegistry::Make resnet(std::array<int, 4> blocks) {
-  return [blocks](const std::vector<std::string>&) {
+  return [blocks](const Value&) {
     ForeignNames rules{.names = {{"^stem\\.bn\\.", "bn1."},
                                  {"^stem\\.", "conv1."},
                                  {"\\.shortcut\\.conv\\.", ".downsample.0."},

@@ -1,6 +1,4 @@
 /// torchvision's names of vgg16 and vgg16_bn: it counts convolutions, batch norms, ReLUs and pools.
-#include <algorithm>
-
 #include "core/base/error.h"
 #include "core/stage/foreign_names.h"
 
@@ -9,11 +7,11 @@ namespace {
 
 constexpr int kConvolutions[] = {2, 2, 3, 3, 3};  ///< between pools
 
-ForeignNames vgg16(const std::vector<std::string>& ours) {
-  if (std::ranges::count(ours, "fc3.weight") == 0)
+ForeignNames vgg16(const Value& options) {
+  if (options.find("head")->text != "classifier")
     throw Error(ErrorKind::Experiment,
                 "torchvision's vgg16 has the original three linear layers; set head: classifier");
-  const bool batch_norm = std::ranges::count(ours, "conv1_1.bn.weight") > 0;
+  const bool batch_norm = options.find("batch_norm")->flag;
   ForeignNames rules{.names = {{"^fc1\\.", "classifier.0."},
                                {"^fc2\\.", "classifier.3."},
                                {"^fc3\\.", "classifier.6."}},

@@ -18,7 +18,7 @@ import torchvision
 from safetensors.torch import load_file, save_file
 from tolerances import RELATIVE, relative_error
 
-PROBE = Path(os.environ["PIPEWRIGHT_PROBES"]) / "model_probe"
+PROBE = os.environ["PIPEWRIGHT_MODEL_PROBE"]
 
 
 @dataclass
@@ -72,6 +72,14 @@ CASES = {
     ),
     "vgg16_bn": torchvision_case(VGG16, lambda: small_vgg(True), 64, ("evaluation",)),
     "resnet18": torchvision_case({"name": "resnet18"} | IMAGENET, "resnet18", 64),
+    "resnet34": torchvision_case({"name": "resnet34"} | IMAGENET, "resnet34", 64),
+    "resnet50": torchvision_case({"name": "resnet50"} | IMAGENET, "resnet50", 64),
+    "resnet50 by blocks": torchvision_case(
+        {"name": "resnet50", "cut": "blocks"} | IMAGENET, "resnet50", 64
+    ),
+    "resnet101": torchvision_case({"name": "resnet101"} | IMAGENET, "resnet101", 64),
+    "alexnet": torchvision_case({"name": "alexnet"}, "alexnet", 96, ("evaluation",)),
+    "mobilenet_v2": torchvision_case({"name": "mobilenet_v2"}, "mobilenet_v2", 64, ("evaluation",)),
 }
 
 

@@ -15,6 +15,7 @@ from typing import Callable
 
 import torch
 import torchvision
+import transformers
 from safetensors.torch import load_file, save_file
 from tolerances import RELATIVE, relative_error
 
@@ -63,6 +64,75 @@ def torchvision_case(ours, make, size, modes=("evaluation", "training"), batch=2
     return Case(ours | {"size": size, "classes": 10}, theirs, batch, size, modes)
 
 
+PADDING = 1
+SMALL = {"vocabulary": 99, "width": 32, "heads": 4, "layers": 2, "dropout": 0}
+
+
+def roberta_tokens(case):
+    return (torch.randint(2, SMALL["vocabulary"], (case.batch, 20)),)
+
+
+def padded_roberta_tokens(case):
+    (tokens,) = roberta_tokens(case)
+    for sample, length in enumerate((20, 7, 13)):
+        tokens[sample, length:] = PADDING
+    return (tokens,)
+
+
+def roberta_case(tokens):
+    config = transformers.RobertaConfig(
+        vocab_size=SMALL["vocabulary"],
+        hidden_size=SMALL["width"],
+        num_attention_heads=SMALL["heads"],
+        num_hidden_layers=SMALL["layers"],
+        intermediate_size=48,
+        max_position_embeddings=40,
+        type_vocab_size=1,
+        layer_norm_eps=1e-5,
+        hidden_dropout_prob=0,
+        attention_probs_dropout_prob=0,
+        num_labels=3,
+    )
+    ours = {"name": "roberta", "tokens": 20, "positions": 40, "feed_forward": 48, "classes": 3}
+    return Case(
+        ours | SMALL,
+        lambda: transformers.RobertaForSequenceClassification(config),
+        batch=3,
+        modes=("evaluation", "training"),
+        format="huggingface",
+        inputs=tokens,
+        run=lambda model, x: model(x, attention_mask=(x != PADDING).long()).logits,
+        # softmax does not change where the same is added to all keys' products with a query
+        without_gradient=tuple(
+            f"roberta.encoder.layer.{i}.attention.self.key.bias" for i in range(SMALL["layers"])
+        ),
+    )
+
+
+def gpt_case():
+    config = transformers.GPT2Config(
+        vocab_size=SMALL["vocabulary"],
+        n_positions=24,
+        n_embd=SMALL["width"],
+        n_head=SMALL["heads"],
+        n_layer=SMALL["layers"],
+        resid_pdrop=0,
+        embd_pdrop=0,
+        attn_pdrop=0,
+        tie_word_embeddings=False,
+    )
+    return Case(
+        {"name": "gpt", "tokens": 24} | SMALL,
+        lambda: transformers.GPT2LMHeadModel(config),
+        batch=3,
+        modes=("evaluation", "training"),
+        format="huggingface",
+        inputs=lambda case: (torch.randint(0, SMALL["vocabulary"], (case.batch, 20)),),
+        run=lambda model, x: model(x).logits,
+    )
+
+
+AUXILIARY = {"aux_logits": True, "init_weights": False}  # in the file; ours have none
 IMAGENET = {"stem": "imagenet"}
 VGG16 = {"name": "vgg16", "head": "classifier", "width": 0.25}
 CASES = {
@@ -74,12 +144,23 @@ CASES = {
     "resnet18": torchvision_case({"name": "resnet18"} | IMAGENET, "resnet18", 64),
     "resnet34": torchvision_case({"name": "resnet34"} | IMAGENET, "resnet34", 64),
     "resnet50": torchvision_case({"name": "resnet50"} | IMAGENET, "resnet50", 64),
-    "resnet50 by blocks": torchvision_case(
+    "resnet50_by_blocks": torchvision_case(
         {"name": "resnet50", "cut": "blocks"} | IMAGENET, "resnet50", 64
     ),
     "resnet101": torchvision_case({"name": "resnet101"} | IMAGENET, "resnet101", 64),
     "alexnet": torchvision_case({"name": "alexnet"}, "alexnet", 96, ("evaluation",)),
     "mobilenet_v2": torchvision_case({"name": "mobilenet_v2"}, "mobilenet_v2", 64, ("evaluation",)),
+    "densenet121": torchvision_case({"name": "densenet121"} | IMAGENET, "densenet121", 64),
+    # dropout, always: evaluation only; the files' auxiliary classifiers are ignored
+    "googlenet": torchvision_case(
+        {"name": "googlenet", "form": "torchvision"}, "googlenet", 64, ("evaluation",), **AUXILIARY
+    ),
+    "inception_v3": torchvision_case(
+        {"name": "inception_v3"}, "inception_v3", 96, ("evaluation",), **AUXILIARY
+    ),
+    "roberta": roberta_case(roberta_tokens),
+    "roberta_padded": roberta_case(padded_roberta_tokens),
+    "gpt": gpt_case(),
 }
 
 
@@ -91,7 +172,7 @@ def randomise(model):
             module.running_var.uniform_(0.5, 1.5)
         if isinstance(module, (torch.nn.modules.batchnorm._BatchNorm, torch.nn.LayerNorm)):
             torch.nn.init.uniform_(module.weight, 0.5, 1.5)
-        if getattr(module, "bias", None) is not None and isinstance(module.bias, torch.Tensor):
+        if isinstance(getattr(module, "bias", None), torch.nn.Parameter):
             torch.nn.init.normal_(module.bias, 0, 0.1)
 
 
@@ -106,7 +187,8 @@ def reference(case, model, inputs, grad_y, training):
     if inputs[0].requires_grad:
         results["x.grad"] = inputs[0].grad
     for name, parameter in model.named_parameters():
-        results[name + ".grad"] = parameter.grad
+        if parameter.grad is not None:  # auxiliary classifiers have none in evaluation
+            results[name + ".grad"] = parameter.grad
     if training:
         for name, buffer in model.named_buffers():
             if name.endswith(("running_mean", "running_var")):
@@ -138,6 +220,9 @@ class Models(unittest.TestCase):
 
     def error(self, case, ours, theirs, key):
         self.assertEqual(ours[key].shape, theirs[key].shape, key)
+        if key.removesuffix(".grad") in case.without_gradient:
+            sibling = theirs[key.replace("key.bias", "query.bias")]
+            return max(x[key].norm() / sibling.norm() for x in (ours, theirs)).item()
         return relative_error(ours[key], theirs[key])
 
     def probe(self, case, precision, mode):

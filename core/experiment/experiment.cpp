@@ -100,9 +100,9 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.model = read_part<Model>(root, "model", "mlp", "The model.", [&](Options& o) {
     e.weights.path = o.path(
         "weights", "",
-        "A safetensors file to start from, with exactly this model's names; \"\" = initialise.");
+        "A safetensors file to start from, with exactly this model's tensors; \"\" = initialise.");
     o.choice("weights_format", {kOwnFormat, "torchvision", "huggingface"}, kOwnFormat,
-             "Whose names the file has.");
+             "Whose names they have; another library's only for models that it has.");
   });
   e.loss = read_part<Loss>(root, "loss", "cross_entropy",
                            "The loss of the last stage and of auxiliary heads.");

@@ -137,16 +137,12 @@ IMAGENET = {"stem": "imagenet"}
 VGG16 = {"name": "vgg16", "head": "classifier", "width": 0.25}
 CASES = {
     # dropout of one half, always: evaluation only
-    "vgg16": torchvision_case(
-        VGG16 | {"batch_norm": False}, lambda: small_vgg(False), 64, ("evaluation",)
-    ),
+    "vgg16": torchvision_case(VGG16 | {"batch_norm": False}, lambda: small_vgg(False), 64, ("evaluation",)),
     "vgg16_bn": torchvision_case(VGG16, lambda: small_vgg(True), 64, ("evaluation",)),
     "resnet18": torchvision_case({"name": "resnet18"} | IMAGENET, "resnet18", 64),
     "resnet34": torchvision_case({"name": "resnet34"} | IMAGENET, "resnet34", 64),
     "resnet50": torchvision_case({"name": "resnet50"} | IMAGENET, "resnet50", 64),
-    "resnet50_by_blocks": torchvision_case(
-        {"name": "resnet50", "cut": "blocks"} | IMAGENET, "resnet50", 64
-    ),
+    "resnet50_by_blocks": torchvision_case({"name": "resnet50", "cut": "blocks"} | IMAGENET, "resnet50", 64),
     "resnet101": torchvision_case({"name": "resnet101"} | IMAGENET, "resnet101", 64),
     "alexnet": torchvision_case({"name": "alexnet"}, "alexnet", 96, ("evaluation",)),
     "mobilenet_v2": torchvision_case({"name": "mobilenet_v2"}, "mobilenet_v2", 64, ("evaluation",)),
@@ -205,9 +201,7 @@ class Models(unittest.TestCase):
             randomise(model)
         dtype = getattr(torch, precision)
         model.to(dtype)
-        inputs = [
-            x.to(dtype) if x.is_floating_point() else x for x in (case.inputs or images)(case)
-        ]
+        inputs = [x.to(dtype) if x.is_floating_point() else x for x in (case.inputs or images)(case)]
         with torch.no_grad():
             grad_y = torch.randn_like(case.run(model.eval(), *inputs))
         save_file(model.state_dict(), folder / "weights.safetensors")

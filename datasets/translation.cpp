@@ -113,7 +113,7 @@ class Translation final : public Dataset {
   std::int64_t classes() const override { return vocabulary(); }
   std::int64_t vocabulary() const override { return (parts_.size() / kMultiple + 1) * kMultiple; }
   Task task() const override { return Task::Translate; }
-  std::vector<std::string> metrics() const override { return {"perplexity"}; }
+  std::vector<std::string> metrics() const override { return {"perplexity", "bleu"}; }
   std::int64_t length(Split split, std::int64_t index) const override {
     return source_length(split, index) + target_length(split, index);
   }

@@ -10,6 +10,8 @@
 namespace pipewright {
 namespace {
 
+constexpr const char* kOwnFormat = "pipewright";  ///< of weights files
+
 /// Reads `{name: …, options…}` with the constructor registered under that name. `more` reads the
 /// options every part of the kind has.
 template <class Part, class More>
@@ -42,9 +44,25 @@ Place place_in(const Value& document, std::string dotted) {
   }
 }
 
+/// What the tensors of the model are called in the format of its weights file.
+void name_weights(Experiment& e, const Value& resolved) {
+  const std::string model = resolved.find_path("model.name")->text;
+  const std::string format = resolved.find_path("model.weights_format")->text;
+  if (format == kOwnFormat) return;
+  const ForeignNamesRegistry& registry = ForeignNamesRegistry::instance();
+  const auto* make = registry.find(model, format);
+  if (make == nullptr) {
+    std::vector<std::string> known = registry.formats(model);
+    known.insert(known.begin(), kOwnFormat);
+    throw Error(ErrorKind::Experiment, concat("weights_format: '", model, "' has no names in ",
+                                              format, " files; known: ", join(known, ", ")));
+  }
+  e.weights.names = (*make)(*resolved.find("model"));
+}
+
 /// What can only be said once several sections are known.
 void check_together(Experiment& e, const BalanceOption& balance, const Value& document,
-                    Problems& problems) {
+                    const Value& resolved, Problems& problems) {
   const std::int64_t share = e.loader.batch_size / e.pipeline.replicas;
   if (share < 1)
     problems.add(place_in(document, "pipeline.replicas"),
@@ -64,6 +82,11 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
                  error.kind());
   }
   try {
+    name_weights(e, resolved);
+  } catch (const Error& error) {
+    problems.add(place_in(document, "model.weights_format"), error.message(), error.kind());
+  }
+  try {
     e.scheme->schedule(e.shape(1));
   } catch (const Error& error) {
     problems.add(place_in(document, "scheme"), error.message(), error.kind());
@@ -75,10 +98,11 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.dataset = read_part<Dataset>(root, "dataset", "digits", "The data.");
   e.loader = read_loader(root);
   e.model = read_part<Model>(root, "model", "mlp", "The model.", [&](Options& o) {
-    e.weights = o.path(
+    e.weights.path = o.path(
         "weights", "",
-        "A safetensors file to start from, with exactly this model's names; \"\" = initialise.");
-    o.choice("weights_format", {"pipewright"}, "pipewright", "Whose names the file has.");
+        "A safetensors file to start from, with exactly this model's tensors; \"\" = initialise.");
+    o.choice("weights_format", {kOwnFormat, "torchvision", "huggingface"}, kOwnFormat,
+             "Whose names they have; another library's only for models that it has.");
   });
   e.loss = read_part<Loss>(root, "loss", "cross_entropy",
                            "The loss of the last stage and of auxiliary heads.");
@@ -139,7 +163,7 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   BalanceOption balance;
   read_sections(root, e, balance);
   root.finish();
-  check_together(e, balance, document, problems);
+  check_together(e, balance, document, root.resolved(), problems);
   problems.throw_if_any();
   e.given = document;
   e.resolved = root.resolved();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "core/experiment/beam_search.h"
 #include "core/experiment/bleu.h"
 #include "core/experiment/lr_schedule.h"
+#include "core/experiment/weights_file.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
@@ -71,7 +71,7 @@ struct Experiment {
   std::unique_ptr<Model> model;
   std::vector<LayerPtr> layers;       ///< of the model
   std::vector<std::int64_t> balance;  ///< layers per stage
-  std::filesystem::path weights;      ///< safetensors to start from; "" = initialise
+  WeightsFile weights;                ///< to start from
   std::unique_ptr<Scheme> scheme;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Loss> loss;

@@ -1,12 +1,12 @@
 #include "core/experiment/plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "core/base/error.h"
 #include "core/runtime/device.h"
 #include "core/schedule/builders.h"
-#include "core/stage/safetensors.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -14,12 +14,6 @@ namespace {
 
 /// Messages a link holds in an evaluation, so that a fast stage does not run away from a slow one.
 constexpr int kEvaluationLinkCapacity = 2;
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::vector<std::string> parts;
-  for (const std::int64_t extent : shape) parts.push_back(std::to_string(extent));
-  return parts.empty() ? "a scalar" : join(parts, "×");
-}
 
 std::int64_t elements(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
@@ -167,37 +161,6 @@ void check_minibatches(Plan& plan) {
         e.where("pipeline.microbatches"));
 }
 
-/// What is missing in a weights file, of another shape, or left over.
-std::vector<std::string> differences(const NamedShapes& given, const NamedShapes& declared) {
-  std::vector<std::string> wrong, names;
-  for (const auto& [name, shape] : declared) {
-    names.push_back(name);
-    const auto found =
-        std::ranges::find(given, name, [](const auto& entry) { return entry.first; });
-    if (found == given.end())
-      wrong.push_back(concat("'", name, "' is missing"));
-    else if (found->second != shape)
-      wrong.push_back(concat("'", name, "' is ", shape_text(found->second), ", the model's is ",
-                             shape_text(shape)));
-  }
-  for (const auto& [name, shape] : given)
-    if (std::ranges::count(names, name) == 0)
-      wrong.push_back(concat(
-          "'", name, "' is left over",
-          suggestion(name, names).starts_with("; did") ? suggestion(name, names) : std::string()));
-  return wrong;
-}
-
-/// Names are exactly the file's: see check_weights().
-void load_weights(const std::filesystem::path& path,
-                  const std::vector<std::unique_ptr<Stage>>& stages) {
-  const TensorFile file = read_safetensors(path);
-  for (const auto& stage : stages) {
-    if (!stage) continue;  // another process's
-    for (auto& [name, tensor] : stage->named_state()) tensor.copy_(*file.find(name));
-  }
-}
-
 /// Of the layer that ends a stage.
 std::size_t last_layer(const Experiment& e, int stage) {
   return static_cast<std::size_t>(
@@ -335,27 +298,22 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .keep_gradient = keep_gradient};
       all.push_back(std::make_unique<Stage>(std::move(parts), e.train.seed));
     }
-  if (!e.weights.empty()) load_weights(e.weights, all);
+  if (e.weights.path.empty()) return all;
+  std::vector<std::pair<std::string, at::Tensor>> state;
+  for (const auto& stage : all)
+    if (stage) std::ranges::copy(stage->named_state(), std::back_inserter(state));
+  load_weights(e.weights, state);
   return all;
 }
 
 void check_weights(const Plan& plan) {
-  const std::filesystem::path& path = plan.experiment->weights;
-  if (path.empty()) return;
+  if (plan.experiment->weights.path.empty()) return;
   const auto layers = plan.stage_layers();
   NamedShapes declared;
   for (std::size_t stage = 0; stage < layers.size(); ++stage)
     for (auto& entry : state_shapes(layers[stage], plan.head_of(static_cast<int>(stage))))
       declared.push_back(std::move(entry));
-  std::vector<std::string> wrong = differences(read_safetensors_shapes(path), declared);
-  constexpr std::size_t kShown = 8;
-  if (wrong.empty()) return;
-  const std::size_t all = wrong.size();
-  if (all > kShown) wrong.resize(kShown);
-  throw Error(ErrorKind::Data,
-              concat("does not fit the model: ", join(wrong, ", "),
-                     all > kShown ? concat(" and ", all - kShown, " more") : std::string()),
-              path.string());
+  check_weights(plan.experiment->weights, declared);
 }
 
 }  // namespace pipewright

@@ -10,8 +10,9 @@ import struct
 from collections import namedtuple
 
 Tensor = namedtuple("Tensor", "dtype shape data")
-SIZES = {"F64": 8, "F32": 4, "I64": 8, "I32": 4, "U8": 1}
-CODES = {"F64": "d", "F32": "f", "I64": "q", "I32": "i", "U8": "B"}
+# a BF16 is the upper half of an F32
+SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1}
+CODES = {"F64": "d", "F32": "f", "F16": "e", "BF16": "H", "I64": "q", "I32": "i", "U8": "B"}
 
 
 def read(path):

@@ -1,8 +1,11 @@
 """`model.weights`: exactly this model's names and shapes, or exit 3 and nothing is trained."""
 
+import re
+import struct
+
 import harness
 import safetensors
-from harness import CNN, DATA, MLP, changed
+from harness import CNN, DATA, EXPERIMENT, MLP, changed, plain
 from safetensors import tensor
 
 FROM_FILE = changed(MLP, {"model.weights": "init.safetensors"})
@@ -104,6 +107,90 @@ class Weights(harness.EndToEnd):
             self.assert_errors(
                 self.pipewright(*command, code=DATA), rf"^{self.folder}/init\.safetensors: .*no such file"
             )
+
+    def test_half_precision_becomes_the_run_s(self):
+        given = {name: [0.125 * (i % 512) for i in range(len(t.data) // 4)] for name, t in self.initial().items()}
+        shapes = {name: t.shape for name, t in self.initial().items()}
+        upper_halves = lambda x: struct.unpack(f"<{2 * len(x)}H", struct.pack(f"<{len(x)}f", *x))[1::2]
+        for dtype, encode in (("F16", list), ("BF16", upper_halves)):
+            content = {name: tensor(dtype, shapes[name], encode(x)) for name, x in given.items()}
+            self.write("init.safetensors", safetensors.encoded(content))
+            for precision, code in (("float32", "F32"), ("float64", "F64")):
+                sets = {"train.epochs": 0, "train.precision": precision}
+                run = self.train(changed(FROM_FILE, sets), "out", "--overwrite")
+                for name, found in run.tensors().items():
+                    expected = given[name]
+                    if dtype == "BF16":  # 8 bits of them are kept
+                        expected = [struct.unpack("<f", struct.pack("<HH", 0, x))[0] for x in upper_halves(expected)]
+                    self.assertEqual((found.dtype, safetensors.values(found)), (code, expected))
+
+
+RESNET18 = {"name": "resnet18", "channels": 1, "size": 8, "width": 0.05, "classes": 10}
+TORCHVISION = changed(
+    CNN,
+    {"model": RESNET18 | {"weights": "init.safetensors", "weights_format": "torchvision"}, "train.epochs": 0},
+)
+
+
+class ForeignWeights(harness.EndToEnd):
+    """torchvision's names for a ResNet: blocks counted per group, what batch norms have seen."""
+
+    def file(self, change=lambda theirs: None):
+        ours = self.train(changed(CNN, {"model": RESNET18, "train.epochs": 0}), "ours", "--overwrite").tensors()
+        theirs = {}
+        for name, values in ours.items():
+            for pattern, by in (
+                (r"^stem\.bn", "bn1"),
+                (r"^stem", "conv1"),
+                (r"^block(\d)", lambda m: f"layer{(int(m[1]) + 1) // 2}.{(int(m[1]) + 1) % 2}"),
+                (r"shortcut\.conv", "downsample.0"),
+                (r"shortcut\.bn", "downsample.1"),
+                (r"^classifier", "fc"),
+            ):
+                name = re.sub(pattern, by, name)
+            theirs[name] = values
+            if name.endswith("running_var"):
+                theirs[name.replace("running_var", "num_batches_tracked")] = tensor("I64", [], [7])
+        change(theirs)
+        self.write("init.safetensors", safetensors.encoded(theirs))
+        return ours
+
+    def test_another_library_s_names_are_its_own(self):
+        ours = self.file()
+        run = self.train(changed(TORCHVISION, {"train.seed": 2}), "out")
+        self.assertEqual(run.tensors(), ours)
+
+    def test_messages_speak_their_names(self):
+        def change(theirs):
+            theirs["layer2.0.downsample.0.weigth"] = theirs.pop("layer2.0.downsample.0.weight")
+            theirs["fc.bias"] = tensor("F32", [1000], [0] * 1000)
+            theirs["surplus"] = tensor("F32", [1], [0])
+
+        self.file(change)
+        self.write("x.yaml", TORCHVISION)
+        for command in (("check", "x.yaml"), ("run", "x.yaml", "--out", "out", "--overwrite")):
+            self.assert_errors(
+                self.pipewright(*command, code=DATA),
+                r"init\.safetensors: does not fit the model: 'layer2\.0\.downsample\.0\.weight' is missing, "
+                r"'fc\.bias' is 1000, the model's is 10, 'layer2\.0\.downsample\.0\.weigth' is left over; "
+                r"did you mean 'layer2\.0\.downsample\.0\.weight'\?, 'surplus' is left over$",
+            )
+
+    def test_a_model_that_the_library_does_not_have(self):
+        for model, message in (
+            ({"name": "mlp"}, "'mlp' has no names in torchvision files; known: pipewright"),
+            ({"name": "vgg16"}, "torchvision's vgg16 has the original three linear layers; set head: classifier"),
+        ):
+            self.write("x.yaml", changed(MLP, {"model": model | {"weights_format": "torchvision"}}))
+            self.assert_errors(
+                self.pipewright("check", "x.yaml", code=EXPERIMENT), rf"x\.yaml:\d+:\d+: .*{plain(message)}$"
+            )
+
+    def test_auxiliary_heads_are_initialised(self):
+        self.file()
+        heads = {"scheme": {"name": "interlocking"}}
+        run = self.train(changed(TORCHVISION, heads), "out")
+        self.assertTrue(any(name.startswith("heads.0.") for name in run.tensors()))
 
 
 if __name__ == "__main__":

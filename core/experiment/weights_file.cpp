@@ -1,0 +1,98 @@
+#include "core/experiment/weights_file.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/stage/safetensors.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+NameTranslation translation(const WeightsFile& file) {
+  return NameTranslation(file.names.value_or(ForeignNames{}));
+}
+
+/// Of our names, where they are in the file.
+ForeignTensor source_of(const std::string& name, const WeightsFile& file,
+                        const NameTranslation& translated) {
+  return file.names ? translated.of(name) : ForeignTensor{{name}};
+}
+
+/// The first of the names that the file has, or none.
+template <class Given>
+typename Given::const_iterator first_of(const ForeignTensor& source, const Given& given) {
+  for (const std::string& name : source.names)
+    if (const auto found = given.find(name); found != given.end()) return found;
+  return given.end();
+}
+
+/// What is missing in a weights file, of another shape, or left over.
+std::vector<std::string> differences(const WeightsFile& file, const NamedShapes& declared) {
+  const NamedShapes shapes = read_safetensors_shapes(file.path);
+  const std::map<std::string, Shape> given(shapes.begin(), shapes.end());
+  const NameTranslation translated = translation(file);
+  std::vector<std::string> wrong, names;
+  std::set<std::string> used;
+  for (auto [name, shape] : declared) {
+    const ForeignTensor source = source_of(name, file, translated);
+    if (source.names.empty()) continue;
+    if (source.transposed) std::ranges::reverse(shape);
+    names.push_back(source.names.front());
+    const auto found = first_of(source, given);
+    if (found == given.end()) {
+      wrong.push_back(concat("'", names.back(), "' is missing"));
+      continue;
+    }
+    used.insert(found->first);
+    if (found->second != shape)
+      wrong.push_back(concat("'", found->first, "' is ", shape_text(found->second),
+                             ", the model's is ", shape_text(shape)));
+  }
+  for (const auto& [name, shape] : shapes) {
+    if (used.contains(name) || translated.ignores(name)) continue;
+    const std::string meant = suggestion(name, names);
+    wrong.push_back(
+        concat("'", name, "' is left over", meant.starts_with("; did") ? meant : std::string()));
+  }
+  return wrong;
+}
+
+}  // namespace
+
+std::string shape_text(const Shape& shape) {
+  std::vector<std::string> parts;
+  for (const std::int64_t extent : shape) parts.push_back(std::to_string(extent));
+  return parts.empty() ? "a scalar" : join(parts, "×");
+}
+
+void check_weights(const WeightsFile& file, const NamedShapes& declared) {
+  std::vector<std::string> wrong = differences(file, declared);
+  constexpr std::size_t kShown = 8;
+  if (wrong.empty()) return;
+  const std::size_t all = wrong.size();
+  if (all > kShown) wrong.resize(kShown);
+  throw Error(ErrorKind::Data,
+              concat("does not fit the model: ", join(wrong, ", "),
+                     all > kShown ? concat(" and ", all - kShown, " more") : std::string()),
+              file.path.string());
+}
+
+void load_weights(const WeightsFile& file,
+                  const std::vector<std::pair<std::string, at::Tensor>>& state) {
+  const TensorFile content = read_safetensors(file.path);
+  const std::map<std::string, at::Tensor> given(content.tensors.begin(), content.tensors.end());
+  const NameTranslation translated = translation(file);
+  for (const auto& [name, tensor] : state) {
+    const ForeignTensor source = source_of(name, file, translated);
+    if (source.names.empty()) continue;
+    const at::Tensor& values = first_of(source, given)->second;
+    tensor.copy_(source.transposed ? values.t() : values);
+  }
+}
+
+}  // namespace pipewright

@@ -21,6 +21,8 @@ class Food101 final : public EncodedImageDataset {
     read_colour_options(options, {kImageNetMean, kImageNetDeviation, 224}, look_);
   }
 
+  bool sorted_by_class() const override { return true; }
+
   void open(const DatasetRequest&) override {
     std::map<std::string, std::int64_t> classes;
     for (const std::string& name : list("classes.txt")) classes.emplace(name, 0);

@@ -69,6 +69,8 @@ class Imdb final : public LabelledTextDataset {
         Range{1, 1 << 20});
   }
 
+  bool sorted_by_class() const override { return true; }
+
   void open(const DatasetRequest&) override {
     const FileTree files = read_tree(
         root_, [](const std::string& name) { return is_review(name) ? kLargestReview : 0; },

@@ -48,6 +48,8 @@ class TinyImagenet final : public EncodedImageDataset {
     read_colour_options(options, {kImageNetMean, kImageNetDeviation}, look_);
   }
 
+  bool sorted_by_class() const override { return true; }
+
   void open(const DatasetRequest&) override {
     place_ = place_in(root_);
     std::error_code ignored;

@@ -37,7 +37,7 @@ class Translation : public ::testing::Test {
 TEST_F(Translation, PadsToTheLongestOfTheMiniBatch) {
   const auto data = opened();
   EXPECT_EQ(data->task(), Task::Translate);
-  EXPECT_EQ(data->metrics(), std::vector<std::string>{"perplexity"});
+  EXPECT_EQ(data->metrics(), (std::vector<std::string>{"perplexity", "bleu"}));
   EXPECT_EQ(data->vocabulary(), 16) << "4 marks and 4 letters are a multiple of 8: 8 more";
   EXPECT_EQ(data->classes(), 16);
   ASSERT_EQ(data->size(Split::Train), 3);

@@ -36,7 +36,7 @@ TEST(Bleu, IsThatOfSacrebleu) {
     double score;
   };
   for (const Case& c :
-       {Case{{"13a", false}, 44.96562105422216}, Case{{"13a", true}, 48.27573482741019},
+       {Case{{"13a", false}, 44.96562105422216}, Case{{"13a", true}, 48.27573482441019},
         Case{{"intl", false}, 38.61705152783525}, Case{{"intl", true}, 41.225072261831365},
         Case{{"none", false}, 38.54992608771799}, Case{{"none", true}, 40.70638882265896}})
     EXPECT_NEAR(corpus_bleu(kSaid, kMeant, c.options), c.score, 100 * kRounding)

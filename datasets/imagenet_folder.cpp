@@ -20,6 +20,8 @@ class ImagenetFolder final : public EncodedImageDataset {
     read_colour_options(options, {kImageNetMean, kImageNetDeviation, 224}, look_);
   }
 
+  bool sorted_by_class() const override { return true; }
+
   void open(const DatasetRequest&) override {
     for (const std::string& part : {std::string("train"), evaluation_}) require_folder(part);
     const std::vector<std::string> classes = folder_names(root_ / "train");

@@ -1,5 +1,5 @@
-/// What makes a resumed run the same experiment: everything but its name, what it leaves behind, how
-/// far it loads ahead, and its layout, that is, how the training is cut and where it runs.
+/// What makes a resumed run the same experiment: everything but its name, what it leaves behind,
+/// how far it loads ahead, and its layout, that is, how the training is cut and where it runs.
 #pragma once
 
 #include <string>

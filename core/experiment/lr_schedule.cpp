@@ -21,13 +21,20 @@ LrSchedule::LrSchedule(Options& options)
   Options warmup = options.section("warmup", "A linear rise at the beginning.");
   warmup_length_ = warmup.integer("length", 0, "Units it takes; 0 = none.", kNotNegative);
   warmup_start_ = warmup.number("start", 0, "Fraction of the rate at t = 0.", kFraction);
+  decays_after_warmup_ = warmup.choice("then", {"go_on", "begin"}, "go_on",
+                                       "poly, cosine, linear after it: go_on counts t from the "
+                                       "beginning; begin counts t and T from its end, as Hugging "
+                                       "Face's.") == "begin";
   warmup.finish();
 }
 
 double LrSchedule::at(double lr, std::int64_t t, std::int64_t total) const {
-  if (t >= warmup_length_) return decayed(lr, t, total);
+  const bool shifted = decays_after_warmup_ && name_ != "step" && name_ != "multistep";
+  const std::int64_t shift = shifted ? warmup_length_ : 0;
+  const double rate = decayed(lr, std::max<std::int64_t>(t - shift, 0), total - shift);
+  if (t >= warmup_length_) return rate;
   const double risen = static_cast<double>(t) / static_cast<double>(warmup_length_);
-  return decayed(lr, t, total) * (warmup_start_ + (1 - warmup_start_) * risen);
+  return rate * (warmup_start_ + (1 - warmup_start_) * risen);
 }
 
 double LrSchedule::decayed(double lr, std::int64_t t, std::int64_t total) const {

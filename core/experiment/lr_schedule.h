@@ -13,7 +13,8 @@ namespace pipewright {
 ///   constant; step: γ^⌊t/size⌋; multistep: γ^(milestones ≤ t);
 ///   poly: end + (lr−end)(1−t/T)^power; cosine: end + (lr−end)(1+cos(πt/T))/2; linear: lr +
 ///   (end−lr)t/T.
-/// Warm-up: for t < length that times start + (1−start)·t/length.
+/// Warm-up: for t < length that times start + (1−start)·t/length. With `then: begin` the last three
+/// take max(t − length, 0) for t and T − length for T.
 class LrSchedule {
  public:
   LrSchedule() = default;
@@ -35,6 +36,7 @@ class LrSchedule {
   double end_lr_ = 0;
   std::int64_t warmup_length_ = 0;
   double warmup_start_ = 0;
+  bool decays_after_warmup_ = false;
 };
 
 }  // namespace pipewright

@@ -88,10 +88,12 @@ void check_fit(const Experiment& e) {
                 e.where("model"));
 }
 
-std::vector<std::int64_t> first_indices(std::int64_t size, std::int64_t limit) {
-  std::vector<std::int64_t> indices(
-      static_cast<std::size_t>(limit > 0 ? std::min(size, limit) : size));
-  std::iota(indices.begin(), indices.end(), 0);
+/// All, or the first so many; where samples come class by class, so many at equal distances.
+std::vector<std::int64_t> limited(const Dataset& dataset, Split split, std::int64_t limit) {
+  const std::int64_t size = dataset.size(split), count = limit > 0 ? std::min(size, limit) : size;
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i)
+    indices[static_cast<std::size_t>(i)] = dataset.sorted_by_class() ? i * size / count : i;
   return indices;
 }
 
@@ -99,9 +101,9 @@ std::vector<std::int64_t> first_indices(std::int64_t size, std::int64_t limit) {
 void split_samples(Plan& plan) {
   const LoaderOptions& loader = plan.experiment->loader;
   const Dataset& dataset = *plan.experiment->dataset;
-  plan.train = first_indices(dataset.size(Split::Train), loader.limit_train);
+  plan.train = limited(dataset, Split::Train, loader.limit_train);
   if (loader.validation == 0) {
-    plan.test = first_indices(dataset.size(Split::Test), loader.limit_test);
+    plan.test = limited(dataset, Split::Test, loader.limit_test);
     return;
   }
   const auto held_out = static_cast<std::ptrdiff_t>(loader.validation);

@@ -87,10 +87,13 @@ LoaderOptions read_loader(Options& root) {
   loader.shuffle =
       o.flag("shuffle", true, "A new order every epoch, from the seed; false: the file's order.");
   loader.drop_last = o.flag("drop_last", true, "Leave out a last, smaller training mini-batch.");
-  loader.limit_train = o.integer(
-      "limit_train", 0, "Use only the first so many training samples; 0 = all.", kNotNegative);
+  loader.limit_train =
+      o.integer("limit_train", 0,
+                "Use only so many training samples, the first, or of a data set sorted by class "
+                "so many at equal distances; 0 = all.",
+                kNotNegative);
   loader.limit_test =
-      o.integer("limit_test", 0, "Use only the first so many test samples; 0 = all.", kNotNegative);
+      o.integer("limit_test", 0, "As limit_train, of the test samples; 0 = all.", kNotNegative);
   loader.validation = o.integer("validation", 0,
                                 "Hold out so many training samples, drawn with seed 0, and "
                                 "evaluate on them instead of the test set; 0 = none.",

@@ -54,6 +54,8 @@ class Dataset {
   virtual Task task() const { return Task::Classify; }
   /// The task's own metrics, besides the accuracy: names of registered ones, or "bleu".
   virtual std::vector<std::string> metrics() const { return {}; }
+  /// Samples come class by class, so that the first of them would be of few classes.
+  virtual bool sorted_by_class() const { return false; }
   /// By which `loader.bucket` puts samples of like length together: tokens, without padding.
   virtual std::int64_t length(Split, std::int64_t /*index*/) const { return 0; }
   /// The samples with these indices, in that order. `augmentation` is null for none (evaluation);

@@ -74,5 +74,18 @@ TEST(LrSchedule, StaysFiniteForNoUnitsAtAll) {
     EXPECT_TRUE(std::isfinite(schedule(text).at(0.4, 0, 0))) << text;
 }
 
+TEST(LrSchedule, MayBeginToFallOnlyAfterTheWarmUp) {
+  // Hugging Face's cosine and polynomial schedules with 4 of 12 units of warm-up
+  expect_curve("{name: cosine, warmup: {length: 4, then: begin}}", [](int t) {
+    return t < 4 ? 0.4 * t / 4 : 0.4 * (1 + std::cos(std::numbers::pi * (t - 4) / 8)) / 2;
+  });
+  expect_curve("{name: poly, end_lr: 1.0e-7, warmup: {length: 4, then: begin}}", [](int t) {
+    return t < 4 ? 0.4 * t / 4 : (0.4 - 1e-7) * (1 - (t - 4) / 8.0) + 1e-7;
+  });
+  expect_curve("{name: multistep, milestones: [6], warmup: {length: 4, then: begin}}", [](int t) {
+    return t < 4 ? 0.4 * t / 4 : t < 6 ? 0.4 : 0.04;
+  });
+}
+
 }  // namespace
 }  // namespace pipewright::test

@@ -51,6 +51,28 @@ TEST(Plan, LimitsSamples) {
   EXPECT_EQ(laboratory.plan().minibatches, 2);
 }
 
+/// 100 + 10 samples, the first class before the second.
+class Sorted final : public Dataset {
+ public:
+  void open(const DatasetRequest&) override {}
+  std::int64_t size(Split split) const override { return split == Split::Train ? 100 : 10; }
+  std::vector<std::int64_t> sample_shape() const override { return {6}; }
+  std::int64_t classes() const override { return 2; }
+  bool sorted_by_class() const override { return true; }
+  Batch batch(Split, std::span<const std::int64_t>, const RandomStream*) const override {
+    return {};
+  }
+};
+
+TEST(Plan, LimitsSamplesThatComeClassByClassAtEqualDistances) {
+  Laboratory laboratory("{loader.limit_train: 20, loader.limit_test: 4}");
+  laboratory.experiment.dataset = std::make_unique<Sorted>();
+  const Plan& plan = laboratory.plan();
+  ASSERT_EQ(plan.train.size(), 20u);
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(plan.train[i], static_cast<std::int64_t>(5 * i));
+  EXPECT_EQ(plan.test, (std::vector<std::int64_t>{0, 2, 5, 7}));
+}
+
 TEST(Plan, SchedulesOneEpochOrAllOfThem) {
   Laboratory each("{train.epochs: 3}"), never("{train.epochs: 3, train.drain: never}");
   EXPECT_EQ(each.plan().training.schedule.shape.minibatches, 6);

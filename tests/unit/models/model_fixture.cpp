@@ -179,13 +179,4 @@ Shape head_shape(const Model& model, std::size_t last_layer) {
   return without_batch(run(*model.head(last_layer), x)[0]);
 }
 
-std::vector<std::vector<Shape>> all_boundary_shapes(const Model& model) {
-  std::vector<std::vector<Shape>> all;
-  for (const Tensors& tensors : boundaries(model)) {
-    all.emplace_back();
-    for (const at::Tensor& x : tensors) all.back().push_back(without_batch(x));
-  }
-  return all;
-}
-
 }  // namespace pipewright::test

@@ -1,0 +1,39 @@
+/// One attempt to get a file, or the rest of it, over HTTP.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/experiment/part_file.h"
+
+namespace pipewright {
+
+struct Transfer {
+  std::string address;
+  std::uint64_t size_in_bytes;                       ///< of the whole file
+  int patience_in_seconds;                           ///< without a byte, until we give up
+  std::function<void(std::uint64_t done)> progress;  ///< bytes of the file so far; may be empty
+  const std::atomic<bool>* stop = nullptr;
+};
+
+struct TransferEnd {
+  enum class Kind : std::uint8_t {
+    Complete,     ///< the part has all bytes
+    Interrupted,  ///< `stop` was set
+    Lost,         ///< the connection was: trying again may help
+    NotThatPart,  ///< the server has no such rest: the part must be started again
+    Refused       ///< the server's answer, or no server: trying again does not help
+  };
+  Kind kind;
+  std::string reason;  ///< of Lost and Refused
+};
+
+/// Asks for what is missing of the part, starting it again if the server only sends whole files;
+/// writes nothing if the server's file has another size. Follows redirections, to http and https
+/// only; names that a server sends are not looked at. Throws Error{Data} if the part cannot be
+/// written.
+TransferEnd transfer(const Transfer& wanted, PartFile& part);
+
+}  // namespace pipewright

@@ -27,7 +27,8 @@ std::uint64_t size_of(const Source& source) {
   return bytes;
 }
 
-/// On a terminal one line that is drawn again and again; else a line at each tenth of the file.
+/// On a terminal one line that is drawn again and again; else a line at each tenth of a file that
+/// takes its time.
 class Display {
  public:
   explicit Display(const SourceFile& file) : file_(file), terminal_(::isatty(STDERR_FILENO) != 0) {}
@@ -37,9 +38,10 @@ class Display {
 
   void progress(std::uint64_t done) {
     const auto now = Clock::now();
-    if (done < first_ || first_ == kNone) first_ = done, start_ = now, tenth_ = tenth_of(done);
-    const bool due =
-        terminal_ ? now - drawn_ > std::chrono::milliseconds(100) : tenth_of(done) > tenth_;
+    if (done < first_) first_ = done, start_ = drawn_ = now, tenth_ = tenth_of(done);
+    const auto since = now - drawn_;
+    const bool due = terminal_ ? since > std::chrono::milliseconds(100)
+                               : since > std::chrono::seconds(1) && tenth_of(done) > tenth_;
     if (!due) return;
     drawn_ = now;
     tenth_ = tenth_of(done);
@@ -55,7 +57,6 @@ class Display {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
   std::uint64_t tenth_of(std::uint64_t done) const { return done * 10 / file_.size_in_bytes; }
 
@@ -74,7 +75,7 @@ class Display {
 
   const SourceFile& file_;
   bool terminal_, shown_ = false;
-  std::uint64_t first_ = kNone, tenth_ = 0;
+  std::uint64_t first_ = ~std::uint64_t{0}, tenth_ = 0;  // first_: where this call began
   Clock::time_point start_, drawn_;
 };
 

@@ -57,13 +57,14 @@ void check_room(const Download& wanted, const PartFile& part) {
 }
 
 [[noreturn]] void give_up(const TransferEnd& end, const Download& wanted, const PartFile& part) {
-  const std::string advice =
-      end.kind == Kind::Lost || part.size() > 0
-          ? concat("; ", progress_text(part, wanted), " are in ", part.path().string(),
-                   ", the same command goes on from there")
-          : "; check the network and its proxy, give the address of a copy with --address, or "
-            "download the file by hand, see " +
-                wanted.home;
+  std::string advice;
+  if (end.kind == Kind::Lost && part.size() > 0)
+    advice = concat("; ", progress_text(part, wanted), " are in ", part.path().string(),
+                    ", the same command goes on from there");
+  else
+    advice = concat(end.kind == Kind::Refused ? "" : "; check the network and its proxy",
+                    "; --address takes a copy's address, or download the file by hand, see ",
+                    wanted.home);
   throw Error(ErrorKind::Data, concat("cannot download: ", end.reason, advice), wanted.address);
 }
 
@@ -71,10 +72,12 @@ void check_room(const Download& wanted, const PartFile& part) {
 void download(const Download& wanted, const DownloadWatch& watch, PartFile& part) {
   std::uint64_t most = part.size();
   int losses = 0;
-  if (watch.notice && part.size() < wanted.size_in_bytes)
-    watch.notice(concat(wanted.target.filename().string(), ": ", progress_text(part, wanted),
-                        " are there, the rest from ", wanted.address));
   bool started_again = false;
+  if (watch.notice && part.size() < wanted.size_in_bytes)
+    watch.notice(concat(wanted.target.filename().string(), ": ",
+                        part.size() > 0 ? progress_text(part, wanted) + " are there, the rest"
+                                        : bytes_text(static_cast<double>(wanted.size_in_bytes)),
+                        " from ", wanted.address));
   while (part.size() < wanted.size_in_bytes) {
     const TransferEnd end = transfer({.address = wanted.address,
                                       .size_in_bytes = wanted.size_in_bytes,

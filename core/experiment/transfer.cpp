@@ -134,7 +134,7 @@ void set_options(CURL* curl, const Transfer& wanted, const PartFile& part, Recei
   if (part.size() > 0) curl_easy_setopt(curl, CURLOPT_RANGE, concat(part.size(), "-").c_str());
 }
 
-bool is_lost(CURLcode code) {
+Kind kind_of(CURLcode code) {
   switch (code) {
     case CURLE_PARTIAL_FILE:
     case CURLE_RECV_ERROR:
@@ -142,8 +142,10 @@ bool is_lost(CURLcode code) {
     case CURLE_GOT_NOTHING:
     case CURLE_OPERATION_TIMEDOUT:
     case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM: return true;
-    default: return false;
+    case CURLE_HTTP2_STREAM: return Kind::Lost;
+    case CURLE_UNSUPPORTED_PROTOCOL:  // of a redirection
+    case CURLE_TOO_MANY_REDIRECTS: return Kind::Refused;
+    default: return Kind::NoServer;
   }
 }
 
@@ -159,9 +161,7 @@ TransferEnd end_of(CURLcode code, CURL* curl, const Transfer& wanted, const Part
             concat("the server answers ", status, status == 404 ? " (there is no such file)" : "")};
   if (code == CURLE_OPERATION_TIMEDOUT && part.size() > 0)
     return {Kind::Lost, concat("nothing arrived for ", wanted.patience_in_seconds, " s")};
-  if (code != CURLE_OK)
-    return {is_lost(code) ? Kind::Lost : Kind::Refused,
-            fault.empty() ? curl_easy_strerror(code) : fault};
+  if (code != CURLE_OK) return {kind_of(code), fault.empty() ? curl_easy_strerror(code) : fault};
   if (part.size() < wanted.size_in_bytes) return {Kind::Lost, "the server sent no more"};
   return {Kind::Complete, {}};
 }

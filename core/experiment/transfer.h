@@ -22,12 +22,13 @@ struct TransferEnd {
   enum class Kind : std::uint8_t {
     Complete,     ///< the part has all bytes
     Interrupted,  ///< `stop` was set
-    Lost,         ///< the connection was: trying again may help
     NotThatPart,  ///< the server has no such rest: the part must be started again
-    Refused       ///< the server's answer, or no server: trying again does not help
+    Lost,         ///< the connection was: trying again may help
+    Refused,      ///< the server has no such file
+    NoServer      ///< nobody who answers
   };
   Kind kind;
-  std::string reason;  ///< of Lost and Refused
+  std::string reason;  ///< of the last three
 };
 
 /// Asks for what is missing of the part, starting it again if the server only sends whole files;

@@ -15,7 +15,8 @@ OfficialFile official(const std::string& name) {
           .origin =
               "the binary version of CIFAR-10 (cifar-10-binary.tar.gz, md5 "
               "c32a1d4ab5d03f1284b67883e8d87530), to be had from the CIFAR-10 page of Alex "
-              "Krizhevsky at the University of Toronto"};
+              "Krizhevsky at the University of Toronto",
+          .dataset = "cifar10"};
 }
 
 OfficialFile training_file(std::int64_t number) {

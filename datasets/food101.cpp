@@ -7,6 +7,7 @@
 #include "core/base/file.h"
 #include "datasets/formats/encoded_images.h"
 #include "datasets/formats/lines.h"
+#include "datasets/formats/sources.h"
 
 namespace pipewright {
 namespace {
@@ -43,7 +44,8 @@ class Food101 final : public EncodedImageDataset {
                   "no such file. It is part of Food-101 (food-101.tar.gz, md5 "
                   "85eeb15f3717b99a5da872d97d918f87), to be had from the data set's page at the "
                   "Computer Vision Lab of ETH Zürich. Set dataset.root to the folder food-101 that "
-                  "holds images and meta",
+                  "holds images and meta" +
+                      fetch_advice("food101"),
                   path.string());
     std::vector<std::string> lines = lines_of(read_file(path, kLargestList));
     if (lines.empty()) throw Error(ErrorKind::Data, "is empty", path.string());

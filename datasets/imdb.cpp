@@ -15,6 +15,7 @@
 #include "datasets/formats/file_tree.h"
 #include "datasets/formats/labelled_texts.h"
 #include "datasets/formats/pattern.h"
+#include "datasets/formats/sources.h"
 #include "datasets/formats/utf8.h"
 #include "datasets/formats/word_counts.h"
 
@@ -24,6 +25,7 @@ namespace {
 constexpr std::int32_t kPadding = 0, kStart = 1, kRare = 2, kFirstWord = 4;
 constexpr std::array<const char*, 2> kLabels{"neg", "pos"};
 constexpr std::uint64_t kLargestReview = 1 << 20, kLargestInAll = std::uint64_t{1} << 30;
+constexpr const char* kArchive = "aclImdb_v1.tar.gz";
 constexpr std::string_view kBlanks = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n ";
 
 std::vector<std::string> words_of_review(std::string_view review) {
@@ -56,8 +58,8 @@ class Imdb final : public LabelledTextDataset {
  public:
   explicit Imdb(Options& options)
       : root_(options.path("root", "~/data/aclImdb",
-                           "Folder of train and test, each with neg and pos, or the archive "
-                           "(aclImdb_v1.tar.gz) that they come in.")) {
+                           "Folder of train and test, each with neg and pos, or of the archive "
+                           "that they come in (aclImdb_v1.tar.gz); or that file.")) {
     look_ = {.classes = kLabels.size(), .padding = kPadding};
     look_.vocabulary = options.integer("words", 10'000,
                                        "Tokens in all, marks included: the rarer words are one "
@@ -72,9 +74,7 @@ class Imdb final : public LabelledTextDataset {
   bool sorted_by_class() const override { return true; }
 
   void open(const DatasetRequest&) override {
-    const FileTree files = read_tree(
-        root_, [](const std::string& name) { return is_review(name) ? kLargestReview : 0; },
-        kLargestInAll);
+    const FileTree files = all_files();
     const std::vector<Review> train = reviews(files, "train"), test = reviews(files, "test");
     WordCounts counts;
     for (const Review& review : train)
@@ -90,6 +90,20 @@ class Imdb final : public LabelledTextDataset {
   }
 
  private:
+  /// Of the folder or archive that `root` is, or of the archive in it. None if nothing is there:
+  /// reviews() says where to get it.
+  FileTree all_files() const {
+    std::error_code ignored;
+    const std::filesystem::path archive = root_ / kArchive;
+    const bool packed = !std::filesystem::exists(root_ / "train", ignored) &&
+                        std::filesystem::exists(archive, ignored);
+    if (!packed && !std::filesystem::exists(root_, ignored)) return {};
+    return read_tree(
+        packed ? archive : root_,
+        [](const std::string& name) { return is_review(name) ? kLargestReview : 0; },
+        kLargestInAll);
+  }
+
   static bool is_review(const std::string& name) {
     for (const char* split : {"train/", "test/"})
       for (const char* label : kLabels)
@@ -113,7 +127,8 @@ class Imdb final : public LabelledTextDataset {
                            ". They are part of the Large Movie Review Dataset "
                            "(aclImdb_v1.tar.gz), to be had from its page at Stanford University "
                            "(ai.stanford.edu/~amaas/data/sentiment). Set dataset.root to the "
-                           "folder aclImdb or to the archive"),
+                           "folder aclImdb or to the archive",
+                           fetch_advice("imdb")),
                     root_.string());
       std::sort(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(),
                 [](const Review& a, const Review& b) { return a.id < b.id; });

@@ -8,14 +8,11 @@ namespace {
 class Mnist final : public IdxImageDataset {
  public:
   explicit Mnist(Options& options)
-      : IdxImageDataset(options, {.title = "MNIST",
+      : IdxImageDataset(options, {.dataset = "mnist",
+                                  .title = "MNIST",
                                   .home = "the MNIST page of Yann LeCun, Corinna Cortes and "
                                           "Christopher Burges, or a mirror of it",
                                   .folder = "~/data/mnist",
-                                  .train_images_md5 = "f68b3c2dcbeaaa9fbdd348bbdeb94873",
-                                  .train_labels_md5 = "d53e105ee54ea40749a09fcbcd1e9432",
-                                  .test_images_md5 = "9fb629c4189551a2d022fa330f9573f3",
-                                  .test_labels_md5 = "ec29112dd5afa0611ce80d1b7f02629c",
                                   .mean = 0.1307,
                                   .deviation = 0.3081,
                                   .flip = false}) {}

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/stage/dataset.h"
 #include "datasets/formats/byte_bpe.h"
+#include "datasets/formats/sources.h"
 #include "datasets/formats/text_file.h"
 #include "datasets/formats/text_tokenizers.h"
 #include "datasets/formats/utf8.h"
@@ -112,7 +113,7 @@ class Text final : public Dataset {
     throw Error(ErrorKind::Data,
                 concat("holds none of wiki.train.tokens, train.txt and input.txt, plain or gzipped "
                        "(.gz). It is ",
-                       std::string(kOrigin)),
+                       std::string(kOrigin), fetch_advice("text")),
                 root_.string());
   }
 

@@ -8,6 +8,7 @@
 #include "datasets/formats/class_folders.h"
 #include "datasets/formats/file_tree.h"
 #include "datasets/formats/lines.h"
+#include "datasets/formats/sources.h"
 
 namespace pipewright {
 namespace {
@@ -72,7 +73,8 @@ class TinyImagenet final : public EncodedImageDataset {
     fail(name,
          "no such file. It is part of Tiny-ImageNet (tiny-imagenet-200.zip, md5 "
          "90528d7ca1a48142e341f4ef8d21d0de), to be had from the page of Stanford's course CS231n. "
-         "Set dataset.root to the folder that holds it");
+         "Set dataset.root to the folder that holds it" +
+             fetch_advice("tiny_imagenet"));
   }
 
   Labels read_labels(const FileTree& files) const {

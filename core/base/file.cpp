@@ -62,26 +62,25 @@ void write_pieces(int descriptor, std::span<const std::string_view> pieces,
   write_all(descriptor, waiting, path);
 }
 
-/// Makes the names in the folder last. Some file systems cannot sync folders and say EINVAL.
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+}  // namespace
+
 void sync_folder(const std::filesystem::path& folder) {
+  // Some file systems cannot sync folders and say EINVAL.
   const Descriptor directory(folder, O_RDONLY | O_DIRECTORY);
   if (directory.number() >= 0 && ::fsync(directory.number()) != 0 && errno != EINVAL)
     fail(folder, "cannot sync the folder", errno);
 }
 
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : ".";
-}
-
-/// A new folder's name lasts too, or a power cut would take the files in it along.
 void make_folders(const std::filesystem::path& folder) {
   std::error_code ignored;  // who opens a file there says what is wrong
   if (std::filesystem::is_directory(folder, ignored) || folder == folder_of(folder)) return;
-  make_folders(folder_of(folder));
+  make_folders(folder_of(folder));  // their names last too
   if (std::filesystem::create_directory(folder, ignored)) sync_folder(folder_of(folder));
 }
-
-}  // namespace
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit_in_bytes) {
   const Descriptor file(path, O_RDONLY);

@@ -20,6 +20,12 @@ std::string read_file(const std::filesystem::path& path,
 void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 void write_file(const std::filesystem::path& path, std::string_view content);
 
+/// Makes what is missing of a folder, so that a power cut does not take it away again. Silent where
+/// it cannot: who then opens a file there says what is wrong.
+void make_folders(const std::filesystem::path& folder);
+/// Makes the names in the folder outlive a power cut. Throws Error{Data}.
+void sync_folder(const std::filesystem::path& folder);
+
 /// `~/x` with the home folder put in; anything else relative to `base` when it is not absolute.
 std::filesystem::path resolved_path(const std::string& text, const std::filesystem::path& base);
 

@@ -2,8 +2,10 @@
 
 #include <array>
 
+#include "core/base/text.h"
 #include "datasets/formats/idx.h"
 #include "datasets/formats/official_file.h"
+#include "datasets/formats/sources.h"
 
 namespace pipewright {
 namespace {
@@ -11,14 +13,21 @@ namespace {
 constexpr std::int64_t kSide = 28;
 constexpr int kClasses = 10;
 
+std::string md5_of(const IdxPublication& publication, const std::string& name) {
+  for (const SourceFile& file : find_source(publication.dataset)->files)
+    if (file.name == name) return file.checksum;
+  return "unknown";
+}
+
 /// The idx file of that name, each of its records an element or an image.
 struct IdxFile {
   IdxFile(const std::filesystem::path& root, const IdxPublication& of, const std::string& name,
-          const std::string& md5, const std::vector<std::int64_t>& dimensions)
+          const std::vector<std::int64_t>& dimensions)
       : official{.name = name,
                  .size_in_bytes = idx_size(dimensions),
-                 .origin =
-                     of.title + " (" + name + ".gz, md5 " + md5 + "), to be had from " + of.home},
+                 .origin = concat(of.title, " (", name, ".gz, md5 ", md5_of(of, name + ".gz"),
+                                  "), to be had from ", of.home),
+                 .dataset = of.dataset},
         content(read_official(root, official)),
         elements(idx_elements(content, dimensions, root / name)) {}
 
@@ -62,15 +71,13 @@ IdxImageDataset::IdxImageDataset(Options& options, IdxPublication publication)
 }
 
 void IdxImageDataset::open(const DatasetRequest&) {
-  const auto read = [this](const std::string& prefix, std::int64_t count,
-                           const std::string& images_md5, const std::string& labels_md5) {
-    const IdxFile images(root_, publication_, prefix + "-images-idx3-ubyte", images_md5,
-                         {count, kSide, kSide});
-    const IdxFile labels(root_, publication_, prefix + "-labels-idx1-ubyte", labels_md5, {count});
+  const auto read = [this](const std::string& prefix, std::int64_t count) {
+    const IdxFile images(root_, publication_, prefix + "-images-idx3-ubyte", {count, kSide, kSide});
+    const IdxFile labels(root_, publication_, prefix + "-labels-idx1-ubyte", {count});
     return images_of(root_, images, labels);
   };
-  train_ = read("train", 60'000, publication_.train_images_md5, publication_.train_labels_md5);
-  test_ = read("t10k", 10'000, publication_.test_images_md5, publication_.test_labels_md5);
+  train_ = read("train", 60'000);
+  test_ = read("t10k", 10'000);
 }
 
 }  // namespace pipewright

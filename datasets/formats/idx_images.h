@@ -11,10 +11,10 @@ namespace pipewright {
 
 /// A data set of that form: what differs from one to the next.
 struct IdxPublication {
-  std::string title;   ///< "Fashion-MNIST"
-  std::string home;    ///< who has it, for who does not find it
-  std::string folder;  ///< where it is unless `root` is given
-  std::string train_images_md5, train_labels_md5, test_images_md5, test_labels_md5;  ///< of the .gz
+  std::string dataset;     ///< the registered name; see sources.h for its files
+  std::string title;       ///< "Fashion-MNIST"
+  std::string home;        ///< who has it, for who does not find it
+  std::string folder;      ///< where it is unless `root` is given
   double mean, deviation;  ///< of all training pixels, which run from 0 to 1
   bool flip = true;        ///< whether a mirrored image is still one of its class
 };

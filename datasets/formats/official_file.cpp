@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "datasets/formats/gzip.h"
+#include "datasets/formats/sources.h"
 
 namespace pipewright {
 namespace {
@@ -29,7 +30,7 @@ std::filesystem::path gzipped(const std::filesystem::path& path) {
       archive.empty() ? concat(file.name, ".gz") : concat(file.name, ".gz or ", archive);
   throw Error(ErrorKind::Data,
               concat("no such file, nor ", others, " beside it. It is part of ", file.origin,
-                     ". Set dataset.root to the folder that holds it"),
+                     ". Set dataset.root to the folder that holds it", fetch_advice(file.dataset)),
               (root / file.name).string());
 }
 

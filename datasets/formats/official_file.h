@@ -15,6 +15,7 @@ struct OfficialFile {
   std::string name;             ///< without ".gz"
   std::uint64_t size_in_bytes;  ///< unpacked
   std::string origin;           ///< whose, where to get it, checksum: ends up in an error message
+  std::string dataset;          ///< its registered name, for `pipewright fetch`; may be empty
   std::uint64_t record_in_bytes = 0;  ///< > 0: any whole number of them is a file, up to that size
 };
 

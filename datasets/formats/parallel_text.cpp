@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "datasets/formats/punctuation.h"
+#include "datasets/formats/sources.h"
 #include "datasets/formats/text_file.h"
 
 namespace pipewright {
@@ -51,7 +52,7 @@ Files found(const std::filesystem::path& root, const ParallelNames& names) {
   }
   throw Error(ErrorKind::Data,
               concat("holds none of ", join(looked_for, ", "), ", plain or gzipped (.gz). Each is ",
-                     std::string(kOrigin)),
+                     std::string(kOrigin), fetch_advice("translation")),
               root.string());
 }
 

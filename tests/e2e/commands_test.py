@@ -34,7 +34,7 @@ class Commands(harness.EndToEnd):
     def test_help_everywhere(self):
         commands = self.commands()
         self.assertLessEqual(
-            {"run", "sweep", "check", "schedule", "table", "plot", "list", "describe", "schema", "doctor"},
+            {"run", "sweep", "check", "schedule", "table", "plot", "fetch", "list", "describe", "schema", "doctor"},
             set(commands),
         )
         for command in commands:

@@ -75,6 +75,16 @@ TEST_F(Imdb, SaysWhatIsWrongAndWhereToGetIt) {
   EXPECT_TRUE(contains(refusal(), "ai.stanford.edu"));
 }
 
+TEST(ImdbFiles, AreFoundInTheArchiveWhereItIsFetchedTo) {
+  PIPEWRIGHT_NEEDS_REAL_DATA("aclImdb");
+  const fixtures::TemporaryFolder folder;
+  std::filesystem::create_symlink(fixtures::real_data("aclImdb") / "aclImdb_10k.tar.gz",
+                                  folder / "aclImdb_v1.tar.gz");
+  const auto data = make_dataset("imdb", "{root: '" + folder.text() + "'}");
+  data->open({});
+  EXPECT_EQ(data->size(Split::Train), 5000);
+}
+
 // Computed from the same archive by a few lines of Python with the rules of Keras' Tokenizer.
 TEST(ImdbFiles, AreReadAsKerasReadsThem) {
   PIPEWRIGHT_NEEDS_REAL_DATA("aclImdb");

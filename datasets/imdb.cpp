@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 
 #include "core/base/error.h"
 #include "datasets/formats/file_tree.h"
@@ -70,9 +72,12 @@ class Imdb final : public LabelledTextDataset {
   }
 
   void open(const DatasetRequest&) override {
-    const FileTree files = read_tree(
-        root_, [](const std::string& name) { return is_review(name) ? kLargestReview : 0; },
-        kLargestInAll);
+    std::error_code ignored;
+    FileTree files;  // of nothing, nothing is found: reviews() says where to get it
+    if (std::filesystem::exists(root_, ignored))
+      files = read_tree(
+          root_, [](const std::string& name) { return is_review(name) ? kLargestReview : 0; },
+          kLargestInAll);
     const std::vector<Review> train = reviews(files, "train"), test = reviews(files, "test");
     WordCounts counts;
     for (const Review& review : train)

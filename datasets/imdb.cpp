@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 
 #include "core/base/error.h"
 #include "datasets/formats/file_tree.h"

@@ -73,6 +73,8 @@ TEST_F(Imdb, SaysWhatIsWrongAndWhereToGetIt) {
   std::filesystem::remove(folder_ / "test/pos/1_7.txt");
   EXPECT_TRUE(contains(refusal(), folder_.text() + ": has no reviews in test/pos/"));
   EXPECT_TRUE(contains(refusal(), "ai.stanford.edu"));
+  std::filesystem::remove_all(folder_ / "");
+  EXPECT_TRUE(contains(refusal(), "ai.stanford.edu"));
 }
 
 TEST(ImdbFiles, AreFoundInTheArchiveWhereItIsFetchedTo) {

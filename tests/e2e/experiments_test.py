@@ -1,0 +1,70 @@
+"""The experiment files of published papers: whole and wanting nothing but their data, and in profile `ci` trained on
+made-up data with every scheme and every cut. Results mean nothing there; that they come about, and that tables and
+pictures can be made of them, is what is tested.
+"""
+
+import csv
+import io
+import shutil
+
+import harness
+from harness import DATA, SOURCE_DIR, SWEEP
+
+# Those at the top are for users to start from, without a profile for tests; those in deeper folders are to be extended.
+FILES = sorted((SOURCE_DIR / "experiments").glob("*/*.yaml"))
+
+
+class Experiments(harness.EndToEnd):
+    def command(self, *arguments, **more):
+        """With a home that holds no data, whatever the user's does."""
+        return self.pipewright(*arguments, environment={"HOME": str(self.folder / "home")}, **more)
+
+    def runs(self, folder):
+        runs = [harness.Run(path) for path in (self.folder / folder).glob("*-*") if path.is_dir()]
+        self.assertGreater(len(runs), 1)
+        return runs
+
+    def as_published(self, file):
+        """Options are checked before data are looked for, of all runs."""
+        done = self.command("sweep", file, "--set", "sweep.grid.train.seed=[1]", "--out", "whole", "--jobs", "2", code=SWEEP)
+        count = len(self.runs("whole"))
+        self.assertEqual(done.err.count(f": failed, exit code {DATA}: "), count, done.err)
+        self.assertEqual(done.err.lower().count("set dataset.root"), 2 * count, done.err)
+
+    def small(self, file):
+        options = [file, "--profile", "ci", "--out", "small"]
+        done = self.command("sweep", *options, "--jobs", "2")
+        runs = self.runs("small")
+        self.assertEqual([run.state() for run in runs], ["done"] * len(runs), done.err)
+
+        page = self.command("table", *options).out
+        self.assertIn(f"; {len(runs)} of {len(runs)} runs stand behind it", page)
+        if "; published: " in page.splitlines()[0]:
+            self.assertRegex(page, r"\d published")
+        for cell in csv.DictReader(io.StringIO(self.command("table", *options, "--format", "csv").out)):
+            self.assertEqual((cell["failed"], cell["missing"]), ("0", "0"), page)
+        if shutil.which("gnuplot") is not None:
+            self.command("plot", *options)
+            self.assertNotEqual(list((self.folder / "small/plots").glob("*.svg")), [])
+
+    def both(self, file):
+        self.as_published(file)
+        self.small(file)
+
+
+for experiment in FILES:
+    setattr(
+        Experiments,
+        f"test_{experiment.parent.name}_{experiment.stem}",
+        lambda self, file=experiment: self.both(file),
+    )
+
+
+class Folder(harness.EndToEnd):
+    def test_every_paper_has_its_files(self):
+        papers = {file.parent.name for file in FILES}
+        self.assertLessEqual({"pipeoptim", "gpipe_test", "torchgpipe", "interlocking"}, papers)
+
+
+if __name__ == "__main__":
+    harness.main()

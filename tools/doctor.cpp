@@ -130,9 +130,8 @@ void say_data() {
   if (!any)
     say("data", false,
         "neither $PIPEWRIGHT_DATA nor ~/data; the data sets digits and synthetic need none, others "
-        "say in `pipewright describe dataset NAME` what they read, and `pipewright fetch` "
-        "downloads "
-        "some");
+        "say in `pipewright describe dataset NAME` what they read; `pipewright fetch` "
+        "downloads some");
 }
 
 int run(const std::vector<std::string>& arguments) {

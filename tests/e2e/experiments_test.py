@@ -63,7 +63,7 @@ for experiment in FILES:
 class Folder(harness.EndToEnd):
     def test_every_paper_has_its_files(self):
         papers = {file.parent.name for file in FILES}
-        self.assertLessEqual({"pipeoptim", "gpipe_test", "torchgpipe", "interlocking"}, papers)
+        self.assertLessEqual({"spectrain", "pipeoptim", "gpipe_test", "torchgpipe", "interlocking"}, papers)
 
 
 if __name__ == "__main__":

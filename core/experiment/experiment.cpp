@@ -44,6 +44,22 @@ Place place_in(const Value& document, std::string dotted) {
   }
 }
 
+std::vector<std::string> read_fresh(Options& options) {
+  const Value given = options.any("fresh", Value::sequence(),
+                                  "Layers that start as initialised whatever the weights file has, "
+                                  "such as a classifier of other classes: [classifier].");
+  std::vector<std::string> layers;
+  if (!given.is(Value::Kind::Sequence))
+    options.problem("fresh", concat("expected a list like [classifier], not ", given.described()));
+  for (const Value& layer : given.items) {
+    if (layer.is(Value::Kind::Text))
+      layers.push_back(layer.text);
+    else
+      options.problem("fresh", concat("expected names of layers, not ", layer.described()));
+  }
+  return layers;
+}
+
 /// What the tensors of the model are called in the format of its weights file.
 void name_weights(Experiment& e, const Value& resolved) {
   const std::string model = resolved.find_path("model.name")->text;
@@ -103,6 +119,7 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
         "A safetensors file to start from, with exactly this model's tensors; \"\" = initialise.");
     o.choice("weights_format", {kOwnFormat, "torchvision", "huggingface"}, kOwnFormat,
              "Whose names they have; another library's only for models that it has.");
+    e.weights.fresh = read_fresh(o);
   });
   e.loss = read_part<Loss>(root, "loss", "cross_entropy",
                            "The loss of the last stage and of auxiliary heads.");

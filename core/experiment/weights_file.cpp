@@ -23,6 +23,26 @@ ForeignTensor source_of(const std::string& name, const WeightsFile& file,
   return file.names ? translated.of(name) : ForeignTensor{{name}};
 }
 
+bool is_of(const std::string& name, const std::string& layer) {
+  return name.starts_with(layer + ".");
+}
+
+bool is_fresh(const std::string& name, const WeightsFile& file) {
+  return std::ranges::any_of(file.fresh, [&](const auto& layer) { return is_of(name, layer); });
+}
+
+/// Fresh layers that the model does not have.
+void check_fresh(const WeightsFile& file, const NamedShapes& declared,
+                 std::vector<std::string>& wrong) {
+  std::vector<std::string> layers;
+  for (const auto& [name, shape] : declared) layers.push_back(name.substr(0, name.rfind('.')));
+  for (const std::string& fresh : file.fresh)
+    if (std::ranges::none_of(declared,
+                             [&](const auto& entry) { return is_of(entry.first, fresh); }))
+      wrong.push_back(concat("model.fresh names '", fresh, "', which the model does not have",
+                             suggestion(fresh, layers)));
+}
+
 /// The first of the names that the file has, or none.
 template <class Given>
 typename Given::const_iterator first_of(const ForeignTensor& source, const Given& given) {
@@ -38,11 +58,16 @@ std::vector<std::string> differences(const WeightsFile& file, const NamedShapes&
   const NameTranslation translated = translation(file);
   std::vector<std::string> wrong, names;
   std::set<std::string> used;
+  check_fresh(file, declared, wrong);
   for (auto [name, shape] : declared) {
     const ForeignTensor source = source_of(name, file, translated);
     if (source.names.empty()) continue;
-    if (source.transposed) std::ranges::reverse(shape);
     names.push_back(source.names.front());
+    if (is_fresh(name, file)) {
+      used.insert(source.names.begin(), source.names.end());
+      continue;
+    }
+    if (source.transposed) std::ranges::reverse(shape);
     const auto found = first_of(source, given);
     if (found == given.end()) {
       wrong.push_back(concat("'", names.back(), "' is missing"));
@@ -89,7 +114,7 @@ void load_weights(const WeightsFile& file,
   const NameTranslation translated = translation(file);
   for (const auto& [name, tensor] : state) {
     const ForeignTensor source = source_of(name, file, translated);
-    if (source.names.empty()) continue;
+    if (source.names.empty() || is_fresh(name, file)) continue;
     const at::Tensor& values = first_of(source, given)->second;
     tensor.copy_(source.transposed ? values.t() : values);
   }

@@ -186,6 +186,30 @@ class ForeignWeights(harness.EndToEnd):
                 self.pipewright("check", "x.yaml", code=EXPERIMENT), rf"x\.yaml:\d+:\d+: .*{plain(message)}$"
             )
 
+    def test_a_fresh_classifier_starts_as_initialised(self):
+        def of_other_classes(theirs):
+            theirs["fc.weight"] = tensor("F32", [1000, 26], [0] * 26000)
+            theirs["fc.bias"] = tensor("F32", [1000], [0] * 1000)
+
+        ours = self.file(of_other_classes)  # what seed 1 initialises
+        for format in ("torchvision", "pipewright"):
+            fresh = changed(TORCHVISION, {"train.seed": 2, "model.fresh": ["classifier"]})
+            if format == "pipewright":  # which may lack it altogether
+                self.write("init.safetensors", safetensors.encoded({n: t for n, t in ours.items() if "classifier" not in n}))
+                fresh = changed(fresh, {"model.weights_format": "pipewright"})
+            found = self.train(fresh, "out", "--overwrite").tensors()
+            initial = self.train(
+                changed(CNN, {"model": RESNET18, "train.epochs": 0, "train.seed": 2}), "seed2", "--overwrite"
+            ).tensors()
+            for name, values in found.items():
+                self.assertEqual(values, (initial if name.startswith("classifier.") else ours)[name], name)
+
+        self.write("x.yaml", changed(TORCHVISION, {"model.fresh": ["clasifier"]}))
+        self.assertRegex(
+            self.pipewright("check", "x.yaml", code=DATA).err,
+            r"model\.fresh names 'clasifier', which the model does not have; did you mean 'classifier'\?",
+        )
+
     def test_auxiliary_heads_are_initialised(self):
         self.file()
         heads = {"scheme": {"name": "interlocking"}}

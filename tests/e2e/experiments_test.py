@@ -1,6 +1,6 @@
-"""The experiment files of published papers: whole and wanting nothing but their data, and in profile `ci` trained on
-made-up data with every scheme and every cut. Results mean nothing there; that they come about, and that tables and
-pictures can be made of them, is what is tested.
+"""The experiment files of published papers: whole, wanting nothing but their data; and in profile `ci`,
+trained on made-up data with every scheme and every cut. Results mean nothing there; that they come
+about, and that tables and pictures can be made of them, is what is tested.
 """
 
 import csv
@@ -10,7 +10,7 @@ import shutil
 import harness
 from harness import DATA, SOURCE_DIR, SWEEP
 
-# Those at the top are for users to start from, without a profile for tests; those in deeper folders are to be extended.
+# Those at the top are to start from and have no profile for tests; those in deeper folders are extended.
 FILES = sorted((SOURCE_DIR / "experiments").glob("*/*.yaml"))
 
 
@@ -26,7 +26,8 @@ class Experiments(harness.EndToEnd):
 
     def as_published(self, file):
         """Options are checked before data are looked for, of all runs."""
-        done = self.command("sweep", file, "--set", "sweep.grid.train.seed=[1]", "--out", "whole", "--jobs", "2", code=SWEEP)
+        one_seed = ["--set", "sweep.grid.train.seed=[1]"]
+        done = self.command("sweep", file, *one_seed, "--out", "whole", "--jobs", "2", code=SWEEP)
         count = len(self.runs("whole"))
         self.assertEqual(done.err.count(f": failed, exit code {DATA}: "), count, done.err)
         self.assertEqual(done.err.lower().count("set dataset.root"), 2 * count, done.err)

@@ -5,9 +5,9 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/stage/sources.h"
 #include "datasets/formats/encoded_images.h"
 #include "datasets/formats/lines.h"
-#include "datasets/formats/sources.h"
 
 namespace pipewright {
 namespace {

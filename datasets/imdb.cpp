@@ -14,10 +14,10 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/stage/sources.h"
 #include "datasets/formats/file_tree.h"
 #include "datasets/formats/labelled_texts.h"
 #include "datasets/formats/pattern.h"
-#include "datasets/formats/sources.h"
 #include "datasets/formats/utf8.h"
 #include "datasets/formats/word_counts.h"
 

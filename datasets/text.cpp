@@ -8,8 +8,8 @@
 
 #include "core/base/error.h"
 #include "core/stage/dataset.h"
+#include "core/stage/sources.h"
 #include "datasets/formats/byte_bpe.h"
-#include "datasets/formats/sources.h"
 #include "datasets/formats/text_file.h"
 #include "datasets/formats/text_tokenizers.h"
 #include "datasets/formats/utf8.h"

@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/experiment/fetch.h"
-#include "datasets/formats/sources.h"
+#include "core/stage/sources.h"
 #include "tools/command.h"
 #include "tools/interrupt.h"
 

@@ -125,7 +125,7 @@ void Loader::go_ahead_of(int position) {
 }
 
 void Loader::prefetch(const std::stop_token& stop) {
-  at::set_num_threads(1);
+  at::set_num_threads(settings_.threads);
   std::unique_lock lock(mutex_);
   while (wanted_more_.wait(lock, stop, [this] { return next_ < wanted_; })) {
     const int position = next_++;

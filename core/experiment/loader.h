@@ -56,6 +56,8 @@ class Loader final : public Batches {
     int replicas = 1, microbatches = 1;
     int keep = 8;      ///< mini-batches held at once for those who ask later
     int prefetch = 0;  ///< threads, and mini-batches they are ahead
+    int threads = 1;  ///< intra-op, of each of them: what the workers have, for LibTorch's count of
+                      ///< them is in part the whole process's
     /// Of one sample that is no tokens, as the model wants it; empty: as the data set has it.
     std::vector<std::int64_t> input_shape;
   };

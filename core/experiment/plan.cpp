@@ -237,6 +237,7 @@ Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) co
                  .microbatches = e.pipeline.microbatches,
                  .keep = 2 * e.pipeline.stages + 2,
                  .prefetch = e.loader.prefetch,
+                 .threads = e.pipeline.threads,
                  .input_shape = e.model->input_shape()},
                 std::move(orders));
 }
@@ -250,6 +251,7 @@ Loader Plan::evaluation_loader() const {
                  .precision = e.train.float64 ? at::kDouble : at::kFloat,
                  .keep = 4 * e.pipeline.stages + 2,
                  .prefetch = e.loader.prefetch,
+                 .threads = e.pipeline.threads,
                  .input_shape = shape},
                 {{test, e.loader.batch_size, false}});
 }

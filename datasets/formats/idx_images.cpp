@@ -3,9 +3,9 @@
 #include <array>
 
 #include "core/base/text.h"
+#include "core/stage/sources.h"
 #include "datasets/formats/idx.h"
 #include "datasets/formats/official_file.h"
-#include "datasets/formats/sources.h"
 
 namespace pipewright {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/stage/sources.h"
 #include "datasets/formats/gzip.h"
-#include "datasets/formats/sources.h"
 
 namespace pipewright {
 namespace {

@@ -3,8 +3,8 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/stage/sources.h"
 #include "datasets/formats/punctuation.h"
-#include "datasets/formats/sources.h"
 #include "datasets/formats/text_file.h"
 
 namespace pipewright {

@@ -3,7 +3,7 @@
 set -euo pipefail
 loaded=$(LD_DEBUG=files "$1" --version 2>&1 | sed -n 's/.*calling init: //p')
 [[ "$loaded" == *libtorch_cpu.so* ]] || { echo "LD_DEBUG names no libtorch_cpu.so" >&2; exit 1; }
-if grep -E 'lib(cu|nv|nccl)' <<<"$loaded" | grep -v '/no_cuda/'; then
+if grep -E 'lib(cu|nv|nccl)' <<<"$loaded" | grep -vE '/no_cuda/|libcurl'; then
   echo "are CUDA libraries, loaded by a build without CUDA" >&2
   exit 1
 fi

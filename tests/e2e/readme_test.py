@@ -33,7 +33,7 @@ class Readme(harness.EndToEnd):
             self.assertEqual("build/pipewright", words[0], command)
             if words[1] == "sweep":  # all 72 runs are the quickstart's own; three will do here
                 words += ["--set", "sweep.points=[{label: gpipe, scheme: {name: gpipe}}]"]
-            if words[1] == "table":
+            if words[1] in ("table", "plot"):
                 words += ["--set", "sweep.points=[{label: gpipe, scheme: {name: gpipe}}]"]
             self.pipewright(*words[1 : words.index(">") if ">" in words else None])
         self.assertTrue((self.folder / "schedule.svg").exists())

@@ -1,4 +1,4 @@
-#include "datasets/formats/sources.h"
+#include "core/stage/sources.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 // The table of what `pipewright fetch` downloads: that it fits the data sets, and real files.
-#include "datasets/formats/sources.h"
+#include "core/stage/sources.h"
 
 #include <set>
 
 #include "core/experiment/part_file.h"
-#include "fixtures.h"
+#include "tests/unit/datasets/fixtures.h"
 
 namespace pipewright {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <vector>
@@ -58,6 +59,20 @@ std::string title_of(const Curve& curve) {
   return runs > 1 ? concat(curve.name, " (", runs, " runs)") : curve.name;
 }
 
+/// Its exit status. If it ends before it has read all, that is no end for us.
+int told_to_gnuplot(const std::string& script) {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  std::FILE* const gnuplot =
+      popen("command -v gnuplot > /dev/null || exit 127; exec gnuplot -", "w");
+  int status = -1;
+  if (gnuplot != nullptr) {
+    std::fwrite(script.data(), 1, script.size(), gnuplot);
+    status = pclose(gnuplot);
+  }
+  std::signal(SIGPIPE, before);
+  return status;
+}
+
 }  // namespace
 
 std::string gnuplot_script(const Picture& picture, PictureFormat format,
@@ -91,11 +106,7 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
 void draw(const Picture& picture, PictureFormat format, const std::filesystem::path& file) {
   const std::filesystem::path part = file.string() + ".part";
   const std::string script = gnuplot_script(picture, format, part);
-  std::FILE* const gnuplot =
-      popen("command -v gnuplot > /dev/null || exit 127; exec gnuplot -", "w");
-  if (gnuplot == nullptr) throw Error(ErrorKind::Worker, "gnuplot cannot be started");
-  std::fwrite(script.data(), 1, script.size(), gnuplot);
-  const int status = pclose(gnuplot);
+  const int status = told_to_gnuplot(script);
   constexpr int kNoSuchCommand = 127;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNoSuchCommand)
     throw Error(ErrorKind::Experiment,

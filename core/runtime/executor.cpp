@@ -185,7 +185,7 @@ class Interpreter {
       team.set_activity({});
     }
     team.sum(losses_.all());
-    team.sum(metric_sums_);
+    if (!metric_sums_.empty()) team.sum(metric_sums_);
     if (request_.trace != nullptr) gather_trace();
   }
 

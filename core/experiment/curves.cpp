@@ -1,7 +1,6 @@
 #include "core/experiment/curves.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -68,25 +67,12 @@ std::vector<CurvePoint> points_of(const Line& line, const std::string& metric, d
 
 bool check_columns(const PlotPublished& wanted, const PublishedNumbers& numbers,
                    Problems& problems) {
-  bool fine = true;
-  const auto check = [&](const std::string& column, const Place& place) {
-    if (std::ranges::count(numbers.columns, column) > 0) return;
-    fine = false;
-    problems.add(place,
-                 concat("plot.published: ", numbers.file.filename().string(), " has no column '",
-                        column, "'", suggestion(column, numbers.columns)));
-  };
-  for (const auto& [column, key] : wanted.numbers.match) check(column, key.place);
-  check(wanted.numbers.value.name, wanted.numbers.value.place);
-  check(wanted.epoch.name, wanted.epoch.place);
+  constexpr const char* kWhat = "plot.published";
+  bool fine = numbers.has(wanted.numbers.value.name, wanted.numbers.value.place, kWhat, problems);
+  fine = numbers.has(wanted.epoch.name, wanted.epoch.place, kWhat, problems) && fine;
+  for (const auto& [column, key] : wanted.numbers.match)
+    fine = numbers.has(column, key.place, kWhat, problems) && fine;
   return fine;
-}
-
-std::optional<double> number_in(const std::string& text) {
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 /// The rows of the file that belong to the line's first run; rows that are no numbers are left out.
@@ -97,8 +83,9 @@ std::vector<CurvePoint> published_points(const Line& line, const PlotPublished& 
     texts.emplace_back(column, key_text(*line.runs.front(), key.name));
   std::vector<CurvePoint> points;
   for (const std::size_t row : numbers.matching(texts)) {
-    const auto epoch = number_in(numbers.rows[row][numbers.index_of(wanted.epoch.name)]);
-    const auto value = number_in(numbers.rows[row][numbers.index_of(wanted.numbers.value.name)]);
+    const auto epoch = published_number(numbers.rows[row][numbers.index_of(wanted.epoch.name)]);
+    const auto value =
+        published_number(numbers.rows[row][numbers.index_of(wanted.numbers.value.name)]);
     if (epoch && value)
       points.push_back({.epoch = *epoch - wanted.first_epoch + 1, .mean = *value, .runs = 1});
   }

@@ -37,14 +37,6 @@ std::vector<std::string> next_record(std::string_view text, std::size_t& at) {
   return fields;
 }
 
-std::optional<double> number_of(const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return value;
-}
-
 /// What is left of a name when its spelling is not looked at.
 std::string bare(std::string_view text) {
   std::string out;
@@ -55,11 +47,26 @@ std::string bare(std::string_view text) {
 }
 
 bool same(const std::string& a, const std::string& b) {
-  const auto x = number_of(a), y = number_of(b);
+  const auto x = published_number(a), y = published_number(b);
   return x && y ? *x == *y : bare(a) == bare(b);
 }
 
 }  // namespace
+
+std::optional<double> published_number(const std::string& text) {
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool PublishedNumbers::has(const std::string& column, const Place& place, const char* what,
+                           Problems& problems) const {
+  if (std::ranges::count(columns, column) > 0) return true;
+  problems.add(place, concat(what, ": ", file.filename().string(), " has no column '", column, "'",
+                             suggestion(column, columns)));
+  return false;
+}
 
 std::size_t PublishedNumbers::index_of(const std::string& column) const {
   const auto found = std::ranges::find(columns, column);

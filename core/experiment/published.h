@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/config/options.h"
+
 namespace pipewright {
 
 struct PublishedNumbers {
@@ -14,6 +16,9 @@ struct PublishedNumbers {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;  ///< each as long as `columns`
 
+  /// Records, and returns false for, a column that is not there; `what` names the option.
+  bool has(const std::string& column, const Place& place, const char* what,
+           Problems& problems) const;
   /// Indices of the rows whose columns have these texts, compared as find() says. Requires all
   /// columns to exist.
   std::vector<std::size_t> matching(
@@ -28,6 +33,9 @@ struct PublishedNumbers {
   std::optional<std::string> find(const std::vector<std::pair<std::string, std::string>>& wanted,
                                   const std::string& value) const;
 };
+
+/// None for texts that are no numbers, such as "OOM".
+std::optional<double> published_number(const std::string& text);
 
 /// Reads a CSV file with quoted fields where needed (RFC 4180). Throws Error{Data} with its place.
 PublishedNumbers read_published(const std::filesystem::path& file);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -87,29 +86,16 @@ void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& run
 /// Records, and returns false for, columns that the file of published numbers does not have.
 bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers,
                    Problems& problems) {
-  bool fine = true;
-  const auto check = [&](const std::string& column, const Place& place) {
-    if (std::ranges::count(numbers.columns, column) > 0) return;
-    fine = false;
-    problems.add(place,
-                 concat("table.published: ", numbers.file.filename().string(), " has no column '",
-                        column, "'", suggestion(column, numbers.columns)));
-  };
-  for (const auto& [column, key] : wanted.match) check(column, key.place);
-  check(wanted.value.name, wanted.value.place);
-  if (wanted.std) check(wanted.std->name, wanted.std->place);
+  bool fine = numbers.has(wanted.value.name, wanted.value.place, "table.published", problems);
+  for (const auto& [column, key] : wanted.match)
+    fine = numbers.has(column, key.place, "table.published", problems) && fine;
+  if (wanted.std)
+    fine = numbers.has(wanted.std->name, wanted.std->place, "table.published", problems) && fine;
   return fine;
 }
 
-std::optional<double> number_in(const std::string& text) {
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 PublishedNumber number_of(std::string text, bool error) {
-  PublishedNumber number{.text = text, .value = number_in(text)};
+  PublishedNumber number{.text = text, .value = published_number(text)};
   if (!error || !number.value) return number;
   const std::size_t dot = text.find('.');
   const auto decimals = dot == std::string::npos ? 0 : static_cast<int>(text.size() - dot - 1);

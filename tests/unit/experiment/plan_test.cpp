@@ -73,6 +73,29 @@ TEST(Plan, LimitsSamplesThatComeClassByClassAtEqualDistances) {
   EXPECT_EQ(plan.test, (std::vector<std::int64_t>{0, 2, 5, 7}));
 }
 
+std::vector<at::Tensor> targets_of(const Plan& plan, int epoch) {
+  Loader loader = plan.training_loader(epoch, 1);
+  std::vector<at::Tensor> all;
+  for (int m = 0; m < plan.minibatches; ++m)
+    all.push_back(loader.targets(m, loader.share(m, 0, 0), at::kCPU));
+  return all;
+}
+
+TEST(Plan, KeepsTheFirstEpochsOrderWhereItIsNotReshuffled) {
+  for (const bool reshuffle : {true, false}) {
+    Laboratory laboratory(reshuffle ? "{}" : "{loader.reshuffle: false}");
+    const Plan& plan = laboratory.plan();
+    const auto first = targets_of(plan, 0), third = targets_of(plan, 2);
+    bool same = true;
+    for (std::size_t m = 0; m < first.size(); ++m) same = same && first[m].equal(third[m]);
+    EXPECT_EQ(same, !reshuffle);
+  }
+}
+
+TEST(Plan, RefusesToSortByLengthWhatHasNone) {
+  expect_refused("{loader.bucket: 4}", "loader.bucket sorts texts by length");
+}
+
 TEST(Plan, SchedulesOneEpochOrAllOfThem) {
   Laboratory each("{train.epochs: 3}"), never("{train.epochs: 3, train.drain: never}");
   EXPECT_EQ(each.plan().training.schedule.shape.minibatches, 6);

@@ -216,8 +216,8 @@ std::vector<std::string> read_metrics(Options& root) {
     }
     auto known = Registry<Metric>::instance().names();
     known.push_back(kBleu);
-    root.problem("metrics", concat("expected one of ", join(known, ", "), ", not ",
-                                   item.described(), suggestion(item.text, known)));
+    root.problem("metrics",
+                 concat("no such metric: ", item.described(), suggestion(item.text, known)));
   }
   return names;
 }

@@ -26,6 +26,18 @@ void expect_refused(const std::string& text, const std::string& place, const std
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
+TEST(ReadExperiment, MeasuresTheAccuracyAndWhatIsAskedForOnce) {
+  const Experiment e =
+      read_experiment(parse_yaml("metrics: [top5, accuracy, perplexity, top5]", "f.yaml"));
+  EXPECT_EQ(e.metric_names, (std::vector<std::string>{"accuracy", "top5", "perplexity"}));
+  EXPECT_EQ(e.metrics.size(), 3u);
+}
+
+TEST(ReadExperiment, RefusesMetricsThatDoNotExist) {
+  expect_refused("metrics: [acuracy]", "f.yaml:1:10", "did you mean 'accuracy'?");
+  expect_refused("metrics: top5", "f.yaml:1:10", "expected a list like [top5]");
+}
+
 TEST(ReadExperiment, NeedsNoOptionAtAll) {
   const Experiment e = read_experiment(Value::mapping());
   EXPECT_EQ(e.name, "experiment");

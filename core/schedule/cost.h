@@ -1,0 +1,32 @@
+/// What each action of a stage costs, in seconds and bytes: from a profile and a cut, or a table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/schedule/profile.h"
+
+namespace pipewright {
+
+/// Of one micro-batch where it is about passes.
+struct StageCost {
+  double forward = 0;  ///< s; so long a recomputation takes, too
+  double backward = 0;
+  double backward_input = 0;
+  double backward_weight = 0;
+  double head = 0;    ///< forward, loss and backward of the auxiliary head
+  double update = 0;  ///< of the optimizer, once a mini-batch
+  std::int64_t input_bytes =
+      0;  ///< what arrives; kept alone while a forward waits to be recomputed
+  std::int64_t output_bytes = 0;      ///< what is sent on; its gradient is as large
+  std::int64_t activation_bytes = 0;  ///< kept between forward and backward, without the input
+  std::int64_t peak_bytes = 0;        ///< passing need of one pass beyond what is kept
+  std::int64_t parameter_bytes = 0;   ///< of one version; gradients are as large
+  std::int64_t buffer_bytes = 0;
+};
+
+/// Sums over the layers of each stage. `balance`: layers per stage, adding up to the profile's.
+std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance);
+
+}  // namespace pipewright

@@ -1,0 +1,39 @@
+/// What each layer of a model costs on one device: measured by `pipewright profile`, or counted on
+/// the meta device (bytes and operations, no times). Partitioning and simulation read it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pipewright {
+
+/// Of one micro-batch of Profile::samples samples. Seconds are 0 where only bytes were counted.
+struct LayerCost {
+  std::string name;
+  double forward = 0;                 ///< s
+  double backward = 0;                ///< s, gradients of inputs and weights together
+  double backward_input = 0;          ///< s, of the input alone
+  double backward_weight = 0;         ///< s, of the weights alone, after the input's
+  double update = 0;                  ///< s, of the optimizer on this layer's parameters
+  double flops = 0;                   ///< of the forward; a multiply-add counts 2
+  std::int64_t output_bytes = 0;      ///< all tensors at the boundary after the layer
+  std::int64_t activation_bytes = 0;  ///< what the forward allocates and keeps for its backward
+  std::int64_t peak_bytes = 0;        ///< most that forward or backward hold beyond what is kept
+  std::int64_t parameters = 0;        ///< elements
+  std::int64_t parameter_bytes = 0;
+  std::int64_t buffer_bytes = 0;
+};
+
+struct Profile {
+  std::string model;
+  std::string device = "cpu";
+  std::string precision = "float32";
+  std::int64_t samples = 1;
+  int threads = 1;
+  bool timed = false;            ///< false: counted on the meta device
+  std::int64_t input_bytes = 0;  ///< of the micro-batch
+  std::vector<LayerCost> layers;
+};
+
+}  // namespace pipewright

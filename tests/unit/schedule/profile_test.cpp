@@ -57,14 +57,14 @@ TEST(Profile, ReadsBackAsItWasWritten) {
 TEST(Profile, TellsWhatIsWrongWithItsPlace) {
   const Profile profile = small_profile();
   EXPECT_EQ(problems(profile, "samples: 8", "samples: eight").substr(0, 15), "p.yaml:6:10: sa");
-  EXPECT_NE(problems(profile, "forward: 1.25e-5", "forward: -1").find("forward"),
+  EXPECT_NE(problems(profile, "backward_input: 0.1", "backward_input: -1").find("backward_input"),
             std::string::npos);
   EXPECT_NE(problems(profile, "pipewright_profile: 1", "pipewright_profile: 2")
                 .find("expected 1, which says that this is a profile"),
             std::string::npos);
   EXPECT_NE(problems(profile, "peak_bytes", "pick_bytes").find("did you mean 'peak_bytes'?"),
             std::string::npos);
-  EXPECT_NE(problems(profile, "  - name: '1: x'", "  - name: '0'")
+  EXPECT_NE(problems(profile, "\"1: x\"", "\"0\"")
                 .find("layers[1].name: '0' is the name of a layer before it, too"),
             std::string::npos);
 }

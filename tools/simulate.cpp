@@ -1,4 +1,5 @@
 // `pipewright simulate`: how long a schedule would take on given hardware, and what it would hold.
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
@@ -83,6 +84,14 @@ int minibatches(const CommandLine& line, const Experiment& experiment) {
   return given;
 }
 
+/// When the first mini-batches are done, so many that their bars can be told apart.
+double drawn_until(const Schedule& schedule, const Simulation& simulation) {
+  constexpr int kBars = 50;
+  const int each = 2 * schedule.shape.microbatches + 1;
+  const int shown = std::clamp(kBars / each, 1, schedule.shape.minibatches);
+  return simulation.minibatch_ends[static_cast<std::size_t>(shown - 1)];
+}
+
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSimulate,
@@ -98,7 +107,8 @@ int run(const std::vector<std::string>& arguments) {
               "activation_bytes, … of a micro-batch; a number, or a list with one per stage");
   line.option("minibatches", "N", "mini-batches; default: four times the stages, at least 8");
   line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
-  line.option("svg", "FILE", "draw what every worker does when, to scale");
+  line.option("svg", "FILE",
+              "draw what every worker does when, to scale, the first mini-batches of it");
   line.option("json", "FILE", "write all figures, memory over time included");
   if (!line.parse(arguments)) return 0;
   Problems faults;
@@ -120,7 +130,8 @@ int run(const std::vector<std::string>& arguments) {
     std::printf("\nnote: a profile has no auxiliary heads; their time is not counted\n");
   if (line.given("trace")) write(line.text("trace"), render_trace(schedule, simulation.spans));
   if (line.given("svg"))
-    write(line.text("svg"), render_timeline_svg(schedule, simulation, experiment.name));
+    write(line.text("svg"), render_timeline_svg(schedule, simulation, experiment.name,
+                                                drawn_until(schedule, simulation)));
   if (line.given("json"))
     write(line.text("json"),
           to_json(simulation_value(schedule, machine, simulation, samples)) + "\n");

@@ -395,7 +395,7 @@ std::vector<ActionPlace> validate(const Schedule& schedule) {
   if (schedule.shape.training) check_gradients(schedule, index);
   std::vector<ActionPlace> order = Progress(schedule, index).order();
   try {
-    resolve_versions(schedule);
+    resolve_versions(schedule, index);
   } catch (const MissingWeights& error) {
     refuse_action(schedule, error.place(), error.message());
   }

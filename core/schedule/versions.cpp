@@ -32,15 +32,32 @@ class WorkerVersions {
   }
 
  private:
-  using StageKey = std::pair<std::pair<int, int>, WeightKey>;  ///< (stage, replica), key
+  struct LastUse {
+    WeightKey key;
+    std::size_t action = 0;
+  };
+  /// One stage's keys, the few of each version together.
+  struct StageKeys {
+    int latest = 0;
+    std::vector<std::vector<LastUse>> versions;
+  };
+
+  StageKeys& keys_of(const Action& action) { return stages_[{action.stage, action.replica}]; }
+  /// nullptr: nobody has named it.
+  static LastUse* find(StageKeys& stage, const WeightKey& key) {
+    const auto version = as_size(key.version);
+    if (version >= stage.versions.size()) return nullptr;
+    for (LastUse& each : stage.versions[version])
+      if (each.key == key) return &each;
+    return nullptr;
+  }
 
   /// First walk: which key each pass reads, which action reads a key last.
   void name_keys() {
-    std::map<std::pair<int, int>, int> updates;
     for (std::size_t i = 0; i < actions_.size(); ++i) {
       const Action& action = actions_[i];
-      const std::pair<int, int> stage{action.stage, action.replica};
-      int& latest = updates[stage];
+      StageKeys& stage = keys_of(action);
+      int& latest = stage.latest;
       ActionWeights& weights = result_[i];
       weights.latest = latest;
       if (action.kind == ActionKind::Update) ++latest;
@@ -49,7 +66,7 @@ class WorkerVersions {
       if (weights.key.version > latest || weights.key.version < 0)
         fail(action, concat("asks for version ", weights.key.version,
                             " of its weights when there are ", latest, " updates behind it"));
-      const auto [use, first] = last_use_.insert_or_assign({stage, weights.key}, i);
+      const bool first = use(stage, weights.key, i);
       if (first && weights.key.ahead != 0) {
         if (weights.key.version != latest)
           fail(action, concat("predicts ", weights.key.ahead, " steps from version ",
@@ -64,17 +81,29 @@ class WorkerVersions {
   void free_keys() {
     for (std::size_t i = 0; i < actions_.size(); ++i) {
       const Action& action = actions_[i];
-      const std::pair<int, int> stage{action.stage, action.replica};
+      StageKeys& stage = keys_of(action);
       ActionWeights& weights = result_[i];
       if (action.kind == ActionKind::Update) {
-        const auto use = last_use_.find({stage, WeightKey{weights.latest, 0, 0}});
-        weights.in_place = use == last_use_.end() || use->second < i;
+        const LastUse* last = find(stage, {weights.latest, 0, 0});
+        weights.in_place = last == nullptr || last->action < i;
         continue;
       }
-      if (!uses_weights(action.kind) || last_use_.at({stage, weights.key}) != i) continue;
+      if (!uses_weights(action.kind) || find(stage, weights.key)->action != i) continue;
       const bool latest = weights.key.ahead == 0 && weights.key.version == weights.latest;
       if (!latest) weights.frees.push_back(weights.key);
     }
+  }
+
+  /// Whether it is the key's first use.
+  static bool use(StageKeys& stage, const WeightKey& key, std::size_t action) {
+    if (LastUse* known = find(stage, key)) {
+      known->action = action;
+      return false;
+    }
+    const auto version = as_size(key.version);
+    if (version >= stage.versions.size()) stage.versions.resize(version + 1);
+    stage.versions[version].push_back({key, action});
+    return true;
   }
 
   WeightKey key_of(const Action& action, int latest) const {
@@ -98,7 +127,7 @@ class WorkerVersions {
   const PassIndex& index_;
   const std::vector<Action>& actions_;
   int worker_;
-  std::map<StageKey, std::size_t> last_use_;
+  std::map<std::pair<int, int>, StageKeys> stages_;  ///< (stage, replica)
   std::vector<ActionWeights> result_;
 };
 
@@ -173,7 +202,10 @@ std::vector<PassWeights> passes_of(const Schedule& schedule, const Versions& ver
 }  // namespace
 
 Versions resolve_versions(const Schedule& schedule) {
-  const PassIndex index(schedule);
+  return resolve_versions(schedule, PassIndex(schedule));
+}
+
+Versions resolve_versions(const Schedule& schedule, const PassIndex& index) {
   Versions versions;
   versions.stages.assign(as_size(schedule.shape.stages),
                          std::vector<StageVersions>(as_size(schedule.shape.replicas)));

@@ -57,6 +57,8 @@ class MissingWeights : public Error {
 
 /// Throws MissingWeights for the first action whose weights do not exist.
 Versions resolve_versions(const Schedule& schedule);
+/// The same for who has the schedule's index already.
+Versions resolve_versions(const Schedule& schedule, const PassIndex& index);
 
 /// One row per pass of one mini-batch, for tables and the "weights used" drawing.
 struct PassWeights {

@@ -139,6 +139,22 @@ void large(benchmark::State& state) {
   count(state, actions);
   state.counters["GB held"] = gigabytes_held();
 }
+/// The same with room for one message on each link, and 1,024 stages with one micro-batch in flight:
+/// hard on whoever looks at all workers all the time.
+void prove_bounded(benchmark::State& state) {
+  Schedule schedule = built(kPlain, 256, 1024);
+  schedule.shape.link_capacity = 1;
+  for (auto _ : state) benchmark::DoNotOptimize(validate(schedule).data());
+  count(state, actions_of(schedule));
+}
+void prove_one_at_a_time(benchmark::State& state) {
+  const Schedule schedule =
+      pipeline_schedule({.stages = 1024, .microbatches = 64}, {.one_at_a_time = true});
+  for (auto _ : state) benchmark::DoNotOptimize(validate(schedule).data());
+  count(state, actions_of(schedule));
+}
+BENCHMARK(prove_bounded)->Unit(benchmark::kMillisecond);
+BENCHMARK(prove_one_at_a_time)->Unit(benchmark::kMillisecond);
 BENCHMARK(large)->Unit(benchmark::kSecond)->Iterations(1);
 
 }  // namespace

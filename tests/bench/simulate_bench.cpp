@@ -139,7 +139,7 @@ void large(benchmark::State& state) {
   count(state, actions);
   state.counters["GB held"] = gigabytes_held();
 }
-/// The same with room for one message on each link, and 1,024 stages with one micro-batch in flight:
+/// With room for one message on each link, and 1,024 stages with one micro-batch in flight:
 /// hard on whoever looks at all workers all the time.
 void prove_bounded(benchmark::State& state) {
   Schedule schedule = built(kPlain, 256, 1024);

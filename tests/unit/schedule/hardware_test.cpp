@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 
-
 namespace pipewright {
 namespace {
 

@@ -1,0 +1,117 @@
+// On machines made up at random — stragglers, slow links, buses, few copy engines, sends that
+// block, bounded links — simulate() says what a plain list of events says.
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "core/schedule/cost_table.h"
+#include "core/schedule/render.h"
+#include "core/schedule/simulate.h"
+#include "core/schedule/validate.h"
+#include "tests/unit/schedule/naive_clock.h"
+#include "tests/unit/schemes/scheme_cases.h"
+
+namespace pipewright {
+namespace {
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : stream_(seed, "random machines") {}
+  int upto(int most) { return static_cast<int>(stream_.below(next_++, as_size(most + 1))); }
+  double between(double least, double most) {
+    return least + (most - least) * stream_.uniform(next_++);
+  }
+  bool coin() { return upto(1) == 1; }
+
+ private:
+  RandomStream stream_;
+  std::uint64_t next_ = 0;
+};
+
+PipelineShape shape_of(Dice& dice, const std::string& scheme) {
+  PipelineShape shape{.stages = 1 + dice.upto(4),
+                      .replicas = 1 + dice.upto(2),
+                      .microbatches = 1 + dice.upto(3),
+                      .minibatches = 1 + dice.upto(3),
+                      .link_capacity = dice.upto(2)};
+  if (scheme == "pipedream_2bw") shape.microbatches = std::max(shape.microbatches, shape.stages);
+  if (scheme == "data_parallel") shape.stages = 1;
+  if (shape.stages > 2 && dice.coin())
+    for (int stage = 0; stage < shape.stages; ++stage) shape.placement.push_back(stage % 2);
+  return shape;
+}
+
+std::vector<StageCost> costs_of(Dice& dice, int stages) {
+  std::vector<StageCost> costs(as_size(stages));
+  for (StageCost& stage : costs)
+    stage = {.forward = dice.between(0.5, 2),
+             .backward = dice.between(0.5, 3),
+             .backward_input = dice.between(0.2, 2),
+             .backward_weight = dice.between(0.2, 2),
+             .head = dice.between(0.1, 1),
+             .update = dice.between(0.01, 0.5),
+             .input_bytes = dice.upto(2000),
+             .output_bytes = dice.upto(2000),
+             .parameter_bytes = dice.upto(2000)};
+  return costs;
+}
+
+LinkSpeed speed_of(Dice& dice) {
+  return {.latency = dice.between(0, 0.5), .bandwidth = dice.between(500, 5000)};
+}
+
+Hardware machine_of(Dice& dice, int devices) {
+  Hardware hardware = ideal_hardware(devices);
+  hardware.devices_per_host = 1 + dice.upto(3);
+  hardware.within = speed_of(dice);
+  hardware.between = speed_of(dice);
+  for (Device& device : hardware.devices)
+    device = {.speed = dice.between(0.5, 2), .slowdown = dice.between(1, 1.5)};
+  for (int buses = dice.upto(3); buses > 0; --buses) {
+    Bus bus{.crossing = static_cast<Bus::Crossing>(dice.upto(3)),
+            .bandwidth = dice.between(500, 5000)};
+    for (int device = 0; device < devices; ++device)
+      if (dice.coin()) bus.devices.push_back(device);
+    hardware.buses.push_back(bus);
+  }
+  hardware.copy_engines = dice.upto(2);
+  hardware.sending_blocks = dice.upto(3) == 0;
+  return hardware;
+}
+
+bool may_run(const Schedule& schedule) {
+  try {
+    validate(schedule);
+    return true;
+  } catch (const Error&) {  // a deadlock of bounded links
+    return false;
+  }
+}
+
+TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
+  int compared = 0;
+  for (const SchemeCase& each : every_scheme())
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      Dice dice(seed + stable_hash(each.name + each.options));
+      const PipelineShape shape = shape_of(dice, each.name);
+      const Schedule schedule = schedule_of(each.name, each.options, shape);
+      const std::vector<StageCost> costs = costs_of(dice, shape.stages);
+      const Hardware hardware = machine_of(dice, shape.workers());
+      if (!may_run(schedule)) continue;
+      const auto expected = naive::Clock(schedule, costs, hardware).spans();
+      const auto simulated = simulate(schedule, costs, hardware).spans;
+      for (std::size_t w = 0; w < expected.size(); ++w)
+        for (std::size_t i = 0; i < expected[w].size(); ++i) {
+          ASSERT_NEAR(simulated[w][i].begin, expected[w][i].begin, 1e-9)
+              << each.name << " " << each.options << ", seed " << seed << ", worker " << w
+              << ", action " << i << "\n"
+              << render_text(schedule);
+          ASSERT_NEAR(simulated[w][i].end, expected[w][i].end, 1e-9);
+        }
+      ++compared;
+    }
+  EXPECT_GT(compared, 500);
+}
+
+}  // namespace
+}  // namespace pipewright

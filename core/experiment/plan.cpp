@@ -194,15 +194,23 @@ bool asks_for(const Schedule& schedule, const auto& condition) {
 }  // namespace
 
 Plan make_plan(Experiment& experiment) {
-  Plan plan;
-  plan.experiment = &experiment;
-  plan.devices = resolve_devices(experiment.pipeline.devices, experiment.where("pipeline.device"));
+  open_data(experiment);
+  return plan_open_data(experiment);
+}
+
+void open_data(Experiment& experiment) {
   experiment.dataset->open({.seed = experiment.train.seed,
                             .model_input = experiment.model->input_shape(),
                             .model_flattens = experiment.model->flattens(),
                             .model_classes = experiment.model->classes(),
                             .model_vocabulary = experiment.model->vocabulary(),
                             .model_task = experiment.model->task()});
+}
+
+Plan plan_open_data(Experiment& experiment) {
+  Plan plan;
+  plan.experiment = &experiment;
+  plan.devices = resolve_devices(experiment.pipeline.devices, experiment.where("pipeline.device"));
   check_fit(experiment);
   split_samples(plan);
   read_lengths(plan);

@@ -16,18 +16,6 @@ struct NamedCell {
   std::string name;  ///< "vgg16, PD4"
 };
 
-/// "vgg16, PD4"; "stages 2, PD4": numbers with what they count.
-std::string cell_name(const Table& table, std::size_t row, std::size_t column) {
-  std::vector<std::string> parts;
-  for (std::size_t k = 0; k < table.row_keys.size(); ++k) {
-    const std::string& text = table.row_names[row][k];
-    const bool number = text.find_first_not_of("0123456789.-+e") == std::string::npos;
-    parts.push_back(number ? concat(split(table.row_keys[k], '.').back(), " ", text) : text);
-  }
-  if (table.column_names.size() > 1) parts.push_back(table.column_names[column]);
-  return join(parts, ", ");
-}
-
 /// "vgg16, PD4 (93.10)"
 std::string shown(const Table& table, const NamedCell& named) {
   const double mean = named.cell->mean();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/schedule/profile.h"
+#include "core/schedule/schedule.h"
 
 namespace pipewright {
 
@@ -26,7 +27,11 @@ struct StageCost {
   std::int64_t buffer_bytes = 0;
 };
 
-/// Sums over the layers of each stage. `balance`: layers per stage, adding up to the profile's.
+/// How long an action of that kind computes. Reductions take no time here: links do.
+double seconds_of(const StageCost& cost, ActionKind kind);
+
+/// Sums over the layers of each stage; `peak_bytes` is the largest layer's; what arrives is what
+/// the layer before sends on. `balance`: layers per stage, adding up to the profile's.
 std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance);
 
 }  // namespace pipewright

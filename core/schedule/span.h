@@ -6,6 +6,8 @@ namespace pipewright {
 struct Span {
   double begin = 0;
   double end = 0;
+
+  bool operator==(const Span&) const = default;
 };
 
 }  // namespace pipewright

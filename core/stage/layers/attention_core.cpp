@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/layers/attention_core.h"
+#include "core/stage/operation_count.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -18,7 +19,10 @@ AttentionCore::AttentionCore(std::int64_t heads, AttentionOptions options)
 /// LibTorch's own operator draws its dropout from a global generator.
 at::Tensor AttentionCore::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                  const at::Tensor& keys, const Pass& pass) const {
-  if (q.is_meta()) return at::empty_like(q);  // LibTorch knows half of this in Python only
+  if (q.is_meta()) {  // LibTorch knows half of this in Python only
+    count_multiply_adds(2 * static_cast<double>(q.numel()) * static_cast<double>(k.size(-2)));
+    return at::empty_like(q);
+  }
   if (!(drops_ && pass.training)) {
     if (!keys.defined()) return at::scaled_dot_product_attention(q, k, v, {}, 0, causal_);
     return at::scaled_dot_product_attention(q, k, v, allowed(q, k, keys));

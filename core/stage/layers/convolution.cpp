@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/layers.h"
+#include "core/stage/operation_count.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -40,13 +41,20 @@ class Convolution final : public Layer {
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor>, const Pass&) const override {
-    if (input.is_meta()) return at::empty(output_shape(input), input.options());
+    if (input.is_meta()) return counted(at::empty(output_shape(input), input.options()));
     return at::conv2d(input, parameters[0], options_.bias ? parameters[1] : at::Tensor(), stride_,
                       padding_, at::IntArrayRef{1, 1}, options_.groups);
   }
 
  private:
   using Pair = std::array<std::int64_t, 2>;  // along height, width
+
+  at::Tensor counted(at::Tensor output) const {
+    const std::int64_t area = kernel_[0] * kernel_[1];
+    count_multiply_adds(static_cast<double>(output.numel()) *
+                        static_cast<double>(in_ / options_.groups * area));
+    return output;
+  }
 
   /// LibTorch has no convolution on the meta device outside Python.
   std::vector<std::int64_t> output_shape(const at::Tensor& input) const {

@@ -1,0 +1,58 @@
+#include "core/schedule/cost.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.h"
+
+namespace pipewright {
+namespace {
+
+void add_layer(StageCost& stage, const LayerCost& layer) {
+  stage.forward += layer.forward;
+  stage.backward += layer.backward;
+  stage.backward_input += layer.backward_input;
+  stage.backward_weight += layer.backward_weight;
+  stage.update += layer.update;
+  stage.output_bytes = layer.output_bytes;
+  stage.activation_bytes += layer.activation_bytes;
+  stage.peak_bytes = std::max(stage.peak_bytes, layer.peak_bytes);
+  stage.parameter_bytes += layer.parameter_bytes;
+  stage.buffer_bytes += layer.buffer_bytes;
+}
+
+}  // namespace
+
+double seconds_of(const StageCost& cost, ActionKind kind) {
+  switch (kind) {
+    case ActionKind::Forward: return cost.forward;
+    case ActionKind::Head: return cost.head;
+    case ActionKind::Backward: return cost.backward;
+    case ActionKind::BackwardInput: return cost.backward_input;
+    case ActionKind::Update: return cost.update;
+    case ActionKind::Reduce: return 0;
+  }
+  return 0;
+}
+
+std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance) {
+  const auto layers = static_cast<std::int64_t>(profile.layers.size());
+  const bool positive = std::ranges::all_of(balance, [](std::int64_t count) { return count > 0; });
+  const std::int64_t cut = std::accumulate(balance.begin(), balance.end(), std::int64_t{0});
+  if (!positive || cut != layers)
+    throw Error(ErrorKind::Experiment,
+                concat("the profile of ", profile.model, " has ", layers,
+                       " layers, the stages have ", cut, "; profile this experiment's model"));
+  std::vector<StageCost> stages;
+  auto layer = profile.layers.begin();
+  std::int64_t arriving = profile.input_bytes;
+  for (const std::int64_t count : balance) {
+    StageCost& stage = stages.emplace_back();
+    stage.input_bytes = arriving;
+    for (std::int64_t i = 0; i < count; ++i) add_layer(stage, *layer++);
+    arriving = stage.output_bytes;
+  }
+  return stages;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,16 @@
+/// The bytes of a simulation: what each worker holds, and when.
+#pragma once
+
+#include <span>
+
+#include "core/schedule/simulate.h"
+#include "core/schedule/simulate_clock.h"
+
+namespace pipewright {
+
+/// Fills the memory of `simulation.workers`.
+void count_memory(const Schedule& schedule, const PassSlots& slots,
+                  std::span<const StageCost> costs, const ClockTimes& times,
+                  const SimulationOptions& options, Simulation& simulation);
+
+}  // namespace pipewright

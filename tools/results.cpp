@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/config/merge.h"
+#include "core/experiment/modelled.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/sweep_plan.h"
 #include "core/experiment/table.h"
@@ -65,9 +66,27 @@ void apply_as_if_written(const CommandLine& line, const char* option, const std:
   problems.throw_if_any();
 }
 
+void apply_path(const CommandLine& line, const char* option, const std::string& path,
+                Value& document) {
+  if (!line.given(option)) return;
+  Value value = Value::of(std::filesystem::absolute(line.text(option)).string());
+  value.place = {concat("--", option), 0, 0};
+  Problems problems;
+  set_path(document, path, value, problems);
+  problems.throw_if_any();
+}
+
+std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
+                                  const std::filesystem::path& folder) {
+  std::vector<RunRecord> records = sweep_records(document, folder);
+  if (!hardware.empty()) add_modelled(records, load_hardware(hardware));
+  return records;
+}
+
 void print_results(const Value& document, const std::filesystem::path& folder) {
-  const std::vector<RunRecord> records = sweep_records(document, folder);
-  const Table table = make_table(read_table_spec(document), records);
+  const TableSpec spec = read_table_spec(document);
+  const std::vector<RunRecord> records = results_on(spec.hardware, document, folder);
+  const Table table = make_table(spec, records);
   std::printf("%s\n%s", print_table(table, TableFormat::Markdown).c_str(),
               advice(table, records).c_str());
 }

@@ -12,8 +12,7 @@ constexpr double kUpdateMoves = 5;
 }  // namespace
 
 Profile with_modelled_times(Profile counted, const DeviceRates& rates) {
-  PIPEWRIGHT_CHECK(rates.flops > 0 && rates.bandwidth > 0 && rates.efficiency > 0,
-                   "a device without rates has no times");
+  PIPEWRIGHT_CHECK(rates.known() && rates.efficiency > 0, "a device without rates has no times");
   std::int64_t input = counted.input_bytes;
   for (LayerCost& layer : counted.layers) {
     const auto moved = static_cast<double>(input + layer.output_bytes + layer.activation_bytes +

@@ -7,6 +7,8 @@
 namespace pipewright {
 
 struct DeviceRates {
+  bool known() const { return flops > 0 && bandwidth > 0; }
+
   double flops = 0;       ///< operations per second that a device is sold with
   double bandwidth = 0;   ///< bytes per second of its memory
   double efficiency = 1;  ///< part of `flops` that large layers reach, in (0, 1]

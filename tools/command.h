@@ -18,8 +18,8 @@ struct Command {
   int (*run)(const std::vector<std::string>& arguments);
 };
 
-extern const Command kRun, kSweep, kCheck, kSchedule, kProfile, kTable, kPlot, kFetch, kList,
-    kDescribe, kSchema, kDoctor;
+extern const Command kRun, kSweep, kCheck, kSchedule, kSimulate, kProfile, kTable, kPlot, kFetch,
+    kList, kDescribe, kSchema, kDoctor;
 
 /// FILE, --set, --profile: what every command that reads an experiment takes.
 struct ExperimentArguments {

@@ -22,8 +22,9 @@ struct StageCost {
       0;  ///< what arrives; kept alone while a forward waits to be recomputed
   std::int64_t output_bytes = 0;      ///< what is sent on; its gradient is as large
   std::int64_t activation_bytes = 0;  ///< kept between forward and backward, without the input
-  std::int64_t peak_bytes = 0;        ///< passing need of one pass beyond what is kept
-  std::int64_t parameter_bytes = 0;   ///< of one version; gradients are as large
+  std::int64_t peak_bytes =
+      0;  ///< most a pass holds beyond what is kept; a gradient that arrives is in it
+  std::int64_t parameter_bytes = 0;  ///< of one version; gradients are as large
   std::int64_t buffer_bytes = 0;
 };
 

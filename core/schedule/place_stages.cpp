@@ -30,7 +30,11 @@ class Merge {
         orders_(orders),
         one_worker_each_(by_stage(shape, orders)),
         index_(one_worker_each_),
-        done_(orders.size(), 0) {}
+        done_(orders.size(), 0),
+        stages_of_(as_size(shape.workers())) {
+    for (int stage = 0; stage < static_cast<int>(orders.size()); ++stage)
+      stages_of_[as_size(worker_of(stage))].push_back(stage);
+  }
 
   std::vector<std::vector<Action>> workers() {
     std::vector<std::vector<Action>> result(as_size(shape_.workers()));
@@ -62,6 +66,10 @@ class Merge {
     return schedule;
   }
 
+  /// Stages of all replicas are counted on.
+  int worker_of(int stage) const {
+    return shape_.worker_of(stage % shape_.stages, stage / shape_.stages);
+  }
   const Action& next(int stage) const {
     return orders_[as_size(stage)][as_size(done_[as_size(stage)])];
   }
@@ -71,10 +79,8 @@ class Merge {
 
   int most_urgent(int worker) const {
     int best = -1;
-    for (int stage = 0; stage < static_cast<int>(orders_.size()); ++stage) {
-      if (shape_.worker_of(stage % shape_.stages, stage / shape_.stages) != worker ||
-          finished(stage))
-        continue;
+    for (const int stage : stages_of_[as_size(worker)]) {
+      if (finished(stage)) continue;
       const auto [source, position] = index_.input_of(next(stage));
       if (source >= 0 && done_[as_size(source)] <= position) continue;
       if (best < 0 || urgency(next(stage).kind) < urgency(next(best).kind)) best = stage;
@@ -86,15 +92,15 @@ class Merge {
   void append_the_stuck(std::vector<std::vector<Action>>& result) {
     for (int stage = 0; stage < static_cast<int>(orders_.size()); ++stage)
       for (; !finished(stage); ++done_[as_size(stage)])
-        result[as_size(shape_.worker_of(stage % shape_.stages, stage / shape_.stages))].push_back(
-            next(stage));
+        result[as_size(worker_of(stage))].push_back(next(stage));
   }
 
   const PipelineShape& shape_;
   const std::vector<std::vector<Action>>& orders_;
   Schedule one_worker_each_;
   PassIndex index_;
-  std::vector<int> done_;  ///< per (replica, stage): actions taken
+  std::vector<int> done_;                    ///< per (replica, stage): actions taken
+  std::vector<std::vector<int>> stages_of_;  ///< per worker
 };
 
 }  // namespace

@@ -121,6 +121,7 @@ class Memory {
       if (action.stage == 0) now_.boundaries += stage.input_bytes;
       now_.activations += stage.activation_bytes;
     }
+    if (action.kind != ActionKind::Forward) now_.boundaries -= incoming(action);  // now passing
     if (!changes_weights(action.kind)) now_.passing = stage.peak_bytes;
     if (makes_gradient(action.kind) && !has_gradient(action)) {
       has_gradient(action) = true;
@@ -137,7 +138,6 @@ class Memory {
       now_.gradients -= stage.parameter_bytes;
     }
     if (changes_weights(action.kind)) return;
-    if (action.kind != ActionKind::Forward) now_.boundaries -= incoming(action);
     if (last_use_[slots_.forward(action, action.stage)] != position) return;
     now_.activations -= stage.activation_bytes;
     now_.boundaries -= stage.input_bytes;

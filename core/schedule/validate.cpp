@@ -1,6 +1,7 @@
 #include "core/schedule/validate.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <unordered_set>
@@ -9,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/schedule/render.h"
 #include "core/schedule/versions.h"
+#include "core/schedule/worker_set.h"
 
 namespace pipewright {
 namespace {
@@ -55,24 +57,60 @@ void check_ranges(const Schedule& schedule) {
   for (int w = 0; w < shape.workers(); ++w)
     for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
       const Action& a = schedule.workers[as_size(w)][as_size(i)];
-      const std::string place = concat("worker ", w, ", action ", i, " (", action_name(a), ")");
+      auto place = [&] { return concat("worker ", w, ", action ", i, " (", action_name(a), ")"); };
       if (!in(a.stage, shape.stages) || !in(a.replica, shape.replicas) ||
           !in(a.minibatch, shape.minibatches) || !in(a.microbatch, shape.microbatches) ||
           !in(a.loss, shape.stages) || !in(a.weights.rule, static_cast<int>(schedule.rules.size())))
-        refuse(concat(
-            place, " names a stage, replica, mini-batch, micro-batch, loss or rule out of range"));
+        refuse(
+            concat(place(),
+                   " names a stage, replica, mini-batch, micro-batch, loss or rule out of range"));
       const bool backward = a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
       if (backward && a.loss < a.stage)
-        refuse(concat(place, " is of loss ", a.loss, ", which is made before its stage"));
+        refuse(concat(place(), " is of loss ", a.loss, ", which is made before its stage"));
       if (shape.worker_of(a.stage, a.replica) != w)
-        refuse(concat(place, " belongs on worker ", shape.worker_of(a.stage, a.replica)));
+        refuse(concat(place(), " belongs on worker ", shape.worker_of(a.stage, a.replica)));
     }
 }
+
+/// A set of keys, few for each micro-batch of a stage. Keys of one pass are `width` neighbours; the
+/// first two that come lie in flat memory, others, of stages with many losses, do not.
+class PassKeys {
+ public:
+  PassKeys(std::size_t passes, std::uint64_t width) : width_(width), first_(passes) {}
+
+  /// False: it was there.
+  bool insert(std::uint64_t key) {
+    if (contains(key)) return false;
+    for (std::uint32_t& digit : first_[key / width_])
+      if (digit == 0) {
+        digit = digit_of(key);
+        return true;
+      }
+    others_.insert(key);
+    return true;
+  }
+  bool contains(std::uint64_t key) const {
+    const auto& [a, b] = first_[key / width_];
+    const std::uint32_t digit = digit_of(key);
+    return a == digit || b == digit || (b != 0 && !others_.empty() && others_.contains(key));
+  }
+
+ private:
+  std::uint32_t digit_of(std::uint64_t key) const {
+    return static_cast<std::uint32_t>(key % width_) + 1;
+  }
+
+  std::uint64_t width_;
+  std::vector<std::array<std::uint32_t, 2>> first_;  ///< 0: none
+  std::unordered_set<std::uint64_t> others_;
+};
 
 /// Every pass there exactly once, and no other.
 void check_complete(const Schedule& schedule) {
   const PipelineShape& shape = schedule.shape;
-  std::unordered_set<std::uint64_t> seen;
+  PassKeys seen(as_size(shape.minibatches) * as_size(shape.microbatches) * as_size(shape.replicas) *
+                    as_size(shape.stages),
+                static_cast<std::uint64_t>(shape.stages) * 8);
   auto key = [&](ActionKind kind, int stage, int replica, int minibatch, int microbatch, int loss) {
     if (kind == ActionKind::BackwardInput) kind = ActionKind::Backward;
     std::uint64_t packed = static_cast<std::uint64_t>(minibatch);
@@ -98,7 +136,7 @@ void check_complete(const Schedule& schedule) {
       const int loss = a.kind == ActionKind::Forward ? 0
                        : a.kind == ActionKind::Head  ? a.stage
                                                      : a.loss;
-      if (!seen.insert(key(a.kind, a.stage, a.replica, a.minibatch, a.microbatch, loss)).second)
+      if (!seen.insert(key(a.kind, a.stage, a.replica, a.minibatch, a.microbatch, loss)))
         fail(schedule, {w, i}, "happens twice");
       const auto& losses = schedule.learns_from[as_size(a.stage)];
       const bool learns = std::find(losses.begin(), losses.end(), a.loss) != losses.end();
@@ -182,24 +220,40 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
 }
 
 /// Runs the schedule without computing: in rounds, each worker does its next action if its inputs
-/// are there and, with bounded links, its receiver has room.
+/// are there and, with bounded links, its receiver has room. Who waits is not looked at again
+/// before the worker it waits for has done something.
 class Progress {
  public:
   Progress(const Schedule& schedule, const PassIndex& index)
       : schedule_(schedule),
         index_(index),
         done_(schedule.workers.size(), 0),
-        reduced_(as_size(schedule.shape.stages * schedule.shape.replicas), 0) {}
+        reduced_(as_size(schedule.shape.stages * schedule.shape.replicas), 0),
+        waiting_(2 * reduced_.size(), 0),
+        asleep_(schedule.workers.size()) {}
 
   std::vector<ActionPlace> order() {
     std::vector<ActionPlace> all;
-    for (bool moved = true; moved;) {
+    all.reserve(actions());
+    const int workers = static_cast<int>(done_.size());
+    WorkerSet round(workers), next_round(workers);  // who may have something to do
+    for (int w = 0; w < workers; ++w) round.insert(w);
+    for (bool moved = true; moved; std::swap(round, next_round)) {
       moved = false;
-      for (int w = 0; w < static_cast<int>(done_.size()); ++w) {
-        if (finished(w) || !ready(next(w))) continue;
+      next_round.clear();
+      for (int w = round.from(0); w >= 0; w = round.from(w + 1)) {
+        if (finished(w)) continue;
+        if (!ready(next(w))) {
+          if (!sleep(w)) next_round.insert(w);
+          continue;
+        }
         account(next(w));
         all.emplace_back(w, done_[as_size(w)]++);
         moved = true;
+        next_round.insert(w);
+        for (const int sleeper : asleep_[as_size(w)])
+          (sleeper > w ? round : next_round).insert(sleeper);
+        asleep_[as_size(w)].clear();
       }
     }
     for (int w = 0; w < static_cast<int>(done_.size()); ++w)
@@ -253,11 +307,37 @@ class Progress {
     const int capacity = schedule_.shape.link_capacity;
     if (capacity == 0) return true;
     const auto link = link_of(a);
-    if (link.second < 0) return true;
-    const auto found = waiting_.find(link);
-    return found == waiting_.end() || found->second < capacity;
+    return link.second < 0 || waiting(link) < capacity;
+  }
+  int& waiting(std::pair<int, int> link) {
+    return waiting_[as_size(2 * schedule_.shape.stages * link.first + link.second)];
+  }
+  int waiting(std::pair<int, int> link) const {
+    return waiting_[as_size(2 * schedule_.shape.stages * link.first + link.second)];
   }
   bool ready(const Action& a) const { return input_ready(a) && room(a) && replicas_ready(a); }
+
+  /// Until the worker that it waits for moves. False: several might be that one.
+  bool sleep(int w) {
+    const Action& a = next(w);
+    int other = -1;
+    if (!input_ready(a)) {
+      other = index_.input_of(a).first;
+      if (other < 0) return true;  // for ever
+    } else if (!room(a)) {
+      const auto link = link_of(a);
+      other =
+          schedule_.shape.worker_of(link.second / 2 + (link.second % 2 == 0 ? 1 : 0), link.first);
+    }
+    if (other >= 0) asleep_[as_size(other)].push_back(w);
+    return other >= 0;
+  }
+
+  std::size_t actions() const {
+    std::size_t all = 0;
+    for (const auto& worker : schedule_.workers) all += worker.size();
+    return all;
+  }
 
   /// (edge and direction and replica) that the action sends on; second < 0: it sends nothing.
   std::pair<int, int> link_of(const Action& a) const {
@@ -279,9 +359,9 @@ class Progress {
     if (has_input(a) && a.kind != ActionKind::Head) {
       const auto [worker, position] = index_.input_of(a);
       const auto link = link_of(schedule_.workers[as_size(worker)][as_size(position)]);
-      if (link.second >= 0) --waiting_[link];
+      if (link.second >= 0) --waiting(link);
     }
-    if (const auto link = link_of(a); link.second >= 0) ++waiting_[link];
+    if (const auto link = link_of(a); link.second >= 0) ++waiting(link);
   }
 
   std::string reason(const Action& a) const {
@@ -302,7 +382,8 @@ class Progress {
   const PassIndex& index_;
   std::vector<int> done_;     ///< per worker
   std::vector<int> reduced_;  ///< per (replica, stage): reductions done
-  std::map<std::pair<int, int>, int> waiting_;
+  std::vector<int> waiting_;  ///< messages on a link, per replica and link_of()'s second
+  std::vector<std::vector<int>> asleep_;  ///< per worker: who waits for it
 };
 
 }  // namespace

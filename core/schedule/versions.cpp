@@ -118,18 +118,26 @@ void count_copies(const std::vector<Action>& actions, const std::vector<ActionWe
 }
 
 /// Staleness of a stage in the steady state: that of the last mini-batch's passes, the furthest
-/// from zero if its micro-batches differ.
-void measure_staleness(const Schedule& schedule, std::vector<std::vector<StageVersions>>& stages,
-                       const std::vector<PassWeights>& passes) {
+/// from zero if its micro-batches differ. Walks back, so that the update a pass goes into is known.
+void measure_staleness(const Schedule& schedule, const std::vector<Action>& actions,
+                       const std::vector<ActionWeights>& weights,
+                       std::vector<std::vector<StageVersions>>& stages) {
   auto further = [](int& worst, int staleness) {
     if (std::abs(staleness) > std::abs(worst)) worst = staleness;
   };
-  for (const PassWeights& pass : passes) {
-    if (pass.action.minibatch != schedule.shape.minibatches - 1 || pass.applied_to < 0) continue;
-    StageVersions& stage = stages[as_size(pass.action.stage)][as_size(pass.action.replica)];
-    const int staleness = pass.applied_to - (pass.key.version + pass.key.ahead);
-    if (pass.action.kind == ActionKind::Forward) further(stage.forward_staleness, staleness);
-    if (pass.action.kind == ActionKind::Backward) further(stage.backward_staleness, staleness);
+  const int last = schedule.shape.minibatches - 1;
+  std::map<std::pair<int, int>, int> applied;  // version that the next update is applied to
+  for (std::size_t i = actions.size(); i-- > 0;) {
+    const Action& action = actions[i];
+    if (action.minibatch != last) continue;
+    if (action.kind == ActionKind::Update)
+      applied[{action.stage, action.replica}] = weights[i].latest;
+    const auto to = applied.find({action.stage, action.replica});
+    if (!uses_weights(action.kind) || to == applied.end()) continue;
+    StageVersions& stage = stages[as_size(action.stage)][as_size(action.replica)];
+    const int staleness = to->second - (weights[i].key.version + weights[i].key.ahead);
+    if (action.kind == ActionKind::Forward) further(stage.forward_staleness, staleness);
+    if (action.kind == ActionKind::Backward) further(stage.backward_staleness, staleness);
   }
 }
 
@@ -173,9 +181,8 @@ Versions resolve_versions(const Schedule& schedule) {
     versions.workers.push_back(
         WorkerVersions(schedule, index, static_cast<int>(worker)).resolved());
     count_copies(schedule.workers[worker], versions.workers.back(), versions.stages);
+    measure_staleness(schedule, schedule.workers[worker], versions.workers.back(), versions.stages);
   }
-  measure_staleness(schedule, versions.stages,
-                    passes_of(schedule, versions, schedule.shape.minibatches - 1));
   return versions;
 }
 

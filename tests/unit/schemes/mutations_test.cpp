@@ -7,7 +7,9 @@
 #include <map>
 #include <regex>
 
+#include "core/schedule/cost_table.h"
 #include "core/schedule/render.h"
+#include "core/schedule/simulate.h"
 #include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
 #include "tests/unit/schedule/naive_reading.h"
@@ -46,8 +48,42 @@ const std::vector<Schedule>& right_schedules() {
   return all;
 }
 
+/// Links that share a bus, so that who comes first matters; stages unlike each other.
+Simulation simulated(const Schedule& schedule) {
+  std::vector<StageCost> costs = equal_costs(schedule.shape.stages);
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    costs[k].forward += 0.25 * static_cast<double>(k);
+    costs[k].head = costs[k].update = 0.5;
+    costs[k].input_bytes = costs[k].output_bytes = 1000;
+    costs[k].activation_bytes = costs[k].parameter_bytes = 100;
+  }
+  Hardware hardware = ideal_hardware(schedule.shape.workers());
+  hardware.within = {.latency = 0.125, .bandwidth = 4000};
+  hardware.buses = {{.name = "bus", .devices = {0, 1}, .bandwidth = 3000}};
+  return simulate(schedule, costs, hardware);
+}
+
+/// Every action has run once, after the one before it on its worker and after what it needs.
+void expect_run_to_its_end(const Schedule& schedule) {
+  const Simulation simulation = simulated(schedule);
+  const PassIndex index(schedule);
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
+    double free = 0;
+    for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {
+      const Span& span = simulation.spans[w][i];
+      const ActionPlace input = index.input_of(schedule.workers[w][i]);
+      const double made =
+          input == kNowhere ? 0 : simulation.spans[as_size(input.first)][as_size(input.second)].end;
+      EXPECT_GE(span.begin, std::max(free, made));
+      EXPECT_GE(span.end, span.begin);
+      free = span.end;
+    }
+    EXPECT_LE(free, simulation.makespan);
+  }
+}
+
 /// The text of validate()'s refusal, "" when it accepts. It must accept what the architecture's
-/// words allow, and no more.
+/// words allow, and no more; and what it accepts can be simulated.
 std::string refusal(const Schedule& schedule) {
   const std::string fault = naive::fault(schedule);
   try {
@@ -55,6 +91,7 @@ std::string refusal(const Schedule& schedule) {
     EXPECT_EQ(fault, "") << "and yet it was accepted";
     if (fault.empty()) {
       EXPECT_EQ(naive::fault_of_order(schedule, order), "");
+      expect_run_to_its_end(schedule);
     }
     return "";
   } catch (const Error& error) {
@@ -278,6 +315,41 @@ TEST(Mutation, AnOldVersionIsKeptAndAPredictionFromItMustHaveBeenMadeInTime) {
       EXPECT_GT(tried.accepted, 0);
       EXPECT_EQ(tried.refused > 0, version > 0 || ahead > 0);
     }
+}
+
+/// Links with room for one message: what is accepted there runs to its end, too.
+TEST(Mutation, WhatIsAcceptedIsSimulatedToItsEnd) {
+  int accepted = 0, deadlocks = 0;
+  auto try_mutant = [&](Schedule mutant) {
+    if (!naive::fault(mutant).empty()) return;
+    for (const int capacity : {0, 1}) {
+      mutant.shape.link_capacity = capacity;
+      try {
+        validate(mutant);
+      } catch (const Error&) {
+        ++deadlocks;
+        continue;
+      }
+      expect_run_to_its_end(mutant);
+      ++accepted;
+    }
+  };
+  for (const Schedule& right : right_schedules())
+    for (std::size_t w = 0; w < right.workers.size(); ++w)
+      for (std::size_t i = 0; i < right.workers[w].size(); ++i) {
+        for (const std::size_t distance : {1u, 2u, 3u}) {
+          if (i + distance >= right.workers[w].size()) continue;
+          Schedule swapped = right;
+          std::swap(swapped.workers[w][i], swapped.workers[w][i + distance]);
+          try_mutant(std::move(swapped));
+        }
+        Schedule changed = right;
+        changed.workers[w][i].weights = Weights::of_version(0);
+        try_mutant(std::move(changed));
+      }
+  EXPECT_GE(accepted, 1000);
+  EXPECT_GT(deadlocks, 0) << "one message is not always enough";
+  std::printf("%d accepted mutants simulated, %d deadlocks refused\n", accepted, deadlocks);
 }
 
 }  // namespace

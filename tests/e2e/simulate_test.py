@@ -1,0 +1,93 @@
+"""`simulate`: a schedule in virtual time, from a table of costs or a profile."""
+
+import json
+import xml.etree.ElementTree
+
+import harness
+from harness import EXPERIMENT, MLP, SOURCE_DIR, changed
+
+GPIPE = changed(
+    MLP,
+    {
+        "pipeline.stages": 4,
+        "pipeline.microbatches": 8,
+        "model.widths": [64, 32, 32, 32, 10],
+        "scheme": {"name": "gpipe"},
+    },
+)
+COSTS = {"forward": 1, "activation_bytes": 1000, "parameter_bytes": 500, "input_bytes": 100}
+
+
+class Simulate(harness.EndToEnd):
+    def setUp(self):
+        super().setUp()
+        self.write("x.yaml", GPIPE)
+        self.write("costs.yaml", COSTS)
+
+    def simulated(self, *arguments):
+        """The figures of a simulation with the table of costs."""
+        self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--json", "s.json", *arguments)
+        return json.loads((self.folder / "s.json").read_text())
+
+    def test_gpipe_has_its_textbook_bubble(self):
+        done = self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--minibatches", "1")
+        self.assertRegex(done.out, r"makespan +33\.00 s")
+        self.assertRegex(done.out, r"bubble +27\.3 %")
+        figures = self.simulated("--minibatches", "1")
+        self.assertEqual(figures["makespan"], 33)
+        self.assertAlmostEqual(figures["bubble"], 3 / 11)
+        self.assertEqual([worker["peak"]["activations"] for worker in figures["workers"]], [8000] * 4)
+        self.assertEqual(len(figures["links"]), 6)
+
+    def test_throughput_is_samples_of_the_steady_part(self):
+        self.assertAlmostEqual(self.simulated()["samples_per_second"], 16 / 33)
+
+    def test_presets_of_hardware_run(self):
+        for file in sorted((SOURCE_DIR / "experiments/hardware").glob("*.yaml")):
+            small = ["--set", "pipeline.stages=2"] if file.stem == "laptop" else []
+            self.assertGreater(self.simulated("--hardware", file, *small)["makespan"], 0, file)
+
+    def test_a_profile_is_found_where_profile_leaves_it(self):
+        done = self.pipewright("simulate", "x.yaml", code=EXPERIMENT)
+        self.assertIn("`pipewright profile x.yaml` measures it", done.err)
+        self.assertEqual(len(done.lines), 1, done.err)
+        self.pipewright("profile", "x.yaml", "--repetitions", "1")
+        self.assertIn("samples/s", self.pipewright("simulate", "x.yaml").out)
+        self.assertIn(
+            "this profile does not fit: it is of micro-batches of 2 samples, this experiment has 4",
+            self.pipewright("simulate", "x.yaml", "--set", "pipeline.microbatches=4", code=EXPERIMENT).err,
+        )
+
+    def test_a_profile_without_times_is_refused(self):
+        self.pipewright("profile", "x.yaml", "--device", "meta", "--out", "counted.yaml")
+        done = self.pipewright("simulate", "x.yaml", "--profile-file", "counted.yaml", code=EXPERIMENT)
+        self.assertRegex(done.err, r"^counted.yaml: it was counted on the device meta and has no times")
+
+    def test_drawings(self):
+        self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--svg", "s.svg", "--trace", "t.json")
+        xml.etree.ElementTree.parse(self.folder / "s.svg")
+        events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
+        self.assertEqual(max(event["dur"] for event in events if event.get("ph") == "X"), 2000000)
+
+    def test_a_device_that_is_too_small_is_named(self):
+        self.write("small.yaml", {"devices": {"count": 4, "memory_gib": 1e-6}})
+        done = self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--hardware", "small.yaml")
+        self.assertRegex(done.out, r"note: worker 0 needs \S+ KiB, its device has 1.0 KiB; most are activations")
+        self.assertIn("so do 3 more workers", done.out)
+
+    def test_all_that_is_wrong_with_a_file_is_said(self):
+        self.write("bad.yaml", {"devices": {"count": 2, "memory": 3}, "hots": 1})
+        done = self.pipewright(
+            "simulate", "x.yaml", "--costs", "costs.yaml", "--hardware", "bad.yaml", code=EXPERIMENT
+        )
+        self.assertEqual(len(done.lines), 2, done.err)
+        self.assertIn("did you mean 'hosts'?", done.err)
+        self.write("bad.yaml", {"devices": {"count": 2}})
+        done = self.pipewright(
+            "simulate", "x.yaml", "--costs", "costs.yaml", "--hardware", "bad.yaml", code=EXPERIMENT
+        )
+        self.assertEqual(done.err, "the hardware 'unnamed' has 2 devices, the schedule 4 workers\n")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,90 @@
+// Schemes in virtual time: what their papers say about time and memory.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/base/as_size.h"
+#include "core/schedule/cost_table.h"
+#include "core/schedule/simulate.h"
+#include "core/schedule/validate.h"
+#include "core/schedule/versions.h"
+#include "tests/unit/schemes/scheme_cases.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::int64_t kWeights = 1000;
+
+std::vector<StageCost> costs_of(int stages) {
+  std::vector<StageCost> costs = equal_costs(stages);
+  for (StageCost& stage : costs) stage.parameter_bytes = kWeights;
+  return costs;
+}
+
+Simulation simulated(const std::string& scheme, const std::string& options,
+                     const PipelineShape& shape) {
+  const Schedule schedule = schedule_of(scheme, options, shape);
+  validate(schedule);
+  return simulate(schedule, costs_of(shape.stages), ideal_hardware(shape.workers()),
+                  {.memory_over_time = true});
+}
+
+std::int64_t most_weights(const WorkerReport& worker) {
+  std::int64_t most = 0;
+  for (const MemoryStep& step : worker.memory) most = std::max(most, step.use.weights);
+  return most;
+}
+
+TEST(SimulatedInterlocking, TakesItsWidthTimesForwardAndBackward) {
+  for (int stages = 2; stages <= 8; ++stages)
+    for (int width = 2; width <= stages; ++width)
+      EXPECT_DOUBLE_EQ(simulated("interlocking", concat("{width: ", width, "}"),
+                                 {.stages = stages, .minibatches = 240})
+                           .seconds_per_minibatch(),
+                       3 * width)
+          << width << "-wise, " << stages << " stages";
+}
+
+TEST(SimulatedInterlocking, OfLocalLearningNeverWaits) {  // heads cost nothing here
+  const Simulation simulation =
+      simulated("interlocking", "{width: 1}", {.stages = 4, .minibatches = 40});
+  EXPECT_EQ(simulation.seconds_per_minibatch(), 3);
+}
+
+TEST(SimulatedPipeDream, HoldsOneVersionPerMiniBatchInFlight) {
+  const Simulation simulation = simulated("pipedream", "{}", {.stages = 6, .minibatches = 20});
+  for (int k = 0; k < 6; ++k)
+    EXPECT_EQ(most_weights(simulation.workers[as_size(k)]), (6 - k) * kWeights);
+}
+
+TEST(SimulatedPipeDream2BW, HoldsTwoVersions) {
+  const Simulation simulation =
+      simulated("pipedream_2bw", "{}", {.stages = 4, .microbatches = 4, .minibatches = 6});
+  for (const WorkerReport& worker : simulation.workers)
+    EXPECT_EQ(most_weights(worker), 2 * kWeights);
+}
+
+TEST(SimulatedDataParallel, AddsTheRingToEveryMiniBatch) {
+  const Schedule schedule =
+      schedule_of("data_parallel", "{}", {.stages = 1, .replicas = 4, .minibatches = 5});
+  Hardware hardware = ideal_hardware(4);
+  hardware.within = {.latency = 0, .bandwidth = 1000};
+  EXPECT_DOUBLE_EQ(simulate(schedule, costs_of(1), hardware).makespan, 5 * (3 + 2 * 0.75));
+}
+
+TEST(SimulatedScheme, OfAnyKindHoldsTheCopiesThatVersionsCounts) {
+  for (const SchemeCase& each : every_scheme()) {
+    PipelineShape shape{.stages = 4, .minibatches = 9};
+    if (each.name == "pipedream_2bw") shape.microbatches = shape.stages;
+    if (each.name == "data_parallel") shape = {.stages = 1, .replicas = 3, .minibatches = 9};
+    const Versions versions = resolve_versions(schedule_of(each.name, each.options, shape));
+    const Simulation simulation = simulated(each.name, each.options, shape);
+    for (int k = 0; k < shape.stages; ++k)
+      EXPECT_EQ(most_weights(simulation.workers[as_size(k)]),
+                versions.stages[as_size(k)][0].copies * kWeights)
+          << each.name << " " << each.options << ", stage " << k;
+  }
+}
+
+}  // namespace
+}  // namespace pipewright

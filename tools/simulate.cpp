@@ -1,0 +1,136 @@
+// `pipewright simulate`: how long a schedule would take on given hardware, and what it would hold.
+#include <cstdio>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/experiment/experiment.h"
+#include "core/experiment/profiling.h"
+#include "core/schedule/cost_table.h"
+#include "core/schedule/render.h"
+#include "core/schedule/render_simulation.h"
+#include "core/schedule/validate.h"
+#include "tools/command.h"
+
+namespace pipewright {
+namespace {
+
+constexpr const char* kProfileFile = "profile.yaml";  // where `pipewright profile` leaves one
+
+void write(const std::filesystem::path& path, const std::string& content) {
+  write_file(path, content);
+  std::printf("wrote %s\n", path.c_str());
+}
+
+std::vector<StageCost> costs_of_table(const std::string& file, int stages) {
+  Problems problems;
+  const Value document = load_yaml(file, problems);
+  CostTable table = read_cost_table(document, stages, problems);
+  problems.throw_if_any();
+  return std::move(table.stages);
+}
+
+std::vector<StageCost> costs_of_profile(const std::string& file, const Experiment& experiment) {
+  Profile profile = read_profile(load_yaml(file));
+  if (!profile.timed)
+    throw Error(ErrorKind::Experiment,
+                "it was counted on the device meta and has no times; `pipewright profile FILE "
+                "--device cpu` or cuda measures them",
+                file);
+  std::vector<StageCost> costs = stage_costs(profile, experiment.balance);
+  profile.device =
+      described(experiment, at::kCPU).device;  // any device will do: hardware says which
+  if (const std::string why = misfit(profile, experiment, at::kCPU); !why.empty())
+    throw Error(ErrorKind::Experiment,
+                concat("this profile does not fit: ", why, "; `pipewright profile FILE` makes one"),
+                file);
+  return costs;
+}
+
+std::vector<StageCost> costs(const CommandLine& line, const Experiment& experiment) {
+  if (line.given("costs") && line.given("profile-file"))
+    throw Error(ErrorKind::Experiment, "--costs and --profile-file exclude each other");
+  if (line.given("costs")) return costs_of_table(line.text("costs"), experiment.pipeline.stages);
+  if (line.given("profile-file")) return costs_of_profile(line.text("profile-file"), experiment);
+  if (std::filesystem::exists(kProfileFile)) return costs_of_profile(kProfileFile, experiment);
+  throw Error(ErrorKind::Experiment,
+              concat("what the stages cost is not known: `pipewright profile ", line.text("FILE"),
+                     "` measures it and writes ", kProfileFile,
+                     ", which is read from here; or write --costs"));
+}
+
+Hardware hardware(const CommandLine& line, int workers) {
+  if (!line.given("hardware")) return ideal_hardware(workers);
+  Problems problems;
+  const Value document = load_yaml(line.text("hardware"), problems);
+  Hardware described = read_hardware(document, problems);
+  problems.throw_if_any();
+  return described;
+}
+
+bool predicts(const Schedule& schedule) {
+  for (const auto& worker : schedule.workers)
+    for (const Action& action : worker)
+      if (action.weights.ahead != 0) return true;
+  return false;
+}
+
+int minibatches(const CommandLine& line, const Experiment& experiment) {
+  if (!line.given("minibatches")) return std::max(8, 4 * experiment.pipeline.stages);
+  const int given = line.integer("minibatches");
+  if (given < 1)
+    throw Error(ErrorKind::Experiment, concat("--minibatches is ", given, "; expected at least 1"));
+  return given;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kSimulate,
+      "Runs an experiment's schedule in virtual time: makespan and bubble, how busy each worker "
+      "and link is, samples a second, and the memory of each worker at its peak. What the stages "
+      "cost comes from a profile (`pipewright profile`) or a table; what they run on from a "
+      "description like those in experiments/hardware.");
+  line.experiment(false);
+  line.option("hardware", "FILE", "devices and links; default: equal devices, free transfers");
+  line.option("profile-file", "FILE", "a profile; default: profile.yaml, if it is there");
+  line.option("costs", "FILE",
+              "instead of a profile, a YAML mapping: forward, backward, update, … in seconds, "
+              "activation_bytes, … of a micro-batch; a number, or a list with one per stage");
+  line.option("minibatches", "N", "mini-batches; default: four times the stages, at least 8");
+  line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
+  line.option("svg", "FILE", "draw what every worker does when, to scale");
+  line.option("json", "FILE", "write all figures, memory over time included");
+  if (!line.parse(arguments)) return 0;
+  Problems faults;
+  const Value document = line.experiment_arguments().document(faults);
+  const Experiment experiment = read_experiment(document, faults);
+  const std::vector<StageCost> stages = costs(line, experiment);
+  const Schedule schedule =
+      experiment.scheme->schedule(experiment.shape(minibatches(line, experiment)));
+  validate(schedule);
+  const Hardware machine = hardware(line, static_cast<int>(schedule.workers.size()));
+  const auto slots = experiment.optimizer->slot_names(predicts(schedule)).size();
+  const Simulation simulation = simulate(
+      schedule, stages, machine,
+      {.memory_over_time = line.given("json"), .optimizer_state = static_cast<double>(slots)});
+  const std::int64_t samples = experiment.loader.batch_size;
+  std::printf("%s: %s", experiment.name.c_str(),
+              render_simulation(schedule, machine, simulation, samples).c_str());
+  if (!schedule.auxiliary.empty() && !line.given("costs"))
+    std::printf("\nnote: a profile has no auxiliary heads; their time is not counted\n");
+  if (line.given("trace")) write(line.text("trace"), render_trace(schedule, simulation.spans));
+  if (line.given("svg"))
+    write(line.text("svg"), render_timeline_svg(schedule, simulation, experiment.name));
+  if (line.given("json"))
+    write(line.text("json"),
+          to_json(simulation_value(schedule, machine, simulation, samples)) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+const Command kSimulate{
+    "simulate", "simulate FILE [--hardware H.yaml] [--profile-file P | --costs C.yaml] [--svg F]…",
+    "how long it would take on given hardware, and what it would hold", run};
+
+}  // namespace pipewright

@@ -89,7 +89,9 @@ int run(const std::vector<std::string>& arguments) {
   const Plan plan = make_plan(experiment);
   check_weights(plan);
   print_plan(plan);
-  for (const std::string& remark : {experiment.scheme->remark(), plan.drains.remark()})
+  for (const std::string& remark :
+       {experiment.scheme->remark(), plan.drains.remark(),
+        recomputation_remark(experiment.pipeline.recompute, experiment.pipeline.microbatches)})
     if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
   return 0;
 }

@@ -75,7 +75,10 @@ void check(const std::vector<std::function<void()>>& parts) {
 }
 
 void print_remarks(const Plan& plan) {
-  for (const std::string& remark : {plan.experiment->scheme->remark(), plan.drains.remark()})
+  const Experiment& e = *plan.experiment;
+  for (const std::string& remark :
+       {e.scheme->remark(), plan.drains.remark(),
+        recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches)})
     if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
 }
 

@@ -57,15 +57,12 @@ const Profile& Modeller::profile(const Experiment& experiment) {
   const std::string key = concat(wanted.digest, " ", wanted.samples, " ", wanted.precision);
   const auto known = profiles_.find(key);
   if (known != profiles_.end()) return known->second;
-  Profile counted = measure(experiment, {.device = at::kMeta});
-  return profiles_.emplace(key, with_modelled_times(std::move(counted), hardware_.rates))
-      .first->second;
+  return profiles_.emplace(key, counted_profile(experiment, hardware_)).first->second;
 }
 
 Modelled Modeller::modelled(const Experiment& experiment) {
   const Profile& costs = profile(experiment);
-  const Schedule schedule =
-      experiment.scheme->schedule(experiment.shape(minibatches_of(experiment)));
+  const Schedule schedule = experiment.schedule(minibatches_of(experiment));
   const Simulation simulation = simulate(
       schedule, stage_costs(costs, experiment.balance), hardware_,
       {.optimizer_state = static_cast<double>(experiment.optimizer->slot_names(false).size())});
@@ -95,6 +92,10 @@ double samples_per_epoch(const RunRecord& run) {
 }
 
 }  // namespace
+
+Profile counted_profile(const Experiment& experiment, const Hardware& hardware) {
+  return with_modelled_times(measure(experiment, {.device = at::kMeta}), hardware.rates);
+}
 
 Hardware load_hardware(const std::filesystem::path& file) {
   Problems problems;

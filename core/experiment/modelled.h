@@ -29,6 +29,10 @@ struct Modelled {
 /// that is wrong, Error{Data} without such a file.
 Hardware load_hardware(const std::filesystem::path& file);
 
+/// Operations and bytes of the experiment's layers, and the times they come to on the hardware,
+/// whose rates must be known.
+Profile counted_profile(const Experiment& experiment, const Hardware& hardware);
+
 /// Requires hardware whose devices' rates are known, and as many devices as the experiment has
 /// workers: Error{Experiment} otherwise.
 Modelled model_on(const Experiment& experiment, const Hardware& hardware);

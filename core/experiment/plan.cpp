@@ -216,8 +216,7 @@ Plan plan_open_data(Experiment& experiment) {
   read_lengths(plan);
   check_minibatches(plan);
   plan.drains = drain_points(experiment.train, plan.minibatches);
-  plan.training = compile(
-      experiment.scheme->schedule(experiment.shape(static_cast<int>(plan.drains.longest()))));
+  plan.training = compile(experiment.schedule(static_cast<int>(plan.drains.longest())));
   plan.auxiliary = plan.training.schedule.auxiliary;
   check_heads(experiment, plan.auxiliary);
   const EpochOrder test{plan.test, experiment.loader.batch_size, false};
@@ -307,7 +306,8 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .optimizer = e.optimizer.get(),
                        .loss = e.loss.get(),
                        .predicts = predicts,
-                       .keep_gradient = keep_gradient};
+                       .keep_gradient = keep_gradient,
+                       .running_statistics = e.pipeline.batch_norm};
       all.push_back(std::make_unique<Stage>(std::move(parts), e.train.seed));
     }
   if (e.weights.path.empty()) return all;

@@ -1,11 +1,15 @@
 // `pipewright check`: everything short of training.
+#include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <numeric>
 #include <optional>
 
 #include "core/base/error.h"
 #include "core/config/merge.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plan.h"
+#include "core/experiment/sweep_check.h"
 #include "core/experiment/table_spec.h"
 #include "tools/command.h"
 
@@ -18,6 +22,14 @@ double stage_bytes(const Plan& plan, int stage, double parameters) {
   const int copies = plan.training.versions.stages[static_cast<std::size_t>(stage)][0].copies;
   const double state = static_cast<double>(e.optimizer->slot_names(false).size());
   return parameters * (e.train.float64 ? 8 : 4) * (copies + 1 + state);
+}
+
+double parameters_of(const Plan& plan, int stage) {
+  double parameters = 0;
+  for (const auto& [name, shape] :
+       parameter_shapes(plan.stage_layers()[static_cast<std::size_t>(stage)], plan.head_of(stage)))
+    parameters += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
+  return parameters;
 }
 
 void print_plan(const Plan& plan) {
@@ -36,12 +48,7 @@ void print_plan(const Plan& plan) {
   double all = 0;
   for (int stage = 0; stage < e.pipeline.stages; ++stage) {
     const auto& of = layers[static_cast<std::size_t>(stage)];
-    double parameters = 0;
-    for (const auto& [name, shape] : parameter_shapes(of, plan.head_of(stage))) {
-      double size = 1;
-      for (const auto extent : shape) size *= static_cast<double>(extent);
-      parameters += size;
-    }
+    const double parameters = parameters_of(plan, stage);
     all += parameters;
     const StageVersions& versions =
         plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
@@ -55,42 +62,95 @@ void print_plan(const Plan& plan) {
   std::printf(" total  %-30s  %10.0f\n", "", all);
 }
 
-/// The experiment; its sweep and table are read too, so that all that is wrong is said at once.
-Experiment checked(const Value& document, const Problems& faults) {
-  std::optional<Experiment> experiment;
+/// All that is wrong is said at once: with the experiment and with its table.
+void check(const std::vector<std::function<void()>>& parts) {
   std::vector<std::string> wrong;
-  auto attempt = [&](const auto& read) {
-    try {
-      read();
+  for (const auto& part : parts) try {
+      part();
     } catch (const Error& error) {
+      if (error.kind() != ErrorKind::Experiment) throw;
       wrong.emplace_back(error.what());
     }
-  };
-  attempt([&] { experiment = read_experiment(document, faults); });
-  attempt([&] {
-    if (document.find("sweep") != nullptr) expand_sweep(document);
-  });
-  attempt([&] { read_table_spec(document); });
   if (!wrong.empty()) throw Error(ErrorKind::Experiment, join(wrong, "\n"));
-  return std::move(*experiment);
+}
+
+void print_remarks(const Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  for (const std::string& remark :
+       {e.scheme->remark(), plan.drains.remark(),
+        recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches)})
+    if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
+}
+
+void check_one(const Value& document, const Problems& faults) {
+  std::optional<Experiment> experiment;
+  check({[&] { experiment = read_experiment(document, faults); },
+         [&] { read_table_spec(document); }});
+  std::printf("experiment  %s\n", experiment->name.c_str());
+  const Plan plan = make_plan(*experiment);
+  check_weights(plan);
+  print_plan(plan);
+  print_remarks(plan);
+}
+
+/// Of the runs that differ in their seed only: the most that any stage has.
+struct RunLine {
+  std::string title, numbers;
+};
+
+RunLine line_of(const std::string& title, std::size_t runs, const Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  double most = 0;
+  int copies = 0, forward = 0, backward = 0;
+  for (int stage = 0; stage < e.pipeline.stages; ++stage) {
+    const StageVersions& versions =
+        plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
+    most = std::max(most, stage_bytes(plan, stage, parameters_of(plan, stage)));
+    copies = std::max(copies, versions.copies);
+    forward = std::max(forward, versions.forward_staleness);
+    backward = std::max(backward, versions.backward_staleness);
+  }
+  char numbers[160];
+  std::snprintf(numbers, sizeof numbers, "%4zu  %6d  %7zu  %7d  %8zu  %6d   %3d / %-3d   %s", runs,
+                e.pipeline.stages, plan.training.workers.size(), plan.minibatches,
+                plan.training.serial_order.size(), copies, forward, backward,
+                bytes_text(most).c_str());
+  return {title, numbers};
+}
+
+void check_all_of(const Value& document, const Problems& faults) {
+  check({[&] { faults.throw_if_any(); }, [&] { expand_sweep(document); },
+         [&] { read_table_spec(document); }});
+  std::vector<RunLine> lines{
+      {"run",
+       "runs  stages  workers  batches   actions  copies   stale F/B   memory without "
+       "activations"}};
+  const std::size_t runs =
+      check_sweep(document, [&](const auto&... of) { lines.push_back(line_of(of...)); });
+  std::size_t width = 0;
+  for (const RunLine& line : lines) width = std::max(width, line.title.size());
+  std::printf("experiment  %s\n\n", document.find("name")->text.c_str());
+  for (const RunLine& line : lines)
+    std::printf(" %-*s  %s\n", static_cast<int>(width), line.title.c_str(), line.numbers.c_str());
+  std::printf(
+      "\n%zu runs, all valid. batches: mini-batches of an epoch; actions: from fill to drain;\n"
+      "copies of weights, staleness and memory: of the stage that has the most.\n",
+      runs);
 }
 
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kCheck,
       "Does everything short of training: reads the options, opens the data, cuts the model, "
-      "proves the schedule and says what a stage holds.");
+      "proves the schedule and says what a stage holds. Of a sweep, that of every run.");
   line.experiment(false);
   if (!line.parse(arguments)) return 0;
   Problems faults;
   const Value document = line.experiment_arguments().document(faults);
-  Experiment experiment = checked(document, faults);
-  std::printf("experiment  %s\n", experiment.name.c_str());
-  const Plan plan = make_plan(experiment);
-  check_weights(plan);
-  print_plan(plan);
-  for (const std::string& remark : {experiment.scheme->remark(), plan.drains.remark()})
-    if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
+  if (document.find("sweep") != nullptr)
+    check_all_of(document, faults);
+  else
+    check_one(document, faults);
   return 0;
 }
 

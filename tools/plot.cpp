@@ -34,14 +34,16 @@ int run(const std::vector<std::string>& arguments) {
       "--profile must be those of the sweep.");
   line.experiment(true);
   line.option("metric", "M", "another column of epochs.csv than the file says");
+  line.option("hardware", "FILE", "against the hours that it would take, as modelled");
   line.option("output", "FOLDER", "write the pictures there instead");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   Value document = given.document();
   apply_as_if_written(line, "metric", "plot.metric", document);
+  apply_path(line, "hardware", "plot.hardware", document);
   const PlotSpec spec = read_plot_spec(document);
   const std::filesystem::path results = results_folder(given, document);
-  const auto pictures = make_pictures(spec, sweep_records(document, results));
+  const auto pictures = make_pictures(spec, results_on(spec.hardware, document, results));
   if (pictures.empty())
     throw Error(ErrorKind::Data,
                 concat("no run has an epoch with ", spec.metric.name, " yet; `pipewright sweep ",
@@ -52,7 +54,10 @@ int run(const std::vector<std::string>& arguments) {
   std::filesystem::create_directories(folder);
   for (const Picture& picture : pictures) {
     const std::string title = file_name(picture.title);
-    const std::string name = title.empty() ? picture.metric : concat(picture.metric, "-", title);
+    const std::string of = picture.hours_on.empty()
+                               ? picture.metric
+                               : concat(picture.metric, "-hours-", file_name(picture.hours_on));
+    const std::string name = title.empty() ? of : concat(of, "-", title);
     for (const auto& [format, ending] :
          {std::pair{PictureFormat::Svg, ".svg"}, std::pair{PictureFormat::Png, ".png"}}) {
       const std::filesystem::path file = folder / (name + ending);
@@ -65,7 +70,8 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kPlot{"plot", "plot FILE [--metric M] [--output FOLDER] [--set key=value]…",
+const Command kPlot{"plot",
+                    "plot FILE [--metric M] [--hardware H] [--output FOLDER] [--set key=value]…",
                     "learning curves as pictures", run};
 
 }  // namespace pipewright

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/config/merge.h"
+#include "core/experiment/modelled.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/sweep_plan.h"
 #include "core/experiment/table.h"
@@ -15,18 +16,6 @@ struct NamedCell {
   const TableCell* cell = nullptr;
   std::string name;  ///< "vgg16, PD4"
 };
-
-/// "vgg16, PD4"; "stages 2, PD4": numbers with what they count.
-std::string cell_name(const Table& table, std::size_t row, std::size_t column) {
-  std::vector<std::string> parts;
-  for (std::size_t k = 0; k < table.row_keys.size(); ++k) {
-    const std::string& text = table.row_names[row][k];
-    const bool number = text.find_first_not_of("0123456789.-+e") == std::string::npos;
-    parts.push_back(number ? concat(split(table.row_keys[k], '.').back(), " ", text) : text);
-  }
-  if (table.column_names.size() > 1) parts.push_back(table.column_names[column]);
-  return join(parts, ", ");
-}
 
 /// "vgg16, PD4 (93.10)"
 std::string shown(const Table& table, const NamedCell& named) {
@@ -77,9 +66,27 @@ void apply_as_if_written(const CommandLine& line, const char* option, const std:
   problems.throw_if_any();
 }
 
+void apply_path(const CommandLine& line, const char* option, const std::string& path,
+                Value& document) {
+  if (!line.given(option)) return;
+  Value value = Value::of(std::filesystem::absolute(line.text(option)).string());
+  value.place = {concat("--", option), 0, 0};
+  Problems problems;
+  set_path(document, path, value, problems);
+  problems.throw_if_any();
+}
+
+std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
+                                  const std::filesystem::path& folder) {
+  std::vector<RunRecord> records = sweep_records(document, folder);
+  if (!hardware.empty()) add_modelled(records, load_hardware(hardware));
+  return records;
+}
+
 void print_results(const Value& document, const std::filesystem::path& folder) {
-  const std::vector<RunRecord> records = sweep_records(document, folder);
-  const Table table = make_table(read_table_spec(document), records);
+  const TableSpec spec = read_table_spec(document);
+  const std::vector<RunRecord> records = results_on(spec.hardware, document, folder);
+  const Table table = make_table(spec, records);
   std::printf("%s\n%s", print_table(table, TableFormat::Markdown).c_str(),
               advice(table, records).c_str());
 }

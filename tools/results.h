@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "core/config/value.h"
+#include "core/experiment/run_record.h"
 #include "tools/command.h"
 
 namespace pipewright {
@@ -14,6 +16,15 @@ std::filesystem::path results_folder(const ExperimentArguments& given, const Val
 /// What is given for `option` becomes the document's value at `path`.
 void apply_as_if_written(const CommandLine& line, const char* option, const std::string& path,
                          Value& document);
+
+/// The same for a path, which on the command line is relative to the current folder.
+void apply_path(const CommandLine& line, const char* option, const std::string& path,
+                Value& document);
+
+/// The records of the document's runs in `folder`, modelled on the hardware of that file unless it
+/// is empty.
+std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
+                                  const std::filesystem::path& folder);
 
 /// Prints the document's table of the runs in `folder` in Markdown, and one sentence on its best
 /// and worst cell with the command that shows how the best was scheduled.

@@ -46,7 +46,7 @@ int run(const std::vector<std::string>& arguments) {
   if (minibatches < 1)
     throw Error(ErrorKind::Experiment,
                 concat("--minibatches is ", minibatches, "; expected at least 1"));
-  const Schedule schedule = experiment.scheme->schedule(experiment.shape(minibatches));
+  const Schedule schedule = experiment.schedule(minibatches);
   validate(schedule);
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
   std::printf(
@@ -55,8 +55,10 @@ int run(const std::vector<std::string>& arguments) {
                   {.width = terminal ? 120 : 0, .minibatches = minibatches, .color = terminal})
           .c_str(),
       render_versions(schedule, minibatches).c_str());
-  if (const std::string remark = experiment.scheme->remark(); !remark.empty())
-    std::printf("\nnote: %s\n", remark.c_str());
+  for (const std::string& remark :
+       {experiment.scheme->remark(),
+        recomputation_remark(experiment.pipeline.recompute, experiment.pipeline.microbatches)})
+    if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {
     const std::filesystem::path svg = line.text("svg");
     int shown = line.integer("minibatch");

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/modelled.h"
 #include "core/experiment/profiling.h"
 #include "core/schedule/cost_table.h"
 #include "core/schedule/render.h"
@@ -48,25 +49,31 @@ std::vector<StageCost> costs_of_profile(const std::string& file, const Experimen
   return costs;
 }
 
-std::vector<StageCost> costs(const CommandLine& line, const Experiment& experiment) {
+/// What the stages cost where no profile says it: operations and bytes, at the hardware's rates.
+std::vector<StageCost> counted_costs(const Experiment& experiment, const Hardware& machine) {
+  std::printf("No profile: times are operations and bytes at the rates of %s.\n\n",
+              machine.name.c_str());
+  return stage_costs(counted_profile(experiment, machine), experiment.balance);
+}
+
+std::vector<StageCost> costs(const CommandLine& line, const Experiment& experiment,
+                             const Hardware& machine) {
   if (line.given("costs") && line.given("profile-file"))
     throw Error(ErrorKind::Experiment, "--costs and --profile-file exclude each other");
   if (line.given("costs")) return costs_of_table(line.text("costs"), experiment.pipeline.stages);
   if (line.given("profile-file")) return costs_of_profile(line.text("profile-file"), experiment);
   if (std::filesystem::exists(kProfileFile)) return costs_of_profile(kProfileFile, experiment);
-  throw Error(ErrorKind::Experiment,
-              concat("what the stages cost is not known: `pipewright profile ", line.text("FILE"),
-                     "` measures it and writes ", kProfileFile,
-                     ", which is read from here; or write --costs"));
+  if (machine.rates.known()) return counted_costs(experiment, machine);
+  throw Error(
+      ErrorKind::Experiment,
+      concat("what the stages cost is not known: `pipewright profile ", line.text("FILE"),
+             "` measures it and writes ", kProfileFile,
+             ", which is read from here; or write --costs, or give --hardware that says its "
+             "teraflops"));
 }
 
 Hardware hardware(const CommandLine& line, int workers) {
-  if (!line.given("hardware")) return ideal_hardware(workers);
-  Problems problems;
-  const Value document = load_yaml(line.text("hardware"), problems);
-  Hardware described = read_hardware(document, problems);
-  problems.throw_if_any();
-  return described;
+  return line.given("hardware") ? load_hardware(line.text("hardware")) : ideal_hardware(workers);
 }
 
 bool predicts(const Schedule& schedule) {
@@ -97,8 +104,9 @@ int run(const std::vector<std::string>& arguments) {
       kSimulate,
       "Runs an experiment's schedule in virtual time: makespan and bubble, how busy each worker "
       "and link is, samples a second, and the memory of each worker at its peak. What the stages "
-      "cost comes from a profile (`pipewright profile`) or a table; what they run on from a "
-      "description like those in experiments/hardware.");
+      "cost comes from a profile (`pipewright profile`) or a table, or is counted: operations and "
+      "bytes at the rates of the hardware; what they run on from a description like those in "
+      "experiments/hardware.");
   line.experiment(false);
   line.option("hardware", "FILE", "devices and links; default: equal devices, free transfers");
   line.option("profile-file", "FILE", "a profile; default: profile.yaml, if it is there");
@@ -114,11 +122,10 @@ int run(const std::vector<std::string>& arguments) {
   Problems faults;
   const Value document = line.experiment_arguments().document(faults);
   const Experiment experiment = read_experiment(document, faults);
-  const std::vector<StageCost> stages = costs(line, experiment);
-  const Schedule schedule =
-      experiment.scheme->schedule(experiment.shape(minibatches(line, experiment)));
+  const Schedule schedule = experiment.schedule(minibatches(line, experiment));
   validate(schedule);
   const Hardware machine = hardware(line, static_cast<int>(schedule.workers.size()));
+  const std::vector<StageCost> stages = costs(line, experiment, machine);
   const auto slots = experiment.optimizer->slot_names(predicts(schedule)).size();
   const Simulation simulation = simulate(
       schedule, stages, machine,

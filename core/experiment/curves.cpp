@@ -39,7 +39,9 @@ struct Lines {
   std::vector<Line> lines;
 };
 
-std::vector<CurvePoint> points_of(const Line& line, const std::string& metric, double scale) {
+/// `hours`: of an epoch of the line's runs; 1 where epochs are counted.
+std::vector<CurvePoint> points_of(const Line& line, const std::string& metric, double scale,
+                                  double hours) {
   std::map<int, std::vector<double>> values;
   for (const RunRecord* run : line.runs) {
     const auto column = std::ranges::find(run->columns, metric);
@@ -57,12 +59,23 @@ std::vector<CurvePoint> points_of(const Line& line, const std::string& metric, d
     for (const double value : all) sum += value;
     const auto n = static_cast<double>(all.size());
     for (const double value : all) squares += (value - sum / n) * (value - sum / n);
-    points.push_back({.epoch = epoch + 1.0,
+    points.push_back({.epoch = (epoch + 1.0) * hours,
                       .mean = sum / n,
                       .std = n > 1 ? std::sqrt(squares / (n - 1)) : 0,
                       .runs = static_cast<int>(all.size())});
   }
   return points;
+}
+
+/// The mean over its runs, which differ in seeds, if at all.
+double hours_of_epoch(const Line& line) {
+  double sum = 0, runs = 0;
+  for (const RunRecord* run : line.runs)
+    if (run->modelled_epoch_hours > 0) {
+      sum += run->modelled_epoch_hours;
+      ++runs;
+    }
+  return sum / std::max(1., runs);
 }
 
 bool check_columns(const PlotPublished& wanted, const PublishedNumbers& numbers,
@@ -117,11 +130,16 @@ std::vector<Picture> make_pictures(const PlotSpec& spec, const std::vector<RunRe
   const bool percent = is_share(spec.metric.name);
   std::vector<Picture> pictures;
   for (const Lines& group : groups) {
-    Picture picture{.title = group.title, .metric = spec.metric.name, .percent = percent};
+    Picture picture{.title = group.title,
+                    .metric = spec.metric.name,
+                    .percent = percent,
+                    .hours_on = spec.hardware.stem().string()};
     for (const Line& line : group.lines) {
+      const double hours = spec.hardware.empty() ? 1 : hours_of_epoch(line);
       Curve curve{.name = line.name,
-                  .points = points_of(line, spec.metric.name, percent ? 100 : 1)};
-      if (numbers) curve.published = published_points(line, *spec.published, *numbers);
+                  .points = points_of(line, spec.metric.name, percent ? 100 : 1, hours)};
+      if (numbers && spec.hardware.empty())
+        curve.published = published_points(line, *spec.published, *numbers);
       if (!curve.points.empty()) picture.curves.push_back(std::move(curve));
     }
     if (!picture.curves.empty()) pictures.push_back(std::move(picture));

@@ -6,6 +6,7 @@
 #include "core/experiment/balance.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/sections.h"
+#include "core/stage/skips.h"
 
 namespace pipewright {
 namespace {
@@ -93,6 +94,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
   try {
     e.layers = e.model->layers();
     e.balance = balanced(*e.model, e.layers, e.pipeline.stages, balance.rule, balance.list);
+    e.skips = skips_between(e.layers, e.balance);
   } catch (const Error& error) {
     problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(),
                  error.kind());
@@ -160,7 +162,13 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
           .microbatches = pipeline.microbatches,
           .minibatches = minibatches,
           .first_minibatch = first_minibatch,
-          .placement = pipeline.placement};
+          .placement = pipeline.placement,
+          .skips = skips};
+}
+
+Schedule Experiment::schedule(int minibatches, int first_minibatch) const {
+  return with_recomputation(scheme->schedule(shape(minibatches, first_minibatch)),
+                            pipeline.recompute);
 }
 
 std::string Experiment::where(const std::string& dotted) const {

@@ -13,6 +13,7 @@
 #include "core/experiment/lr_schedule.h"
 #include "core/experiment/weights_file.h"
 #include "core/runtime/executor.h"
+#include "core/schedule/recompute.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
 #include "core/stage/loss.h"
@@ -41,6 +42,8 @@ struct PipelineOptions {
   Execution execution = Execution::Serial;
   int threads = 1;
   std::vector<std::string> devices;  ///< one per worker
+  Recomputation recompute = Recomputation::Never;
+  RunningStatistics batch_norm = RunningStatistics::PerMicrobatch;
 };
 
 struct TrainOptions {
@@ -71,6 +74,7 @@ struct Experiment {
   std::unique_ptr<Model> model;
   std::vector<LayerPtr> layers;       ///< of the model
   std::vector<std::int64_t> balance;  ///< layers per stage
+  std::vector<Skip> skips;            ///< between stages
   WeightsFile weights;                ///< to start from
   std::unique_ptr<Scheme> scheme;
   std::unique_ptr<Optimizer> optimizer;
@@ -94,6 +98,8 @@ struct Experiment {
   std::string where(const std::string& dotted) const;
   /// What the scheme is asked for, for that many mini-batches.
   PipelineShape shape(int minibatches, int first_minibatch = 0) const;
+  /// The scheme's answer, with recomputations where they are wanted.
+  Schedule schedule(int minibatches, int first_minibatch = 0) const;
 };
 
 /// Reads a document as load_document() returns it; `sweep` and `table` are ignored. Throws

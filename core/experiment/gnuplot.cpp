@@ -81,11 +81,13 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
       format == PictureFormat::Svg
           ? "set terminal svg size 900,560 noenhanced font 'sans,14' background 'white'\n"
           : "set terminal pngcairo size 1350,840 noenhanced font 'sans,16'\n";
-  text += concat("set encoding utf8\nset output ", quoted(file.string()), "\nset title ",
-                 quoted(picture.title), "\nset xlabel 'epoch'\nset ylabel ",
-                 quoted(picture.metric + (picture.percent ? " (%)" : "")),
-                 "\nset grid\nset key outside right top\nset style fill transparent solid 0.15 "
-                 "noborder\n");
+  text += concat(
+      "set encoding utf8\nset output ", quoted(file.string()), "\nset title ",
+      quoted(picture.title), "\nset xlabel ",
+      quoted(picture.hours_on.empty() ? "epoch" : concat("modelled hours on ", picture.hours_on)),
+      "\nset ylabel ", quoted(picture.metric + (picture.percent ? " (%)" : "")),
+      "\nset grid\nset key outside right top\nset style fill transparent solid 0.15 "
+      "noborder\n");
   std::vector<std::string> drawn;
   for (std::size_t i = 0; i < picture.curves.size(); ++i) {
     const Curve& curve = picture.curves[i];

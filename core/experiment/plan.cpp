@@ -194,22 +194,29 @@ bool asks_for(const Schedule& schedule, const auto& condition) {
 }  // namespace
 
 Plan make_plan(Experiment& experiment) {
-  Plan plan;
-  plan.experiment = &experiment;
-  plan.devices = resolve_devices(experiment.pipeline.devices, experiment.where("pipeline.device"));
+  open_data(experiment);
+  return plan_open_data(experiment);
+}
+
+void open_data(Experiment& experiment) {
   experiment.dataset->open({.seed = experiment.train.seed,
                             .model_input = experiment.model->input_shape(),
                             .model_flattens = experiment.model->flattens(),
                             .model_classes = experiment.model->classes(),
                             .model_vocabulary = experiment.model->vocabulary(),
                             .model_task = experiment.model->task()});
+}
+
+Plan plan_open_data(Experiment& experiment) {
+  Plan plan;
+  plan.experiment = &experiment;
+  plan.devices = resolve_devices(experiment.pipeline.devices, experiment.where("pipeline.device"));
   check_fit(experiment);
   split_samples(plan);
   read_lengths(plan);
   check_minibatches(plan);
   plan.drains = drain_points(experiment.train, plan.minibatches);
-  plan.training = compile(
-      experiment.scheme->schedule(experiment.shape(static_cast<int>(plan.drains.longest()))));
+  plan.training = compile(experiment.schedule(static_cast<int>(plan.drains.longest())));
   plan.auxiliary = plan.training.schedule.auxiliary;
   check_heads(experiment, plan.auxiliary);
   const EpochOrder test{plan.test, experiment.loader.batch_size, false};
@@ -299,7 +306,8 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .optimizer = e.optimizer.get(),
                        .loss = e.loss.get(),
                        .predicts = predicts,
-                       .keep_gradient = keep_gradient};
+                       .keep_gradient = keep_gradient,
+                       .running_statistics = e.pipeline.batch_norm};
       all.push_back(std::make_unique<Stage>(std::move(parts), e.train.seed));
     }
   if (e.weights.path.empty()) return all;

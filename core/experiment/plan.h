@@ -39,6 +39,10 @@ struct Plan {
 /// Error{Experiment}, Error{Data} or Error{Schedule}.
 Plan make_plan(Experiment& experiment);
 
+/// The two halves of it. An open data set may be handed to the next experiment with the same one.
+void open_data(Experiment& experiment);
+Plan plan_open_data(Experiment& experiment);
+
 /// Whether the experiment's weights file, if it has one, holds exactly the names and shapes that
 /// the layers declare; no tensor is made. Throws Error{Data} listing what is missing, left over or
 /// of another shape.

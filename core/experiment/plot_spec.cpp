@@ -26,6 +26,9 @@ PlotSpec read(Options& options) {
   if (spec.lines.empty()) spec.lines.push_back({"label", options.where("lines")});
   spec.metric.name = options.text("metric", "test_accuracy", "A column of epochs.csv.");
   spec.metric.place = options.where("metric");
+  spec.hardware = options.path("hardware", "",
+                               "A description of hardware: every run is simulated on it, and "
+                               "curves are drawn against hours there instead of epochs.");
   Options section = options.section("published", "Curves of others, drawn dashed beside ours.");
   const bool wanted = options.given("published");
   Problems unheard;  // without the section, its absent options are no problems

@@ -19,6 +19,7 @@ struct PlotSpec {
   std::vector<TableKey> pictures;  ///< each value of these keys its own picture; empty: one
   std::vector<TableKey> lines;     ///< each value of these keys its own line; empty: the label
   TableKey metric;                 ///< a column of epochs.csv
+  std::filesystem::path hardware;  ///< whose modelled hours are drawn against; empty: epochs
   std::optional<PlotPublished> published;
 };
 

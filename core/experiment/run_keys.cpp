@@ -78,15 +78,19 @@ void check_key(const TableKey& key, const char* what, const std::vector<RunRecor
 void check_metric(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
                   Problems& problems) {
   std::vector<std::string> known;
-  for (const RunRecord& run : runs)
+  for (const RunRecord& run : runs) {
+    for (const auto& [name, value] : run.modelled)
+      if (std::ranges::count(known, name) == 0) known.push_back(name);
     for (const std::string& column : run.columns)
       if (column != "epoch" && std::ranges::count(known, column) == 0) known.push_back(column);
+  }
   if (known.empty() || std::ranges::count(known, metric.name) > 0) return;
   problems.add(metric.place, concat(what, ": no run has a metric '", metric.name, "'",
                                     suggestion(metric.name, known)));
 }
 
 bool is_share(const std::string& metric) {
+  if (metric == "modelled_bubble") return true;
   return metric.ends_with("accuracy") || metric.ends_with("top5") || metric.ends_with("matthews");
 }
 

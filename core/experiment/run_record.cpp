@@ -1,6 +1,7 @@
 #include "core/experiment/run_record.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/file.h"
@@ -91,6 +92,8 @@ void write_point(const fs::path& folder, const std::string& label, const Value& 
 
 std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
                                 const std::string& epoch) {
+  for (const auto& [name, value] : run.modelled)
+    if (name == metric) return value;
   const auto column = std::ranges::find(run.columns, metric);
   if (!run.done() || column == run.columns.end()) return std::nullopt;
   const auto index = static_cast<std::size_t>(column - run.columns.begin());
@@ -104,9 +107,13 @@ std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
   return chosen;
 }
 
+bool is_modelled(const std::string& metric) {
+  return metric.starts_with("modelled_");
+}
+
 bool smaller_is_better(const std::string& metric) {
-  return metric.ends_with("loss") || metric.ends_with("perplexity") || metric.ends_with("error") ||
-         metric.ends_with("seconds");
+  constexpr std::array kSmaller{"loss", "perplexity", "error", "seconds", "hours", "gib", "bubble"};
+  return std::ranges::any_of(kSmaller, [&](const char* end) { return metric.ends_with(end); });
 }
 
 }  // namespace pipewright

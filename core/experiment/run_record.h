@@ -21,6 +21,9 @@ struct RunRecord {
   Value config;                             ///< resolved experiment; Null when there is none
   std::vector<std::string> columns;         ///< of epochs.csv
   std::vector<std::vector<double>> epochs;  ///< rows of epochs.csv (NaN where empty)
+  /// What a simulation says of it, finished or not: "modelled_…" and a number (add_modelled).
+  std::vector<std::pair<std::string, double>> modelled;
+  double modelled_epoch_hours = 0;  ///< 0: not known
 
   bool done() const { return state == "done"; }
 };
@@ -38,11 +41,15 @@ void write_point(const std::filesystem::path& folder, const std::string& label, 
                  const std::string& error = {});
 
 /// The number a table cell averages: `metric` at the "last" or "best" epoch that has it ("best":
-/// the largest, or smallest where smaller_is_better). nullopt unless the run is done and has one.
+/// the largest, or smallest where smaller_is_better). nullopt unless the run is done and has one;
+/// what is modelled, every run has.
 std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
                                 const std::string& epoch);
 
-/// Metrics that end in "loss", "perplexity", "error" or "seconds".
+/// "modelled_hours" and its like.
+bool is_modelled(const std::string& metric);
+
+/// Metrics that end in "loss", "perplexity", "error", "seconds", "hours", "gib" or "bubble".
 bool smaller_is_better(const std::string& metric);
 
 }  // namespace pipewright

@@ -77,6 +77,17 @@ Execution execution_named(const std::string& name) {
   return name == "threads" ? Execution::Threads : Execution::Serial;
 }
 
+Recomputation recomputation_named(const std::string& name) {
+  if (name == "always") return Recomputation::Always;
+  return name == "except_last" ? Recomputation::ExceptLast : Recomputation::Never;
+}
+
+RunningStatistics statistics_named(const std::string& name) {
+  if (name == "deferred") return RunningStatistics::Deferred;
+  return name == "deferred_biased" ? RunningStatistics::DeferredBiased
+                                   : RunningStatistics::PerMicrobatch;
+}
+
 }  // namespace
 
 LoaderOptions read_loader(Options& root) {
@@ -132,9 +143,14 @@ PipelineSection read_pipeline(Options& root) {
   p.threads =
       static_cast<int>(o.integer("threads", 1, "Intra-op threads of each worker.", {1, 1024}));
   p.devices = read_devices(o);
-  o.choice("recompute", {"never"}, "never", "Recomputation of activations in the backward.");
-  o.choice("batch_norm", {"per_microbatch"}, "per_microbatch",
-           "When batch-norm's running statistics are updated.");
+  p.recompute = recomputation_named(
+      o.choice("recompute", {"never", "always", "except_last"}, "never",
+               "Throw activations away and compute them again before the backward: never, always, "
+               "or of all but a mini-batch's last micro-batch. No bit of the result changes."));
+  p.batch_norm = statistics_named(o.choice(
+      "batch_norm", {"per_microbatch", "deferred", "deferred_biased"}, "per_microbatch",
+      "What moves batch-norm's running statistics: each micro-batch; the whole mini-batch, "
+      "as without pipeline; or that with the biased variance, as torchgpipe has it."));
   Options compression = o.section("compression", "What crosses an edge can be compressed.");
   compression.choice("name", {"none"}, "none", "The codec.");
   compression.finish();

@@ -1,12 +1,11 @@
 #include "core/experiment/sweep_plan.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/run_problems.h"
 
 namespace pipewright {
 namespace {
@@ -15,37 +14,6 @@ namespace fs = std::filesystem;
 
 /// Hidden, so that a run's own experiment.yaml is the only one a person sees.
 constexpr const char* kGivenFile = ".experiment.yaml";
-
-/// Problems of many runs; most often all runs have the same ones.
-class RunProblems {
- public:
-  void add(const Error& error, const std::string& title) {
-    if (lines_.empty()) kind_ = error.kind();
-    for (const std::string& line : split(error.what(), '\n')) {
-      const auto [found, added] = titles_.try_emplace(line);
-      if (added) lines_.push_back(line);
-      found->second.push_back(title);
-    }
-  }
-
-  void throw_if_any(std::size_t runs) const {
-    if (lines_.empty()) return;
-    std::vector<std::string> texts;
-    for (const std::string& line : lines_) {
-      const std::vector<std::string>& titles = titles_.at(line);
-      const std::string where = titles.size() == 1 ? concat(" (run '", titles[0], "')")
-                                                   : concat(" (", titles.size(), " of ", runs,
-                                                            " runs, first '", titles[0], "')");
-      texts.push_back(titles.size() == runs ? line : line + where);
-    }
-    throw Error(kind_, join(texts, "\n"));
-  }
-
- private:
-  ErrorKind kind_ = ErrorKind::Experiment;
-  std::vector<std::string> lines_;
-  std::map<std::string, std::vector<std::string>> titles_;
-};
 
 Value varied_of(const SweepPoint& point) {
   Value varied = Value::mapping();

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/experiment/published.h"
 #include "core/experiment/run_keys.h"
 
@@ -49,7 +50,7 @@ std::size_t index_of(std::vector<Name>& names, const Name& name) {
 }
 
 void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
-  if (run.state == "done") {
+  if (run.state == "done" || is_modelled(spec.metric.name)) {
     const std::optional<double> value = metric_of(run, spec.metric.name, spec.epoch);
     if (value)
       cell.values.push_back(*value);
@@ -158,10 +159,11 @@ std::string caption_of(const Table& table, const TableSpec& spec,
       all.running += cell.running;
       all.without += cell.without;
     }
-  std::string text =
-      concat(table.metric, table.percent ? " in percent" : "", " at the ", spec.epoch,
-             " epoch, mean ± sample standard deviation (number of runs); ", all.values.size(),
-             " of ", runs.size(), " runs stand behind it");
+  const std::string when = is_modelled(table.metric) ? concat(" on ", spec.hardware.stem().string())
+                                                     : concat(" at the ", spec.epoch, " epoch");
+  std::string text = concat(table.metric, table.percent ? " in percent" : "", when,
+                            ", mean ± sample standard deviation (number of runs); ",
+                            all.values.size(), " of ", runs.size(), " runs stand behind it");
   const auto add = [&](int number, const char* what) {
     if (number > 0) text += concat(", ", number, " ", what);
   };
@@ -188,6 +190,17 @@ double TableCell::std() const {
   double squares = 0;
   for (const double value : values) squares += (value - mean()) * (value - mean());
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+std::string cell_name(const Table& table, std::size_t row, std::size_t column) {
+  std::vector<std::string> parts;
+  for (std::size_t k = 0; k < table.row_keys.size(); ++k) {
+    const std::string& text = table.row_names[row][k];
+    const bool number = text.find_first_not_of("0123456789.-+e") == std::string::npos;
+    parts.push_back(number ? concat(split(table.row_keys[k], '.').back(), " ", text) : text);
+  }
+  if (table.column_names.size() > 1) parts.push_back(table.column_names[column]);
+  return join(parts, ", ");
 }
 
 Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs) {

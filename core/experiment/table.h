@@ -48,6 +48,9 @@ struct Table {
 /// with all problems: keys no run has, a metric no run has, published numbers that do not fit.
 Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs);
 
+/// "vgg16, PD4"; "stages 2, PD4": numbers with what they count.
+std::string cell_name(const Table& table, std::size_t row, std::size_t column);
+
 enum class TableFormat : std::uint8_t { Markdown, Csv, Latex };
 
 /// The whole table with its caption (CSV: without). Numbers of accuracies are in percent.

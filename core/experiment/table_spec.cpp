@@ -40,10 +40,18 @@ TableSpec read(Options& options) {
   spec.columns = read_keys(options, "columns",
                            "label or dotted keys whose values name the columns; default: one "
                            "column, the metric.");
-  spec.metric.name = options.text("metric", "test_accuracy", "A column of epochs.csv.");
+  spec.metric.name = options.text("metric", "test_accuracy",
+                                  "A column of epochs.csv, or modelled_… on `hardware`.");
   spec.metric.place = options.where("metric");
   spec.epoch = options.choice("epoch", {"last", "best"}, "last",
                               "The last epoch that was evaluated, or the best of each run.");
+  spec.hardware = options.path(
+      "hardware", "",
+      "A description of hardware: every run is simulated on it, which gives the metrics "
+      "modelled_samples_per_second, modelled_speedup (over the first run), modelled_bubble, "
+      "modelled_memory_gib, modelled_worker_gib, modelled_state_gib, modelled_activation_gib, "
+      "modelled_parameters and, of trained runs, modelled_hours; other tables are followed by "
+      "accuracy against modelled time.");
   Options section = options.section("published", "Numbers of others, shown beside ours.");
   const bool wanted = options.given("published");
   Problems unheard;  // without the section, its absent options are no problems

@@ -32,10 +32,11 @@ struct TablePublished {
 };
 
 struct TableSpec {
-  std::vector<TableKey> rows;     ///< empty: what the sweep varies, without seeds and columns
-  std::vector<TableKey> columns;  ///< empty: one column, the metric
-  TableKey metric;                ///< a column of epochs.csv
-  std::string epoch;              ///< "last" or "best"
+  std::vector<TableKey> rows;      ///< empty: what the sweep varies, without seeds and columns
+  std::vector<TableKey> columns;   ///< empty: one column, the metric
+  TableKey metric;                 ///< a column of epochs.csv
+  std::string epoch;               ///< "last" or "best"
+  std::filesystem::path hardware;  ///< to model runs on; empty: none
   std::optional<TablePublished> published;
   bool labelled = false;  ///< the sweep gives its runs labels of their own
 };

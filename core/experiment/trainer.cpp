@@ -92,7 +92,7 @@ double Trainer::lr_at(std::int64_t step) const {
 const Program& Trainer::program_for(std::int64_t first, int minibatches) {
   constexpr std::size_t kKept = 8;
   const Experiment& e = *plan_.experiment;
-  const Schedule schedule = e.scheme->schedule(e.shape(minibatches, static_cast<int>(first)));
+  const Schedule schedule = e.schedule(minibatches, static_cast<int>(first));
   auto same = [&](const Program& program) {
     return program.schedule.workers == schedule.workers && program.schedule.rules == schedule.rules;
   };

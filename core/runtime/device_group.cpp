@@ -29,8 +29,8 @@ Wanted wanted_by(const Program& program) {
   const PipelineShape& shape = program.schedule.shape;
   for (std::size_t worker = 0; worker < program.workers.size(); ++worker)
     for (const Instruction& instruction : program.workers[worker]) {
-      if (instruction.send_link >= 0)
-        wanted.links.insert({static_cast<int>(worker), instruction.send_to});
+      for (const Port& port : sends_of(instruction))
+        if (port.link >= 0) wanted.links.insert({static_cast<int>(worker), port.to});
       if (instruction.action.kind == ActionKind::Reduce)
         wanted.replicas.insert(shape.workers_of(instruction.action.stage));
     }

@@ -263,6 +263,7 @@ class Interpreter {
     switch (instruction.action.kind) {
       case ActionKind::Forward: forward(instruction, stage, worker); break;
       case ActionKind::Head: head(instruction, stage, worker); break;
+      case ActionKind::Recompute: recompute(instruction, stage); break;
       case ActionKind::Backward:
       case ActionKind::BackwardInput: backward(instruction, stage, worker); break;
       case ActionKind::Reduce: transport_->reduce(instruction, stage, worker); return;
@@ -276,12 +277,13 @@ class Interpreter {
     const Share share = share_of(action);
     Tensors inputs = action.stage == 0
                          ? request_.batches.inputs(action.minibatch, share, stage.device())
-                         : receive(instruction, stage, worker);
+                         : receive_inputs(instruction, stage, worker);
     use(instruction, stage);
-    Tensors outputs = stage.forward(id(action), std::move(inputs), pass(action, share),
-                                    instruction.input_gradient);
-    if (instruction.send >= 0) {
-      transport_->send(instruction, std::move(outputs));
+    Tensors outputs = stage.forward(
+        id(action), std::move(inputs), pass(action, share), instruction.input_gradient,
+        instruction.recomputed ? Stage::Keep::Inputs : Stage::Keep::Graph);
+    if (action.stage + 1 < program_.schedule.shape.stages) {
+      send(instruction, std::move(outputs));
       return;
     }
     const at::Tensor targets = request_.batches.targets(action.minibatch, share, stage.device());
@@ -291,6 +293,16 @@ class Interpreter {
     }
     record(instruction, stage.loss_of(outputs, targets), share, worker,
            metric_sums(outputs[0], targets));
+  }
+
+  void recompute(const Instruction& instruction, Stage& stage) {
+    const Action& action = instruction.action;
+    const Share share = share_of(action);
+    use(instruction, stage);
+    stage.recompute(id(action), pass(action, share));
+    if (action.stage == program_.schedule.shape.stages - 1)
+      stage.final_loss(id(action),
+                       request_.batches.targets(action.minibatch, share, stage.device()));
   }
 
   std::optional<LateValue> metric_sums(const at::Tensor& output, const at::Tensor& target) const {
@@ -318,14 +330,59 @@ class Interpreter {
                                    .scale = action.scale,
                                    .input_gradient = instruction.input_gradient,
                                    .last = instruction.last_pass};
-    if (!request.own_loss) request.gradients = receive(instruction, stage, worker);
+    if (!request.own_loss) {
+      request.gradients = receive(instruction.receive, stage, worker);
+      request.straight = receive_straight(instruction.straight_received, stage, worker);
+      request.behind = as_size(instruction.straight_received.behind);
+    }
     use(instruction, stage);
     Tensors of_inputs = stage.backward(id(action), std::move(request));
-    if (instruction.send >= 0) transport_->send(instruction, std::move(of_inputs));
+    if (!of_inputs.empty()) send(instruction, std::move(of_inputs));
   }
 
-  Tensors receive(const Instruction& instruction, const Stage& stage, int worker) {
-    Tensors message = transport_->receive(instruction, worker);
+  /// In the order of the stage's layers: what was put aside first stands first.
+  Tensors receive_inputs(const Instruction& instruction, const Stage& stage, int worker) {
+    Tensors inputs = receive(instruction.receive, stage, worker);
+    const Straight& straight = instruction.straight_received;
+    const Tensors skipped = receive_straight(straight, stage, worker);
+    inputs.insert(inputs.end() - straight.behind, skipped.begin(), skipped.end());
+    return inputs;
+  }
+
+  /// One after another; undefined where nothing comes.
+  Tensors receive_straight(const Straight& straight, const Stage& stage, int worker) {
+    Tensors all;
+    for (const auto& [port, count] : straight.groups) {
+      Tensors group(as_size(count));
+      if (port.used()) group = receive(port, stage, worker);
+      all.append(group.begin(), group.end());
+    }
+    return all;
+  }
+
+  /// A pass's outputs, or its inputs' gradients: to the neighbour what there is, but for what goes
+  /// straight to stages beyond it.
+  void send(const Instruction& instruction, Tensors tensors) {
+    const Straight& straight = instruction.straight_sent;
+    const auto last = tensors.end() - straight.behind, first = last - straight.count();
+    Tensors skipping(std::make_move_iterator(first), std::make_move_iterator(last));
+    for (at::Tensor& tensor : skipping)
+      if (!tensor.defined()) tensor = at::empty({0});  // of integers: keeps the others' places
+    tensors.erase(first, last);
+    tensors.erase(std::remove_if(tensors.begin(), tensors.end(),
+                                 [](const at::Tensor& tensor) { return !tensor.defined(); }),
+                  tensors.end());
+    if (instruction.send.used()) transport_->send(instruction.send, std::move(tensors));
+    auto next = std::make_move_iterator(skipping.begin());
+    for (const auto& [port, count] : straight.groups) {
+      Tensors group(next, next + count);
+      next += count;
+      if (port.used()) transport_->send(port, std::move(group));
+    }
+  }
+
+  Tensors receive(const Port& port, const Stage& stage, int worker) {
+    Tensors message = transport_->receive(port, worker);
     for (at::Tensor& tensor : message)
       if (tensor.device() != stage.device()) tensor = tensor.to(stage.device());
     return message;
@@ -429,7 +486,8 @@ class Interpreter {
             .seed = request_.seed,
             .epoch = request_.first_epoch + position / request_.minibatches_per_epoch,
             .minibatch = position % request_.minibatches_per_epoch,
-            .first_sample = share.first_sample};
+            .first_sample = share.first_sample,
+            .microbatches = program_.schedule.shape.microbatches};
   }
 
   Stage& stage_of(const Action& action) const {

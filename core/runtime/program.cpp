@@ -1,5 +1,6 @@
 #include "core/runtime/program.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -13,53 +14,150 @@ bool is_backward(ActionKind kind) {
   return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
 }
 
+/// What comes straight into each stage, and leaves it straight, in the order of its tensors.
+struct StageSkips {
+  struct Side {
+    Straight straight;        ///< its groups not joined to a message yet
+    std::vector<int> stages;  ///< the other end of each group
+    void add(int stage) {
+      if (stages.empty() || stages.back() != stage) {
+        stages.push_back(stage);
+        straight.groups.emplace_back();
+      }
+      ++straight.groups.back().count;
+    }
+  };
+  Side in, out;
+};
+
+std::vector<StageSkips> skips_by_stage(const PipelineShape& shape) {
+  std::vector<StageSkips> stages(as_size(shape.stages));
+  for (const Skip& skip : shape.skips) {
+    StageSkips &from = stages[as_size(skip.from)], &to = stages[as_size(skip.to)];
+    if (skip.to == skip.from + 1) {
+      ++from.out.straight.behind;
+      ++to.in.straight.behind;
+    } else {
+      from.out.add(skip.to);
+      to.in.add(skip.from);
+    }
+  }
+  return stages;
+}
+
 /// Numbers messages and links and joins each producer to its consumer.
 class Wiring {
  public:
-  Wiring(Program& program, const PassIndex& index) : program_(program), index_(index) {}
+  Wiring(Program& program, const PassIndex& index)
+      : program_(program), index_(index), skips_(skips_by_stage(program.schedule.shape)) {}
 
   void connect() {
     for (auto& worker : program_.workers)
-      for (Instruction& instruction : worker) connect_input(instruction);
+      for (Instruction& instruction : worker) place_straight(instruction);
+    for (auto& worker : program_.workers)
+      for (Instruction& instruction : worker) {
+        connect_input(instruction);
+        connect_straight(instruction);
+      }
   }
 
  private:
+  void place_straight(Instruction& instruction) {
+    const StageSkips& skips = skips_[as_size(instruction.action.stage)];
+    if (instruction.action.kind == ActionKind::Forward) {
+      instruction.straight_received = skips.in.straight;
+      instruction.straight_sent = skips.out.straight;
+    } else if (is_backward(instruction.action.kind)) {
+      instruction.straight_received = skips.out.straight;
+      instruction.straight_sent = skips.in.straight;
+    }
+  }
+
   void connect_input(Instruction& taker) {
     const Action& action = taker.action;
     const bool takes = action.kind == ActionKind::Forward || is_backward(action.kind);
     if (!takes) return;
     const ActionPlace source = index_.input_of(action);
     if (source == kNowhere) return;
-    Instruction& maker = program_.workers[as_size(source.first)][as_size(source.second)];
+    Instruction& maker = at(source);
     if (maker.action.stage == action.stage) return;  // its own loss or head
-    maker.send = taker.receive = program_.messages++;
+    join(maker, maker.send, taker, taker.receive, program_.schedule.shape.link_capacity);
+  }
+
+  /// The same of what comes from stages beyond the neighbour. A loss made before the other end of a
+  /// skip connection gives no gradient there.
+  void connect_straight(Instruction& taker) {
+    const bool forward = taker.action.kind == ActionKind::Forward;
+    if (!forward && !is_backward(taker.action.kind)) return;
+    const StageSkips& skips = skips_[as_size(taker.action.stage)];
+    const std::vector<int>& others = (forward ? skips.in : skips.out).stages;
+    for (std::size_t group = 0; group < others.size(); ++group) {
+      Action like = taker.action;
+      like.stage = others[group];
+      const ActionPlace source = forward ? index_.forward(like) : index_.backward(like, like.stage);
+      if (source == kNowhere) continue;
+      Instruction& maker = at(source);
+      join(maker, sent_to(maker, taker.action.stage), taker,
+           taker.straight_received.groups[group].port, 0);
+    }
+  }
+
+  /// The port for what goes straight to that stage.
+  Port& sent_to(Instruction& maker, int stage) {
+    const StageSkips& skips = skips_[as_size(maker.action.stage)];
+    const auto& others = (maker.action.kind == ActionKind::Forward ? skips.out : skips.in).stages;
+    const auto group = std::find(others.begin(), others.end(), stage) - others.begin();
+    return maker.straight_sent.groups[as_size(static_cast<int>(group))].port;
+  }
+
+  void join(Instruction& maker, Port& sent, Instruction& taker, Port& received, int capacity) {
     const PipelineShape& shape = program_.schedule.shape;
-    const int from = source.first, to = shape.worker_of(action.stage, action.replica);
-    maker.send_to = to;
+    const Action& action = taker.action;
+    const int from = shape.worker_of(maker.action.stage, action.replica);
+    Port port{.message = program_.messages++, .to = shape.worker_of(action.stage, action.replica)};
     if (is_backward(action.kind)) mark_input_gradient(maker);
-    if (from == to) return;
-    const auto [link, fresh] =
-        links_.try_emplace({maker.action.stage, action.stage, action.replica},
-                           static_cast<int>(program_.link_from.size()));
-    if (fresh) program_.link_from.push_back(from);
-    maker.send_link = taker.receive_link = link->second;
+    if (from != port.to) {
+      const auto [link, fresh] =
+          links_.try_emplace({maker.action.stage, action.stage, action.replica},
+                             static_cast<int>(program_.link_from.size()));
+      if (fresh) {
+        program_.link_from.push_back(from);
+        program_.link_capacity.push_back(capacity);
+      }
+      port.link = link->second;
+    }
+    sent = received = port;
   }
 
   /// The backward's maker must return its input's gradient, so its forward must record it.
   void mark_input_gradient(Instruction& backward) {
     backward.input_gradient = true;
-    const ActionPlace forward = index_.forward(backward.action);
-    program_.workers[as_size(forward.first)][as_size(forward.second)].input_gradient = true;
+    at(index_.forward(backward.action)).input_gradient = true;
+  }
+
+  Instruction& at(ActionPlace place) {
+    return program_.workers[as_size(place.first)][as_size(place.second)];
   }
 
   Program& program_;
   const PassIndex& index_;
+  const std::vector<StageSkips> skips_;
   struct Link {
     int from, to, replica;
     auto operator<=>(const Link&) const = default;
   };
   std::map<Link, int> links_;
 };
+
+/// A forward that is run again keeps its inputs only.
+void mark_recomputed(Program& program, const PassIndex& index) {
+  for (auto& worker : program.workers)
+    for (const Instruction& instruction : worker) {
+      if (instruction.action.kind != ActionKind::Recompute) continue;
+      const ActionPlace forward = index.forward(instruction.action);
+      program.workers[as_size(forward.first)][as_size(forward.second)].recomputed = true;
+    }
+}
 
 /// Head: does a backward of its loss follow at its stage? Backward: is it the micro-batch's last?
 void mark_graph_ends(Program& program, const PassIndex& index) {
@@ -107,6 +205,20 @@ void predict_in_updates(Program& program) {
 
 }  // namespace
 
+int Straight::count() const {
+  int sum = 0;
+  for (const Group& group : groups) sum += group.count;
+  return sum;
+}
+
+std::vector<Port> sends_of(const Instruction& instruction) {
+  std::vector<Port> ports;
+  if (instruction.send.used()) ports.push_back(instruction.send);
+  for (const Straight::Group& group : instruction.straight_sent.groups)
+    if (group.port.used()) ports.push_back(group.port);
+  return ports;
+}
+
 Program compile(Schedule schedule) {
   Program program;
   program.serial_order = validate(schedule);
@@ -120,6 +232,7 @@ Program compile(Schedule schedule) {
   const PassIndex index(schedule);
   program.schedule = std::move(schedule);
   Wiring(program, index).connect();
+  mark_recomputed(program, index);
   mark_graph_ends(program, index);
   name_next_updates(program);
   predict_in_updates(program);

@@ -9,21 +9,42 @@
 
 namespace pipewright {
 
+/// One end of a message between two instructions.
+struct Port {
+  int message = -1;  ///< −1: there is none
+  int link = -1;     ///< between two workers, which it goes over; −1: same worker
+  int to = -1;       ///< worker that takes it
+  bool used() const { return message >= 0; }
+};
+
+/// Tensors of skip connections among a pass's inputs or outputs that come straight from stages
+/// before its neighbour, or go to stages beyond it. They stand together.
+struct Straight {
+  struct Group {
+    Port port;
+    int count = 0;
+  };
+  std::vector<Group> groups;  ///< one stage's each, as they stand
+  int behind = 0;             ///< tensors of neighbours' skip connections that stand behind them
+  int count() const;
+};
+
 struct Instruction {
   Action action;
   /// As resolved, but an Update directly before a pass that predicts from the version it makes
   /// does that in its own pass over memory: it has the pass's `key` and `makes`.
   ActionWeights weights;
-  int receive = -1;       ///< message it takes; −1: none
-  int send = -1;          ///< message it makes
-  int receive_link = -1;  ///< link between two workers it comes over; −1: same worker
-  int send_link = -1;
-  int send_to = -1;             ///< worker that takes it
+  Port receive, send;  ///< message it takes, message it makes
+  Straight straight_received, straight_sent;
   bool input_gradient = false;  ///< forward: will be asked for; backward: somebody takes it
+  bool recomputed = false;      ///< forward: will be run again before its backwards
   bool last_pass = false;       ///< backward: the last of its micro-batch at its stage
   int update_minibatch = 0;     ///< of the stage's next update, whose learning rate predicts …
   double update_scale = 1;      ///< … times its scale
 };
+
+/// All messages it makes, in the order they are sent.
+std::vector<Port> sends_of(const Instruction& instruction);
 
 struct Program {
   Schedule schedule;
@@ -31,7 +52,8 @@ struct Program {
   std::vector<ActionPlace> serial_order;
   Versions versions;
   int messages = 0;
-  std::vector<int> link_from;  ///< link → worker that sends on it
+  std::vector<int> link_from;      ///< link → worker that sends on it
+  std::vector<int> link_capacity;  ///< link → messages it holds; 0 = any number
 };
 
 /// Validates and compiles. Throws Error{Schedule}.

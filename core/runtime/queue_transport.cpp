@@ -30,27 +30,25 @@ class QueueTransport final : public Transport {
       reductions_.emplace_back(program.schedule.shape.replicas);
   }
 
-  void send(const Instruction& instruction, Tensors message) override {
-    const int capacity = program_.schedule.shape.link_capacity;
-    if (capacity > 0 && instruction.send_link >= 0) {
-      auto& waiting = waiting_on_link_[as_size(instruction.send_link)];
-      wait(program_.link_from[as_size(instruction.send_link)], [&] { return waiting < capacity; });
+  void send(const Port& port, Tensors message) override {
+    if (const int capacity = capacity_of(port); capacity > 0) {
+      auto& waiting = waiting_on_link_[as_size(port.link)];
+      wait(program_.link_from[as_size(port.link)], [&] { return waiting < capacity; });
       ++waiting;
     }
-    messages_[as_size(instruction.send)] =
-        depart(std::move(message), devices_[as_size(instruction.send_to)]);
-    ready_[as_size(instruction.send)].store(true, std::memory_order_release);
-    wake(instruction.send_to);
+    messages_[as_size(port.message)] = depart(std::move(message), devices_[as_size(port.to)]);
+    ready_[as_size(port.message)].store(true, std::memory_order_release);
+    wake(port.to);
   }
 
-  Tensors receive(const Instruction& instruction, int worker) override {
-    const auto& ready = ready_[as_size(instruction.receive)];
+  Tensors receive(const Port& port, int worker) override {
+    const auto& ready = ready_[as_size(port.message)];
     wait(worker, [&] { return ready.load(std::memory_order_acquire); });
-    if (program_.schedule.shape.link_capacity > 0 && instruction.receive_link >= 0) {
-      --waiting_on_link_[as_size(instruction.receive_link)];
-      wake(program_.link_from[as_size(instruction.receive_link)]);
+    if (capacity_of(port) > 0) {
+      --waiting_on_link_[as_size(port.link)];
+      wake(program_.link_from[as_size(port.link)]);
     }
-    return arrive(std::exchange(messages_[as_size(instruction.receive)], {}));
+    return arrive(std::exchange(messages_[as_size(port.message)], {}));
   }
 
   void reduce(const Instruction& instruction, Stage& stage, int worker) override {
@@ -115,6 +113,10 @@ class QueueTransport final : public Transport {
     std::int64_t wakes_ = -1;
     Clock::time_point since_ = Clock::now();
   };
+
+  int capacity_of(const Port& port) const {
+    return port.link < 0 ? 0 : program_.link_capacity[as_size(port.link)];
+  }
 
   template <class Condition>
   void wait(int worker, const Condition& condition) {

@@ -14,11 +14,11 @@ class SerialTransport final : public Transport {
       reductions_.emplace_back(replicas_);
   }
 
-  void send(const Instruction& instruction, Tensors message) override {
-    messages_[static_cast<std::size_t>(instruction.send)] = std::move(message);
+  void send(const Port& port, Tensors message) override {
+    messages_[static_cast<std::size_t>(port.message)] = std::move(message);
   }
-  Tensors receive(const Instruction& instruction, int) override {
-    Tensors& message = messages_[static_cast<std::size_t>(instruction.receive)];
+  Tensors receive(const Port& port, int) override {
+    Tensors& message = messages_[static_cast<std::size_t>(port.message)];
     PIPEWRIGHT_CHECK(!message.empty(), "the message is not there");
     return std::exchange(message, {});
   }

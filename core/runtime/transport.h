@@ -18,8 +18,8 @@ namespace pipewright {
 class Transport {
  public:
   virtual ~Transport() = default;
-  virtual void send(const Instruction& instruction, Tensors message) = 0;
-  virtual Tensors receive(const Instruction& instruction, int worker) = 0;
+  virtual void send(const Port& port, Tensors message) = 0;
+  virtual Tensors receive(const Port& port, int worker) = 0;
   /// Sums the gradients of a stage over its replicas in order 0 … R−1; afterwards every replica
   /// has the sum before its next update.
   virtual void reduce(const Instruction& instruction, Stage& stage, int worker) = 0;

@@ -15,6 +15,7 @@ namespace {
 /// A link between two processes and the messages that go over it, in order.
 struct Link {
   int from = 0, to = 0;
+  int capacity = 0;
   std::vector<int> messages;
 };
 
@@ -22,11 +23,13 @@ std::vector<Link> links_of(const Program& program) {
   std::vector<Link> links(program.link_from.size());
   for (std::size_t worker = 0; worker < program.workers.size(); ++worker)
     for (const Instruction& instruction : program.workers[worker])
-      if (instruction.send_link >= 0) {
-        Link& link = links[as_size(instruction.send_link)];
+      for (const Port& port : sends_of(instruction)) {
+        if (port.link < 0) continue;
+        Link& link = links[as_size(port.link)];
         link.from = static_cast<int>(worker);
-        link.to = instruction.send_to;
-        link.messages.push_back(instruction.send);
+        link.to = port.to;
+        link.capacity = program.link_capacity[as_size(port.link)];
+        link.messages.push_back(port.message);
       }
   return links;
 }
@@ -35,8 +38,8 @@ std::vector<Link> links_of(const Program& program) {
 std::vector<int> messages_between(const Program& program, int from, int to) {
   std::vector<int> messages;
   for (const Instruction& instruction : program.workers[as_size(from)])
-    if (instruction.send_link >= 0 && instruction.send_to == to)
-      messages.push_back(instruction.send);
+    for (const Port& port : sends_of(instruction))
+      if (port.link >= 0 && port.to == to) messages.push_back(port.message);
   return messages;
 }
 
@@ -52,17 +55,16 @@ class WireTransport final : public Transport {
     }
   }
 
-  void send(const Instruction& instruction, Tensors message) override {
-    if (instruction.send_link < 0)
-      own_[instruction.send] = std::move(message);
+  void send(const Port& port, Tensors message) override {
+    if (port.link < 0)
+      own_[port.message] = std::move(message);
     else
-      senders_.at(instruction.send_link)->send(instruction.send_link, std::move(message));
+      senders_.at(port.link)->send(port.link, std::move(message));
   }
 
-  Tensors receive(const Instruction& instruction, int) override {
-    if (instruction.receive_link >= 0)
-      return receivers_.at(instruction.receive_link)->receive(instruction.receive);
-    auto message = own_.extract(instruction.receive);
+  Tensors receive(const Port& port, int) override {
+    if (port.link >= 0) return receivers_.at(port.link)->receive(port.message);
+    auto message = own_.extract(port.message);
     PIPEWRIGHT_CHECK(!message.empty(), "the message is not there");
     return std::move(message.mapped());
   }
@@ -83,12 +85,12 @@ class WireTransport final : public Transport {
 
  private:
   std::shared_ptr<LinkSender> sender_to(const Link& link) {
-    const int capacity = program_.schedule.shape.link_capacity;
     DeviceGroup* const group = groups_.between(link.from, link.to);
     if (group == nullptr)
-      return host_sender(team_, link.to, static_cast<int>(link.messages.size()), capacity);
+      return host_sender(team_, link.to, static_cast<int>(link.messages.size()), link.capacity);
     std::shared_ptr<LinkSender>& shared = device_senders_[link.to];
-    if (!shared) shared = device_sender(team_, *group, link.to, capacity);
+    if (!shared)
+      shared = device_sender(team_, *group, link.to, program_.schedule.shape.link_capacity);
     return shared;
   }
 

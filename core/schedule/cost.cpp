@@ -25,7 +25,8 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
 
 double seconds_of(const StageCost& cost, ActionKind kind) {
   switch (kind) {
-    case ActionKind::Forward: return cost.forward;
+    case ActionKind::Forward:
+    case ActionKind::Recompute: return cost.forward;
     case ActionKind::Head: return cost.head;
     case ActionKind::Backward: return cost.backward;
     case ActionKind::BackwardInput: return cost.backward_input;

@@ -58,7 +58,8 @@ ActionPlace PassIndex::input_of(const Action& action) const {
       if (action.stage == 0) return kNowhere;
       return forward_[slot(action, action.stage - 1)];
     }
-    case ActionKind::Head: return forward(action);
+    case ActionKind::Head:
+    case ActionKind::Recompute: return forward(action);
     case ActionKind::Backward:
     case ActionKind::BackwardInput:
       if (action.loss != action.stage) return backward(action, action.stage + 1);

@@ -23,7 +23,8 @@ class PassIndex {
   ActionPlace backward(const Action& like, int stage) const;
 
   /// The pass that makes this pass's input on another stage, or its loss on its own: forward of
-  /// stage−1; forward of a Head; Head, last forward or the backward of stage+1 for a backward.
+  /// stage−1; forward of a Head or Recompute; Head, last forward or the backward of stage+1 for a
+  /// backward.
   ActionPlace input_of(const Action& action) const;
   /// The pass of stage−1 that takes the input gradient of this backward; kNowhere: nobody.
   ActionPlace consumer_of(const Action& backward) const;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/config/value.h"
+#include "core/schedule/roofline.h"
 
 namespace pipewright {
 
@@ -45,6 +46,7 @@ struct Bus {
 struct Hardware {
   std::string name = "ideal";
   std::string device_name;
+  DeviceRates rates;            ///< of a device of speed 1; 0 = not known
   std::vector<Device> devices;  ///< worker w computes on device w
   int devices_per_host = 0;     ///< 0: one host has them all
   LinkSpeed within, between;    ///< hosts

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kGigabyte = 1e9;
+constexpr double kTera = 1e12;
 constexpr double kMicrosecond = 1e-6;
 constexpr Range kAboveZero{1e-6, 1e9};
 constexpr Range kSomeDevices{1, 65536};
@@ -61,6 +62,7 @@ class Reader {
         "speed", 1, "How many times as fast as the device of the profile.", kAboveZero);
     const double memory =
         devices.number("memory_gib", 0, "Memory of one in GiB; 0 = not known.", kNotNegative);
+    read_rates(devices);
     const auto speeds = devices.numbers(
         "speeds", {}, "Of each device of all hosts, where they differ.", kAboveZero);
     const auto slowdowns = devices.numbers(
@@ -78,6 +80,23 @@ class Reader {
     };
     set("speeds", speeds, &Device::speed);
     set("slowdown", slowdowns, &Device::slowdown);
+  }
+
+  void read_rates(Options& devices) {
+    DeviceRates& rates = hardware_.rates;
+    rates.flops = devices.number("teraflops", 0,
+                                 "10^12 operations a second by the data sheet, for models without "
+                                 "a profile; 0 = not known.",
+                                 kNotNegative) *
+                  kTera;
+    rates.bandwidth =
+        devices.number("memory_gb_per_s", 0, "10^9 bytes a second of its memory; 0 = not known.",
+                       kNotNegative) *
+        kGigabyte;
+    rates.efficiency = devices.number("efficiency", 0.5,
+                                      "Part of `teraflops` that layers reach where memory does "
+                                      "not hold them up.",
+                                      {1e-3, 1});
   }
 
   LinkSpeed read_tier(const std::string& name, const std::string& help, bool network) {

@@ -15,6 +15,7 @@ int urgency(ActionKind kind) {
     case ActionKind::Reduce: return 0;
     case ActionKind::BackwardInput: return 1;
     case ActionKind::Backward:
+    case ActionKind::Recompute:
     case ActionKind::Head: return 2;
     case ActionKind::Forward: return 3;
   }

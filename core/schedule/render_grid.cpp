@@ -27,6 +27,7 @@ int color_of(ActionKind kind) {
   switch (kind) {
     case ActionKind::Forward: return 34;        // blue
     case ActionKind::Head: return 35;           // magenta
+    case ActionKind::Recompute: return 36;      // cyan
     case ActionKind::Backward: return 32;       // green
     case ActionKind::BackwardInput: return 92;  // light green
     case ActionKind::Reduce: return kQuietColor;

@@ -48,6 +48,7 @@ std::string_view kind_letter(ActionKind kind) {
   switch (kind) {
     case ActionKind::Forward: return "F";
     case ActionKind::Head: return "H";
+    case ActionKind::Recompute: return "r";
     case ActionKind::Backward: return "B";
     case ActionKind::BackwardInput: return "b";
     case ActionKind::Reduce: return "R";

@@ -34,6 +34,11 @@ constexpr Family kViolet = {{{"#e6dcf5", kDark},
                              {"#b497df", kDark},
                              {"#9571cd", kLight},
                              {"#764db2", kLight}}};
+constexpr Family kCyan = {{{"#d0eef0", kDark},
+                           {"#a6dde1", kDark},
+                           {"#74c6cc", kDark},
+                           {"#45a4ac", kLight},
+                           {"#277e86", kLight}}};
 constexpr Shade kOrange{palette::kUpdate, kLight};
 constexpr Shade kGrey{"#98a2b1", kDark};
 
@@ -49,6 +54,7 @@ Shade shade_of(ActionKind kind, int minibatch) {
   switch (kind) {
     case ActionKind::Forward: return kBlue[shade];
     case ActionKind::Head: return kViolet[shade];
+    case ActionKind::Recompute: return kCyan[shade];
     case ActionKind::Backward: return kGreen[shade];
     case ActionKind::BackwardInput: return kLightGreen[shade];
     case ActionKind::Reduce: return kGrey;

@@ -42,9 +42,10 @@ struct LegendEntry {
   const char* text;
 };
 constexpr LegendEntry kLegend[] = {
-    {ActionKind::Forward, "F forward"},   {ActionKind::Head, "H head"},
-    {ActionKind::Backward, "B backward"}, {ActionKind::BackwardInput, "b relay"},
-    {ActionKind::Reduce, "+ reduce"},     {ActionKind::Update, "| update"},
+    {ActionKind::Forward, "F forward"},     {ActionKind::Head, "H head"},
+    {ActionKind::Recompute, "r recompute"}, {ActionKind::Backward, "B backward"},
+    {ActionKind::BackwardInput, "b relay"}, {ActionKind::Reduce, "+ reduce"},
+    {ActionKind::Update, "| update"},
 };
 
 /// What the signs mean, those that occur; and what is not drawn.

@@ -26,6 +26,7 @@ const char* kind_name(ActionKind kind) {
   switch (kind) {
     case ActionKind::Forward: return "forward";
     case ActionKind::Head: return "head";
+    case ActionKind::Recompute: return "recompute";
     case ActionKind::Backward: return "backward";
     case ActionKind::BackwardInput: return "input-only backward";
     case ActionKind::Reduce: return "reduce";
@@ -39,6 +40,7 @@ std::string action_name(const Action& action, int microbatches) {
   switch (action.kind) {
     case ActionKind::Forward: letter = "F"; break;
     case ActionKind::Head: letter = "H"; break;
+    case ActionKind::Recompute: letter = "r"; break;
     case ActionKind::Backward: letter = "B"; break;
     case ActionKind::BackwardInput: letter = "b"; break;
     case ActionKind::Reduce: letter = "R"; break;

@@ -13,8 +13,17 @@
 namespace pipewright {
 
 /// Head: an auxiliary loss site's forward, loss and backward; the head's own gradient is made here
-/// and nowhere else. BackwardInput relays a loss to the stage before without learning from it.
-enum class ActionKind : std::uint8_t { Forward, Head, Backward, BackwardInput, Reduce, Update };
+/// and nowhere else. Recompute runs a forward again, for its activations (recompute.h).
+/// BackwardInput relays a loss to the stage before without learning from it.
+enum class ActionKind : std::uint8_t {
+  Forward,
+  Head,
+  Recompute,
+  Backward,
+  BackwardInput,
+  Reduce,
+  Update
+};
 
 /// Which parameters a pass computes with.
 struct Weights {
@@ -59,6 +68,12 @@ struct Action {
   bool operator==(const Action&) const = default;
 };
 
+/// A skip connection between two stages: a tensor that `from` puts aside and `to` takes back.
+struct Skip {
+  int from = 0, to = 0;
+  bool operator==(const Skip&) const = default;
+};
+
 /// What a scheme is asked for.
 struct PipelineShape {
   int stages = 1;
@@ -67,8 +82,11 @@ struct PipelineShape {
   int minibatches = 1;
   int first_minibatch = 0;  ///< trained before this schedule
   std::vector<int>
-      placement;          ///< worker of each stage within a replica; empty: stage k on worker k
-  int link_capacity = 0;  ///< messages a link holds; 0 = unbounded
+      placement;  ///< worker of each stage within a replica; empty: stage k on worker k
+  /// In the order they are put aside; the last put aside is the first taken back. Those to stages
+  /// beyond the next go there straight.
+  std::vector<Skip> skips;
+  int link_capacity = 0;  ///< messages a link to a neighbour holds; 0 = unbounded
   bool training = true;   ///< false: forwards only (evaluation)
 
   int workers_per_replica() const;
@@ -90,8 +108,8 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-/// "2F17", "0B3.1" (micro-batch 1), "1U4", "2H0", "1b3←2" (relay of loss 2), "0R5": stage, kind,
-/// mini-batch.
+/// "2F17", "0B3.1" (micro-batch 1), "1U4", "2H0", "1b3←2" (relay of loss 2), "0R5", "0r3"
+/// (recomputation): stage, kind, mini-batch.
 std::string action_name(const Action& action, int microbatches = 1);
 const char* kind_name(ActionKind kind);
 

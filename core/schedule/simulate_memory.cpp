@@ -24,7 +24,8 @@ bool uses_activations(ActionKind kind) {
 
 /// Whether it adds to its stage's gradient.
 bool makes_gradient(ActionKind kind) {
-  return uses_activations(kind) && kind != ActionKind::BackwardInput;
+  return uses_activations(kind) && kind != ActionKind::BackwardInput &&
+         kind != ActionKind::Recompute;
 }
 
 struct Arrival {
@@ -37,13 +38,14 @@ class Memory {
  public:
   Memory(const Schedule& schedule, const PassSlots& slots, std::span<const StageCost> costs,
          const ClockTimes& times, const SimulationOptions& options,
-         std::vector<std::int32_t>& last_use, WorkerReport& report)
+         std::vector<std::int32_t>& last_use, std::vector<bool>& recomputed, WorkerReport& report)
       : shape_(schedule.shape),
         slots_(slots),
         costs_(costs),
         times_(times),
         options_(options),
         last_use_(last_use),
+        recomputed_(recomputed),
         report_(report) {}
 
   void walk(const std::vector<Action>& actions, const std::vector<Span>& spans,
@@ -74,6 +76,8 @@ class Memory {
       const Action& action = actions[i];
       if (!changes_weights(action.kind))
         last_use_[slots_.forward(action, action.stage)] = static_cast<std::int32_t>(i);
+      if (action.kind == ActionKind::Recompute)
+        recomputed_[slots_.forward(action, action.stage)] = true;
       Gradient& gradient =
           gradients_[as_size(action.replica) * costs_.size() + as_size(action.stage)];
       if (gradient.held) continue;
@@ -117,16 +121,22 @@ class Memory {
     if (weights.makes) now_.weights += stage.parameter_bytes;
     if (action.kind == ActionKind::Update && !weights.in_place)
       now_.weights += stage.parameter_bytes;
-    if (action.kind == ActionKind::Forward) {
-      if (action.stage == 0) now_.boundaries += stage.input_bytes;
-      now_.activations += stage.activation_bytes;
-    }
+    if (action.kind == ActionKind::Forward && action.stage == 0)
+      now_.boundaries += stage.input_bytes;
+    if (keeps_activations(action)) now_.activations += stage.activation_bytes;
     if (action.kind != ActionKind::Forward) now_.boundaries -= incoming(action);  // now passing
     if (!changes_weights(action.kind)) now_.passing = stage.peak_bytes;
     if (makes_gradient(action.kind) && !has_gradient(action)) {
       has_gradient(action) = true;
       now_.gradients += stage.parameter_bytes;
     }
+  }
+
+  /// A forward that is run again keeps its input only.
+  bool keeps_activations(const Action& action) const {
+    return action.kind == ActionKind::Recompute ||
+           (action.kind == ActionKind::Forward &&
+            !recomputed_[slots_.forward(action, action.stage)]);
   }
 
   void end(const Action& action, const ActionWeights& weights, std::int32_t position) {
@@ -164,6 +174,7 @@ class Memory {
   const ClockTimes& times_;
   const SimulationOptions& options_;
   std::vector<std::int32_t>& last_use_;  ///< by forward
+  std::vector<bool>& recomputed_;        ///< the same
   WorkerReport& report_;
   std::vector<Gradient> gradients_;  ///< [replica][stage]
   std::vector<Arrival> arrivals_;
@@ -179,8 +190,9 @@ void count_memory(const Schedule& schedule, const PassSlots& slots,
                   const SimulationOptions& options, Simulation& simulation) {
   const Versions versions = resolve_versions(schedule);
   std::vector<std::int32_t> last_use(slots.forwards(), kNever);
+  std::vector<bool> recomputed(slots.forwards(), false);
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)
-    Memory(schedule, slots, costs, times, options, last_use, simulation.workers[w])
+    Memory(schedule, slots, costs, times, options, last_use, recomputed, simulation.workers[w])
         .walk(schedule.workers[w], times.spans[w], versions.workers[w]);
 }
 

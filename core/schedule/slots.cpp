@@ -30,6 +30,7 @@ bool needs_input(const Action& action) {
   switch (action.kind) {
     case ActionKind::Forward: return action.stage > 0;
     case ActionKind::Head:
+    case ActionKind::Recompute:
     case ActionKind::Backward:
     case ActionKind::BackwardInput: return true;
     case ActionKind::Reduce:
@@ -133,6 +134,7 @@ int slots_of(ActionKind kind) {
     case ActionKind::Backward: return 2;
     case ActionKind::Forward:
     case ActionKind::Head:
+    case ActionKind::Recompute:
     case ActionKind::BackwardInput: return 1;
     case ActionKind::Reduce:
     case ActionKind::Update: return 0;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_set>
 
 #include "core/base/as_size.h"
@@ -14,6 +15,10 @@
 
 namespace pipewright {
 namespace {
+
+bool is_backward(ActionKind kind) {
+  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
+}
 
 /// Refuses with the grid, the culprit marked.
 [[noreturn]] void refuse_action(const Schedule& schedule, ActionPlace culprit,
@@ -45,6 +50,14 @@ void check_ranges(const Schedule& schedule) {
   if (schedule.learns_from.size() != as_size(shape.stages))
     refuse("learns_from does not name the losses of every stage");
   auto in = [](int value, int end) { return value >= 0 && value < end; };
+  for (std::size_t i = 0; i < shape.skips.size(); ++i) {
+    const auto [from, to] = shape.skips[i];
+    if (!in(from, shape.stages) || !in(to, shape.stages) || from >= to)
+      refuse(concat("a skip connection from stage ", from, " to stage ", to));
+    for (std::size_t j = 0; j < i; ++j)
+      if (shape.skips[j].from > from || (shape.skips[j].to > from && shape.skips[j].to < to))
+        refuse("its skip connections do not take back first what they put aside last");
+  }
   for (int k = 0; k < shape.stages; ++k)
     for (const int loss : schedule.learns_from[as_size(k)])
       if (loss < k || loss >= shape.stages)
@@ -64,8 +77,7 @@ void check_ranges(const Schedule& schedule) {
         refuse(
             concat(place(),
                    " names a stage, replica, mini-batch, micro-batch, loss or rule out of range"));
-      const bool backward = a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
-      if (backward && a.loss < a.stage)
+      if (is_backward(a.kind) && a.loss < a.stage)
         refuse(concat(place(), " is of loss ", a.loss, ", which is made before its stage"));
       if (shape.worker_of(a.stage, a.replica) != w)
         refuse(concat(place(), " belongs on worker ", shape.worker_of(a.stage, a.replica)));
@@ -133,9 +145,8 @@ void check_complete(const Schedule& schedule) {
       }
       if (a.kind != ActionKind::Forward && !shape.training)
         fail(schedule, {w, i}, "has no place in an evaluation: forwards only");
-      const int loss = a.kind == ActionKind::Forward ? 0
-                       : a.kind == ActionKind::Head  ? a.stage
-                                                     : a.loss;
+      const bool of_no_loss = a.kind == ActionKind::Forward || a.kind == ActionKind::Recompute;
+      const int loss = of_no_loss ? 0 : a.kind == ActionKind::Head ? a.stage : a.loss;
       if (!seen.insert(key(a.kind, a.stage, a.replica, a.minibatch, a.microbatch, loss)))
         fail(schedule, {w, i}, "happens twice");
       const auto& losses = schedule.learns_from[as_size(a.stage)];
@@ -170,6 +181,22 @@ void check_complete(const Schedule& schedule) {
           if (std::binary_search(schedule.auxiliary.begin(), schedule.auxiliary.end(), k))
             need(ActionKind::Head, k);
         }
+}
+
+/// What is recomputed is so with its forward's weights, and before the backwards that need it.
+void check_recomputations(const Schedule& schedule) {
+  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w) {
+    std::set<std::array<int, 4>> begun;  // stage, replica, mini-batch, micro-batch of a backward
+    for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
+      const Action& a = schedule.workers[as_size(w)][as_size(i)];
+      const std::array<int, 4> pass{a.stage, a.replica, a.minibatch, a.microbatch};
+      if (is_backward(a.kind)) begun.insert(pass);
+      if (a.kind != ActionKind::Recompute) continue;
+      if (begun.contains(pass)) fail(schedule, {w, i}, "comes after a backward that needs it");
+      if (a.weights != Weights::of_forward())
+        fail(schedule, {w, i}, "does not compute with the weights of its forward");
+    }
+  }
 }
 
 /// Relays go to somebody; every weight gradient is taken by exactly one later update, reduced
@@ -210,7 +237,8 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
             fail(schedule, {w, i}, "does not end with a gradient of its own mini-batch");
           pending = {};
           break;
-        case ActionKind::Forward: break;
+        case ActionKind::Forward:
+        case ActionKind::Recompute: break;
       }
     }
     for (const auto& [stage, pending] : stages)
@@ -345,8 +373,7 @@ class Progress {
     if (a.kind == ActionKind::Forward && a.stage + 1 < stages &&
         crosses(a.stage, a.stage + 1, a.replica))
       return {a.replica, 2 * a.stage};
-    const bool backward = a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
-    if (backward && a.stage > 0 && crosses(a.stage, a.stage - 1, a.replica) &&
+    if (is_backward(a.kind) && a.stage > 0 && crosses(a.stage, a.stage - 1, a.replica) &&
         index_.consumer_of(a) != kNowhere)
       return {a.replica, 2 * (a.stage - 1) + 1};
     return {0, -1};
@@ -356,7 +383,7 @@ class Progress {
     if (a.kind == ActionKind::Reduce)
       ++reduced_[as_size(a.replica * schedule_.shape.stages + a.stage)];
     if (schedule_.shape.link_capacity == 0) return;
-    if (has_input(a) && a.kind != ActionKind::Head) {
+    if (has_input(a) && a.kind != ActionKind::Head && a.kind != ActionKind::Recompute) {
       const auto [worker, position] = index_.input_of(a);
       const auto link = link_of(schedule_.workers[as_size(worker)][as_size(position)]);
       if (link.second >= 0) --waiting(link);
@@ -392,7 +419,10 @@ std::vector<ActionPlace> validate(const Schedule& schedule) {
   check_ranges(schedule);
   check_complete(schedule);
   const PassIndex index(schedule);
-  if (schedule.shape.training) check_gradients(schedule, index);
+  if (schedule.shape.training) {
+    check_recomputations(schedule);
+    check_gradients(schedule, index);
+  }
   std::vector<ActionPlace> order = Progress(schedule, index).order();
   try {
     resolve_versions(schedule, index);

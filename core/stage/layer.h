@@ -43,6 +43,8 @@ struct BufferSpec {
   double fill = 0;
 };
 
+class DeferredStatistics;
+
 /// What a forward must know besides its tensors. The same for every layer of a stage's pass.
 struct Pass {
   bool training = true;
@@ -50,6 +52,17 @@ struct Pass {
   int epoch = 0;
   int minibatch = 0;              ///< within the epoch
   std::int64_t first_sample = 0;  ///< of this micro-batch within the whole mini-batch
+  int microbatches = 1;           ///< of the mini-batch, each a pass
+  bool recomputing = false;       ///< the same pass again: must leave buffers alone
+  /// Where batch-norm's statistics gather until the mini-batch is whole; null: they move the
+  /// running ones at once.
+  DeferredStatistics* deferred = nullptr;
+};
+
+/// Skip connections of a layer: it takes so many of the tensors put aside, the last first, then
+/// puts so many aside, behind all others.
+struct SkipUse {
+  int takes = 0, puts = 0;
 };
 
 /// A unit the model can be cut at, or a part of one. Immutable after construction and shared by
@@ -70,6 +83,10 @@ class Layer {
   /// untouched.
   virtual Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                               std::span<at::Tensor> buffers, const Pass& pass) const;
+
+  /// What forward_all() takes back and puts aside for layers further on: such a tensor goes
+  /// straight from the stage that puts it aside to the one that takes it back.
+  virtual SkipUse skips() const { return {}; }
 
   /// Full name within the model ("3", "conv1_2"): prefix of its parameters, key of its random
   /// streams. Set once by whoever puts it into a model or a composite layer.

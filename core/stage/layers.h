@@ -51,7 +51,8 @@ struct ConvolutionOptions {
 LayerPtr convolution(std::int64_t in, std::int64_t out, ConvolutionOptions options);
 
 /// weight and bias [channels]; buffers running_mean, running_var; statistics of the micro-batch in
-/// training, running ones in evaluation; running variance unbiased, as PyTorch's. Training on one
+/// training, running ones in evaluation; running variance unbiased, as PyTorch's, moved by each
+/// micro-batch or, with Pass::deferred, by the mini-batch. Training on one
 /// value per channel throws Error{Experiment}: its variance does not exist.
 LayerPtr batch_norm(std::int64_t channels, double eps = 1e-5, double momentum = 0.1,
                     double initial_weight = 1);
@@ -152,7 +153,8 @@ LayerPtr channel_dropout(double probability);
 /// Skip connections. stash() puts a copy of the first tensor behind all others; the other two take
 /// the last one back: activation(x + shortcut(stashed)), the shortcut's parameters under
 /// "shortcut."; or channels of x, then of the stashed, x padded with zeros at its bottom and right
-/// to fit.
+/// to fit. In a model that is cut, what is put aside goes straight to the stage that takes it back,
+/// and its gradient straight back; stages between never see it.
 LayerPtr stash();
 LayerPtr add_stashed(LayerPtr shortcut = nullptr, Activation activation = Activation::Relu);
 LayerPtr concatenate_stashed();

@@ -65,6 +65,8 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
       ++next;
     }
   hook_leaves();
+  if (parts_.running_statistics != RunningStatistics::PerMicrobatch)
+    deferred_.emplace(parts_.running_statistics == RunningStatistics::DeferredBiased);
 }
 
 /// A gradient is added as soon as it has been computed, while it is in the cache, and its memory is
@@ -134,28 +136,51 @@ Prediction Stage::add_prediction(const Ahead& ahead) {
           .lr = ahead.lr};
 }
 
-Tensors Stage::run(const Placed& placed, const Tensors& inputs, const Pass& pass) {
+Tensors Stage::run(const Placed& placed, const Tensors& inputs, Pass pass) {
+  if (deferred_) pass.deferred = &*deferred_;
   return placed.layer->forward_all(
       inputs, weights_.leaves().subspan(placed.first_parameter, placed.parameters),
       std::span(buffers_).subspan(placed.first_buffer, placed.buffers), pass);
 }
 
-Tensors Stage::forward(int id, Tensors inputs, const Pass& pass, bool input_gradient) {
-  const at::AutoGradMode record(pass.training);
-  if (input_gradient)
-    for (at::Tensor& input : inputs)
-      if (input.is_floating_point()) input.set_requires_grad(true);
+Tensors Stage::run_layers(const Tensors& inputs, const Pass& pass) {
   Tensors values = inputs;
   const std::size_t layers = layers_.size() - (parts_.head ? 1 : 0);
   for (std::size_t i = 0; i < layers; ++i) values = run(layers_[i], values, pass);
-  if (!pass.training) return values;
+  return values;
+}
+
+/// The outputs of a kept forward, with a graph where one is to be kept.
+void Stage::compute(Kept& slot, const Pass& pass) {
+  const bool graph = slot.keep == Keep::Graph;
+  const at::AutoGradMode record(graph);
+  if (graph && slot.input_gradient)
+    for (at::Tensor& input : slot.inputs)
+      if (input.is_floating_point()) input.set_requires_grad(true);
+  slot.outputs = run_layers(slot.inputs, pass);
+}
+
+Tensors Stage::forward(int id, Tensors inputs, const Pass& pass, bool input_gradient, Keep keep) {
+  if (!pass.training) {
+    const at::NoGradGuard no_grad;
+    return run_layers(inputs, pass);
+  }
   Kept& slot = kept(-1);
-  slot.id = id;
-  slot.inputs = std::move(inputs);
-  slot.outputs = values;
+  slot = {.id = id, .keep = keep, .input_gradient = input_gradient, .inputs = std::move(inputs)};
+  compute(slot, pass);
   if (parts_.last) return {};
+  Tensors values = slot.outputs;
+  if (keep == Keep::Inputs && !parts_.head) slot.outputs.clear();
   for (at::Tensor& value : values) value = value.detach().contiguous();
   return values;
+}
+
+void Stage::recompute(int id, const Pass& pass) {
+  Kept& slot = kept(id);
+  slot.keep = Keep::Graph;
+  Pass again = pass;
+  again.recomputing = true;
+  compute(slot, again);
 }
 
 Stage::Kept& Stage::kept(int id) {
@@ -166,10 +191,14 @@ Stage::Kept& Stage::kept(int id) {
 }
 
 at::Tensor Stage::final_loss(int id, const at::Tensor& target) {
-  const at::AutoGradMode record(true);
   Kept& slot = kept(id);
-  slot.loss = (*parts_.loss)(slot.outputs[0], target);
-  return slot.loss.detach();
+  const at::AutoGradMode record(slot.keep == Keep::Graph);
+  const at::Tensor loss = (*parts_.loss)(slot.outputs[0], target);
+  if (slot.keep == Keep::Graph)
+    slot.loss = loss;
+  else
+    slot.outputs.clear();
+  return loss.detach();
 }
 
 at::Tensor Stage::loss_of(const Tensors& outputs, const at::Tensor& target) const {
@@ -190,11 +219,13 @@ at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, doubl
   const auto gradients =
       torch::autograd::grad({loss}, of, {at::full_like(loss, factor)}, false, false, true);
   if (output_gradient) slot.head_gradient = gradients.back();
+  if (slot.keep == Keep::Inputs) slot.outputs.clear();
   return loss.detach();
 }
 
 Tensors Stage::backward(int id, BackwardRequest request) {
   Kept& slot = kept(id);
+  PIPEWRIGHT_CHECK(slot.keep == Keep::Graph, "forward ", id, " has not been recomputed");
   std::vector<at::Tensor> outputs, gradients, of;
   if (request.own_loss && parts_.last) {
     outputs.push_back(slot.loss);
@@ -204,11 +235,16 @@ Tensors Stage::backward(int id, BackwardRequest request) {
     if (request.own_loss) {  // the head reads the first output only
       request.gradients.assign(slot.outputs.size(), at::Tensor());
       request.gradients[0] = slot.head_gradient;
+      request.straight.clear();
     }
+    const std::size_t first = slot.outputs.size() - request.behind - request.straight.size();
     std::size_t next = 0;
-    for (const at::Tensor& output : slot.outputs) {
+    for (std::size_t i = 0; i < slot.outputs.size(); ++i) {
+      const at::Tensor& output = slot.outputs[i];
       if (!output.is_floating_point()) continue;
-      const at::Tensor& gradient = request.gradients[next++];
+      const bool straight = i - first < request.straight.size();
+      const at::Tensor& gradient =
+          straight ? request.straight[i - first] : request.gradients[next++];
       if (!output.requires_grad() || !gradient.defined()) continue;
       outputs.push_back(output);
       gradients.push_back(gradient);
@@ -220,12 +256,20 @@ Tensors Stage::backward(int id, BackwardRequest request) {
   if (request.input_gradient)
     for (const at::Tensor& input : slot.inputs)
       if (input.requires_grad()) of.push_back(input);
-  Tensors of_inputs;
+  std::vector<at::Tensor> results(of.size());
   if (!outputs.empty() && !of.empty()) {
     const Adding adding(gradient_scale_, request.scale);
-    const auto results = torch::autograd::grad(outputs, of, gradients, !request.last, false, true);
-    for (std::size_t i = learned; i < results.size(); ++i)
-      of_inputs.push_back(results[i].defined() ? results[i].contiguous() : at::zeros_like(of[i]));
+    results = torch::autograd::grad(outputs, of, gradients, !request.last, false, true);
+  }
+  Tensors of_inputs;
+  if (request.input_gradient) {
+    std::size_t next = learned;
+    for (const at::Tensor& input : slot.inputs) {
+      of_inputs.emplace_back();
+      if (!input.requires_grad()) continue;
+      const at::Tensor& gradient = results[next++];
+      of_inputs.back() = gradient.defined() ? gradient.contiguous() : at::zeros_like(input);
+    }
   }
   if (request.last) slot = Kept{};
   return of_inputs;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/stage/deferred_statistics.h"
 #include "core/stage/layer.h"
 #include "core/stage/loss.h"
 #include "core/stage/optimizer.h"
@@ -27,6 +28,7 @@ struct StageParts {
   const Loss* loss = nullptr;
   bool predicts = false;       ///< a schedule will ask for predictions
   bool keep_gradient = false;  ///< … by PredictionRule::Lookahead
+  RunningStatistics running_statistics = RunningStatistics::PerMicrobatch;
 };
 
 /// One replica of a stage. Used by one thread at a time.
@@ -54,12 +56,18 @@ class Stage {
   /// for the first time. `lr`: of the stage's next update.
   void use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr);
 
-  /// Runs the layers. In training keeps the graph under `id` until the last backward of `id`.
-  /// Inputs are fresh tensors without graph; with `input_gradient` a backward will be asked for
-  /// theirs. Returns contiguous tensors without graph.
-  Tensors forward(int id, Tensors inputs, const Pass& pass, bool input_gradient);
-  /// The loss of a kept forward of the last stage, whose backward will be asked for: a scalar on
-  /// the stage's device, without graph, as all losses here.
+  enum class Keep : std::uint8_t { Graph, Inputs };
+  /// Runs the layers. In training keeps the graph under `id` until the last backward of `id`, or
+  /// only the inputs, and is recomputed before the first. Inputs are fresh tensors without graph;
+  /// with `input_gradient` a backward will be asked for theirs. Returns contiguous tensors without
+  /// graph.
+  Tensors forward(int id, Tensors inputs, const Pass& pass, bool input_gradient,
+                  Keep keep = Keep::Graph);
+  /// Runs the forward `id` of that pass again, which kept its inputs only, for its graph. Its
+  /// weights must be in use again.
+  void recompute(int id, const Pass& pass);
+  /// The loss of a kept forward of the last stage: a scalar on the stage's device, without graph,
+  /// as all losses here. Where the forward is recomputed, so is this: backwards start from it.
   at::Tensor final_loss(int id, const at::Tensor& target);
   /// The loss of outputs that keep no graph.
   at::Tensor loss_of(const Tensors& outputs, const at::Tensor& target) const;
@@ -71,13 +79,16 @@ class Stage {
 
   struct BackwardRequest {
     bool own_loss = false;        ///< starts from this stage's loss, not from `gradients`
-    Tensors gradients;            ///< of the outputs
+    Tensors gradients;            ///< of the outputs that have one, but for those in `straight` …
+    Tensors straight;             ///< … which stand together; undefined: none …
+    std::size_t behind = 0;       ///< … with so many outputs behind them
     double factor = 1;            ///< of the model's own loss
     bool learn = true;            ///< add the weights' gradient …
     double scale = 1;             ///< … times this
     bool input_gradient = false;  ///< return the inputs' gradient
     bool last = true;             ///< no further backward of `id`: free its graph
   };
+  /// Returns a gradient for each input, undefined for integers, if they are asked for.
   Tensors backward(int id, BackwardRequest request);
 
   /// The weight gradients added since the last update, per layout entry (undefined: none yet).
@@ -95,6 +106,8 @@ class Stage {
  private:
   struct Kept {
     int id = -1;
+    Keep keep = Keep::Graph;  ///< what there is now
+    bool input_gradient = false;
     Tensors inputs, outputs;
     at::Tensor loss;  ///< of the last stage
     at::Tensor head_gradient;
@@ -104,7 +117,9 @@ class Stage {
     std::size_t first_parameter = 0, parameters = 0, first_buffer = 0, buffers = 0;
   };
   void place(const LayerPtr& layer);
-  Tensors run(const Placed& placed, const Tensors& inputs, const Pass& pass);
+  Tensors run(const Placed& placed, const Tensors& inputs, Pass pass);
+  Tensors run_layers(const Tensors& inputs, const Pass& pass);
+  void compute(Kept& slot, const Pass& pass);
   Kept& kept(int id);
   Prediction add_prediction(const Ahead& ahead);
   void hook_leaves();
@@ -115,6 +130,7 @@ class Stage {
   std::vector<Placed> layers_;  ///< the head last, if any
   std::vector<std::string> buffer_names_;
   std::vector<at::Tensor> buffers_;
+  std::optional<DeferredStatistics> deferred_;
   std::size_t main_parameters_ = 0;  ///< without the head's
   WeightStore weights_;
   OptimizerState state_;

@@ -90,15 +90,15 @@ class Peer:
         return json.loads(answer)
 
 
-def our_seconds(pipewright, case, processes, schedule, microbatches, steps):
+def our_seconds(pipewright, case, stages, schedule, microbatches, steps, execution="mpi"):
     """Of each epoch of `steps` steps but the first."""
     experiment = {
         "dataset": {"name": "synthetic", "train": steps * case["batch"], "test": case["batch"]},
         "loader": {"batch_size": case["batch"]},
         "model": case["model"],
         "pipeline": {
-            "stages": processes, "balance": case["balance"][processes],
-            "microbatches": microbatches, "execution": "mpi",
+            "stages": stages, "balance": case["balance"][stages],
+            "microbatches": microbatches, "execution": execution,
         },
         "scheme": {"name": schedule},
         "optimizer": {"name": "sgd", "lr": 0.001, "momentum": 0.9},

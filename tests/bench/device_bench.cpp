@@ -57,7 +57,7 @@ void step(benchmark::State& state, const Model& model, const std::string& scheme
   Plan plan;
   plan.experiment = &e;
   plan.devices = resolve_devices(e.pipeline.devices, "bench");
-  plan.training = compile(e.scheme->schedule(e.shape(kSteps)));
+  plan.training = compile(e.schedule(kSteps));
   plan.auxiliary = plan.training.schedule.auxiliary;
   const at::Device device = plan.devices.front();
   const auto stages = plan.stages();

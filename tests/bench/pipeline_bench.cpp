@@ -91,8 +91,7 @@ class Contender {
         "bench"));
     plan_.experiment = &experiment_;
     plan_.devices = resolve_devices(experiment_.pipeline.devices, "bench");
-    plan_.training =
-        compile(experiment_.scheme->schedule(experiment_.shape(c.setting.minibatches)));
+    plan_.training = compile(experiment_.schedule(c.setting.minibatches));
     plan_.auxiliary = plan_.training.schedule.auxiliary;
     stages_ = plan_.stages(execution == Execution::Mpi ? *team() : Team());
   }
@@ -188,9 +187,10 @@ std::vector<double> allowed(const Program& program,
     const auto worker = static_cast<std::size_t>(number);
     const Instruction& each = program.workers[worker][static_cast<std::size_t>(position)];
     double& now = free[worker];
-    if (each.receive >= 0) now = std::max(now, sent[static_cast<std::size_t>(each.receive)]);
+    if (each.receive.used())
+      now = std::max(now, sent[static_cast<std::size_t>(each.receive.message)]);
     now += seconds(each);
-    if (each.send >= 0) sent[static_cast<std::size_t>(each.send)] = now;
+    if (each.send.used()) sent[static_cast<std::size_t>(each.send.message)] = now;
     if (each.action.stage == 0) over[static_cast<std::size_t>(each.action.minibatch)] = now;
   }
   return over;

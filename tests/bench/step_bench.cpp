@@ -77,7 +77,7 @@ void step(benchmark::State& state, const Setting& setting, const std::string& sc
   Plan plan;
   plan.experiment = &e;
   plan.devices = resolve_devices(e.pipeline.devices, "bench");
-  plan.training = compile(e.scheme->schedule(e.shape(setting.steps)));
+  plan.training = compile(e.schedule(setting.steps));
   plan.auxiliary = plan.training.schedule.auxiliary;
   const auto stages = plan.stages();
   std::vector<std::int64_t> shape{setting.batch};

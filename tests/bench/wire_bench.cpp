@@ -35,8 +35,8 @@ double ours(const Program& program, WireTeam& team, std::int64_t bytes) {
   team.barrier();
   const auto begin = Clock::now();
   for (const Instruction& each : program.workers[static_cast<std::size_t>(team.rank())]) {
-    if (each.receive >= 0) message = transport->receive(each, team.rank());
-    if (each.send >= 0) transport->send(each, std::exchange(message, {}));
+    if (each.receive.used()) message = transport->receive(each.receive, team.rank());
+    if (each.send.used()) transport->send(each.send, std::exchange(message, {}));
   }
   return std::chrono::duration<double>(Clock::now() - begin).count() / kTrips;
 }

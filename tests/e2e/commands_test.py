@@ -7,7 +7,7 @@ import subprocess
 import xml.etree.ElementTree
 
 import harness
-from harness import EXPERIMENT, MLP, changed
+from harness import DATA, EXPERIMENT, MLP, changed
 
 KINDS = {
     "scheme": "schemes",
@@ -143,6 +143,27 @@ class Commands(harness.EndToEnd):
         self.assertRegex(page, r"schedule +valid: 2 workers")
         self.assertRegex(page, r"total +7370")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["x.yaml"])
+
+    def test_check_of_a_sweep_plans_every_run(self):
+        points = [
+            {"label": "waits", "scheme": {"name": "gpipe"}, "pipeline.microbatches": 4},
+            {"label": "runs on", "scheme": {"name": "pipedream"}},
+        ]
+        sweep = {"points": points, "grid": {"train.seed": [1, 2, 3]}}
+        self.write("x.yaml", changed(MLP, {"sweep": sweep}))
+        page = self.pipewright("check", "x.yaml").out
+        self.assertRegex(page, r"(?m)^ waits +3 +2 +2 +6 +\d+ +1 +0 / 0 ")
+        self.assertRegex(page, r"(?m)^ runs on +3 +2 +2 +6 +\d+ +2 +1 / 1 ")
+        self.assertRegex(page, r"(?m)^6 runs, all valid\b")
+
+        points[0] |= {"pipeline.microbatches": 17, "loader.batch_size": 20, "loader.drop_last": False}
+        self.write("y.yaml", changed(MLP, {"sweep": sweep}))
+        self.assert_errors(
+            self.pipewright("check", "y.yaml", code=EXPERIMENT),
+            r"the last mini-batch has 16 samples for 17 micro-batches; .* \(run 'waits'\)$",
+        )
+        self.write("z.yaml", changed(MLP, {"sweep": sweep, "dataset": {"name": "mnist", "root": "absent"}}))
+        self.assertEqual(self.pipewright("check", "z.yaml", code=DATA).err.count("absent"), 1)
 
     def test_schedule_prints_and_draws(self):
         self.write("x.yaml", changed(MLP, {"scheme": {"name": "spectrain"}}))

@@ -1,4 +1,5 @@
 #include "core/base/error.h"
+#include "core/stage/deferred_statistics.h"
 #include "core/stage/layers.h"
 #include "core/stage/torch.h"
 
@@ -6,7 +7,8 @@ namespace pipewright {
 namespace {
 
 /// Training: y = γ (x − mean)/√(var + eps) + β with the micro-batch's mean and biased variance, and
-/// running ← (1 − momentum)·running + momentum·(mean, var·n/(n − 1)), n values per channel.
+/// running ← (1 − momentum)·running + momentum·(mean, var·n/(n − 1)), n values per channel; or the
+/// mini-batch's, once it is whole (DeferredStatistics).
 class BatchNorm final : public Layer {
  public:
   BatchNorm(std::int64_t channels, double eps, double momentum, double initial_weight)
@@ -32,11 +34,24 @@ class BatchNorm final : public Layer {
                          "' got one value per channel; it needs "
                          "two or more samples per micro-batch, or larger images"));
     if (input.is_meta()) return at::empty_like(input);  // LibTorch knows it in Python only
-    return at::batch_norm(input, parameters[0], parameters[1], buffers[0], buffers[1],
-                          pass.training, momentum_, eps_, /*cudnn_enabled=*/true);
+    if (!pass.training || (!pass.recomputing && pass.deferred == nullptr))
+      return normalised(input, parameters, buffers[0], buffers[1], pass.training, momentum_);
+    if (pass.recomputing) return normalised(input, parameters, {}, {}, true, momentum_);
+    // With momentum 1 they become the micro-batch's own: the kernel has them anyway.
+    const at::Tensor mean = at::zeros_like(buffers[0]), variance = at::zeros_like(buffers[1]);
+    const at::Tensor output = normalised(input, parameters, mean, variance, true, 1);
+    pass.deferred->add(pass, buffers, momentum_, input.numel() / channels_, mean, variance);
+    return output;
   }
 
  private:
+  at::Tensor normalised(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                        const at::Tensor& mean, const at::Tensor& variance, bool training,
+                        double momentum) const {
+    return at::batch_norm(input, parameters[0], parameters[1], mean, variance, training, momentum,
+                          eps_, /*cudnn_enabled=*/true);
+  }
+
   std::int64_t channels_;
   double eps_, momentum_, initial_weight_;
 };

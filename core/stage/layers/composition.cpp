@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/stage/composite.h"
 #include "core/stage/layers.h"
@@ -43,6 +45,18 @@ class Sequence final : public Children {
     Tensors x = inputs;
     for (const Part& part : parts_) x = part.forward_all(x, parameters, buffers, pass);
     return x;
+  }
+
+  /// A child takes back what those before it have put aside first.
+  SkipUse skips() const override {
+    SkipUse all;
+    for (const Part& part : parts_) {
+      const SkipUse own = part.layer->skips();
+      const int inside = std::min(own.takes, all.puts);
+      all.takes += own.takes - inside;
+      all.puts += own.puts - inside;
+    }
+    return all;
   }
 };
 
@@ -104,6 +118,8 @@ class Residual final : public Composite {
                                 : inputs[0]));
     return outputs;
   }
+
+  SkipUse skips() const override { return parts_[0].layer->skips(); }
 
  private:
   Activation activation_;

@@ -1,5 +1,5 @@
-/// Skip connections: a tensor put aside travels behind the main one, over stage boundaries too,
-/// until it is taken back. Last put aside, first taken.
+/// Skip connections: a tensor put aside stands behind the main one until it is taken back. Last put
+/// aside, first taken. Stages between the two never see it.
 #include "core/base/error.h"
 #include "core/stage/composite.h"
 #include "core/stage/layers.h"
@@ -21,6 +21,8 @@ class Stash final : public Layer {
     outputs.push_back(inputs[0]);
     return outputs;
   }
+
+  SkipUse skips() const override { return {.puts = 1}; }
 };
 
 /// What takes back a tensor.
@@ -39,6 +41,8 @@ class Pop : public Composite {
     outputs[0] = joined(outputs[0], stashed, parameters, buffers, pass);
     return outputs;
   }
+
+  SkipUse skips() const override { return {.takes = 1}; }
 
  protected:
   virtual at::Tensor joined(const at::Tensor& x, const at::Tensor& stashed,

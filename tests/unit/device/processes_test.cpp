@@ -85,7 +85,7 @@ int links_messages(const std::string& changes) {
   Laboratory laboratory(changes);
   int messages = 0;
   for (const auto& worker : laboratory.plan().training.workers)
-    for (const Instruction& instruction : worker) messages += instruction.send_link >= 0 ? 1 : 0;
+    for (const Instruction& instruction : worker) messages += instruction.send.link >= 0 ? 1 : 0;
   return messages;
 }
 

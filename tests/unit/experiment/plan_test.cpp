@@ -51,6 +51,18 @@ TEST(Plan, LimitsSamples) {
   EXPECT_EQ(laboratory.plan().minibatches, 2);
 }
 
+TEST(Plan, RecomputesWhatItsExperimentSays) {
+  for (const auto& [recompute, times] :
+       {std::pair{"never", 0}, std::pair{"always", 4}, std::pair{"except_last", 3}}) {
+    Laboratory laboratory(
+        concat("{scheme: {name: gpipe}, pipeline.microbatches: 4, dataset.train: ",
+               "8, pipeline.recompute: ", recompute, "}"));
+    const auto& actions = laboratory.plan().training.schedule.workers[1];
+    EXPECT_EQ(std::ranges::count(actions, ActionKind::Recompute, &Action::kind), times);
+    EXPECT_EQ(laboratory.plan().evaluation.schedule.workers[1].size(), 3U) << "20 samples by 8";
+  }
+}
+
 /// 100 + 10 samples, the first class before the second.
 class Sorted final : public Dataset {
  public:

@@ -58,6 +58,20 @@ TEST_F(Plots, PublishedCurvesStandBesideTheLinesTheyMatch) {
   EXPECT_TRUE(curves[1].published.empty());
 }
 
+TEST_F(Plots, OnHardwareCurvesAreDrawnAgainstItsHours) {
+  put("curves.csv", "scheme,epoch,value\nPD,1,44.25\n");
+  RunRecord run = vgg("a", "PD", 2, {"0.5", "0.7"});
+  run.modelled_epoch_hours = 1.5;
+  const auto pictures = make_pictures(
+      spec("{hardware: p40.yaml, published: {file: curves.csv, match: {scheme: label}}}"), {run});
+  const Curve& curve = pictures.at(0).curves.at(0);
+  EXPECT_EQ(curve.points.at(0).epoch, 1.5);
+  EXPECT_EQ(curve.points.at(1).epoch, 3);
+  EXPECT_TRUE(curve.published.empty()) << "whose hours nobody knows";
+  const std::string script = gnuplot_script(pictures[0], PictureFormat::Svg, "x.svg");
+  EXPECT_NE(script.find("set xlabel 'modelled hours on p40'"), std::string::npos) << script;
+}
+
 TEST_F(Plots, FaultsAreErrorsWithPlaceAndSuggestion) {
   put("curves.csv", "scheme,epoch,value\n");
   const auto text = error_text([&] {

@@ -1,13 +1,13 @@
 // What torchgpipe's benchmark models compute: a step of each in float64, measured with PyTorch 2.11
 // on torchgpipe's own code, from weights and inputs that a formula fills.
 #include <cmath>
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "core/stage/torch.h"
+#include "tests/unit/models/filled.h"
 #include "tests/unit/models/model_fixture.h"
 #include "tests/unit/stage/layers_fixture.h"
 
@@ -16,35 +16,6 @@ namespace {
 
 /// The numbers are given to 12 digits; sums of float64 in another order differ less.
 constexpr double kRelative = 1e-9;
-
-/// Element k of tensor t, in [0, 1).
-double hashed(std::uint32_t tensor, std::uint32_t element) {
-  std::uint32_t h = 2654435761U * element + 97531U * tensor + 1;
-  h ^= h >> 16;
-  h *= 0x45d9f3bU;
-  h ^= h >> 16;
-  return h / 0x1p32;
-}
-
-/// In [−1, 1).
-at::Tensor filled(std::uint32_t tensor, at::IntArrayRef shape) {
-  at::Tensor values = at::empty(shape, at::kDouble);
-  double* const out = values.data_ptr<double>();
-  for (std::int64_t k = 0; k < values.numel(); ++k)
-    out[k] = 2 * hashed(tensor, static_cast<std::uint32_t>(k)) - 1;
-  return values;
-}
-
-at::Tensor filled(std::uint32_t tensor, const ParameterSpec& spec) {
-  at::Tensor u = filled(tensor, spec.shape);
-  if (spec.shape.size() > 1)
-    u *= std::sqrt(6.0 * static_cast<double>(spec.shape[0]) / static_cast<double>(u.numel()));
-  else if (spec.name.ends_with("bias"))
-    u *= 0.1;
-  else
-    u = 1 + 0.1 * u;
-  return u.set_requires_grad(true);
-}
 
 /// What is measured. NaN: is not.
 struct Golden {
@@ -95,7 +66,7 @@ class Measured {
   void place(const Layer& layer) {
     parameters_.emplace_back();
     for (const ParameterSpec& spec : layer.parameters())
-      parameters_.back().push_back(filled(next_++, spec));
+      parameters_.back().push_back(filled(next_++, spec).set_requires_grad(true));
     buffers_.push_back(fresh_buffers(layer));
   }
 

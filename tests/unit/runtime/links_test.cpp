@@ -93,9 +93,9 @@ TEST(Links, EndARunInWhichEverybodyWaits) {
       queue_transport(program, {at::kCPU, at::kCPU}, nullptr, std::chrono::milliseconds(150));
   transport->leave();  // worker 0 is over without having sent anything
   const Instruction& first = program.workers[1][0];
-  ASSERT_GE(first.receive, 0);
+  ASSERT_TRUE(first.receive.used());
   try {
-    transport->receive(first, 1);
+    transport->receive(first.receive, 1);
     ADD_FAILURE() << "something came";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Worker);
@@ -111,9 +111,9 @@ TEST(Links, AreWaitedForWhileSomebodyWorks) {
   std::jthread slow([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     for (const Instruction& each : program.workers[0])
-      if (each.send >= 0) return transport->send(each, {at::ones({1})});
+      if (each.send.used()) return transport->send(each.send, {at::ones({1})});
   });
-  EXPECT_EQ(transport->receive(program.workers[1][0], 1).size(), 1u);
+  EXPECT_EQ(transport->receive(program.workers[1][0].receive, 1).size(), 1u);
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ TEST(Program, JoinsEveryMessagesMakerToItsOneTaker) {
     std::map<int, int> sent, received;
     for (const auto& worker : program.workers)
       for (const Instruction& i : worker) {
-        if (i.send >= 0) ++sent[i.send];
-        if (i.receive >= 0) ++received[i.receive];
+        if (i.send.used()) ++sent[i.send.message];
+        if (i.receive.used()) ++received[i.receive.message];
       }
     EXPECT_EQ(sent, received) << scheme.name << scheme.options;
     EXPECT_EQ(static_cast<int>(sent.size()), program.messages);
@@ -48,8 +48,8 @@ TEST(Program, AsksTheFirstStageForNoInputGradient) {
   EXPECT_FALSE(named(program, "0B0").input_gradient);
   EXPECT_TRUE(named(program, "1F0").input_gradient);
   EXPECT_TRUE(named(program, "2B1").input_gradient);
-  EXPECT_EQ(named(program, "0F1").receive, -1);
-  EXPECT_EQ(named(program, "0B1").send, -1);
+  EXPECT_EQ(named(program, "0F1").receive.message, -1);
+  EXPECT_EQ(named(program, "0B1").send.message, -1);
 }
 
 TEST(Program, FreesTheGraphAtTheOnlyBackward) {
@@ -68,11 +68,11 @@ TEST(Program, FreesTheGraphAtTheLastOfSeveralBackwards) {
 
 TEST(Program, WiresRelaysAndOwnLossesOfInterlocking) {
   const Program program = compiled("interlocking", "{width: 2}", {.stages = 4});
-  EXPECT_EQ(named(program, "1b0←1").send, named(program, "0B0").receive);
+  EXPECT_EQ(named(program, "1b0←1").send.message, named(program, "0B0").receive.message);
   EXPECT_TRUE(named(program, "1b0←1").input_gradient);
   EXPECT_FALSE(named(program, "1B0").input_gradient) << "stage 0 does not learn from loss 2";
-  EXPECT_EQ(named(program, "1B0").send, -1);
-  EXPECT_EQ(named(program, "1b0←1").receive, -1) << "it starts from its own head";
+  EXPECT_EQ(named(program, "1B0").send.message, -1);
+  EXPECT_EQ(named(program, "1b0←1").receive.message, -1) << "it starts from its own head";
   EXPECT_TRUE(named(program, "1F0").input_gradient);
   EXPECT_TRUE(named(program, "1H0").input_gradient) << "a backward of its loss follows";
   EXPECT_FALSE(named(program, "0H0").input_gradient) << "nobody learns from loss 0";
@@ -81,14 +81,14 @@ TEST(Program, WiresRelaysAndOwnLossesOfInterlocking) {
 TEST(Program, SendsNothingOverLinksWithinAWorker) {
   const Program program =
       compiled("pipedream", "{}", {.stages = 4, .minibatches = 2, .placement = {0, 0, 1, 1}});
-  EXPECT_GE(named(program, "0F0").send, 0);
-  EXPECT_EQ(named(program, "0F0").send_link, -1);
-  EXPECT_GE(named(program, "1F0").send_link, 0);
-  EXPECT_EQ(named(program, "1F0").send_link, named(program, "2F0").receive_link);
-  EXPECT_EQ(named(program, "1F0").send_link, named(program, "1F1").send_link);
-  EXPECT_NE(named(program, "1F0").send_link, named(program, "2B0").send_link);
+  EXPECT_GE(named(program, "0F0").send.message, 0);
+  EXPECT_EQ(named(program, "0F0").send.link, -1);
+  EXPECT_GE(named(program, "1F0").send.link, 0);
+  EXPECT_EQ(named(program, "1F0").send.link, named(program, "2F0").receive.link);
+  EXPECT_EQ(named(program, "1F0").send.link, named(program, "1F1").send.link);
+  EXPECT_NE(named(program, "1F0").send.link, named(program, "2B0").send.link);
   EXPECT_EQ(program.link_from.size(), 2u);
-  EXPECT_EQ(named(program, "1F0").send_to, 1);
+  EXPECT_EQ(named(program, "1F0").send.to, 1);
 }
 
 TEST(Program, NamesTheUpdateWhoseRatePredicts) {

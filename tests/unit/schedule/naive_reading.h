@@ -22,7 +22,7 @@ inline bool is_backward(const Action& a) {
   return a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
 }
 
-/// What a pass is, apart from its place: Forward, Head or either backward of a loss.
+/// What a pass is, apart from its place: Forward, Head, Recompute or either backward of a loss.
 using Pass = std::array<int, 6>;
 inline Pass pass(char what, const Action& a, int stage, int loss) {
   return {what, stage, a.replica, a.minibatch, a.microbatch, loss};
@@ -30,6 +30,7 @@ inline Pass pass(char what, const Action& a, int stage, int loss) {
 inline Pass pass(const Action& a) {
   if (a.kind == ActionKind::Forward) return pass('F', a, a.stage, -1);
   if (a.kind == ActionKind::Head) return pass('H', a, a.stage, -1);
+  if (a.kind == ActionKind::Recompute) return pass('r', a, a.stage, -1);
   return pass('B', a, a.stage, a.loss);
 }
 
@@ -37,7 +38,8 @@ inline Pass pass(const Action& a) {
 inline Pass input(const Schedule& schedule, const Action& a) {
   const bool last = a.stage == schedule.shape.stages - 1;
   if (a.kind == ActionKind::Forward && a.stage > 0) return pass('F', a, a.stage - 1, -1);
-  if (a.kind == ActionKind::Head) return pass('F', a, a.stage, -1);
+  if (a.kind == ActionKind::Head || a.kind == ActionKind::Recompute)
+    return pass('F', a, a.stage, -1);
   if (!is_backward(a)) return {};
   if (a.loss > a.stage) return pass('B', a, a.stage + 1, a.loss);
   return last ? pass('F', a, a.stage, -1) : pass('H', a, a.stage, -1);
@@ -90,7 +92,7 @@ inline std::string fault_of_passes(const Schedule& schedule) {
           for (const int site : schedule.auxiliary)
             if (site == k) wanted[{'H', k, r, m, u, -1}] = 1;
         }
-  std::map<Pass, int> relays;
+  std::map<Pass, int> relays, again;
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)
     for (const Action& a : schedule.workers[w]) {
       if (a.stage < 0 || a.stage >= shape.stages || a.replica < 0 || a.replica >= shape.replicas)
@@ -98,7 +100,10 @@ inline std::string fault_of_passes(const Schedule& schedule) {
       if (as_size(shape.worker_of(a.stage, a.replica)) != w) return "on another's worker";
       if (is_backward(a) && (a.loss < a.stage || a.loss >= shape.stages)) return "of no loss there";
       if (a.kind == ActionKind::Head && a.loss != a.stage) return "a head of another stage's loss";
-      if (a.kind == ActionKind::BackwardInput)
+      if (a.kind == ActionKind::Recompute && !shape.training) return "no forward";
+      if (a.kind == ActionKind::Recompute) {
+        if (++again[pass(a)] > 1) return "recomputed twice";
+      } else if (a.kind == ActionKind::BackwardInput)
         ++relays[pass(a)];
       else if (a.kind != ActionKind::Reduce && a.kind != ActionKind::Update)
         ++there[pass(a)];
@@ -111,6 +116,20 @@ inline std::string fault_of_passes(const Schedule& schedule) {
     --before[1];
     if (times > 1 || wanted.contains(relay)) return "a relay twice";
     if (!there.contains(before) && !relays.contains(before)) return "a relay to nobody";
+  }
+  return "";
+}
+
+/// A recomputation is one of its forward's weights, before all backwards.
+inline std::string fault_of_recomputations(const Schedule& schedule) {
+  for (const auto& worker : schedule.workers) {
+    std::set<Pass> too_late;
+    for (const Action& a : worker) {
+      if (is_backward(a)) too_late.insert(pass('r', a, a.stage, -1));
+      if (a.kind != ActionKind::Recompute) continue;
+      if (too_late.contains(pass(a))) return "recomputed too late";
+      if (a.weights != Weights::of_forward()) return "recomputed with other weights";
+    }
   }
   return "";
 }
@@ -130,7 +149,7 @@ inline std::string fault_of_gradients(const Schedule& schedule) {
       if (update && waiting.reduced != (schedule.shape.replicas > 1)) return "not reduced";
       if (update) waiting = {};
       if (!update && waiting.reduced && a.kind != ActionKind::Forward &&
-          a.kind != ActionKind::BackwardInput)
+          a.kind != ActionKind::BackwardInput && a.kind != ActionKind::Recompute)
         return "reduced too early";
       if (reduce) waiting.reduced = true;
       if (a.kind == ActionKind::Backward || a.kind == ActionKind::Head)
@@ -215,8 +234,9 @@ inline std::string fault_of_weights(const Schedule& schedule) {
 
 /// "" for a schedule that may run (with unbounded links), else what is wrong with it.
 inline std::string fault(const Schedule& schedule) {
-  for (const auto& find : {detail::fault_of_passes, detail::fault_of_gradients,
-                           detail::fault_of_progress, detail::fault_of_weights})
+  for (const auto& find :
+       {detail::fault_of_passes, detail::fault_of_recomputations, detail::fault_of_gradients,
+        detail::fault_of_progress, detail::fault_of_weights})
     if (const std::string found = find(schedule); !found.empty()) return found;
   return "";
 }

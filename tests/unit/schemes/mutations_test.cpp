@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "core/schedule/cost_table.h"
+#include "core/schedule/recompute.h"
 #include "core/schedule/render.h"
 #include "core/schedule/simulate.h"
 #include "core/schedule/validate.h"
@@ -40,6 +41,10 @@ std::vector<Schedule> made_right() {
       });
       if (!known) all.push_back(std::move(schedule));
     }
+  for (const char* name : {"gpipe", "pipedream", "interlocking"})
+    all.push_back(with_recomputation(
+        schedule_of(name, "{}", {.stages = 3, .microbatches = 2, .minibatches = 2}),
+        Recomputation::Always));
   return all;
 }
 
@@ -109,13 +114,13 @@ bool names(const std::string& text, const Action& action) {
                                    ", mini-batch ", action.minibatch);
   if (line.find(words) != std::string::npos) return true;
   for (const int stage : {action.stage - 1, action.stage, action.stage + 1})
-    for (const char kind : {'F', 'H', 'B', 'b', 'R', 'U'})
+    for (const char kind : {'F', 'H', 'r', 'B', 'b', 'R', 'U'})
       if (line.find(concat(stage, kind, action.minibatch)) != std::string::npos) return true;
   return false;
 }
 
 bool names_some_action(const std::string& text) {
-  static const std::regex action("[0-9][FHBbRU]-?[0-9]|no [a-z -]+ of stage");
+  static const std::regex action("[0-9][FHrBbRU]-?[0-9]|no [a-z -]+ of stage");
   return std::regex_search(text.substr(0, text.find('\n')), action);
 }
 
@@ -174,8 +179,15 @@ bool is_reduce(const Action& action) {
 bool is_pass(const Action& action) {
   return !is_update(action) && !is_reduce(action);
 }
+bool is_recompute(const Action& action) {
+  return action.kind == ActionKind::Recompute;
+}
+/// Passes that must be there and may read any weights.
+bool is_free_pass(const Action& action) {
+  return is_pass(action) && !is_recompute(action);
+}
 bool has_loss(const Action& action) {
-  return is_pass(action) && action.kind != ActionKind::Forward;
+  return is_free_pass(action) && action.kind != ActionKind::Forward;
 }
 
 void drop(Schedule& schedule, std::size_t worker, std::size_t index) {
@@ -199,7 +211,18 @@ void expect_number_refused(int Action::*number,
 }
 
 TEST(Mutation, ALostPassIsMissed) {
-  expect_refused(drop, is_pass);
+  expect_refused(drop, is_free_pass);
+}
+
+TEST(Mutation, ALostRecomputationIsNot) {
+  EXPECT_EQ(try_everywhere(drop, is_recompute).refused, 0);
+}
+
+TEST(Mutation, ARecomputationWithOtherWeightsIsRefused) {
+  for (const Weights& weights : {Weights::latest(), Weights::of_version(0), Weights::latest(1)})
+    expect_refused([&](Schedule& schedule, std::size_t worker,
+                       std::size_t index) { schedule.workers[worker][index].weights = weights; },
+                   is_recompute);
 }
 
 TEST(Mutation, ALostReductionIsMissed) {
@@ -248,12 +271,15 @@ TEST(Mutation, AWrongStageOrReplicaIsRefused) {
 }
 
 TEST(Mutation, AnActionOfAnotherKindIsRefused) {
-  for (int kind = 0; kind < 6; ++kind)
-    expect_refused(
-        [kind](Schedule& schedule, std::size_t worker, std::size_t index) {
-          schedule.workers[worker][index].kind = static_cast<ActionKind>(kind);
-        },
-        any, Blame::AnyAction);
+  for (const ActionKind kind :
+       {ActionKind::Forward, ActionKind::Head, ActionKind::Recompute, ActionKind::Backward,
+        ActionKind::BackwardInput, ActionKind::Reduce, ActionKind::Update})
+    expect_refused([kind](Schedule& schedule, std::size_t worker,
+                          std::size_t index) { schedule.workers[worker][index].kind = kind; },
+                   [kind](const Action& action) {  // one more update in between is allowed
+                     return kind != ActionKind::Update || !is_recompute(action);
+                   },
+                   Blame::AnyAction);
 }
 
 /// The weights each pass reads.
@@ -296,7 +322,7 @@ void expect_version_refused(int version, int ahead) {
       [&](Schedule& schedule, std::size_t worker, std::size_t index) {
         schedule.workers[worker][index].weights = Weights::of_version(version, ahead);
       },
-      is_pass);
+      is_free_pass);
 }
 
 TEST(Mutation, AVersionThatNeverIsIsRefused) {
@@ -311,7 +337,7 @@ TEST(Mutation, AnOldVersionIsKeptAndAPredictionFromItMustHaveBeenMadeInTime) {
           [&](Schedule& schedule, std::size_t worker, std::size_t index) {
             schedule.workers[worker][index].weights = Weights::of_version(version, ahead);
           },
-          is_pass);
+          is_free_pass);
       EXPECT_GT(tried.accepted, 0);
       EXPECT_EQ(tried.refused > 0, version > 0 || ahead > 0);
     }

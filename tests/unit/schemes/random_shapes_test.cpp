@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/schedule/builders.h"
+#include "core/schedule/recompute.h"
 #include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
 #include "tests/unit/schedule/naive_reading.h"
@@ -61,6 +62,16 @@ TEST(EveryScheme, IsValidInAnyShape) {
     const std::vector<ActionPlace> order = validate(schedule);
     EXPECT_EQ(naive::fault(schedule), "");
     EXPECT_EQ(naive::fault_of_order(schedule, order), "");
+  });
+}
+
+TEST(EveryScheme, IsValidWithRecomputationInAnyShape) {
+  for_random_schedules([](const Schedule& schedule) {
+    for (const Recomputation which : {Recomputation::Always, Recomputation::ExceptLast}) {
+      const Schedule again = with_recomputation(schedule, which);
+      EXPECT_EQ(naive::fault(again), "");
+      EXPECT_EQ(naive::fault_of_order(again, validate(again)), "");
+    }
   });
 }
 

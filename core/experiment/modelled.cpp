@@ -1,0 +1,139 @@
+#include "core/experiment/modelled.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/experiment/profiling.h"
+#include "core/schedule/roofline.h"
+#include "core/schedule/simulate.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+constexpr double kHour = 3600;
+
+/// Enough for an asynchronous pipeline to be in its steady state for half of them.
+int minibatches_of(const Experiment& experiment) {
+  return std::max(8, 4 * experiment.pipeline.stages);
+}
+
+std::string without_seed(const Value& config) {
+  Value science = config;
+  std::erase_if(science.fields,
+                [](const auto& field) { return field.first == "name" || field.first == "output"; });
+  if (Value* train = science.find("train"))
+    std::erase_if(train->fields, [](const auto& field) { return field.first == "seed"; });
+  return digest(science);
+}
+
+/// Profiles of one table: its runs often share their model and the size of their micro-batches.
+class Modeller {
+ public:
+  explicit Modeller(const Hardware& hardware) : hardware_(hardware) {}
+
+  const Modelled& of(const Value& config) {
+    const std::string key = without_seed(config);
+    const auto known = runs_.find(key);
+    if (known != runs_.end()) return known->second;
+    return runs_.emplace(key, modelled(read_experiment(config))).first->second;
+  }
+
+  Modelled modelled(const Experiment& experiment);
+
+ private:
+  const Profile& profile(const Experiment& experiment);
+
+  const Hardware& hardware_;
+  std::map<std::string, Modelled> runs_;
+  std::map<std::string, Profile> profiles_;
+};
+
+const Profile& Modeller::profile(const Experiment& experiment) {
+  const Profile wanted = described(experiment, at::kMeta);
+  const std::string key = concat(wanted.digest, " ", wanted.samples, " ", wanted.precision);
+  const auto known = profiles_.find(key);
+  if (known != profiles_.end()) return known->second;
+  return profiles_.emplace(key, counted_profile(experiment, hardware_)).first->second;
+}
+
+Modelled Modeller::modelled(const Experiment& experiment) {
+  const Profile& costs = profile(experiment);
+  const Schedule schedule = experiment.schedule(minibatches_of(experiment));
+  const Simulation simulation = simulate(
+      schedule, stage_costs(costs, experiment.balance), hardware_,
+      {.optimizer_state = static_cast<double>(experiment.optimizer->slot_names(false).size())});
+  Modelled result{.seconds_per_minibatch = simulation.seconds_per_minibatch(),
+                  .bubble = simulation.bubble};
+  result.samples_per_second =
+      static_cast<double>(experiment.loader.batch_size) / result.seconds_per_minibatch;
+  for (const WorkerReport& worker : simulation.workers) {
+    const MemoryUse& peak = worker.peak;
+    result.memory += peak.total();
+    result.most_memory = std::max(result.most_memory, peak.total());
+    result.state += peak.weights + peak.gradients + peak.optimizer;
+  }
+  result.activations = result.memory - result.state;
+  for (const LayerCost& layer : costs.layers) result.parameters += layer.parameters;
+  return result;
+}
+
+/// Samples that an epoch trains on, as the last row of epochs.csv tells.
+double samples_per_epoch(const RunRecord& run) {
+  const auto column = [&](const char* name) {
+    return static_cast<std::size_t>(std::ranges::find(run.columns, name) - run.columns.begin());
+  };
+  const std::size_t seconds = column("seconds"), rate = column("samples_per_second");
+  if (run.epochs.empty() || std::max(seconds, rate) >= run.columns.size()) return 0;
+  return std::round(run.epochs.back()[seconds] * run.epochs.back()[rate]);
+}
+
+}  // namespace
+
+Profile counted_profile(const Experiment& experiment, const Hardware& hardware) {
+  return with_modelled_times(measure(experiment, {.device = at::kMeta}), hardware.rates);
+}
+
+Hardware load_hardware(const std::filesystem::path& file) {
+  Problems problems;
+  const Value document = load_yaml(file);
+  Hardware hardware = read_hardware(document, problems);
+  problems.throw_if_any();
+  return hardware;
+}
+
+Modelled model_on(const Experiment& experiment, const Hardware& hardware) {
+  return Modeller(hardware).modelled(experiment);
+}
+
+void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
+  if (!hardware.rates.known())
+    throw Error(ErrorKind::Experiment,
+                concat("the hardware '", hardware.name,
+                       "' does not say devices.teraflops and devices.memory_gb_per_s"));
+  Modeller modeller(hardware);
+  double first = 0;
+  for (RunRecord& run : runs) {
+    const Modelled& of = modeller.of(run.config);
+    if (first == 0) first = of.samples_per_second;
+    const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / kGiB; };
+    run.modelled = {{"modelled_samples_per_second", of.samples_per_second},
+                    {"modelled_speedup", of.samples_per_second / first},
+                    {"modelled_bubble", of.bubble},
+                    {"modelled_memory_gib", gib(of.memory)},
+                    {"modelled_worker_gib", gib(of.most_memory)},
+                    {"modelled_state_gib", gib(of.state)},
+                    {"modelled_activation_gib", gib(of.activations)},
+                    {"modelled_parameters", static_cast<double>(of.parameters)}};
+    if (const double samples = samples_per_epoch(run); samples > 0) {
+      run.modelled_epoch_hours = samples / of.samples_per_second / kHour;
+      run.modelled.emplace_back("modelled_hours",
+                                static_cast<double>(run.epochs.size()) * run.modelled_epoch_hours);
+    }
+  }
+}
+
+}  // namespace pipewright

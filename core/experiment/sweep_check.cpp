@@ -1,0 +1,95 @@
+#include "core/experiment/sweep_check.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "core/config/merge.h"
+#include "core/experiment/run_problems.h"
+#include "core/experiment/sweep_plan.h"
+
+namespace pipewright {
+namespace {
+
+/// Runs that differ in their seed only.
+struct Group {
+  std::string title;
+  std::string digest;
+  Experiment experiment;
+  std::size_t runs = 1;
+};
+
+std::string digest_without_seed(const Experiment& experiment) {
+  Value science = experiment.resolved;
+  std::erase_if(science.fields,
+                [](const auto& field) { return field.first == "name" || field.first == "output"; });
+  if (Value* train = science.find("train"))
+    std::erase_if(train->fields, [](const auto& field) { return field.first == "seed"; });
+  return digest(science);
+}
+
+/// What decides how many samples there are and of what shape: a seed changes only what is in them.
+bool same_data(const Experiment& a, const Experiment& b) {
+  return *a.resolved.find("dataset") == *b.resolved.find("dataset") &&
+         *a.resolved.find("model") == *b.resolved.find("model");
+}
+
+std::vector<Group> read_groups(const std::vector<SweepPoint>& points, RunProblems& problems) {
+  const std::vector<std::string> titles = run_titles(points);
+  std::vector<Group> groups;
+  std::vector<SweepPoint> firsts;
+  for (std::size_t i = 0; i < points.size(); ++i) try {
+      Experiment experiment = read_experiment(points[i].document);
+      std::string of = digest_without_seed(experiment);
+      const auto known = std::ranges::find(groups, of, &Group::digest);
+      if (known != groups.end())
+        ++known->runs;
+      else {
+        groups.push_back({"", std::move(of), std::move(experiment)});
+        firsts.push_back(points[i]);
+      }
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Bug) throw;
+      problems.add(error, titles[i]);
+    }
+  const std::vector<std::string> without_seed = run_titles(firsts);
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i].title = without_seed[i];
+  return groups;
+}
+
+/// With the data set of the run before where it is the same one.
+Plan plan_of(Group& group, Group* before) {
+  if (before != nullptr && before->experiment.dataset &&
+      same_data(before->experiment, group.experiment))
+    group.experiment.dataset = std::move(before->experiment.dataset);
+  else
+    open_data(group.experiment);
+  Plan plan = plan_open_data(group.experiment);
+  check_weights(plan);
+  return plan;
+}
+
+}  // namespace
+
+std::size_t check_sweep(
+    const Value& document,
+    const std::function<void(const std::string& title, std::size_t runs, const Plan& plan)>& show) {
+  const std::vector<SweepPoint> points = expand_sweep(document);
+  RunProblems problems;
+  std::vector<Group> groups = read_groups(points, problems);
+  problems.throw_if_any(points.size());
+  Group* before = nullptr;
+  for (Group& group : groups) try {
+      const Plan plan = plan_of(group, before);
+      before = &group;
+      show(group.title, group.runs, plan);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Bug) throw;
+      before = nullptr;
+      problems.add(error, group.title);
+    }
+  problems.throw_if_any(groups.size());
+  return points.size();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,51 @@
+#include "core/schedule/recompute.h"
+
+#include <array>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace pipewright {
+namespace {
+
+bool needs_activations(ActionKind kind) {
+  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
+}
+
+Action recomputation_before(const Action& backward, int last_stage) {
+  return {.kind = ActionKind::Recompute,
+          .stage = backward.stage,
+          .replica = backward.replica,
+          .minibatch = backward.minibatch,
+          .microbatch = backward.microbatch,
+          .loss = last_stage,
+          .weights = Weights::of_forward()};
+}
+
+}  // namespace
+
+Schedule with_recomputation(Schedule schedule, Recomputation which) {
+  if (which == Recomputation::Never) return schedule;
+  const int last_microbatch = schedule.shape.microbatches - 1;
+  for (auto& worker : schedule.workers) {
+    std::set<std::array<int, 4>> begun;  // stage, replica, mini-batch, micro-batch of a backward
+    std::vector<Action> actions;
+    for (const Action& action : worker) {
+      const bool kept = which == Recomputation::ExceptLast && action.microbatch == last_microbatch;
+      if (needs_activations(action.kind) && !kept &&
+          begun.insert({action.stage, action.replica, action.minibatch, action.microbatch}).second)
+        actions.push_back(recomputation_before(action, schedule.shape.stages - 1));
+      actions.push_back(action);
+    }
+    worker = std::move(actions);
+  }
+  return schedule;
+}
+
+std::string recomputation_remark(Recomputation which, int microbatches) {
+  if (which != Recomputation::ExceptLast || microbatches > 1) return {};
+  return "pipeline.recompute: except_last keeps each mini-batch's last micro-batch, and with "
+         "pipeline.microbatches: 1 there is no other: nothing is recomputed.";
+}
+
+}  // namespace pipewright

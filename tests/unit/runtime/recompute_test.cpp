@@ -1,0 +1,125 @@
+// Activations thrown away and computed again: not a bit of the result changes, whatever the scheme,
+// the execution and the model.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/schemes/scheme_cases.h"
+
+namespace pipewright::test {
+namespace {
+
+/// `rest`: further changes, "model: {…}".
+std::string changes_for(const SchemeCase& scheme, const std::string& recompute,
+                        const std::string& rest) {
+  const bool one_stage = scheme.name == "data_parallel";
+  return concat("{scheme: ", scheme_text(scheme), ", pipeline.stages: ", one_stage ? 1 : 4,
+                ", pipeline.replicas: ", one_stage ? 2 : 1, ", pipeline.recompute: ", recompute,
+                ", ", rest, "}");
+}
+
+/// Against `never`: weights, buffers and losses of the other two, in both executions.
+void expect_same_bits(const SchemeCase& scheme, const std::string& rest) {
+  Laboratory kept(changes_for(scheme, "never", rest));
+  const Stages expected = kept.plan().stages();
+  const auto losses = flat_losses(train(kept.plan(), expected, Execution::Serial));
+  for (const char* recompute : {"always", "except_last"}) {
+    Laboratory laboratory(changes_for(scheme, recompute, rest));
+    const Plan& plan = laboratory.plan();
+    for (const Execution execution : {Execution::Serial, Execution::Threads}) {
+      const Stages stages = plan.stages();
+      const RunResult result = train(plan, stages, execution);
+      const std::string what = concat(scheme.name, scheme.options, " ", recompute, " ",
+                                      execution == Execution::Serial ? "serial" : "threads");
+      EXPECT_EQ(difference(expected, stages), "") << what;
+      EXPECT_EQ(flat_losses(result), losses) << what;
+      const std::size_t count = plan.training.versions.stages.size();
+      for (std::size_t i = 0; i < stages.size(); ++i)
+        EXPECT_LE(stages[i]->weights().most_copies(),
+                  plan.training.versions.stages[i % count][i / count].copies)
+            << what << ": stage " << i % count;
+    }
+  }
+}
+
+TEST(RecomputedTraining, IsTheSameForEverySchemeOnAMultilayerPerceptron) {
+  for (const SchemeCase& scheme : every_scheme())
+    expect_same_bits(scheme, "pipeline.microbatches: 4, dataset.train: 40");
+}
+
+TEST(RecomputedTraining, IsTheSameForEverySchemeWithOneMicroBatch) {
+  for (const SchemeCase& scheme : every_scheme())
+    if (scheme.name != "pipedream_2bw") expect_same_bits(scheme, "dataset.train: 48");
+}
+
+/// The first of each scheme's options, since these models take longer; and those whose backwards
+/// read other weights than their forwards.
+std::vector<SchemeCase> schemes_of_interest() {
+  std::vector<SchemeCase> some{{"pipedream", "{weight_stashing: false}"},
+                               {"spectrain", "{version: 1}"},
+                               {"interlocking", "{width: 2}"}};
+  std::string before;
+  for (const SchemeCase& scheme : every_scheme())
+    if (scheme.name != std::exchange(before, scheme.name)) some.push_back(scheme);
+  return some;
+}
+
+TEST(RecomputedTraining, IsTheSameForEverySchemeWithBatchNormAndDropout) {
+  for (const SchemeCase& scheme : schemes_of_interest())
+    for (const char* statistics : {"per_microbatch", "deferred"})
+      expect_same_bits(
+          scheme,
+          concat("pipeline.microbatches: 4, dataset.train: 24, pipeline.batch_norm: ", statistics,
+                 ", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}"));
+}
+
+TEST(RecomputedTraining, IsTheSameWhereIntegersAndMasksCross) {
+  const std::string sizes = "width: 8, heads: 2, feed_forward: 12, tokens: 6";
+  for (const SchemeCase& scheme : schemes_of_interest()) {
+    if (scheme.name == "interlocking") continue;  // no heads there
+    expect_same_bits(scheme,
+                     concat("pipeline.microbatches: 4, dataset.train: 24, pipeline.balance: "
+                            "layers, model: {name: roberta, vocabulary: 9, classes: 3, "
+                            "layers: 2, ",
+                            sizes, "}"));
+  }
+}
+
+TEST(RecomputedTraining, IsTheSameWhereMapsSkipStages) {
+  for (const char* name : {"gpipe", "pipedream", "interlocking", "spectrain"})
+    expect_same_bits(
+        {name, "{}"},
+        "pipeline.microbatches: 4, dataset.train: 32, loader.batch_size: 16, dataset.classes: 2, "
+        "loss: {name: binary_cross_entropy}, pipeline.balance: layers, model: {name: unet, depth: "
+        "2, convolutions: 1, base_channels: 4, channels: 1, size: 8}");
+}
+
+TEST(RecomputedTraining, IsTheSameWhereStagesShareWorkers) {
+  for (const char* name : {"gpipe", "one_f_one_b", "pipedream"})
+    for (const char* placement : {"[0, 1, 0, 1]", "[0, 0, 1, 1]"})
+      expect_same_bits({name, "{}"},
+                       concat("pipeline.microbatches: 2, dataset.train: 24, pipeline.placement: ",
+                              placement));
+}
+
+/// A layer sees a mini-batch's every micro-batch once, and once more where it is recomputed.
+TEST(RecomputedTraining, RunsEachForwardTwiceButTheLast) {
+  for (const auto& [recompute, again] :
+       {std::pair{"never", 0}, std::pair{"always", 4}, std::pair{"except_last", 3}}) {
+    Laboratory laboratory(
+        concat("{scheme: {name: gpipe}, pipeline.microbatches: 4, dataset.train: "
+               "8, pipeline.recompute: ",
+               recompute, "}"));
+    std::atomic<int> first = 0, second = 0;
+    laboratory.watch(2, [&](const Pass& pass) { ++(pass.recomputing ? second : first); });
+    const Stages stages = laboratory.plan().stages();
+    train(laboratory.plan(), stages, Execution::Threads);
+    EXPECT_EQ(first, 4) << recompute;
+    EXPECT_EQ(second, again) << recompute;
+  }
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -1,0 +1,198 @@
+// Skip connections between stages: tensors go straight to where they are taken back, their
+// gradients straight back, and the stages between never see them; in every execution.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "core/runtime/program.h"
+#include "core/schedule/builders.h"
+#include "core/schedule/validate.h"
+#include "core/stage/layers.h"
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/runtime/memory_wire.h"
+#include "tests/unit/schemes/scheme_cases.h"
+
+namespace pipewright::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Schedule gpipe(int stages, std::vector<Skip> skips) {
+  return pipeline_schedule({.stages = stages, .microbatches = 2, .skips = std::move(skips)},
+                           {.fill_drain = true});
+}
+
+const Instruction& named(const Program& program, const std::string& name) {
+  for (const auto& worker : program.workers)
+    for (const Instruction& instruction : worker)
+      if (action_name(instruction.action, program.schedule.shape.microbatches) == name)
+        return instruction;
+  throw std::invalid_argument("there is no " + name);
+}
+
+/// "3×1 2×2 | 1": tensors of each group and how many go with it; then those behind.
+std::string text_of(const Straight& straight) {
+  std::string text;
+  for (const auto& [port, count] : straight.groups)
+    text += concat(port.used() ? "" : "unused ", "to ", port.to, ": ", count, "; ");
+  return text + concat("behind: ", straight.behind);
+}
+
+TEST(SkipProgram, SendsStraightToTheStageThatTakesBack) {
+  // Three from stage 0: two to stage 3, one to stage 2; one from 1 to 2, the next.
+  const Program program = compile(gpipe(4, {{0, 3}, {0, 3}, {0, 2}, {1, 2}}));
+  EXPECT_EQ(text_of(named(program, "0F0.1").straight_sent), "to 3: 2; to 2: 1; behind: 0");
+  EXPECT_EQ(text_of(named(program, "1F0.1").straight_sent), "behind: 1");
+  EXPECT_EQ(text_of(named(program, "2F0.1").straight_received), "to 2: 1; behind: 1");
+  EXPECT_EQ(text_of(named(program, "3F0.1").straight_received), "to 3: 2; behind: 0");
+  EXPECT_EQ(text_of(named(program, "3B0.1").straight_sent), "to 0: 2; behind: 0");
+  EXPECT_EQ(text_of(named(program, "2B0.1").straight_sent), "to 0: 1; behind: 1");
+  EXPECT_EQ(text_of(named(program, "0B0.1").straight_received), "to 0: 2; to 0: 1; behind: 0");
+  const auto& sent = named(program, "0F0.1").straight_sent.groups;
+  EXPECT_EQ(sent[0].port.message, named(program, "3F0.1").straight_received.groups[0].port.message);
+  EXPECT_NE(sent[0].port.link, sent[1].port.link);
+  EXPECT_EQ(sends_of(named(program, "0F0.1")).size(), 3U);
+  EXPECT_EQ(program.messages, 2 * (3 + 3 + 2 + 2));
+}
+
+TEST(SkipProgram, TakesNoGradientFromALossThatIsMadeBefore) {
+  PipelineShape shape{.stages = 4, .skips = {{0, 3}}};
+  const Program program = compile(schedule_of("interlocking", "{width: 2}", shape));
+  EXPECT_EQ(text_of(named(program, "0B0").straight_received), "unused to -1: 1; behind: 0");
+  EXPECT_EQ(text_of(named(program, "3B0").straight_sent), "unused to -1: 1; behind: 0");
+}
+
+TEST(SkipProgram, LetsStraightLinksHoldAnyNumberOfMessages) {
+  PipelineShape shape{.stages = 3, .minibatches = 4, .skips = {{0, 2}}, .link_capacity = 2};
+  const Program program = compile(evaluation_schedule(shape));
+  const Instruction& first = named(program, "0F0");
+  EXPECT_EQ(program.link_capacity[static_cast<std::size_t>(first.send.link)], 2);
+  EXPECT_EQ(
+      program.link_capacity[static_cast<std::size_t>(first.straight_sent.groups[0].port.link)], 0);
+}
+
+TEST(SkipProgram, RefusesConnectionsThatAreNone) {
+  const std::vector<std::vector<Skip>> wrong{{{1, 1}},  {{2, 1}},         {{0, 4}},
+                                             {{-1, 2}}, {{0, 2}, {1, 3}}, {{0, 2}, {0, 3}}};
+  for (const std::vector<Skip>& skips : wrong) EXPECT_THROW(validate(gpipe(4, skips)), Error);
+}
+
+/// Puts the first tensor aside and goes on with a part of the model's own; says how many came.
+class Counting final : public Layer {
+ public:
+  explicit Counting(LayerPtr inner) : inner_(std::move(inner)) { Layer::set_name(inner_->name()); }
+  std::vector<ParameterSpec> parameters() const override { return inner_->parameters(); }
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor> buffers, const Pass& pass) const override {
+    return inner_->forward(input, parameters, buffers, pass);
+  }
+  Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
+                      std::span<at::Tensor> buffers, const Pass& pass) const override {
+    most = std::max(most, inputs.size());
+    return inner_->forward_all(inputs, parameters, buffers, pass);
+  }
+  mutable std::size_t most = 0;
+
+ private:
+  LayerPtr inner_;
+};
+
+/// Two maps are put aside, the second while the first is waiting.
+constexpr const char* kUNet =
+    "model: {name: unet, depth: 2, convolutions: 1, base_channels: 4, channels: 1, size: 8}, "
+    "dataset.classes: 2, loss: {name: binary_cross_entropy}, loader.batch_size: 16, "
+    "pipeline.microbatches: 4, dataset.train: 32, pipeline.balance: layers";
+
+TEST(SkipTraining, ShowsStagesBetweenNothingOfIt) {
+  Laboratory laboratory(concat("{scheme: {name: gpipe}, pipeline.stages: 8, ", kUNet, "}"));
+  const Experiment& e = laboratory.experiment;
+  std::vector<std::shared_ptr<Counting>> counting;
+  std::size_t layer = 0;
+  for (int stage = 0; stage < e.pipeline.stages; ++stage) {
+    const bool between = std::ranges::none_of(
+        e.skips, [&](Skip skip) { return skip.from == stage || skip.to == stage; });
+    const auto count = static_cast<std::size_t>(e.balance[static_cast<std::size_t>(stage)]);
+    for (std::size_t i = layer; between && i < layer + count; ++i) {
+      counting.push_back(std::make_shared<Counting>(e.layers[i]));
+      laboratory.experiment.layers[i] = counting.back();
+    }
+    layer += count;
+  }
+  const Stages stages = laboratory.plan().stages();
+  train(laboratory.plan(), stages, Execution::Serial);
+  EXPECT_FALSE(counting.empty());
+  for (const auto& each : counting) EXPECT_EQ(each->most, 1U);
+}
+
+TEST(SkipTraining, GivesTheSameBitsInProcesses) {
+  for (const char* scheme : {"gpipe", "pipedream", "interlocking"})
+    for (const char* placement : {"[]", "[0, 1, 0, 1]", "[0, 1, 1, 0]"}) {
+      const std::string changes =
+          concat("{scheme: {name: ", scheme, "}, ", kUNet,
+                 ", pipeline.stages: 4, pipeline.placement: ", placement, "}");
+      Laboratory laboratory(changes);
+      const Stages serial = laboratory.plan().stages();
+      const auto losses = flat_losses(train(laboratory.plan(), serial, Execution::Serial));
+      Stages threads = laboratory.plan().stages();
+      EXPECT_EQ(flat_losses(train(laboratory.plan(), threads, Execution::Threads)), losses);
+      EXPECT_EQ(difference(serial, threads), "") << changes;
+      Stages all(serial.size());
+      std::mutex mutex;
+      const auto ended = play(laboratory.experiment.shape(1).workers(), [&](WireTeam& team) {
+        Laboratory own(changes);
+        Stages stages = own.plan().stages(team);
+        train(own.plan(), stages, Execution::Mpi, nullptr, 0, &team);
+        const std::lock_guard lock(mutex);
+        for (std::size_t i = 0; i < stages.size(); ++i)
+          if (stages[i]) all[i] = std::move(stages[i]);
+      });
+      for (const Ended& process : ended)
+        if (process.error) FAIL() << process.error->what();
+      EXPECT_EQ(difference(serial, all), "") << changes;
+    }
+}
+
+TEST(SkipTraining, LearnsWhatOneStageLearnsWhateverTheCut) {
+  constexpr double kOtherOrderOfSums = 1e-12;  // a few updates in float64
+  const auto trained = [](const std::string& shape) {
+    Laboratory laboratory(
+        concat("{scheme: {name: gpipe}, ", kUNet, ", train.precision: float64, ", shape, "}"));
+    Stages stages = laboratory.plan().stages();
+    train(laboratory.plan(), stages, Execution::Serial);
+    return state_of(stages);
+  };
+  const std::size_t layers =
+      Laboratory(concat("{pipeline.stages: 1, ", kUNet, "}")).experiment.layers.size();
+  const auto whole = trained("pipeline.stages: 1");
+  for (std::size_t stages = 2; stages <= layers; stages += 3)
+    for (const char* recompute : {"never", "always"}) {
+      const auto cut =
+          trained(concat("pipeline.stages: ", stages, ", pipeline.recompute: ", recompute));
+      ASSERT_EQ(whole.size(), cut.size());
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        EXPECT_LT((whole[i].second - cut[i].second).abs().max().item<double>(), kOtherOrderOfSums)
+            << whole[i].first << ", " << stages << " stages";
+    }
+}
+
+TEST(SkipTraining, EvaluatesInEveryExecution) {
+  Laboratory laboratory(concat("{scheme: {name: gpipe}, pipeline.stages: 6, ", kUNet, "}"));
+  const Plan& plan = laboratory.plan();
+  const Stages stages = plan.stages();
+  std::vector<double> expected;
+  for (const Execution execution : {Execution::Serial, Execution::Threads}) {
+    Loader loader = plan.evaluation_loader();
+    const RunResult result = execute(plan.evaluation, stages,
+                                     {.batches = loader,
+                                      .lr = [](int) { return 0.0; },
+                                      .minibatches_per_epoch = loader.minibatches(),
+                                      .execution = execution});
+    if (expected.empty()) expected = flat_losses(result);
+    EXPECT_EQ(flat_losses(result), expected);
+    EXPECT_FALSE(expected.empty());
+  }
+}
+
+}  // namespace
+}  // namespace pipewright::test

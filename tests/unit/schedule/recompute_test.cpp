@@ -158,7 +158,7 @@ TEST(Recompute, ShowsInGridTableAndFile) {
   const std::string grid = render_text(schedule);
   EXPECT_NE(grid.find("F0.0 F0.1 B0.1----- r0.0 B0.0-----|"), std::string::npos) << grid;
   EXPECT_NE(grid.find("r recompute"), std::string::npos) << grid;
-  EXPECT_NE(render_versions(schedule, 1).find(" r   0"), std::string::npos)
+  EXPECT_NE(render_versions(schedule, 1).find(" r  0"), std::string::npos)
       << render_versions(schedule, 1);
   EXPECT_NE(render_csv(schedule).find("1,3,recompute,1,0,0,0,,0,0,5,1\n"), std::string::npos)
       << render_csv(schedule);

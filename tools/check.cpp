@@ -5,8 +5,10 @@
 #include "core/base/error.h"
 #include "core/config/merge.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/measured_balance.h"
 #include "core/experiment/plan.h"
 #include "core/experiment/table_spec.h"
+#include "core/runtime/device.h"
 #include "tools/command.h"
 
 namespace pipewright {
@@ -75,6 +77,26 @@ Experiment checked(const Value& document, const Problems& faults) {
   return std::move(*experiment);
 }
 
+constexpr const char* kRuns = "runs";  // where `run` puts its folders
+
+/// Of the experiment's layers, where one has been measured.
+std::optional<Profile> stored_profile(const Experiment& e) {
+  const at::Device device =
+      resolve_devices({e.pipeline.devices.front()}, e.where("pipeline.device")).front();
+  const auto file = profile_path(e, device, kRuns);
+  if (!std::filesystem::exists(file)) return {};
+  return load_profile(file, e, device, {});
+}
+
+void print_cut(const Experiment& e, const Profile& profile) {
+  const int stages = e.pipeline.stages;
+  std::printf(
+      "\nas profiled on %s, for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
+      static_cast<long long>(profile.samples),
+      render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
+          .c_str());
+}
+
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kCheck,
@@ -86,9 +108,15 @@ int run(const std::vector<std::string>& arguments) {
   const Value document = line.experiment_arguments().document(faults);
   Experiment experiment = checked(document, faults);
   std::printf("experiment  %s\n", experiment.name.c_str());
+  Team alone;
+  const auto tell = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
+  std::optional<Profile> profile =
+      settle_balance(experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
   const Plan plan = make_plan(experiment);
   check_weights(plan);
   print_plan(plan);
+  if (!profile) profile = stored_profile(experiment);
+  if (profile) print_cut(experiment, *profile);
   for (const std::string& remark : {experiment.scheme->remark(), plan.drains.remark()})
     if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
   return 0;

@@ -93,8 +93,9 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
   const bool list = document.find_path("pipeline.balance") != nullptr;
   try {
     e.layers = e.model->layers();
+    e.measured_balance = balance.measured;
     e.balance = balanced(*e.model, e.layers, e.pipeline.stages, balance.rule, balance.list);
-    e.skips = skips_between(e.layers, e.balance);
+    if (!e.balance.empty()) e.skips = skips_between(e.layers, e.balance);
   } catch (const Error& error) {
     problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(),
                  error.kind());

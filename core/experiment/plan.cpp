@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/runtime/device.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/predictions.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -182,15 +183,6 @@ void check_heads(const Experiment& e, const std::vector<int>& auxiliary) {
   }
 }
 
-bool asks_for(const Schedule& schedule, const auto& condition) {
-  return std::ranges::any_of(schedule.workers, [&](const auto& worker) {
-    return std::ranges::any_of(worker, [&](const Action& action) {
-      return action.weights.ahead != 0 &&
-             condition(schedule.rules[static_cast<std::size_t>(action.weights.rule)]);
-    });
-  });
-}
-
 }  // namespace
 
 Plan make_plan(Experiment& experiment) {
@@ -208,6 +200,7 @@ void open_data(Experiment& experiment) {
 }
 
 Plan plan_open_data(Experiment& experiment) {
+  PIPEWRIGHT_CHECK(!experiment.balance.empty(), "the cut is not settled");
   Plan plan;
   plan.experiment = &experiment;
   plan.devices = resolve_devices(experiment.pipeline.devices, experiment.where("pipeline.device"));
@@ -285,10 +278,7 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
   const Experiment& e = *experiment;
   const auto layers = stage_layers();
   const Schedule& schedule = training.schedule;
-  const bool predicts = asks_for(schedule, [](const PredictionRule&) { return true; });
-  const bool keep_gradient = asks_for(schedule, [](const PredictionRule& rule) {
-    return rule.kind == PredictionRule::Kind::Lookahead;
-  });
+  const Predictions predictions = predictions_of(schedule);
   std::vector<std::unique_ptr<Stage>> all;
   for (int replica = 0; replica < e.pipeline.replicas; ++replica)
     for (int stage = 0; stage < e.pipeline.stages; ++stage) {
@@ -305,8 +295,8 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                                       .device(devices[static_cast<std::size_t>(worker)]),
                        .optimizer = e.optimizer.get(),
                        .loss = e.loss.get(),
-                       .predicts = predicts,
-                       .keep_gradient = keep_gradient,
+                       .predicts = predictions.any,
+                       .keep_gradient = predictions.by_lookahead,
                        .running_statistics = e.pipeline.batch_norm};
       all.push_back(std::make_unique<Stage>(std::move(parts), e.train.seed));
     }

@@ -11,7 +11,6 @@ import torchvision
 import transformers
 from torch import nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torchvision.ops import Conv2dNormActivation
 
 VGG16 = [64, 64, "M", 128, 128, "M", 256, 256, 256, "M", 512, 512, 512, "M", 512, 512, 512, "M"]
@@ -341,6 +340,8 @@ class AdditiveAttention(nn.Module):
 
 
 class Gnmt8(nn.Module):
+    """For mini-batches without padding: packed sequences, which it would need otherwise, are slower."""
+
     def __init__(self, vocabulary, width, dropout=0.2, **_):
         super().__init__()
         self.source = nn.Embedding(vocabulary, width, padding_idx=0)
@@ -354,8 +355,7 @@ class Gnmt8(nn.Module):
 
     def forward(self, source, target):
         lengths = source.ne(0).sum(1)
-        packed = pack_padded_sequence(self.source(source), lengths, batch_first=True, enforce_sorted=False)
-        x, _ = pad_packed_sequence(self.both(packed)[0], batch_first=True, total_length=source.shape[1])
+        x = self.both(self.source(source))[0]
         for i, lstm in enumerate(self.encoder):
             y = lstm(self.dropout(x))[0]
             x = y if i == 0 else y + x
@@ -401,6 +401,7 @@ class Gpt(nn.Module):
             embd_pdrop=dropout,
             attn_pdrop=dropout,
             tie_word_embeddings=False,
+            activation_function="gelu_pytorch_tanh",  # one operator; the same numbers as "gelu_new"
             use_cache=False,
         )
         self.model = transformers.GPT2LMHeadModel(config)

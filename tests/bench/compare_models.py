@@ -2,12 +2,13 @@
 
   compare_models.py --bench build/tests/bench/model_bench --python PYTHON [CASE…]
 
-PYTHON has torch of the LibTorch that the benchmark was built with, torchvision and transformers, as tests/conformance/setup
-makes one (`tests/conformance/setup --where` says where). Both sides train on one thread, in one stage, on a mini-batch
-that they hold, of the same shapes: forward, loss, backward, SGD with momentum. They take turns, block by block; blocks
-are processor time, and the fastest of each side are compared, for what disturbs a block only makes it slower. `medians`
-is the median ratio of neighbouring blocks. A ratio above 1: Pipewright is slower. Freed memory stays with both processes,
-as Pipewright keeps it; --plain-malloc leaves the peer's C library as it is. The number of parameters must be equal.
+PYTHON has torch of the LibTorch that the benchmark was built with, torchvision and transformers, as
+tests/conformance/setup makes one (`tests/conformance/setup --where` says where). Both sides train on one thread, in one
+stage, on a mini-batch that they hold, of the same shapes: forward, loss, backward, SGD with momentum. They take turns,
+block by block; blocks are processor time, and the fastest of each side are compared, for what disturbs a block only
+makes it slower. `medians` is the median ratio of neighbouring blocks. A ratio above 1: Pipewright is slower. Freed
+memory stays with both processes, as Pipewright keeps it; --plain-malloc leaves the peer's C library as it is. The
+number of parameters must be equal.
 """
 
 import argparse
@@ -54,6 +55,8 @@ CASES = {
     "vgg16_bn": image_case("vgg16", 8),
     "resnet18_cifar": image_case("resnet18", 8, **CIFAR),
     "resnet18_imagenet": image_case("resnet18", 8, 64, **LARGE),
+    "resnet34_cifar": image_case("resnet34", 4, **CIFAR),
+    "resnet34_imagenet": image_case("resnet34", 4, 64, **LARGE),
     "resnet50_cifar": image_case("resnet50", 4, **CIFAR),
     "resnet50_imagenet": image_case("resnet50", 8, 64, **LARGE),
     "resnet50_blocks": image_case("resnet50", 8, 64, cut="blocks", **LARGE),
@@ -76,6 +79,7 @@ CASES = {
     "residual_lstm": {"model": LSTM, "batch": 16},
     "gnmt8": {"model": GNMT, "batch": 16, "loss": SMOOTHED},
     "gnmt8_no_dropout": {"model": {**GNMT, "dropout": 0}, "batch": 16, "loss": SMOOTHED},
+    "gnmt16": {"model": {**GNMT, "name": "gnmt16"}, "batch": 16, "loss": SMOOTHED},
     "roberta": {"model": ROBERTA, "batch": 8},
     "roberta_no_dropout": {"model": {**ROBERTA, "dropout": 0}, "batch": 8},
     "gpt": {"model": GPT, "batch": 8},

@@ -15,7 +15,8 @@ import torch
 from plain_models import MODELS
 from torch.nn import functional
 
-TOKENS = {"transformer", "residual_lstm", "gnmt8", "roberta", "gpt"}
+TRANSLATORS = {"gnmt8", "gnmt16"}
+TOKENS = {"transformer", "residual_lstm", "roberta", "gpt"} | TRANSLATORS
 LEAST_WORD = 4  # tokens below it are marks and padding
 
 
@@ -24,8 +25,8 @@ def minibatch(model, batch):
     name = model["name"]
     if name in TOKENS:
         words, shape = model["vocabulary"], (batch, model["tokens"])
-        inputs = [torch.randint(LEAST_WORD, words, shape) for _ in range(2 if name == "gnmt8" else 1)]
-        if name in ("gnmt8", "gpt"):
+        inputs = [torch.randint(LEAST_WORD, words, shape) for _ in range(2 if name in TRANSLATORS else 1)]
+        if name in TRANSLATORS | {"gpt"}:
             return inputs, torch.randint(LEAST_WORD, words, shape)
         return inputs, torch.randint(2, (batch,))
     if name == "unet":

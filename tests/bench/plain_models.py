@@ -5,6 +5,7 @@ MODELS: from a name to a function of the options that the experiment file has to
 """
 
 import copy
+from functools import partial
 
 import torch
 import torchvision
@@ -339,18 +340,20 @@ class AdditiveAttention(nn.Module):
         return torch.bmm(shares, memory)
 
 
-class Gnmt8(nn.Module):
+class Gnmt(nn.Module):
     """For mini-batches without padding: packed sequences, which it would need otherwise, are slower."""
 
-    def __init__(self, vocabulary, width, dropout=0.2, **_):
+    def __init__(self, depth, vocabulary, width, dropout=0.2, **_):
         super().__init__()
         self.source = nn.Embedding(vocabulary, width, padding_idx=0)
         self.target = nn.Embedding(vocabulary, width, padding_idx=0)
         self.both = nn.LSTM(width, width, batch_first=True, bidirectional=True)
-        self.encoder = nn.ModuleList(nn.LSTM(w * width, width, batch_first=True) for w in (2, 1, 1))
+        self.encoder = nn.ModuleList(
+            nn.LSTM(width if i else 2 * width, width, batch_first=True) for i in range(depth - 1)
+        )
         self.first = nn.LSTM(width, width, batch_first=True)
         self.attention = AdditiveAttention(width)
-        self.decoder = nn.ModuleList(nn.LSTM(2 * width, width, batch_first=True) for _ in range(3))
+        self.decoder = nn.ModuleList(nn.LSTM(2 * width, width, batch_first=True) for _ in range(depth - 1))
         self.dropout, self.classifier = nn.Dropout(dropout), nn.Linear(width, vocabulary)
 
     def forward(self, source, target):
@@ -416,7 +419,8 @@ MODELS = {
     "cnn": cnn,
     "densenet121": densenet121,
     "encoder": encoder,
-    "gnmt8": Gnmt8,
+    "gnmt8": partial(Gnmt, 4),
+    "gnmt16": partial(Gnmt, 8),
     "googlenet": googlenet,
     "gpt": Gpt,
     "inception_v3": inception_v3,

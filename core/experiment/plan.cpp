@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/runtime/device.h"
@@ -191,6 +192,16 @@ bool asks_for(const Schedule& schedule, const auto& condition) {
   });
 }
 
+/// Of a stage whose passes name a rule by drift, those included that need no prediction.
+std::optional<double> drift_decay(const Schedule& schedule, int stage) {
+  for (const auto& worker : schedule.workers)
+    for (const Action& action : worker) {
+      const PredictionRule& rule = schedule.rules[static_cast<std::size_t>(action.weights.rule)];
+      if (action.stage == stage && rule.kind == PredictionRule::Kind::Drift) return rule.decay;
+    }
+  return {};
+}
+
 }  // namespace
 
 Plan make_plan(Experiment& experiment) {
@@ -278,7 +289,9 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
   const Experiment& e = *experiment;
   const auto layers = stage_layers();
   const Schedule& schedule = training.schedule;
-  const bool predicts = asks_for(schedule, [](const PredictionRule&) { return true; });
+  const bool predicts = asks_for(schedule, [](const PredictionRule& rule) {
+    return rule.kind != PredictionRule::Kind::Drift;
+  });
   const bool keep_gradient = asks_for(schedule, [](const PredictionRule& rule) {
     return rule.kind == PredictionRule::Kind::Lookahead;
   });
@@ -299,7 +312,8 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .optimizer = e.optimizer.get(),
                        .loss = e.loss.get(),
                        .predicts = predicts,
-                       .keep_gradient = keep_gradient};
+                       .keep_gradient = keep_gradient,
+                       .drift_decay = drift_decay(schedule, stage)};
       all.push_back(std::make_unique<Stage>(std::move(parts), e.train.seed));
     }
   if (e.weights.path.empty()) return all;

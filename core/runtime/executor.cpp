@@ -265,6 +265,11 @@ class Interpreter {
       case ActionKind::Head: head(instruction, stage, worker); break;
       case ActionKind::Backward:
       case ActionKind::BackwardInput: backward(instruction, stage, worker); break;
+      case ActionKind::BackwardWeight:
+        use(instruction, stage);
+        stage.backward_weight(id(instruction.action), instruction.action.loss,
+                              instruction.action.scale);
+        break;
       case ActionKind::Reduce: transport_->reduce(instruction, stage, worker); return;
       case ActionKind::Update: update(instruction, stage, worker); return;
     }
@@ -318,6 +323,7 @@ class Interpreter {
                                    .scale = action.scale,
                                    .input_gradient = instruction.input_gradient,
                                    .last = instruction.last_pass};
+    if (instruction.first_half) request.half_of = action.loss;
     if (!request.own_loss) request.gradients = receive(instruction, stage, worker);
     use(instruction, stage);
     Tensors of_inputs = stage.backward(id(action), std::move(request));

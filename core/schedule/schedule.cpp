@@ -28,6 +28,7 @@ const char* kind_name(ActionKind kind) {
     case ActionKind::Head: return "head";
     case ActionKind::Backward: return "backward";
     case ActionKind::BackwardInput: return "input-only backward";
+    case ActionKind::BackwardWeight: return "weight-only backward";
     case ActionKind::Reduce: return "reduce";
     case ActionKind::Update: return "update";
   }
@@ -41,6 +42,7 @@ std::string action_name(const Action& action, int microbatches) {
     case ActionKind::Head: letter = "H"; break;
     case ActionKind::Backward: letter = "B"; break;
     case ActionKind::BackwardInput: letter = "b"; break;
+    case ActionKind::BackwardWeight: letter = "W"; break;
     case ActionKind::Reduce: letter = "R"; break;
     case ActionKind::Update: letter = "U"; break;
   }

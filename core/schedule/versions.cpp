@@ -129,7 +129,8 @@ void measure_staleness(const Schedule& schedule, std::vector<std::vector<StageVe
     StageVersions& stage = stages[as_size(pass.action.stage)][as_size(pass.action.replica)];
     const int staleness = pass.applied_to - (pass.key.version + pass.key.ahead);
     if (pass.action.kind == ActionKind::Forward) further(stage.forward_staleness, staleness);
-    if (pass.action.kind == ActionKind::Backward) further(stage.backward_staleness, staleness);
+    if (pass.action.kind == ActionKind::Backward || pass.action.kind == ActionKind::BackwardWeight)
+      further(stage.backward_staleness, staleness);
   }
 }
 

@@ -44,7 +44,7 @@ constexpr std::array<Operation, 11> kOperations = {{{"RESHARD", {}},
 class CsvSchedule {
  public:
   explicit CsvSchedule(const std::filesystem::path& path) : path_(path) {
-    const std::string text = read_file(path, kLargestFile);
+    const std::string text = content();
     std::string_view rest = text;
     while (!rest.empty()) {
       ++line_;
@@ -68,6 +68,14 @@ class CsvSchedule {
   }
 
  private:
+  std::string content() const {
+    try {
+      return read_file(path_, kLargestFile);
+    } catch (const Error& error) {  // a reader of experiments tells the message only
+      throw Error(error.kind(), concat(path_.string(), ": ", error.message()));
+    }
+  }
+
   void read_row(std::string_view row) {
     workers_.emplace_back();
     for (std::size_t begin = 0; begin <= row.size();) {

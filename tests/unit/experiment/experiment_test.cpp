@@ -93,8 +93,6 @@ TEST(ReadExperiment, LetsTheSchemePlaceStagesWhereNobodyElseDoes) {
   expect_refused(
       "pipeline: {stages: 4, placement: [0, 0, 1, 1]}\nscheme: {name: interleaved, chunks: 2}",
       "f.yaml:2:9", "places them [0, 1, 0, 1]; pipeline.placement is [0, 0, 1, 1]");
-  expect_refused("scheme: {name: csv_schedule, file: /no/such/file.csv}", "f.yaml:1:9",
-                 "/no/such/file.csv");
 }
 
 TEST(ReadExperiment, RefusesAShapeTheSchemeCannotRunIn) {

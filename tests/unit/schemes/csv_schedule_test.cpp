@@ -121,6 +121,16 @@ TEST(CsvSchedule, HasTheShapeOfItsFile) {
   }
 }
 
+TEST(CsvSchedule, NamesAFileThatIsNotThere) {
+  try {
+    from_file("/no/such/file.csv", 2, 1);
+    FAIL() << "a file that is not there was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Data);
+    EXPECT_TRUE(error.message().starts_with("/no/such/file.csv: ")) << error.message();
+  }
+}
+
 TEST(CsvSchedule, IsProvedLikeAnyOther) {
   expect_refused("0F0,0B0\n1B0,1F0\n", "can never start");
   expect_refused("0F0\n1F0,1B0\n", "it has no backward of stage 0");

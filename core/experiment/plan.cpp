@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/runtime/device.h"
@@ -183,6 +184,16 @@ void check_heads(const Experiment& e, const std::vector<int>& auxiliary) {
   }
 }
 
+/// Of a stage whose passes name a rule by drift, those included that need no prediction.
+std::optional<double> drift_decay(const Schedule& schedule, int stage) {
+  for (const auto& worker : schedule.workers)
+    for (const Action& action : worker) {
+      const PredictionRule& rule = schedule.rules[static_cast<std::size_t>(action.weights.rule)];
+      if (action.stage == stage && rule.kind == PredictionRule::Kind::Drift) return rule.decay;
+    }
+  return {};
+}
+
 }  // namespace
 
 Plan make_plan(Experiment& experiment) {
@@ -297,6 +308,7 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .loss = e.loss.get(),
                        .predicts = predictions.any,
                        .keep_gradient = predictions.by_lookahead,
+                       .drift_decay = drift_decay(schedule, stage),
                        .running_statistics = e.pipeline.batch_norm};
       all.push_back(std::make_unique<Stage>(std::move(parts), e.train.seed));
     }

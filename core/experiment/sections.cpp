@@ -152,7 +152,8 @@ PipelineSection read_pipeline(Options& root) {
   section.balance = read_balance(o);
   read_cut(o, section.balance);
   p.placement = as_ints(o.integers(
-      "placement", {}, "Worker of each stage, [] = one worker per stage.", {0, kMostStages}));
+      "placement", {}, "Worker of each stage; [] = as the scheme says, or one worker per stage.",
+      {0, kMostStages}));
   p.execution =
       execution_named(o.choice("execution", {"serial", "threads", "mpi"}, "serial",
                                "serial: one thread steps all workers; threads: one thread per "
@@ -179,11 +180,6 @@ PipelineSection read_pipeline(Options& root) {
     if (std::ranges::count(p.placement, w) == 0)
       o.problem("placement",
                 concat("worker ", w, " holds no stage; number the workers from 0 without gaps"));
-  const std::size_t all = static_cast<std::size_t>(workers * p.replicas);
-  if (p.devices.size() > 1 && p.devices.size() != all)
-    o.problem("device", concat("has ", p.devices.size(), " devices for ", all,
-                               " workers; expected one per worker"));
-  if (p.devices.size() == 1) p.devices.assign(all, p.devices.front());
   if (p.placement.size() != static_cast<std::size_t>(p.stages)) p.placement.clear();
   o.finish();
   return section;

@@ -6,7 +6,7 @@
 namespace pipewright {
 
 struct Predictions {
-  bool any = false;
+  bool any = false;           ///< by an optimizer's state
   bool by_lookahead = false;  ///< so the last gradient must be kept
 };
 Predictions predictions_of(const Schedule& schedule);

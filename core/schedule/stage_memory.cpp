@@ -43,7 +43,8 @@ class Walk {
 
  private:
   void pass(const Action& action) {
-    const bool learns = action.kind == ActionKind::Backward;
+    const bool learns =
+        action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
     add_moment(moments_, {.backward = action.kind != ActionKind::Forward,
                           .learns = learns,
                           .kept = kept_,

@@ -8,13 +8,21 @@
 #include "core/base/error.h"
 #include "core/config/merge.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/measured_balance.h"
 #include "core/experiment/plan.h"
 #include "core/experiment/sweep_check.h"
 #include "core/experiment/table_spec.h"
+#include "core/runtime/device.h"
 #include "tools/command.h"
 
 namespace pipewright {
 namespace {
+
+constexpr const char* kRuns = "runs";  // where `run` puts its folders
+
+void tell(const std::string& text) {
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
 
 /// Bytes of one stage replica: parameter copies, gradient and optimizer state.
 double stage_bytes(const Plan& plan, int stage, double parameters) {
@@ -82,14 +90,37 @@ void print_remarks(const Plan& plan) {
     if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
 }
 
+/// Of the experiment's layers, where one has been measured.
+std::optional<Profile> stored_profile(const Experiment& e) {
+  const at::Device device =
+      resolve_devices({e.pipeline.devices.front()}, e.where("pipeline.device")).front();
+  const auto file = profile_path(e, device, kRuns);
+  if (!std::filesystem::exists(file)) return {};
+  return load_profile(file, e, device, {});
+}
+
+void print_cut(const Experiment& e, const Profile& profile) {
+  const int stages = e.pipeline.stages;
+  std::printf(
+      "\nas profiled on %s, for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
+      static_cast<long long>(profile.samples),
+      render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
+          .c_str());
+}
+
 void check_one(const Value& document, const Problems& faults) {
   std::optional<Experiment> experiment;
   check({[&] { experiment = read_experiment(document, faults); },
          [&] { read_table_spec(document); }});
   std::printf("experiment  %s\n", experiment->name.c_str());
+  Team alone;
+  std::optional<Profile> profile =
+      settle_balance(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
   const Plan plan = make_plan(*experiment);
   check_weights(plan);
   print_plan(plan);
+  if (!profile) profile = stored_profile(*experiment);
+  if (profile) print_cut(*experiment, *profile);
   print_remarks(plan);
 }
 
@@ -125,11 +156,13 @@ void check_all_of(const Value& document, const Problems& faults) {
       {"run",
        "runs  stages  workers  batches   actions  copies   stale F/B   memory without "
        "activations"}};
-  const std::size_t runs =
-      check_sweep(document, [&](const auto&... of) { lines.push_back(line_of(of...)); });
+  const std::string name = document.find("name")->text;
+  const std::size_t runs = check_sweep(
+      document, {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell},
+      [&](const auto&... of) { lines.push_back(line_of(of...)); });
   std::size_t width = 0;
   for (const RunLine& line : lines) width = std::max(width, line.title.size());
-  std::printf("experiment  %s\n\n", document.find("name")->text.c_str());
+  std::printf("experiment  %s\n\n", name.c_str());
   for (const RunLine& line : lines)
     std::printf(" %-*s  %s\n", static_cast<int>(width), line.title.c_str(), line.numbers.c_str());
   std::printf(

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/experiment/measured_balance.h"
 #include "core/experiment/profiling.h"
 #include "core/runtime/device.h"
 #include "core/schedule/render_profile.h"
@@ -30,6 +31,16 @@ void show(std::size_t layer, const std::vector<LayerPtr>& layers) {
   if (layer + 1 == layers.size()) std::fprintf(stderr, "\r\033[K");
 }
 
+void print_cut(const Experiment& e, const Profile& profile, int stages) {
+  const CutRules rules = cut_rules(e, stages);
+  const StageMemories memories = stage_memories(e, profile, stages);
+  const auto cut = best_cut(profile, memories, rules);
+  std::vector<std::string> list;
+  for (const std::int64_t layers : cut) list.push_back(std::to_string(layers));
+  std::printf("\nbalance: [%s]\n\n%s", join(list, ", ").c_str(),
+              render_cut(profile, memories, rules, cut).c_str());
+}
+
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kProfile,
@@ -44,6 +55,7 @@ int run(const std::vector<std::string>& arguments) {
   line.option("out", "FILE", "where the profile goes", "profile.yaml");
   line.option("repetitions", "N", "of each layer; 0 = as many as --seconds allow, 3 to 50", "0");
   line.option("seconds", "S", "about so long for all layers", "20");
+  line.option("stages", "N", "show the best cut into so many; default: the experiment's");
   if (!line.parse(arguments)) return 0;
   Problems faults;
   const Value document = line.experiment_arguments().document(faults);
@@ -57,8 +69,14 @@ int run(const std::vector<std::string>& arguments) {
     throw Error(ErrorKind::Experiment, "--repetitions and --seconds are at least 0");
   if (::isatty(STDERR_FILENO) != 0)
     settings.on_layer = [&](std::size_t layer) { show(layer, experiment.layers); };
+  const int stages = line.given("stages") ? line.integer("stages") : experiment.pipeline.stages;
+  if (stages < 1 || stages > std::ssize(experiment.layers))
+    throw Error(ErrorKind::Experiment,
+                concat("--stages is ", stages, "; the model has ", experiment.layers.size(),
+                       " layers, and a stage holds at least one"));
   const Profile profile = measure(experiment, settings);
   std::fputs(render_profile(profile).c_str(), stdout);
+  if (stages > 1 && profile.timed) print_cut(experiment, profile, stages);
   write_file(line.text("out"), to_yaml(profile_value(profile)));
   std::printf("\nwrote %s\n", line.text("out").c_str());
   return 0;

@@ -37,6 +37,8 @@ int run(const std::vector<std::string>& arguments) {
       "svg", "FILE",
       "draw the grid there, and the weights used by one mini-batch in FILE's name with -weights");
   line.option("csv", "FILE", "write every action, one a line");
+  line.option("pytorch-csv", "FILE",
+              "write one mini-batch as torch.distributed.pipelining does (synchronous schemes)");
   line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
   if (!line.parse(arguments)) return 0;
   Problems faults;
@@ -70,14 +72,16 @@ int run(const std::vector<std::string>& arguments) {
     write(beside(svg), render_weights_svg(schedule, shown, experiment.name));
   }
   if (line.given("csv")) write(line.text("csv"), render_csv(schedule));
+  if (line.given("pytorch-csv")) write(line.text("pytorch-csv"), render_pytorch_csv(schedule));
   if (line.given("trace")) write(line.text("trace"), render_trace(schedule));
   return 0;
 }
 
 }  // namespace
 
-const Command kSchedule{"schedule",
-                        "schedule FILE [--svg F] [--csv F] [--trace F] [--set key=value]…",
-                        "what happens when, and with which weights", run};
+const Command kSchedule{
+    "schedule",
+    "schedule FILE [--svg F] [--csv F] [--pytorch-csv F] [--trace F] [--set key=value]…",
+    "what happens when, and with which weights", run};
 
 }  // namespace pipewright

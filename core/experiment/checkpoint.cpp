@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* kMetrics = "metrics.safetensors";
 constexpr const char* kHead = "head_after.";
 constexpr const char* kLastGradient = "last_gradient";
+constexpr const char* kDrift = "drift";
 
 /// A stage replica that this process holds.
 struct Held {
@@ -50,6 +51,7 @@ std::string saved_name(const Held& of, const std::string& name) {
 std::vector<std::string> slots_of(const Held& of, const Optimizer& optimizer) {
   std::vector<std::string> slots = optimizer.slot_names(of.stage->predicts());
   if (of.stage->optimizer_state().last_gradient.defined()) slots.emplace_back(kLastGradient);
+  if (of.stage->optimizer_state().drift.defined()) slots.emplace_back(kDrift);
   return slots;
 }
 
@@ -72,7 +74,9 @@ NamedTensors learned_by(const Held& of, const Optimizer& optimizer,
   const auto slots = slots_of(of, optimizer);
   for (std::size_t s = 0; s < slots.size(); ++s) {
     if (std::ranges::count(known, slots[s]) == 0) continue;
-    const at::Tensor& flat = slots[s] == kLastGradient ? state.last_gradient : state.slots[s];
+    const at::Tensor& flat = slots[s] == kLastGradient ? state.last_gradient
+                             : slots[s] == kDrift      ? state.drift
+                                                       : state.slots[s];
     for (const FlatLayout::Entry& entry : of.stage->layout().entries)
       all.emplace_back(concat("optimizer.", slots[s], ".", saved_name(of, entry.name)),
                        flat.narrow(0, entry.offset, entry.size).view(entry.shape));

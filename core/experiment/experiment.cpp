@@ -77,6 +77,22 @@ void name_weights(Experiment& e, const Value& resolved) {
   e.weights.names = (*make)(*resolved.find("model"));
 }
 
+/// Where the experiment does not say which worker has which stage, the scheme may.
+void place_stages(Experiment& e, const Value& document, Problems& problems) {
+  PipelineOptions& p = e.pipeline;
+  try {
+    if (p.placement.empty()) p.placement = e.scheme->placement(p.stages);
+  } catch (const Error& error) {
+    problems.add(place_in(document, "scheme"), error.message(), error.kind());
+  }
+  const auto workers = static_cast<std::size_t>(e.shape(1).workers());
+  if (p.devices.size() > 1 && p.devices.size() != workers)
+    problems.add(place_in(document, "pipeline.device"),
+                 concat("pipeline.device: has ", p.devices.size(), " devices for ", workers,
+                        " workers; expected one per worker"));
+  if (p.devices.size() == 1) p.devices.assign(workers, p.devices.front());
+}
+
 /// What can only be said once several sections are known.
 void check_together(Experiment& e, const BalanceOption& balance, const Value& document,
                     const Value& resolved, Problems& problems) {
@@ -93,8 +109,9 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
   const bool list = document.find_path("pipeline.balance") != nullptr;
   try {
     e.layers = e.model->layers();
+    e.measured_balance = balance.measured;
     e.balance = balanced(*e.model, e.layers, e.pipeline.stages, balance.rule, balance.list);
-    e.skips = skips_between(e.layers, e.balance);
+    if (!e.balance.empty()) e.skips = skips_between(e.layers, e.balance);
   } catch (const Error& error) {
     problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(),
                  error.kind());
@@ -188,6 +205,7 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   BalanceOption balance;
   read_sections(root, e, balance);
   root.finish();
+  place_stages(e, document, problems);
   check_together(e, balance, document, root.resolved(), problems);
   problems.throw_if_any();
   e.given = document;

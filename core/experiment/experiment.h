@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +49,15 @@ struct PipelineOptions {
   RunningStatistics batch_norm = RunningStatistics::PerMicrobatch;
 };
 
+/// How `balance: time | memory` cuts, once the layers have been measured.
+struct MeasuredBalance {
+  bool by_memory = false;
+  std::filesystem::path profile;  ///< empty: the runs' own, which is measured if it is not there
+  double bandwidth = std::numeric_limits<double>::infinity();  ///< bytes/s of a link
+  double latency = 0;                                          ///< s of a message
+  double memory = 0;                                           ///< bytes of a worker; 0 = any
+};
+
 struct TrainOptions {
   int epochs = 10;
   std::uint64_t seed = 1;
@@ -73,9 +85,10 @@ struct Experiment {
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Model> model;
   std::vector<LayerPtr> layers;       ///< of the model
-  std::vector<std::int64_t> balance;  ///< layers per stage
-  std::vector<Skip> skips;            ///< between stages
-  WeightsFile weights;                ///< to start from
+  std::vector<std::int64_t> balance;  ///< layers per stage; empty until settle_balance() …
+  std::optional<MeasuredBalance> measured_balance;  ///< … where it is by this
+  std::vector<Skip> skips;                          ///< between stages, by the balance
+  WeightsFile weights;                              ///< to start from
   std::unique_ptr<Scheme> scheme;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Loss> loss;

@@ -8,15 +8,16 @@
 namespace pipewright {
 namespace {
 
-constexpr std::array<std::string_view, 8> kLayout{"stages",    "replicas", "balance", "placement",
-                                                  "execution", "threads",  "device",  "recompute"};
+constexpr std::array<std::string_view, 9> kLayout{"stages",  "replicas",  "balance",
+                                                  "cut",     "placement", "execution",
+                                                  "threads", "device",    "recompute"};
 
 bool is_layout(const std::string& option) {
   return std::ranges::count(kLayout, option) != 0;
 }
 
 bool keeps_the_bits(const std::string& option) {
-  return option == "execution" || option == "recompute";
+  return option == "execution" || option == "recompute" || option == "cut";
 }
 
 }  // namespace

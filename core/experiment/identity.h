@@ -12,7 +12,7 @@ namespace pipewright {
 /// default written out.
 std::string identity_of(const Value& resolved);
 
-/// The layout: pipeline.stages, replicas, balance, placement, execution, threads, device,
+/// The layout: pipeline.stages, replicas, balance, cut, placement, execution, threads, device,
 /// recompute.
 Value layout_of(const Value& resolved);
 

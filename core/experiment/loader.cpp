@@ -117,9 +117,12 @@ void Loader::assemble(int position, std::promise<Batch> promise) const {
 void Loader::go_ahead_of(int position) {
   if (settings_.prefetch == 0) return;
   const int all = per_epoch_ * static_cast<int>(epochs_.size());
+  const int wanted = std::min(all, position + 1 + settings_.prefetch);
   next_ = std::max(next_, position + 1);
-  wanted_ = std::max(wanted_, std::min(all, position + 1 + settings_.prefetch));
-  wanted_more_.notify_all();
+  if (wanted > wanted_) {  // else a thread would wake for nothing and take the caller's core
+    wanted_ = wanted;
+    wanted_more_.notify_all();
+  }
   while (static_cast<int>(threads_.size()) < settings_.prefetch)
     threads_.emplace_back([this](const std::stop_token& stop) { prefetch(stop); });
 }

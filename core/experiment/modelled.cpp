@@ -6,15 +6,29 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/experiment/measured_balance.h"
 #include "core/experiment/profiling.h"
 #include "core/schedule/roofline.h"
 #include "core/schedule/simulate.h"
+#include "core/stage/skips.h"
 
 namespace pipewright {
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kHour = 3600;
+
+/// Of one experiment in its steady state; memory at each worker's peak, summed over the workers.
+struct Modelled {
+  double seconds_per_minibatch = 0;
+  double samples_per_second = 0;
+  double bubble = 0;             ///< idle part of all workers' time
+  std::int64_t memory = 0;       ///< all of it
+  std::int64_t most_memory = 0;  ///< of the worker that needs most
+  std::int64_t state = 0;        ///< weights of all versions, gradients, optimizer
+  std::int64_t activations = 0;  ///< the rest
+  std::int64_t parameters = 0;   ///< elements, of the model
+};
 
 /// Enough for an asynchronous pipeline to be in its steady state for half of them.
 int minibatches_of(const Experiment& experiment) {
@@ -30,6 +44,14 @@ std::string without_seed(const Value& config) {
   return digest(science);
 }
 
+/// `balance: time | memory` of a run that has not measured its own layers.
+void cut(Experiment& experiment, const Profile& costs) {
+  const int stages = experiment.pipeline.stages;
+  experiment.balance =
+      best_cut(costs, stage_memories(experiment, costs, stages), cut_rules(experiment, stages));
+  experiment.skips = skips_between(experiment.layers, experiment.balance);
+}
+
 /// Profiles of one table: its runs often share their model and the size of their micro-batches.
 class Modeller {
  public:
@@ -42,7 +64,7 @@ class Modeller {
     return runs_.emplace(key, modelled(read_experiment(config))).first->second;
   }
 
-  Modelled modelled(const Experiment& experiment);
+  Modelled modelled(Experiment experiment);
 
  private:
   const Profile& profile(const Experiment& experiment);
@@ -60,8 +82,9 @@ const Profile& Modeller::profile(const Experiment& experiment) {
   return profiles_.emplace(key, counted_profile(experiment, hardware_)).first->second;
 }
 
-Modelled Modeller::modelled(const Experiment& experiment) {
+Modelled Modeller::modelled(Experiment experiment) {
   const Profile& costs = profile(experiment);
+  if (experiment.balance.empty()) cut(experiment, costs);
   const Schedule schedule = experiment.schedule(minibatches_of(experiment));
   const Simulation simulation = simulate(
       schedule, stage_costs(costs, experiment.balance), hardware_,
@@ -103,10 +126,6 @@ Hardware load_hardware(const std::filesystem::path& file) {
   Hardware hardware = read_hardware(document, problems);
   problems.throw_if_any();
   return hardware;
-}
-
-Modelled model_on(const Experiment& experiment, const Hardware& hardware) {
-  return Modeller(hardware).modelled(experiment);
 }
 
 void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {

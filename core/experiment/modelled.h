@@ -12,19 +12,6 @@
 
 namespace pipewright {
 
-/// Seconds and bytes of one experiment in its steady state; memory is at each worker's peak, summed
-/// over the workers.
-struct Modelled {
-  double seconds_per_minibatch = 0;
-  double samples_per_second = 0;
-  double bubble = 0;             ///< idle part of all workers' time
-  std::int64_t memory = 0;       ///< all of it
-  std::int64_t most_memory = 0;  ///< of the worker that needs most
-  std::int64_t state = 0;        ///< weights of all versions, gradients, optimizer
-  std::int64_t activations = 0;  ///< the rest
-  std::int64_t parameters = 0;   ///< elements, of the model
-};
-
 /// Reads a description of hardware as in experiments/hardware. Throws Error{Experiment} with all
 /// that is wrong, Error{Data} without such a file.
 Hardware load_hardware(const std::filesystem::path& file);
@@ -33,15 +20,12 @@ Hardware load_hardware(const std::filesystem::path& file);
 /// whose rates must be known.
 Profile counted_profile(const Experiment& experiment, const Hardware& hardware);
 
-/// Requires hardware whose devices' rates are known, and as many devices as the experiment has
-/// workers: Error{Experiment} otherwise.
-Modelled model_on(const Experiment& experiment, const Hardware& hardware);
-
 /// Gives each record, whatever its state, the metrics modelled_samples_per_second,
 /// modelled_speedup (over the first record), modelled_bubble, modelled_memory_gib,
 /// modelled_worker_gib, modelled_state_gib, modelled_activation_gib, modelled_parameters; and to
 /// runs with epochs modelled_hours, at the end of the last one. Runs that differ in their seed only
-/// are modelled once.
+/// are modelled once; memory is at each worker's peak, summed over the workers. Throws
+/// Error{Experiment} for hardware whose rates are not known, or with fewer devices than workers.
 void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware);
 
 }  // namespace pipewright

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/runtime/device.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/predictions.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -182,13 +184,14 @@ void check_heads(const Experiment& e, const std::vector<int>& auxiliary) {
   }
 }
 
-bool asks_for(const Schedule& schedule, const auto& condition) {
-  return std::ranges::any_of(schedule.workers, [&](const auto& worker) {
-    return std::ranges::any_of(worker, [&](const Action& action) {
-      return action.weights.ahead != 0 &&
-             condition(schedule.rules[static_cast<std::size_t>(action.weights.rule)]);
-    });
-  });
+/// Of a stage whose passes name a rule by drift, those included that need no prediction.
+std::optional<double> drift_decay(const Schedule& schedule, int stage) {
+  for (const auto& worker : schedule.workers)
+    for (const Action& action : worker) {
+      const PredictionRule& rule = schedule.rules[static_cast<std::size_t>(action.weights.rule)];
+      if (action.stage == stage && rule.kind == PredictionRule::Kind::Drift) return rule.decay;
+    }
+  return {};
 }
 
 }  // namespace
@@ -208,6 +211,7 @@ void open_data(Experiment& experiment) {
 }
 
 Plan plan_open_data(Experiment& experiment) {
+  PIPEWRIGHT_CHECK(!experiment.balance.empty(), "the cut is not settled");
   Plan plan;
   plan.experiment = &experiment;
   plan.devices = resolve_devices(experiment.pipeline.devices, experiment.where("pipeline.device"));
@@ -285,10 +289,7 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
   const Experiment& e = *experiment;
   const auto layers = stage_layers();
   const Schedule& schedule = training.schedule;
-  const bool predicts = asks_for(schedule, [](const PredictionRule&) { return true; });
-  const bool keep_gradient = asks_for(schedule, [](const PredictionRule& rule) {
-    return rule.kind == PredictionRule::Kind::Lookahead;
-  });
+  const Predictions predictions = predictions_of(schedule);
   std::vector<std::unique_ptr<Stage>> all;
   for (int replica = 0; replica < e.pipeline.replicas; ++replica)
     for (int stage = 0; stage < e.pipeline.stages; ++stage) {
@@ -305,8 +306,9 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                                       .device(devices[static_cast<std::size_t>(worker)]),
                        .optimizer = e.optimizer.get(),
                        .loss = e.loss.get(),
-                       .predicts = predicts,
-                       .keep_gradient = keep_gradient,
+                       .predicts = predictions.any,
+                       .keep_gradient = predictions.by_lookahead,
+                       .drift_decay = drift_decay(schedule, stage),
                        .running_statistics = e.pipeline.batch_norm};
       all.push_back(std::make_unique<Stage>(std::move(parts), e.train.seed));
     }

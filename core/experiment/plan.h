@@ -35,7 +35,8 @@ struct Plan {
   LayerPtr head_of(int stage) const;
 };
 
-/// Opens the data set (of `experiment`, which outlives the plan) and compiles the schedules. Throws
+/// Opens the data set (of `experiment`, which outlives the plan and whose cut is settled) and
+/// compiles the schedules. Throws
 /// Error{Experiment}, Error{Data} or Error{Schedule}.
 Plan make_plan(Experiment& experiment);
 

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/experiment/measured_balance.h"
 #include "core/experiment/plan.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/progress.h"
@@ -200,6 +201,15 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
   });
   try {
     if (!begin_in(folder, experiment, choices, team)) return;
+    settle_balance(experiment,
+                   {.runs = path.parent_path(),
+                    .recorded = choices.resume ? folder.experiment() : std::filesystem::path(),
+                    .tell =
+                        [&](const std::string& text) {
+                          if (choices.quiet) return;
+                          std::fprintf(stderr, "%s: %s\n", experiment.name.c_str(), text.c_str());
+                        }},
+                   team);
     const Plan plan = make_plan(experiment);
     {
       const std::lock_guard lock(ending);

@@ -40,6 +40,7 @@ class RunFolder {
   void write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const;
   /// last-actions-<worker>.txt: what a worker did before a failure, and when, in seconds.
   void write_last_actions(int worker, const std::string& actions) const;
+  std::filesystem::path experiment() const { return path_ / "experiment.yaml"; }
   std::filesystem::path final_weights() const { return path_ / "final.safetensors"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoint"; }
 

@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/config/options.h"
+#include "core/schedule/schedule.h"
 
 namespace pipewright {
 namespace {
@@ -17,14 +19,34 @@ std::string value_text(const Value& value) {
   }
 }
 
+/// Where the run's scheme puts its stages; nothing where it leaves that to others, or cannot say
+/// any more.
+std::vector<int> placement_by_scheme(const Value& config, std::int64_t stages) {
+  const Value* scheme = config.find("scheme");
+  const Value* name = scheme == nullptr ? nullptr : scheme->find("name");
+  const auto* entry = name == nullptr ? nullptr : Registry<Scheme>::instance().find(name->text);
+  if (entry == nullptr) return {};
+  Problems problems;
+  Options options(scheme, "scheme", problems);
+  try {
+    return entry->make(options)->placement(static_cast<int>(stages));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 /// Workers a run used over all its replicas: what makes stages and replicas comparable.
 std::optional<Value> workers_of(const RunRecord& run) {
   const Value* stages = run.config.find_path("pipeline.stages");
   const Value* replicas = run.config.find_path("pipeline.replicas");
   const Value* placement = run.config.find_path("pipeline.placement");
   if (stages == nullptr || replicas == nullptr || placement == nullptr) return std::nullopt;
-  std::int64_t workers = placement->items.empty() ? stages->integer : 0;
+  std::int64_t workers = 0;
   for (const Value& worker : placement->items) workers = std::max(workers, worker.integer + 1);
+  if (placement->items.empty())
+    for (const int worker : placement_by_scheme(run.config, stages->integer))
+      workers = std::max<std::int64_t>(workers, worker + 1);
+  if (workers == 0) workers = stages->integer;
   return Value::of(workers * replicas->integer);
 }
 

@@ -42,7 +42,8 @@ BalanceOption read_balance(Options& o) {
   const Value given =
       o.any("balance", Value::of("parameters"),
             "How layers are cut into stages: layers (equal counts), parameters (least "
-            "largest count of parameters), published (the paper's cut), or a list of "
+            "largest count of parameters), time or memory (least largest, as measured; the "
+            "list that results is recorded), published (the paper's cut), or a list of "
             "layers per stage: [4, 4, 4, 4].");
   BalanceOption balance;
   if (given.is(Value::Kind::Sequence)) {
@@ -58,18 +59,33 @@ BalanceOption read_balance(Options& o) {
       return {};  // said already; go on with the default
     return balance;
   }
-  const std::vector<std::string> rules{"layers", "parameters", "published"};
-  if (given.is(Value::Kind::Text) && (given.text == "time" || given.text == "memory"))
-    o.problem("balance", concat("'", given.text,
-                                "' needs measured layers, which this version cannot do; use "
-                                "layers, parameters, published or a list"));
-  else if (!given.is(Value::Kind::Text) || std::ranges::count(rules, given.text) == 0)
+  const std::vector<std::string> rules{"layers", "parameters", "time", "memory", "published"};
+  if (!given.is(Value::Kind::Text) || std::ranges::count(rules, given.text) == 0)
     o.problem("balance",
-              concat("expected layers, parameters, published or a list of layers per stage, not ",
+              concat("expected layers, parameters, time, memory, published or a list of layers per "
+                     "stage, not ",
                      given.described()));
   else
     balance.rule = given.text;
   return balance;
+}
+
+/// How the measured rules cut.
+void read_cut(Options& parent, BalanceOption& balance) {
+  Options o = parent.section("cut", "What balance: time and balance: memory go by.");
+  MeasuredBalance cut{.by_memory = balance.rule == "memory"};
+  cut.profile = o.path("profile", "",
+                       "A profile that `pipewright profile` wrote; \"\" = the one beside the run "
+                       "folders, which is measured if it is not there.");
+  const double bandwidth = o.number(
+      "bandwidth", 0, "Bytes a second of a link; 0 = messages take no time.", kNotNegative);
+  if (bandwidth > 0) cut.bandwidth = bandwidth;
+  cut.latency =
+      o.number("latency", 0, "Seconds that a message takes whatever its size.", kNotNegative);
+  cut.memory = o.number("memory", 0, "Bytes of a worker, which no stage may need more of; 0 = any.",
+                        kNotNegative);
+  o.finish();
+  if (balance.rule == "time" || balance.rule == "memory") balance.measured = cut;
 }
 
 Execution execution_named(const std::string& name) {
@@ -134,8 +150,10 @@ PipelineSection read_pipeline(Options& root) {
   p.replicas = static_cast<int>(o.integer(
       "replicas", 1, "Copies of the pipeline; their gradients are averaged.", {1, kMostStages}));
   section.balance = read_balance(o);
+  read_cut(o, section.balance);
   p.placement = as_ints(o.integers(
-      "placement", {}, "Worker of each stage, [] = one worker per stage.", {0, kMostStages}));
+      "placement", {}, "Worker of each stage; [] = as the scheme says, or one worker per stage.",
+      {0, kMostStages}));
   p.execution =
       execution_named(o.choice("execution", {"serial", "threads", "mpi"}, "serial",
                                "serial: one thread steps all workers; threads: one thread per "
@@ -162,11 +180,6 @@ PipelineSection read_pipeline(Options& root) {
     if (std::ranges::count(p.placement, w) == 0)
       o.problem("placement",
                 concat("worker ", w, " holds no stage; number the workers from 0 without gaps"));
-  const std::size_t all = static_cast<std::size_t>(workers * p.replicas);
-  if (p.devices.size() > 1 && p.devices.size() != all)
-    o.problem("device", concat("has ", p.devices.size(), " devices for ", all,
-                               " workers; expected one per worker"));
-  if (p.devices.size() == 1) p.devices.assign(all, p.devices.front());
   if (p.placement.size() != static_cast<std::size_t>(p.stages)) p.placement.clear();
   o.finish();
   return section;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace pipewright {
 struct BalanceOption {
   std::string rule = "parameters";  ///< "" = a list was given
   std::vector<std::int64_t> list;
+  std::optional<MeasuredBalance> measured;  ///< of rules time and memory
 };
 
 struct PipelineSection {

@@ -58,7 +58,9 @@ std::vector<Group> read_groups(const std::vector<SweepPoint>& points, RunProblem
 }
 
 /// With the data set of the run before where it is the same one.
-Plan plan_of(Group& group, Group* before) {
+Plan plan_of(Group& group, Group* before, const BalanceRequest& request) {
+  Team alone;
+  settle_balance(group.experiment, request, alone);
   if (before != nullptr && before->experiment.dataset &&
       same_data(before->experiment, group.experiment))
     group.experiment.dataset = std::move(before->experiment.dataset);
@@ -72,7 +74,7 @@ Plan plan_of(Group& group, Group* before) {
 }  // namespace
 
 std::size_t check_sweep(
-    const Value& document,
+    const Value& document, const BalanceRequest& request,
     const std::function<void(const std::string& title, std::size_t runs, const Plan& plan)>& show) {
   const std::vector<SweepPoint> points = expand_sweep(document);
   RunProblems problems;
@@ -80,7 +82,7 @@ std::size_t check_sweep(
   problems.throw_if_any(points.size());
   Group* before = nullptr;
   for (Group& group : groups) try {
-      const Plan plan = plan_of(group, before);
+      const Plan plan = plan_of(group, before, request);
       before = &group;
       show(group.title, group.runs, plan);
     } catch (const Error& error) {

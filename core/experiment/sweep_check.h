@@ -5,16 +5,18 @@
 #include <string>
 
 #include "core/config/value.h"
+#include "core/experiment/measured_balance.h"
 #include "core/experiment/plan.h"
 
 namespace pipewright {
 
-/// Reads every run, opens each data set once, cuts each model, proves each schedule; runs that
-/// differ in their seed only are planned once, and `show` is called for each plan: with the first
-/// such run's title, how many there are, and the plan, which is gone after the call. Returns the
-/// number of runs. Throws the problems of all runs together, each once.
+/// Reads every run, measures layers where a cut asks for that, opens each data set once, cuts each
+/// model, proves each schedule; runs that differ in their seed only are planned once, and `show` is
+/// called for each plan: with the first such run's title, how many there are, and the plan, which
+/// is gone after the call. Returns the number of runs. Throws the problems of all runs together,
+/// each once.
 std::size_t check_sweep(
-    const Value& document,
+    const Value& document, const BalanceRequest& request,
     const std::function<void(const std::string& title, std::size_t runs, const Plan& plan)>& show);
 
 }  // namespace pipewright

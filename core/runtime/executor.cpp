@@ -266,6 +266,11 @@ class Interpreter {
       case ActionKind::Recompute: recompute(instruction, stage); break;
       case ActionKind::Backward:
       case ActionKind::BackwardInput: backward(instruction, stage, worker); break;
+      case ActionKind::BackwardWeight:
+        use(instruction, stage);
+        stage.backward_weight(id(instruction.action), instruction.action.loss,
+                              instruction.action.scale);
+        break;
       case ActionKind::Reduce: transport_->reduce(instruction, stage, worker); return;
       case ActionKind::Update: update(instruction, stage, worker); return;
     }
@@ -330,6 +335,7 @@ class Interpreter {
                                    .scale = action.scale,
                                    .input_gradient = instruction.input_gradient,
                                    .last = instruction.last_pass};
+    if (instruction.first_half) request.half_of = action.loss;
     if (!request.own_loss) {
       request.gradients = receive(instruction.receive, stage, worker);
       request.straight = receive_straight(instruction.straight_received, stage, worker);

@@ -159,7 +159,8 @@ void mark_recomputed(Program& program, const PassIndex& index) {
     }
 }
 
-/// Head: does a backward of its loss follow at its stage? Backward: is it the micro-batch's last?
+/// Head: does a backward of its loss follow at its stage? Backward: is it the micro-batch's last to
+/// go through the layers? Input-only backward: is it half of one?
 void mark_graph_ends(Program& program, const PassIndex& index) {
   for (auto& worker : program.workers) {
     std::map<std::pair<int, ActionPlace>, Instruction*> last;
@@ -167,6 +168,8 @@ void mark_graph_ends(Program& program, const PassIndex& index) {
       const Action& action = instruction.action;
       if (action.kind == ActionKind::Head)
         instruction.input_gradient = index.backward(action, action.stage) != kNowhere;
+      if (action.kind == ActionKind::BackwardInput)
+        instruction.first_half = index.weight_backward(action) != kNowhere;
       if (is_backward(action.kind)) last[{action.stage, index.forward(action)}] = &instruction;
     }
     for (auto& [pass, instruction] : last) instruction->last_pass = true;

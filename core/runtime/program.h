@@ -38,7 +38,9 @@ struct Instruction {
   Straight straight_received, straight_sent;
   bool input_gradient = false;  ///< forward: will be asked for; backward: somebody takes it
   bool recomputed = false;      ///< forward: will be run again before its backwards
-  bool last_pass = false;       ///< backward: the last of its micro-batch at its stage
+  bool last_pass = false;       ///< backward: its stage's last of the micro-batch, halves of
+                                ///< weights apart
+  bool first_half = false;      ///< input-only backward: a weight-only one follows
   int update_minibatch = 0;     ///< of the stage's next update, whose learning rate predicts …
   double update_scale = 1;      ///< … times its scale
 };

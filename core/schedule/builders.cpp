@@ -130,22 +130,25 @@ Schedule pipeline_schedule(const PipelineShape& shape, PassOrder how, const Weig
 }
 
 Schedule evaluation_schedule(const PipelineShape& shape) {
-  std::vector<std::vector<Action>> orders;
-  for (int replica = 0; replica < shape.replicas; ++replica)
-    for (int stage = 0; stage < shape.stages; ++stage) {
-      std::vector<Action>& order = orders.emplace_back();
-      for (int minibatch = 0; minibatch < shape.minibatches; ++minibatch)
-        for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch)
-          order.push_back({.kind = ActionKind::Forward,
-                           .stage = stage,
-                           .replica = replica,
-                           .minibatch = minibatch,
-                           .microbatch = microbatch,
-                           .loss = shape.stages - 1});
-    }
   PipelineShape forwards = shape;
   forwards.training = false;
-  return schedule_of_stages(forwards, std::move(orders));
+  Schedule schedule = empty_schedule(forwards);
+  const int all = shape.minibatches * shape.microbatches;
+  // Stages that share a worker take turns after as many micro-batches as a link holds, so that none
+  // waits for room that only a later stage of its own worker would make.
+  const int turn = shape.link_capacity > 0 ? shape.link_capacity : shape.workers_per_replica();
+  for (int begin = 0; begin < all; begin += turn)
+    for (int replica = 0; replica < shape.replicas; ++replica)
+      for (int stage = 0; stage < shape.stages; ++stage)
+        for (int f = begin; f < std::min(all, begin + turn); ++f)
+          schedule.workers[as_size(shape.worker_of(stage, replica))].push_back(
+              {.kind = ActionKind::Forward,
+               .stage = stage,
+               .replica = replica,
+               .minibatch = f / shape.microbatches,
+               .microbatch = f % shape.microbatches,
+               .loss = shape.stages - 1});
+  return schedule;
 }
 
 }  // namespace pipewright

@@ -58,6 +58,39 @@ Schedule pipeline_schedule(const PipelineShape& shape, PassOrder order,
                            const WeightRule& backward = latest_weights,
                            const ScaleRule& update_scale = {});
 
+/// One pass of a worker within a mini-batch: of the model's own loss, with the latest weights.
+struct PassStep {
+  ActionKind kind = ActionKind::Forward;  ///< Forward or one of the backwards
+  int stage = 0;
+  int microbatch = 0;
+};
+
+/// The synchronous schedule in which, mini-batch after mini-batch, each worker of every replica
+/// follows `orders[worker]`. A stage is updated (with replicas reduced first) as soon as it has its
+/// last gradient of a mini-batch; nobody waits for the other stages' updates.
+Schedule schedule_of_workers(const PipelineShape& shape,
+                             const std::vector<std::vector<PassStep>>& orders);
+
+/// How a worker walks through the stages it holds, of v·p stages on p workers, stage s on worker
+/// s mod p: in rounds of micro-batches, r = m / max(1, ⌊m/p⌋) of them through each of its stages in
+/// turn. It begins with (v−1)·r + warm_up·(p−1−w) forwards, goes on with forward and backward in
+/// turn, and ends with what backwards are left.
+struct LoopedOrder {
+  int chunks = 1;   ///< v
+  int warm_up = 1;  ///< forwards more than the next worker's
+  /// Backwards are split. The weights' half of a backward follows that of the one
+  /// `weights_behind`·w later; the last ones come at the end.
+  bool split = false;
+  int weights_behind = 0;
+};
+
+/// Stage s on worker s mod p with p = ⌈stages/chunks⌉: empty where each has its own.
+std::vector<int> looped_placement(int stages, int chunks);
+/// Throws Error{Experiment}, naming the scheme, where shape.placement is another one than
+/// looped_placement() or m is not a multiple of the number of rounds. Stages that v·p exceeds are
+/// left out.
+Schedule looped_schedule(PipelineShape shape, const LoopedOrder& order, const std::string& scheme);
+
 /// Forwards only, in fill order: evaluation.
 Schedule evaluation_schedule(const PipelineShape& shape);
 

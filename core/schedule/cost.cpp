@@ -30,6 +30,7 @@ double seconds_of(const StageCost& cost, ActionKind kind) {
     case ActionKind::Head: return cost.head;
     case ActionKind::Backward: return cost.backward;
     case ActionKind::BackwardInput: return cost.backward_input;
+    case ActionKind::BackwardWeight: return cost.backward_weight;
     case ActionKind::Update: return cost.update;
     case ActionKind::Reduce: return 0;
   }

@@ -13,15 +13,20 @@ bool is_backward(ActionKind kind) {
 
 PassIndex::PassIndex(const Schedule& schedule)
     : shape_(schedule.shape), site_of_loss_(as_size(shape_.stages), -1) {
+  bool split = false;
   for (const auto& worker : schedule.workers)
-    for (const Action& action : worker)
-      if (is_backward(action.kind) && site_of_loss_[as_size(action.loss)] < 0)
+    for (const Action& action : worker) {
+      const bool weight = action.kind == ActionKind::BackwardWeight;
+      split = split || weight;
+      if ((weight || is_backward(action.kind)) && site_of_loss_[as_size(action.loss)] < 0)
         site_of_loss_[as_size(action.loss)] = sites_++;
+    }
   const std::size_t passes = as_size(shape_.minibatches) * as_size(shape_.microbatches) *
                              as_size(shape_.replicas) * as_size(shape_.stages);
   forward_.assign(passes, kNowhere);
   head_.assign(schedule.auxiliary.empty() ? 0 : passes, kNowhere);
   backward_.assign(passes * as_size(sites_), kNowhere);
+  if (split) weight_ = backward_;
   for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w) {
     const auto& worker = schedule.workers[as_size(w)];
     for (int i = 0; i < static_cast<int>(worker.size()); ++i) {
@@ -29,8 +34,9 @@ PassIndex::PassIndex(const Schedule& schedule)
       const std::size_t at = slot(action, action.stage);
       if (action.kind == ActionKind::Forward) forward_[at] = {w, i};
       if (action.kind == ActionKind::Head && !head_.empty()) head_[at] = {w, i};
-      if (is_backward(action.kind))
-        backward_[at * as_size(sites_) + as_size(site_of_loss_[as_size(action.loss)])] = {w, i};
+      if (is_backward(action.kind)) backward_[slot_of_loss(action, action.stage)] = {w, i};
+      if (action.kind == ActionKind::BackwardWeight)
+        weight_[slot_of_loss(action, action.stage)] = {w, i};
     }
   }
 }
@@ -46,10 +52,18 @@ ActionPlace PassIndex::like_at(const std::vector<ActionPlace>& places, const Act
   return places.empty() ? kNowhere : places[slot(like, like.stage)];
 }
 
+std::size_t PassIndex::slot_of_loss(const Action& like, int stage) const {
+  return slot(like, stage) * as_size(sites_) + as_size(site_of_loss_[as_size(like.loss)]);
+}
+
 ActionPlace PassIndex::backward(const Action& like, int stage) const {
-  const int site = site_of_loss_[as_size(like.loss)];
-  if (site < 0) return kNowhere;
-  return backward_[slot(like, stage) * as_size(sites_) + as_size(site)];
+  if (site_of_loss_[as_size(like.loss)] < 0) return kNowhere;
+  return backward_[slot_of_loss(like, stage)];
+}
+
+ActionPlace PassIndex::weight_backward(const Action& like) const {
+  if (weight_.empty() || site_of_loss_[as_size(like.loss)] < 0) return kNowhere;
+  return weight_[slot_of_loss(like, like.stage)];
 }
 
 ActionPlace PassIndex::input_of(const Action& action) const {
@@ -64,6 +78,7 @@ ActionPlace PassIndex::input_of(const Action& action) const {
     case ActionKind::BackwardInput:
       if (action.loss != action.stage) return backward(action, action.stage + 1);
       return action.stage == shape_.stages - 1 ? forward(action) : head(action);
+    case ActionKind::BackwardWeight: return backward(action, action.stage);
     case ActionKind::Reduce:
     case ActionKind::Update: return kNowhere;
   }

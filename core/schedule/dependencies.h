@@ -22,21 +22,27 @@ class PassIndex {
   /// The Backward or BackwardInput of `like.loss` at `stage`, for like's replica and micro-batch.
   ActionPlace backward(const Action& like, int stage) const;
 
+  /// The BackwardWeight that ends the split backward of `like.loss` at like's stage.
+  ActionPlace weight_backward(const Action& like) const;
+
   /// The pass that makes this pass's input on another stage, or its loss on its own: forward of
   /// stage−1; forward of a Head or Recompute; Head, last forward or the backward of stage+1 for a
-  /// backward.
+  /// backward; of a BackwardWeight its BackwardInput.
   ActionPlace input_of(const Action& action) const;
   /// The pass of stage−1 that takes the input gradient of this backward; kNowhere: nobody.
   ActionPlace consumer_of(const Action& backward) const;
 
  private:
   std::size_t slot(const Action& like, int stage) const;
+  /// Where `backward_` and `weight_` hold that loss's; it must be named by a backward.
+  std::size_t slot_of_loss(const Action& like, int stage) const;
   ActionPlace like_at(const std::vector<ActionPlace>& places, const Action& like) const;
 
   PipelineShape shape_;
   int sites_ = 0;
   std::vector<int> site_of_loss_;  ///< loss → dense index, −1 when nobody names it
   std::vector<ActionPlace> forward_, head_, backward_;
+  std::vector<ActionPlace> weight_;  ///< empty when no backward is split
 };
 
 }  // namespace pipewright

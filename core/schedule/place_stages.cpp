@@ -18,8 +18,9 @@ int urgency(ActionKind kind) {
     case ActionKind::Recompute:
     case ActionKind::Head: return 2;
     case ActionKind::Forward: return 3;
+    case ActionKind::BackwardWeight: return 4;  // nobody else waits for it
   }
-  return 4;
+  return 5;
 }
 
 /// Merges the orders of stages that share a worker: in rounds, each worker takes the most urgent

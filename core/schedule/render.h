@@ -19,9 +19,10 @@ struct RenderOptions {
   const ActionPlace* culprit = nullptr;  ///< marked ▶…◀, and the part around it is drawn
 };
 
-/// One line per worker, one cell per slot: F3 forward of mini-batch 3, B3 backward, b3 relay, H3
-/// head (F3.1: micro-batch 1; 2F3: stage 2, where a worker has several); `|` an update, `.` idle.
-/// Actions that can never start stand at the end, under `?`. Never throws.
+/// One line per worker, one cell per slot: F3 forward of mini-batch 3, B3 backward, b3 a relay or
+/// the input's half of a backward, W3 the weights' half, H3 head (F3.1: micro-batch 1; 2F3: stage
+/// 2, where a worker has several); `|` an update, `.` idle. Actions that can never start stand at
+/// the end, under `?`. Never throws.
 std::string render_text(const Schedule& schedule, const RenderOptions& options = {});
 
 /// Per stage: D, staleness, copies held, and the versions that the passes of the first mini-batches
@@ -39,6 +40,11 @@ std::string render_weights_svg(const Schedule& schedule, int minibatch, const st
 /// worker,index,kind,stage,replica,minibatch,microbatch,loss,version,ahead,start,slots
 /// One line per action; microbatch, loss, version and ahead are empty where an action has none.
 std::string render_csv(const Schedule& schedule);
+
+/// One mini-batch of one replica as torch.distributed.pipelining writes schedules: a row per
+/// worker, a cell per pass: 2F0, 2B0, 2I0, 2W0 (stage, operation, micro-batch), without idle cells.
+/// Throws Error{Schedule} where it is not synchronous or learns from auxiliary losses.
+std::string render_pytorch_csv(const Schedule& schedule);
 
 /// Chrome trace events (chrome://tracing, Perfetto): 1 slot = 1 ms, one thread per worker, an
 /// arrow for each message between workers.

@@ -8,7 +8,7 @@ namespace {
 
 bool names_loss(ActionKind kind) {
   return kind == ActionKind::Head || kind == ActionKind::Backward ||
-         kind == ActionKind::BackwardInput;
+         kind == ActionKind::BackwardInput || kind == ActionKind::BackwardWeight;
 }
 
 }  // namespace

@@ -25,11 +25,12 @@ void put_label(GlyphLine& line, int column, const std::string& label, int color)
 
 int color_of(ActionKind kind) {
   switch (kind) {
-    case ActionKind::Forward: return 34;        // blue
-    case ActionKind::Head: return 35;           // magenta
-    case ActionKind::Recompute: return 36;      // cyan
-    case ActionKind::Backward: return 32;       // green
-    case ActionKind::BackwardInput: return 92;  // light green
+    case ActionKind::Forward: return 34;         // blue
+    case ActionKind::Head: return 35;            // magenta
+    case ActionKind::Recompute: return 94;       // light blue
+    case ActionKind::Backward: return 32;        // green
+    case ActionKind::BackwardInput: return 92;   // light green
+    case ActionKind::BackwardWeight: return 36;  // cyan
     case ActionKind::Reduce: return kQuietColor;
     case ActionKind::Update: return 33;  // yellow
   }

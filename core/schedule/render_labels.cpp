@@ -51,6 +51,7 @@ std::string_view kind_letter(ActionKind kind) {
     case ActionKind::Recompute: return "r";
     case ActionKind::Backward: return "B";
     case ActionKind::BackwardInput: return "b";
+    case ActionKind::BackwardWeight: return "W";
     case ActionKind::Reduce: return "R";
     case ActionKind::Update: return "U";
   }

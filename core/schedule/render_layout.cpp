@@ -101,7 +101,8 @@ std::string GridLayout::note_of(std::size_t worker, std::size_t position) const 
 }
 
 bool is_backward(ActionKind kind) {
-  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
+  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput ||
+         kind == ActionKind::BackwardWeight;
 }
 
 }  // namespace pipewright

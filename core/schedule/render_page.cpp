@@ -29,6 +29,11 @@ constexpr Family kLightGreen = {{{"#f0f6d2", kDark},
                                  {"#d6e696", kDark},
                                  {"#c6da77", kDark},
                                  {"#b4cb5a", kDark}}};
+constexpr Family kTeal = {{{"#c9ecec", kDark},
+                           {"#9bd8d9", kDark},
+                           {"#67bfc1", kDark},
+                           {"#3a9b9e", kLight},
+                           {"#1f7679", kLight}}};
 constexpr Family kViolet = {{{"#e6dcf5", kDark},
                              {"#cfbcec", kDark},
                              {"#b497df", kDark},
@@ -57,6 +62,7 @@ Shade shade_of(ActionKind kind, int minibatch) {
     case ActionKind::Recompute: return kCyan[shade];
     case ActionKind::Backward: return kGreen[shade];
     case ActionKind::BackwardInput: return kLightGreen[shade];
+    case ActionKind::BackwardWeight: return kTeal[shade];
     case ActionKind::Reduce: return kGrey;
     case ActionKind::Update: return kOrange;
   }

@@ -1,19 +1,14 @@
 #include "core/schedule/render_profile.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "core/base/text.h"
+#include "core/base/text_table.h"
 
 namespace pipewright {
 namespace {
 
-constexpr std::size_t kWidestName = 28, kBar = 20;
-
-double time_of(const LayerCost& cost) {
-  return cost.forward + cost.backward;
-}
+constexpr double kBar = 20;  // characters of all there is
 
 LayerCost total(const Profile& profile) {
   LayerCost sum{.name = "total"};
@@ -27,34 +22,34 @@ LayerCost total(const Profile& profile) {
   return sum;
 }
 
-template <class... Parts>
-std::string printed(const char* format, const Parts&... parts) {
-  char text[256];
-  const int length = std::snprintf(text, sizeof text, format, parts...);
-  return {text, static_cast<std::size_t>(std::clamp(length, 0, 255))};
+std::string printed(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
 }
 
-/// Right-aligned, counting characters.
-std::string right(const std::string& text, std::size_t width) {
-  const auto characters = static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
-  return std::string(width - std::min(width, characters), ' ') + text;
+std::string bytes(std::int64_t count) {
+  return bytes_text(static_cast<double>(count));
 }
 
-std::string row(const Profile& profile, const LayerCost& cost, std::size_t width) {
-  std::string name = cost.name.substr(0, width);
-  name.resize(width, ' ');
-  const bool sum = cost.name == "total" && cost.output_bytes == 0;
-  const std::string output =
-      sum ? std::string() : bytes_text(static_cast<double>(cost.output_bytes));
+/// All but output and share, which a sum has not.
+std::vector<std::string> cells(const Profile& profile, const LayerCost& cost) {
   const std::string parameters = count_text(static_cast<double>(cost.parameters));
-  if (!profile.timed)
-    return concat(' ', name, right(count_text(cost.flops), 13), right(output, 13),
-                  right(parameters, 12));
-  return concat(' ', name, right(time_text(cost.forward), 11), right(time_text(cost.backward), 11),
-                right(output, 13),
-                right(bytes_text(static_cast<double>(cost.activation_bytes)), 13),
-                right(parameters, 12));
+  if (!profile.timed) return {cost.name, count_text(cost.flops), "", parameters, "", ""};
+  return {cost.name,
+          time_text(cost.forward),
+          time_text(cost.backward),
+          "",
+          bytes(cost.activation_bytes),
+          parameters,
+          "",
+          ""};
+}
+
+std::string bar(double share) {
+  std::string text;
+  for (long i = std::lround(share * kBar); i > 0; --i) text += "█";
+  return text;
 }
 
 }  // namespace
@@ -66,36 +61,30 @@ std::string time_text(double seconds) {
 }
 
 std::string render_profile(const Profile& profile) {
-  std::size_t width = 5;
-  for (const LayerCost& cost : profile.layers)
-    width = std::clamp(cost.name.size(), width, kWidestName);
-  std::string text =
-      concat(profile.model, " on ", profile.device, ", ", profile.samples,
-             profile.samples == 1 ? " sample" : " samples", " in ", profile.precision);
-  if (profile.timed)
-    text += concat(", ", profile.threads, profile.threads == 1 ? " thread" : " threads");
-  std::string layer = "layer";
-  layer.resize(width, ' ');
-  text += concat("\n\n ", layer);
-  if (profile.timed)
-    text += right("forward", 11) + right("backward", 11) + right("output", 13) +
-            right("activations", 13);
-  else
-    text += right("operations", 13) + right("output", 13);
-  text += right("parameters", 12) + "  share\n";
+  const bool timed = profile.timed;
+  std::vector<std::string> titles{"layer", "operations", "output", "parameters", "share", ""};
+  if (timed)
+    titles = {"layer", "forward", "backward", "output", "activations", "parameters", "share", ""};
+  const std::size_t output = timed ? 3 : 2, share = titles.size() - 2;
+  TextTable table(std::move(titles), {0, share + 1});
   const LayerCost sum = total(profile);
   const auto weight = [&](const LayerCost& cost) {
-    return profile.timed ? time_of(cost) : cost.flops;
+    return timed ? cost.forward + cost.backward : cost.flops;
   };
   for (const LayerCost& cost : profile.layers) {
-    const double share = weight(sum) > 0 ? weight(cost) / weight(sum) : 0;
-    text += row(profile, cost, width) + printed("  %4.1f %%", 100 * share);
-    const auto bar = static_cast<std::size_t>(std::lround(share * static_cast<double>(kBar)));
-    text += "  ";
-    for (std::size_t i = 0; i < bar; ++i) text += "█";
-    text += '\n';
+    std::vector<std::string> row = cells(profile, cost);
+    const double part = weight(sum) > 0 ? weight(cost) / weight(sum) : 0;
+    row[output] = bytes(cost.output_bytes);
+    row[share] = printed("%.1f %%", 100 * part);
+    row[share + 1] = bar(part);
+    table.add(std::move(row));
   }
-  return text + row(profile, sum, width) + '\n';
+  table.add(cells(profile, sum));
+  std::string head =
+      concat(profile.model, " on ", profile.device, ", ", profile.samples,
+             profile.samples == 1 ? " sample" : " samples", " in ", profile.precision);
+  if (timed) head += concat(", ", profile.threads, profile.threads == 1 ? " thread" : " threads");
+  return head + "\n\n" + table.text();
 }
 
 }  // namespace pipewright

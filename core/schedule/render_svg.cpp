@@ -138,7 +138,9 @@ void draw_legend(SvgPage& page, const GridLayout& layout, double y) {
     else
       page.box(x, y - 10, 14, 12, shade.fill);
     x += tick ? 11 : 20;
-    const std::string name = kind == ActionKind::BackwardInput ? "relay" : kind_name(kind);
+    const bool relay =
+        kind == ActionKind::BackwardInput && !kinds.contains(ActionKind::BackwardWeight);
+    const std::string name = relay ? "relay" : kind_name(kind);
     page.text(x, y, name, {.color = palette::kQuiet});
     x += text_width(name, 11) + 18;
   }

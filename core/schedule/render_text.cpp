@@ -44,8 +44,8 @@ struct LegendEntry {
 constexpr LegendEntry kLegend[] = {
     {ActionKind::Forward, "F forward"},     {ActionKind::Head, "H head"},
     {ActionKind::Recompute, "r recompute"}, {ActionKind::Backward, "B backward"},
-    {ActionKind::BackwardInput, "b relay"}, {ActionKind::Reduce, "+ reduce"},
-    {ActionKind::Update, "| update"},
+    {ActionKind::BackwardInput, "b relay"}, {ActionKind::BackwardWeight, "W weight gradient"},
+    {ActionKind::Reduce, "+ reduce"},       {ActionKind::Update, "| update"},
 };
 
 /// What the signs mean, those that occur; and what is not drawn.
@@ -56,7 +56,10 @@ std::string legend(const Schedule& schedule, const RenderOptions& options) {
   std::vector<std::string> parts;
   for (const auto& [kind, text] : kLegend) {
     if (!kinds.contains(kind)) continue;
-    parts.push_back(options.color ? colored(text, color_of(kind)) : text);
+    const bool half =
+        kind == ActionKind::BackwardInput && kinds.contains(ActionKind::BackwardWeight);
+    const std::string words = half ? "b input gradient" : text;
+    parts.push_back(options.color ? colored(words, color_of(kind)) : words);
     if (kind == ActionKind::Update && kinds.contains(ActionKind::Reduce)) parts.push_back("# both");
   }
   parts.push_back(". idle");

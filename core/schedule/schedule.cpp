@@ -29,6 +29,7 @@ const char* kind_name(ActionKind kind) {
     case ActionKind::Recompute: return "recompute";
     case ActionKind::Backward: return "backward";
     case ActionKind::BackwardInput: return "input-only backward";
+    case ActionKind::BackwardWeight: return "weight-only backward";
     case ActionKind::Reduce: return "reduce";
     case ActionKind::Update: return "update";
   }
@@ -43,6 +44,7 @@ std::string action_name(const Action& action, int microbatches) {
     case ActionKind::Recompute: letter = "r"; break;
     case ActionKind::Backward: letter = "B"; break;
     case ActionKind::BackwardInput: letter = "b"; break;
+    case ActionKind::BackwardWeight: letter = "W"; break;
     case ActionKind::Reduce: letter = "R"; break;
     case ActionKind::Update: letter = "U"; break;
   }

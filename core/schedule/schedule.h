@@ -14,13 +14,15 @@ namespace pipewright {
 
 /// Head: an auxiliary loss site's forward, loss and backward; the head's own gradient is made here
 /// and nowhere else. Recompute runs a forward again, for its activations (recompute.h).
-/// BackwardInput relays a loss to the stage before without learning from it.
+/// BackwardInput alone relays a loss to the stage before without learning from it; followed by the
+/// BackwardWeight of the same pass it is the first half of a split backward.
 enum class ActionKind : std::uint8_t {
   Forward,
   Head,
   Recompute,
   Backward,
   BackwardInput,
+  BackwardWeight,
   Reduce,
   Update
 };
@@ -30,7 +32,7 @@ struct Weights {
   enum class Source : std::uint8_t { Latest, Version, OfForward };
   Source source = Source::Latest;
   int version = 0;  ///< updates of this stage since the schedule began (Source::Version)
-  int ahead = 0;    ///< optimizer steps predicted beyond it
+  int ahead = 0;    ///< optimizer steps predicted beyond it; negative: extrapolated back
   int rule = 0;     ///< index into Schedule::rules
 
   static Weights latest(int ahead = 0, int rule = 0) { return {Source::Latest, 0, ahead, rule}; }
@@ -41,14 +43,17 @@ struct Weights {
   bool operator==(const Weights&) const = default;
 };
 
-/// How one optimizer step ahead is predicted: W − s·lr·scale·Δ, with Δ
+/// How s optimizer steps ahead are predicted: W − s·lr·scale·Δ, with Δ
 ///  - Optimizer: the optimizer's own rule (SGD: v; Nesterov: g + μv is unknown, so v; Adam, AdamW:
 ///  m̂/(√v̂+ε));
 ///  - Lookahead: μ·v + decay·(1−dampening)·g, g the last gradient with its weight decay;
-///  - Geometric: Σ_{j=1..s} μ^j v instead of s·v.
+///  - Geometric: Σ_{j=1..s} μ^j v instead of s·v;
+/// or
+///  - Drift: W + s·δ, with δ ← decay·δ + (1−decay)·(new W − old W) after every update, 0 at first
+///  (a stage has one δ: all its rules of this kind have one decay).
 /// `weight_decay` adds λW (AdamW).
 struct PredictionRule {
-  enum class Kind : std::uint8_t { Optimizer, Lookahead, Geometric };
+  enum class Kind : std::uint8_t { Optimizer, Lookahead, Geometric, Drift };
   Kind kind = Kind::Optimizer;
   double decay = 1;
   bool weight_decay = false;
@@ -108,8 +113,8 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-/// "2F17", "0B3.1" (micro-batch 1), "1U4", "2H0", "1b3←2" (relay of loss 2), "0R5", "0r3"
-/// (recomputation): stage, kind, mini-batch.
+/// "2F17", "0B3.1" (micro-batch 1), "1U4", "2H0", "1b3←2" (input-only backward of loss 2), "1W3",
+/// "0R5", "0r3" (recomputation): stage, kind, mini-batch.
 std::string action_name(const Action& action, int microbatches = 1);
 const char* kind_name(ActionKind kind);
 
@@ -122,6 +127,12 @@ class Scheme {
   /// Throws Error{Experiment} when the scheme cannot run in this shape (say, 2BW with too few
   /// micro-batches). Otherwise the schedule passes validate(). Any thread.
   virtual Schedule schedule(const PipelineShape& shape) const = 0;
+  /// Worker of each of `stages` stages where the scheme decides that, for experiments that do not
+  /// (pipeline.placement); empty: one worker per stage. Throws as schedule().
+  virtual std::vector<int> placement(int stages) const {
+    (void)stages;
+    return {};
+  }
   /// Stages that need an auxiliary head when there are `stages` of them; ascending, without the
   /// last.
   virtual std::vector<int> auxiliary_sites(int stages) const {

@@ -18,8 +18,9 @@ bool within(int value, int count) {
 /// Whether an action's numbers lie inside the shape, and its loss not before its stage: what
 /// PassIndex relies on.
 bool fits(const Action& action, const PipelineShape& shape) {
-  const bool backward =
-      action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardInput;
+  const bool backward = action.kind == ActionKind::Backward ||
+                        action.kind == ActionKind::BackwardInput ||
+                        action.kind == ActionKind::BackwardWeight;
   if (backward && action.loss < action.stage) return false;
   return within(action.stage, shape.stages) && within(action.replica, shape.replicas) &&
          within(action.minibatch, shape.minibatches) &&
@@ -32,7 +33,8 @@ bool needs_input(const Action& action) {
     case ActionKind::Head:
     case ActionKind::Recompute:
     case ActionKind::Backward:
-    case ActionKind::BackwardInput: return true;
+    case ActionKind::BackwardInput:
+    case ActionKind::BackwardWeight: return true;
     case ActionKind::Reduce:
     case ActionKind::Update: return false;
   }
@@ -135,7 +137,8 @@ int slots_of(ActionKind kind) {
     case ActionKind::Forward:
     case ActionKind::Head:
     case ActionKind::Recompute:
-    case ActionKind::BackwardInput: return 1;
+    case ActionKind::BackwardInput:
+    case ActionKind::BackwardWeight: return 1;
     case ActionKind::Reduce:
     case ActionKind::Update: return 0;
   }

@@ -11,10 +11,10 @@ namespace pipewright {
 /// Start of an action that waits for ever: for an input nobody makes, or behind such an action.
 inline constexpr int kNeverStarts = -1;
 
-/// Start of every action if a forward takes 1 slot, a backward 2, a relay 1, a head 1, a
-/// recomputation 1, updates and reductions 0, transfers 0, links hold any number of messages, and
-/// every worker starts its next action as soon as its input is there. A Reduce starts when all
-/// replicas have reached it.
+/// Start of every action if a forward takes 1 slot, a backward 2, each of its halves 1 (a relay is
+/// the first of them), a head 1, a recomputation 1, updates and reductions 0, transfers 0, links
+/// hold any number of messages, and every worker starts its next action as soon as its input is
+/// there. A Reduce starts when all replicas have reached it.
 struct SlotTimes {
   std::vector<std::vector<int>> start;  ///< parallel to Schedule::workers; or kNeverStarts
   int makespan = 0;                     ///< end of the last action that starts

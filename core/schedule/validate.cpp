@@ -77,7 +77,8 @@ void check_ranges(const Schedule& schedule) {
         refuse(
             concat(place(),
                    " names a stage, replica, mini-batch, micro-batch, loss or rule out of range"));
-      if (is_backward(a.kind) && a.loss < a.stage)
+      const bool backward = is_backward(a.kind) || a.kind == ActionKind::BackwardWeight;
+      if (backward && a.loss < a.stage)
         refuse(concat(place(), " is of loss ", a.loss, ", which is made before its stage"));
       if (shape.worker_of(a.stage, a.replica) != w)
         refuse(concat(place(), " belongs on worker ", shape.worker_of(a.stage, a.replica)));
@@ -152,12 +153,9 @@ void check_complete(const Schedule& schedule) {
         fail(schedule, {w, i}, "happens twice");
       const auto& losses = schedule.learns_from[as_size(a.stage)];
       const bool learns = std::find(losses.begin(), losses.end(), a.loss) != losses.end();
-      if (a.kind == ActionKind::Backward && !learns)
+      if ((a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardWeight) && !learns)
         fail(schedule, {w, i},
              concat("learns from loss ", a.loss, ", which its stage does not learn from"));
-      if (a.kind == ActionKind::BackwardInput && learns)
-        fail(schedule, {w, i},
-             concat("only relays loss ", a.loss, ", but its stage learns from it"));
       const bool site =
           std::binary_search(schedule.auxiliary.begin(), schedule.auxiliary.end(), a.stage);
       if (a.kind == ActionKind::Head && !site)
@@ -205,6 +203,40 @@ void check_recomputations(const Schedule& schedule) {
     }
 }
 
+/// A stage that learns from a loss does more than relay it; a BackwardWeight ends what a
+/// BackwardInput has begun on its worker.
+void check_halves(const Schedule& schedule, const PassIndex& index) {
+  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w)
+    for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
+      const Action& a = schedule.workers[as_size(w)][as_size(i)];
+      const auto& losses = schedule.learns_from[as_size(a.stage)];
+      const bool learns = std::find(losses.begin(), losses.end(), a.loss) != losses.end();
+      if (a.kind == ActionKind::BackwardInput && learns && index.weight_backward(a) == kNowhere)
+        fail(schedule, {w, i},
+             concat("only relays loss ", a.loss, ", but its stage learns from it"));
+      if (a.kind != ActionKind::BackwardWeight) continue;
+      const ActionPlace first = index.backward(a, a.stage);
+      const bool half =
+          first != kNowhere && schedule.workers[as_size(first.first)][as_size(first.second)].kind ==
+                                   ActionKind::BackwardInput;
+      if (!half) fail(schedule, {w, i}, "ends no input-only backward: there is none of its pass");
+    }
+}
+
+/// Both halves of a backward compute with the same weights.
+void check_weights_of_halves(const Schedule& schedule, const PassIndex& index,
+                             const Versions& versions) {
+  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w)
+    for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
+      const Action& a = schedule.workers[as_size(w)][as_size(i)];
+      if (a.kind != ActionKind::BackwardWeight) continue;
+      const ActionPlace first = index.backward(a, a.stage);
+      if (versions.workers[as_size(w)][as_size(i)].key !=
+          versions.workers[as_size(first.first)][as_size(first.second)].key)
+        fail(schedule, {w, i}, "computes with other weights than its input-only backward");
+    }
+}
+
 /// Relays go to somebody; every weight gradient is taken by exactly one later update, reduced
 /// first where there are replicas.
 void check_gradients(const Schedule& schedule, const PassIndex& index) {
@@ -220,11 +252,12 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
       Pending& pending = stages[{a.stage, a.replica}];
       switch (a.kind) {
         case ActionKind::BackwardInput:
-          if (index.consumer_of(a) == kNowhere)
+          if (index.consumer_of(a) == kNowhere && index.weight_backward(a) == kNowhere)
             fail(schedule, {w, i}, concat("relays loss ", a.loss, " to nobody"));
           break;
         case ActionKind::Head:
         case ActionKind::Backward:
+        case ActionKind::BackwardWeight:
           if (pending.reduced) fail(schedule, {w, i}, "adds to a gradient that is reduced already");
           pending = {i, false};
           break;
@@ -389,7 +422,9 @@ class Progress {
     if (a.kind == ActionKind::Reduce)
       ++reduced_[as_size(a.replica * schedule_.shape.stages + a.stage)];
     if (schedule_.shape.link_capacity == 0) return;
-    if (has_input(a) && a.kind != ActionKind::Head && a.kind != ActionKind::Recompute) {
+    const bool local = a.kind == ActionKind::Head || a.kind == ActionKind::Recompute ||
+                       a.kind == ActionKind::BackwardWeight;
+    if (has_input(a) && !local) {
       const auto [worker, position] = index_.input_of(a);
       const auto link = link_of(schedule_.workers[as_size(worker)][as_size(position)]);
       if (link.second >= 0) --waiting(link);
@@ -425,13 +460,14 @@ std::vector<ActionPlace> validate(const Schedule& schedule) {
   check_ranges(schedule);
   check_complete(schedule);
   const PassIndex index(schedule);
+  check_halves(schedule, index);
   if (schedule.shape.training) {
     check_recomputations(schedule);
     check_gradients(schedule, index);
   }
   std::vector<ActionPlace> order = Progress(schedule, index).order();
   try {
-    resolve_versions(schedule, index);
+    check_weights_of_halves(schedule, index, resolve_versions(schedule, index));
   } catch (const MissingWeights& error) {
     refuse_action(schedule, error.place(), error.message());
   }

@@ -166,7 +166,8 @@ void measure_staleness(const Schedule& schedule, const std::vector<Action>& acti
     StageVersions& stage = stages[as_size(action.stage)][as_size(action.replica)];
     const int staleness = to->second - (weights[i].key.version + weights[i].key.ahead);
     if (action.kind == ActionKind::Forward) further(stage.forward_staleness, staleness);
-    if (action.kind == ActionKind::Backward) further(stage.backward_staleness, staleness);
+    if (action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight)
+      further(stage.backward_staleness, staleness);
   }
 }
 

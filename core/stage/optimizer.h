@@ -33,6 +33,7 @@ struct OptimizerState {
   std::int64_t steps = 0;
   std::vector<at::Tensor> slots;  ///< as Optimizer::slot_names()
   at::Tensor last_gradient;       ///< with weight decay; kept only for PredictionRule::Lookahead
+  at::Tensor drift;               ///< δ, kept only for PredictionRule::Drift
 };
 
 struct OptimizerStep {
@@ -51,8 +52,8 @@ struct Prediction {
   const at::Tensor& weights;  ///< flat, version n
   at::Tensor& ahead;          ///< flat, becomes the prediction of version n + steps
   const OptimizerState& state;
-  PredictionRule rule;
-  int steps = 0;  ///< may be negative
+  PredictionRule rule;  ///< any but Drift, which no optimizer decides
+  int steps = 0;        ///< may be negative
   double lr = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "core/stage/stage.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/stage/initialize.h"
 #include "core/stage/torch.h"
@@ -53,6 +55,7 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
                          parts_.keep_gradient)),
       gradients_(layout_.entries.size()),
       gradient_parts_(layout_.entries.size(), 0) {
+  if (parts_.drift_decay) state_.drift = at::zeros({layout_.size}, parts_.options);
   for (const LayerPtr& layer : parts_.layers) place(layer);
   main_parameters_ =
       layers_.empty() ? 0 : layers_.back().first_parameter + layers_.back().parameters;
@@ -121,9 +124,18 @@ std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
 void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr) {
   if (weights.makes) {
     const PredictionRule& rule = rules[static_cast<std::size_t>(weights.key.rule)];
-    predict(*parts_.optimizer, add_prediction({weights.key, rule, lr}));
+    make({weights.key, rule, lr});
   }
   weights_.install(weights.key);
+}
+
+void Stage::make(const Ahead& ahead) {
+  const at::NoGradGuard no_grad;
+  const Prediction prediction = add_prediction(ahead);
+  if (ahead.rule.kind == PredictionRule::Kind::Drift)
+    at::add_out(prediction.ahead, prediction.weights, state_.drift, prediction.steps);
+  else
+    predict(*parts_.optimizer, prediction);
 }
 
 Prediction Stage::add_prediction(const Ahead& ahead) {
@@ -223,56 +235,92 @@ at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, doubl
   return loss.detach();
 }
 
+/// Where a backward starts: the loss, or the outputs that have a gradient.
+Stage::Roots Stage::roots_of(const Kept& slot, BackwardRequest& request) const {
+  if (request.own_loss && parts_.last)
+    return {{slot.loss},
+            {request.factor == 1 && !request.half_of ? at::Tensor()
+                                                     : at::full_like(slot.loss, request.factor)}};
+  if (request.own_loss) {  // the head reads the first output only
+    request.gradients.assign(slot.outputs.size(), at::Tensor());
+    request.gradients[0] = slot.head_gradient;
+    request.straight.clear();
+  }
+  Roots roots;
+  const std::size_t first = slot.outputs.size() - request.behind - request.straight.size();
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < slot.outputs.size(); ++i) {
+    const at::Tensor& output = slot.outputs[i];
+    if (!output.is_floating_point()) continue;
+    const bool straight = i - first < request.straight.size();
+    const at::Tensor& gradient = straight ? request.straight[i - first] : request.gradients[next++];
+    if (!output.requires_grad() || !gradient.defined()) continue;
+    roots.outputs.push_back(output);
+    roots.gradients.push_back(gradient);
+  }
+  return roots;
+}
+
 Tensors Stage::backward(int id, BackwardRequest request) {
   Kept& slot = kept(id);
   PIPEWRIGHT_CHECK(slot.keep == Keep::Graph, "forward ", id, " has not been recomputed");
-  std::vector<at::Tensor> outputs, gradients, of;
-  if (request.own_loss && parts_.last) {
-    outputs.push_back(slot.loss);
-    gradients.push_back(request.factor == 1 ? at::Tensor()
-                                            : at::full_like(slot.loss, request.factor));
-  } else {
-    if (request.own_loss) {  // the head reads the first output only
-      request.gradients.assign(slot.outputs.size(), at::Tensor());
-      request.gradients[0] = slot.head_gradient;
-      request.straight.clear();
-    }
-    const std::size_t first = slot.outputs.size() - request.behind - request.straight.size();
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < slot.outputs.size(); ++i) {
-      const at::Tensor& output = slot.outputs[i];
-      if (!output.is_floating_point()) continue;
-      const bool straight = i - first < request.straight.size();
-      const at::Tensor& gradient =
-          straight ? request.straight[i - first] : request.gradients[next++];
-      if (!output.requires_grad() || !gradient.defined()) continue;
-      outputs.push_back(output);
-      gradients.push_back(gradient);
-    }
-  }
-  const std::size_t learned = request.learn ? main_parameters_ : 0;
-  const auto leaves = weights_.leaves().first(learned);
-  of.assign(leaves.begin(), leaves.end());
+  const Roots roots = roots_of(slot, request);
+  const auto leaves = weights_.leaves().first(main_parameters_);
+  std::vector<at::Tensor> inputs, results;
   if (request.input_gradient)
     for (const at::Tensor& input : slot.inputs)
-      if (input.requires_grad()) of.push_back(input);
-  std::vector<at::Tensor> results(of.size());
-  if (!outputs.empty() && !of.empty()) {
+      if (input.requires_grad()) inputs.push_back(input);
+  std::vector<at::Tensor> of(leaves.begin(), request.learn ? leaves.end() : leaves.begin());
+  const auto learned = static_cast<std::ptrdiff_t>(of.size());
+  of.insert(of.end(), inputs.begin(), inputs.end());
+  if (request.half_of) {
+    InputHalf half = backward_of_inputs(roots.outputs, roots.gradients, inputs, leaves);
+    slot.halves.emplace_back(*request.half_of, std::move(half.weights));
+    results = std::move(half.of_inputs);
+  } else if (!roots.outputs.empty() && !of.empty()) {
     const Adding adding(gradient_scale_, request.scale);
-    results = torch::autograd::grad(outputs, of, gradients, !request.last, false, true);
+    const bool keep_graph = !request.last || !slot.halves.empty();
+    results = torch::autograd::grad(roots.outputs, of, roots.gradients, keep_graph, false, true);
+    results.erase(results.begin(), results.begin() + learned);
   }
   Tensors of_inputs;
   if (request.input_gradient) {
-    std::size_t next = learned;
+    auto result = results.begin();
     for (const at::Tensor& input : slot.inputs) {
       of_inputs.emplace_back();
       if (!input.requires_grad()) continue;
-      const at::Tensor& gradient = results[next++];
+      const at::Tensor gradient = result == results.end() ? at::Tensor() : *result++;
       of_inputs.back() = gradient.defined() ? gradient.contiguous() : at::zeros_like(input);
     }
   }
-  if (request.last) slot = Kept{};
+  if (request.last) finish_walk(slot);
   return of_inputs;
+}
+
+/// No further backward goes through the layers: only what weights' halves to come need stays.
+void Stage::finish_walk(Kept& slot) {
+  if (slot.halves.empty()) {
+    slot = Kept{};
+    return;
+  }
+  for (auto& [loss, half] : slot.halves)
+    half.release_inputs(weights_.leaves().first(main_parameters_));
+  Kept rest{.id = slot.id, .halves = std::move(slot.halves), .walked = true};
+  slot = std::move(rest);
+}
+
+void Stage::backward_weight(int id, int loss, double scale) {
+  Kept& slot = kept(id);
+  const auto half =
+      std::ranges::find(slot.halves, loss, [](const auto& each) { return each.first; });
+  PIPEWRIGHT_CHECK(half != slot.halves.end(), "stage ", parts_.index, " has no half of loss ",
+                   loss);
+  {
+    const Adding adding(gradient_scale_, scale);
+    half->second.run(weights_.leaves().first(main_parameters_), !slot.walked);
+  }
+  slot.halves.erase(half);
+  if (slot.walked && slot.halves.empty()) slot = Kept{};
 }
 
 /// Returns the sum so far, in the place of the gradient that autograd would hold on to. A gradient
@@ -304,10 +352,15 @@ void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) 
                            .next = to,
                            .state = state_,
                            .lr = lr};
-  if (ahead)
+  const at::Tensor before = parts_.drift_decay && in_place ? from.clone() : from;
+  const bool by_drift = ahead && ahead->rule.kind == PredictionRule::Kind::Drift;
+  if (ahead && !by_drift)
     step_and_predict(*parts_.optimizer, step, add_prediction(*ahead));
   else
     parts_.optimizer->step(step);
+  if (parts_.drift_decay)
+    state_.drift.mul_(*parts_.drift_decay).add_(to - before, 1 - *parts_.drift_decay);
+  if (by_drift) make(*ahead);
   for (std::size_t i = 0; i < gradients_.size(); ++i) {
     gradients_[i].reset();
     gradient_parts_[i] = 0;

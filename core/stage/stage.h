@@ -13,6 +13,7 @@
 #include "core/stage/layer.h"
 #include "core/stage/loss.h"
 #include "core/stage/optimizer.h"
+#include "core/stage/split_backward.h"
 #include "core/stage/weight_store.h"
 
 namespace pipewright {
@@ -26,8 +27,9 @@ struct StageParts {
   at::TensorOptions options;  ///< precision and device
   const Optimizer* optimizer = nullptr;
   const Loss* loss = nullptr;
-  bool predicts = false;       ///< a schedule will ask for predictions
-  bool keep_gradient = false;  ///< … by PredictionRule::Lookahead
+  bool predicts = false;                   ///< a schedule will ask for predictions
+  bool keep_gradient = false;              ///< … by PredictionRule::Lookahead
+  std::optional<double> drift_decay = {};  ///< … by PredictionRule::Drift
   RunningStatistics running_statistics = RunningStatistics::PerMicrobatch;
 };
 
@@ -87,9 +89,13 @@ class Stage {
     double scale = 1;             ///< … times this
     bool input_gradient = false;  ///< return the inputs' gradient
     bool last = true;             ///< no further backward of `id`: free its graph
+    /// Instead of `learn`: the loss whose backward_weight() follows; what that needs is kept.
+    std::optional<int> half_of = {};
   };
   /// Returns a gradient for each input, undefined for integers, if they are asked for.
   Tensors backward(int id, BackwardRequest request);
+  /// The other half of a backward() with `half_of = loss`: adds the weights' gradient × scale.
+  void backward_weight(int id, int loss, double scale);
 
   /// The weight gradients added since the last update, per layout entry (undefined: none yet).
   std::vector<at::Tensor>& gradients() { return gradients_; }
@@ -111,6 +117,11 @@ class Stage {
     Tensors inputs, outputs;
     at::Tensor loss;  ///< of the last stage
     at::Tensor head_gradient;
+    std::vector<std::pair<int, WeightHalf>> halves;  ///< to come, by loss
+    bool walked = false;                             ///< no further backward of its layers
+  };
+  struct Roots {
+    std::vector<at::Tensor> outputs, gradients;
   };
   struct Placed {
     LayerPtr layer;
@@ -121,7 +132,10 @@ class Stage {
   Tensors run_layers(const Tensors& inputs, const Pass& pass);
   void compute(Kept& slot, const Pass& pass);
   Kept& kept(int id);
+  void finish_walk(Kept& slot);
+  Roots roots_of(const Kept& slot, BackwardRequest& request) const;
   Prediction add_prediction(const Ahead& ahead);
+  void make(const Ahead& ahead);
   void hook_leaves();
   at::Tensor add_gradient(std::size_t parameter, const at::Tensor& gradient);
 

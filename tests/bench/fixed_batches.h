@@ -11,14 +11,20 @@ namespace pipewright::bench {
 
 class FixedBatches final : public Batches {
  public:
-  FixedBatches(at::Tensor x, at::Tensor y, int microbatches = 1)
+  FixedBatches(Tensors x, at::Tensor y, int microbatches = 1)
       : x_(std::move(x)), y_(std::move(y)), microbatches_(microbatches) {}
+  FixedBatches(at::Tensor x, at::Tensor y, int microbatches = 1)
+      : FixedBatches(Tensors{std::move(x)}, std::move(y), microbatches) {}
   Share share(int, int, int microbatch) const override {
-    const std::int64_t all = x_.size(0);
+    const std::int64_t all = y_.size(0);
     const Slice slice = slice_of(all, microbatches_, microbatch);
     return {slice.begin, slice.size, all, all};
   }
-  Tensors inputs(int, const Share& share, at::Device) override { return {part(x_, share)}; }
+  Tensors inputs(int, const Share& share, at::Device) override {
+    Tensors parts;
+    for (const at::Tensor& x : x_) parts.push_back(part(x, share));
+    return parts;
+  }
   at::Tensor targets(int, const Share& share, at::Device) override { return part(y_, share); }
 
  private:
@@ -26,7 +32,8 @@ class FixedBatches final : public Batches {
     return all.narrow(0, share.first_sample, share.samples);
   }
 
-  at::Tensor x_, y_;
+  Tensors x_;
+  at::Tensor y_;
   int microbatches_;
 };
 

@@ -1,21 +1,34 @@
 """Serial and threads give the same bytes, for every scheme; and so does every repetition."""
 
+import pathlib
+
 import harness
 from harness import CNN, changed
 
+ZBV = pathlib.Path(__file__).resolve().parents[1] / "golden/schedule/pytorch_zbv.csv"
+
 # Every scheme in the shapes in which it differs from the others.
 CASES = {
+    "csv_schedule": {
+        "scheme": {"name": "csv_schedule", "file": str(ZBV)},
+        "pipeline.stages": 4,
+        "pipeline.microbatches": 4,
+    },
     "data_parallel": {"scheme": {"name": "data_parallel"}, "pipeline.stages": 1, "pipeline.replicas": 3},
     "delayed_sgd": {"scheme": {"name": "delayed_sgd", "delay": [3, 1, 2]}},
     "gpipe": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 4},
+    "interleaved": {"scheme": {"name": "interleaved"}, "pipeline.microbatches": 4},
     "interlocking": {"scheme": {"name": "interlocking", "width": 2, "combine": "mean"}},
     "model_parallel": {"scheme": {"name": "model_parallel"}, "pipeline.microbatches": 2},
     "one_f_one_b": {"scheme": {"name": "one_f_one_b"}, "pipeline.microbatches": 4},
     "pipedream": {"scheme": {"name": "pipedream"}},
     "pipedream_2bw": {"scheme": {"name": "pipedream_2bw"}, "pipeline.microbatches": 4},
+    "pipemare": {"scheme": {"name": "pipemare", "annealing": 8, "warmup": 4}, "pipeline.microbatches": 2},
     "pipeoptim": {"scheme": {"name": "pipeoptim"}, "optimizer": {"name": "adam"}, "pipeline.microbatches": 2},
     "spectrain": {"scheme": {"name": "spectrain"}},
     "xpipe": {"scheme": {"name": "xpipe"}, "pipeline.microbatches": 2, "optimizer": {"name": "adamw"}},
+    "zb_h1": {"scheme": {"name": "zb_h1"}, "pipeline.microbatches": 4},
+    "zb_h2": {"scheme": {"name": "zb_h2"}, "pipeline.microbatches": 6},
 }
 SHAPES = {
     "pipedream without stashing": {"scheme": {"name": "pipedream", "weight_stashing": False}},
@@ -48,6 +61,12 @@ SHAPES = {
         "scheme": {"name": "interlocking"},
         "pipeline.stages": 4,
         "pipeline.placement": [0, 1, 0, 1],
+    },
+    "2 replicas of zb_h1": {
+        "scheme": {"name": "zb_h1", "chunks": 2},
+        "pipeline.stages": 4,
+        "pipeline.replicas": 2,
+        "pipeline.microbatches": 4,
     },
     "2 intra-op threads": {
         "scheme": {"name": "pipeoptim"},

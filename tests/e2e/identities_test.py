@@ -23,6 +23,10 @@ OF_ONE_STAGE = [
     {"name": "delayed_sgd", "delay": 0},
     {"name": "interlocking", "width": 1},
     {"name": "interlocking", "width": "all"},
+    {"name": "interleaved"},
+    {"name": "zb_h1"},
+    {"name": "zb_h2"},
+    {"name": "pipemare"},
 ]
 
 
@@ -38,7 +42,7 @@ class Identities(harness.EndToEnd):
 
     def test_one_micro_batch_with_flush_is_model_parallelism(self):
         plain = self.train(CNN, "plain")
-        for name in ("gpipe", "one_f_one_b"):
+        for name in ("gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2"):
             self.assert_same_weights(plain, self.train(changed(CNN, {"scheme": {"name": name}}), name))
 
     def test_interlocking_over_all_stages_is_model_parallelism(self):

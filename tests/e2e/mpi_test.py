@@ -117,6 +117,8 @@ def add_scheme(scheme):
             shape = {"pipeline.stages": stages, "pipeline.replicas": replicas}
             if scheme == "data_parallel":
                 shape = {"pipeline.stages": 1, "pipeline.replicas": stages * replicas}
+            if scheme == "csv_schedule":
+                shape["pipeline.stages"] = 4
             changes = CASES[scheme] | shape
             if scheme == "delayed_sgd":
                 changes["scheme"] = {"name": scheme, "delay": [3, 1, 2, 0][:stages]}

@@ -23,6 +23,7 @@ CASES = {
     "within": {"scheme": {"name": "xpipe"}, "train.checkpoint": {"every": 7, "unit": "minibatch"}},
     "adam": {"scheme": {"name": "pipedream"}, "optimizer": {"name": "adam", "lr": 0.002}},
     "predicting": {"scheme": {"name": "spectrain", "velocity": "lookahead"}, "optimizer.nesterov": True},
+    "drifting": {"scheme": {"name": "pipemare", "annealing": 50, "warmup": 30}},
     "replicas": {
         "scheme": {"name": "pipeoptim"},
         "pipeline.stages": 2,

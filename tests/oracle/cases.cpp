@@ -45,6 +45,13 @@ SchemeOptions scheme_options(const std::string& name, int number, int stages, Ra
     scheme.width = number % 4;  // 0 = all; a number may exceed the stages
     digit(number, 4);
     scheme.combine = cycle<std::string>(number, {"furthest", "sum", "mean"});
+  } else if (name == "pipemare") {
+    scheme.correction = digit(number, 4) != 3;
+    scheme.annealing = cycle<int>(number, {5, 0, 1000});
+    scheme.warmup = random.one_of<int>({0, 0, 3, 4});
+    scheme.decay = random.one_of<double>({0.135, 0.5});
+  } else if (name == "interleaved") {
+    scheme.chunks = 1 + number % 3;
   } else if (name == "delayed_sgd") {
     const int delays = digit(number, 2) == 0 ? 1 : stages;
     for (int i = 0; i < delays; ++i) scheme.delay.push_back(random.integer(0, 4));
@@ -116,7 +123,8 @@ void choose_model(Experiment& experiment, int stages, Random& random) {
 
 int choose_stages(const std::string& scheme, Random& random) {
   if (scheme == "data_parallel") return 1;
-  if (one_of(scheme, {"model_parallel", "gpipe", "one_f_one_b"})) return random.integer(1, 5);
+  if (one_of(scheme, {"model_parallel", "gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2"}))
+    return random.integer(1, 5);
   return random.one_of<int>({1, 2, 3, 3, 4, 4, 5, 6});
 }
 
@@ -126,7 +134,12 @@ int choose_microbatches(const Experiment& experiment, Random& random) {
   const SchemeOptions& scheme = experiment.scheme;
   if (one_of(scheme.name, {"data_parallel", "model_parallel"}) || scheme.vertical_sync) return 1;
   if (scheme.name == "pipedream_2bw") return experiment.stages() + random.integer(0, 2);
-  if (one_of(scheme.name, {"gpipe", "one_f_one_b", "xpipe"})) return random.integer(1, 5);
+  if (scheme.name == "interleaved") {  // whole rounds
+    const int workers = (experiment.stages() + scheme.chunks - 1) / scheme.chunks;
+    return random.one_of<int>({1, workers, 2 * workers});
+  }
+  if (one_of(scheme.name, {"gpipe", "one_f_one_b", "xpipe", "zb_h1", "zb_h2"}))
+    return random.integer(1, 5);
   return random.one_of<int>({1, 1, 1, 1, 2, 3});
 }
 
@@ -151,6 +164,10 @@ std::string words(const Experiment& e, int number) {
     name += scheme.vertical_sync ? "_synced" : scheme.weight_stashing ? "_stashed" : "_unstashed";
   if (one_of(scheme.name, {"spectrain", "pipeoptim"}))
     name += "_" + scheme.s_mode + "_" + scheme.velocity;
+  if (scheme.name == "pipemare")
+    name += (scheme.correction ? "_corrected" : "_plain") +
+            ("_annealing" + std::to_string(scheme.annealing)) + "_warmup" +
+            std::to_string(scheme.warmup);
   if (scheme.name == "interlocking")
     name += "_" + scheme.combine +
             (scheme.width == 0 ? "_all" : "_width" + std::to_string(scheme.width));

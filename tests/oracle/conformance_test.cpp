@@ -137,6 +137,10 @@ PIPEWRIGHT_ORACLE_CASES(pipeoptim, 16);
 PIPEWRIGHT_ORACLE_CASES(xpipe, 8);
 PIPEWRIGHT_ORACLE_CASES(interlocking, 12);
 PIPEWRIGHT_ORACLE_CASES(delayed_sgd, 6);
+PIPEWRIGHT_ORACLE_CASES(interleaved, 5);
+PIPEWRIGHT_ORACLE_CASES(zb_h1, 5);
+PIPEWRIGHT_ORACLE_CASES(zb_h2, 5);
+PIPEWRIGHT_ORACLE_CASES(pipemare, 14);
 
 }  // namespace
 }  // namespace oracle

@@ -23,6 +23,11 @@ struct SchemeOptions {
   int width = 0;                           // interlocking; 0 = all
   std::string combine = "furthest";        // interlocking
   std::vector<int> delay;                  // delayed_sgd; one, or one per stage
+  int annealing = 0;                       // pipemare: K
+  bool correction = true;                  // pipemare
+  double decay = 0.135;                    // pipemare: D
+  int warmup = 0;                          // pipemare
+  int chunks = 2;                          // interleaved
 };
 
 struct OptimizerOptions {

@@ -49,6 +49,11 @@ std::string scheme(const SchemeOptions& options) {
   if (options.name == "delayed_sgd")
     text += ", delay: " +
             (options.delay.size() == 1 ? std::to_string(options.delay[0]) : list(options.delay));
+  if (options.name == "pipemare")
+    text += ", annealing: " + std::to_string(options.annealing) +
+            ", correction: " + truth(options.correction) + ", decay: " + number(options.decay) +
+            ", warmup: " + std::to_string(options.warmup);
+  if (options.name == "interleaved") text += ", chunks: " + std::to_string(options.chunks);
   return text + "}";
 }
 

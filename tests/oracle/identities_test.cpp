@@ -63,7 +63,11 @@ TEST(Identity, OneStageMakesEverySchemePlainTraining) {
                                   {.name = "pipeoptim"},
                                   {.name = "xpipe"},
                                   {.name = "interlocking", .width = 1},
-                                  {.name = "delayed_sgd", .delay = {0}}}) {
+                                  {.name = "delayed_sgd", .delay = {0}},
+                                  {.name = "interleaved"},
+                                  {.name = "zb_h1"},
+                                  {.name = "zb_h2"},
+                                  {.name = "pipemare", .annealing = 5}}) {
     const Experiment e = experiment(1, scheme);
     EXPECT_EQ(distance(e, plain, trained(e)), 0) << scheme.name;
   }
@@ -115,6 +119,17 @@ TEST(Identity, PredictingWithoutVelocityIsTheUnpredictedScheme) {
   Experiment b = experiment(4, {.name = "pipedream", .weight_stashing = false});
   a.optimizer.momentum = b.optimizer.momentum = 0;  // Σ μ^j v = 0
   EXPECT_EQ(distance(a, trained(a), trained(b)), 0);
+}
+
+TEST(Identity, PipeMareWithoutItsTechniquesIsPipeDreamWithoutStashing) {
+  const Experiment a = experiment(4, {.name = "pipemare", .correction = false}, 2);
+  const Experiment b = experiment(4, {.name = "pipedream", .weight_stashing = false}, 2);
+  EXPECT_EQ(distance(a, trained(a), trained(b)), 0);
+}
+
+TEST(Identity, PipeMareThatStaysInItsWarmUpIsPlainTraining) {
+  const Experiment a = experiment(4, {.name = "pipemare", .annealing = 5, .warmup = 100});
+  EXPECT_EQ(distance(a, trained(a), trained(experiment(4, kPlain))), 0);
 }
 
 TEST(Identity, DrainingMattersOnlyToStaleSchemes) {
@@ -201,6 +216,10 @@ TEST(Cases, NoticeWrongVersionsAndOptions) {
   EXPECT_GE(noticed_by("interlocking", [](Experiment& e) { e.scheme.combine = "sum"; }), 4);
   EXPECT_GE(noticed_by("pipeoptim", [](Experiment& e) { e.scheme.s_offset ^= 1; }), 8);
   EXPECT_GE(noticed_by("spectrain", [](Experiment& e) { e.scheme.version ^= 3; }), 6);
+  EXPECT_GE(noticed_by("pipemare", [](Experiment& e) { e.scheme.correction ^= true; }), 8);
+  EXPECT_GE(noticed_by("pipemare", [](Experiment& e) { e.scheme.annealing = 7; }), 8);
+  EXPECT_GE(noticed_by("pipemare", [](Experiment& e) { e.scheme.warmup = 2; }), 8);
+  EXPECT_GE(noticed_by("pipemare", [](Experiment& e) { e.scheme.decay = 0.2; }), 6);
   for (const char* scheme : {"spectrain", "pipeoptim"}) {
     EXPECT_GE(noticed_by(scheme, [](Experiment& e) { e.scheme.s_mode = "constant"; }), 3);
     EXPECT_GE(noticed_by(scheme, [](Experiment& e) { e.scheme.velocity = "buffer"; }), 3);

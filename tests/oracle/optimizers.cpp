@@ -72,7 +72,7 @@ Tensors advance(const OptimizerOptions& options, const SchemeOptions& scheme, co
 
 State initial_state(Tensors weights) {
   State state;
-  state.first = state.second = state.last = zeros_like(weights);
+  state.first = state.second = state.last = state.drift = zeros_like(weights);
   state.weights = std::move(weights);
   return state;
 }

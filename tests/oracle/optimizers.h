@@ -28,6 +28,7 @@ struct State {
   Tensors first;   // v or m
   Tensors second;  // u
   Tensors last;    // g' of the last step
+  Tensors drift;   // PipeMare's δ, 0 before the first step: not the optimizer's affair
 };
 
 enum class Pass { Forward, Backward };

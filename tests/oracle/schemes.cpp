@@ -85,19 +85,39 @@ Readings delayed_sgd(const SchemeOptions& scheme, const Place& p) {
   return same({std::max(0, p.t - scheme.delay.at(index))});
 }
 
+/// F = W^(n_F); B from W^(t) back to it.
+Readings pipemare(const SchemeOptions& scheme, const Place& p) {
+  return {{p.n_F}, {p.t, scheme.correction ? p.n_F - p.t : 0, Pass::Backward}};
+}
+
+double delay_in_updates(const Experiment& experiment, int stage) {
+  return std::max(1.0, (experiment.stages() - 1.0 - stage) / experiment.microbatches);
+}
+
 }  // namespace
+
+double rate_factor(const Experiment& experiment, int stage, int minibatch) {
+  const int K = experiment.scheme.annealing, i = minibatch - experiment.scheme.warmup;
+  if (experiment.scheme.name != "pipemare" || i < 0 || i >= K) return 1.0;
+  return 1.0 / std::pow(delay_in_updates(experiment, stage), 1.0 - static_cast<double>(i) / K);
+}
+
+double drift_decay(const Experiment& experiment, int stage) {
+  return std::pow(experiment.scheme.decay, 1.0 / delay_in_updates(experiment, stage));
+}
 
 Readings readings(const Experiment& experiment, int stage, int minibatch, int microbatch) {
   const SchemeOptions& scheme = experiment.scheme;
   const Place p = place(experiment, stage, minibatch, microbatch);
-  for (const char* exact :
-       {"data_parallel", "model_parallel", "gpipe", "one_f_one_b", "interlocking"})
+  for (const char* exact : {"data_parallel", "model_parallel", "gpipe", "one_f_one_b",
+                            "interlocking", "interleaved", "zb_h1", "zb_h2"})
     if (scheme.name == exact) return latest(p);
   if (scheme.name == "pipedream") return pipedream(scheme, p);
   if (scheme.name == "pipedream_2bw") return pipedream_2bw(p);
   if (scheme.name == "spectrain") return spectrain(scheme, p);
   if (scheme.name == "pipeoptim") return pipeoptim(scheme, p);
   if (scheme.name == "xpipe") return xpipe(experiment, p);
+  if (scheme.name == "pipemare") return pipemare(scheme, p);
   if (scheme.name == "delayed_sgd") return delayed_sgd(scheme, p);
   throw std::invalid_argument("the oracle knows no scheme '" + scheme.name + "'");
 }

@@ -34,6 +34,11 @@ struct Readings {
 
 Readings readings(const Experiment& experiment, int stage, int minibatch, int microbatch);
 
+/// PipeMare: τ_k = D_k/M, at least 1; the factor of the learning rate of the run's mini-batch,
+/// τ^−(1−i/K) for i = 0 … K−1 after the warm-up; γ_k = D^(1/τ_k).
+double rate_factor(const Experiment& experiment, int stage, int minibatch);
+double drift_decay(const Experiment& experiment, int stage);
+
 /// Weight of loss site `site` (the stage whose output it looks at) in the gradient of `stage`.
 double share_of_loss(const Experiment& experiment, int stage, int site);
 

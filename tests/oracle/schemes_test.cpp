@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace oracle {
 namespace {
 
@@ -115,6 +117,26 @@ TEST(XPipe, WithOneMicroBatchIsSpecTrainOnStagesOfEvenNumber) {
     EXPECT_EQ(readings(e, k, 9, 0).forward, expected.forward);
     EXPECT_EQ(readings(e, k, 9, 0).backward, expected.backward);
   }
+}
+
+TEST(PipeMare, ReadsItsForwardsWeightsBackFromTheNewest) {
+  SchemeOptions scheme{.name = "pipemare"};
+  EXPECT_EQ(readings(pipeline(4, scheme), 0, 5, 0).forward, Reading{2});
+  EXPECT_EQ(readings(pipeline(4, scheme), 0, 5, 0).backward, (Reading{5, -3, Pass::Backward}));
+  EXPECT_EQ(readings(pipeline(4, scheme), 0, 1, 0).backward, (Reading{1, -1, Pass::Backward}));
+  EXPECT_EQ(readings(pipeline(4, scheme), 3, 5, 0).backward, (Reading{5, 0, Pass::Backward}));
+}
+
+TEST(PipeMare, RatesAndDecaysFollowTheDelay) {
+  SchemeOptions scheme{.name = "pipemare", .annealing = 4, .decay = 0.125, .warmup = 2};
+  const Experiment e = pipeline(4, scheme);
+  EXPECT_DOUBLE_EQ(rate_factor(e, 0, 1), 1);
+  EXPECT_DOUBLE_EQ(rate_factor(e, 0, 2), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(rate_factor(e, 1, 4), 1 / std::sqrt(2.0));
+  EXPECT_DOUBLE_EQ(rate_factor(e, 0, 6), 1);
+  EXPECT_DOUBLE_EQ(rate_factor(e, 3, 2), 1);
+  EXPECT_DOUBLE_EQ(drift_decay(e, 0), 0.5);
+  EXPECT_DOUBLE_EQ(drift_decay(e, 3), 0.125);
 }
 
 TEST(Interlocking, StageLearnsFromTheFurthestLossInReach) {

@@ -49,6 +49,9 @@ class Training {
     for (int minibatch = 0; minibatch < total; ++minibatch) {
       if (experiment_.drain_each_epoch && minibatch % experiment_.minibatches() == 0)
         refill(minibatch);
+      synchronous_ = experiment_.scheme.name == "pipemare" && minibatch < experiment_.scheme.warmup;
+      if (experiment_.scheme.name == "pipemare" && minibatch == experiment_.scheme.warmup)
+        refill(minibatch);
       learn(minibatch);
     }
     for (const Stage& stage : stages_) result_.weights.push_back(stage.versions.back().weights);
@@ -71,9 +74,16 @@ class Training {
     for (int j = 0; j < experiment_.microbatches; ++j)
       pass(minibatch - filled_at_, j, cut(first, samples, experiment_.microbatches, j));
     const double lr = learning_rate(experiment_, minibatch);
-    for (Stage& stage : stages_)
-      stage.versions.push_back(
-          step(experiment_.optimizer, stage.versions.back(), stage.gradient, lr));
+    for (int k = 0; k < experiment_.stages(); ++k) {
+      Stage& stage = stages_[at(k)];
+      const State& old = stage.versions.back();
+      State next = step(experiment_.optimizer, old, stage.gradient,
+                        lr * rate_factor(experiment_, k, minibatch));
+      const double kept = drift_decay(experiment_, k);
+      next.drift =
+          combine(kept, old.drift, 1.0 - kept, combine(1.0, next.weights, -1.0, old.weights));
+      stage.versions.push_back(std::move(next));
+    }
   }
 
   /// Forward and all backwards of one micro-batch.
@@ -82,7 +92,7 @@ class Training {
     std::vector<Trace> traces;
     Matrix x = data_.x.middleRows(part.first, part.rows);
     for (int k = 0; k < experiment_.stages(); ++k) {
-      const Tensors weights = read(k, readings(experiment_, k, t, j).forward);
+      const Tensors weights = read(k, weights_of(k, t, j).forward);
       traces.push_back(forward(stages_[at(k)].layers, main_part(k, weights), x));
       x = traces.back().output;
     }
@@ -111,14 +121,22 @@ class Training {
   /// Takes the gradient of a loss site from the output of its stage back to the first stage.
   void propagate(int site, Matrix gradient, const std::vector<Trace>& traces, int t, int j) {
     for (int k = site; k >= 0; --k) {
-      const Tensors weights = read(k, readings(experiment_, k, t, j).backward);
+      const Tensors weights = read(k, weights_of(k, t, j).backward);
       gradient =
           backward(stages_[at(k)].layers, main_part(k, weights), traces[at(k)], std::move(gradient),
                    share_of_loss(experiment_, k, site), stages_[at(k)].gradient);
     }
   }
 
+  Readings weights_of(int k, int t, int j) const {
+    return synchronous_ ? Readings{{t}, {t}} : readings(experiment_, k, t, j);
+  }
+
   Tensors read(int k, const Reading& reading) const {
+    if (experiment_.scheme.name == "pipemare") {
+      const State& state = stages_[at(k)].versions.at(at(reading.version));
+      return combine(1.0, state.weights, reading.ahead, state.drift);
+    }
     const double lr = learning_rate(experiment_, filled_at_ + reading.version);
     return predict(experiment_.optimizer, experiment_.scheme,
                    stages_[at(k)].versions.at(at(reading.version)), reading.ahead, reading.pass,
@@ -132,7 +150,8 @@ class Training {
   const Experiment& experiment_;
   const Data& data_;
   std::vector<Stage> stages_;
-  int filled_at_ = 0;  // mini-batch of the run with which the pipe was last filled
+  int filled_at_ = 0;         // mini-batch of the run with which the pipe was last filled
+  bool synchronous_ = false;  // PipeMare's warm-up
   Result result_;
 };
 

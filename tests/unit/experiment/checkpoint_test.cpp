@@ -68,7 +68,8 @@ TEST_F(Checkpoint, GoesOnWithTheSameBits) {
   for (const char* of :
        {"scheme: {name: pipedream}", "scheme: {name: spectrain, velocity: lookahead}",
         "scheme: {name: pipeoptim}, optimizer: {name: adam}", "optimizer: {name: rmsprop}",
-        "scheme: {name: spectrain}, optimizer: {name: sgd}", "scheme: {name: interlocking}"}) {
+        "scheme: {name: spectrain}, optimizer: {name: sgd}",
+        "scheme: {name: pipemare, annealing: 9}", "scheme: {name: interlocking}"}) {
     const std::string changes = concat("{train.epochs: 2, ", of, "}");
     expect_the_same_bits(changes, changes);
   }

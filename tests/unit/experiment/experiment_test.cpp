@@ -83,6 +83,18 @@ TEST(ReadExperiment, GivesEveryWorkerOfEveryReplicaItsDevice) {
   EXPECT_EQ(e.pipeline.devices.size(), 4u);
 }
 
+TEST(ReadExperiment, LetsTheSchemePlaceStagesWhereNobodyElseDoes) {
+  const Experiment e =
+      read_experiment(parse_yaml("pipeline: {stages: 4, microbatches: 2, device: [cpu, cpu]}\n"
+                                 "scheme: {name: interleaved, chunks: 2}",
+                                 "f.yaml"));
+  EXPECT_EQ(e.pipeline.placement, (std::vector{0, 1, 0, 1}));
+  EXPECT_EQ(e.shape(1).workers(), 2);
+  expect_refused(
+      "pipeline: {stages: 4, placement: [0, 0, 1, 1]}\nscheme: {name: interleaved, chunks: 2}",
+      "f.yaml:2:9", "places them [0, 1, 0, 1]; pipeline.placement is [0, 0, 1, 1]");
+}
+
 TEST(ReadExperiment, RefusesAShapeTheSchemeCannotRunIn) {
   expect_refused("pipeline: {stages: 2}\nscheme: {name: data_parallel}", "f.yaml:2:9",
                  "data_parallel has one stage, not 2");

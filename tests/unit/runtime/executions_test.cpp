@@ -46,6 +46,27 @@ TEST(Executions, GiveTheSameBitsForEverySchemeWithBatchNormAndDropout) {
   }
 }
 
+/// Gradients of micro-batches add up in the same order in all of them.
+TEST(Executions, LearnTheSameBitsWhetherBackwardsAreSplitAndStagesInterleaved) {
+  for (const char* model :
+       {"", ", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}",
+        ", model: {name: encoder, layers: 4, width: 8, heads: 2, feed_forward: 12, tokens: 5}, "
+        "pipeline.balance: layers"})
+    for (const int replicas : {1, 2}) {
+      const auto trained = [&](const char* scheme) {
+        Laboratory laboratory(concat("{scheme: ", scheme, ", pipeline.replicas: ", replicas,
+                                     ", pipeline.microbatches: 4, dataset.train: 40", model, "}"));
+        Stages stages = laboratory.plan().stages();
+        train(laboratory.plan(), stages, Execution::Serial);
+        return stages;
+      };
+      const Stages plain = trained("{name: one_f_one_b}");
+      for (const char* scheme : {"{name: interleaved}", "{name: interleaved, chunks: 4}",
+                                 "{name: zb_h1}", "{name: zb_h1, chunks: 2}", "{name: zb_h2}"})
+        EXPECT_EQ(difference(plain, trained(scheme)), "") << scheme << model;
+    }
+}
+
 TEST(Executions, GiveTheSameBitsWhereStagesShareWorkers) {
   for (const char* scheme : {"pipedream", "spectrain", "interlocking"}) {
     Laboratory laboratory(

@@ -95,5 +95,14 @@ TEST(LinkCapacity, EachReplicaHasItsOwnLinks) {
       "accepted");
 }
 
+TEST(LinkCapacity, DoesNotStopAnEvaluationWhereStagesShareWorkers) {
+  for (const int capacity : {0, 1, 2, 3})
+    for (const std::vector<int>& placement :
+         {std::vector<int>{0, 1, 0, 1}, {0, 1, 1, 0}, {0, 0, 1, 1}, {1, 0, 2, 0}, {}})
+      EXPECT_NO_THROW(validate(evaluation_schedule(
+          {.stages = 4, .minibatches = 12, .placement = placement, .link_capacity = capacity})))
+          << capacity << " " << testing::PrintToString(placement);
+}
+
 }  // namespace
 }  // namespace pipewright

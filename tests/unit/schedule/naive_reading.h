@@ -22,7 +22,8 @@ inline bool is_backward(const Action& a) {
   return a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
 }
 
-/// What a pass is, apart from its place: Forward, Head, Recompute or either backward of a loss.
+/// What a pass is, apart from its place: Forward, Head, Recompute, a backward of a loss (whole,
+/// relay or first half), or the second half of one.
 using Pass = std::array<int, 6>;
 inline Pass pass(char what, const Action& a, int stage, int loss) {
   return {what, stage, a.replica, a.minibatch, a.microbatch, loss};
@@ -31,7 +32,7 @@ inline Pass pass(const Action& a) {
   if (a.kind == ActionKind::Forward) return pass('F', a, a.stage, -1);
   if (a.kind == ActionKind::Head) return pass('H', a, a.stage, -1);
   if (a.kind == ActionKind::Recompute) return pass('r', a, a.stage, -1);
-  return pass('B', a, a.stage, a.loss);
+  return pass(a.kind == ActionKind::BackwardWeight ? 'W' : 'B', a, a.stage, a.loss);
 }
 
 /// The pass whose output this action waits for; `what` 0: none.
@@ -40,6 +41,7 @@ inline Pass input(const Schedule& schedule, const Action& a) {
   if (a.kind == ActionKind::Forward && a.stage > 0) return pass('F', a, a.stage - 1, -1);
   if (a.kind == ActionKind::Head || a.kind == ActionKind::Recompute)
     return pass('F', a, a.stage, -1);
+  if (a.kind == ActionKind::BackwardWeight) return pass('B', a, a.stage, a.loss);
   if (!is_backward(a)) return {};
   if (a.loss > a.stage) return pass('B', a, a.stage + 1, a.loss);
   return last ? pass('F', a, a.stage, -1) : pass('H', a, a.stage, -1);
@@ -92,24 +94,33 @@ inline std::string fault_of_passes(const Schedule& schedule) {
           for (const int site : schedule.auxiliary)
             if (site == k) wanted[{'H', k, r, m, u, -1}] = 1;
         }
-  std::map<Pass, int> relays, again;
+  std::map<Pass, int> relays, halves, again;
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)
     for (const Action& a : schedule.workers[w]) {
       if (a.stage < 0 || a.stage >= shape.stages || a.replica < 0 || a.replica >= shape.replicas)
         return "of a stage that is not";
       if (as_size(shape.worker_of(a.stage, a.replica)) != w) return "on another's worker";
-      if (is_backward(a) && (a.loss < a.stage || a.loss >= shape.stages)) return "of no loss there";
+      const bool half = a.kind == ActionKind::BackwardWeight;
+      if ((is_backward(a) || half) && (a.loss < a.stage || a.loss >= shape.stages))
+        return "of no loss there";
       if (a.kind == ActionKind::Head && a.loss != a.stage) return "a head of another stage's loss";
       if (a.kind == ActionKind::Recompute && !shape.training) return "no forward";
       if (a.kind == ActionKind::Recompute) {
         if (++again[pass(a)] > 1) return "recomputed twice";
       } else if (a.kind == ActionKind::BackwardInput)
         ++relays[pass(a)];
+      else if (half)
+        ++halves[pass('B', a, a.stage, a.loss)];
       else if (a.kind != ActionKind::Reduce && a.kind != ActionKind::Update)
         ++there[pass(a)];
       else if (!shape.training)
         return "no forward";
     }
+  for (const auto& [half, times] : halves) {  // with its first half it is the whole
+    if (times > 1 || !relays.contains(half) || relays.at(half) > 1) return "not two halves";
+    relays.erase(half);
+    ++there[half];
+  }
   if (there != wanted) return "a pass missing, twice or not wanted";
   for (const auto& [relay, times] : relays) {
     Pass before = relay;
@@ -152,7 +163,8 @@ inline std::string fault_of_gradients(const Schedule& schedule) {
           a.kind != ActionKind::BackwardInput && a.kind != ActionKind::Recompute)
         return "reduced too early";
       if (reduce) waiting.reduced = true;
-      if (a.kind == ActionKind::Backward || a.kind == ActionKind::Head)
+      if (a.kind == ActionKind::Backward || a.kind == ActionKind::Head ||
+          a.kind == ActionKind::BackwardWeight)
         waiting.minibatch = a.minibatch;
     }
     for (const auto& [stage, waiting] : stages)
@@ -202,7 +214,7 @@ inline std::string fault_of_progress(const Schedule& schedule) {
 /// Every version asked for has been made; predictions are made from the latest.
 inline std::string fault_of_weights(const Schedule& schedule) {
   std::map<std::pair<int, int>, int> updates;
-  std::map<Pass, Weights> of_forward;
+  std::map<Pass, Weights> of_forward, of_half;
   for (const auto& worker : schedule.workers) {
     std::set<std::array<int, 5>> predicted;
     for (const Action& a : worker) {
@@ -225,6 +237,10 @@ inline std::string fault_of_weights(const Schedule& schedule) {
         return "a prediction made too late";
       weights.source = Weights::Source::Version;
       if (a.kind == ActionKind::Forward) of_forward[forward] = weights;
+      if (weights.ahead == 0) weights.rule = 0;
+      if (a.kind == ActionKind::BackwardInput) of_half[pass(a)] = weights;
+      if (a.kind == ActionKind::BackwardWeight && of_half[pass('B', a, a.stage, a.loss)] != weights)
+        return "halves of other weights";
     }
   }
   return "";

@@ -75,10 +75,10 @@ TEST(Profile, IsDrawnAsATableOfItsLayers) {
   EXPECT_EQ(render_profile(profile),
             R"(mlp on cpu, 8 samples in float64, 2 threads
 
- layer    forward   backward       output  activations  parameters  share
- 0        12.5 µs  333.33 ms          1 B          2 B           4  33.3 %  ███████
- 1: x   666.65 ms     0.0 µs          0 B          0 B           0  66.7 %  █████████████
- total  666.67 ms  333.33 ms                       2 B           4
+ layer    forward   backward  output  activations  parameters   share
+ 0        12.5 µs  333.33 ms     1 B          2 B           4  33.3 %  ███████
+ 1: x   666.65 ms     0.0 µs     0 B          0 B           0  66.7 %  █████████████
+ total  666.67 ms  333.33 ms                  2 B           4
 )");
 }
 

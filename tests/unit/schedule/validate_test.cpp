@@ -127,6 +127,55 @@ TEST(Validate, RefusesToRelayWhatAStageLearnsFrom) {
   expect_refused(schedule, "1b0←1 only relays loss 1, but its stage learns from it");
 }
 
+/// One stage, F b W U for each of two mini-batches.
+Schedule with_halves() {
+  Schedule schedule = pipeline(1);
+  auto& actions = schedule.workers[0];
+  for (auto at = actions.begin(); at != actions.end(); ++at) {
+    at->weights = Weights::latest();
+    if (at->kind != ActionKind::Backward) continue;
+    at->kind = ActionKind::BackwardInput;
+    at = actions.insert(at + 1, *at);
+    at->kind = ActionKind::BackwardWeight;
+  }
+  return schedule;
+}
+
+TEST(Validate, AcceptsABackwardInTwoHalvesOfTheFirstStageToo) {
+  EXPECT_EQ(refusal(with_halves()), "accepted");
+}
+
+TEST(Validate, RefusesHalfABackward) {
+  Schedule schedule = with_halves();
+  schedule.workers[0].erase(schedule.workers[0].begin() + 2);
+  expect_refused(schedule, "0b0←0 only relays loss 0, but its stage learns from it");
+  schedule = with_halves();
+  schedule.workers[0].erase(schedule.workers[0].begin() + 1);
+  expect_refused(schedule, "it has no backward of stage 0, replica 0, mini-batch 0");
+  schedule = with_halves();
+  schedule.workers[0][1].kind = ActionKind::Backward;
+  expect_refused(schedule, "0W0 ends no input-only backward");
+}
+
+TEST(Validate, RefusesTheSecondHalfBeforeTheFirst) {
+  Schedule schedule = with_halves();
+  std::swap(schedule.workers[0][1], schedule.workers[0][2]);
+  expect_refused(schedule, "0W0 can never start: it waits for 0b0");
+}
+
+TEST(Validate, RefusesHalvesOfDifferentWeights) {
+  Schedule schedule = with_halves();
+  schedule.workers[0][6].weights = Weights::of_version(0);
+  expect_refused(schedule, "0W1 computes with other weights than its input-only backward");
+}
+
+TEST(Validate, RefusesToLearnInHalvesFromALossThatAStageDoesNotLearnFrom) {
+  Schedule schedule = with_head();
+  schedule.workers[1].insert(schedule.workers[1].begin() + 3,
+                             Action{.kind = ActionKind::BackwardWeight, .stage = 1, .loss = 1});
+  expect_refused(schedule, "1W0 learns from loss 1, which its stage does not learn from");
+}
+
 TEST(Validate, RefusesARelayToNobody) {
   Schedule schedule = with_head();
   schedule.workers[0].erase(schedule.workers[0].begin() + 1);

@@ -53,14 +53,18 @@ inline std::vector<std::string> texts_of(const OptionInfo& info) {
   for (const Value& choice : info.choices) texts.push_back(choice.text);
   if (info.name == "width") texts = {"1", "2", "3", "all"};
   if (info.name == "delay") texts = {"0", "1", "3"};
+  if (info.name == "warmup") texts = {"0", "2"};
+  if (info.name == "chunks") texts = {"1", "2", "3"};
   if (texts.empty()) texts.push_back(info.fallback.text);
   return texts;
 }
 
-/// Every registered scheme with every combination of its options that is not refused.
+/// Every registered scheme with every combination of its options that is not refused; without
+/// csv_schedule, which has one shape, its file's.
 inline std::vector<SchemeCase> every_scheme() {
   std::vector<SchemeCase> cases;
   for (const std::string& name : Registry<Scheme>::instance().names()) {
+    if (name == "csv_schedule") continue;
     std::vector<std::string> texts{""};
     for (const OptionInfo& info : declared_options(name)) {
       std::vector<std::string> longer;

@@ -1,0 +1,14 @@
+/// What a schedule will ask to be predicted.
+#pragma once
+
+#include "core/schedule/schedule.h"
+
+namespace pipewright {
+
+struct Predictions {
+  bool any = false;           ///< by an optimizer's state
+  bool by_lookahead = false;  ///< so the last gradient must be kept
+};
+Predictions predictions_of(const Schedule& schedule);
+
+}  // namespace pipewright

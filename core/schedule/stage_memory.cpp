@@ -1,0 +1,160 @@
+#include "core/schedule/stage_memory.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/as_size.h"
+#include "core/schedule/versions.h"
+
+namespace pipewright {
+namespace {
+
+constexpr int kMore = 2;  // of StageMoment::added
+
+bool needs_as_much(const StageMoment& a, const StageMoment& b) {
+  return a.backward == b.backward && a.learns == b.learns && a.added == b.added &&
+         a.kept >= b.kept && a.versions >= b.versions;
+}
+
+void add_moment(std::vector<StageMoment>& moments, const StageMoment& moment) {
+  if (std::ranges::any_of(moments, [&](const auto& other) { return needs_as_much(other, moment); }))
+    return;
+  std::erase_if(moments, [&](const auto& other) { return needs_as_much(moment, other); });
+  moments.push_back(moment);
+}
+
+/// One stage of replica 0, followed through its worker's actions.
+class Walk {
+ public:
+  explicit Walk(std::vector<StageMoment>& moments) : moments_(moments) {}
+
+  void action(const Action& action, const ActionWeights& weights, bool last_of_forward) {
+    versions_ += weights.makes ? 1 : 0;
+    if (action.kind == ActionKind::Update) {
+      versions_ += weights.in_place ? 0 : 1;
+      added_ = 0;
+    }
+    most_versions_ = std::max(most_versions_, versions_);
+    if (action.kind == ActionKind::Forward) ++kept_;
+    if (action.kind != ActionKind::Update && action.kind != ActionKind::Reduce) pass(action);
+    if (last_of_forward) --kept_;
+    versions_ -= static_cast<int>(weights.frees.size());
+  }
+
+ private:
+  void pass(const Action& action) {
+    const bool learns =
+        action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
+    add_moment(moments_, {.backward = action.kind != ActionKind::Forward,
+                          .learns = learns,
+                          .kept = kept_,
+                          .versions = most_versions_,
+                          .added = std::min(added_, kMore)});
+    if (learns) ++added_;
+  }
+
+  std::vector<StageMoment>& moments_;
+  int kept_ = 0, versions_ = 1, most_versions_ = 1, added_ = 0;
+};
+
+double as_bytes(std::int64_t bytes) {
+  return static_cast<double>(bytes);
+}
+
+}  // namespace
+
+std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
+  const Versions versions = resolve_versions(schedule);
+  std::vector<std::vector<StageMoment>> moments(as_size(schedule.shape.stages));
+  std::vector<Walk> walks;
+  for (auto& of_stage : moments) walks.emplace_back(of_stage);
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
+    const auto& actions = schedule.workers[w];
+    std::map<std::tuple<int, int, int>, std::size_t> last;  // pass of stage, mini-, micro-batch
+    const auto is_pass = [](const Action& action) {
+      return action.kind != ActionKind::Update && action.kind != ActionKind::Reduce;
+    };
+    const auto key = [](const Action& action) {
+      return std::tuple(action.stage, action.minibatch, action.microbatch);
+    };
+    for (std::size_t i = 0; i < actions.size(); ++i)
+      if (actions[i].replica == 0 && is_pass(actions[i])) last[key(actions[i])] = i;
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const Action& action = actions[i];
+      if (action.replica != 0) continue;
+      walks[as_size(action.stage)].action(action, versions.workers[w][i],
+                                          is_pass(action) && last.at(key(action)) == i);
+    }
+  }
+  return moments;
+}
+
+StageMemories::StageMemories(const Profile& profile, std::vector<std::vector<StageMoment>> moments,
+                             int optimizer_slots)
+    : profile_(profile),
+      moments_(std::move(moments)),
+      slots_(optimizer_slots),
+      row_begin_(profile.layers.size()) {}
+
+void StageMemories::fill_row(std::size_t begin) const {
+  if (row_begin_ == begin) return;
+  row_begin_ = begin;
+  row_.clear();
+  Block block;
+  block.input =
+      as_bytes(begin == 0 ? profile_.input_bytes : profile_.layers[begin - 1].output_bytes);
+  for (std::size_t i = begin; i < profile_.layers.size(); ++i) {
+    const LayerCost& layer = profile_.layers[i];
+    const double parameters = as_bytes(layer.parameter_bytes);
+    const double largest = as_bytes(layer.largest_parameter_bytes);
+    block.activations += as_bytes(layer.activation_bytes);
+    block.parameters += parameters;
+    block.buffers += as_bytes(layer.buffer_bytes);
+    block.output = as_bytes(layer.output_bytes);
+    block.ends_model = i + 1 == profile_.layers.size();
+    const double here = block.activations + as_bytes(layer.peak_bytes);
+    block.forward = std::max(block.forward, here);
+    block.first = std::max(block.first, here) + parameters;
+    block.second = std::max(block.second, here + 2 * largest);
+    block.more = std::max(block.more, here + largest);
+    row_.push_back(block);
+  }
+}
+
+/// Of one pass, its forward's own activations included but not its input.
+double StageMemories::pass(const Block& block, const StageMoment& moment) const {
+  const double gradients = moment.added > 0 ? block.parameters : 0;
+  if (!moment.backward || !moment.learns) return block.forward + gradients;
+  if (moment.added == 0) return block.first;
+  return gradients + (moment.added == 1 ? block.second : block.more);
+}
+
+StageMemory StageMemories::of(std::size_t begin, std::size_t end, int stage) const {
+  fill_row(begin);
+  const Block& block = row_[end - begin - 1];
+  StageMemory most;
+  for (const StageMoment& moment : moments_[as_size(stage)]) {
+    const double kept = moment.kept * (block.input + block.activations);
+    const double need = pass(block, moment) - block.activations;
+    const StageMemory memory{
+        .weights = static_cast<std::int64_t>(moment.versions * block.parameters + block.buffers),
+        .optimizer = static_cast<std::int64_t>(slots_ * block.parameters),
+        .activations = static_cast<std::int64_t>(kept),
+        .passing = static_cast<std::int64_t>(need)};
+    if (memory.total() > most.total()) most = memory;
+  }
+  return most;
+}
+
+std::vector<StageMemory> StageMemories::of_cut(std::span<const std::int64_t> balance) const {
+  std::vector<StageMemory> stages;
+  std::size_t begin = 0;
+  for (const std::int64_t layers : balance) {
+    const std::size_t end = begin + static_cast<std::size_t>(layers);
+    stages.push_back(of(begin, end, static_cast<int>(stages.size())));
+    begin = end;
+  }
+  return stages;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <map>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/schedule/builders.h"
+
+namespace pipewright {
+namespace {
+
+bool makes_weight_gradient(ActionKind kind) {
+  return kind == ActionKind::Backward || kind == ActionKind::BackwardWeight;
+}
+
+/// The actions of all mini-batches on one worker of one replica, or on what would be the worker of
+/// one stage.
+std::vector<Action> actions_of(const PipelineShape& shape, int replica,
+                               const std::vector<PassStep>& steps) {
+  std::map<int, int> gradients;  // of a mini-batch, by stage
+  for (const PassStep& step : steps)
+    if (makes_weight_gradient(step.kind)) ++gradients[step.stage];
+  std::vector<Action> actions;
+  for (int minibatch = 0; minibatch < shape.minibatches; ++minibatch) {
+    std::map<int, int> open = gradients;
+    for (const PassStep& step : steps) {
+      Action action{.kind = step.kind,
+                    .stage = step.stage,
+                    .replica = replica,
+                    .minibatch = minibatch,
+                    .microbatch = step.microbatch,
+                    .loss = shape.stages - 1};
+      actions.push_back(action);
+      if (!makes_weight_gradient(step.kind) || --open[step.stage] > 0) continue;
+      action.microbatch = action.loss = 0;
+      action.kind = ActionKind::Reduce;
+      if (shape.replicas > 1) actions.push_back(action);
+      action.kind = ActionKind::Update;
+      actions.push_back(action);
+    }
+  }
+  return actions;
+}
+
+/// The n-th pass of worker w for n = 0, 1, …: its stage and how many of that stage came before.
+class LoopedWalk {
+ public:
+  LoopedWalk(int worker, int workers, int chunks, int round, bool back)
+      : worker_(worker), workers_(workers), chunks_(chunks), round_(round), back_(back) {}
+
+  PassStep next(ActionKind kind) {
+    const int chunk = passes_++ / round_ % chunks_;
+    const int stage = (back_ ? chunks_ - 1 - chunk : chunk) * workers_ + worker_;
+    return {kind, stage, seen_[stage]++};
+  }
+
+ private:
+  int worker_, workers_, chunks_, round_;
+  bool back_;
+  int passes_ = 0;
+  std::map<int, int> seen_;
+};
+
+std::vector<PassStep> looped_steps(const LoopedOrder& order, int worker, int workers,
+                                   int microbatches) {
+  const int round = microbatches / std::max(1, microbatches / workers);
+  const int passes = microbatches * order.chunks;
+  const int warm_up =
+      std::min(passes, (order.chunks - 1) * round + order.warm_up * (workers - 1 - worker));
+  const int behind = order.weights_behind * worker;
+  auto walk = [&](bool back) { return LoopedWalk(worker, workers, order.chunks, round, back); };
+  LoopedWalk forward = walk(false), backward = walk(true), weights = walk(true);
+  std::vector<PassStep> steps;
+  for (int i = 0; i < warm_up; ++i) steps.push_back(forward.next(ActionKind::Forward));
+  for (int i = 0; i < passes; ++i) {
+    if (i < passes - warm_up) steps.push_back(forward.next(ActionKind::Forward));
+    steps.push_back(backward.next(order.split ? ActionKind::BackwardInput : ActionKind::Backward));
+    if (order.split && i >= behind) steps.push_back(weights.next(ActionKind::BackwardWeight));
+  }
+  for (int i = 0; order.split && i < std::min(behind, passes); ++i)
+    steps.push_back(weights.next(ActionKind::BackwardWeight));
+  return steps;
+}
+
+std::string list_text(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += concat(text.empty() ? "" : ", ", number);
+  return "[" + text + "]";
+}
+
+}  // namespace
+
+Schedule schedule_of_workers(const PipelineShape& shape,
+                             const std::vector<std::vector<PassStep>>& orders) {
+  PIPEWRIGHT_CHECK(orders.size() == as_size(shape.workers_per_replica()), "one order per worker");
+  Schedule schedule = empty_schedule(shape);
+  for (int worker = 0; worker < shape.workers(); ++worker)
+    schedule.workers[as_size(worker)] =
+        actions_of(shape, worker / shape.workers_per_replica(),
+                   orders[as_size(worker % shape.workers_per_replica())]);
+  return schedule;
+}
+
+std::vector<int> looped_placement(int stages, int chunks) {
+  std::vector<int> placement;
+  const int workers = (stages + chunks - 1) / chunks;
+  for (int stage = 0; chunks > 1 && stage < stages; ++stage) placement.push_back(stage % workers);
+  return placement;
+}
+
+Schedule looped_schedule(PipelineShape shape, const LoopedOrder& order, const std::string& scheme) {
+  const std::vector<int> placement = looped_placement(shape.stages, order.chunks);
+  if (order.chunks == 1) {  // each stage by itself; those that share a worker take turns
+    std::vector<std::vector<Action>> orders;
+    for (int replica = 0; replica < shape.replicas; ++replica)
+      for (int stage = 0; stage < shape.stages; ++stage)
+        orders.push_back(actions_of(shape, replica,
+                                    looped_steps(order, stage, shape.stages, shape.microbatches)));
+    return schedule_of_stages(shape, std::move(orders));
+  }
+  if (!shape.placement.empty() && shape.placement != placement)
+    throw Error(
+        ErrorKind::Experiment,
+        concat(scheme, " with ", order.chunks, " stages per worker places them ",
+               list_text(placement), "; pipeline.placement is ", list_text(shape.placement)));
+  shape.placement = placement;
+  const int workers = shape.workers_per_replica();
+  const int rounds = std::max(1, shape.microbatches / workers);
+  if (shape.microbatches % rounds != 0)
+    throw Error(
+        ErrorKind::Experiment,
+        concat(scheme,
+               " goes through micro-batches in rounds of about one per worker: "
+               "pipeline.microbatches is ",
+               shape.microbatches, ", not a multiple of ", rounds, " (", workers, " workers)"));
+  std::vector<std::vector<PassStep>> orders;
+  for (int worker = 0; worker < workers; ++worker) {
+    auto& steps = orders.emplace_back(looped_steps(order, worker, workers, shape.microbatches));
+    std::erase_if(steps, [&](const PassStep& step) { return step.stage >= shape.stages; });
+  }
+  return schedule_of_workers(shape, orders);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,203 @@
+// A schedule from a file, in the CSV that torch.distributed.pipelining writes and reads: a row per
+// worker (rank), a cell per step, empty cells idle. A cell is stage, operation, micro-batch: "2F0"
+// forward, "2B0" backward, "2I0" and "2W0" its halves (gradient of the inputs, of the weights);
+// "(0F3;3B1)OVERLAP_F_B" is its parts in turn. Sends, receives, (un)sharding and gradient
+// reductions (SEND_F, RECV_B, UNSHARD, REDUCE_GRAD, …) are left out: here they follow from the
+// rest. The file is one mini-batch; each stage updates after its last gradient, and the next one
+// begins.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "core/base/file.h"
+#include "core/base/text.h"
+#include "core/config/options.h"
+#include "core/schedule/builders.h"
+
+namespace pipewright {
+namespace {
+
+constexpr int kMostStages = 4096;
+constexpr std::uint64_t kLargestFile = 1u << 28;  // bytes
+
+struct Operation {
+  std::string_view name;
+  std::optional<ActionKind> kind;  ///< none: left out
+};
+/// Each before those its name begins with.
+constexpr std::array<Operation, 11> kOperations = {{{"RESHARD", {}},
+                                                    {"REDUCE_GRAD", {}},
+                                                    {"RECV_F", {}},
+                                                    {"RECV_B", {}},
+                                                    {"SEND_F", {}},
+                                                    {"SEND_B", {}},
+                                                    {"UNSHARD", {}},
+                                                    {"F", ActionKind::Forward},
+                                                    {"B", ActionKind::Backward},
+                                                    {"I", ActionKind::BackwardInput},
+                                                    {"W", ActionKind::BackwardWeight}}};
+
+/// The steps of every worker, and where each stage is first named.
+class CsvSchedule {
+ public:
+  explicit CsvSchedule(const std::filesystem::path& path) : path_(path) {
+    const std::string text = content();
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      ++line_;
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      std::string_view row = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      if (row.ends_with('\r')) row.remove_suffix(1);
+      if (row.empty() && rest.empty()) break;
+      read_row(row);
+    }
+    check_stages();
+  }
+
+  const std::vector<std::vector<PassStep>>& workers() const { return workers_; }
+  int microbatches() const { return microbatches_; }
+  /// Worker of each stage.
+  std::vector<int> placement() const {
+    std::vector<int> all;
+    for (const auto& [stage, worker] : worker_of_) all.push_back(worker);
+    return all;
+  }
+
+ private:
+  std::string content() const {
+    try {
+      return read_file(path_, kLargestFile);
+    } catch (const Error& error) {  // a reader of experiments tells the message only
+      throw Error(error.kind(), concat(path_.string(), ": ", error.message()));
+    }
+  }
+
+  void read_row(std::string_view row) {
+    workers_.emplace_back();
+    for (std::size_t begin = 0; begin <= row.size();) {
+      const std::size_t end = std::min(row.find(',', begin), row.size());
+      read_cell(row.substr(begin, end - begin), begin + 1);
+      begin = end + 1;
+    }
+  }
+
+  void read_cell(std::string_view cell, std::size_t column) {
+    while (cell.starts_with(' ')) cell.remove_prefix(1), ++column;
+    while (cell.ends_with(' ')) cell.remove_suffix(1);
+    if (cell.empty()) return;
+    constexpr std::string_view kFused = ")OVERLAP_F_B";
+    if (!cell.starts_with('(')) return read_action(cell, column);
+    if (!cell.ends_with(kFused)) refuse(cell, column);
+    std::string_view parts = cell.substr(1, cell.size() - 1 - kFused.size());
+    const std::size_t middle = parts.find(';');
+    if (middle == std::string_view::npos) refuse(cell, column);
+    read_action(parts.substr(0, middle), column + 1);
+    read_action(parts.substr(middle + 1), column + middle + 2);
+  }
+
+  void read_action(std::string_view text, std::size_t column) {
+    std::string_view rest = text;
+    const std::optional<int> stage = number(rest, kMostStages);
+    const auto operation = std::ranges::find_if(
+        kOperations, [&](const Operation& each) { return rest.starts_with(each.name); });
+    if (!stage || operation == kOperations.end()) refuse(text, column);
+    rest.remove_prefix(operation->name.size());
+    const std::optional<int> microbatch = number(rest, 1 << 20);
+    if (!rest.empty() || (operation->kind && !microbatch)) refuse(text, column);
+    if (!operation->kind) return;
+    const int worker = static_cast<int>(workers_.size()) - 1;
+    const auto [known, fresh] = worker_of_.try_emplace(*stage, worker);
+    if (known->second != worker)
+      fail(column, concat("stage ", *stage, " is on worker ", worker, " here, on worker ",
+                          known->second, " above; a stage has one worker"));
+    microbatches_ = std::max(microbatches_, *microbatch + 1);
+    workers_.back().push_back({*operation->kind, *stage, *microbatch});
+  }
+
+  /// Takes digits from the front; nothing where there are none, or too many.
+  static std::optional<int> number(std::string_view& text, int end) {
+    int value = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || value < 0 || value >= end || text.starts_with('-')) return {};
+    text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+    return value;
+  }
+
+  void check_stages() {
+    line_ = static_cast<int>(workers_.size());
+    if (worker_of_.empty()) fail(1, "has no action");
+    const int last = worker_of_.rbegin()->first;
+    for (int stage = 0; stage < last; ++stage)
+      if (!worker_of_.contains(stage))
+        fail(1, concat("names stage ", last, " but never stage ", stage));
+    for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
+      line_ = static_cast<int>(worker) + 1;
+      if (workers_[worker].empty()) fail(1, "this worker (row) does nothing");
+    }
+  }
+
+  [[noreturn]] void refuse(std::string_view text, std::size_t column) const {
+    fail(column, concat("'", text,
+                        "' is no action; expected stage, operation (F, B, I, W, …) and "
+                        "micro-batch, as in 2F0, or (0F3;3B1)OVERLAP_F_B"));
+  }
+  [[noreturn]] void fail(std::size_t column, const std::string& message) const {
+    throw Error(ErrorKind::Data, concat(path_.string(), ":", line_, ":", column, ": ", message));
+  }
+
+  std::filesystem::path path_;
+  int line_ = 0;
+  int microbatches_ = 0;
+  std::vector<std::vector<PassStep>> workers_;
+  std::map<int, int> worker_of_;  ///< by stage
+};
+
+class FromCsv final : public Scheme {
+ public:
+  explicit FromCsv(Options& options)
+      : file_(options.path("file", "",
+                           "The CSV file: a row per worker, cells as 2F0, 2B0, 2I0, 2W0.")) {}
+
+  std::vector<int> placement(int stages) const override { return read(stages).placement(); }
+
+  Schedule schedule(const PipelineShape& shape) const override {
+    const CsvSchedule file = read(shape.stages);
+    PipelineShape placed = shape;
+    if (placed.placement.empty()) placed.placement = file.placement();
+    if (placed.placement != file.placement())
+      throw Error(ErrorKind::Experiment,
+                  concat("pipeline.placement has stages on other workers than the rows of ",
+                         file_.string(), "; leave it out"));
+    if (shape.microbatches != file.microbatches())
+      throw Error(ErrorKind::Experiment,
+                  concat("pipeline.microbatches is ", shape.microbatches, "; ", file_.string(),
+                         " has ", file.microbatches()));
+    return schedule_of_workers(placed, file.workers());
+  }
+
+ private:
+  CsvSchedule read(int stages) const {
+    if (file_.empty())
+      throw Error(ErrorKind::Experiment,
+                  "csv_schedule follows a file; name it as scheme.file: schedule.csv");
+    CsvSchedule file(file_);
+    const std::size_t named = file.placement().size();
+    if (static_cast<int>(named) != stages)
+      throw Error(ErrorKind::Experiment,
+                  concat("pipeline.stages is ", stages, "; ", file_.string(), " has ", named));
+    return file;
+  }
+
+  std::filesystem::path file_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_SCHEME(csv_schedule, FromCsv,
+                  "A schedule from a CSV file, as torch.distributed.pipelining writes them.")
+
+}  // namespace pipewright

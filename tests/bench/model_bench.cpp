@@ -1,0 +1,74 @@
+// Our side of compare_models.py: one model, in one stage on one thread, trained on one mini-batch
+// that it holds.
+//
+//   model_bench '{model: {name: resnet18}, batch: 16, loss: {name: cross_entropy}}'
+//
+// Each line on standard input asks for that many steps (forward, loss, backward, SGD with
+// momentum); the answer is the processor time of the block in seconds. Says first, on standard
+// error, how many parameters there are.
+#include <ATen/Parallel.h>
+
+#include <cstdio>
+#include <iostream>
+
+#include "core/experiment/experiment.h"
+#include "core/experiment/plan.h"
+#include "core/runtime/allocation.h"
+#include "core/runtime/executor.h"
+#include "core/stage/torch.h"
+#include "tests/bench/fixed_batches.h"
+#include "tests/bench/processor_time.h"
+
+namespace pipewright::bench {
+namespace {
+
+Experiment experiment_of(const Value& request) {
+  const std::int64_t batch = request.find("batch")->integer;
+  Value document = parse_yaml(
+      concat("{dataset: {name: synthetic, train: ", batch, ", test: ", batch,
+             "}, loader: {batch_size: ", batch, ", prefetch: 0}, scheme: {name: model_parallel}, ",
+             "pipeline: {stages: 1}, optimizer: {name: sgd, lr: 0.0001, momentum: 0.9}}"),
+      "model_bench");
+  document.at_or_add("model") = *request.find("model");
+  if (const Value* loss = request.find("loss")) document.at_or_add("loss") = *loss;
+  return read_experiment(document);
+}
+
+FixedBatches first_minibatch(const Plan& plan) {
+  Loader loader = plan.training_loader(0, 1);
+  const Share all = loader.share(0, 0, 0);
+  return {loader.inputs(0, all, at::kCPU), loader.targets(0, all, at::kCPU)};
+}
+
+void answer(const std::string& request) {
+  Experiment experiment = experiment_of(parse_yaml(request, "model_bench"));
+  const Plan plan = make_plan(experiment);
+  const auto stages = plan.stages();
+  FixedBatches batches = first_minibatch(plan);
+  std::int64_t parameters = 0;
+  for (const auto& [name, parameter] : stages[0]->named_parameters())
+    parameters += parameter.numel();
+  std::cerr << parameters << " parameters" << std::endl;
+  for (int steps = 0; std::cin >> steps;) {
+    const Program program = compile(experiment.scheme->schedule(experiment.shape(steps)));
+    const double begin = processor_seconds();
+    execute(program, stages,
+            {.batches = batches, .lr = [](int) { return 1e-4; }, .minibatches_per_epoch = steps});
+    std::cout << processor_seconds() - begin << std::endl;
+  }
+}
+
+}  // namespace
+}  // namespace pipewright::bench
+
+int main(int count, char** values) {
+  pipewright::keep_freed_memory();
+  at::set_num_threads(1);
+  try {
+    pipewright::bench::answer(count == 2 ? values[1] : "{}");
+    return 0;
+  } catch (const pipewright::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return static_cast<int>(error.kind());
+  }
+}

@@ -1,0 +1,68 @@
+// What a profile says a stage needs, against what the stage needed.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "core/experiment/measured_balance.h"
+#include "core/experiment/memory_trial.h"
+#include "core/experiment/profiling.h"
+#include "core/stage/torch.h"
+
+namespace pipewright::test {
+namespace {
+
+/// Models that are small, but have more activations than the 64 bytes that a parameter is rounded
+/// to. The loss of maps is of pixels.
+struct Small {
+  const char* model;
+  const char* more = "";
+};
+constexpr Small kSmall[] = {
+    {"{name: vgg16, width: 0.25}"},
+    {"{name: resnet18, size: 32, width: 0.25, cut: layers}"},
+    {"{name: resnet50, size: 32, width: 0.25, stem: cifar, cut: blocks}"},
+    {"{name: densenet121, size: 16, width: 0.25}"},
+    {"{name: googlenet, size: 16, width: 0.25}"},
+    {"{name: mobilenet_v2, size: 64, width: 0.25}"},
+    {"{name: encoder, layers: 4, width: 64, heads: 4, feed_forward: 128, tokens: 24}"},
+    {"{name: residual_lstm, vocabulary: 200, tokens: 20, width: 32, blocks: 4}"},
+    {"{name: gnmt8, vocabulary: 200, tokens: 12, width: 32}"},
+    {"{name: unet, size: 64, depth: 3, base_channels: 8, convolutions: 2}",
+     "loss: {name: binary_cross_entropy}, "},
+};
+
+constexpr const char* kSchemes[] = {
+    "scheme: {name: gpipe}, pipeline: {stages: 3, microbatches: 4}",
+    "scheme: {name: one_f_one_b}, pipeline: {stages: 3, microbatches: 4}",
+    "scheme: {name: gpipe}, pipeline: {stages: 2, microbatches: 1}",
+    "scheme: {name: pipedream}, pipeline: {stages: 3}",
+    "scheme: {name: spectrain, version: 1}, pipeline: {stages: 3}",
+};
+
+constexpr double kTolerance = 0.1;
+
+TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
+  for (const Small& small : kSmall)
+    for (const char* scheme : kSchemes) {
+      const std::string text =
+          concat("{dataset: {name: synthetic}, model: ", small.model, ", ", small.more, scheme,
+                 ", loader: {batch_size: 16}, ", "optimizer: {name: sgd, momentum: 0.9}}");
+      const Experiment e = read_experiment(parse_yaml(text, "f.yaml"));
+      const Profile profile = measure(e, {.repetitions = 1});
+      const auto predicted = stage_memories(e, profile, e.pipeline.stages).of_cut(e.balance);
+      const auto measured = measure_stage_peaks(e, 2 * e.pipeline.stages + 2, at::kCPU);
+      for (std::size_t stage = 0; stage < measured.size(); ++stage) {
+        const auto peak = static_cast<double>(measured[stage]);
+        const double error = static_cast<double>(predicted[stage].total()) / peak - 1;
+        std::printf("%-60s %-60s %zu  %9.0f  %+.1f %%\n", small.model, scheme, stage, peak,
+                    100 * error);
+        EXPECT_LE(std::abs(error), kTolerance)
+            << small.model << ", " << scheme << ", stage " << stage << ": "
+            << predicted[stage].total() << " predicted, " << measured[stage] << " measured";
+      }
+    }
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -2,6 +2,8 @@
 // block, bounded links — simulate() says what a plain list of events says.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/schedule/cost_table.h"
@@ -29,7 +31,8 @@ class Dice {
   std::uint64_t next_ = 0;
 };
 
-PipelineShape shape_of(Dice& dice, const std::string& scheme) {
+PipelineShape shape_of(Dice& dice, const SchemeCase& each) {
+  const std::string& scheme = each.name;
   PipelineShape shape{.stages = 1 + dice.upto(4),
                       .replicas = 1 + dice.upto(2),
                       .microbatches = 1 + dice.upto(3),
@@ -37,7 +40,9 @@ PipelineShape shape_of(Dice& dice, const std::string& scheme) {
                       .link_capacity = dice.upto(2)};
   if (scheme == "pipedream_2bw") shape.microbatches = std::max(shape.microbatches, shape.stages);
   if (scheme == "data_parallel") shape.stages = 1;
-  if (shape.stages > 2 && dice.coin())
+  const SchemeReading reading(scheme, each.options);
+  shape.placement = reading.scheme->placement(shape.stages);
+  if (shape.placement.empty() && shape.stages > 2 && dice.coin())
     for (int stage = 0; stage < shape.stages; ++stage) shape.placement.push_back(stage % 2);
   return shape;
 }
@@ -80,6 +85,16 @@ Hardware machine_of(Dice& dice, int devices) {
   return hardware;
 }
 
+/// Nothing where the scheme refuses the shape.
+std::optional<Schedule> some_schedule(const SchemeCase& each, const PipelineShape& shape,
+                                      Recomputation recomputation) {
+  try {
+    return with_recomputation(schedule_of(each.name, each.options, shape), recomputation);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 bool may_run(const Schedule& schedule) {
   try {
     validate(schedule);
@@ -94,10 +109,11 @@ TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
   for (const SchemeCase& each : every_scheme())
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       Dice dice(seed + stable_hash(each.name + each.options));
-      const PipelineShape shape = shape_of(dice, each.name);
-      const Schedule schedule =
-          with_recomputation(schedule_of(each.name, each.options, shape),
-                             dice.coin() ? Recomputation::ExceptLast : Recomputation::Never);
+      const PipelineShape shape = shape_of(dice, each);
+      const auto made = some_schedule(
+          each, shape, dice.coin() ? Recomputation::ExceptLast : Recomputation::Never);
+      if (!made) continue;
+      const Schedule& schedule = *made;
       const std::vector<StageCost> costs = costs_of(dice, shape.stages);
       const Hardware hardware = machine_of(dice, shape.workers());
       if (!may_run(schedule)) continue;

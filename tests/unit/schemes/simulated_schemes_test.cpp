@@ -115,12 +115,16 @@ TEST(SimulatedScheme, OfAnyKindHoldsTheCopiesThatVersionsCounts) {
     PipelineShape shape{.stages = 4, .minibatches = 9};
     if (each.name == "pipedream_2bw") shape.microbatches = shape.stages;
     if (each.name == "data_parallel") shape = {.stages = 1, .replicas = 3, .minibatches = 9};
+    const SchemeReading reading(each.name, each.options);
+    shape.placement = reading.scheme->placement(shape.stages);
     const Versions versions = resolve_versions(schedule_of(each.name, each.options, shape));
     const Simulation simulation = simulated(each.name, each.options, shape);
+    std::vector<std::int64_t> copies(as_size(shape.workers_per_replica()), 0);
     for (int k = 0; k < shape.stages; ++k)
-      EXPECT_EQ(most_weights(simulation.workers[as_size(k)]),
-                versions.stages[as_size(k)][0].copies * kWeights)
-          << each.name << " " << each.options << ", stage " << k;
+      copies[as_size(shape.worker_of(k, 0))] += versions.stages[as_size(k)][0].copies;
+    for (std::size_t w = 0; w < copies.size(); ++w)
+      EXPECT_EQ(most_weights(simulation.workers[w]), copies[w] * kWeights)
+          << each.name << " " << each.options << ", worker " << w;
   }
 }
 

@@ -4,11 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <unordered_set>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/schedule/pass_slots.h"
 #include "core/schedule/render.h"
 #include "core/schedule/versions.h"
 #include "core/schedule/worker_set.h"
@@ -86,7 +86,7 @@ void check_ranges(const Schedule& schedule) {
 }
 
 /// A set of keys, few for each micro-batch of a stage. Keys of one pass are `width` neighbours; the
-/// first two that come lie in flat memory, others, of stages with many losses, do not.
+/// first four that come lie in flat memory, others, of stages with many losses, do not.
 class PassKeys {
  public:
   PassKeys(std::size_t passes, std::uint64_t width) : width_(width), first_(passes) {}
@@ -103,9 +103,10 @@ class PassKeys {
     return true;
   }
   bool contains(std::uint64_t key) const {
-    const auto& [a, b] = first_[key / width_];
+    const auto& first = first_[key / width_];
     const std::uint32_t digit = digit_of(key);
-    return a == digit || b == digit || (b != 0 && !others_.empty() && others_.contains(key));
+    return std::ranges::find(first, digit) != first.end() ||
+           (first.back() != 0 && !others_.empty() && others_.contains(key));
   }
 
  private:
@@ -114,7 +115,7 @@ class PassKeys {
   }
 
   std::uint64_t width_;
-  std::vector<std::array<std::uint32_t, 2>> first_;  ///< 0: none
+  std::vector<std::array<std::uint32_t, 4>> first_;  ///< 0: none
   std::unordered_set<std::uint64_t> others_;
 };
 
@@ -183,18 +184,23 @@ void check_complete(const Schedule& schedule) {
 
 /// What is recomputed is so with its forward's weights, and before the backwards that need it.
 void check_recomputations(const Schedule& schedule) {
-  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w) {
-    std::set<std::array<int, 4>> begun;  // stage, replica, mini-batch, micro-batch of a backward
+  const bool any = std::ranges::any_of(schedule.workers, [](const std::vector<Action>& worker) {
+    return std::ranges::any_of(worker,
+                               [](const Action& a) { return a.kind == ActionKind::Recompute; });
+  });
+  if (!any) return;
+  const PassSlots slots(schedule);
+  std::vector<bool> begun(slots.forwards(), false);  // backwards of each forward
+  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w)
     for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
       const Action& a = schedule.workers[as_size(w)][as_size(i)];
-      const std::array<int, 4> pass{a.stage, a.replica, a.minibatch, a.microbatch};
-      if (is_backward(a.kind)) begun.insert(pass);
+      if (is_backward(a.kind)) begun[slots.forward(a, a.stage)] = true;
       if (a.kind != ActionKind::Recompute) continue;
-      if (begun.contains(pass)) fail(schedule, {w, i}, "comes after a backward that needs it");
+      if (begun[slots.forward(a, a.stage)])
+        fail(schedule, {w, i}, "comes after a backward that needs it");
       if (a.weights != Weights::of_forward())
         fail(schedule, {w, i}, "does not compute with the weights of its forward");
     }
-  }
 }
 
 /// A stage that learns from a loss does more than relay it; a BackwardWeight ends what a

@@ -5,6 +5,7 @@
 
 #include "core/schedule/builders.h"
 #include "core/schedule/cost_table.h"
+#include "core/schedule/recompute.h"
 #include "core/schedule/simulate.h"
 #include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
@@ -13,8 +14,9 @@ namespace pipewright::bench {
 namespace {
 
 /// A scheme's shape by number: 1F1B with a flush, GPipe, PipeDream over as many mini-batches, 1F1B
-/// of four replicas, 1F1B of two stages on each worker.
-constexpr int kPlain = 0, kFillDrain = 1, kStashing = 2, kReplicas = 3, kTwoEach = 4;
+/// of four replicas, 1F1B of two stages on each worker, 1F1B that recomputes.
+constexpr int kPlain = 0, kFillDrain = 1, kStashing = 2, kReplicas = 3, kTwoEach = 4,
+              kRecompute = 5;
 
 Schedule built(int which, int stages, int microbatches) {
   PipelineShape shape{.stages = stages, .microbatches = microbatches};
@@ -29,7 +31,8 @@ Schedule built(int which, int stages, int microbatches) {
       break;
     default: break;
   }
-  return pipeline_schedule(shape, {.flush = true});
+  const auto recompute = which == kRecompute ? Recomputation::Always : Recomputation::Never;
+  return with_recomputation(pipeline_schedule(shape, {.flush = true}), recompute);
 }
 
 std::int64_t actions_of(const Schedule& schedule) {
@@ -116,7 +119,7 @@ void time_with_buses(benchmark::State& state) {
 
 void cases(benchmark::internal::Benchmark* bench) {
   bench->Unit(benchmark::kMillisecond)->ArgNames({"order", "stages", "microbatches"});
-  for (const int which : {kPlain, kFillDrain, kStashing, kReplicas, kTwoEach})
+  for (const int which : {kPlain, kFillDrain, kStashing, kReplicas, kTwoEach, kRecompute})
     bench->Args({which, 64, 1024});
 }
 BENCHMARK(build)->Apply(cases);

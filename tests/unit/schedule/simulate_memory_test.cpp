@@ -7,6 +7,7 @@
 #include "core/base/as_size.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/cost_table.h"
+#include "core/schedule/recompute.h"
 #include "core/schedule/simulate.h"
 #include "core/schedule/validate.h"
 
@@ -88,6 +89,19 @@ TEST(MemoryOfActivations, OfAnEvaluationIsOneForwards) {
     EXPECT_EQ(worker.peak.activations, kActivations);
     EXPECT_EQ(worker.peak.gradients, 0);
     EXPECT_EQ(worker.peak.optimizer, 0);
+  }
+}
+
+TEST(MemoryOfActivations, RecomputedIsThatOfOneMicroBatchAndTheInputsOfAll) {
+  std::vector<StageCost> costs = costs_of(4);
+  for (StageCost& stage : costs) stage.input_bytes = 10;
+  const Schedule schedule = with_recomputation(
+      pipeline_schedule({.stages = 4, .microbatches = 8, .minibatches = 2}, {.fill_drain = true}),
+      Recomputation::Always);
+  const Simulation simulation = simulated(schedule, costs, kOverTime);
+  for (std::size_t w = 0; w < 4; ++w) {
+    EXPECT_EQ(most(simulation, w, &MemoryUse::activations), kActivations);
+    EXPECT_EQ(most(simulation, w, &MemoryUse::boundaries), 8 * 10);
   }
 }
 

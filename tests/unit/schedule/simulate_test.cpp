@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/cost_table.h"
+#include "core/schedule/recompute.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/validate.h"
 
@@ -94,6 +95,13 @@ TEST(Makespan, IsThatOfTheDrawingsWhereTheyApply) {
       for (std::size_t i = 0; i < schedule.workers[w].size(); ++i)
         EXPECT_EQ(simulation.spans[w][i].begin, slots.start[w][i]);
   }
+}
+
+/// Each backward is preceded by another forward, but the first of a stage is done while it waits.
+TEST(Makespan, OfFillDrainThatRecomputesIsAForwardLongerForEachMicroBatch) {
+  for (const auto& [n, m] : {std::pair{4, 8}, {4, 16}, {8, 32}})
+    EXPECT_EQ(on_ideal(with_recomputation(gpipe(n, m), Recomputation::Always)).makespan,
+              (m + n - 1) + 3 * m + 2 * (n - 1));
 }
 
 TEST(Bubble, OfFillDrainAndOneForwardOneBackwardIsNLess1OfMPlusNLess1) {

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/schedule/cost_table.h"
+#include "core/schedule/recompute.h"
 #include "core/schedule/render.h"
 #include "core/schedule/simulate.h"
 #include "core/schedule/validate.h"
@@ -94,7 +95,9 @@ TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       Dice dice(seed + stable_hash(each.name + each.options));
       const PipelineShape shape = shape_of(dice, each.name);
-      const Schedule schedule = schedule_of(each.name, each.options, shape);
+      const Schedule schedule =
+          with_recomputation(schedule_of(each.name, each.options, shape),
+                             dice.coin() ? Recomputation::ExceptLast : Recomputation::Never);
       const std::vector<StageCost> costs = costs_of(dice, shape.stages);
       const Hardware hardware = machine_of(dice, shape.workers());
       if (!may_run(schedule)) continue;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/base/as_size.h"
 #include "core/schedule/cost_table.h"
@@ -62,6 +63,43 @@ TEST(SimulatedPipeDream2BW, HoldsTwoVersions) {
       simulated("pipedream_2bw", "{}", {.stages = 4, .microbatches = 4, .minibatches = 6});
   for (const WorkerReport& worker : simulation.workers)
     EXPECT_EQ(most_weights(worker), 2 * kWeights);
+}
+
+/// p workers of v stages, each of which takes 1/v of F = I = W = 1; M micro-batches.
+Simulation on_workers(const std::string& scheme, int p, int v, int microbatches) {
+  PipelineShape shape{.stages = p * v, .microbatches = microbatches};
+  for (int stage = 0; stage < shape.stages; ++stage) shape.placement.push_back(stage % p);
+  const std::string options = scheme == "zb_h2" ? "{}" : concat("{chunks: ", v, "}");
+  const Schedule schedule = schedule_of(scheme, options, shape);
+  validate(schedule);
+  std::vector<StageCost> costs = equal_costs(shape.stages, 1.0 / v);
+  for (StageCost& stage : costs) stage.activation_bytes = 1;
+  return simulate(schedule, costs, ideal_hardware(p));
+}
+
+TEST(SimulatedSplitBackwards, TakeWhatPyTorchsSchedulesTake) {
+  for (const auto& [p, m, interleaved, zb1p] :
+       {std::tuple{4, 8, 28.5, 25.5}, {4, 16, 52.5, 49.5}, {8, 32, 106.5, 99.5}}) {
+    EXPECT_DOUBLE_EQ(on_workers("interleaved", p, 2, m).makespan, interleaved);
+    EXPECT_DOUBLE_EQ(on_workers("zb_h1", p, 2, m).makespan, zb1p);
+  }
+}
+
+TEST(SimulatedSplitBackwards, HaveTheBubblesOfTheirPapers) {
+  for (int p = 2; p <= 5; ++p)
+    for (const int v : {1, 2, 3}) {
+      const int m = 4 * p;
+      const double of_all = v * m + p - 1;
+      EXPECT_NEAR(on_workers("interleaved", p, v, m).bubble, (p - 1) / of_all, 1e-12);
+      EXPECT_NEAR(on_workers("zb_h1", p, 1, m).makespan, 3 * m + p - 1, 1e-9);
+      EXPECT_NEAR(on_workers("zb_h2", p, 1, m).makespan, 3 * m + p - 1, 1e-9);
+    }
+}
+
+TEST(SimulatedInterleaved, HoldsTheActivationsOfItsWarmUpAndOneMore) {
+  const Simulation simulation = on_workers("interleaved", 8, 2, 32);
+  for (std::size_t w = 0; w < 8; ++w)
+    EXPECT_EQ(simulation.workers[w].peak.activations, 23 - 2 * static_cast<std::int64_t>(w));
 }
 
 TEST(SimulatedDataParallel, AddsTheRingToEveryMiniBatch) {

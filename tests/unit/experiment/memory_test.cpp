@@ -20,8 +20,8 @@ struct Small {
 };
 constexpr Small kSmall[] = {
     {"{name: vgg16, width: 0.25}"},
-    {"{name: resnet18, size: 32, width: 0.25, cut: layers}"},
-    {"{name: resnet50, size: 32, width: 0.25, stem: cifar, cut: blocks}"},
+    {"{name: resnet18, size: 16, width: 0.25, cut: layers}"},
+    {"{name: resnet50, size: 16, width: 0.25, stem: cifar, cut: blocks}"},
     {"{name: densenet121, size: 16, width: 0.25}"},
     {"{name: googlenet, size: 16, width: 0.25}"},
     {"{name: mobilenet_v2, size: 64, width: 0.25}"},

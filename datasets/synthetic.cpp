@@ -72,6 +72,10 @@ class Synthetic final : public Dataset {
   explicit Synthetic(Options& options)
       : counts_{options.integer("train", 512, "Training samples.", kPositive),
                 options.integer("test", 256, "Test samples.", kPositive)},
+        distinct_(options.integer("distinct", 0,
+                                  "So many different samples, which come again and again; 0 = all "
+                                  "are different. For measuring with large samples.",
+                                  kNotNegative)),
         classes_(
             options.integer("classes", 0, "Classes; 0 = as many as the model has.", kNotNegative)),
         shape_(options.integers("shape", {}, "Shape of one sample; [] = the model's input.",
@@ -92,13 +96,13 @@ class Synthetic final : public Dataset {
     if (classes_ < 1)
       throw Error(ErrorKind::Experiment, "synthetic: the model has no classes; give 'classes'",
                   where_);
-    std::int64_t room = kElementLimit / std::max(counts_[0], counts_[1]);
+    std::int64_t room = kElementLimit / std::max(made(0), made(1));
     elements_ = 1;
     for (const std::int64_t size : shape_) {
       if (size < 1 || size > room)
         throw Error(ErrorKind::Experiment,
                     concat("synthetic: more than ", kElementLimit,
-                           " numbers; give fewer samples or a smaller shape"),
+                           " numbers; give fewer samples, fewer distinct ones or a smaller shape"),
                     where_);
       room /= size;
       elements_ *= static_cast<std::size_t>(size);
@@ -108,8 +112,8 @@ class Synthetic final : public Dataset {
       return;
     }
     const Teacher teacher(seed_, elements_, static_cast<std::size_t>(classes_));
-    splits_[0] = made(teacher, 0, noise_);
-    splits_[1] = made(teacher, 1, 0);
+    splits_[0] = samples_of(teacher, 0, noise_);
+    splits_[1] = samples_of(teacher, 1, 0);
   }
 
   std::int64_t size(Split split) const override { return counts_[static_cast<std::size_t>(split)]; }
@@ -120,7 +124,7 @@ class Synthetic final : public Dataset {
 
   Batch batch(Split split, std::span<const std::int64_t> indices,
               const RandomStream*) const override {
-    if (vocabulary_ > 0) return token_batch(tokens_[static_cast<std::size_t>(split)], indices);
+    if (vocabulary_ > 0) return token_batch(static_cast<std::size_t>(split), indices);
     const Samples& from = splits_[static_cast<std::size_t>(split)];
     std::vector<std::int64_t> shape = shape_;
     shape.insert(shape.begin(), static_cast<std::int64_t>(indices.size()));
@@ -129,7 +133,7 @@ class Synthetic final : public Dataset {
     auto* y = batch.y.mutable_data_ptr<std::int64_t>();
     for (const std::int64_t index : indices) {
       PIPEWRIGHT_CHECK(index >= 0 && index < size(split), "sample ", index);
-      const auto i = static_cast<std::size_t>(index);
+      const auto i = static_cast<std::size_t>(index % made(static_cast<std::size_t>(split)));
       x = std::copy_n(from.x.data() + i * elements_, elements_, x);
       *y++ = from.y[i];
     }
@@ -145,18 +149,24 @@ class Synthetic final : public Dataset {
       tokens_[split] = synthetic_tokens({.task = task_,
                                          .seed = seed_,
                                          .split = split,
-                                         .count = counts_[split],
+                                         .count = made(split),
                                          .tokens = shape_[0],
                                          .vocabulary = vocabulary_,
                                          .classes = classes_});
   }
 
-  Batch token_batch(const TokenSamples& from, std::span<const std::int64_t> indices) const {
+  /// Different samples of a split.
+  std::int64_t made(std::size_t split) const {
+    return distinct_ > 0 ? std::min(distinct_, counts_[split]) : counts_[split];
+  }
+
+  Batch token_batch(std::size_t split, std::span<const std::int64_t> indices) const {
+    const TokenSamples& from = tokens_[split];
     const auto rows = [&](const std::vector<std::int64_t>& all, std::int64_t width) {
       at::Tensor part = at::empty({static_cast<std::int64_t>(indices.size()), width}, at::kLong);
       auto* out = part.mutable_data_ptr<std::int64_t>();
       for (const std::int64_t index : indices)
-        out = std::copy_n(all.begin() + index * width, width, out);
+        out = std::copy_n(all.begin() + index % made(split) * width, width, out);
       return part;
     };
     Batch batch{{rows(from.x, from.tokens)}, rows(from.y, from.targets)};
@@ -165,11 +175,11 @@ class Synthetic final : public Dataset {
     return batch;
   }
 
-  Samples made(const Teacher& teacher, std::size_t split, double noise) const {
+  Samples samples_of(const Teacher& teacher, std::size_t split, double noise) const {
     const RandomStream inputs(seed_, "synthetic.inputs", split);
     const RandomStream replaced(seed_, "synthetic.noise", split, 0);
     const RandomStream labels(seed_, "synthetic.noise", split, 1);
-    const auto count = static_cast<std::size_t>(counts_[split]);
+    const auto count = static_cast<std::size_t>(made(split));
     Samples samples{std::vector<float>(count * elements_), std::vector<std::int64_t>(count)};
     for (std::size_t i = 0; i < samples.x.size(); ++i)
       samples.x[i] = static_cast<float>(inputs.normal(i));
@@ -182,6 +192,7 @@ class Synthetic final : public Dataset {
   }
 
   std::array<std::int64_t, 2> counts_;  // by split
+  std::int64_t distinct_;
   std::int64_t classes_;
   std::vector<std::int64_t> shape_;
   double noise_;

@@ -8,6 +8,7 @@
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/profiling.h"
 #include "core/runtime/device.h"
+#include "core/schedule/pipedream_partition.h"
 #include "core/schedule/render_profile.h"
 #include "tools/command.h"
 
@@ -41,6 +42,39 @@ void print_cut(const Experiment& e, const Profile& profile, int stages) {
               render_cut(profile, memories, rules, cut).c_str());
 }
 
+/// "4@12e9,2@1e9": innermost first; a level without "@" has links that take no time.
+std::vector<WorkerLevel> read_levels(const std::string& text) {
+  std::vector<WorkerLevel> levels;
+  for (const std::string& part : split(text, ',')) {
+    const std::size_t at = part.find('@');
+    const Value units = parse_scalar(part.substr(0, at), "--workers");
+    const Value bandwidth =
+        at == std::string::npos ? Value() : parse_scalar(part.substr(at + 1), "--workers");
+    const double speed = bandwidth.is(Value::Kind::Integer) ? static_cast<double>(bandwidth.integer)
+                                                            : bandwidth.number;
+    const bool fast = at == std::string::npos || speed > 0;
+    if (!units.is(Value::Kind::Integer) || units.integer < 1 || units.integer > 4096 || !fast)
+      throw Error(ErrorKind::Experiment,
+                  concat("--workers is '", text,
+                         "'; expected units and bytes a second of each level, the innermost "
+                         "first, as in 4@12e9,2@1e9"));
+    WorkerLevel& level = levels.emplace_back(WorkerLevel{static_cast<int>(units.integer)});
+    if (at != std::string::npos) level.bandwidth = speed;
+  }
+  return levels;
+}
+
+void print_pipedream(const CommandLine& line, const Profile& profile) {
+  PipeDreamRules rules{.levels = read_levels(line.text("workers"))};
+  if (line.text("cost") == "code")
+    rules.cost = PipeDreamRules::Cost::Code;
+  else if (line.text("cost") != "paper")
+    throw Error(ErrorKind::Experiment,
+                concat("--cost is '", line.text("cost"), "'; expected paper or code"));
+  std::printf("\nPipeDream's plan, costs as in its %s:\n\n%s", line.text("cost").c_str(),
+              render_plan(profile, pipedream_partition(profile, rules)).c_str());
+}
+
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kProfile,
@@ -56,6 +90,10 @@ int run(const std::vector<std::string>& arguments) {
   line.option("repetitions", "N", "of each layer; 0 = as many as --seconds allow, 3 to 50", "0");
   line.option("seconds", "S", "about so long for all layers", "20");
   line.option("stages", "N", "show the best cut into so many; default: the experiment's");
+  line.option("workers", "LEVELS",
+              "show PipeDream's plan for workers with links of those bytes a second, the innermost "
+              "level first: 4@12e9,2@1e9 is two hosts of four");
+  line.option("cost", "FORM", "of PipeDream's plan: paper or code", "paper");
   if (!line.parse(arguments)) return 0;
   Problems faults;
   const Value document = line.experiment_arguments().document(faults);
@@ -77,6 +115,7 @@ int run(const std::vector<std::string>& arguments) {
   const Profile profile = measure(experiment, settings);
   std::fputs(render_profile(profile).c_str(), stdout);
   if (stages > 1 && profile.timed) print_cut(experiment, profile, stages);
+  if (line.given("workers") && profile.timed) print_pipedream(line, profile);
   write_file(line.text("out"), to_yaml(profile_value(profile)));
   std::printf("\nwrote %s\n", line.text("out").c_str());
   return 0;

@@ -96,12 +96,19 @@ void LayerMeasurement::measure_times(LayerCost& cost, int repetitions, double se
 void LayerMeasurement::measure_peak(LayerCost& cost) {
   if (learns_) update();  // forgets the gradients
   MemoryCount count(options_.device());
+  const auto most = [&](const auto& act) {
+    const std::int64_t before = count.live();
+    count.forget_peak();
+    act();
+    return count.peak() - before;
+  };
+  std::int64_t of_forward = most([&] { forward(); });
+  of_forward -= count.live();
+  const std::int64_t first = most([&] { backward(learns_, relays_); }) - cost.parameter_bytes;
   forward();
-  const std::int64_t kept = count.live(), of_forward = count.peak() - kept;
-  count.forget_peak();
-  backward(learns_, relays_);
-  const std::int64_t of_backward = count.peak() - kept - cost.parameter_bytes;
-  cost.peak_bytes = std::max({of_forward, of_backward, std::int64_t{0}});
+  const std::int64_t second = most([&] { backward(learns_, relays_); });
+  cost.peak_bytes = std::max({of_forward, first, std::int64_t{0}});
+  cost.peak_adding_bytes = std::max(second, cost.peak_bytes);
 }
 
 /// What is left of the memory once nobody but the graph holds any.

@@ -40,10 +40,8 @@ LayerCost count_layer(const Layer& layer, Tensors& x, const at::TensorOptions& m
   cost.flops = operations.flops();
   cost.output_bytes = bytes_of(x);
   for (const at::Tensor& parameter : parameters) {
-    const auto bytes = static_cast<std::int64_t>(parameter.nbytes());
     cost.parameters += parameter.numel();
-    cost.parameter_bytes += bytes;
-    cost.largest_parameter_bytes = std::max(cost.largest_parameter_bytes, bytes);
+    cost.parameter_bytes += static_cast<std::int64_t>(parameter.nbytes());
   }
   for (const at::Tensor& buffer : buffers)
     cost.buffer_bytes += static_cast<std::int64_t>(buffer.nbytes());

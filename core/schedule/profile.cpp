@@ -24,9 +24,9 @@ void visit_layer(Visitor& visit, Cost& cost) {
   visit("output_bytes", cost.output_bytes);
   visit("activation_bytes", cost.activation_bytes);
   visit("peak_bytes", cost.peak_bytes);
+  visit("peak_adding_bytes", cost.peak_adding_bytes);
   visit("parameters", cost.parameters);
   visit("parameter_bytes", cost.parameter_bytes);
-  visit("largest_parameter_bytes", cost.largest_parameter_bytes);
   visit("buffer_bytes", cost.buffer_bytes);
 }
 

@@ -9,8 +9,6 @@
 namespace pipewright {
 namespace {
 
-constexpr int kMore = 2;  // of StageMoment::added
-
 bool needs_as_much(const StageMoment& a, const StageMoment& b) {
   return a.backward == b.backward && a.learns == b.learns && a.added == b.added &&
          a.kept >= b.kept && a.versions >= b.versions;
@@ -32,7 +30,7 @@ class Walk {
     versions_ += weights.makes ? 1 : 0;
     if (action.kind == ActionKind::Update) {
       versions_ += weights.in_place ? 0 : 1;
-      added_ = 0;
+      added_ = false;
     }
     most_versions_ = std::max(most_versions_, versions_);
     if (action.kind == ActionKind::Forward) ++kept_;
@@ -49,12 +47,13 @@ class Walk {
                           .learns = learns,
                           .kept = kept_,
                           .versions = most_versions_,
-                          .added = std::min(added_, kMore)});
-    if (learns) ++added_;
+                          .added = added_});
+    added_ |= learns;
   }
 
   std::vector<StageMoment>& moments_;
-  int kept_ = 0, versions_ = 1, most_versions_ = 1, added_ = 0;
+  int kept_ = 0, versions_ = 1, most_versions_ = 1;
+  bool added_ = false;
 };
 
 double as_bytes(std::int64_t bytes) {
@@ -106,7 +105,6 @@ void StageMemories::fill_row(std::size_t begin) const {
   for (std::size_t i = begin; i < profile_.layers.size(); ++i) {
     const LayerCost& layer = profile_.layers[i];
     const double parameters = as_bytes(layer.parameter_bytes);
-    const double largest = as_bytes(layer.largest_parameter_bytes);
     block.activations += as_bytes(layer.activation_bytes);
     block.parameters += parameters;
     block.buffers += as_bytes(layer.buffer_bytes);
@@ -115,18 +113,16 @@ void StageMemories::fill_row(std::size_t begin) const {
     const double here = block.activations + as_bytes(layer.peak_bytes);
     block.forward = std::max(block.forward, here);
     block.first = std::max(block.first, here) + parameters;
-    block.second = std::max(block.second, here + 2 * largest);
-    block.more = std::max(block.more, here + largest);
+    block.adding = std::max(block.adding, block.activations + as_bytes(layer.peak_adding_bytes));
     row_.push_back(block);
   }
 }
 
 /// Of one pass, its forward's own activations included but not its input.
 double StageMemories::pass(const Block& block, const StageMoment& moment) const {
-  const double gradients = moment.added > 0 ? block.parameters : 0;
+  const double gradients = moment.added ? block.parameters : 0;
   if (!moment.backward || !moment.learns) return block.forward + gradients;
-  if (moment.added == 0) return block.first;
-  return gradients + (moment.added == 1 ? block.second : block.more);
+  return moment.added ? block.adding + gradients : block.first;
 }
 
 StageMemory StageMemories::of(std::size_t begin, std::size_t end, int stage) const {

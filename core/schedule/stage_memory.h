@@ -17,7 +17,7 @@ struct StageMoment {
   bool learns = false;  ///< adds to the weights' gradients
   int kept = 0;         ///< forwards that wait for their backwards, this pass's own included
   int versions = 1;     ///< of the weights, predictions and memory of freed ones included
-  int added = 0;        ///< passes that added to the gradients since the last update; 2 = or more
+  bool added = false;   ///< passes have made gradients since the last update
   bool operator==(const StageMoment&) const = default;
 };
 
@@ -50,8 +50,8 @@ class StageMemories {
   struct Block {
     double activations = 0, parameters = 0, buffers = 0, input = 0, output = 0;
     /// Most over its layers of what is kept up to there and their own need, in a forward; in a
-    /// backward that makes the gradients; that adds to them a second time; that does so again.
-    double forward = 0, first = 0, second = 0, more = 0;
+    /// backward that makes the gradients; in one that adds to them.
+    double forward = 0, first = 0, adding = 0;
     bool ends_model = false;
   };
   void fill_row(std::size_t begin) const;

@@ -190,6 +190,15 @@ class Commands(harness.EndToEnd):
             r"--minibatches is 0; expected at least 1",
         )
 
+    def test_recomputation_shows_and_says_where_it_is_of_no_use(self):
+        self.write("x.yaml", changed(MLP, {"scheme": {"name": "gpipe"}, "pipeline.recompute": "except_last"}))
+        for command in ("check", "schedule"):
+            self.assertRegex(self.pipewright(command, "x.yaml").out, r"note: .*nothing is recomputed")
+            page = self.pipewright(command, "x.yaml", "--set", "pipeline.microbatches=2").out
+            self.assertNotIn("nothing is recomputed", page)
+        self.assertRegex(page, r"F0\.0 F0\.1 B0\.1-+ r0\.0 B0\.0")
+        self.assertRegex(page, r"r recompute")
+
 
 if __name__ == "__main__":
     harness.main()

@@ -93,6 +93,16 @@ class Identities(harness.EndToEnd):
                 self.assert_same_weights(drained, never)
                 self.assertEqual(drained.bytes("steps.csv"), never.bytes("steps.csv"))
 
+    def test_recomputing_activations_changes_nothing(self):
+        for name, changes in CASES.items():
+            with self.subTest(name):
+                experiment = changed(changed(CNN, changes), {"train.epochs": 1})
+                kept = self.train(experiment, "kept", "--overwrite")
+                mode = "except_last" if "pipeline.microbatches" in changes else "always"
+                again = self.train(experiment, "again", "--overwrite", "--set", f"pipeline.recompute={mode}")
+                self.assert_same_weights(kept, again)
+                self.assertEqual(kept.bytes("steps.csv"), again.bytes("steps.csv"))
+
     def test_staleness_does_matter(self):
         """The identities above are not there because nothing ever differs."""
         plain = self.train(CNN, "plain")

@@ -31,7 +31,7 @@ class Readme(harness.EndToEnd):
                 self.mpirun(words)
                 continue
             self.assertEqual("build/pipewright", words[0], command)
-            if words[1] == "sweep":  # all 72 runs are the quickstart's own; three will do here
+            if words[1] == "sweep":  # all 93 runs are the quickstart's own; three will do here
                 words += ["--set", "sweep.points=[{label: gpipe, scheme: {name: gpipe}}]"]
             if words[1] in ("table", "plot"):
                 words += ["--set", "sweep.points=[{label: gpipe, scheme: {name: gpipe}}]"]

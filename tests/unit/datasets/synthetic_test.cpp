@@ -43,6 +43,17 @@ TEST(Synthetic, TakesShapeAndClassesFromTheModelUnlessGiven) {
   EXPECT_EQ(given->classes(), 2);
 }
 
+TEST(Synthetic, ComesAgainWhereFewSamplesAreDistinct) {
+  const auto all = make_dataset("synthetic", "{train: 8, test: 2, distinct: 3}");
+  all->open(kRequest);
+  EXPECT_EQ(all->size(Split::Train), 8);
+  const Batch batch = all->batch(Split::Train, first_indices(8), nullptr);
+  EXPECT_TRUE(batch.x[0].narrow(0, 0, 3).equal(batch.x[0].narrow(0, 3, 3)));
+  EXPECT_TRUE(batch.y.narrow(0, 0, 2).equal(batch.y.narrow(0, 6, 2)));
+  EXPECT_FALSE(batch.x[0][0].equal(batch.x[0][1]));
+  EXPECT_EQ(everything("{train: 3, distinct: 3}"), everything("{train: 3}"));
+}
+
 TEST(Synthetic, DependsOnItsOwnSeedAndNotOnTheRuns) {
   DatasetRequest other = kRequest;
   other.seed = 99;

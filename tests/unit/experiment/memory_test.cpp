@@ -19,24 +19,22 @@ struct Small {
   const char* more = "";
 };
 constexpr Small kSmall[] = {
-    {"{name: vgg16, width: 0.25}"},
-    {"{name: resnet18, size: 32, width: 0.25, cut: layers}"},
-    {"{name: resnet50, size: 32, width: 0.25, stem: cifar, cut: blocks}"},
-    {"{name: densenet121, size: 16, width: 0.25}"},
-    {"{name: googlenet, size: 16, width: 0.25}"},
-    {"{name: mobilenet_v2, size: 64, width: 0.25}"},
+    {"{name: vgg16, width: 0.125}"},
+    {"{name: resnet18, size: 8, width: 0.125, cut: layers}"},
+    {"{name: resnet50, size: 8, width: 0.125, stem: cifar, cut: blocks}"},
+    {"{name: densenet121, size: 8, width: 0.125}"},
+    {"{name: googlenet, size: 8, width: 0.125}"},
+    {"{name: mobilenet_v2, size: 32, width: 0.125}"},
     {"{name: encoder, layers: 4, width: 64, heads: 4, feed_forward: 128, tokens: 24}"},
     {"{name: residual_lstm, vocabulary: 200, tokens: 20, width: 32, blocks: 4}"},
     {"{name: gnmt8, vocabulary: 200, tokens: 12, width: 32}"},
-    {"{name: unet, size: 64, depth: 3, base_channels: 8, convolutions: 2}",
+    {"{name: unet, size: 32, depth: 3, base_channels: 8, convolutions: 2}",
      "loss: {name: binary_cross_entropy}, "},
 };
 
 constexpr const char* kSchemes[] = {
     "scheme: {name: gpipe}, pipeline: {stages: 3, microbatches: 4}",
-    "scheme: {name: one_f_one_b}, pipeline: {stages: 3, microbatches: 4}",
     "scheme: {name: gpipe}, pipeline: {stages: 2, microbatches: 1}",
-    "scheme: {name: pipedream}, pipeline: {stages: 3}",
     "scheme: {name: spectrain, version: 1}, pipeline: {stages: 3}",
 };
 
@@ -47,16 +45,16 @@ TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
     for (const char* scheme : kSchemes) {
       const std::string text =
           concat("{dataset: {name: synthetic}, model: ", small.model, ", ", small.more, scheme,
-                 ", loader: {batch_size: 16}, ", "optimizer: {name: sgd, momentum: 0.9}}");
+                 ", loader: {batch_size: 8}, ", "optimizer: {name: sgd, momentum: 0.9}}");
       const Experiment e = read_experiment(parse_yaml(text, "f.yaml"));
       const Profile profile = measure(e, {.repetitions = 1});
       const auto predicted = stage_memories(e, profile, e.pipeline.stages).of_cut(e.balance);
-      const auto measured = measure_stage_peaks(e, 2 * e.pipeline.stages + 2, at::kCPU);
+      const auto measured = measure_stage_peaks(e, e.pipeline.stages + 1, at::kCPU);
       for (std::size_t stage = 0; stage < measured.size(); ++stage) {
         const auto peak = static_cast<double>(measured[stage]);
         const double error = static_cast<double>(predicted[stage].total()) / peak - 1;
-        std::printf("%-60s %-60s %zu  %9.0f  %+.1f %%\n", small.model, scheme, stage, peak,
-                    100 * error);
+        std::fprintf(stderr, "%s | %s | %zu %.0f %+.1f\n", small.model, scheme, stage, peak,
+                     100 * error);
         EXPECT_LE(std::abs(error), kTolerance)
             << small.model << ", " << scheme << ", stage " << stage << ": "
             << predicted[stage].total() << " predicted, " << measured[stage] << " measured";

@@ -36,7 +36,6 @@ TEST(Profiling, CountsBytesAndOperationsOfAMicroBatch) {
   EXPECT_EQ(first.output_bytes, 8 * 16 * 4);
   EXPECT_EQ(first.parameters, 12 * 16 + 16);
   EXPECT_EQ(first.parameter_bytes, 4 * (12 * 16 + 16));
-  EXPECT_EQ(first.largest_parameter_bytes, 4 * 12 * 16);
 }
 
 TEST(Profiling, CountsWhatALayerKeepsForItsBackward) {

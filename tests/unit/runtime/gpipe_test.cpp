@@ -58,7 +58,9 @@ struct Case {
 };
 
 struct Measured {
-  double loss = 0, gradient = 0, gradients = 0, statistics = 0;
+  double loss = 0;
+  double gradient = 0, gradients = 0, sum = 0;  ///< norm of all; sum of norms; sum of elements
+  double statistics = 0;
 };
 
 /// Parameters as `parameters` gives them; one step at learning rate 1 shows the gradient.
@@ -103,7 +105,9 @@ Measured measured(const std::vector<LayerPtr>& layers,
   auto old = before.begin();
   for (const auto& stage : stages) {
     for (const auto& [name, now] : stage->named_parameters()) {
-      const double norm = (*old++ - now).norm().item<double>();
+      const at::Tensor step = *old++ - now;
+      const double norm = step.norm().item<double>();
+      m.sum += step.sum().item<double>();
       squares += norm * norm;
       m.gradients += norm;
     }
@@ -184,6 +188,26 @@ TEST(GPipeGolden, AmoebaNetDInThreeStages) {
     expect_near(m.loss, 0.0804988582941, text_of(c));
     expect_near(m.gradient, 4.99607614253, text_of(c));
   }
+}
+
+/// torchgpipe's test that a pipeline is transparent: the sum of all gradients, given to 7 digits.
+TEST(GPipeGolden, FourLinearLayersInTwoStages) {
+  at::manual_seed(0);
+  const at::Tensor x = at::rand({8, 1}).to(at::kDouble);
+  std::vector<at::Tensor> weights;
+  std::vector<LayerPtr> layers;
+  for (const auto& [in, out] : {std::pair{1, 2}, {2, 4}, {4, 2}, {2, 1}}) {
+    const double bound = 1 / std::sqrt(static_cast<double>(in));  // torch's
+    weights.push_back(at::empty({out, in}).uniform_(-bound, bound));
+    weights.push_back(at::empty({out}).uniform_(-bound, bound));
+    layers.push_back(linear(in, out));
+    layers.back()->set_name(std::to_string(layers.size()));
+  }
+  const Case c{.balance = {2, 2}, .execution = Execution::Threads, .microbatches = 4};
+  const Measured m = measured(
+      layers, [&](std::size_t number, const ParameterSpec&) { return weights[number]; }, x, c,
+      Measure(false));
+  EXPECT_NEAR(m.sum, -3.354963, 2e-6);
 }
 
 /// torchgpipe's test of skip connections: three convolutions, the input added to the last one's

@@ -27,9 +27,9 @@ Profile small_profile() {
                      .output_bytes = 1,
                      .activation_bytes = 2,
                      .peak_bytes = 3,
+                     .peak_adding_bytes = 6,
                      .parameters = 4,
                      .parameter_bytes = 5,
-                     .largest_parameter_bytes = 6,
                      .buffer_bytes = 7},
                     {.name = "1: x"}};
   return profile;

@@ -41,6 +41,34 @@ TEST(SlotTimes, GPipeFillsAndDrains) {
             golden("slots_gpipe.txt"));
 }
 
+/// (micro-batch, stage) of the forwards that run together, as torchgpipe's clock cycles list them.
+using Cycle = std::vector<std::pair<int, int>>;
+std::vector<Cycle> forward_cycles(int microbatches, int stages) {
+  const Schedule schedule =
+      pipeline_schedule({.stages = stages, .microbatches = microbatches}, {.fill_drain = true});
+  const SlotTimes times = slot_times(schedule);
+  std::vector<Cycle> cycles(as_size(microbatches + stages - 1));
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w)
+    for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {
+      const Action& action = schedule.workers[w][i];
+      if (action.kind == ActionKind::Forward)
+        cycles.at(as_size(times.start[w][i])).emplace_back(action.microbatch, action.stage);
+    }
+  return cycles;
+}
+
+TEST(SlotTimes, GPipesForwardsRunInTorchgpipesClockCycles) {
+  EXPECT_EQ(forward_cycles(1, 1), (std::vector<Cycle>{{{0, 0}}}));
+  EXPECT_EQ(forward_cycles(1, 3), (std::vector<Cycle>{{{0, 0}}, {{0, 1}}, {{0, 2}}}));
+  EXPECT_EQ(forward_cycles(3, 1), (std::vector<Cycle>{{{0, 0}}, {{1, 0}}, {{2, 0}}}));
+  EXPECT_EQ(forward_cycles(3, 3),
+            (std::vector<Cycle>{
+                {{0, 0}}, {{1, 0}, {0, 1}}, {{2, 0}, {1, 1}, {0, 2}}, {{2, 1}, {1, 2}}, {{2, 2}}}));
+  EXPECT_EQ(forward_cycles(4, 2),
+            (std::vector<Cycle>{
+                {{0, 0}}, {{1, 0}, {0, 1}}, {{2, 0}, {1, 1}}, {{3, 0}, {2, 1}}, {{3, 1}}}));
+}
+
 TEST(SlotTimes, OneForwardOneBackward) {
   EXPECT_EQ(papers_grid(pipedream(3, 6)), golden("slots_one_f_one_b.txt"));
 }

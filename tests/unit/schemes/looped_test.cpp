@@ -165,6 +165,8 @@ TEST(ZeroBubble, IsDrawnWithBothHalves) {
   const std::string text = render_text(of_workers("zb_h1", 2, 2));
   EXPECT_NE(text.find("b input gradient   W weight gradient"), std::string::npos) << text;
   EXPECT_EQ(text.find("relay"), std::string::npos) << text;
+  const std::string csv = render_csv(of_workers("zb_h1", 2, 2));
+  EXPECT_NE(csv.find(",weight-only backward,0,0,0,1,1,0,0,"), std::string::npos) << csv;
 }
 
 }  // namespace

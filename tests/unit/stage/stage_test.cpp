@@ -206,6 +206,33 @@ TEST_F(StageState, IsTheSameWhereAnUpdatePredictsForThePassAfterIt) {
   EXPECT_TRUE(at::equal(predicted, trained(false)));
 }
 
+TEST_F(StageState, IsExtrapolatedBackAlongTheRunningDriftOfItsWeights) {
+  const PredictionRule drift{.kind = PredictionRule::Kind::Drift, .decay = 0.25};
+  for (const bool in_update : {false, true})
+    for (const bool in_place : {false, true}) {
+      Stage s({.layers = named({linear(3, 2)}),
+               .options = at::kDouble,
+               .optimizer = optimizer_.get(),
+               .loss = loss_.get(),
+               .drift_decay = drift.decay},
+              1);
+      std::vector<at::Tensor> w{s.weights().latest().clone()};
+      const WeightKey back{2, -3, 0};
+      for (int version = 0; version < 2; ++version) {
+        s.use(latest(s, version), {drift}, 0);
+        s.forward(version, {x_.clone()}, {}, false);
+        s.backward(version, {.gradients = {random({4, 2}, 2)}});
+        const bool predict = in_update && version == 1;
+        s.update(in_place, 0.1,
+                 predict ? std::optional(Stage::Ahead{back, drift, 0.1}) : std::nullopt);
+        w.push_back(s.weights().latest().clone());
+      }
+      s.use({.key = back, .makes = !in_update}, {drift}, 0.1);
+      const at::Tensor expected = w[2] - 3 * (0.25 * 0.75 * (w[1] - w[0]) + 0.75 * (w[2] - w[1]));
+      EXPECT_LT(relative_error(s.weights().version(back), expected), kFloat64Relative);
+    }
+}
+
 TEST_F(StageState, NamesLayersInOrderTheHeadLast) {
   const Stage s = stage({linear(3, 3), batch_norm(3)}, false, linear(3, 2));
   std::vector<std::string> names;

@@ -5,6 +5,7 @@
 #include "core/base/as_size.h"
 #include "core/experiment/made_up_batch.h"
 #include "core/runtime/batches.h"
+#include "core/runtime/intra_op_threads.h"
 #include "core/runtime/memory_count.h"
 #include "core/runtime/program.h"
 #include "core/schedule/predictions.h"
@@ -139,6 +140,7 @@ std::int64_t peak_of(const Experiment& e, const Program& program, int stage, at:
 
 std::vector<std::int64_t> measure_stage_peaks(const Experiment& e, int minibatches,
                                               at::Device device) {
+  const IntraOpThreads threads(e.pipeline.threads);
   const Program program = compile(e.scheme->schedule(e.shape(minibatches)));
   const std::int64_t samples = slice_of(slice_of(e.loader.batch_size, e.pipeline.replicas, 0).size,
                                         e.pipeline.microbatches, 0)

@@ -5,6 +5,7 @@
 #include "core/base/as_size.h"
 #include "core/experiment/made_up_batch.h"
 #include "core/runtime/batches.h"
+#include "core/runtime/intra_op_threads.h"
 #include "core/runtime/memory_count.h"
 #include "core/runtime/program.h"
 #include "core/schedule/predictions.h"
@@ -58,6 +59,11 @@ class Trial {
         case ActionKind::Head: head(instruction, targets); break;
         case ActionKind::Backward:
         case ActionKind::BackwardInput: backward(instruction, outputs); break;
+        case ActionKind::Recompute: recompute(instruction, targets); break;
+        case ActionKind::BackwardWeight:
+          use(instruction);
+          stage_.backward_weight(id(action), action.loss, action.scale);
+          break;
         case ActionKind::Reduce: continue;
         case ActionKind::Update: update(instruction); continue;
       }
@@ -94,7 +100,18 @@ class Trial {
     const int number = id(instruction.action);
     Tensors received = fresh(inputs);
     use(instruction);
-    stage_.forward(number, std::move(received), {}, instruction.input_gradient);
+    stage_.forward(number, std::move(received), {}, instruction.input_gradient,
+                   instruction.recomputed ? Stage::Keep::Inputs : Stage::Keep::Graph);
+    loss(number, targets);
+  }
+
+  void recompute(const Instruction& instruction, const at::Tensor& targets) {
+    use(instruction);
+    stage_.recompute(id(instruction.action), {});
+    loss(id(instruction.action), targets);
+  }
+
+  void loss(int number, const at::Tensor& targets) {
     if (stage_.index() + 1 == program_.schedule.shape.stages) stage_.final_loss(number, targets);
   }
 
@@ -139,6 +156,7 @@ std::int64_t peak_of(const Experiment& e, const Program& program, int stage, at:
 
 std::vector<std::int64_t> measure_stage_peaks(const Experiment& e, int minibatches,
                                               at::Device device) {
+  const IntraOpThreads threads(e.pipeline.threads);
   const Program program = compile(e.scheme->schedule(e.shape(minibatches)));
   const std::int64_t samples = slice_of(slice_of(e.loader.batch_size, e.pipeline.replicas, 0).size,
                                         e.pipeline.microbatches, 0)

@@ -1,13 +1,12 @@
 #include "core/experiment/profiling.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/experiment/layer_measurement.h"
 #include "core/experiment/made_up_batch.h"
 #include "core/runtime/batches.h"
+#include "core/runtime/intra_op_threads.h"
 #include "core/stage/operation_count.h"
 #include "core/stage/torch.h"
 
@@ -56,20 +55,8 @@ void count_all(Profile& profile, const Experiment& e) {
   for (const LayerPtr& layer : e.layers) profile.layers.push_back(count_layer(*layer, x, meta));
 }
 
-/// Intra-op threads, as the experiment's workers have them, for as long as it lives.
-class Threads {
- public:
-  explicit Threads(int threads) : before_(at::get_num_threads()) { at::set_num_threads(threads); }
-  ~Threads() { at::set_num_threads(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
-
 void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& settings) {
-  const Threads threads(e.pipeline.threads);
+  const IntraOpThreads threads(e.pipeline.threads);
   const Batch batch =
       made_up_batch(*e.model, profile.samples, precision_of(e).device(settings.device));
   Boundary boundary{.tensors = batch.x};

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
 
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/memory_trial.h"
@@ -53,8 +52,6 @@ TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
       for (std::size_t stage = 0; stage < measured.size(); ++stage) {
         const auto peak = static_cast<double>(measured[stage]);
         const double error = static_cast<double>(predicted[stage].total()) / peak - 1;
-        std::fprintf(stderr, "%s | %s | %zu %.0f %+.1f\n", small.model, scheme, stage, peak,
-                     100 * error);
         EXPECT_LE(std::abs(error), kTolerance)
             << small.model << ", " << scheme << ", stage " << stage << ": "
             << predicted[stage].total() << " predicted, " << measured[stage] << " measured";

@@ -127,6 +127,7 @@ class Trial {
                                    .scale = action.scale,
                                    .input_gradient = instruction.input_gradient,
                                    .last = instruction.last_pass};
+    if (instruction.first_half) request.half_of = action.loss;
     if (!request.own_loss) request.gradients = gradients_of(outputs);
     use(instruction);
     stage_.backward(id(action), std::move(request));

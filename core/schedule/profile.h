@@ -34,7 +34,7 @@ struct LayerCost {
   /// gradient that arrives is in it.
   std::int64_t peak_bytes = 0;
   std::int64_t peak_adding_bytes = 0;  ///< of a backward that adds to gradients that are there
-  std::int64_t parameters = 0;  ///< elements
+  std::int64_t parameters = 0;         ///< elements
   std::int64_t parameter_bytes = 0;
   std::int64_t buffer_bytes = 0;
   bool operator==(const LayerCost&) const = default;

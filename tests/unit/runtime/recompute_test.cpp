@@ -99,9 +99,9 @@ TEST(RecomputedTraining, IsTheSameWhereMapsSkipStages) {
 TEST(RecomputedTraining, IsTheSameWhereStagesShareWorkers) {
   for (const char* name : {"gpipe", "one_f_one_b", "pipedream"})
     for (const char* placement : {"[0, 1, 0, 1]", "[0, 0, 1, 1]"})
-      expect_same_bits({name, "{}"},
-                       concat("pipeline.microbatches: 2, dataset.train: 24, pipeline.placement: ",
-                              placement));
+      expect_same_bits(
+          {name, "{}"},
+          concat("pipeline.microbatches: 2, dataset.train: 24, pipeline.placement: ", placement));
 }
 
 /// A layer sees a mini-batch's every micro-batch once, and once more where it is recomputed.

@@ -18,16 +18,15 @@ namespace {
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kHour = 3600;
 
-/// Of one experiment in its steady state; memory at each worker's peak, summed over the workers.
+/// Of one experiment in its steady state. Activations are not in it: without running a layer nobody
+/// knows what it keeps.
 struct Modelled {
   double seconds_per_minibatch = 0;
   double samples_per_second = 0;
-  double bubble = 0;             ///< idle part of all workers' time
-  std::int64_t memory = 0;       ///< all of it
-  std::int64_t most_memory = 0;  ///< of the worker that needs most
-  std::int64_t state = 0;        ///< weights of all versions, gradients, optimizer
-  std::int64_t activations = 0;  ///< the rest
-  std::int64_t parameters = 0;   ///< elements, of the model
+  double bubble = 0;              ///< idle part of all workers' time
+  std::int64_t state = 0;         ///< bytes: weights of all versions, gradients, optimizer
+  std::int64_t worker_state = 0;  ///< of the worker that has most
+  std::int64_t parameters = 0;    ///< elements, of the model
 };
 
 /// Enough for an asynchronous pipeline to be in its steady state for half of them.
@@ -95,11 +94,10 @@ Modelled Modeller::modelled(Experiment experiment) {
       static_cast<double>(experiment.loader.batch_size) / result.seconds_per_minibatch;
   for (const WorkerReport& worker : simulation.workers) {
     const MemoryUse& peak = worker.peak;
-    result.memory += peak.total();
-    result.most_memory = std::max(result.most_memory, peak.total());
-    result.state += peak.weights + peak.gradients + peak.optimizer;
+    const std::int64_t state = peak.weights + peak.gradients + peak.optimizer;
+    result.state += state;
+    result.worker_state = std::max(result.worker_state, state);
   }
-  result.activations = result.memory - result.state;
   for (const LayerCost& layer : costs.layers) result.parameters += layer.parameters;
   return result;
 }
@@ -142,10 +140,8 @@ void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
     run.modelled = {{"modelled_samples_per_second", of.samples_per_second},
                     {"modelled_speedup", of.samples_per_second / first},
                     {"modelled_bubble", of.bubble},
-                    {"modelled_memory_gib", gib(of.memory)},
-                    {"modelled_worker_gib", gib(of.most_memory)},
                     {"modelled_state_gib", gib(of.state)},
-                    {"modelled_activation_gib", gib(of.activations)},
+                    {"modelled_worker_state_gib", gib(of.worker_state)},
                     {"modelled_parameters", static_cast<double>(of.parameters)}};
     if (const double samples = samples_per_epoch(run); samples > 0) {
       run.modelled_epoch_hours = samples / of.samples_per_second / kHour;

@@ -21,11 +21,12 @@ Hardware load_hardware(const std::filesystem::path& file);
 Profile counted_profile(const Experiment& experiment, const Hardware& hardware);
 
 /// Gives each record, whatever its state, the metrics modelled_samples_per_second,
-/// modelled_speedup (over the first record), modelled_bubble, modelled_memory_gib,
-/// modelled_worker_gib, modelled_state_gib, modelled_activation_gib, modelled_parameters; and to
-/// runs with epochs modelled_hours, at the end of the last one. Runs that differ in their seed only
-/// are modelled once; memory is at each worker's peak, summed over the workers. Throws
-/// Error{Experiment} for hardware whose rates are not known, or with fewer devices than workers.
+/// modelled_speedup (over the first record), modelled_bubble, modelled_state_gib (weights of all
+/// versions, gradients and optimizer, of all workers; activations are not counted),
+/// modelled_worker_state_gib (of the worker that has most) and modelled_parameters; and to runs
+/// with epochs modelled_hours, at the end of the last one. Runs that differ in their seed only are
+/// modelled once. Throws Error{Experiment} for hardware whose rates are not known, or with fewer
+/// devices than workers.
 void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware);
 
 }  // namespace pipewright

@@ -37,7 +37,7 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
               hours = table_of(spec, "modelled_hours", runs),
               rate = table_of(spec, "modelled_samples_per_second", runs),
               bubble = table_of(spec, "modelled_bubble", runs),
-              memory = table_of(spec, "modelled_worker_gib", runs);
+              memory = table_of(spec, "modelled_worker_state_gib", runs);
   std::vector<TradeoffRow> rows;
   for (std::size_t r = 0; r < reached.cells.size(); ++r)
     for (std::size_t c = 0; c < reached.cells[r].size(); ++c) {
@@ -62,12 +62,12 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
 
 std::string print_tradeoff(const TableSpec& spec, const std::vector<TradeoffRow>& rows) {
   const bool percent = is_share(spec.metric.name);
-  std::string text = concat(
-      spec.metric.name, percent ? " in percent" : "", " against the time modelled on ",
-      spec.hardware.stem().string(), "; ★: no other is as good and as fast.\n\n| | ",
-      spec.metric.name,
-      " | hours | samples/s | bubble in % | GiB of the fullest worker | |\n|:--|--:|--:|--:|--:|"
-      "--:|:--|\n");
+  std::string text = concat(spec.metric.name, percent ? " in percent" : "",
+                            " against the time modelled on ", spec.hardware.stem().string(),
+                            "; ★: no other is as good and as fast.\n\n| | ", spec.metric.name,
+                            " | hours | samples/s | bubble in % | GiB of state on the fullest "
+                            "worker | |\n|:--|--:|--:|--:|--:|"
+                            "--:|:--|\n");
   for (const TradeoffRow& row : rows) text += line_of(row, percent);
   return text;
 }

@@ -16,7 +16,7 @@ struct TradeoffRow {
   double hours = 0;  ///< modelled, to the end of the last epoch
   double samples_per_second = 0;
   double bubble = 0;
-  double worker_gib = 0;   ///< of the worker that needs most
+  double worker_gib = 0;   ///< weights, gradients, optimizer of the worker that has most
   bool efficient = false;  ///< no other row is as good and as fast, and better in one of both
 };
 

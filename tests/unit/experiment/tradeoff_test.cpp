@@ -15,7 +15,7 @@ class Tradeoffs : public RunFolders {
     record.modelled = {{"modelled_hours", hours},
                        {"modelled_samples_per_second", 100},
                        {"modelled_bubble", 0.25},
-                       {"modelled_worker_gib", 2}};
+                       {"modelled_worker_state_gib", 2}};
     return record;
   }
   TableSpec spec() const {
@@ -56,7 +56,8 @@ TEST_F(Tradeoffs, ARowIsTheMeanOverItsRunsThatAreDone) {
   EXPECT_EQ(print_tradeoff(spec(), rows),
             "test_accuracy in percent against the time modelled on h; ★: no other is as good and "
             "as fast.\n\n"
-            "| | test_accuracy | hours | samples/s | bubble in % | GiB of the fullest worker | |\n"
+            "| | test_accuracy | hours | samples/s | bubble in % | GiB of state on the fullest "
+            "worker | |\n"
             "|:--|--:|--:|--:|--:|--:|:--|\n"
             "| a | 85.00 ± 7.07 (2) | 3 | 100 | 25.0 | 2 | ★ |\n");
 }

@@ -137,7 +137,8 @@ class Cluster:
     def queue(self):
         """{task: state} of what is pending or running."""
         lines = self.ask("squeue", "--noheader", "--array", "--format=%K %T").splitlines()
-        return {int(task): state for task, state in (line.split() for line in lines)}
+        # A task that ends while it is asked for has no number any more.
+        return {int(task) if task.isdigit() else task: state for task, state in (line.split() for line in lines)}
 
     def wait(self):
         """Until the queue is empty."""

@@ -1,5 +1,6 @@
 #include "tools/part_kinds.h"
 
+#include "core/codecs/codec.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
 #include "core/stage/loss.h"
@@ -15,18 +16,12 @@ PartKind kind_of(const std::string& name, const std::string& plural) {
           [](const std::string& part) { return Registry<Part>::instance().find(part)->summary; }};
 }
 
-/// No codec is registered yet: edges carry tensors as they are.
-PartKind codecs() {
-  return {"codec", "codecs", [] { return std::vector<std::string>{"none"}; },
-          [](const std::string&) { return std::string("Tensors cross edges as they are."); }};
-}
-
 }  // namespace
 
 const std::vector<PartKind>& part_kinds() {
   static const std::vector<PartKind> kinds{
       kind_of<Scheme>("scheme", "schemes"),          kind_of<Model>("model", "models"),
-      kind_of<Dataset>("dataset", "datasets"),       codecs(),
+      kind_of<Dataset>("dataset", "datasets"),       kind_of<Codec>("codec", "codecs"),
       kind_of<Optimizer>("optimizer", "optimizers"), kind_of<Loss>("loss", "losses")};
   return kinds;
 }

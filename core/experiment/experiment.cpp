@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/codecs/codec.h"
 #include "core/experiment/balance.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/sections.h"
@@ -248,6 +249,7 @@ std::vector<OptionInfo> part_options(const std::string& kind, const std::string&
   if (kind == "dataset") return options_of<Dataset>(name);
   if (kind == "optimizer") return options_of<Optimizer>(name);
   if (kind == "loss") return options_of<Loss>(name);
+  if (kind == "codec") return options_of<Codec>(name);
   return {};
 }
 

@@ -1,0 +1,34 @@
+/// Nothing is compressed. On its own it costs nothing, since edges without a codec are left alone;
+/// it is worth its name where only one direction has one.
+#include "core/base/error.h"
+#include "core/codecs/codec.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+class NoCoder final : public Coder {
+ public:
+  void encode(const at::Tensor& x, const CodecCall&, FrameBuilder& out) override {
+    out.payload(static_cast<std::int64_t>(x.nbytes())).copy_(x.reshape({-1}).view(at::kByte));
+  }
+  at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes, const CodecCall&) override {
+    if (payload.numel() != 4 * c10::multiply_integers(sizes))
+      throw Error(ErrorKind::Data, "values and dimensions of a message do not fit");
+    return payload.clone().view(at::kFloat).view(sizes);
+  }
+};
+
+class None final : public Codec {
+ public:
+  explicit None(Options&) {}
+  std::unique_ptr<Coder> coder() const override { return std::make_unique<NoCoder>(); }
+  std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
+    return 4 * c10::multiply_integers(sizes);
+  }
+};
+
+PIPEWRIGHT_CODEC(none, None, "Tensors cross edges as they are.");
+
+}  // namespace
+}  // namespace pipewright

@@ -71,6 +71,23 @@ Value part_schema(const OptionInfo& section, const PartKind& kind) {
   return schema;
 }
 
+/// `pipeline.compression`, its directions and the edges it leaves to another.
+Value compression_schema(const OptionInfo& section, const PartKind& codecs, bool nested = false) {
+  Value schema = part_schema(section, codecs);
+  OptionInfo direction = section;
+  std::erase_if(direction.section, [](const OptionInfo& info) { return info.name != "name"; });
+  std::vector<std::pair<std::string, Value>> more;
+  for (const char* way : {"forward", "backward"})
+    more.emplace_back(way, part_schema(direction, codecs));
+  if (!nested) more.emplace_back("otherwise", compression_schema(section, codecs, true));
+  for (const auto& [name, value] : more) {
+    add(schema.at_or_add("properties"), name, value);
+    for (Value& branch : schema.at_or_add("allOf").items)
+      add(branch.at_or_add("then").at_or_add("properties"), name, value);
+  }
+  return schema;
+}
+
 Value lists_schema(const char* text) {
   Value list = Value::mapping();
   add(list, "type", Value::of("array"));
@@ -118,6 +135,11 @@ Value experiment_schema() {
   for (const PartKind& kind : part_kinds()) {
     const auto section = std::ranges::find(options, kind.name, &OptionInfo::name);
     if (section != options.end()) add(properties, kind.name, part_schema(*section, kind));
+    if (kind.name != "codec") continue;
+    const auto pipeline = std::ranges::find(options, "pipeline", &OptionInfo::name);
+    const auto codec = std::ranges::find(pipeline->section, "compression", &OptionInfo::name);
+    add(properties.at_or_add("pipeline").at_or_add("properties"), "compression",
+        compression_schema(*codec, kind));
   }
   add(properties, "extends",
       described("string", "A file whose options this one changes; relative to this file."));

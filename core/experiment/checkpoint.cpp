@@ -1,6 +1,7 @@
 #include "core/experiment/checkpoint.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 
@@ -16,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kMetrics = "metrics.safetensors";
+constexpr const char* kEdges = "edges-";
 constexpr const char* kHead = "head_after.";
 constexpr const char* kLastGradient = "last_gradient";
 constexpr const char* kDrift = "drift";
@@ -54,8 +56,6 @@ std::vector<std::string> slots_of(const Held& of, const Optimizer& optimizer) {
   if (of.stage->optimizer_state().drift.defined()) slots.emplace_back(kDrift);
   return slots;
 }
-
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 NamedTensors buffers_of(const Held& of) {
   NamedTensors all;
@@ -97,9 +97,9 @@ std::string file_name(const Held& of) {
                 ".safetensors");
 }
 
-/// Phase one, on every process: its files, and their descriptions as JSON.
-std::string write_files(const fs::path& folder, const std::vector<Held>& mine,
-                        const Optimizer& optimizer) {
+/// Phase one, on every process: its files, and their descriptions.
+Value write_files(const fs::path& folder, const std::vector<Held>& mine,
+                  const Optimizer& optimizer) {
   Value files = Value::sequence();
   for (const Held& of : mine) {
     TensorFile file{.tensors = saved_by(of, optimizer)};
@@ -111,7 +111,35 @@ std::string write_files(const fs::path& folder, const std::vector<Held>& mine,
     described.steps = of.stage->optimizer_state().steps;
     files.items.push_back(described.value());
   }
-  return to_json(files);
+  return files;
+}
+
+/// "edges-2.replica-0.safetensors".
+std::string edges_name(std::size_t i, int stages) {
+  const auto count = static_cast<std::size_t>(stages);
+  return concat(kEdges, i % count, ".replica-", i / count, ".safetensors");
+}
+
+/// What the ends of edges remember; the same.
+void write_edges(const fs::path& folder, const Plan& plan,
+                 const std::vector<std::unique_ptr<EdgeEnds>>& edges, Value& files) {
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    if (!edges[i]) continue;
+    TensorFile file{.tensors = edges[i]->state()};
+    if (file.tensors.empty()) continue;
+    const fs::path path = folder / edges_name(i, plan.experiment->pipeline.stages);
+    write_safetensors(path, file);
+    files.items.push_back(described_file(path).value());
+  }
+}
+
+/// Whether edges are between the same stages as when the checkpoint was written.
+bool same_edges(const CheckpointManifest& manifest, const Plan& plan) {
+  const Value now = layout_of(plan.experiment->resolved);
+  return std::ranges::all_of(std::array{"stages", "balance", "replicas"}, [&](const char* option) {
+    const Value* const before = manifest.layout.find(option);
+    return before != nullptr && *before == *now.find(option);
+  });
 }
 
 CheckpointManifest manifest_of(const Plan& plan, std::int64_t minibatches) {
@@ -205,13 +233,16 @@ void begin_checkpoints(const fs::path& checkpoints, const Plan& plan, Team& team
 }
 
 void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
-                     const std::vector<std::unique_ptr<Stage>>& stages, const TrainingState& state,
-                     Team& team) {
+                     const std::vector<std::unique_ptr<Stage>>& stages,
+                     const std::vector<std::unique_ptr<EdgeEnds>>& edges,
+                     const TrainingState& state, Team& team) {
   const Optimizer& optimizer = *plan.experiment->optimizer;
   const std::vector<Held> mine = held(plan, stages);
   CheckpointManifest manifest = manifest_of(plan, state.minibatches);
   const fs::path folder = checkpoints / manifest.folder();
-  const auto written = team.gather(write_files(folder, mine, optimizer));
+  Value own = write_files(folder, mine, optimizer);
+  write_edges(folder, plan, edges, own);
+  const auto written = team.gather(to_json(own));
   if (team.first()) {
     for (const std::string& files : written)
       for (CheckpointFile& file : read_files(parse_yaml(files, "files"), "files"))
@@ -224,8 +255,10 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
   team.barrier();  // or a fast process would write the next one's files while others are removed
 }
 
-std::optional<LoadedCheckpoint> load_checkpoint(const fs::path& checkpoints, const Plan& plan,
-                                                const std::vector<std::unique_ptr<Stage>>& stages) {
+std::optional<LoadedCheckpoint> load_checkpoint(
+    const fs::path& checkpoints, const Plan& plan,
+    const std::vector<std::unique_ptr<Stage>>& stages,
+    const std::vector<std::unique_ptr<EdgeEnds>>& edges) {
   const auto manifest = read_manifest(checkpoints);
   if (!manifest) return std::nullopt;
   check_manifest(*manifest, plan, checkpoints);
@@ -235,6 +268,14 @@ std::optional<LoadedCheckpoint> load_checkpoint(const fs::path& checkpoints, con
   Wanted wanted(held(plan, stages), *plan.experiment->optimizer, *manifest);
   for (const CheckpointFile& file : manifest->files) {
     const fs::path path = folder / file.name;
+    if (file.name.starts_with(kEdges)) {
+      for (std::size_t i = 0; i < edges.size() && same_edges(*manifest, plan); ++i)
+        if (edges[i] && file.name == edges_name(i, plan.experiment->pipeline.stages)) {
+          check_file(path, file);
+          edges[i]->restore(read_safetensors(path).tensors);
+        }
+      continue;
+    }
     if (file.name != kMetrics && wanted.empty()) continue;
     check_file(path, file);
     if (file.name == kMetrics)

@@ -4,7 +4,8 @@
 ///   stage-<k>.safetensors            weights, buffers and optimizer state, named by layer, so that
 ///                                    any other cut into stages finds them
 ///   stage-<k>.replica-<r>.safetensors  buffers of the other replicas, where there are any
-///   metrics.safetensors              epochs and losses so far
+///   edges-<k>.replica-<r>.safetensors  what the ends of its edges remember, where codecs do
+///   metrics.safetensors              epochs, losses and traffic so far
 ///
 /// Order, augmentation, dropout and learning rate are functions of seed, epoch and mini-batch: the
 /// number of mini-batches is the position of the loader and of every random stream.
@@ -30,8 +31,9 @@ void begin_checkpoints(const std::filesystem::path& checkpoints, const Plan& pla
 /// Collective. Null stages are held by other processes; every stage is held by somebody. Throws
 /// Error{Data} if it cannot be written: then the previous checkpoint is still there.
 void save_checkpoint(const std::filesystem::path& checkpoints, const Plan& plan,
-                     const std::vector<std::unique_ptr<Stage>>& stages, const TrainingState& state,
-                     Team& team);
+                     const std::vector<std::unique_ptr<Stage>>& stages,
+                     const std::vector<std::unique_ptr<EdgeEnds>>& edges,
+                     const TrainingState& state, Team& team);
 
 struct LoadedCheckpoint {
   TrainingState state;
@@ -40,10 +42,11 @@ struct LoadedCheckpoint {
 
 /// Puts the last checkpoint into freshly made stages, of which null ones are left out; nothing if
 /// there is none. The layout may be another one: new replicas start with replica 0's buffers, heads
-/// after other layers anew. Throws Error{Data} if it is damaged or does not fit, Error{Experiment}
-/// if another experiment wrote it.
-std::optional<LoadedCheckpoint> load_checkpoint(const std::filesystem::path& checkpoints,
-                                                const Plan& plan,
-                                                const std::vector<std::unique_ptr<Stage>>& stages);
+/// after other layers and the ends of edges between other stages anew. Throws Error{Data} if it is
+/// damaged or does not fit, Error{Experiment} if another experiment wrote it.
+std::optional<LoadedCheckpoint> load_checkpoint(
+    const std::filesystem::path& checkpoints, const Plan& plan,
+    const std::vector<std::unique_ptr<Stage>>& stages,
+    const std::vector<std::unique_ptr<EdgeEnds>>& edges);
 
 }  // namespace pipewright

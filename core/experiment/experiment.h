@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/codecs/edge_ends.h"
 #include "core/config/options.h"
 #include "core/config/value.h"
 #include "core/experiment/beam_search.h"
@@ -47,6 +48,7 @@ struct PipelineOptions {
   std::vector<std::string> devices;  ///< one per worker
   Recomputation recompute = Recomputation::Never;
   RunningStatistics batch_norm = RunningStatistics::PerMicrobatch;
+  Compression compression;
 };
 
 /// How `balance: time | memory` cuts, once the layers have been measured.

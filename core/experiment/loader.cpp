@@ -97,6 +97,14 @@ std::optional<std::shared_future<Batch>> Loader::find(int position) const {
   return {};
 }
 
+std::span<const std::int64_t> Loader::samples(int minibatch, const Share& share) const {
+  const int position = position_of(minibatch);
+  const EpochOrder& order = epochs_[static_cast<std::size_t>(position / per_epoch_)];
+  const std::int64_t first = (position % per_epoch_) * order.batch_size + share.first_sample;
+  return std::span(order.indices)
+      .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(share.samples));
+}
+
 /// A mini-batch that nobody has begun.
 std::promise<Batch> Loader::begin(int position) {
   std::promise<Batch> promise;

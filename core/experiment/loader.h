@@ -72,6 +72,7 @@ class Loader final : public Batches {
   Share share(int minibatch, int replica, int microbatch) const override;
   Tensors inputs(int minibatch, const Share& share, at::Device device) override;
   at::Tensor targets(int minibatch, const Share& share, at::Device device) override;
+  std::span<const std::int64_t> samples(int minibatch, const Share& share) const override;
 
  private:
   /// `position` counts from the beginning of the first epoch.

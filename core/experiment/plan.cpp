@@ -320,6 +320,18 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
   return all;
 }
 
+std::vector<std::unique_ptr<EdgeEnds>> Plan::edges(const Team& team) const {
+  const PipelineOptions& p = experiment->pipeline;
+  std::vector<std::unique_ptr<EdgeEnds>> all;
+  if (p.compression.empty()) return all;
+  for (int replica = 0; replica < p.replicas; ++replica)
+    for (int stage = 0; stage < p.stages; ++stage) {
+      const bool held = team.holds(training.schedule.shape.worker_of(stage, replica));
+      all.push_back(held ? std::make_unique<EdgeEnds>(p.compression, stage) : nullptr);
+    }
+  return all;
+}
+
 void check_weights(const Plan& plan) {
   if (plan.experiment->weights.path.empty()) return;
   const auto layers = plan.stage_layers();

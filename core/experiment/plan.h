@@ -30,6 +30,8 @@ struct Plan {
   /// One per replica and stage: [replica · N + stage], initialised; null where another process of
   /// the team holds the worker.
   std::vector<std::unique_ptr<Stage>> stages(const Team& team = Team()) const;
+  /// The ends of their edges, as the stages; empty where nothing is compressed.
+  std::vector<std::unique_ptr<EdgeEnds>> edges(const Team& team = Team()) const;
   /// Layers of each stage, and its head (null without one).
   std::vector<std::vector<LayerPtr>> stage_layers() const;
   LayerPtr head_of(int stage) const;

@@ -45,7 +45,7 @@ std::string RunFolder::state() const {
 
 void RunFolder::clear() const {
   for (const char* file : {"experiment.yaml", "run.json", "steps.csv", "epochs.csv",
-                           "final.safetensors", "trace.json", "checkpoint"})
+                           "traffic.csv", "final.safetensors", "trace.json", "checkpoint"})
     std::filesystem::remove_all(path_ / file);
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(path_, none))
@@ -74,6 +74,21 @@ void RunFolder::write_epochs(const std::vector<EpochRow>& rows,
     text += "\n";
   }
   write_file(path_ / "epochs.csv", text);
+}
+
+void RunFolder::write_traffic(const std::vector<TrafficRow>& rows) const {
+  std::string text =
+      "from,to,from_worker,to_worker,minibatches,messages,value_bytes,sent_bytes,ratio,"
+      "encode_seconds,decode_seconds,train_seconds,required_bytes_per_second\n";
+  for (const TrafficRow& row : rows) {
+    const EdgeTraffic& edge = row.edge;
+    text += concat(edge.from, ",", edge.to, ",", row.from_worker, ",", row.to_worker, ",",
+                   row.minibatches, ",", edge.messages, ",", exact(edge.value_bytes), ",",
+                   exact(edge.sent_bytes), ",", field(edge.sent_bytes / edge.value_bytes), ",",
+                   field(edge.encode_seconds), ",", field(edge.decode_seconds), ",",
+                   field(row.seconds), ",", field(edge.sent_bytes / row.seconds), "\n");
+  }
+  write_file(traffic(), text);
 }
 
 void RunFolder::write_last_actions(int worker, const std::string& actions) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/config/value.h"
+#include "core/runtime/traffic.h"
 
 namespace pipewright {
 
@@ -23,6 +24,14 @@ struct StepRow {
   std::vector<double> losses;
 };
 
+/// One row of traffic.csv: what crossed an edge in all of the training.
+struct TrafficRow {
+  EdgeTraffic edge;
+  int from_worker = 0, to_worker = 0;  ///< of the first replica
+  std::int64_t minibatches = 0;
+  double seconds = 0;  ///< of training, without evaluation
+};
+
 class RunFolder {
  public:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
@@ -38,6 +47,9 @@ class RunFolder {
                     const std::vector<std::string>& metrics) const;
   /// steps.csv; auxiliary columns are called loss_<stage>, empty where there was no such head yet.
   void write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const;
+  /// traffic.csv; its last column is what a link must carry to keep the training's pace.
+  void write_traffic(const std::vector<TrafficRow>& rows) const;
+  std::filesystem::path traffic() const { return path_ / "traffic.csv"; }
   /// last-actions-<worker>.txt: what a worker did before a failure, and when, in seconds.
   void write_last_actions(int worker, const std::string& actions) const;
   std::filesystem::path experiment() const { return path_ / "experiment.yaml"; }

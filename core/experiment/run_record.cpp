@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPointFile = "point.json";
+constexpr double kMiB = 1024.0 * 1024.0;
 
 std::string text_of(const Value& mapping, std::string_view key) {
   const Value* value = mapping.find(key);
@@ -40,6 +41,38 @@ void read_state(RunRecord& run) {
   run.error = text_of(state, "error");
 }
 
+/// What crossed between workers, as columns that are the same in every epoch.
+void add_traffic(RunRecord& run) {
+  const fs::path file = RunFolder(run.folder).traffic();
+  if (!fs::exists(file)) return;
+  const NumberTable table = read_number_table(file);
+  const auto column = [&](const char* name) {
+    const auto found = std::ranges::find(table.columns, name);
+    if (found == table.columns.end())
+      throw Error(ErrorKind::Data, concat("has no column '", name, "'"), file.string());
+    return static_cast<std::size_t>(found - table.columns.begin());
+  };
+  const std::size_t from = column("from_worker"), to = column("to_worker"),
+                    values = column("value_bytes"), sent = column("sent_bytes"),
+                    encode = column("encode_seconds"), decode = column("decode_seconds"),
+                    minibatches = column("minibatches"), seconds = column("train_seconds");
+  double value_bytes = 0, sent_bytes = 0, codec_seconds = 0, count = 0, train_seconds = 0;
+  for (const std::vector<double>& edge : table.rows) {
+    if (edge[from] == edge[to]) continue;
+    value_bytes += edge[values];
+    sent_bytes += edge[sent];
+    codec_seconds += edge[encode] + edge[decode];
+    count = edge[minibatches];
+    train_seconds = edge[seconds];
+  }
+  if (value_bytes == 0) return;
+  run.columns.insert(run.columns.end(),
+                     {"sent_ratio", "sent_mib", "required_mib_per_s", "codec_share"});
+  for (std::vector<double>& epoch : run.epochs)
+    epoch.insert(epoch.end(), {sent_bytes / value_bytes, sent_bytes / count / kMiB,
+                               sent_bytes / train_seconds / kMiB, codec_seconds / train_seconds});
+}
+
 void read_results(RunRecord& run) {
   if (fs::exists(run.folder / "experiment.yaml"))
     run.config = load_yaml(run.folder / "experiment.yaml");
@@ -47,6 +80,7 @@ void read_results(RunRecord& run) {
   NumberTable table = read_number_table(run.folder / "epochs.csv");
   run.columns = std::move(table.columns);
   run.epochs = std::move(table.rows);
+  add_traffic(run);
 }
 
 }  // namespace
@@ -112,7 +146,8 @@ bool is_modelled(const std::string& metric) {
 }
 
 bool smaller_is_better(const std::string& metric) {
-  constexpr std::array kSmaller{"loss", "perplexity", "error", "seconds", "hours", "gib", "bubble"};
+  constexpr std::array kSmaller{"loss",   "perplexity", "error", "seconds",   "hours", "gib",
+                                "bubble", "ratio",      "mib",   "mib_per_s", "share"};
   return std::ranges::any_of(kSmaller, [&](const char* end) { return metric.ends_with(end); });
 }
 

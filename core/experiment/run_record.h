@@ -13,14 +13,18 @@ namespace pipewright {
 /// One run's outcome, as its folder says.
 struct RunRecord {
   std::filesystem::path folder;
-  std::string label;                        ///< of its point of the sweep; else the folder's name
-  std::string state;                        ///< done, failed, interrupted, running, missing
-  std::string digest;                       ///< of the configuration it ran with
-  std::string error;                        ///< why it failed
-  Value varied;                             ///< mapping of dotted key → value
-  Value config;                             ///< resolved experiment; Null when there is none
-  std::vector<std::string> columns;         ///< of epochs.csv
-  std::vector<std::vector<double>> epochs;  ///< rows of epochs.csv (NaN where empty)
+  std::string label;   ///< of its point of the sweep; else the folder's name
+  std::string state;   ///< done, failed, interrupted, running, missing
+  std::string digest;  ///< of the configuration it ran with
+  std::string error;   ///< why it failed
+  Value varied;        ///< mapping of dotted key → value
+  Value config;        ///< resolved experiment; Null when there is none
+  /// Of epochs.csv; then, of a pipeline over several workers, what traffic.csv says of the whole
+  /// training: sent_ratio (to the bytes uncompressed), sent_mib (a mini-batch, all links together),
+  /// required_mib_per_s (to keep the training's pace) and codec_share (of its time, in sum over
+  /// both ends).
+  std::vector<std::string> columns;
+  std::vector<std::vector<double>> epochs;  ///< rows (NaN where empty)
   /// What a simulation says of it, finished or not: "modelled_…" and a number (add_modelled).
   std::vector<std::pair<std::string, double>> modelled;
   double modelled_epoch_hours = 0;  ///< 0: not known
@@ -49,7 +53,7 @@ std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
 /// "modelled_hours" and its like.
 bool is_modelled(const std::string& metric);
 
-/// Metrics that end in "loss", "perplexity", "error", "seconds", "hours", "gib" or "bubble".
+/// Metrics that end in "loss", "seconds", "ratio" and the like.
 bool smaller_is_better(const std::string& metric);
 
 }  // namespace pipewright

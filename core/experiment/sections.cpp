@@ -1,5 +1,7 @@
 #include "core/experiment/sections.h"
 
+#include "core/experiment/compression.h"
+
 #include <algorithm>
 
 #include "core/base/text.h"
@@ -169,9 +171,7 @@ PipelineSection read_pipeline(Options& root) {
       "batch_norm", {"per_microbatch", "deferred", "deferred_biased"}, "per_microbatch",
       "What moves batch-norm's running statistics: each micro-batch; the whole mini-batch, "
       "as without pipeline; or that with the biased variance, as torchgpipe has it."));
-  Options compression = o.section("compression", "What crosses an edge can be compressed.");
-  compression.choice("name", {"none"}, "none", "The codec.");
-  compression.finish();
+  p.compression = read_compression(o, p.stages);
   const int workers = p.placement.empty() ? p.stages : *std::ranges::max_element(p.placement) + 1;
   if (!p.placement.empty() && p.placement.size() != static_cast<std::size_t>(p.stages))
     o.problem("placement", concat("has ", p.placement.size(), " workers for ", p.stages,

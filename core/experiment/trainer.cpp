@@ -39,11 +39,12 @@ Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress
       progress_(progress),
       stop_(stop),
       stages_(plan.stages(team)),
+      edges_(plan.edges(team)),
       last_(&plan.training) {}
 
 std::vector<std::string> Trainer::resume() {
   if (folder_ == nullptr) return {};
-  auto loaded = load_checkpoint(folder_->checkpoints(), plan_, stages_);
+  auto loaded = load_checkpoint(folder_->checkpoints(), plan_, stages_, edges_);
   if (!loaded) return {};
   state_ = std::move(loaded->state);
   return std::move(loaded->remarks);
@@ -127,7 +128,8 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
                   .stop = stop_,
                   .trace = e.output.trace ? &trace_ : nullptr,
                   .team = &team_,
-                  .log = log_});
+                  .log = log_,
+                  .edges = edges_.empty() ? nullptr : &edges_});
 }
 
 /// One segment: from an empty pipeline to an empty pipeline.
@@ -137,6 +139,7 @@ void Trainer::train_to(std::int64_t end) {
   const auto begin = std::chrono::steady_clock::now();
   const RunResult result = run(*last_, first);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  add(state_.traffic, result.traffic);
   for (const std::vector<double>& losses : result.losses) {
     const auto minibatch = static_cast<int>(done() % plan_.minibatches);
     state_.steps.push_back({static_cast<int>(done() / plan_.minibatches), minibatch, losses});
@@ -187,7 +190,8 @@ void Trainer::evaluate(EpochRow& row) {
                                     .stop = stop_,
                                     .metrics = metrics,
                                     .team = &team_,
-                                    .log = log_});
+                                    .log = log_,
+                                    .edges = edges_.empty() ? nullptr : &edges_});
   const EpochOrder order{plan_.test, plan_.experiment->loader.batch_size, false};
   row.test_loss = mean_loss(
       loader.minibatches(), [&](std::size_t m) { return result.losses[m][0]; }, order);
@@ -227,7 +231,7 @@ void Trainer::check_weights() const {
 
 void Trainer::save() {
   if (folder_ == nullptr || !plan_.drains.checkpoint_at(done())) return;
-  save_checkpoint(folder_->checkpoints(), plan_, stages_, state_, team_);
+  save_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, state_, team_);
   write_tables();
 }
 
@@ -241,6 +245,22 @@ void Trainer::write_tables() const {
   if (!team_.first()) return;
   folder_->write_epochs(state_.epochs, own_metrics());
   if (plan_.experiment->output.steps) folder_->write_steps(state_.steps, plan_.auxiliary);
+  if (!state_.traffic.empty()) write_traffic();
+}
+
+/// The pace that links must keep up with is that of this training.
+void Trainer::write_traffic() const {
+  const PipelineShape& shape = plan_.training.schedule.shape;
+  double seconds = state_.open_seconds;
+  for (const EpochRow& epoch : state_.epochs) seconds += epoch.seconds;
+  std::vector<TrafficRow> rows;
+  for (const EdgeTraffic& edge : state_.traffic)
+    rows.push_back({.edge = edge,
+                    .from_worker = shape.worker_of(edge.from, 0),
+                    .to_worker = shape.worker_of(edge.to, 0),
+                    .minibatches = done(),
+                    .seconds = seconds});
+  folder_->write_traffic(rows);
 }
 
 }  // namespace pipewright

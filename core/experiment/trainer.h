@@ -53,6 +53,7 @@ class Trainer {
   TensorFile latest_weights();
   std::vector<std::string> own_metrics() const;
   double lr_at(std::int64_t step) const;
+  void write_traffic() const;
 
   const Plan& plan_;
   Team& team_;
@@ -61,6 +62,7 @@ class Trainer {
   const std::atomic<bool>* stop_;
   ActionLog* log_ = nullptr;
   std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<std::unique_ptr<EdgeEnds>> edges_;  ///< empty: nothing is compressed
   TrainingState state_;
   std::deque<Program> programs_;  ///< of segments shorter than plan_.training, the latest few
   const Program* last_;

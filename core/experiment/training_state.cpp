@@ -7,7 +7,7 @@
 namespace pipewright {
 namespace {
 
-constexpr std::int64_t kEpochColumns = 6;
+constexpr std::int64_t kEpochColumns = 6, kTrafficColumns = 7;
 
 at::Tensor table(const std::vector<double>& values, std::int64_t rows) {
   const std::int64_t columns = rows > 0 ? static_cast<std::int64_t>(values.size()) / rows : 0;
@@ -25,10 +25,26 @@ at::Tensor table_in(const TensorFile& file, const std::string& name, std::int64_
   return *found;
 }
 
+std::vector<EdgeTraffic> read_traffic(const TensorFile& file, const std::filesystem::path& path) {
+  const at::Tensor* const found = file.find("traffic");
+  const std::int64_t rows = found != nullptr && found->dim() == 2 ? found->size(0) : 0;
+  const at::Tensor table = table_in(file, "traffic", rows, kTrafficColumns, path);
+  std::vector<EdgeTraffic> traffic;
+  const double* v = table.const_data_ptr<double>();
+  for (std::int64_t row = 0; row < rows; ++row, v += kTrafficColumns)
+    traffic.push_back(
+        {static_cast<int>(v[0]), static_cast<int>(v[1]), v[2], v[3], v[4], v[5], v[6]});
+  return traffic;
+}
+
 }  // namespace
 
 void write_training_state(const std::filesystem::path& path, const TrainingState& state) {
-  std::vector<double> epochs, losses;
+  std::vector<double> epochs, losses, traffic;
+  for (const EdgeTraffic& t : state.traffic)
+    traffic.insert(traffic.end(),
+                   {static_cast<double>(t.from), static_cast<double>(t.to), t.messages,
+                    t.value_bytes, t.sent_bytes, t.encode_seconds, t.decode_seconds});
   for (const EpochRow& row : state.epochs) {
     epochs.insert(epochs.end(), {row.train_loss, row.test_loss, row.test_accuracy, row.lr,
                                  row.seconds, row.samples_per_second});
@@ -38,6 +54,7 @@ void write_training_state(const std::filesystem::path& path, const TrainingState
     losses.insert(losses.end(), row.losses.begin(), row.losses.end());
   write_safetensors(path, {.tensors = {{"epochs", table(epochs, std::ssize(state.epochs))},
                                        {"losses", table(losses, std::ssize(state.steps))},
+                                       {"traffic", table(traffic, std::ssize(state.traffic))},
                                        {"open_seconds", table({state.open_seconds}, 1)}}});
 }
 
@@ -59,6 +76,7 @@ TrainingState read_training_state(const std::filesystem::path& path, std::int64_
     state.steps.push_back({static_cast<int>(m / minibatches_per_epoch),
                            static_cast<int>(m % minibatches_per_epoch),
                            {loss, loss + losses.size(1)}});
+  state.traffic = read_traffic(file, path);
   return state;
 }
 

@@ -1,6 +1,7 @@
 /// What a drained training has besides its stages, and its file in a checkpoint: doubles, so that
 /// every loss and mean comes back with its bits. Tensors: "epochs" (epochs × columns of epochs.csv
-/// without the first), "losses" (mini-batches × loss sites), "open_seconds" (1 × 1).
+/// without the first), "losses" (mini-batches × loss sites), "traffic" (edges × 7),
+/// "open_seconds" (1 × 1).
 #pragma once
 
 #include <cstdint>
@@ -8,14 +9,16 @@
 #include <vector>
 
 #include "core/experiment/run_folder.h"
+#include "core/runtime/traffic.h"
 
 namespace pipewright {
 
 struct TrainingState {
-  std::int64_t minibatches = 0;  ///< trained
-  std::vector<EpochRow> epochs;  ///< whole ones
-  std::vector<StepRow> steps;    ///< one per mini-batch
-  double open_seconds = 0;       ///< spent on the epoch that is not whole yet
+  std::int64_t minibatches = 0;      ///< trained
+  std::vector<EpochRow> epochs;      ///< whole ones
+  std::vector<StepRow> steps;        ///< one per mini-batch
+  std::vector<EdgeTraffic> traffic;  ///< so far
+  double open_seconds = 0;           ///< spent on the epoch that is not whole yet
 };
 
 void write_training_state(const std::filesystem::path& path, const TrainingState& state);

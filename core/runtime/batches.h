@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 
 #include "core/stage/layer.h"
 
@@ -35,6 +36,10 @@ class Batches {
   /// x of that micro-batch on that device. Throws Error{Data}.
   virtual Tensors inputs(int minibatch, const Share& share, at::Device device) = 0;
   virtual at::Tensor targets(int minibatch, const Share& share, at::Device device) = 0;
+  /// Which samples of the training split those are; valid as long as this object. Empty: not known.
+  virtual std::span<const std::int64_t> samples(int /*minibatch*/, const Share&) const {
+    return {};
+  }
 };
 
 }  // namespace pipewright

@@ -97,6 +97,7 @@ class Interpreter {
         stages_(stages),
         request_(request),
         losses_(program.schedule),
+        traffic_(program.schedule.shape),
         readings_(program.workers.size()),
         metric_sums_(sums_of(request.metrics), 0),
         own_log_(request.log != nullptr ? 0 : static_cast<int>(program.workers.size())),
@@ -121,6 +122,7 @@ class Interpreter {
       result.metrics.push_back(metric->value(rest.first(metric->size())));
       rest = rest.subspan(metric->size());
     }
+    result.traffic = traffic_.traffic();
     return result;
   }
 
@@ -185,6 +187,7 @@ class Interpreter {
       team.set_activity({});
     }
     team.sum(losses_.all());
+    team.sum(traffic_.all());
     if (!metric_sums_.empty()) team.sum(metric_sums_);
     if (request_.trace != nullptr) gather_trace();
   }
@@ -282,7 +285,7 @@ class Interpreter {
     const Share share = share_of(action);
     Tensors inputs = action.stage == 0
                          ? request_.batches.inputs(action.minibatch, share, stage.device())
-                         : receive_inputs(instruction, stage, worker);
+                         : receive_inputs(instruction, worker);
     use(instruction, stage);
     Tensors outputs = stage.forward(
         id(action), std::move(inputs), pass(action, share), instruction.input_gradient,
@@ -337,8 +340,8 @@ class Interpreter {
                                    .last = instruction.last_pass};
     if (instruction.first_half) request.half_of = action.loss;
     if (!request.own_loss) {
-      request.gradients = receive(instruction.receive, stage, worker);
-      request.straight = receive_straight(instruction.straight_received, stage, worker);
+      request.gradients = receive(instruction, instruction.receive, action.stage + 1, worker);
+      request.straight = receive_straight(instruction, worker);
       request.behind = as_size(instruction.straight_received.behind);
     }
     use(instruction, stage);
@@ -347,20 +350,22 @@ class Interpreter {
   }
 
   /// In the order of the stage's layers: what was put aside first stands first.
-  Tensors receive_inputs(const Instruction& instruction, const Stage& stage, int worker) {
-    Tensors inputs = receive(instruction.receive, stage, worker);
+  Tensors receive_inputs(const Instruction& instruction, int worker) {
+    Tensors inputs =
+        receive(instruction, instruction.receive, instruction.action.stage - 1, worker);
     const Straight& straight = instruction.straight_received;
-    const Tensors skipped = receive_straight(straight, stage, worker);
+    if (straight.groups.empty()) return inputs;
+    const Tensors skipped = receive_straight(instruction, worker);
     inputs.insert(inputs.end() - straight.behind, skipped.begin(), skipped.end());
     return inputs;
   }
 
   /// One after another; undefined where nothing comes.
-  Tensors receive_straight(const Straight& straight, const Stage& stage, int worker) {
+  Tensors receive_straight(const Instruction& instruction, int worker) {
     Tensors all;
-    for (const auto& [port, count] : straight.groups) {
+    for (const auto& [peer, port, count] : instruction.straight_received.groups) {
       Tensors group(as_size(count));
-      if (port.used()) group = receive(port, stage, worker);
+      if (port.used()) group = receive(instruction, port, peer, worker);
       all.append(group.begin(), group.end());
     }
     return all;
@@ -369,29 +374,87 @@ class Interpreter {
   /// A pass's outputs, or its inputs' gradients: to the neighbour what there is, but for what goes
   /// straight to stages beyond it.
   void send(const Instruction& instruction, Tensors tensors) {
-    const Straight& straight = instruction.straight_sent;
+    const Action& action = instruction.action;
+    const int neighbour = action.stage + (action.kind == ActionKind::Forward ? 1 : -1);
+    Tensors skipping = take_straight(instruction.straight_sent, tensors);
+    tensors.erase(std::remove_if(tensors.begin(), tensors.end(),
+                                 [](const at::Tensor& tensor) { return !tensor.defined(); }),
+                  tensors.end());
+    if (instruction.send.used()) send(instruction, instruction.send, neighbour, std::move(tensors));
+    auto next = std::make_move_iterator(skipping.begin());
+    for (const auto& [peer, port, count] : instruction.straight_sent.groups) {
+      Tensors group(next, next + count);
+      next += count;
+      if (port.used()) send(instruction, port, peer, std::move(group));
+    }
+  }
+
+  /// Out of a pass's tensors, what does not go to the neighbour.
+  static Tensors take_straight(const Straight& straight, Tensors& tensors) {
+    if (straight.groups.empty()) return {};
     const auto last = tensors.end() - straight.behind, first = last - straight.count();
     Tensors skipping(std::make_move_iterator(first), std::make_move_iterator(last));
     for (at::Tensor& tensor : skipping)
       if (!tensor.defined()) tensor = at::empty({0});  // of integers: keeps the others' places
     tensors.erase(first, last);
-    tensors.erase(std::remove_if(tensors.begin(), tensors.end(),
-                                 [](const at::Tensor& tensor) { return !tensor.defined(); }),
-                  tensors.end());
-    if (instruction.send.used()) transport_->send(instruction.send, std::move(tensors));
-    auto next = std::make_move_iterator(skipping.begin());
-    for (const auto& [port, count] : straight.groups) {
-      Tensors group(next, next + count);
-      next += count;
-      if (port.used()) transport_->send(port, std::move(group));
-    }
+    return skipping;
   }
 
-  Tensors receive(const Port& port, const Stage& stage, int worker) {
+  void send(const Instruction& instruction, const Port& port, int peer, Tensors message) {
+    const Action& action = instruction.action;
+    const std::size_t values = bytes_of(message);
+    double coding = 0;
+    if (EdgeEnds* const ends = ends_of(action)) {
+      const CodecCall call = codec_call(action);
+      if (ends->compresses(peer, call)) {
+        coding -= seconds();
+        ends->encode(message, peer, call);
+        coding += seconds();
+      }
+    }
+    traffic_.sent(action.stage, peer, action.replica, values, bytes_of(message), coding);
+    transport_->send(port, std::move(message));
+  }
+
+  Tensors receive(const Instruction& instruction, const Port& port, int peer, int worker) {
+    const Action& action = instruction.action;
+    const at::Device device = stage_of(action).device();
     Tensors message = transport_->receive(port, worker);
     for (at::Tensor& tensor : message)
-      if (tensor.device() != stage.device()) tensor = tensor.to(stage.device());
+      if (tensor.device() != device) tensor = tensor.to(device);
+    EdgeEnds* const ends = ends_of(action);
+    if (ends == nullptr) return message;
+    const CodecCall call = codec_call(action);
+    if (!ends->compresses(peer, call)) return message;
+    const double begin = seconds();
+    ends->decode(message, peer, call);
+    traffic_.received(peer, action.stage, action.replica, seconds() - begin);
     return message;
+  }
+
+  static std::size_t bytes_of(const Tensors& message) {
+    std::size_t bytes = 0;
+    for (const at::Tensor& tensor : message) bytes += tensor.nbytes();
+    return bytes;
+  }
+
+  EdgeEnds* ends_of(const Action& action) const {
+    if (request_.edges == nullptr) return nullptr;
+    return (*request_
+                 .edges)[as_size(action.replica * program_.schedule.shape.stages + action.stage)]
+        .get();
+  }
+
+  CodecCall codec_call(const Action& action) const {
+    const Share share = share_of(action);
+    const Pass now = pass(action, share);
+    return {.seed = now.seed,
+            .training = now.training,
+            .backward = action.kind != ActionKind::Forward,
+            .epoch = now.epoch,
+            .minibatch = now.minibatch,
+            .first_sample = now.first_sample,
+            .samples = request_.batches.samples(action.minibatch, share)};
   }
 
   void update(const Instruction& instruction, Stage& stage, int worker) {
@@ -512,6 +575,7 @@ class Interpreter {
   const std::vector<std::unique_ptr<Stage>>& stages_;
   const RunRequest& request_;
   Losses losses_;
+  TrafficCount traffic_;
   std::vector<std::deque<Reading>> readings_;  ///< per worker
   std::vector<double> metric_sums_;            ///< an evaluation has one last stage
   ActionLog own_log_;

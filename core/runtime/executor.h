@@ -7,10 +7,12 @@
 #include <memory>
 #include <vector>
 
+#include "core/codecs/edge_ends.h"
 #include "core/runtime/action_log.h"
 #include "core/runtime/batches.h"
 #include "core/runtime/program.h"
 #include "core/runtime/team.h"
+#include "core/runtime/traffic.h"
 #include "core/schedule/span.h"
 #include "core/stage/metric.h"
 #include "core/stage/stage.h"
@@ -38,13 +40,16 @@ struct RunRequest {
   std::vector<const Metric*> metrics = {};  ///< of an evaluation
   Team* team = nullptr;      ///< with `mpi`: this process executes worker team->rank() of it
   ActionLog* log = nullptr;  ///< of all workers: told what they begin
+  /// As the stages: the ends of their edges, where those have codecs.
+  const std::vector<std::unique_ptr<EdgeEnds>>* edges = nullptr;
 };
 
 struct RunResult {
   /// [mini-batch][site]: mean over the mini-batch's samples; site 0 the last stage's, then the
   /// auxiliary ones in order.
   std::vector<std::vector<double>> losses;
-  std::vector<double> metrics;  ///< values, as requested
+  std::vector<double> metrics;   ///< values, as requested
+  std::vector<EdgeTraffic> traffic;  ///< over all edges between stages
 };
 
 /// stages: [replica · N + stage]; null where this process does not hold the worker. With a team the

@@ -17,13 +17,10 @@ bool is_backward(ActionKind kind) {
 /// What comes straight into each stage, and leaves it straight, in the order of its tensors.
 struct StageSkips {
   struct Side {
-    Straight straight;        ///< its groups not joined to a message yet
-    std::vector<int> stages;  ///< the other end of each group
+    Straight straight;  ///< its groups not joined to a message yet
     void add(int stage) {
-      if (stages.empty() || stages.back() != stage) {
-        stages.push_back(stage);
-        straight.groups.emplace_back();
-      }
+      if (straight.groups.empty() || straight.groups.back().stage != stage)
+        straight.groups.push_back({.stage = stage});
       ++straight.groups.back().count;
     }
   };
@@ -89,25 +86,19 @@ class Wiring {
   void connect_straight(Instruction& taker) {
     const bool forward = taker.action.kind == ActionKind::Forward;
     if (!forward && !is_backward(taker.action.kind)) return;
-    const StageSkips& skips = skips_[as_size(taker.action.stage)];
-    const std::vector<int>& others = (forward ? skips.in : skips.out).stages;
-    for (std::size_t group = 0; group < others.size(); ++group) {
+    for (Straight::Group& group : taker.straight_received.groups) {
       Action like = taker.action;
-      like.stage = others[group];
+      like.stage = group.stage;
       const ActionPlace source = forward ? index_.forward(like) : index_.backward(like, like.stage);
       if (source == kNowhere) continue;
       Instruction& maker = at(source);
-      join(maker, sent_to(maker, taker.action.stage), taker,
-           taker.straight_received.groups[group].port, 0);
+      join(maker, sent_to(maker, taker.action.stage), taker, group.port, 0);
     }
   }
 
   /// The port for what goes straight to that stage.
-  Port& sent_to(Instruction& maker, int stage) {
-    const StageSkips& skips = skips_[as_size(maker.action.stage)];
-    const auto& others = (maker.action.kind == ActionKind::Forward ? skips.out : skips.in).stages;
-    const auto group = std::find(others.begin(), others.end(), stage) - others.begin();
-    return maker.straight_sent.groups[as_size(static_cast<int>(group))].port;
+  static Port& sent_to(Instruction& maker, int stage) {
+    return std::ranges::find(maker.straight_sent.groups, stage, &Straight::Group::stage)->port;
   }
 
   void join(Instruction& maker, Port& sent, Instruction& taker, Port& received, int capacity) {

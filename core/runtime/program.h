@@ -21,10 +21,11 @@ struct Port {
 /// before its neighbour, or go to stages beyond it. They stand together.
 struct Straight {
   struct Group {
+    int stage = 0;  ///< at the other end
     Port port;
     int count = 0;
   };
-  std::vector<Group> groups;  ///< one stage's each, as they stand
+  std::vector<Group> groups;  ///< as they stand
   int behind = 0;             ///< tensors of neighbours' skip connections that stand behind them
   int count() const;
 };

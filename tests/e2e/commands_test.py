@@ -116,6 +116,10 @@ class Commands(harness.EndToEnd):
             if kind == "scheme":
                 self.assertIn("version", branches["spectrain"])
                 self.assertIn("width", branches["interlocking"])
+        compression = schema["properties"]["pipeline"]["properties"]["compression"]
+        codecs = {branch["if"]["properties"]["name"]["const"]: branch["then"] for branch in compression["allOf"]}
+        self.assertEqual(sorted(codecs), sorted(names["codecs"]))
+        self.assertLessEqual({"saturate", "edges", "backward", "otherwise"}, set(codecs["fp16"]["properties"]))
         self.assertLessEqual({"sweep", "table", "plot", "profiles", "extends", "pipeline"}, set(schema["properties"]))
 
     def test_doctor_tells_of_the_machine(self):

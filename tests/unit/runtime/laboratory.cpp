@@ -70,6 +70,7 @@ void Laboratory::scale(std::size_t layer, std::function<double(const Pass&)> fac
 RunResult train(const Plan& plan, const Stages& stages, Execution execution,
                 const std::atomic<bool>* stop, int epoch, Team* team) {
   Loader loader = plan.training_loader(epoch, 1);
+  const auto edges = plan.edges(team != nullptr ? *team : Team());
   return execute(plan.training, stages,
                  {.batches = loader,
                   .lr = [](int) { return 0.05; },
@@ -78,7 +79,8 @@ RunResult train(const Plan& plan, const Stages& stages, Execution execution,
                   .minibatches_per_epoch = plan.minibatches,
                   .execution = execution,
                   .stop = stop,
-                  .team = team});
+                  .team = team,
+                  .edges = edges.empty() ? nullptr : &edges});
 }
 
 std::vector<std::pair<std::string, at::Tensor>> state_of(const Stages& stages) {

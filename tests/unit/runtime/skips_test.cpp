@@ -34,7 +34,7 @@ const Instruction& named(const Program& program, const std::string& name) {
 /// "3×1 2×2 | 1": tensors of each group and how many go with it; then those behind.
 std::string text_of(const Straight& straight) {
   std::string text;
-  for (const auto& [port, count] : straight.groups)
+  for (const auto& [stage, port, count] : straight.groups)
     text += concat(port.used() ? "" : "unused ", "to ", port.to, ": ", count, "; ");
   return text + concat("behind: ", straight.behind);
 }

@@ -1,0 +1,120 @@
+#include "core/codecs/edge_ends.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/codecs/edge_coding.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+int number(const std::string& text) {
+  int value = -1;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || end != text.data() + text.size())
+    throw Error(ErrorKind::Data, concat("'", text, "' is no number in a name of an edge's state"));
+  return value;
+}
+
+}  // namespace
+
+bool by_sample(const Compression& compression) {
+  const auto one = [](const NamedCodec& named) { return named.codec && named.codec->by_sample(); };
+  return std::ranges::any_of(
+      compression, [&](const EdgeCodecs& edge) { return one(edge.forward) || one(edge.backward); });
+}
+
+const NamedCodec& EdgeEnds::codec(int peer, bool backward) const {
+  const EdgeCodecs& codecs = (*compression_)[as_size(edge(peer))];
+  return backward ? codecs.backward : codecs.forward;
+}
+
+bool EdgeEnds::compresses(int peer, const CodecCall& call) const {
+  if (compression_->empty() || !codec(peer, call.backward).codec) return false;
+  return call.training || (*compression_)[as_size(edge(peer))].in_evaluation;
+}
+
+Coder& EdgeEnds::coder(const Place& place) {
+  std::unique_ptr<Coder>& coder = coders_[place];
+  if (!coder) coder = codec(place.peer, place.backward).codec->coder();
+  return *coder;
+}
+
+void EdgeEnds::encode(Tensors& message, int peer, CodecCall call) {
+  call.edge = edge(peer);
+  Tensors crossing;
+  for (const at::Tensor& tensor : message) {
+    if (!tensor.is_floating_point()) {
+      PIPEWRIGHT_CHECK(tensor.scalar_type() != at::kByte, "a boundary carries bytes");
+      crossing.push_back(tensor);
+      continue;
+    }
+    const Place place{peer, call.backward, call.tensor};
+    Encoded encoded =
+        pipewright::encode(coder(place), codec(peer, call.backward).name, tensor, call);
+    crossing.push_back(std::move(encoded.bytes));
+    if (encoded.like.defined()) crossing.push_back(std::move(encoded.like));
+    ++call.tensor;
+  }
+  message = std::move(crossing);
+}
+
+void EdgeEnds::decode(Tensors& message, int peer, CodecCall call) {
+  call.edge = edge(peer);
+  Tensors arrived;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    if (message[i].scalar_type() != at::kByte) {
+      arrived.push_back(std::move(message[i]));
+      continue;
+    }
+    Encoded encoded{message[i], {}};
+    if (i + 1 < message.size() && message[i + 1].is_floating_point()) encoded.like = message[++i];
+    const Place place{peer, call.backward, call.tensor};
+    at::Tensor tensor =
+        pipewright::decode(coder(place), codec(peer, call.backward).name, encoded, call);
+    if (call.backward && codec(peer, false).codec) {
+      CodecCall forward = call;
+      forward.backward = false;
+      tensor = coder({peer, false, call.tensor}).through(tensor, forward);
+    }
+    arrived.push_back(std::move(tensor));
+    ++call.tensor;
+  }
+  message = std::move(arrived);
+}
+
+NamedTensors EdgeEnds::state() const {
+  NamedTensors all;
+  for (const auto& [place, coder] : coders_)
+    for (auto& [name, tensor] : coder->state())
+      all.emplace_back(concat(place.peer, ".", place.backward ? "backward" : "forward", ".",
+                              place.tensor, ".", name),
+                       tensor);
+  return all;
+}
+
+void EdgeEnds::restore(const NamedTensors& state) {
+  std::map<Place, NamedTensors> parts;
+  for (const auto& [name, tensor] : state) {
+    const std::vector<std::string> words = split(name, '.');
+    if (words.size() < 4) throw Error(ErrorKind::Data, concat("'", name, "' is no edge's state"));
+    const Place place{number(words[0]), words[1] == "backward", number(words[2])};
+    const std::size_t before = words[0].size() + words[1].size() + words[2].size() + 3;
+    parts[place].emplace_back(name.substr(before), tensor);
+  }
+  for (const auto& [place, tensors] : parts) {
+    const bool known = place.peer >= 0 && place.peer != stage_ &&
+                       edge(place.peer) < static_cast<int>(compression_->size()) &&
+                       codec(place.peer, place.backward).codec;
+    if (!known)
+      throw Error(ErrorKind::Data, concat("holds a state of the edge to stage ", place.peer,
+                                          ", which has no codec"));
+    coder(place).restore(tensors);
+  }
+}
+
+}  // namespace pipewright

@@ -1,0 +1,179 @@
+// What crosses compressed edges: values that were rounded on the way, in every execution the same.
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/base/error.h"
+#include "core/runtime/traffic.h"
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+
+namespace pipewright::test {
+namespace {
+
+at::Tensor rounded(const at::Tensor& x, at::ScalarType to) {
+  return x.to(to).to(x.scalar_type());
+}
+
+/// bfloat16 on the way there, halves on the way back, whatever autograd would say.
+struct Rounding : torch::autograd::Function<Rounding> {
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x) {
+    return rounded(x, at::kBFloat16);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 const torch::autograd::variable_list& gradient) {
+    return {rounded(gradient[0], at::kHalf)};
+  }
+};
+
+/// Another layer, whose output is rounded as an edge behind it would.
+class RoundedBehind final : public Layer {
+ public:
+  explicit RoundedBehind(LayerPtr inner) : inner_(std::move(inner)) {
+    Layer::set_name(inner_->name());
+  }
+  std::vector<ParameterSpec> parameters() const override { return inner_->parameters(); }
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor> buffers, const Pass& pass) const override {
+    return Rounding::apply(inner_->forward(input, parameters, buffers, pass));
+  }
+
+ private:
+  LayerPtr inner_;
+};
+
+constexpr const char* kBoth = "{name: bf16, backward: {name: fp16}}";
+
+TEST(Compression, TrainsLikeALayerThatRoundsThereAndBack) {
+  for (const char* scheme : {"gpipe", "one_f_one_b"})
+    for (const int microbatches : {1, 4}) {
+      const std::string shape =
+          concat("scheme: {name: ", scheme, "}, pipeline.microbatches: ", microbatches);
+      Laboratory cut(concat("{pipeline.compression: ", kBoth, ", ", shape, "}"));
+      Laboratory whole(concat("{pipeline.stages: 1, ", shape, "}"));
+      for (std::size_t layer = 0; layer < 3; ++layer)
+        whole.experiment.layers[layer] =
+            std::make_shared<RoundedBehind>(whole.experiment.layers[layer]);
+      const Stages a = cut.plan().stages(), b = whole.plan().stages();
+      const RunResult compressed = train(cut.plan(), a, Execution::Serial);
+      EXPECT_EQ(flat_losses(compressed), flat_losses(train(whole.plan(), b, Execution::Serial)));
+      EXPECT_EQ(difference(a, b), "") << scheme;
+      Laboratory plain(concat("{", shape, "}"));
+      const Stages c = plain.plan().stages();
+      train(plain.plan(), c, Execution::Serial);
+      EXPECT_NE(difference(a, c), "") << "nothing was rounded";
+    }
+}
+
+TEST(Compression, GivesTheSameBitsInEveryExecutionAndScheme) {
+  for (const char* scheme : {"gpipe", "pipedream", "spectrain", "pipeoptim", "zb_h1"}) {
+    Laboratory laboratory(
+        concat("{pipeline.compression: ", kBoth, ", scheme: {name: ", scheme, "}}"));
+    const Plan& plan = laboratory.plan();
+    const Stages serial = plan.stages(), threads = plan.stages();
+    const RunResult a = train(plan, serial, Execution::Serial);
+    const RunResult b = train(plan, threads, Execution::Threads);
+    EXPECT_EQ(difference(serial, threads), "") << scheme;
+    EXPECT_EQ(flat_losses(a), flat_losses(b)) << scheme;
+  }
+}
+
+TEST(Compression, RecomputesFromWhatArrived) {
+  std::vector<Stages> trained;
+  for (const char* recompute : {"never", "always"}) {
+    Laboratory laboratory(concat("{pipeline.compression: ", kBoth,
+                                 ", scheme: {name: gpipe}, pipeline.microbatches: 4, "
+                                 "pipeline.recompute: ",
+                                 recompute, "}"));
+    trained.push_back(laboratory.plan().stages());
+    train(laboratory.plan(), trained.back(), Execution::Serial);
+  }
+  EXPECT_EQ(difference(trained[0], trained[1]), "");
+}
+
+/// A U-Net's skip connections are compressed as the edge behind the stage they leave.
+TEST(Compression, TakesSkipConnections) {
+  const auto traffic = [](const char* compression) {
+    Laboratory laboratory(concat(
+        "{model: {name: unet, depth: 2, convolutions: 1, base_channels: 4, channels: 1, size: 8}, "
+        "loss: {name: binary_cross_entropy}, dataset.classes: 2, pipeline.balance: layers, scheme: "
+        "{name: gpipe}, "
+        "pipeline.compression: ",
+        compression, "}"));
+    const Stages serial = laboratory.plan().stages(), threads = laboratory.plan().stages();
+    const RunResult a = train(laboratory.plan(), serial, Execution::Serial);
+    train(laboratory.plan(), threads, Execution::Threads);
+    EXPECT_EQ(difference(serial, threads), "") << compression;
+    return a.traffic;
+  };
+  int straight = 0;
+  for (const EdgeTraffic& edge : traffic("{name: fp16, edges: [0]}")) {
+    const bool compressed = std::min(edge.from, edge.to) == 0;
+    EXPECT_EQ(edge.sent_bytes < edge.value_bytes, compressed) << edge.from << " → " << edge.to;
+    straight += std::abs(edge.from - edge.to) > 1;
+  }
+  EXPECT_GT(straight, 0) << "no skip connection goes past a stage";
+}
+
+TEST(Compression, CountsTheBytesThatCross) {
+  Laboratory laboratory(
+      "{pipeline.compression: {name: fp16, edges: [1], backward: {name: none}}, "
+      "pipeline.microbatches: 2, scheme: {name: gpipe}}");
+  const Plan& plan = laboratory.plan();
+  for (const Execution execution : {Execution::Serial, Execution::Threads}) {
+    const RunResult result = train(plan, plan.stages(), execution);
+    ASSERT_EQ(result.traffic.size(), 6u);
+    for (const EdgeTraffic& edge : result.traffic) {
+      // 6 mini-batches of 2 micro-batches of 4 samples, 5 values each; a header has 16 + 2·8 bytes.
+      const bool compressed = edge.from == 1 && edge.to == 2;
+      EXPECT_EQ(edge.messages, 12);
+      EXPECT_EQ(edge.value_bytes, 12 * 4 * 5 * 4);
+      EXPECT_EQ(edge.sent_bytes, compressed ? 12 * (4 * 5 * 2 + 32) : edge.value_bytes);
+    }
+  }
+}
+
+TEST(Compression, LeavesEvaluationAloneWhereAsked) {
+  const auto loss = [](const char* compression) {
+    Laboratory laboratory(concat("{pipeline.compression: ", compression, "}"));
+    const Plan& plan = laboratory.plan();
+    const auto edges = plan.edges();
+    Loader loader = plan.evaluation_loader();
+    return flat_losses(execute(plan.evaluation, plan.stages(),
+                               {.batches = loader,
+                                .lr = [](int) { return 0.0; },
+                                .minibatches_per_epoch = loader.minibatches(),
+                                .edges = edges.empty() ? nullptr : &edges}));
+  };
+  const auto plain = loss("{name: none}");
+  EXPECT_NE(loss("{name: bf16}"), plain);
+  EXPECT_EQ(loss("{name: bf16, in_evaluation: false}"), plain);
+}
+
+std::string problems_of(const std::string& compression) {
+  try {
+    Laboratory laboratory(concat("{pipeline.compression: ", compression, "}"));
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Compression, SaysWhatIsWrongWithItsOptions) {
+  EXPECT_NE(problems_of("{name: fp61}").find("'fp61'"), std::string::npos)
+      << problems_of("{name: fp61}");
+  EXPECT_NE(problems_of("{name: fp16, edges: [3]}").find("from 0 to 2"), std::string::npos);
+  EXPECT_NE(problems_of("{name: fp16, otherwise: {name: bf16}}").find("no edge is left"),
+            std::string::npos);
+  EXPECT_EQ(problems_of("{name: fp16, edges: [0], otherwise: {name: bf16}}"), "");
+}
+
+TEST(Traffic, AddsUpEdgeByEdge) {
+  std::vector<EdgeTraffic> sum{{.from = 0, .to = 1, .messages = 2, .sent_bytes = 5}};
+  add(sum, {{.from = 0, .to = 1, .messages = 1, .sent_bytes = 7}, {.from = 1, .to = 0}});
+  ASSERT_EQ(sum.size(), 2u);
+  EXPECT_EQ(sum[0].messages, 3);
+  EXPECT_EQ(sum[0].sent_bytes, 12);
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -17,6 +17,7 @@ FILES = [
     "final.safetensors",
     "run.json",
     "steps.csv",
+    "traffic.csv",
 ]
 DIGITS_17 = re.compile(r"^-?\d(\.\d{0,16})?(e[-+]\d+)?$|^-?\d+(\.\d+)?$")
 
@@ -65,7 +66,7 @@ class RunFolder(harness.EndToEnd):
             ),
             "out",
         )
-        self.assertEqual(run.names(), ["epochs.csv", "experiment.yaml", "run.json", "trace.json"])
+        self.assertEqual(run.names(), ["epochs.csv", "experiment.yaml", "run.json", "trace.json", "traffic.csv"])
         json.loads(run.bytes("trace.json"))
 
     def test_weights_stand_in_layer_order_whatever_the_cut(self):

@@ -14,7 +14,15 @@ struct Named {
   const char* name;
   const char* options;
 };
-constexpr Named kCodecs[] = {{"none", "{}"}, {"fp16", "{}"}, {"bf16", "{}"}};
+constexpr Named kCodecs[] = {{"none", "{}"},
+                             {"fp16", "{}"},
+                             {"bf16", "{}"},
+                             {"sort_quantization", "{}"},
+                             {"sort_quantization", "{bits: 3, split: 1}"},
+                             {"sort_quantization", "{bits: 9, split: 3, thresholds: sampled}"},
+                             {"sort_quantization", "{bits: 12, split: 16, split_means: count}"},
+                             {"sort_quantization", "{bits: 6, split: 2, wire: container}"},
+                             {"sort_quantization", "{bits: 5, split: 6, wire: container}"}};
 
 class EveryCodec : public ::testing::TestWithParam<Named> {
  protected:

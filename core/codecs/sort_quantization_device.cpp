@@ -1,0 +1,146 @@
+// Of LibTorch's operators, on any device: it sorts. Bits are moved in int32, since few operators
+// take other widths.
+#include "core/codecs/sort_quantization_device.h"
+
+#include <limits>
+
+#include "core/codecs/bit_fields.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::int64_t kHeader = 8;
+constexpr std::int64_t kSample = 1 << 16;
+
+at::TensorOptions integers(const at::Tensor& beside) {
+  return at::TensorOptions(at::kInt).device(beside.device());
+}
+
+unsigned flip_of(const SortQuantization& settings) {
+  const int bits = settings.code_bits();
+  return settings.container && (bits == 8 || bits == 16) ? 1u << (bits - 1) : 0;
+}
+
+/// [groups, 2]: least and greatest values, of n sorted ones cut into equal parts.
+at::Tensor ends_of_parts(const at::Tensor& sorted, std::int64_t groups) {
+  const at::Tensor g = at::arange(groups + 1, sorted.options().dtype(at::kLong));
+  const at::Tensor begins = g * (sorted.numel() / groups) + g.clamp_max(sorted.numel() % groups);
+  return at::stack({sorted.index_select(0, begins.narrow(0, 0, groups)),
+                    sorted.index_select(0, begins.narrow(0, 1, groups) - 1)},
+                   1);
+}
+
+/// The same, of values told apart by the greatest of each part of every k-th of them.
+at::Tensor ends_by_sample(const at::Tensor& x, std::int64_t groups) {
+  const std::int64_t every = (x.numel() + kSample - 1) / kSample;
+  const at::Tensor sample = std::get<0>(x.slice(0, 0, x.numel(), every).sort());
+  const at::Tensor limits = ends_of_parts(sample, groups).select(1, 1).narrow(0, 0, groups - 1);
+  const at::Tensor group = at::bucketize(x, limits.contiguous());
+  const float infinite = std::numeric_limits<float>::infinity();
+  const at::Tensor low =
+      at::full({groups}, infinite, x.options()).scatter_reduce(0, group, x, "amin");
+  const at::Tensor high =
+      at::full({groups}, -infinite, x.options()).scatter_reduce(0, group, x, "amax");
+  // A group without values has what the one before it ends with.
+  const at::Tensor reached = std::get<0>(high.cummax(0));
+  const at::Tensor empty = low > high;
+  return at::stack({low.where(~empty, reached), reached}, 1);
+}
+
+/// Low, step and high of each group, NaN where they could not be told from finite values.
+std::array<at::Tensor, 3> groups_of(const SortQuantization& settings, const at::Tensor& x) {
+  const at::Tensor ends = settings.sampled && settings.split > 0
+                              ? ends_by_sample(x, settings.groups())
+                              : ends_of_parts(std::get<0>(x.sort()), settings.groups());
+  const double levels = (1 << settings.bits) - 1;
+  const at::Tensor low = ends.select(1, 0), high = ends.select(1, 1);
+  const at::Tensor step = (high - low).div(levels);
+  const at::Tensor sound = x.isfinite().all().logical_and((low + step * levels).isfinite().all());
+  const at::Tensor nan = at::full({}, std::numeric_limits<float>::quiet_NaN(), x.options());
+  return {low.where(sound, nan), step.where(sound, nan), high.contiguous()};
+}
+
+at::Tensor codes_of(const SortQuantization& settings, const std::array<at::Tensor, 3>& groups,
+                    const at::Tensor& x) {
+  const auto& [low, step, high] = groups;
+  const double levels = (1 << settings.bits) - 1;
+  const at::Tensor group = at::bucketize(x, high.narrow(0, 0, settings.groups() - 1).contiguous());
+  const at::Tensor divisor = step.where(step > 0, at::ones_like(step)).index_select(0, group);
+  const at::Tensor level = x.sub(low.index_select(0, group)).div(divisor).round().clamp(0, levels);
+  const at::Tensor codes =
+      group.to(at::kInt) * (1 << settings.bits) + level.nan_to_num(0).to(at::kInt);
+  return codes.bitwise_xor(static_cast<std::int64_t>(flip_of(settings)));
+}
+
+/// [values, rounded up to whole bytes of all fields] of int32 to bytes: 8 codes of `field` bits to
+/// `field` bytes, by way of single bits.
+at::Tensor packed(const at::Tensor& codes, int field) {
+  const std::int64_t octets = (codes.numel() + 7) / 8;
+  const at::Tensor padded = at::constant_pad_nd(codes, {0, 8 * octets - codes.numel()});
+  const at::Tensor places = at::arange(field, integers(codes));
+  const at::Tensor bits =
+      padded.unsqueeze(1).bitwise_right_shift(places).bitwise_and(1).reshape({octets * field, 8});
+  return bits.bitwise_left_shift(at::arange(8, integers(codes))).sum({1}).to(at::kByte);
+}
+
+at::Tensor unpacked(const at::Tensor& bytes, int field, std::int64_t n) {
+  const std::int64_t octets = (n + 7) / 8;
+  const at::Tensor padded =
+      at::constant_pad_nd(bytes, {0, octets * field - bytes.numel()}).to(at::kInt);
+  const at::Tensor bits = padded.unsqueeze(1)
+                              .bitwise_right_shift(at::arange(8, integers(bytes)))
+                              .bitwise_and(1)
+                              .reshape({octets * 8, field});
+  return bits.bitwise_left_shift(at::arange(field, integers(bytes)))
+      .sum({1})
+      .to(at::kInt)
+      .narrow(0, 0, n);
+}
+
+void write_header(const SortQuantization& settings, const at::Tensor& payload) {
+  const std::array<int, kHeader> header{1, settings.bits, settings.split, settings.container};
+  for (std::int64_t i = 0; i < kHeader;
+       ++i)  // kernels with a number in them, no copy from the host
+    payload.narrow(0, i, 1).fill_(header[static_cast<std::size_t>(i)]);
+}
+
+}  // namespace
+
+void encode_on_device(const SortQuantization& wanted, const at::Tensor& x,
+                      const at::Tensor& payload) {
+  const SortQuantization settings = wanted.for_values(x.numel());
+  payload.zero_();
+  write_header(settings, payload);
+  if (x.numel() == 0) return;
+  const at::Tensor values = x.reshape({-1}) + 0.0;  // −0 becomes 0
+  const auto groups = groups_of(settings, values);
+  payload.narrow(0, kHeader, 8 * settings.groups())
+      .view(at::kFloat)
+      .view({settings.groups(), 2})
+      .copy_(at::stack({groups[0], groups[1]}, 1));
+  const std::int64_t at = kHeader + 8 * settings.groups();
+  const std::int64_t bytes = packed_bytes(x.numel(), settings.field_bits());
+  payload.narrow(0, at, bytes)
+      .copy_(packed(codes_of(settings, groups, values), settings.field_bits()).narrow(0, 0, bytes));
+}
+
+void decode_on_device(const SortQuantization& wanted, const at::Tensor& payload,
+                      const at::Tensor& x) {
+  if (x.numel() == 0) return;
+  const SortQuantization settings = wanted.for_values(x.numel());
+  const std::int64_t at = kHeader + 8 * settings.groups();
+  const at::Tensor table =
+      payload.narrow(0, kHeader, 8 * settings.groups()).view(at::kFloat).view({-1, 2});
+  const at::Tensor codes =
+      unpacked(payload.narrow(0, at, packed_bytes(x.numel(), settings.field_bits())),
+               settings.field_bits(), x.numel())
+          .bitwise_xor(static_cast<std::int64_t>(flip_of(settings)));
+  const at::Tensor group =
+      codes.bitwise_right_shift(settings.bits).clamp_max(settings.groups() - 1);
+  const at::Tensor level = codes.bitwise_and((1 << settings.bits) - 1).to(at::kFloat);
+  const at::Tensor low = table.select(1, 0).contiguous(), step = table.select(1, 1).contiguous();
+  x.view({-1}).copy_(low.index_select(0, group) + level * step.index_select(0, group));
+}
+
+}  // namespace pipewright

@@ -36,13 +36,15 @@ struct CodecCall {
 };
 
 /// A frame being made: the coder asks once for room for its payload and writes there. One that does
-/// not ask leaves the tensor to travel raw.
+/// not ask, or finds while writing that it should not have, leaves the tensor to travel raw.
 class FrameBuilder {
  public:
   FrameBuilder(FrameHeader header, at::Device device)
       : header_(std::move(header)), device_(device) {}
   /// [bytes], kByte, 8-byte aligned, on the tensor's device; says nothing yet.
   at::Tensor payload(std::int64_t bytes);
+  /// Gives the room back. Not on a device, where nothing can go raw.
+  void leave_raw();
   /// Header and payload in one; undefined where no payload was asked for.
   const at::Tensor& frame() const { return frame_; }
 

@@ -61,6 +61,11 @@ at::Tensor FrameBuilder::payload(std::int64_t bytes) {
   return frame_.narrow(0, before, bytes);
 }
 
+void FrameBuilder::leave_raw() {
+  PIPEWRIGHT_CHECK(device_.is_cpu(), "from a device nothing can go raw");
+  frame_ = at::Tensor();
+}
+
 Encoded encode(Coder& coder, const std::string& codec, const at::Tensor& x, const CodecCall& call) {
   const at::NoGradGuard no_grad;
   FrameHeader header = header_of(codec, x);

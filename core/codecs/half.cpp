@@ -1,8 +1,9 @@
 /// Halves of float32: round to nearest even, two bytes a value. fp16 has 5 bits of exponent, so
 /// |x| ≥ 65520 would become infinite and small gradients vanish; bf16 has float32's range and 8
 /// bits of precision.
-#include "core/base/error.h"
 #include "core/codecs/codec.h"
+#include "core/codecs/payload.h"
+#include "core/codecs/small_float_loops.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -15,23 +16,28 @@ class HalfCoder final : public Coder {
   HalfCoder(at::ScalarType type, bool saturate) : type_(type), saturate_(saturate) {}
 
   void encode(const at::Tensor& x, const CodecCall&, FrameBuilder& out) override {
-    if (x.is_cpu() && !x.isfinite().all().item<bool>()) return;
-    const at::Tensor halves = out.payload(2 * x.numel()).view(type_);
-    if (saturate_)
-      halves.copy_(x.reshape({-1}).clamp(-kLargestHalf, kLargestHalf));
-    else
-      halves.copy_(x.reshape({-1}));
+    const at::Tensor payload = out.payload(2 * x.numel());
+    if (!x.is_cpu()) {
+      payload.view(type_).copy_(saturate_ ? x.view({-1}).clamp(-kLargestHalf, kLargestHalf)
+                                          : x.view({-1}));
+    } else if (!convert({x.const_data_ptr<float>(), static_cast<std::size_t>(x.numel())},
+                        static_cast<std::uint16_t*>(payload.mutable_data_ptr()))) {
+      out.leave_raw();
+    }
   }
 
   at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes, const CodecCall&) override {
-    if (payload.numel() != 2 * c10::multiply_integers(sizes))
-      throw Error(ErrorKind::Data,
-                  concat("a compressed message has ", payload.numel(), " bytes of halves for ",
-                         c10::multiply_integers(sizes), " values"));
+    check_bytes(payload, 2 * c10::multiply_integers(sizes));
     return payload.view(type_).to(at::kFloat).view(sizes);
   }
 
  private:
+  /// Looks for what is not finite on the way, so that the values are read once.
+  bool convert(std::span<const float> x, std::uint16_t* halves) const {
+    if (type_ == at::kBFloat16) return to_bfloat16(x, halves);
+    return saturate_ ? to_saturated_halves(x, halves) : to_halves(x, halves);
+  }
+
   at::ScalarType type_;
   bool saturate_;
 };

@@ -57,15 +57,14 @@ class Noise {
 
 }  // namespace
 
-UniformQuantizer::UniformQuantizer(Options& options, const std::string& default_per,
-                                   bool default_symmetric)
-    : bits_(static_cast<int>(
-          options.integer("bits", 8, "Bits a value.", {1, static_cast<double>(kMostBits)}))),
-      per_(per_of(options.choice("per", {"tensor", "channel", "token", "group"}, default_per,
+UniformQuantizer::UniformQuantizer(Options& options, const UniformDefaults& defaults)
+    : bits_(static_cast<int>(options.integer("bits", defaults.bits, "Bits a value.",
+                                             {1, static_cast<double>(kMostBits)}))),
+      per_(per_of(options.choice("per", {"tensor", "channel", "token", "group"}, defaults.per,
                                  "What shares a range: the tensor; an index of dimension 1; a row "
                                  "of the last dimension; a run of `group` values."))),
       group_(options.integer("group", 64, "Values of a group, for `per: group`.", {1, 1 << 30})),
-      symmetric_(options.flag("symmetric", default_symmetric,
+      symmetric_(options.flag("symmetric", defaults.symmetric,
                               "Levels lie around 0, up to the largest absolute value; false: from "
                               "the least value to the largest.")),
       stochastic_(options.choice("rounding", {"nearest", "stochastic"}, "nearest",

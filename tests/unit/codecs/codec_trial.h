@@ -1,4 +1,5 @@
-/// A codec as a tensor meets it: made from a line of options, both ends, through a frame.
+/// A codec as a tensor meets it: made from a line of options, both ends, through a frame. Where it
+/// asks for samples and a call names none, rows are the samples 0, 1, 2, …
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,9 +31,12 @@ class CodecTrial {
   static bool raw(const at::Tensor& frame);
 
  private:
+  CodecCall with_samples(CodecCall call, at::IntArrayRef sizes);
+
   std::string name_;
   std::unique_ptr<Codec> codec_;
   std::unique_ptr<Coder> sender_, receiver_;
+  std::vector<std::int64_t> samples_;
 };
 
 }  // namespace pipewright::testing

@@ -32,6 +32,22 @@ constexpr Named kCodecs[] = {
     {"mx", "{element: fp6_e2m3}"},
     {"mx", "{element: fp6_e3m2}"},
     {"mx", "{element: fp4_e2m1}"},
+    {"top_k", "{}"},
+    {"top_k", "{fraction: 0.02, feedback: tensor}"},
+    {"top_k", "{fraction: 0.3, feedback: sample, mask_gradient: true}"},
+    {"top_k", "{fraction: 1}"},
+    {"sign", "{}"},
+    {"sign", "{feedback: tensor}"},
+    {"sign", "{feedback: sample}"},
+    {"k_means", "{}"},
+    {"k_means", "{bits: 1, rounds: 0}"},
+    {"k_means", "{bits: 7}"},
+    {"svd", "{}"},
+    {"svd", "{rank: 1}"},
+    {"power_iteration", "{rank: 1}"},
+    {"power_iteration", "{rank: 2, rounds: 1}"},
+    {"aq_sgd", "{}"},
+    {"aq_sgd", "{bits: 2, per: tensor, symmetric: false, cache: float32}"},
 };
 
 class EveryCodec : public ::testing::TestWithParam<Named> {
@@ -137,6 +153,34 @@ TEST_P(EveryCodec, RefusesWhatIsDamaged) {
     }
   }
   EXPECT_GT(decoded, 0) << "no change of a mere value was taken";
+}
+
+/// What its ends remember is all in state(): with it, others go on with the same bits.
+TEST_P(EveryCodec, GoesOnFromItsState) {
+  at::manual_seed(4);
+  CodecTrial first = trial(), second = trial(), fresh = trial();
+  for (int minibatch = 0; minibatch < 3; ++minibatch)
+    first.round_trip(at::randn({4, 6, 16}), {.minibatch = minibatch});
+  second.sender().restore(first.sender().state());
+  second.receiver().restore(first.receiver().state());
+  const at::Tensor x = at::randn({4, 6, 16});
+  const CodecCall call{.epoch = 1};
+  const at::Tensor expected = first.frame(x, call), frame = second.frame(x, call);
+  EXPECT_TRUE(frame.equal(expected));
+  EXPECT_TRUE(second.arrived(frame, call).equal(first.arrived(expected, call)));
+  EXPECT_EQ(fresh.frame(x, call).equal(expected), first.sender().state().empty());
+}
+
+/// Evaluation in between leaves no trace.
+TEST_P(EveryCodec, RemembersNothingOfEvaluation) {
+  at::manual_seed(5);
+  CodecTrial with = trial(), without = trial();
+  for (int minibatch = 0; minibatch < 3; ++minibatch) {
+    const at::Tensor x = at::randn({4, 6, 16});
+    const at::Tensor expected = without.round_trip(x, {.minibatch = minibatch});
+    with.round_trip(at::randn({4, 6, 16}), {.training = false, .minibatch = minibatch});
+    EXPECT_TRUE(with.round_trip(x, {.minibatch = minibatch}).equal(expected));
+  }
 }
 
 TEST(Codecs, AreAllTestedHere) {

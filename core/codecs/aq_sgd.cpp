@@ -84,13 +84,16 @@ class AqSgdCoder final : public Coder {
     if (goes_raw(x)) return;
     const Visit visit(memory_, x.sizes(), call, quantizer);
     const at::Tensor payload = out.payload(visit.bytes());
-    const at::Tensor known = x.index_select(0, index_of(visit.known, x.device()));
-    const at::Tensor before = memory_.rows(visit.known_samples, visit.row, x.device());
-    const at::Tensor changes = visit.changes_of(payload);
-    if (!quantizer.encode(known - before, call, changes)) return out.leave_raw();
     visit.flags_of(payload).copy_(upload(visit.packed_flags(), x.device()));
-    visit.fresh_of(payload).copy_(x.index_select(0, index_of(visit.fresh, x.device())));
-    take_over(visit, payload, before);
+    if (!visit.fresh.empty())
+      visit.fresh_of(payload).copy_(x.index_select(0, index_of(visit.fresh, x.device())));
+    if (!visit.known.empty()) {
+      const at::Tensor known = x.index_select(0, index_of(visit.known, x.device()));
+      const at::Tensor before = memory_.rows(visit.known_samples, visit.row, x.device());
+      if (!quantizer.encode(known - before, call, visit.changes_of(payload)))
+        return out.leave_raw();
+    }
+    take_over(visit, payload);
   }
 
   at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes,
@@ -101,10 +104,11 @@ class AqSgdCoder final : public Coder {
     if (payload.is_cpu() && !visit.flags_of(payload).equal(visit.packed_flags()))
       throw Error(ErrorKind::Data,
                   "a compressed message has changes of other samples than this end remembers");
-    const at::Tensor before = memory_.rows(visit.known_samples, visit.row, payload.device());
-    const at::Tensor x = at::empty(sizes, before.options());
-    x.index_copy_(0, index_of(visit.fresh, x.device()), visit.fresh_of(payload));
-    x.index_copy_(0, index_of(visit.known, x.device()), take_over(visit, payload, before));
+    const at::Tensor x = at::empty(sizes, payload.options().dtype(at::kFloat));
+    if (!visit.fresh.empty())
+      x.index_copy_(0, index_of(visit.fresh, x.device()), visit.fresh_of(payload));
+    const at::Tensor known = take_over(visit, payload);
+    if (known.defined()) x.index_copy_(0, index_of(visit.known, x.device()), known);
     return x;
   }
 
@@ -113,16 +117,21 @@ class AqSgdCoder final : public Coder {
 
  private:
   static bool remembers(at::IntArrayRef sizes, const CodecCall& call) {
-    return call.training && !call.backward && has_samples(sizes, call);
+    return call.training && !call.backward && has_samples(sizes, call) &&
+           c10::multiply_integers(sizes) > 0;
   }
 
-  /// Remembers what a message says, the same on both ends; gives the rows of known samples.
-  at::Tensor take_over(const Visit& visit, const at::Tensor& payload, const at::Tensor& before) {
-    const at::Tensor change =
-        settings_.quantizer.decode(visit.changes_of(payload), visit.sizes_of(visit.known));
-    const at::Tensor now = memory_.rounded(before + change);
-    memory_.keep(visit.known_samples, now);
-    memory_.keep(visit.fresh_samples, visit.fresh_of(payload));
+  /// Remembers what a message says, the same on both ends; gives the rows of known samples, if any.
+  at::Tensor take_over(const Visit& visit, const at::Tensor& payload) {
+    at::Tensor now;
+    if (!visit.known.empty()) {
+      const at::Tensor before = memory_.rows(visit.known_samples, visit.row, payload.device());
+      const at::Tensor change =
+          settings_.quantizer.decode(visit.changes_of(payload), visit.sizes_of(visit.known));
+      now = memory_.rounded(before + change);
+      memory_.keep(visit.known_samples, now);
+    }
+    if (!visit.fresh.empty()) memory_.keep(visit.fresh_samples, visit.fresh_of(payload));
     return now;
   }
 

@@ -15,7 +15,7 @@ Feedback feedback_of(Options& options) {
 }
 
 bool ErrorFeedback::active(const at::Tensor& x, const CodecCall& call) const {
-  if (!call.training || kind_ == Feedback::None) return false;
+  if (!call.training || kind_ == Feedback::None || x.numel() == 0) return false;
   return kind_ == Feedback::Tensor || has_samples(x.sizes(), call);
 }
 

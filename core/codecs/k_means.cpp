@@ -62,7 +62,8 @@ class KMeansCoder final : public Coder {
     if (goes_raw(x)) return;
     const at::Tensor payload = out.payload(settings_.bytes(x.numel())), values = x.view({-1});
     if (x.numel() == 0) return;
-    const at::Tensor book = fitted_book(values, settings_);
+    at::Tensor book = fitted_book(values, settings_);
+    if (!x.is_cpu()) book = book + poison(x);
     floats_of(payload, 0, settings_.book()).copy_(book);
     codes_of(payload, x.numel())
         .copy_(packed(at::bucketize(values, boundaries(book), true), settings_.bits));

@@ -19,6 +19,10 @@ Per per_of(const std::string& word) {
   return word == "group" ? Per::Group : Per::Tensor;
 }
 
+at::Tensor without_sign_of_zero(const at::Tensor& x) {
+  return at::where(x == 0, 0.0F, x);
+}
+
 /// Random numbers of the values of one tensor; a value's own depend on its place in the whole
 /// mini-batch, not on how that is cut.
 class Noise {
@@ -110,7 +114,7 @@ std::optional<UniformLevels> UniformQuantizer::levels(const ValueRange& range) c
   if (!range.finite()) return std::nullopt;
   const float least = range.least(), most = range.most();
   const UniformLevels found =
-      symmetric_ ? UniformLevels{0, std::max(-least, most) / static_cast<float>(grid_.zero)}
+      symmetric_ ? UniformLevels{0, std::max(most, -least) / static_cast<float>(grid_.zero) + 0.0F}
                  : UniformLevels{least, (most - least) / static_cast<float>(grid_.top)};
   return std::isfinite(found.step) ? std::optional(found) : std::nullopt;
 }
@@ -187,9 +191,9 @@ void UniformQuantizer::encode_anywhere(const at::Tensor& x, const CodecCall& cal
   const Runs r = runs(x.sizes());
   if (r.values == 0) return;
   const at::Tensor values = filled_up(x, r);
-  const at::Tensor least = values.amin({0, 2}) + 0.0, most = values.amax({0, 2});
-  const at::Tensor step =
-      symmetric_ ? at::maximum(-least, most) / grid_.zero : (most - least) / grid_.top;
+  const at::Tensor least = without_sign_of_zero(values.amin({0, 2})), most = values.amax({0, 2});
+  const at::Tensor step = symmetric_ ? without_sign_of_zero(at::maximum(-least, most) / grid_.zero)
+                                     : (most - least) / grid_.top;
   const at::Tensor entries = floats_of(payload, 0, table(r) / 4);
   if (symmetric_)
     entries.copy_(step);

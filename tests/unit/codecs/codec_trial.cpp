@@ -46,7 +46,15 @@ CodecCall CodecTrial::with_samples(CodecCall call, at::IntArrayRef sizes) {
 }
 
 at::Tensor CodecTrial::round_trip(const at::Tensor& x, const CodecCall& call) {
-  return arrived(frame(x, call), call);
+  const CodecCall named = with_samples(call, x.sizes());
+  return decode(*receiver_, name_, encode(*sender_, name_, x, named), named);
+}
+
+at::Tensor CodecTrial::payload_of(const at::Tensor& x, const CodecCall& call) {
+  const at::Tensor bytes = frame(x, call);
+  if (!x.is_cpu()) return bytes.cpu();
+  if (raw(bytes)) return {};
+  return bytes.narrow(0, bytes.numel() - payload(bytes), payload(bytes));
 }
 
 std::int64_t CodecTrial::payload(const at::Tensor& frame) {

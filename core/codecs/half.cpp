@@ -18,8 +18,10 @@ class HalfCoder final : public Coder {
   void encode(const at::Tensor& x, const CodecCall&, FrameBuilder& out) override {
     const at::Tensor payload = out.payload(2 * x.numel());
     if (!x.is_cpu()) {
-      payload.view(type_).copy_(saturate_ ? x.view({-1}).clamp(-kLargestHalf, kLargestHalf)
-                                          : x.view({-1}));
+      const at::Tensor flat = x.view({-1});
+      payload.view(type_).copy_(
+          saturate_ ? at::where(flat.isinf(), flat, flat.clamp(-kLargestHalf, kLargestHalf))
+                    : flat);
     } else if (!convert({x.const_data_ptr<float>(), static_cast<std::size_t>(x.numel())},
                         static_cast<std::uint16_t*>(payload.mutable_data_ptr()))) {
       out.leave_raw();

@@ -52,7 +52,8 @@ constexpr std::uint32_t small_code(float x, SmallRounding r) {
   const std::int32_t normal = ((bits + r.half + ((bits >> r.shift) & 1)) >> r.shift) - r.rebias;
   const float tiny = std::bit_cast<float>(bits) + std::bit_cast<float>(r.unit);
   const std::int32_t subnormal = std::bit_cast<std::int32_t>(tiny) - r.unit;
-  const std::int32_t code = bits < r.least_normal ? subnormal : normal;
+  const std::int32_t few = (bits - r.least_normal) >> 31;  // all bits or none: no branch
+  const std::int32_t code = (subnormal & few) | (normal & ~few);
   return static_cast<std::uint32_t>(code < r.top ? code : r.top) | ((all & 0x80000000U) >> r.sign);
 }
 

@@ -25,7 +25,7 @@ class UniformCoder final : public Coder {
 
 class Uniform final : public Codec {
  public:
-  explicit Uniform(Options& options) : quantizer_(options, "tensor", false) {}
+  explicit Uniform(Options& options) : quantizer_(options, {}) {}
   std::unique_ptr<Coder> coder() const override {
     return std::make_unique<UniformCoder>(quantizer_);
   }

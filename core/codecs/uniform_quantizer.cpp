@@ -19,6 +19,10 @@ Per per_of(const std::string& word) {
   return word == "group" ? Per::Group : Per::Tensor;
 }
 
+at::Tensor without_sign_of_zero(const at::Tensor& x) {
+  return at::where(x == 0, 0.0F, x);
+}
+
 /// Random numbers of the values of one tensor; a value's own depend on its place in the whole
 /// mini-batch, not on how that is cut.
 class Noise {
@@ -57,15 +61,14 @@ class Noise {
 
 }  // namespace
 
-UniformQuantizer::UniformQuantizer(Options& options, const std::string& default_per,
-                                   bool default_symmetric)
-    : bits_(static_cast<int>(
-          options.integer("bits", 8, "Bits a value.", {1, static_cast<double>(kMostBits)}))),
-      per_(per_of(options.choice("per", {"tensor", "channel", "token", "group"}, default_per,
+UniformQuantizer::UniformQuantizer(Options& options, const UniformDefaults& defaults)
+    : bits_(static_cast<int>(options.integer("bits", defaults.bits, "Bits a value.",
+                                             {1, static_cast<double>(kMostBits)}))),
+      per_(per_of(options.choice("per", {"tensor", "channel", "token", "group"}, defaults.per,
                                  "What shares a range: the tensor; an index of dimension 1; a row "
                                  "of the last dimension; a run of `group` values."))),
       group_(options.integer("group", 64, "Values of a group, for `per: group`.", {1, 1 << 30})),
-      symmetric_(options.flag("symmetric", default_symmetric,
+      symmetric_(options.flag("symmetric", defaults.symmetric,
                               "Levels lie around 0, up to the largest absolute value; false: from "
                               "the least value to the largest.")),
       stochastic_(options.choice("rounding", {"nearest", "stochastic"}, "nearest",
@@ -111,7 +114,7 @@ std::optional<UniformLevels> UniformQuantizer::levels(const ValueRange& range) c
   if (!range.finite()) return std::nullopt;
   const float least = range.least(), most = range.most();
   const UniformLevels found =
-      symmetric_ ? UniformLevels{0, std::max(-least, most) / static_cast<float>(grid_.zero)}
+      symmetric_ ? UniformLevels{0, std::max(most, -least) / static_cast<float>(grid_.zero) + 0.0F}
                  : UniformLevels{least, (most - least) / static_cast<float>(grid_.top)};
   return std::isfinite(found.step) ? std::optional(found) : std::nullopt;
 }
@@ -188,9 +191,9 @@ void UniformQuantizer::encode_anywhere(const at::Tensor& x, const CodecCall& cal
   const Runs r = runs(x.sizes());
   if (r.values == 0) return;
   const at::Tensor values = filled_up(x, r);
-  const at::Tensor least = values.amin({0, 2}) + 0.0, most = values.amax({0, 2});
-  const at::Tensor step =
-      symmetric_ ? at::maximum(-least, most) / grid_.zero : (most - least) / grid_.top;
+  const at::Tensor least = without_sign_of_zero(values.amin({0, 2})), most = values.amax({0, 2});
+  const at::Tensor step = without_sign_of_zero(symmetric_ ? at::maximum(-least, most) / grid_.zero
+                                                          : (most - least) / grid_.top);
   const at::Tensor entries = floats_of(payload, 0, table(r) / 4);
   if (symmetric_)
     entries.copy_(step);

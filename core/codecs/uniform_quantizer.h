@@ -20,10 +20,16 @@ enum class Per : std::uint8_t {
   Group     ///< a run of consecutive values; the last one may be shorter
 };
 
+struct UniformDefaults {
+  int bits = 8;
+  const char* per = "tensor";
+  bool symmetric = false;
+};
+
 class UniformQuantizer {
  public:
   /// Reads its options.
-  UniformQuantizer(Options& options, const std::string& default_per, bool default_symmetric);
+  UniformQuantizer(Options& options, const UniformDefaults& defaults);
 
   std::int64_t bytes(at::IntArrayRef sizes) const;
   /// x: float32, contiguous. False, with nothing of use written, where x is on a CPU and has values

@@ -78,6 +78,9 @@ int main(int argc, char** argv) {
   add("fp8", "{per: block}", kLarge);
   for (const char* element : {"fp8_e4m3", "fp6_e2m3", "fp4_e2m1"})
     add("mx", std::string("{element: ") + element + "}", kLarge);
+  add("top_k", "{}", kLarge);
+  add("top_k", "{fraction: 0.01}", kLarge);
+  add("sign", "{}", kLarge);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -1,5 +1,7 @@
 #include "tests/unit/codecs/codec_trial.h"
 
+#include <numeric>
+
 #include "core/config/value.h"
 
 namespace pipewright::testing {
@@ -23,15 +25,36 @@ CodecTrial::CodecTrial(std::string name, const std::string& options) : name_(std
 }
 
 at::Tensor CodecTrial::frame(const at::Tensor& x, const CodecCall& call) {
-  return encode(*sender_, name_, x, call).bytes;
+  return encode(*sender_, name_, x, with_samples(call, x.sizes())).bytes;
 }
 
 at::Tensor CodecTrial::arrived(const at::Tensor& frame, const CodecCall& call) {
-  return decode(*receiver_, name_, {frame, {}}, call);
+  CodecCall named = call;
+  try {
+    named = with_samples(call, header(frame).sizes);
+  } catch (const Error&) {  // decode() will say so
+  }
+  return decode(*receiver_, name_, {frame, {}}, named);
+}
+
+CodecCall CodecTrial::with_samples(CodecCall call, at::IntArrayRef sizes) {
+  if (!codec_->by_sample() || !call.samples.empty() || sizes.empty()) return call;
+  samples_.resize(static_cast<std::size_t>(std::min<std::int64_t>(sizes[0], 1 << 20)));
+  std::iota(samples_.begin(), samples_.end(), 0);
+  call.samples = samples_;
+  return call;
 }
 
 at::Tensor CodecTrial::round_trip(const at::Tensor& x, const CodecCall& call) {
-  return arrived(frame(x, call), call);
+  const CodecCall named = with_samples(call, x.sizes());
+  return decode(*receiver_, name_, encode(*sender_, name_, x, named), named);
+}
+
+at::Tensor CodecTrial::payload_of(const at::Tensor& x, const CodecCall& call) {
+  const at::Tensor bytes = frame(x, call);
+  if (!x.is_cpu()) return bytes.cpu();
+  if (raw(bytes)) return {};
+  return bytes.narrow(0, bytes.numel() - payload(bytes), payload(bytes));
 }
 
 std::int64_t CodecTrial::payload(const at::Tensor& frame) {

@@ -1,4 +1,5 @@
-/// A codec as a tensor meets it: made from a line of options, both ends, through a frame.
+/// A codec as a tensor meets it: made from a line of options, both ends, through a frame. Where it
+/// asks for samples and a call names none, rows are the samples 0, 1, 2, …
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +13,52 @@
 
 namespace pipewright::testing {
 
+struct TestedCodec {
+  const char* name;
+  const char* options;
+};
+/// Every codec, as it is by default and with options that take it another way.
+inline constexpr TestedCodec kTestedCodecs[] = {
+    {"none", "{}"},
+    {"fp16", "{}"},
+    {"fp16", "{saturate: false}"},
+    {"bf16", "{}"},
+    {"sort_quantization", "{}"},
+    {"sort_quantization", "{bits: 3, split: 1}"},
+    {"sort_quantization", "{bits: 9, split: 3, thresholds: sampled}"},
+    {"sort_quantization", "{bits: 12, split: 16, split_means: count}"},
+    {"sort_quantization", "{bits: 6, split: 2, wire: container}"},
+    {"sort_quantization", "{bits: 5, split: 6, wire: container}"},
+    {"uniform", "{}"},
+    {"uniform", "{bits: 1}"},
+    {"uniform", "{bits: 3, per: channel}"},
+    {"uniform", "{bits: 5, per: token, symmetric: true}"},
+    {"uniform", "{bits: 6, per: group, rounding: stochastic}"},
+    {"uniform", "{bits: 16, per: group, group: 5}"},
+    {"fp8", "{}"},
+    {"fp8", "{format: e5m2, per: block}"},
+    {"mx", "{}"},
+    {"mx", "{element: fp8_e5m2}"},
+    {"mx", "{element: fp6_e2m3}"},
+    {"mx", "{element: fp6_e3m2}"},
+    {"mx", "{element: fp4_e2m1}"},
+    {"top_k", "{}"},
+    {"top_k", "{fraction: 0.02, feedback: tensor}"},
+    {"top_k", "{fraction: 0.3, feedback: sample, mask_gradient: true}"},
+    {"top_k", "{fraction: 1}"},
+    {"sign", "{}"},
+    {"sign", "{feedback: tensor}"},
+    {"sign", "{feedback: sample}"},
+    {"k_means", "{}"},
+    {"k_means", "{bits: 1, rounds: 0}"},
+    {"k_means", "{bits: 7}"},
+    {"svd", "{}"},
+    {"svd", "{rank: 1}"},
+    {"power_iteration", "{rank: 1}"},
+    {"power_iteration", "{rank: 2, rounds: 1}"},
+    {"aq_sgd", "{}"},
+    {"aq_sgd", "{bits: 2, per: tensor, symmetric: false, cache: float32}"}};
+
 class CodecTrial {
  public:
   /// options: "{bits: 6}", JSON being YAML.
@@ -22,17 +69,22 @@ class CodecTrial {
   Coder& receiver() { return *receiver_; }
   at::Tensor frame(const at::Tensor& x, const CodecCall& call = {});
   at::Tensor arrived(const at::Tensor& frame, const CodecCall& call = {});
-  /// There and back: what arrives of x.
+  /// There and back, on any device: what arrives of x.
   at::Tensor round_trip(const at::Tensor& x, const CodecCall& call = {});
+  /// Of x on any device: the payload, on the CPU; undefined where it goes raw.
+  at::Tensor payload_of(const at::Tensor& x, const CodecCall& call = {});
   /// Bytes of the frame's payload.
   static std::int64_t payload(const at::Tensor& frame);
   /// Whether the values went as they are.
   static bool raw(const at::Tensor& frame);
 
  private:
+  CodecCall with_samples(CodecCall call, at::IntArrayRef sizes);
+
   std::string name_;
   std::unique_ptr<Codec> codec_;
   std::unique_ptr<Coder> sender_, receiver_;
+  std::vector<std::int64_t> samples_;
 };
 
 }  // namespace pipewright::testing

@@ -9,50 +9,19 @@
 namespace pipewright::testing {
 namespace {
 
-/// Of a codec as it is by default, or with options that are wanted too.
-struct Named {
-  const char* name;
-  const char* options;
-};
-constexpr Named kCodecs[] = {
-    {"none", "{}"},
-    {"fp16", "{}"},
-    {"bf16", "{}"},
-    {"sort_quantization", "{}"},
-    {"sort_quantization", "{bits: 3, split: 1}"},
-    {"sort_quantization", "{bits: 9, split: 3, thresholds: sampled}"},
-    {"sort_quantization", "{bits: 12, split: 16, split_means: count}"},
-    {"sort_quantization", "{bits: 6, split: 2, wire: container}"},
-    {"sort_quantization", "{bits: 5, split: 6, wire: container}"},
-    {"fp16", "{saturate: false}"},
-    {"uniform", "{}"},
-    {"uniform", "{bits: 1}"},
-    {"uniform", "{bits: 3, per: channel}"},
-    {"uniform", "{bits: 5, per: token, symmetric: true}"},
-    {"uniform", "{bits: 6, per: group, rounding: stochastic}"},
-    {"uniform", "{bits: 16, per: group, group: 5}"},
-    {"fp8", "{}"},
-    {"fp8", "{format: e5m2, per: block}"},
-    {"mx", "{}"},
-    {"mx", "{element: fp8_e5m2}"},
-    {"mx", "{element: fp6_e2m3}"},
-    {"mx", "{element: fp6_e3m2}"},
-    {"mx", "{element: fp4_e2m1}"},
-};
-
-class EveryCodec : public ::testing::TestWithParam<Named> {
+class EveryCodec : public ::testing::TestWithParam<TestedCodec> {
  protected:
   CodecTrial trial() const { return CodecTrial(GetParam().name, GetParam().options); }
 };
 
-std::string name_of(const ::testing::TestParamInfo<Named>& info) {
+std::string name_of(const ::testing::TestParamInfo<TestedCodec>& info) {
   std::string name = concat(info.param.name, '_', info.param.options);
   std::erase_if(name,
                 [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '_'; });
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(, EveryCodec, ::testing::ValuesIn(kCodecs), name_of);
+INSTANTIATE_TEST_SUITE_P(, EveryCodec, ::testing::ValuesIn(kTestedCodecs), name_of);
 
 const std::vector<std::vector<std::int64_t>> kSizes{
     {}, {0}, {1}, {7}, {2, 0, 3}, {4, 9}, {3, 5, 7}, {2, 3, 8, 8}, {16, 65}, {1, 1}};
@@ -145,9 +114,37 @@ TEST_P(EveryCodec, RefusesWhatIsDamaged) {
   EXPECT_GT(decoded, 0) << "no change of a mere value was taken";
 }
 
+/// What its ends remember is all in state(): with it, others go on with the same bits.
+TEST_P(EveryCodec, GoesOnFromItsState) {
+  at::manual_seed(4);
+  CodecTrial first = trial(), second = trial(), fresh = trial();
+  for (int minibatch = 0; minibatch < 3; ++minibatch)
+    first.round_trip(at::randn({4, 6, 16}), {.minibatch = minibatch});
+  second.sender().restore(first.sender().state());
+  second.receiver().restore(first.receiver().state());
+  const at::Tensor x = at::randn({4, 6, 16});
+  const CodecCall call{.epoch = 1};
+  const at::Tensor expected = first.frame(x, call), frame = second.frame(x, call);
+  EXPECT_TRUE(frame.equal(expected));
+  EXPECT_TRUE(second.arrived(frame, call).equal(first.arrived(expected, call)));
+  EXPECT_EQ(fresh.frame(x, call).equal(expected), first.sender().state().empty());
+}
+
+/// Evaluation in between leaves no trace.
+TEST_P(EveryCodec, RemembersNothingOfEvaluation) {
+  at::manual_seed(5);
+  CodecTrial with = trial(), without = trial();
+  for (int minibatch = 0; minibatch < 3; ++minibatch) {
+    const at::Tensor x = at::randn({4, 6, 16});
+    const at::Tensor expected = without.round_trip(x, {.minibatch = minibatch});
+    with.round_trip(at::randn({4, 6, 16}), {.training = false, .minibatch = minibatch});
+    EXPECT_TRUE(with.round_trip(x, {.minibatch = minibatch}).equal(expected));
+  }
+}
+
 TEST(Codecs, AreAllTestedHere) {
   std::set<std::string> tested;
-  for (const Named& codec : kCodecs) tested.insert(codec.name);
+  for (const TestedCodec& codec : kTestedCodecs) tested.insert(codec.name);
   for (const std::string& name : Registry<Codec>::instance().names())
     EXPECT_TRUE(tested.contains(name)) << name;
 }

@@ -162,7 +162,7 @@ void copy_to_host(const at::Tensor& from, const at::Tensor& to, bool non_blockin
   const std::array<const void*, 1> read{memory_of(from)};
   model().work(stream, read, {});
   const at::Tensor value = on_cpu(from).clone();
-  to.fill_(-1e9);  // what who does not wait reads
+  to.fill_(to.scalar_type() == at::kByte ? 0xa5 : -1e9);  // what who does not wait reads
   model().later(stream, [to, value] { to.copy_(value); });
   if (!non_blocking) model().wait_on_host(model().record(stream));
 }

@@ -1,0 +1,58 @@
+#include "core/codecs/error_feedback.h"
+
+#include "core/base/error.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+
+Feedback feedback_of(Options& options) {
+  const std::string word =
+      options.choice("feedback", {"none", "tensor", "sample"}, "none",
+                     "What is lost is added to what comes next: to the next tensor of the same "
+                     "sizes, for gradients; to the same sample's, for activations.");
+  if (word == "tensor") return Feedback::Tensor;
+  return word == "sample" ? Feedback::Sample : Feedback::None;
+}
+
+bool ErrorFeedback::active(const at::Tensor& x, const CodecCall& call) const {
+  if (!call.training || kind_ == Feedback::None || x.numel() == 0) return false;
+  return kind_ == Feedback::Tensor || has_samples(x.sizes(), call);
+}
+
+at::Tensor ErrorFeedback::corrected(const at::Tensor& x, const CodecCall& call) {
+  if (!active(x, call)) return x;
+  if (kind_ == Feedback::Sample)
+    return x + by_sample_.rows(call.samples, x.sizes().slice(1), x.device());
+  const auto found = by_sizes_.find(x.sizes().vec());
+  return found == by_sizes_.end() ? x : x + found->second.to(x.device());
+}
+
+void ErrorFeedback::keep(const at::Tensor& error, const CodecCall& call) {
+  if (!active(error, call)) return;
+  if (kind_ == Feedback::Sample) return by_sample_.keep(call.samples, error);
+  at::Tensor& held = by_sizes_[error.sizes().vec()];
+  // One gradient that overflowed must not stay for ever.
+  const at::Tensor before = held.defined() ? held.to(error.device()) : at::zeros_like(error);
+  held = error.is_cpu() ? error : at::where(error.isfinite().all(), error, before);
+}
+
+NamedTensors ErrorFeedback::state() const {
+  NamedTensors state = by_sample_.state();
+  for (const auto& [sizes, error] : by_sizes_)
+    state.emplace_back("error." + sizes_text(sizes), error);
+  return state;
+}
+
+void ErrorFeedback::restore(const NamedTensors& state) {
+  by_sample_.restore(state);
+  by_sizes_.clear();
+  for (const auto& [name, tensor] : state) {
+    if (!name.starts_with("error.")) continue;
+    if (tensor.scalar_type() != at::kFloat || name.substr(6) != sizes_text(tensor.sizes()))
+      throw Error(ErrorKind::Data, concat("a codec's state has a tensor '", name,
+                                          "' of other sizes or not of float32"));
+    by_sizes_[tensor.sizes().vec()] = tensor.clone();
+  }
+}
+
+}  // namespace pipewright

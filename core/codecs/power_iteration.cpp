@@ -1,0 +1,147 @@
+/// An approximation of low rank of each sample, by power iteration. A tensor is [B, C, W], W being
+/// what follows dimension 1; a sample X, [C, W], becomes Q·Pᵀ with Q [C, r] and P [W, r]:
+///
+///   each round: Q = X·P, P = Xᵀ·Q; the last one orthonormalises P before and Q in between,
+///
+/// so that Q·Pᵀ = Q·Qᵀ·X. P goes on from the previous micro-batch of the same size; the first is
+/// random. A tensor without matrices, or whose factors would be no smaller, goes as it is.
+///
+/// Payload: Q of all samples, then P; float32.
+#include <algorithm>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+#include "core/codecs/codec.h"
+#include "core/codecs/payload.h"
+#include "core/codecs/sample_memory.h"
+#include "core/stage/torch.h"
+#include "core/stage/upload.h"
+
+namespace pipewright {
+namespace {
+
+struct PowerSettings {
+  std::int64_t rank, rounds;
+};
+
+struct Factors {
+  Factors(at::IntArrayRef sizes, std::int64_t most) : values(c10::multiply_integers(sizes)) {
+    if (values == 0 || sizes.size() < 3) return;
+    samples = sizes[0];
+    rows = sizes[1];
+    columns = values / samples / rows;
+    const std::int64_t smaller = std::min({most, rows, columns});
+    if ((rows + columns) * smaller < rows * columns) rank = smaller;
+  }
+
+  std::int64_t left() const { return samples * rows * rank; }
+  std::int64_t right() const { return samples * columns * rank; }
+  std::int64_t bytes() const { return 4 * (rank == 0 ? values : left() + right()); }
+
+  std::int64_t values, samples = 0, rows = 0, columns = 0;
+  std::int64_t rank = 0;  ///< 0: as it is
+};
+
+at::Tensor orthonormal(const at::Tensor& x) {
+  return std::get<0>(at::linalg_qr(x));
+}
+
+at::Tensor random_start(const std::vector<std::int64_t>& sizes, const CodecCall& call,
+                        at::Device device) {
+  const RandomStream stream(
+      call.seed, "power iteration", static_cast<std::uint64_t>(call.edge),
+      2 * static_cast<std::uint64_t>(call.tensor) + std::uint64_t{call.backward});
+  const at::Tensor start = at::empty(sizes, at::TensorOptions(at::kFloat));
+  auto* const value = start.mutable_data_ptr<float>();
+  for (std::int64_t i = 0; i < start.numel(); ++i)
+    value[i] = static_cast<float>(stream.normal(static_cast<std::uint64_t>(i)));
+  return upload(start, device);
+}
+
+class PowerCoder final : public Coder {
+ public:
+  explicit PowerCoder(const PowerSettings& settings) : settings_(settings) {}
+
+  void encode(const at::Tensor& x, const CodecCall& call, FrameBuilder& out) override {
+    if (goes_raw(x)) return;
+    const Factors f(x.sizes(), settings_.rank);
+    const at::Tensor payload = out.payload(f.bytes());
+    if (f.rank == 0) {
+      floats_of(payload, 0, f.values).copy_(x.view({-1}));
+      return;
+    }
+    const at::Tensor matrices = x.view({f.samples, f.rows, f.columns});
+    const at::Tensor start = start_of({f.samples, f.columns, f.rank}, call, x.device());
+    at::Tensor p = start, q;
+    for (std::int64_t round = 1; round <= settings_.rounds; ++round) {
+      const bool last = round == settings_.rounds;
+      q = at::bmm(matrices, last ? orthonormal(p) : p);
+      if (last) q = orthonormal(q);
+      p = at::bmm(matrices.transpose(1, 2), q);
+    }
+    floats_of(payload, 0, f.left()).view(q.sizes()).copy_(q);
+    floats_of(payload, 4 * f.left(), f.right()).view(p.sizes()).copy_(p);
+    if (!call.training) return;
+    // A gradient that overflowed must not spoil all that follow.
+    starts_[p.sizes().vec()] = x.is_cpu() ? p : at::where(p.isfinite().all(), p, start);
+  }
+
+  at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes, const CodecCall&) override {
+    const Factors f(sizes, settings_.rank);
+    check_bytes(payload, f.bytes());
+    if (f.rank == 0) return floats_of(payload, 0, f.values).clone().view(sizes);
+    return at::bmm(floats_of(payload, 0, f.left()).view({f.samples, f.rows, f.rank}),
+                   floats_of(payload, 4 * f.left(), f.right())
+                       .view({f.samples, f.columns, f.rank})
+                       .transpose(1, 2))
+        .view(sizes);
+  }
+
+  NamedTensors state() const override {
+    NamedTensors state;
+    for (const auto& [sizes, p] : starts_) state.emplace_back("p." + sizes_text(sizes), p);
+    return state;
+  }
+
+  void restore(const NamedTensors& state) override {
+    starts_.clear();
+    for (const auto& [name, p] : state) {
+      if (p.scalar_type() != at::kFloat || name != "p." + sizes_text(p.sizes()))
+        throw Error(ErrorKind::Data, concat("a codec's state has a tensor '", name,
+                                            "' of other sizes or not of float32"));
+      starts_[p.sizes().vec()] = p.clone();
+    }
+  }
+
+ private:
+  at::Tensor start_of(const std::vector<std::int64_t>& sizes, const CodecCall& call,
+                      at::Device device) const {
+    const auto found = starts_.find(sizes);
+    return found == starts_.end() ? random_start(sizes, call, device) : found->second.to(device);
+  }
+
+  const PowerSettings& settings_;
+  std::map<std::vector<std::int64_t>, at::Tensor> starts_;
+};
+
+class PowerIteration final : public Codec {
+ public:
+  explicit PowerIteration(Options& options)
+      : settings_{
+            options.integer("rank", 4, "Of the approximation of a sample.", kPositive),
+            options.integer("rounds", 3, "Of power iteration, for each micro-batch.", {1, 100})} {}
+  std::unique_ptr<Coder> coder() const override { return std::make_unique<PowerCoder>(settings_); }
+  std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
+    return Factors(sizes, settings_.rank).bytes();
+  }
+
+ private:
+  PowerSettings settings_;
+};
+
+PIPEWRIGHT_CODEC(power_iteration, PowerIteration,
+                 "Low rank by power iteration that goes on from micro-batch to micro-batch.");
+
+}  // namespace
+}  // namespace pipewright

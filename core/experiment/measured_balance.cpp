@@ -123,7 +123,7 @@ StageMemories stage_memories(const Experiment& e, const Profile& profile, int st
   PipelineShape shape = e.shape(2 * stages + 2);
   if (stages != shape.stages) shape.placement.clear();
   shape.stages = stages;
-  const Schedule schedule = e.scheme->schedule(shape);
+  const Schedule schedule = with_recomputation(e.scheme->schedule(shape), e.pipeline.recompute);
   const Predictions predictions = predictions_of(schedule);
   const auto slots = static_cast<int>(e.optimizer->slot_names(predictions.any).size());
   return {profile, stage_moments(schedule), slots + (predictions.by_lookahead ? 1 : 0)};

@@ -36,6 +36,9 @@ constexpr const char* kSchemes[] = {
     "scheme: {name: gpipe}, pipeline: {stages: 3, microbatches: 4}",
     "scheme: {name: gpipe}, pipeline: {stages: 2, microbatches: 1}",
     "scheme: {name: spectrain, version: 1}, pipeline: {stages: 3}",
+    "scheme: {name: gpipe}, pipeline: {stages: 3, microbatches: 4, recompute: always}",
+    "scheme: {name: gpipe}, pipeline: {stages: 2, microbatches: 4, recompute: except_last}",
+    "scheme: {name: spectrain, version: 1}, pipeline: {stages: 3, recompute: always}",
 };
 
 constexpr double kTolerance = 0.1;

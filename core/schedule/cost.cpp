@@ -27,9 +27,8 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
   std::int64_t forward = stage.activation_bytes + stage.peak_bytes;
   std::int64_t first = forward + stage.parameter_bytes - stage.freed_bytes;
   std::int64_t adding = stage.activation_bytes + stage.peak_adding_bytes;
-  stage.peak_bare_bytes = std::max(
-      stage.peak_bare_bytes,
-      stage.output_bytes + std::max(layer.output_bytes, layer.activation_bytes) + layer.peak_bytes);
+  const std::int64_t bare =
+      stage.output_bytes + std::max(layer.output_bytes, layer.activation_bytes) + layer.peak_bytes;
   stage.forward += layer.forward;
   stage.backward += layer.backward;
   stage.backward_input += layer.backward_input;
@@ -43,6 +42,8 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
   forward = std::max(forward, here);
   first = std::max(first, here) + layer.parameter_bytes;
   adding = std::max({adding, here, stage.activation_bytes + layer.peak_adding_bytes});
+  // Tensors that pass through are in both outputs, so keeping nothing may seem to need the more.
+  stage.peak_bare_bytes = std::min(std::max(stage.peak_bare_bytes, bare), forward);
   stage.peak_bytes = forward - stage.activation_bytes;
   stage.peak_adding_bytes = adding - stage.activation_bytes;
   stage.freed_bytes = forward + stage.parameter_bytes - first;

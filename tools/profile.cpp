@@ -81,9 +81,8 @@ int run(const std::vector<std::string>& arguments) {
       "Measures what each layer of the model costs, with the experiment's micro-batch size, "
       "precision, threads, loss and optimizer, on made-up samples: times are medians, memory is "
       "counted by LibTorch's allocator. On the device `meta` only bytes and operations are "
-      "counted, "
-      "without memory for them. Writes a profile that balance: time and memory and `pipewright "
-      "simulate` read.");
+      "counted, without memory for them: enough for balance: memory. Writes a profile that "
+      "balance: time and memory and `pipewright simulate` read.");
   line.experiment(false);
   line.option("device", "NAME", "meta, cpu, cuda or cuda:<number>; default: the experiment's");
   line.option("out", "FILE", "where the profile goes", "profile.yaml");
@@ -114,7 +113,8 @@ int run(const std::vector<std::string>& arguments) {
                        " layers, and a stage holds at least one"));
   const Profile profile = measure(experiment, settings);
   std::fputs(render_profile(profile).c_str(), stdout);
-  if (stages > 1 && profile.timed) print_cut(experiment, profile, stages);
+  const bool by_memory = experiment.measured_balance && experiment.measured_balance->by_memory;
+  if (stages > 1 && (profile.timed || by_memory)) print_cut(experiment, profile, stages);
   if (line.given("workers") && profile.timed) print_pipedream(line, profile);
   write_file(line.text("out"), to_yaml(profile_value(profile)));
   std::printf("\nwrote %s\n", line.text("out").c_str());

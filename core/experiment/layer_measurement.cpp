@@ -71,6 +71,7 @@ LayerMeasurement::LayerMeasurement(const Experiment& e, std::size_t layer, const
 void LayerMeasurement::measure_times(LayerCost& cost, int repetitions, double seconds) {
   std::vector<double> forwards, backwards, inputs, weights, updates;
   pass(learns_, relays_);
+  timed_ = learns_;
   const double end = now() + seconds;
   const auto enough = [&](int done) {
     if (repetitions > 0) return done == repetitions;
@@ -94,7 +95,7 @@ void LayerMeasurement::measure_times(LayerCost& cost, int repetitions, double se
 }
 
 void LayerMeasurement::measure_peak(LayerCost& cost) {
-  if (learns_) update();  // forgets the gradients
+  if (timed_) update();  // forgets the gradients
   MemoryCount count(options_.device());
   const auto most = [&](const auto& act) {
     const std::int64_t before = count.live();

@@ -59,7 +59,8 @@ class LayerMeasurement {
   at::TensorOptions options_;
   bool relays_;  ///< its inputs get a gradient
   Stage stage_;
-  bool learns_;  ///< it has parameters
+  bool learns_;         ///< it has parameters
+  bool timed_ = false;  ///< and gradients of timed passes
   Tensors outputs_;
 };
 

@@ -98,7 +98,10 @@ std::filesystem::path profile_path(const Experiment& e, at::Device device,
 Profile load_profile(const std::filesystem::path& file, const Experiment& experiment,
                      at::Device device, const std::string& where) {
   Profile profile = read_profile(load_yaml(file));
-  if (const std::string why = misfit(profile, experiment, device); !why.empty())
+  const bool bytes_will_do = experiment.measured_balance && experiment.measured_balance->by_memory;
+  const bool counted = bytes_will_do && !profile.timed;
+  if (const std::string why = misfit(profile, experiment, counted ? at::kMeta : device);
+      !why.empty())
     throw Error(ErrorKind::Experiment,
                 concat("the profile ", file.string(), " does not fit: ", why,
                        "; make it anew with `pipewright profile`"),
@@ -120,7 +123,7 @@ StageMemories stage_memories(const Experiment& e, const Profile& profile, int st
   PipelineShape shape = e.shape(2 * stages + 2);
   if (stages != shape.stages) shape.placement.clear();
   shape.stages = stages;
-  const Schedule schedule = e.scheme->schedule(shape);
+  const Schedule schedule = with_recomputation(e.scheme->schedule(shape), e.pipeline.recompute);
   const Predictions predictions = predictions_of(schedule);
   const auto slots = static_cast<int>(e.optimizer->slot_names(predictions.any).size());
   return {profile, stage_moments(schedule), slots + (predictions.by_lookahead ? 1 : 0)};

@@ -19,7 +19,8 @@ std::filesystem::path profile_path(const Experiment& experiment, at::Device devi
                                    const std::filesystem::path& folder);
 
 /// The profile in a file. Throws Error{Experiment} for a file that is none, and, at `where`, for
-/// one that is of something else than this experiment on that device.
+/// one that is of something else than this experiment on that device; `balance: memory` is content
+/// with one that was counted on the meta device.
 Profile load_profile(const std::filesystem::path& file, const Experiment& experiment,
                      at::Device device, const std::string& where);
 

@@ -63,15 +63,15 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
   for (const at::Tensor& x : batch.x)
     boundary.memory.push_back(std::make_shared<Boundary::Memory>(
         Boundary::Memory{.bytes = static_cast<std::int64_t>(x.nbytes())}));
+  profile.timed = !settings.device.is_meta();
   const double seconds = settings.seconds / static_cast<double>(e.layers.size());
   for (std::size_t i = 0; i < e.layers.size(); ++i) {
     if (settings.on_layer) settings.on_layer(i);
     LayerMeasurement measurement(e, i, boundary, batch.y, settings.device);
-    measurement.measure_times(profile.layers[i], settings.repetitions, seconds);
+    if (profile.timed) measurement.measure_times(profile.layers[i], settings.repetitions, seconds);
     measurement.measure_peak(profile.layers[i]);
     boundary = measurement.measure_kept(profile.layers);
   }
-  profile.timed = true;
 }
 
 /// Options that change no cost.
@@ -102,7 +102,7 @@ Profile described(const Experiment& e, at::Device device) {
 Profile measure(const Experiment& experiment, const ProfileSettings& settings) {
   Profile profile = described(experiment, settings.device);
   count_all(profile, experiment);
-  if (!settings.device.is_meta()) measure_all(profile, experiment, settings);
+  measure_all(profile, experiment, settings);
   return profile;
 }
 

@@ -11,7 +11,8 @@ namespace pipewright {
 
 /// While it lives, counts the memory of tensors on `device` that this thread takes and frees, and
 /// autograd's threads for it. What was taken before must not be freed meanwhile. On a CUDA device
-/// bytes are those of its caching allocator's blocks. A count within a count is alone.
+/// bytes are those of its caching allocator's blocks; on the meta device those that the tensors of
+/// this thread's operators would take. A count within a count is alone.
 class MemoryCount {
  public:
   explicit MemoryCount(at::Device device);
@@ -27,7 +28,9 @@ class MemoryCount {
 
  private:
   struct Counted;
-  std::shared_ptr<Counted> counted_;
+  struct OfAllocator;
+  struct OfOperators;
+  std::unique_ptr<Counted> counted_;
 };
 
 }  // namespace pipewright

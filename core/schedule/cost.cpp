@@ -6,22 +6,6 @@
 #include "core/base/error.h"
 
 namespace pipewright {
-namespace {
-
-void add_layer(StageCost& stage, const LayerCost& layer) {
-  stage.forward += layer.forward;
-  stage.backward += layer.backward;
-  stage.backward_input += layer.backward_input;
-  stage.backward_weight += layer.backward_weight;
-  stage.update += layer.update;
-  stage.output_bytes = layer.output_bytes;
-  stage.activation_bytes += layer.activation_bytes;
-  stage.peak_bytes = std::max(stage.peak_bytes, layer.peak_bytes);
-  stage.parameter_bytes += layer.parameter_bytes;
-  stage.buffer_bytes += layer.buffer_bytes;
-}
-
-}  // namespace
 
 double seconds_of(const StageCost& cost, ActionKind kind) {
   switch (kind) {
@@ -35,6 +19,34 @@ double seconds_of(const StageCost& cost, ActionKind kind) {
     case ActionKind::Reduce: return 0;
   }
   return 0;
+}
+
+void add_layer(StageCost& stage, const LayerCost& layer) {
+  // Bytes from the stage's activations on: most so far of a forward, of a backward that makes the
+  // gradients, of one that adds to them.
+  std::int64_t forward = stage.activation_bytes + stage.peak_bytes;
+  std::int64_t first = forward + stage.parameter_bytes - stage.freed_bytes;
+  std::int64_t adding = stage.activation_bytes + stage.peak_adding_bytes;
+  const std::int64_t bare =
+      stage.output_bytes + std::max(layer.output_bytes, layer.activation_bytes) + layer.peak_bytes;
+  stage.forward += layer.forward;
+  stage.backward += layer.backward;
+  stage.backward_input += layer.backward_input;
+  stage.backward_weight += layer.backward_weight;
+  stage.update += layer.update;
+  stage.output_bytes = layer.output_bytes;
+  stage.activation_bytes += layer.activation_bytes;
+  stage.parameter_bytes += layer.parameter_bytes;
+  stage.buffer_bytes += layer.buffer_bytes;
+  const std::int64_t here = stage.activation_bytes + layer.peak_bytes;
+  forward = std::max(forward, here);
+  first = std::max(first, here) + layer.parameter_bytes;
+  adding = std::max({adding, here, stage.activation_bytes + layer.peak_adding_bytes});
+  // Tensors that pass through are in both outputs, so keeping nothing may seem to need the more.
+  stage.peak_bare_bytes = std::min(std::max(stage.peak_bare_bytes, bare), forward);
+  stage.peak_bytes = forward - stage.activation_bytes;
+  stage.peak_adding_bytes = adding - stage.activation_bytes;
+  stage.freed_bytes = forward + stage.parameter_bytes - first;
 }
 
 std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance) {

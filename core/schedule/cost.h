@@ -22,8 +22,13 @@ struct StageCost {
       0;  ///< what arrives; kept alone while a forward waits to be recomputed
   std::int64_t output_bytes = 0;      ///< what is sent on; its gradient is as large
   std::int64_t activation_bytes = 0;  ///< kept between forward and backward, without the input
-  std::int64_t peak_bytes =
-      0;  ///< most a pass holds beyond what is kept; a gradient that arrives is in it
+  /// Most that a pass holds beyond what is kept; a gradient that arrives is in it.
+  std::int64_t peak_bytes = 0;
+  std::int64_t peak_adding_bytes = 0;  ///< of a backward that adds to gradients that are there
+  /// Of all that a backward that makes the gradients comes to hold, what it never holds at once:
+  /// it gives back activations as it goes.
+  std::int64_t freed_bytes = 0;
+  std::int64_t peak_bare_bytes = 0;  ///< of a forward that keeps its input only
   std::int64_t parameter_bytes = 0;  ///< of one version; gradients are as large
   std::int64_t buffer_bytes = 0;
 };
@@ -31,8 +36,12 @@ struct StageCost {
 /// How long an action of that kind computes. Reductions take no time here: links do.
 double seconds_of(const StageCost& cost, ActionKind kind);
 
-/// Sums over the layers of each stage; `peak_bytes` is the largest layer's; what arrives is what
-/// the layer before sends on. `balance`: layers per stage, adding up to the profile's.
+/// One more layer at the stage's end. Its bytes are added up as they are held: at the peak of a
+/// layer's forward the layers behind it have kept nothing yet, and in its backward no longer.
+void add_layer(StageCost& stage, const LayerCost& layer);
+
+/// Of the layers of each stage; what arrives is what the layer before sends on. `balance`: layers
+/// per stage, adding up to the profile's.
 std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance);
 
 }  // namespace pipewright

@@ -91,6 +91,7 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
          .output_bytes = output.given() ? output.bytes(k) : (next ? input.bytes(k + 1) : 0),
          .activation_bytes = activation.bytes(k),
          .peak_bytes = peak.bytes(k),
+         .peak_bare_bytes = peak.bytes(k),
          .parameter_bytes = parameters.bytes(k),
          .buffer_bytes = buffers.bytes(k)});
   }

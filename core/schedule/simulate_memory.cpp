@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "core/schedule/versions.h"
 
@@ -125,10 +126,26 @@ class Memory {
       now_.boundaries += stage.input_bytes;
     if (keeps_activations(action)) now_.activations += stage.activation_bytes;
     if (action.kind != ActionKind::Forward) now_.boundaries -= incoming(action);  // now passing
-    if (!changes_weights(action.kind)) now_.passing = stage.peak_bytes;
+    if (!changes_weights(action.kind)) hold_passing(action);
     if (makes_gradient(action.kind) && !has_gradient(action)) {
       has_gradient(action) = true;
       now_.gradients += stage.parameter_bytes;
+    }
+  }
+
+  /// As StageMemories has it: a backward that makes the gradients gives back activations meanwhile.
+  void hold_passing(const Action& action) {
+    const StageCost& stage = cost(action);
+    now_.passing = stage.peak_bytes;
+    if (!makes_gradient(action.kind)) {
+      if (!keeps_activations(action) && action.kind == ActionKind::Forward)
+        now_.passing = stage.peak_bare_bytes;
+    } else if (has_gradient(action)) {
+      now_.passing = std::max(stage.peak_bytes, stage.peak_adding_bytes);
+    } else if (action.kind != ActionKind::Head) {
+      given_back_ = std::min(stage.freed_bytes, stage.activation_bytes);
+      now_.activations -= given_back_;
+      now_.passing -= stage.freed_bytes - given_back_;
     }
   }
 
@@ -142,6 +159,7 @@ class Memory {
   void end(const Action& action, const ActionWeights& weights, std::int32_t position) {
     const StageCost& stage = cost(action);
     now_.passing = 0;
+    now_.activations += std::exchange(given_back_, 0);
     now_.weights -= static_cast<std::int64_t>(weights.frees.size()) * stage.parameter_bytes;
     if (action.kind == ActionKind::Update) {
       has_gradient(action) = false;
@@ -180,6 +198,7 @@ class Memory {
   std::vector<Arrival> arrivals_;
   std::size_t arrived_ = 0;
   MemoryUse now_;
+  std::int64_t given_back_ = 0;  ///< of the activations, by the action that runs
   std::int64_t most_ = -1;
 };
 

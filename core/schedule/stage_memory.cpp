@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "core/base/as_size.h"
 #include "core/schedule/versions.h"
@@ -10,8 +12,8 @@ namespace pipewright {
 namespace {
 
 bool needs_as_much(const StageMoment& a, const StageMoment& b) {
-  return a.backward == b.backward && a.learns == b.learns && a.added == b.added &&
-         a.kept >= b.kept && a.versions >= b.versions;
+  return a.learns == b.learns && a.added == b.added && a.bare == b.bare && a.kept >= b.kept &&
+         a.inputs >= b.inputs && a.versions >= b.versions;
 }
 
 void add_moment(std::vector<StageMoment>& moments, const StageMoment& moment) {
@@ -26,38 +28,47 @@ class Walk {
  public:
   explicit Walk(std::vector<StageMoment>& moments) : moments_(moments) {}
 
-  void action(const Action& action, const ActionWeights& weights, bool last_of_forward) {
+  void action(const Action& action, const ActionWeights& weights, bool recomputed,
+              bool last_of_forward) {
     versions_ += weights.makes ? 1 : 0;
     if (action.kind == ActionKind::Update) {
       versions_ += weights.in_place ? 0 : 1;
       added_ = false;
     }
     most_versions_ = std::max(most_versions_, versions_);
-    if (action.kind == ActionKind::Forward) ++kept_;
-    if (action.kind != ActionKind::Update && action.kind != ActionKind::Reduce) pass(action);
+    const bool bare = recomputed && action.kind == ActionKind::Forward;
+    if (action.kind == ActionKind::Forward) ++(bare ? inputs_ : kept_);
+    if (action.kind == ActionKind::Recompute) --inputs_, ++kept_;
+    if (action.kind != ActionKind::Update && action.kind != ActionKind::Reduce) pass(action, bare);
     if (last_of_forward) --kept_;
     versions_ -= static_cast<int>(weights.frees.size());
   }
 
  private:
-  void pass(const Action& action) {
+  void pass(const Action& action, bool bare) {
     const bool learns =
         action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
-    add_moment(moments_, {.backward = action.kind != ActionKind::Forward,
-                          .learns = learns,
+    add_moment(moments_, {.learns = learns,
+                          .bare = bare,
                           .kept = kept_,
+                          .inputs = inputs_,
                           .versions = most_versions_,
                           .added = added_});
     added_ |= learns;
   }
 
   std::vector<StageMoment>& moments_;
-  int kept_ = 0, versions_ = 1, most_versions_ = 1;
+  int kept_ = 0, inputs_ = 0, versions_ = 1, most_versions_ = 1;
   bool added_ = false;
 };
 
-double as_bytes(std::int64_t bytes) {
-  return static_cast<double>(bytes);
+/// Beyond what is kept, the gradients included.
+std::int64_t passing_bytes(const StageCost& stage, const StageMoment& moment) {
+  if (moment.learns && !moment.added)
+    return stage.peak_bytes + stage.parameter_bytes - stage.freed_bytes;
+  return (moment.added ? stage.parameter_bytes : 0) + (moment.learns ? stage.peak_adding_bytes
+                                                       : moment.bare ? stage.peak_bare_bytes
+                                                                     : stage.peak_bytes);
 }
 
 }  // namespace
@@ -70,6 +81,7 @@ std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     const auto& actions = schedule.workers[w];
     std::map<std::tuple<int, int, int>, std::size_t> last;  // pass of stage, mini-, micro-batch
+    std::set<std::tuple<int, int, int>> recomputed;         // the same
     const auto is_pass = [](const Action& action) {
       return action.kind != ActionKind::Update && action.kind != ActionKind::Reduce;
     };
@@ -77,11 +89,15 @@ std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
       return std::tuple(action.stage, action.minibatch, action.microbatch);
     };
     for (std::size_t i = 0; i < actions.size(); ++i)
-      if (actions[i].replica == 0 && is_pass(actions[i])) last[key(actions[i])] = i;
+      if (actions[i].replica == 0 && is_pass(actions[i])) {
+        last[key(actions[i])] = i;
+        if (actions[i].kind == ActionKind::Recompute) recomputed.insert(key(actions[i]));
+      }
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const Action& action = actions[i];
       if (action.replica != 0) continue;
       walks[as_size(action.stage)].action(action, versions.workers[w][i],
+                                          recomputed.contains(key(action)),
                                           is_pass(action) && last.at(key(action)) == i);
     }
   }
@@ -99,44 +115,25 @@ void StageMemories::fill_row(std::size_t begin) const {
   if (row_begin_ == begin) return;
   row_begin_ = begin;
   row_.clear();
-  Block block;
-  block.input =
-      as_bytes(begin == 0 ? profile_.input_bytes : profile_.layers[begin - 1].output_bytes);
+  StageCost stage;
+  stage.input_bytes = begin == 0 ? profile_.input_bytes : profile_.layers[begin - 1].output_bytes;
   for (std::size_t i = begin; i < profile_.layers.size(); ++i) {
-    const LayerCost& layer = profile_.layers[i];
-    const double parameters = as_bytes(layer.parameter_bytes);
-    block.activations += as_bytes(layer.activation_bytes);
-    block.parameters += parameters;
-    block.buffers += as_bytes(layer.buffer_bytes);
-    block.output = as_bytes(layer.output_bytes);
-    block.ends_model = i + 1 == profile_.layers.size();
-    const double here = block.activations + as_bytes(layer.peak_bytes);
-    block.forward = std::max(block.forward, here);
-    block.first = std::max(block.first, here) + parameters;
-    block.adding = std::max(block.adding, block.activations + as_bytes(layer.peak_adding_bytes));
-    row_.push_back(block);
+    add_layer(stage, profile_.layers[i]);
+    row_.push_back(stage);
   }
 }
 
-/// Of one pass, its forward's own activations included but not its input.
-double StageMemories::pass(const Block& block, const StageMoment& moment) const {
-  const double gradients = moment.added ? block.parameters : 0;
-  if (!moment.backward || !moment.learns) return block.forward + gradients;
-  return moment.added ? block.adding + gradients : block.first;
-}
-
-StageMemory StageMemories::of(std::size_t begin, std::size_t end, int stage) const {
+StageMemory StageMemories::of(std::size_t begin, std::size_t end, int number) const {
   fill_row(begin);
-  const Block& block = row_[end - begin - 1];
+  const StageCost& stage = row_[end - begin - 1];
   StageMemory most;
-  for (const StageMoment& moment : moments_[as_size(stage)]) {
-    const double kept = moment.kept * (block.input + block.activations);
-    const double need = pass(block, moment) - block.activations;
+  for (const StageMoment& moment : moments_[as_size(number)]) {
     const StageMemory memory{
-        .weights = static_cast<std::int64_t>(moment.versions * block.parameters + block.buffers),
-        .optimizer = static_cast<std::int64_t>(slots_ * block.parameters),
-        .activations = static_cast<std::int64_t>(kept),
-        .passing = static_cast<std::int64_t>(need)};
+        .weights = moment.versions * stage.parameter_bytes + stage.buffer_bytes,
+        .optimizer = slots_ * stage.parameter_bytes,
+        .activations = (moment.kept + moment.inputs) * stage.input_bytes +
+                       moment.kept * stage.activation_bytes,
+        .passing = passing_bytes(stage, moment)};
     if (memory.total() > most.total()) most = memory;
   }
   return most;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/schedule/cost.h"
 #include "core/schedule/profile.h"
 #include "core/schedule/schedule.h"
 
@@ -13,9 +14,10 @@ namespace pipewright {
 
 /// What a stage holds while one of its passes runs, in terms that no layer decides.
 struct StageMoment {
-  bool backward = false;
   bool learns = false;  ///< adds to the weights' gradients
+  bool bare = false;    ///< a forward that keeps its input only, to be recomputed
   int kept = 0;         ///< forwards that wait for their backwards, this pass's own included
+  int inputs = 0;       ///< those of which there is the input only, the same
   int versions = 1;     ///< of the weights, predictions and memory of freed ones included
   bool added = false;   ///< passes have made gradients since the last update
   bool operator==(const StageMoment&) const = default;
@@ -46,22 +48,13 @@ class StageMemories {
   std::vector<StageMemory> of_cut(std::span<const std::int64_t> balance) const;
 
  private:
-  /// Of the layers from a first one to a last.
-  struct Block {
-    double activations = 0, parameters = 0, buffers = 0, input = 0, output = 0;
-    /// Most over its layers of what is kept up to there and their own need, in a forward; in a
-    /// backward that makes the gradients; in one that adds to them.
-    double forward = 0, first = 0, adding = 0;
-    bool ends_model = false;
-  };
   void fill_row(std::size_t begin) const;
-  double pass(const Block& block, const StageMoment& moment) const;
 
   const Profile& profile_;
   std::vector<std::vector<StageMoment>> moments_;
-  double slots_;
+  int slots_;
   mutable std::size_t row_begin_;
-  mutable std::vector<Block> row_;  ///< [end − begin − 1]
+  mutable std::vector<StageCost> row_;  ///< [end − begin − 1]
 };
 
 }  // namespace pipewright

@@ -32,6 +32,7 @@ double drawn_value(const Initializer& how, const RandomStream& stream, std::uint
 
 void initialize(at::Tensor parameter, const Initializer& how, std::uint64_t seed,
                 const std::string& full_name) {
+  if (parameter.is_meta()) return;
   const at::NoGradGuard no_grad;
   if (how.kind == Initializer::Kind::Constant) {
     parameter.fill_(how.a);

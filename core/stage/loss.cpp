@@ -1,6 +1,7 @@
 #include "core/stage/loss.h"
 
 #include "core/base/error.h"
+#include "core/stage/on_meta.h"
 #include "core/stage/task.h"
 #include "core/stage/torch.h"
 
@@ -63,6 +64,8 @@ class BinaryCrossEntropy final : public Loss {
     std::vector<std::int64_t> shape(static_cast<std::size_t>(output.dim()), 1);
     shape[0] = output.size(0);
     const at::Tensor y = target.to(output.scalar_type()).view(shape).expand_as(output);
+    if (output.is_meta())
+      return made_on_meta({output}, at::empty({}, output.options()), {output, y});
     return at::binary_cross_entropy_with_logits(output, y);
   }
 };

@@ -23,9 +23,13 @@ FlatLayout flat_layout(const std::vector<std::pair<std::string, std::vector<std:
 WeightStore::WeightStore(const FlatLayout& layout, const at::TensorOptions& options) {
   add({0, 0, 0}, at::zeros({layout.size}, options));
   const at::Tensor& first = versions_.front().flat;
-  const c10::Storage storage(c10::Storage::use_byte_size_t(), first.nbytes(),
-                             at::DataPtr(first.mutable_data_ptr(), first.device()), nullptr, false);
-  live_ = at::empty({0}, options).set_(storage, 0, {layout.size}, {1});
+  live_ = first;
+  if (!first.is_meta()) {  // where no memory can be put in place of another
+    const c10::Storage storage(c10::Storage::use_byte_size_t(), first.nbytes(),
+                               at::DataPtr(first.mutable_data_ptr(), first.device()), nullptr,
+                               false);
+    live_ = at::empty({0}, options).set_(storage, 0, {layout.size}, {1});
+  }
   for (const FlatLayout::Entry& entry : layout.entries)
     leaves_.push_back(live_.narrow(0, entry.offset, entry.size)
                           .view(entry.shape)

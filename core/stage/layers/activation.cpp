@@ -1,5 +1,6 @@
 #include "core/base/error.h"
 #include "core/stage/layers.h"
+#include "core/stage/on_meta.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -7,10 +8,16 @@ namespace {
 
 constexpr double kLeak = 0.01;
 
+/// A backward needs what came out or what went in.
+at::Tensor activated_on_meta(Activation activation, const at::Tensor& x, const at::Tensor& y) {
+  const bool output = activation == Activation::Relu || activation == Activation::Tanh;
+  return activation == Activation::Identity ? x : made_on_meta({x}, y, {output ? y : x});
+}
+
 }  // namespace
 
 at::Tensor activate(Activation activation, const at::Tensor& x) {
-  if (x.is_meta()) return at::empty_like(x);  // LibTorch knows some of them in Python only
+  if (x.is_meta()) return activated_on_meta(activation, x, at::empty_like(x));
   switch (activation) {
     case Activation::Identity: return x;
     case Activation::Relu: return at::relu(x);
@@ -24,6 +31,8 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
 }
 
 at::Tensor activate_in_place(Activation activation, at::Tensor x) {
+  if (x.is_meta() && activation == Activation::Relu6)  // its backward needs x: autograd copies it
+    return made_on_meta({x}, x.variable_data(), {at::empty_like(x)});
   switch (activation) {
     case Activation::Identity: return x;
     case Activation::Relu: return at::relu_(x);

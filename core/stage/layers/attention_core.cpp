@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/layers/attention_core.h"
+#include "core/stage/on_meta.h"
 #include "core/stage/operation_count.h"
 #include "core/stage/torch.h"
 
@@ -19,23 +20,37 @@ AttentionCore::AttentionCore(std::int64_t heads, AttentionOptions options)
 /// LibTorch's own operator draws its dropout from a global generator.
 at::Tensor AttentionCore::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                  const at::Tensor& keys, const Pass& pass) const {
-  if (q.is_meta()) {  // LibTorch knows half of this in Python only
-    count_multiply_adds(2 * static_cast<double>(q.numel()) * static_cast<double>(k.size(-2)));
-    return at::empty_like(q);
-  }
   if (!(drops_ && pass.training)) {
+    if (q.is_meta()) {
+      count_multiply_adds(2 * static_cast<double>(q.numel()) * static_cast<double>(k.size(-2)));
+      const at::Tensor output = at::empty_like(q);
+      return made_on_meta({q, k, v}, output, {q, k, v, output, at::empty_like(q.select(-1, 0))});
+    }
     if (!keys.defined()) return at::scaled_dot_product_attention(q, k, v, {}, 0, causal_);
     return at::scaled_dot_product_attention(q, k, v, allowed(q, k, keys));
   }
   const at::Tensor scaled = q * (1 / std::sqrt(static_cast<double>(q.size(-1))));
   at::Tensor shares = at::matmul(scaled, k.transpose(-2, -1));
-  if (const at::Tensor mask = allowed(q, k, keys); mask.defined()) {
+  if (q.is_meta()) {
+    shares = shares_on_meta(shares, keys);
+  } else if (const at::Tensor mask = allowed(q, k, keys); mask.defined()) {
     constexpr double kNever = -std::numeric_limits<double>::infinity();
     shares = at::_safe_softmax(shares.masked_fill(mask.logical_not(), kNever), -1);
   } else {
     shares = at::softmax(shares, -1);
   }
   return at::matmul(dropout_->forward(shares, {}, {}, pass), v);
+}
+
+/// What is masked is kept beside the shares.
+at::Tensor AttentionCore::shares_on_meta(const at::Tensor& scores, const at::Tensor& keys) const {
+  const at::Tensor shares = at::empty_like(scores);
+  std::vector<at::Tensor> kept{shares};
+  if (keys.defined() || causal_)
+    kept.push_back(at::empty(
+        {keys.defined() ? scores.size(0) : 1, 1, causal_ ? scores.size(2) : 1, scores.size(3)},
+        scores.options().dtype(at::kBool)));
+  return made_on_meta({scores}, shares, kept);
 }
 
 at::Tensor AttentionCore::allowed(const at::Tensor& q, const at::Tensor& k,

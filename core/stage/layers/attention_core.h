@@ -29,6 +29,7 @@ class AttentionCore {
   static at::Tensor join(const at::Tensor& x);
 
  private:
+  at::Tensor shares_on_meta(const at::Tensor& scores, const at::Tensor& keys) const;
   /// What may be attended to, [batch or 1, 1, queries or 1, keys]; undefined: everything.
   at::Tensor allowed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& keys) const;
 

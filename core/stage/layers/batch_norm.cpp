@@ -1,6 +1,7 @@
 #include "core/base/error.h"
 #include "core/stage/deferred_statistics.h"
 #include "core/stage/layers.h"
+#include "core/stage/on_meta.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -33,7 +34,9 @@ class BatchNorm final : public Layer {
                   concat("batch-norm of layer '", name(),
                          "' got one value per channel; it needs "
                          "two or more samples per micro-batch, or larger images"));
-    if (input.is_meta()) return at::empty_like(input);  // LibTorch knows it in Python only
+    if (input.is_meta())
+      return made_on_meta({input, parameters[0], parameters[1]}, at::empty_like(input),
+                          {input, at::empty({2, channels_}, input.options())});
     if (!pass.training || (!pass.recomputing && pass.deferred == nullptr))
       return normalised(input, parameters, buffers[0], buffers[1], pass.training, momentum_);
     if (pass.recomputing) return normalised(input, parameters, {}, {}, true, momentum_);

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/layers.h"
+#include "core/stage/on_meta.h"
 #include "core/stage/operation_count.h"
 #include "core/stage/torch.h"
 
@@ -41,9 +42,12 @@ class Convolution final : public Layer {
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor>, const Pass&) const override {
-    if (input.is_meta()) return counted(at::empty(output_shape(input), input.options()));
-    return at::conv2d(input, parameters[0], options_.bias ? parameters[1] : at::Tensor(), stride_,
-                      padding_, at::IntArrayRef{1, 1}, options_.groups);
+    const at::Tensor bias = options_.bias ? parameters[1] : at::Tensor();
+    if (input.is_meta())
+      return made_on_meta({input, parameters[0], bias},
+                          counted(at::empty(output_shape(input), input.options())), {input});
+    return at::conv2d(input, parameters[0], bias, stride_, padding_, at::IntArrayRef{1, 1},
+                      options_.groups);
   }
 
  private:

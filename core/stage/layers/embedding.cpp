@@ -1,5 +1,6 @@
 #include "core/base/error.h"
 #include "core/stage/layers.h"
+#include "core/stage/on_meta.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -21,10 +22,10 @@ class Embedding final : public Layer {
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor>, const Pass&) const override {
-    if (input.is_meta()) {  // LibTorch knows it in Python only
+    if (input.is_meta()) {
       std::vector<std::int64_t> shape = input.sizes().vec();
       shape.push_back(width_);
-      return at::empty(shape, parameters[0].options());
+      return made_on_meta({parameters[0]}, at::empty(shape, parameters[0].options()), {input});
     }
     return at::embedding(parameters[0], input, options_.zero_row);
   }

@@ -1,5 +1,6 @@
 #include "core/base/error.h"
 #include "core/stage/layers.h"
+#include "core/stage/on_meta.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -15,7 +16,10 @@ class InstanceNorm final : public Layer {
       throw Error(ErrorKind::Experiment,
                   concat("instance norm of layer '", name(),
                          "' got one value per channel; it needs larger images"));
-    if (input.is_meta()) return at::empty_like(input);  // LibTorch knows it in Python only
+    if (input.is_meta()) {
+      const at::Tensor statistics = at::empty({2, input.size(0), input.size(1)}, input.options());
+      return made_on_meta({input}, at::empty_like(input), {input, statistics});
+    }
     constexpr double kNoMomentum = 0;
     return at::instance_norm(input, {}, {}, {}, {}, /*use_input_stats=*/true, kNoMomentum, eps_,
                              /*cudnn_enabled=*/true);

@@ -1,5 +1,6 @@
 #include "core/base/error.h"
 #include "core/stage/layers.h"
+#include "core/stage/on_meta.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -18,7 +19,9 @@ class LayerNorm final : public Layer {
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor>, const Pass&) const override {
-    if (input.is_meta()) return at::empty_like(input);  // LibTorch knows it in Python only
+    if (input.is_meta())
+      return made_on_meta({input, parameters[0], parameters[1]}, at::empty_like(input),
+                          {input, at::empty({2, input.numel() / width_}, input.options())});
     return at::layer_norm(input, {width_}, parameters[0], parameters[1], eps_);
   }
 

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/stage/incremental.h"
 #include "core/stage/layers.h"
+#include "core/stage/on_meta.h"
 #include "core/stage/operation_count.h"
 #include "core/stage/torch.h"
 
@@ -45,17 +46,21 @@ at::Tensor cell_by_cell(const at::Tensor& x, std::span<const at::Tensor> w, Stat
   return at::stack(outputs, 1);
 }
 
-/// The shape of one direction's output.
-at::Tensor on_meta(const at::Tensor& x, std::int64_t hidden) {
+/// One direction's output. A backward needs its input as cell_by_cell() reads it, and of each step
+/// the four gates, the cell and the output. oneDNN's keeps more, as it likes.
+at::Tensor on_meta(const at::Tensor& x, std::span<const at::Tensor> w, std::int64_t hidden) {
   const std::int64_t rows = x.size(0) * x.size(1);
   count_multiply_adds(static_cast<double>(rows) *
                       static_cast<double>((x.size(2) + hidden) * 4 * hidden));
-  return at::empty({x.size(0), x.size(1), hidden}, x.options());
+  std::vector<at::Tensor> inputs{x};
+  inputs.insert(inputs.end(), w.begin(), w.end());
+  const at::Tensor y = at::empty({x.size(0), x.size(1), hidden}, x.options());
+  return made_on_meta(inputs, y, {at::empty_like(x), at::empty({rows, 6 * hidden}, x.options())});
 }
 
 /// [n, T, in] to [n, T, hidden] from the state, which becomes that after the last step.
 at::Tensor run(const at::Tensor& x, std::span<const at::Tensor> w, State& state, bool training) {
-  if (x.is_meta()) return on_meta(x, state.h.size(1));
+  if (x.is_meta()) return on_meta(x, w, state.h.size(1));
   if (x.is_cuda()) return cell_by_cell(x, w, state);
   const auto [y, h, c] =
       at::lstm(x, {state.h.unsqueeze(0), state.c.unsqueeze(0)}, at::TensorList(w.data(), w.size()),
@@ -134,7 +139,10 @@ class BidirectionalLstm final : public Layer {
   /// What the padding after a sample adds to it is cut off, so packing would only save time.
   at::Tensor both_directions(const at::Tensor& x, const at::Tensor& lengths,
                              std::span<const at::Tensor> parameters, bool training) const {
-    if (x.is_meta()) return at::cat({on_meta(x, hidden_), on_meta(x, hidden_)}, 2);
+    if (x.is_meta())
+      return at::cat({on_meta(x, parameters.first(kParameters), hidden_),
+                      on_meta(x, parameters.subspan(kParameters), hidden_)},
+                     2);
     State forth = zero_state(x, hidden_), back = forth;
     const at::Tensor y = at::cat(
         {run(x, parameters.first(kParameters), forth, training),

@@ -1,6 +1,7 @@
 /// Layers that only rearrange or summarise: no parameters, no state.
 #include "core/base/error.h"
 #include "core/stage/layers.h"
+#include "core/stage/on_meta.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -52,8 +53,10 @@ class AveragePoolTo final : public Layer {
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
                      const Pass&) const override {
-    if (input.is_meta())  // LibTorch knows it in Python only
-      return at::empty({input.size(0), input.size(1), size_, size_}, input.options());
+    if (input.is_meta() && size_ != 1)
+      return made_on_meta({input},
+                          at::empty({input.size(0), input.size(1), size_, size_}, input.options()),
+                          {input});
     return at::adaptive_avg_pool2d(input, {size_, size_});
   }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string_view>
 
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/memory_trial.h"
@@ -35,6 +36,9 @@ constexpr const char* kSchemes[] = {
     "scheme: {name: gpipe}, pipeline: {stages: 3, microbatches: 4}",
     "scheme: {name: gpipe}, pipeline: {stages: 2, microbatches: 1}",
     "scheme: {name: spectrain, version: 1}, pipeline: {stages: 3}",
+    "scheme: {name: gpipe}, pipeline: {stages: 3, microbatches: 4, recompute: always}",
+    "scheme: {name: gpipe}, pipeline: {stages: 2, microbatches: 2, recompute: except_last}",
+    "scheme: {name: spectrain, version: 1}, pipeline: {stages: 3, recompute: always}",
 };
 
 constexpr double kTolerance = 0.1;
@@ -48,7 +52,7 @@ TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
       const Experiment e = read_experiment(parse_yaml(text, "f.yaml"));
       const Profile profile = measure(e, {.repetitions = 1});
       const auto predicted = stage_memories(e, profile, e.pipeline.stages).of_cut(e.balance);
-      const auto measured = measure_stage_peaks(e, e.pipeline.stages + 1, at::kCPU);
+      const auto measured = measure_stage_peaks(e, 2 * e.pipeline.stages, at::kCPU);
       for (std::size_t stage = 0; stage < measured.size(); ++stage) {
         const auto peak = static_cast<double>(measured[stage]);
         const double error = static_cast<double>(predicted[stage].total()) / peak - 1;
@@ -57,6 +61,45 @@ TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
             << predicted[stage].total() << " predicted, " << measured[stage] << " measured";
       }
     }
+}
+
+Experiment of_two_samples(const Small& small) {
+  return read_experiment(parse_yaml(concat("{dataset: {name: synthetic}, model: ", small.model,
+                                           ", ", small.more, "loader: {batch_size: 2}}"),
+                                    "f.yaml"));
+}
+
+bool has_lstm(const Small& small) {
+  return std::string_view(small.model).find("vocabulary") != std::string_view::npos;
+}
+
+TEST(Memory, ThatIsKeptIsCountedOnTheMetaDeviceToTheByte) {
+  for (const Small& small : kSmall) {
+    if (has_lstm(small)) continue;
+    const Experiment e = of_two_samples(small);
+    const Profile measured = measure(e, {.repetitions = 1});
+    const Profile counted = measure(e, {.device = at::kMeta});
+    for (std::size_t i = 0; i < measured.layers.size(); ++i)
+      EXPECT_EQ(counted.layers[i].activation_bytes, measured.layers[i].activation_bytes)
+          << small.model << " " << measured.layers[i].name;
+    const auto whole = [&](const Profile& profile) {
+      return static_cast<double>(stage_memories(e, profile, 1).of_cut(e.balance)[0].total());
+    };
+    EXPECT_NEAR(whole(counted) / whole(measured), 1, kTolerance)
+        << small.model << ": kernels need memory of their own, too";
+  }
+}
+
+TEST(Memory, OfAnLstmIsAtMostWhatOneDnnKeeps) {
+  for (const Small& small : kSmall) {
+    if (!has_lstm(small)) continue;
+    const Experiment e = of_two_samples(small);
+    const auto kept = [&](const ProfileSettings& settings) {
+      return stage_memories(e, measure(e, settings), 1).of_cut(e.balance)[0].activations;
+    };
+    EXPECT_GT(kept({.device = at::kMeta}), 0) << small.model;
+    EXPECT_LT(kept({.device = at::kMeta}), kept({.repetitions = 1})) << small.model;
+  }
 }
 
 }  // namespace

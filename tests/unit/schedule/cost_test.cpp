@@ -41,9 +41,15 @@ TEST(StageCosts, AreSumsOverTheLayersOfAStage) {
   EXPECT_EQ(stages[1].forward, 4);
 }
 
-TEST(StageCosts, HaveTheNeedOfTheirNeediestLayer) {
+TEST(StageCosts, NeedWhatTheirNeediestMomentNeeds) {
   const std::vector<std::int64_t> balance{2, 1};
-  EXPECT_EQ(stage_costs(three_layers(), balance)[0].peak_bytes, 7);
+  const StageCost stage = stage_costs(three_layers(), balance)[0];
+  EXPECT_EQ(stage.peak_bytes, 6) << "the first layer's 7 are needed when the second keeps nothing";
+  EXPECT_EQ(stage.peak_adding_bytes, 6);
+  // The first layer's backward: its 40 and 7 beside both gradients; at the end 90, 6 and 200 would
+  // be
+  EXPECT_EQ(stage.freed_bytes, (90 + 6 + 200) - (40 + 7 + 200));
+  EXPECT_EQ(stage.peak_bare_bytes, 4 + 50 + 6) << "what the first layer made, and the second's";
 }
 
 TEST(StageCosts, SendWhatTheLastLayerMakesToTheNextStage) {

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "core/base/as_size.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/cost_table.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/simulate.h"
+#include "core/schedule/stage_memory.h"
 #include "core/schedule/validate.h"
 
 namespace pipewright {
@@ -105,6 +107,31 @@ TEST(MemoryOfActivations, RecomputedIsThatOfOneMicroBatchAndTheInputsOfAll) {
   }
 }
 
+TEST(MemoryOfActivations, ThatIsToBeRecomputedNeedsWhatAForwardNeedsThatKeepsNothing) {
+  std::vector<StageCost> costs = costs_of(1);
+  costs[0].peak_bytes = 70;
+  costs[0].peak_bare_bytes = 30;
+  const Schedule schedule =
+      with_recomputation(pipeline_schedule({.stages = 1, .microbatches = 2}, {.fill_drain = true}),
+                         Recomputation::Always);
+  const Simulation simulation = simulated(schedule, costs, kOverTime);
+  for (const MemoryStep& step : simulation.workers[0].memory)
+    if (step.time < 2) {
+      EXPECT_LE(step.use.passing, 30) << step.time;
+    }
+  EXPECT_EQ(most(simulation, 0, &MemoryUse::passing), 70);
+}
+
+TEST(MemoryOfActivations, IsGivenBackWhileGradientsAreMade) {
+  std::vector<StageCost> costs = costs_of(1);
+  costs[0].freed_bytes = 40;
+  const Simulation simulation = simulated(
+      pipeline_schedule({.stages = 1, .microbatches = 2}, {.fill_drain = true}), costs, kOverTime);
+  const WorkerReport& worker = simulation.workers[0];
+  EXPECT_EQ(worker.peak.total(), 2 * kWeights + 2 * kActivations - 40);
+  EXPECT_EQ(worker.memory.back().use.activations, 0);
+}
+
 TEST(MemoryOfGradients, IsThereFromTheFirstBackwardToTheUpdate) {
   const Schedule schedule =
       pipeline_schedule({.stages = 1, .microbatches = 2, .minibatches = 2}, {.fill_drain = true});
@@ -144,6 +171,42 @@ TEST(MemoryOfBoundaries, HoldsInputsUntilTheLastBackwardAndMessagesUntilTheyAreT
   for (const MemoryStep& step : simulation.workers[1].memory)
     if (step.time == 3 && step.use.boundaries == 150) return;
   ADD_FAILURE() << "the third message comes at 3, long before it is taken";
+}
+
+/// Layers whose activations, weights and needs are all of the same order.
+Profile random_layers(std::mt19937& random) {
+  const auto bytes = [&] { return static_cast<std::int64_t>(random() % 100); };
+  Profile profile{.input_bytes = bytes()};
+  profile.layers.resize(1 + random() % 6);
+  for (LayerCost& layer : profile.layers) {
+    layer = {.forward = 1,
+             .backward = 2,
+             .output_bytes = bytes(),
+             .activation_bytes = bytes(),
+             .peak_bytes = bytes(),
+             .parameter_bytes = bytes(),
+             .buffer_bytes = bytes()};
+    layer.peak_adding_bytes = layer.peak_bytes + bytes();
+  }
+  return profile;
+}
+
+TEST(Memory, OfAWorkerThatWaitsForNobodyIsWhatPartitioningCountsWith) {
+  std::mt19937 random(3);
+  for (const Recomputation which :
+       {Recomputation::Never, Recomputation::Always, Recomputation::ExceptLast})
+    for (int round = 0; round < 100; ++round) {
+      const Profile profile = random_layers(random);
+      const std::vector<std::int64_t> whole{std::ssize(profile.layers)};
+      const Schedule schedule =
+          with_recomputation(pipeline_schedule({.stages = 1, .microbatches = 3, .minibatches = 3},
+                                               {.flush = true, .fill_drain = round % 2 == 0}),
+                             which);
+      const StageMemories memories(profile, stage_moments(schedule), 2);
+      const Simulation simulation =
+          simulated(schedule, stage_costs(profile, whole), {.optimizer_state = 2});
+      EXPECT_EQ(simulation.workers[0].peak.total(), memories.of_cut(whole)[0].total());
+    }
 }
 
 TEST(Memory, IsAllGivenBackAtTheEnd) {

@@ -26,7 +26,7 @@ StageMemories memories_of(const Profile& profile, int stages) {
   return {profile,
           std::vector<std::vector<StageMoment>>(
               static_cast<std::size_t>(stages),
-              {{.backward = true, .learns = true, .kept = 1, .versions = 1, .added = false}}),
+              {{.learns = true, .kept = 1, .versions = 1, .added = false}}),
           0};
 }
 

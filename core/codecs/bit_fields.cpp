@@ -21,7 +21,7 @@ template <int kLane>
 constexpr Word kEveryOther = ~Word{0} / ((Word{1} << kLane) + 1);
 
 template <int kLane>
-Word join_lanes(Word x, int bits) {
+[[gnu::always_inline]] inline Word join_lanes(Word x, int bits) {
   if constexpr (kLane == 32)
     return (x & low(32)) | ((x >> 32) << bits);
   else
@@ -29,7 +29,7 @@ Word join_lanes(Word x, int bits) {
 }
 
 template <int kLane>
-Word part_lanes(Word x, int bits) {
+[[gnu::always_inline]] inline Word part_lanes(Word x, int bits) {
   if constexpr (kLane == 32) return (x & low(bits)) | ((x >> bits) << 32);
   const Word least = low(bits) * (kLane == 8 ? 0x0001000100010001u : 0x0000000100000001u);
   return (x & least) | ((x & (least << bits)) << (kLane - bits));
@@ -40,7 +40,7 @@ struct Octet {
   Word low, high;
 };
 
-Octet join(const std::uint8_t* codes, int bits) {
+[[gnu::always_inline]] inline Octet join(const std::uint8_t* codes, int bits) {
   Word x;
   std::memcpy(&x, codes, 8);
   x = join_lanes<8>(x, bits);
@@ -48,14 +48,14 @@ Octet join(const std::uint8_t* codes, int bits) {
   return {join_lanes<32>(x, 4 * bits), 0};
 }
 
-Octet join(const std::uint16_t* codes, int bits) {
+[[gnu::always_inline]] inline Octet join(const std::uint16_t* codes, int bits) {
   std::array<Word, 2> x;
   std::memcpy(x.data(), codes, 16);
   for (Word& quad : x) quad = join_lanes<32>(join_lanes<16>(quad, bits), 2 * bits);
   return {x[0] | (x[1] << (4 * bits)), x[1] >> (64 - 4 * bits)};
 }
 
-void part(Octet octet, int bits, std::uint8_t* codes) {
+[[gnu::always_inline]] inline void part(Octet octet, int bits, std::uint8_t* codes) {
   Word x = octet.low & low(8 * bits);
   x = part_lanes<32>(x, 4 * bits);
   x = part_lanes<16>(x, 2 * bits);
@@ -63,7 +63,7 @@ void part(Octet octet, int bits, std::uint8_t* codes) {
   std::memcpy(codes, &x, 8);
 }
 
-void part(Octet octet, int bits, std::uint16_t* codes) {
+[[gnu::always_inline]] inline void part(Octet octet, int bits, std::uint16_t* codes) {
   std::array<Word, 2> x{
       octet.low & low(4 * bits),
       ((octet.low >> (4 * bits)) | (octet.high << (64 - 4 * bits))) & low(4 * bits)};

@@ -64,7 +64,8 @@ void write_header(const FrameHeader& header, std::span<std::byte> into) {
   put(into, 5, static_cast<std::uint8_t>(header.sizes.size()));
   put(into, 6, header.codec);
   put(into, 8, header.payload);
-  std::memcpy(into.data() + kFixed, header.sizes.data(), 8 * header.sizes.size());
+  if (!header.sizes.empty())
+    std::memcpy(into.data() + kFixed, header.sizes.data(), 8 * header.sizes.size());
 }
 
 FrameHeader read_header(std::span<const std::byte> frame) {

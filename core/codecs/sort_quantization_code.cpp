@@ -211,6 +211,10 @@ void decode_quantized(std::span<const std::byte> payload, std::span<float> into,
     std::memcpy(&groups[g], payload.data() + kHeader + 8 * g, 8);
   const GroupTable table(settings, groups);
   const std::span<const std::byte> codes = payload.subspan(codes_at(settings));
+  const auto used = packed_bytes(std::ssize(into), settings.field_bits());
+  if (std::ranges::any_of(codes.subspan(as_index(used)),
+                          [](std::byte b) { return b != std::byte{0}; }))
+    refuse("its padding is not zero");
   if (settings.field_bits() <= 8)
     decode_codes<std::uint8_t>(settings, table, codes, into, pieces);
   else

@@ -84,6 +84,17 @@ void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& run
   }
 }
 
+/// One column.
+Table of_metric(const TableKey& metric, const std::vector<std::string>& row_keys,
+                const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  TableSpec one = spec;
+  one.metric = metric;
+  one.columns.clear();
+  Table table{.metric = metric.name, .percent = is_share(metric.name), .row_keys = row_keys};
+  fill(table, one, runs);
+  return table;
+}
+
 /// Records, and returns false for, columns that the file of published numbers does not have.
 bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers,
                    Problems& problems) {
@@ -218,6 +229,10 @@ Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs) {
     table.row_keys.push_back(key.name);
   fill(table, spec, runs);
   if (spec.published) add_published(table, *spec.published, runs, problems);
+  for (const TableKey& metric : spec.beside) {
+    check_metric(metric, "table.beside", runs, problems);
+    table.beside.push_back(of_metric(metric, table.row_keys, spec, runs));
+  }
   problems.throw_if_any();
   table.caption = caption_of(table, spec, runs);
   return table;

@@ -42,6 +42,7 @@ struct Table {
   std::vector<std::string> column_names;
   std::vector<std::vector<TableCell>> cells;  ///< [row][column]
   std::vector<std::string> notes;             ///< how recipes differ from the published ones
+  std::vector<Table> beside;                  ///< the same rows, one column of another metric each
 };
 
 /// Rows and columns stand in the order in which the runs name them first. Throws Error{Experiment}

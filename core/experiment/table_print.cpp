@@ -91,9 +91,12 @@ std::string replaced(std::string_view text, std::string_view special,
 std::vector<std::vector<std::string>> grid_of(const Table& table) {
   std::vector<std::vector<std::string>> grid{table.row_keys};
   grid[0].insert(grid[0].end(), table.column_names.begin(), table.column_names.end());
+  for (const Table& other : table.beside)
+    grid[0].push_back(other.metric + (other.percent ? ", percent" : ""));
   for (std::size_t r = 0; r < table.cells.size(); ++r) {
     std::vector<std::string>& line = grid.emplace_back(table.row_names[r]);
     for (const TableCell& cell : table.cells[r]) line.push_back(cell_text(table, cell));
+    for (const Table& other : table.beside) line.push_back(cell_text(other, other.cells[r][0]));
   }
   return grid;
 }
@@ -152,7 +155,7 @@ std::string latex(const Table& table) {
   std::string out = concat(
       "% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n  \\caption{",
       latex_text(table.caption), "}\n  \\begin{tabular}{", std::string(table.row_keys.size(), 'l'),
-      std::string(table.column_names.size(), 'r'), "}\n    \\toprule\n");
+      std::string(table.column_names.size() + table.beside.size(), 'r'), "}\n    \\toprule\n");
   for (std::size_t r = 0; r < grid.size(); ++r) {
     out += "    ";
     for (const std::string& text : grid[r])
@@ -179,10 +182,8 @@ std::string notes_text(const Table& table, const TableCell& cell) {
 }
 
 /// One line per cell; numbers with twelve digits, nothing where there is none.
-std::string csv(const Table& table) {
-  std::string out =
-      "row,column,n,mean,std,failed,missing,published,interrupted,running,unit,difference,"
-      "differs\n";
+std::string csv_lines(const Table& table) {
+  std::string out;
   const auto plain = [](double value) {
     std::array<char, 40> text{};
     std::snprintf(text.data(), text.size(), "%.12g", value);
@@ -200,6 +201,15 @@ std::string csv(const Table& table) {
                     cell.interrupted, ",", cell.running, ",", table.percent ? "percent" : "", ",",
                     plain(difference(table, cell)), ",", csv_field(notes_text(table, cell)), "\n");
     }
+  return out;
+}
+
+std::string csv(const Table& table) {
+  std::string out =
+      "row,column,n,mean,std,failed,missing,published,interrupted,running,unit,difference,"
+      "differs\n";
+  out += csv_lines(table);
+  for (const Table& other : table.beside) out += csv_lines(other);
   return out;
 }
 

@@ -43,6 +43,9 @@ TableSpec read(Options& options) {
   spec.metric.name = options.text("metric", "test_accuracy",
                                   "A column of epochs.csv, or modelled_… on `hardware`.");
   spec.metric.place = options.where("metric");
+  spec.beside = read_keys(options, "beside",
+                          "Further metrics, each a column behind the others: [sent_ratio, "
+                          "required_mib_per_s].");
   spec.epoch = options.choice("epoch", {"last", "best"}, "last",
                               "The last epoch that was evaluated, or the best of each run.");
   spec.hardware = options.path(

@@ -35,6 +35,7 @@ struct TableSpec {
   std::vector<TableKey> rows;      ///< empty: what the sweep varies, without seeds and columns
   std::vector<TableKey> columns;   ///< empty: one column, the metric
   TableKey metric;                 ///< a column of epochs.csv
+  std::vector<TableKey> beside;    ///< further metrics, a column each
   std::string epoch;               ///< "last" or "best"
   std::filesystem::path hardware;  ///< to model runs on; empty: none
   std::optional<TablePublished> published;

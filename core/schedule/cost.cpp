@@ -9,11 +9,11 @@ namespace pipewright {
 
 double seconds_of(const StageCost& cost, ActionKind kind) {
   switch (kind) {
-    case ActionKind::Forward:
+    case ActionKind::Forward: return cost.forward + cost.coding_forward;
     case ActionKind::Recompute: return cost.forward;
     case ActionKind::Head: return cost.head;
-    case ActionKind::Backward: return cost.backward;
-    case ActionKind::BackwardInput: return cost.backward_input;
+    case ActionKind::Backward: return cost.backward + cost.coding_backward;
+    case ActionKind::BackwardInput: return cost.backward_input + cost.coding_backward;
     case ActionKind::BackwardWeight: return cost.backward_weight;
     case ActionKind::Update: return cost.update;
     case ActionKind::Reduce: return 0;

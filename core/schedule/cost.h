@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,9 +19,13 @@ struct StageCost {
   double backward_weight = 0;
   double head = 0;    ///< forward, loss and backward of the auxiliary head
   double update = 0;  ///< of the optimizer, once a mini-batch
+  /// Of codecs: what arrives is decoded and what leaves encoded, in forwards and in backwards.
+  double coding_forward = 0, coding_backward = 0;
   std::int64_t input_bytes =
       0;  ///< what arrives; kept alone while a forward waits to be recomputed
-  std::int64_t output_bytes = 0;      ///< what is sent on; its gradient is as large
+  std::int64_t output_bytes = 0;  ///< what is sent on; its gradient is as large
+  /// What crosses links instead, where codecs compress: the output, and the input's gradient.
+  std::optional<std::int64_t> sent_bytes, sent_gradient_bytes;
   std::int64_t activation_bytes = 0;  ///< kept between forward and backward, without the input
   /// Most that a pass holds beyond what is kept; a gradient that arrives is in it.
   std::int64_t peak_bytes = 0;

@@ -43,6 +43,13 @@ struct Bus {
   bool carries(int from, int to) const;
 };
 
+/// How fast a device of speed 1 encodes and decodes what crosses edges: uncompressed bytes/s.
+struct CodecSpeed {
+  std::string codec;
+  double encode = std::numeric_limits<double>::infinity();
+  double decode = std::numeric_limits<double>::infinity();
+};
+
 struct Hardware {
   std::string name = "ideal";
   std::string device_name;
@@ -52,9 +59,10 @@ struct Hardware {
   LinkSpeed within, between;    ///< hosts
   std::vector<SpecialLink> links;
   std::vector<Bus> buses;
-  int copy_engines = 0;         ///< transfers a device can send at once, in order; 0 = unlimited
-  bool sending_blocks = false;  ///< a device computes nothing while it sends
-  double jitter = 0;            ///< standard deviation of compute times, relative; log-normal
+  std::vector<CodecSpeed> codecs;  ///< those it is known of
+  int copy_engines = 0;            ///< transfers a device can send at once, in order; 0 = unlimited
+  bool sending_blocks = false;     ///< a device computes nothing while it sends
+  double jitter = 0;               ///< standard deviation of compute times, relative; log-normal
   std::uint64_t seed = 1;
 
   int host_of(int device) const { return devices_per_host == 0 ? 0 : device / devices_per_host; }

@@ -43,6 +43,10 @@ class Reader {
               [this](Options& link) { read_link(link); });
     read_each("buses", "What several links share: name, devices, crossing, bandwidth_gb_per_s.",
               [this](Options& bus) { read_bus(bus); });
+    read_each("codecs",
+              "How fast a device of speed 1 compresses what crosses edges: name, "
+              "encode_gb_per_s, decode_gb_per_s, in 10^9 uncompressed bytes a second.",
+              [this](Options& codec) { read_codec(codec); });
     read_copies();
     read_jitter();
     options_.finish();
@@ -169,6 +173,18 @@ class Reader {
                                             : Bus::Crossing::Any;
     bus.bandwidth = bandwidth(options, "Bandwidth in 10^9 bytes a second; 0 = unlimited.");
     hardware_.buses.push_back(std::move(bus));
+  }
+
+  void read_codec(Options& options) {
+    CodecSpeed speed;
+    speed.codec = options.required_text("name", "The codec, as in pipeline.compression.");
+    const auto rate = [&](const char* name) {
+      const double read = options.number(name, 0, "0 = takes no time.", kNotNegative);
+      return read > 0 ? read * kGigabyte : std::numeric_limits<double>::infinity();
+    };
+    speed.encode = rate("encode_gb_per_s");
+    speed.decode = rate("decode_gb_per_s");
+    hardware_.codecs.push_back(std::move(speed));
   }
 
   void read_copies() {

@@ -98,10 +98,11 @@ class Clock {
       for (int stage = 0; stage < shape_.stages; ++stage) {
         if (stage + 1 < shape_.stages)
           lay(edge(stage, replica, false), stage, stage + 1, replica,
-              costs_[as_size(stage)].output_bytes);
+              costs_[as_size(stage)].sent_bytes.value_or(costs_[as_size(stage)].output_bytes));
         if (stage > 0)
           lay(edge(stage, replica, true), stage, stage - 1, replica,
-              costs_[as_size(stage)].input_bytes);
+              costs_[as_size(stage)].sent_gradient_bytes.value_or(
+                  costs_[as_size(stage)].input_bytes));
       }
     if (shape_.replicas > 1)
       for (int stage = 0; stage < shape_.stages; ++stage)

@@ -36,6 +36,21 @@ TEST(TableAsMarkdown, IsAlignedForReadingInATerminal) {
       "[1] half the width\n");
 }
 
+TEST(TableAsMarkdown, HasOtherMetricsBehind) {
+  Table table = example(), ratio{.metric = "sent_ratio"};
+  ratio.row_keys = table.row_keys;
+  ratio.row_names = table.row_names;
+  ratio.column_names = {"sent_ratio"};
+  ratio.cells = {{{.values = {0.25, 0.27}, .runs = {0, 1}}}, {{.runs = {5}, .failed = 1}}};
+  table.beside.push_back(ratio);
+  const std::string text = print_table(table, TableFormat::Markdown);
+  EXPECT_NE(text.find(" |          sent_ratio |\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.2600 ± 0.0141 (2) |\n"), std::string::npos) << text;
+  EXPECT_NE(print_table(table, TableFormat::Csv).find("vgg_16,sent_ratio,2,0.26,"),
+            std::string::npos);
+  EXPECT_NE(print_table(table, TableFormat::Latex).find("tabular}{lrrr}"), std::string::npos);
+}
+
 TEST(TableAsLatex, UsesBooktabsAndEscapesWhatLatexWouldRead) {
   EXPECT_EQ(print_table(example(), TableFormat::Latex),
             "% needs \\usepackage{booktabs}\n"

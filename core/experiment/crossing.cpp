@@ -1,0 +1,105 @@
+#include "core/experiment/crossing.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/experiment/made_up_batch.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+/// What one tensor in an edge's message comes to.
+struct Message {
+  double values = 0;                 ///< bytes of what codecs take
+  std::int64_t exact = 0;            ///< … and of what they leave alone
+  std::vector<FrameHeader> headers;  ///< of the former, one each
+};
+
+/// At each edge, for one micro-batch.
+std::vector<Message> messages(const Experiment& e) {
+  const at::NoGradGuard no_grad;
+  const auto meta = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(at::kMeta);
+  const auto samples = e.loader.batch_size / e.pipeline.replicas / e.pipeline.microbatches;
+  Tensors x = made_up_batch(*e.model, samples, meta).x;
+  std::vector<Message> edges;
+  std::size_t layer = 0;
+  for (const std::int64_t count : e.balance) {
+    for (std::int64_t i = 0; i < count; ++i, ++layer) {
+      std::vector<at::Tensor> parameters, buffers;
+      for (const ParameterSpec& spec : e.layers[layer]->parameters())
+        parameters.push_back(at::empty(spec.shape, meta));
+      for (const BufferSpec& spec : e.layers[layer]->buffers())
+        buffers.push_back(at::empty(spec.shape, meta));
+      x = e.layers[layer]->forward_all(x, parameters, buffers, {});
+    }
+    Message& message = edges.emplace_back();
+    for (const at::Tensor& tensor : x) {
+      const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
+      if (!tensor.is_floating_point()) {
+        message.exact += bytes;
+        continue;
+      }
+      message.values += static_cast<double>(bytes);
+      message.headers.push_back({.sizes = tensor.sizes().vec(), .payload = bytes});
+    }
+  }
+  edges.pop_back();  // behind the last stage there is none
+  return edges;
+}
+
+/// Integers cross forward only.
+std::int64_t sent(const NamedCodec& named, const Message& message, bool backward) {
+  std::int64_t bytes = backward ? 0 : message.exact;
+  for (const FrameHeader& header : message.headers) {
+    const auto payload = named.codec ? named.codec->payload_bytes(header.sizes) : std::nullopt;
+    bytes += payload ? *payload + header.bytes() : header.payload;
+  }
+  return bytes;
+}
+
+class Speeds {
+ public:
+  explicit Speeds(const Hardware& hardware) : hardware_(hardware) {}
+
+  /// Seconds of encoding and of decoding so many bytes.
+  std::pair<double, double> seconds(const NamedCodec& named, double bytes) {
+    if (!named.codec) return {0, 0};
+    const auto known = std::ranges::find(hardware_.codecs, named.name, &CodecSpeed::codec);
+    if (known != hardware_.codecs.end()) return {bytes / known->encode, bytes / known->decode};
+    unknown_.insert(named.name);
+    return {0, 0};
+  }
+  std::vector<std::string> unknown() const { return {unknown_.begin(), unknown_.end()}; }
+
+ private:
+  const Hardware& hardware_;
+  std::set<std::string> unknown_;
+};
+
+}  // namespace
+
+std::vector<std::string> compress(std::vector<StageCost>& costs, const Experiment& experiment,
+                                  const Hardware& hardware) {
+  const Compression& compression = experiment.pipeline.compression;
+  if (compression.empty()) return {};
+  const std::vector<Message> crossing = messages(experiment);
+  Speeds speeds(hardware);
+  for (std::size_t edge = 0; edge < crossing.size(); ++edge) {
+    const auto& [forward, backward, in_evaluation] = compression[edge];
+    StageCost &before = costs[edge], &behind = costs[edge + 1];
+    before.sent_bytes = sent(forward, crossing[edge], false);
+    behind.sent_gradient_bytes = sent(backward, crossing[edge], true);
+    const auto [encode, decode] = speeds.seconds(forward, crossing[edge].values);
+    before.coding_forward += encode;
+    behind.coding_forward += decode;
+    const auto [encode_back, decode_back] = speeds.seconds(backward, crossing[edge].values);
+    behind.coding_backward += encode_back;
+    before.coding_backward += decode_back;
+  }
+  return speeds.unknown();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,69 @@
+// What the simulator makes of codecs: the bytes that a run counts, and the time the hardware says.
+#include "core/experiment/crossing.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/as_size.h"
+#include "core/experiment/modelled.h"
+#include "core/schedule/simulate.h"
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+
+namespace pipewright::test {
+namespace {
+
+constexpr const char* kEncoder =
+    "model: {name: encoder, layers: 4, width: 8, heads: 2, feed_forward: 12, tokens: 5}, "
+    "pipeline.balance: layers";
+
+/// Bytes a message between two stages has in the simulation and in a run.
+TEST(Crossing, HasTheBytesThatRunsCount) {
+  for (const char* model : {"dataset.train: 48", kEncoder})
+    for (const char* codec :
+         {"{name: fp16}", "{name: sort_quantization}", "{name: uniform, bits: 5, per: channel}",
+          "{name: mx, element: fp4_e2m1, edges: [1]}", "{name: svd, rank: 2}",
+          "{name: bf16, backward: {name: none}}"}) {
+      Laboratory laboratory(concat("{scheme: {name: gpipe}, pipeline.microbatches: 2, ", model,
+                                   ", pipeline.compression: ", codec, "}"));
+      std::vector<StageCost> costs(4);
+      for (StageCost& cost : costs) cost.output_bytes = cost.input_bytes = -1;
+      compress(costs, laboratory.experiment, {});
+      const RunResult run = train(laboratory.plan(), laboratory.plan().stages(), Execution::Serial);
+      ASSERT_EQ(run.traffic.size(), 6u);
+      for (const EdgeTraffic& edge : run.traffic) {
+        const StageCost& from = costs[as_size(edge.from)];
+        const auto simulated = edge.from < edge.to ? from.sent_bytes : from.sent_gradient_bytes;
+        ASSERT_TRUE(simulated) << codec;
+        EXPECT_EQ(static_cast<double>(*simulated), edge.sent_bytes / edge.messages)
+            << codec << " " << edge.from << " → " << edge.to;
+      }
+    }
+}
+
+TEST(Crossing, LeavesUncompressedPipelinesAlone) {
+  Laboratory laboratory;
+  std::vector<StageCost> costs(4);
+  EXPECT_TRUE(compress(costs, laboratory.experiment, {}).empty());
+  EXPECT_FALSE(costs[0].sent_bytes || costs[1].sent_gradient_bytes);
+}
+
+/// One mini-batch in flight: every encoding and decoding stands in the makespan, once there and
+/// once back; links carry what is left.
+TEST(Crossing, TakesTheTimeThatTheHardwareSays) {
+  Laboratory laboratory("{pipeline.compression: {name: fp16, backward: {name: bf16}, edges: [1]}}");
+  const double raw = 8 * 5 * 4, left = 8 * 5 * 2 + 32;  // 8 samples of 5 values; a header
+  Hardware hardware = ideal_hardware(4);
+  hardware.within.bandwidth = 1e3;
+  hardware.codecs = {{.codec = "fp16", .encode = 1e4, .decode = 2e4}};
+  const Schedule schedule = laboratory.experiment.schedule(1);
+  const std::vector<StageCost> plain(
+      4, {.forward = 1, .backward = 2, .input_bytes = 160, .output_bytes = 160});
+  std::vector<StageCost> costs = plain;
+  EXPECT_EQ(compress(costs, laboratory.experiment, hardware), std::vector<std::string>{"bf16"});
+  const double gained = simulate(schedule, plain, hardware, {}).makespan -
+                        simulate(schedule, costs, hardware, {}).makespan;
+  EXPECT_NEAR(gained, 2 * (raw - left) / 1e3 - raw / 1e4 - raw / 2e4, 1e-12);
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -102,6 +102,7 @@ void check(std::size_t codes, int bits, std::size_t bytes) {
 
 void pack(std::span<const std::uint16_t> codes, int bits, std::span<std::byte> into) {
   check(codes.size(), bits, into.size());
+  if (codes.empty()) return;  // no memory to copy from
   const std::size_t eights = codes.size() / 8, rest = codes.size() % 8;
   pack_whole(codes.data(), eights, bits, into.data());
   if (rest == 0) return;
@@ -115,6 +116,7 @@ void pack(std::span<const std::uint16_t> codes, int bits, std::span<std::byte> i
 
 void unpack(std::span<const std::byte> from, int bits, std::span<std::uint16_t> codes) {
   check(codes.size(), bits, from.size());
+  if (codes.empty()) return;
   const std::size_t eights = codes.size() / 8, rest = codes.size() % 8;
   unpack_whole(from.data(), eights, bits, codes.data());
   if (rest == 0) return;

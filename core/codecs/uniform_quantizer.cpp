@@ -6,6 +6,7 @@
 #include "core/base/random.h"
 #include "core/codecs/bit_tensors.h"
 #include "core/codecs/bits.h"
+#include "core/codecs/noise_loops.h"
 #include "core/codecs/payload.h"
 #include "core/stage/torch.h"
 #include "core/stage/upload.h"
@@ -27,8 +28,11 @@ at::Tensor without_sign_of_zero(const at::Tensor& x) {
 /// mini-batch, not on how that is cut.
 class Noise {
  public:
-  Noise(const CodecCall& call, at::IntArrayRef sizes)
-      : stream_(call.seed, "stochastic rounding", place(call), when(call)) {
+  Noise(const CodecCall& call, at::IntArrayRef sizes) {
+    const auto words =
+        RandomStream(call.seed, "stochastic rounding", place(call), when(call)).block(0);
+    key_ = std::uint64_t{words[0]} << 32 | words[1];
+    high_ = std::uint64_t{words[2]} << 32 | words[3];
     const std::int64_t n = c10::multiply_integers(sizes);
     if (n > 0 && !sizes.empty())
       first_ = static_cast<std::uint64_t>(call.first_sample * (n / sizes[0]));
@@ -36,12 +40,7 @@ class Noise {
 
   /// For the values from `first` on: in [0, 1), 24 bits.
   void fill(std::uint64_t first, std::span<float> noise) const {
-    first += first_;
-    for (std::size_t i = 0; i < noise.size();) {
-      const auto words = stream_.block((first + i) / 4);
-      for (std::size_t word = (first + i) % 4; word < 4 && i < noise.size(); ++word, ++i)
-        noise[i] = static_cast<float>(words[word] >> 8) * 0x1p-24F;
-    }
+    uniform_noise(key_, high_, first_ + first, noise);
   }
 
  private:
@@ -55,8 +54,7 @@ class Noise {
            static_cast<std::uint32_t>(call.minibatch);
   }
 
-  RandomStream stream_;
-  std::uint64_t first_ = 0;
+  std::uint64_t key_, high_, first_ = 0;
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "core/base/random.h"
+#include "core/codecs/noise_loops.h"
 #include "core/codecs/uniform_quantizer.h"
 #include "tests/unit/codecs/codec_trial.h"
 
@@ -149,6 +151,19 @@ TEST(Uniform, DrawsByPlaceInTheMiniBatchNotByMicroBatch) {
   CodecCall back = call;
   back.backward = true;
   EXPECT_FALSE(whole.equal(codec.round_trip(x, back)));
+}
+
+TEST(Uniform, TakesItsNoiseFromPhilox) {
+  for (const std::uint64_t first :
+       {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{0x3fffffff0}}) {
+    std::vector<float> noise(200);
+    uniform_noise(7, 1234567890123, first, noise);
+    for (std::size_t i = 0; i < noise.size(); ++i)
+      EXPECT_EQ(noise[i], static_cast<float>(
+                              philox(7, (first + i) / 4, 1234567890123)[(first + i) % 4] >> 8) /
+                              16777216)
+          << first << " + " << i;
+  }
 }
 
 TEST(Uniform, NeedsTwoBitsForSymmetry) {

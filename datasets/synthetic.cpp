@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <mutex>
 
 #include "core/base/error.h"
 #include "core/stage/dataset.h"
@@ -111,9 +112,6 @@ class Synthetic final : public Dataset {
       open_tokens();
       return;
     }
-    const Teacher teacher(seed_, elements_, static_cast<std::size_t>(classes_));
-    splits_[0] = samples_of(teacher, 0, noise_);
-    splits_[1] = samples_of(teacher, 1, 0);
   }
 
   std::int64_t size(Split split) const override { return counts_[static_cast<std::size_t>(split)]; }
@@ -125,6 +123,7 @@ class Synthetic final : public Dataset {
   Batch batch(Split split, std::span<const std::int64_t> indices,
               const RandomStream*) const override {
     if (vocabulary_ > 0) return token_batch(static_cast<std::size_t>(split), indices);
+    std::call_once(samples_made_, [this] { make_samples(); });
     const Samples& from = splits_[static_cast<std::size_t>(split)];
     std::vector<std::int64_t> shape = shape_;
     shape.insert(shape.begin(), static_cast<std::int64_t>(indices.size()));
@@ -175,6 +174,13 @@ class Synthetic final : public Dataset {
     return batch;
   }
 
+  /// When the first are asked for: who only plans needs none, and images take seconds.
+  void make_samples() const {
+    const Teacher teacher(seed_, elements_, static_cast<std::size_t>(classes_));
+    splits_[0] = samples_of(teacher, 0, noise_);
+    splits_[1] = samples_of(teacher, 1, 0);
+  }
+
   Samples samples_of(const Teacher& teacher, std::size_t split, double noise) const {
     const RandomStream inputs(seed_, "synthetic.inputs", split);
     const RandomStream replaced(seed_, "synthetic.noise", split, 0);
@@ -199,7 +205,8 @@ class Synthetic final : public Dataset {
   std::uint64_t seed_;
   std::string where_;
   std::size_t elements_ = 0;  // of one sample
-  std::array<Samples, 2> splits_;
+  mutable std::array<Samples, 2> splits_;
+  mutable std::once_flag samples_made_;
   std::int64_t vocabulary_ = 0;  // > 0: of tokens
   Task task_ = Task::Classify;
   std::array<TokenSamples, 2> tokens_;

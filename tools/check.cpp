@@ -28,7 +28,7 @@ void tell(const std::string& text) {
 double stage_bytes(const Plan& plan, int stage, double parameters) {
   const Experiment& e = *plan.experiment;
   const int copies = plan.training.versions.stages[static_cast<std::size_t>(stage)][0].copies;
-  const double state = static_cast<double>(e.optimizer->slot_names(false).size());
+  const int state = optimizer_slots(e, plan.training.schedule);
   return parameters * (e.train.float64 ? 8 : 4) * (copies + 1 + state);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/config/value.h"
+#include "core/experiment/experiment.h"
 
 namespace pipewright {
 
@@ -65,5 +66,11 @@ class CommandLine {
   struct Parsed;
   std::unique_ptr<Parsed> parsed_;
 };
+
+/// The experiment that the line names, with all that is wrong with its file reported at once.
+Experiment experiment_of(const CommandLine& line);
+
+/// Writes a file that the user has asked for, and says so.
+void write_output(const std::filesystem::path& file, const std::string& content);
 
 }  // namespace pipewright

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
 #include "tools/command.h"
@@ -204,6 +205,17 @@ Value ExperimentArguments::document(Problems& faults) const {
 
 Value ExperimentArguments::document() const {
   return load_document(file, profile, sets);
+}
+
+Experiment experiment_of(const CommandLine& line) {
+  Problems faults;
+  const Value document = line.experiment_arguments().document(faults);
+  return read_experiment(document, faults);
+}
+
+void write_output(const std::filesystem::path& file, const std::string& content) {
+  write_file(file, content);
+  std::printf("wrote %s\n", file.c_str());
 }
 
 }  // namespace pipewright

@@ -94,9 +94,7 @@ int run(const std::vector<std::string>& arguments) {
               "level first: 4@12e9,2@1e9 is two hosts of four");
   line.option("cost", "FORM", "of PipeDream's plan: paper or code", "paper");
   if (!line.parse(arguments)) return 0;
-  Problems faults;
-  const Value document = line.experiment_arguments().document(faults);
-  const Experiment experiment = read_experiment(document, faults);
+  const Experiment experiment = experiment_of(line);
   ProfileSettings settings{
       .device = device_named(line.given("device") ? line.text("device")
                                                   : experiment.pipeline.devices.front()),
@@ -116,8 +114,8 @@ int run(const std::vector<std::string>& arguments) {
   const bool by_memory = experiment.measured_balance && experiment.measured_balance->by_memory;
   if (stages > 1 && (profile.timed || by_memory)) print_cut(experiment, profile, stages);
   if (line.given("workers") && profile.timed) print_pipedream(line, profile);
-  write_file(line.text("out"), to_yaml(profile_value(profile)));
-  std::printf("\nwrote %s\n", line.text("out").c_str());
+  std::printf("\n");
+  write_output(line.text("out"), to_yaml(profile_value(profile)));
   return 0;
 }
 

@@ -18,11 +18,6 @@ std::filesystem::path beside(const std::filesystem::path& svg) {
   return svg.parent_path() / concat(svg.stem().string(), "-weights", svg.extension().string());
 }
 
-void write(const std::filesystem::path& path, const std::string& content) {
-  write_file(path, content);
-  std::printf("wrote %s\n", path.c_str());
-}
-
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSchedule,
@@ -41,9 +36,7 @@ int run(const std::vector<std::string>& arguments) {
               "write one mini-batch as torch.distributed.pipelining does (synchronous schemes)");
   line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
   if (!line.parse(arguments)) return 0;
-  Problems faults;
-  const Value document = line.experiment_arguments().document(faults);
-  const Experiment experiment = read_experiment(document, faults);
+  const Experiment experiment = experiment_of(line);
   const int minibatches = line.integer("minibatches");
   if (minibatches < 1)
     throw Error(ErrorKind::Experiment,
@@ -68,12 +61,13 @@ int run(const std::vector<std::string>& arguments) {
     if (shown >= minibatches)
       throw Error(ErrorKind::Experiment,
                   concat("--minibatch is ", shown, "; only ", minibatches, " are there"));
-    write(svg, render_svg(schedule, experiment.name, minibatches));
-    write(beside(svg), render_weights_svg(schedule, shown, experiment.name));
+    write_output(svg, render_svg(schedule, experiment.name, minibatches));
+    write_output(beside(svg), render_weights_svg(schedule, shown, experiment.name));
   }
-  if (line.given("csv")) write(line.text("csv"), render_csv(schedule));
-  if (line.given("pytorch-csv")) write(line.text("pytorch-csv"), render_pytorch_csv(schedule));
-  if (line.given("trace")) write(line.text("trace"), render_trace(schedule));
+  if (line.given("csv")) write_output(line.text("csv"), render_csv(schedule));
+  if (line.given("pytorch-csv"))
+    write_output(line.text("pytorch-csv"), render_pytorch_csv(schedule));
+  if (line.given("trace")) write_output(line.text("trace"), render_trace(schedule));
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/measured_balance.h"
 #include "core/experiment/modelled.h"
 #include "core/experiment/profiling.h"
 #include "core/schedule/cost_table.h"
@@ -18,11 +19,6 @@ namespace pipewright {
 namespace {
 
 constexpr const char* kProfileFile = "profile.yaml";  // where `pipewright profile` leaves one
-
-void write(const std::filesystem::path& path, const std::string& content) {
-  write_file(path, content);
-  std::printf("wrote %s\n", path.c_str());
-}
 
 std::vector<StageCost> costs_of_table(const std::string& file, int stages) {
   Problems problems;
@@ -76,15 +72,8 @@ Hardware hardware(const CommandLine& line, int workers) {
   return line.given("hardware") ? load_hardware(line.text("hardware")) : ideal_hardware(workers);
 }
 
-bool predicts(const Schedule& schedule) {
-  for (const auto& worker : schedule.workers)
-    for (const Action& action : worker)
-      if (action.weights.ahead != 0) return true;
-  return false;
-}
-
 int minibatches(const CommandLine& line, const Experiment& experiment) {
-  if (!line.given("minibatches")) return std::max(8, 4 * experiment.pipeline.stages);
+  if (!line.given("minibatches")) return steady_minibatches(experiment);
   const int given = line.integer("minibatches");
   if (given < 1)
     throw Error(ErrorKind::Experiment, concat("--minibatches is ", given, "; expected at least 1"));
@@ -119,29 +108,28 @@ int run(const std::vector<std::string>& arguments) {
               "draw what every worker does when, to scale, the first mini-batches of it");
   line.option("json", "FILE", "write all figures, memory over time included");
   if (!line.parse(arguments)) return 0;
-  Problems faults;
-  const Value document = line.experiment_arguments().document(faults);
-  const Experiment experiment = read_experiment(document, faults);
+  const Experiment experiment = experiment_of(line);
   const Schedule schedule = experiment.schedule(minibatches(line, experiment));
   validate(schedule);
   const Hardware machine = hardware(line, static_cast<int>(schedule.workers.size()));
   const std::vector<StageCost> stages = costs(line, experiment, machine);
-  const auto slots = experiment.optimizer->slot_names(predicts(schedule)).size();
-  const Simulation simulation = simulate(
-      schedule, stages, machine,
-      {.memory_over_time = line.given("json"), .optimizer_state = static_cast<double>(slots)});
+  const Simulation simulation =
+      simulate(schedule, stages, machine,
+               {.memory_over_time = line.given("json"),
+                .optimizer_state = static_cast<double>(optimizer_slots(experiment, schedule))});
   const std::int64_t samples = experiment.loader.batch_size;
   std::printf("%s: %s", experiment.name.c_str(),
               render_simulation(schedule, machine, simulation, samples).c_str());
   if (!schedule.auxiliary.empty() && !line.given("costs"))
     std::printf("\nnote: a profile has no auxiliary heads; their time is not counted\n");
-  if (line.given("trace")) write(line.text("trace"), render_trace(schedule, simulation.spans));
+  if (line.given("trace"))
+    write_output(line.text("trace"), render_trace(schedule, simulation.spans));
   if (line.given("svg"))
-    write(line.text("svg"), render_timeline_svg(schedule, simulation, experiment.name,
-                                                drawn_until(schedule, simulation)));
+    write_output(line.text("svg"), render_timeline_svg(schedule, simulation, experiment.name,
+                                                       drawn_until(schedule, simulation)));
   if (line.given("json"))
-    write(line.text("json"),
-          to_json(simulation_value(schedule, machine, simulation, samples)) + "\n");
+    write_output(line.text("json"),
+                 to_json(simulation_value(schedule, machine, simulation, samples)) + "\n");
   return 0;
 }
 

@@ -20,12 +20,24 @@ bool keeps_the_bits(const std::string& option) {
   return option == "execution" || option == "recompute" || option == "cut";
 }
 
-}  // namespace
-
-std::string identity_of(const Value& resolved) {
+Value without_name(const Value& resolved) {
   Value science = resolved;
   std::erase_if(science.fields,
                 [](const auto& field) { return field.first == "name" || field.first == "output"; });
+  return science;
+}
+
+}  // namespace
+
+std::string digest_without_seed(const Value& resolved) {
+  Value science = without_name(resolved);
+  if (Value* train = science.find("train"))
+    std::erase_if(train->fields, [](const auto& field) { return field.first == "seed"; });
+  return digest(science);
+}
+
+std::string identity_of(const Value& resolved) {
+  Value science = without_name(resolved);
   if (Value* pipeline = science.find("pipeline"))
     std::erase_if(pipeline->fields, [](const auto& field) { return is_layout(field.first); });
   if (Value* loader = science.find("loader"))

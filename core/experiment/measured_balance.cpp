@@ -119,14 +119,18 @@ CutRules cut_rules(const Experiment& e, int stages) {
           .memory = static_cast<std::int64_t>(rule.memory)};
 }
 
+int optimizer_slots(const Experiment& e, const Schedule& schedule) {
+  const Predictions predictions = predictions_of(schedule);
+  return static_cast<int>(e.optimizer->slot_names(predictions.any).size()) +
+         (predictions.by_lookahead ? 1 : 0) + (predictions.by_drift ? 1 : 0);
+}
+
 StageMemories stage_memories(const Experiment& e, const Profile& profile, int stages) {
   PipelineShape shape = e.shape(2 * stages + 2);
   if (stages != shape.stages) shape.placement.clear();
   shape.stages = stages;
   const Schedule schedule = with_recomputation(e.scheme->schedule(shape), e.pipeline.recompute);
-  const Predictions predictions = predictions_of(schedule);
-  const auto slots = static_cast<int>(e.optimizer->slot_names(predictions.any).size());
-  return {profile, stage_moments(schedule), slots + (predictions.by_lookahead ? 1 : 0)};
+  return {profile, stage_moments(schedule), optimizer_slots(e, schedule)};
 }
 
 std::optional<Profile> settle_balance(Experiment& e, const BalanceRequest& request, Team& team) {

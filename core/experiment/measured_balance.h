@@ -26,6 +26,8 @@ Profile load_profile(const std::filesystem::path& file, const Experiment& experi
 
 /// What decides a cut of the experiment, with so many stages.
 CutRules cut_rules(const Experiment& experiment, int stages);
+/// Tensors as large as the weights that a stage keeps for its updates and predictions.
+int optimizer_slots(const Experiment& experiment, const Schedule& schedule);
 StageMemories stage_memories(const Experiment& experiment, const Profile& profile, int stages);
 
 struct BalanceRequest {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/experiment/identity.h"
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/profiling.h"
 #include "core/schedule/roofline.h"
@@ -18,30 +19,16 @@ namespace {
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kHour = 3600;
 
-/// Of one experiment in its steady state. Activations are not in it: without running a layer nobody
-/// knows what it keeps.
+/// Of one experiment in its steady state.
 struct Modelled {
   double seconds_per_minibatch = 0;
   double samples_per_second = 0;
   double bubble = 0;              ///< idle part of all workers' time
   std::int64_t state = 0;         ///< bytes: weights of all versions, gradients, optimizer
   std::int64_t worker_state = 0;  ///< of the worker that has most
-  std::int64_t parameters = 0;    ///< elements, of the model
+  std::int64_t memory = 0, worker_memory = 0;  ///< the same of all bytes, at each worker's peak
+  std::int64_t parameters = 0;                 ///< elements, of the model
 };
-
-/// Enough for an asynchronous pipeline to be in its steady state for half of them.
-int minibatches_of(const Experiment& experiment) {
-  return std::max(8, 4 * experiment.pipeline.stages);
-}
-
-std::string without_seed(const Value& config) {
-  Value science = config;
-  std::erase_if(science.fields,
-                [](const auto& field) { return field.first == "name" || field.first == "output"; });
-  if (Value* train = science.find("train"))
-    std::erase_if(train->fields, [](const auto& field) { return field.first == "seed"; });
-  return digest(science);
-}
 
 /// `balance: time | memory` of a run that has not measured its own layers.
 void cut(Experiment& experiment, const Profile& costs) {
@@ -57,7 +44,7 @@ class Modeller {
   explicit Modeller(const Hardware& hardware) : hardware_(hardware) {}
 
   const Modelled& of(const Value& config) {
-    const std::string key = without_seed(config);
+    const std::string key = digest_without_seed(config);
     const auto known = runs_.find(key);
     if (known != runs_.end()) return known->second;
     return runs_.emplace(key, modelled(read_experiment(config))).first->second;
@@ -84,19 +71,19 @@ const Profile& Modeller::profile(const Experiment& experiment) {
 Modelled Modeller::modelled(Experiment experiment) {
   const Profile& costs = profile(experiment);
   if (experiment.balance.empty()) cut(experiment, costs);
-  const Schedule schedule = experiment.schedule(minibatches_of(experiment));
-  const Simulation simulation = simulate(
-      schedule, stage_costs(costs, experiment.balance), hardware_,
-      {.optimizer_state = static_cast<double>(experiment.optimizer->slot_names(false).size())});
+  const Schedule schedule = experiment.schedule(steady_minibatches(experiment));
+  const Simulation simulation =
+      simulate(schedule, stage_costs(costs, experiment.balance), hardware_,
+               {.optimizer_state = static_cast<double>(optimizer_slots(experiment, schedule))});
   Modelled result{.seconds_per_minibatch = simulation.seconds_per_minibatch(),
                   .bubble = simulation.bubble};
   result.samples_per_second =
       static_cast<double>(experiment.loader.batch_size) / result.seconds_per_minibatch;
   for (const WorkerReport& worker : simulation.workers) {
-    const MemoryUse& peak = worker.peak;
-    const std::int64_t state = peak.weights + peak.gradients + peak.optimizer;
-    result.state += state;
-    result.worker_state = std::max(result.worker_state, state);
+    result.state += worker.most_state;
+    result.worker_state = std::max(result.worker_state, worker.most_state);
+    result.memory += worker.peak.total();
+    result.worker_memory = std::max(result.worker_memory, worker.peak.total());
   }
   for (const LayerCost& layer : costs.layers) result.parameters += layer.parameters;
   return result;
@@ -116,6 +103,10 @@ double samples_per_epoch(const RunRecord& run) {
 
 Profile counted_profile(const Experiment& experiment, const Hardware& hardware) {
   return with_modelled_times(measure(experiment, {.device = at::kMeta}), hardware.rates);
+}
+
+int steady_minibatches(const Experiment& experiment) {
+  return std::max(8, 4 * experiment.pipeline.stages);
 }
 
 Hardware load_hardware(const std::filesystem::path& file) {
@@ -142,6 +133,9 @@ void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
                     {"modelled_bubble", of.bubble},
                     {"modelled_state_gib", gib(of.state)},
                     {"modelled_worker_state_gib", gib(of.worker_state)},
+                    {"modelled_activation_gib", gib(of.memory - of.state)},
+                    {"modelled_memory_gib", gib(of.memory)},
+                    {"modelled_worker_memory_gib", gib(of.worker_memory)},
                     {"modelled_parameters", static_cast<double>(of.parameters)}};
     if (const double samples = samples_per_epoch(run); samples > 0) {
       run.modelled_epoch_hours = samples / of.samples_per_second / kHour;

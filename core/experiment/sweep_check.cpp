@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/config/merge.h"
+#include "core/experiment/identity.h"
 #include "core/experiment/run_problems.h"
 #include "core/experiment/sweep_plan.h"
 
@@ -19,15 +20,6 @@ struct Group {
   std::size_t runs = 1;
 };
 
-std::string digest_without_seed(const Experiment& experiment) {
-  Value science = experiment.resolved;
-  std::erase_if(science.fields,
-                [](const auto& field) { return field.first == "name" || field.first == "output"; });
-  if (Value* train = science.find("train"))
-    std::erase_if(train->fields, [](const auto& field) { return field.first == "seed"; });
-  return digest(science);
-}
-
 /// What decides how many samples there are and of what shape: a seed changes only what is in them.
 bool same_data(const Experiment& a, const Experiment& b) {
   return *a.resolved.find("dataset") == *b.resolved.find("dataset") &&
@@ -40,7 +32,7 @@ std::vector<Group> read_groups(const std::vector<SweepPoint>& points, RunProblem
   std::vector<SweepPoint> firsts;
   for (std::size_t i = 0; i < points.size(); ++i) try {
       Experiment experiment = read_experiment(points[i].document);
-      std::string of = digest_without_seed(experiment);
+      std::string of = digest_without_seed(experiment.resolved);
       const auto known = std::ranges::find(groups, of, &Group::digest);
       if (known != groups.end())
         ++known->runs;

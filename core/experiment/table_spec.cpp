@@ -52,8 +52,9 @@ TableSpec read(Options& options) {
       "hardware", "",
       "A description of hardware: every run is simulated on it, which gives the metrics "
       "modelled_samples_per_second, modelled_speedup (over the first run), modelled_bubble, "
-      "modelled_state_gib, modelled_worker_state_gib, "
-      "modelled_parameters and, of trained runs, modelled_hours; other tables are followed by "
+      "modelled_state_gib, modelled_activation_gib, modelled_memory_gib, "
+      "modelled_worker_state_gib, modelled_worker_memory_gib, modelled_parameters and, of trained "
+      "runs, modelled_hours; other tables are followed by "
       "accuracy against modelled time.");
   Options section = options.section("published", "Numbers of others, shown beside ours.");
   const bool wanted = options.given("published");

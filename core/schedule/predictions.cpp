@@ -9,6 +9,7 @@ Predictions predictions_of(const Schedule& schedule) {
       if (action.weights.ahead == 0) continue;
       const auto& rule = schedule.rules[static_cast<std::size_t>(action.weights.rule)];
       predictions.any |= rule.kind != PredictionRule::Kind::Drift;
+      predictions.by_drift |= rule.kind == PredictionRule::Kind::Drift;
       predictions.by_lookahead |= rule.kind == PredictionRule::Kind::Lookahead;
     }
   return predictions;

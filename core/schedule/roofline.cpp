@@ -15,8 +15,8 @@ Profile with_modelled_times(Profile counted, const DeviceRates& rates) {
   PIPEWRIGHT_CHECK(rates.known() && rates.efficiency > 0, "a device without rates has no times");
   std::int64_t input = counted.input_bytes;
   for (LayerCost& layer : counted.layers) {
-    const auto moved = static_cast<double>(input + layer.output_bytes + layer.activation_bytes +
-                                           layer.parameter_bytes);
+    const auto moved = static_cast<double>(
+        input + std::max(layer.output_bytes, layer.activation_bytes) + layer.parameter_bytes);
     layer.forward =
         std::max(layer.flops / (rates.flops * rates.efficiency), moved / rates.bandwidth);
     layer.backward_input = layer.forward;

@@ -14,9 +14,10 @@ struct DeviceRates {
   double efficiency = 1;  ///< part of `flops` that large layers reach, in (0, 1]
 };
 
-/// A forward computes its operations and moves its input, output, what it keeps and its
-/// parameters; either half of a backward does as much again; an update moves its parameters five
-/// times (reads weight, gradient and velocity, writes weight and velocity). Requires rates > 0.
+/// A forward computes its operations and moves its input, its parameters, and what it makes: its
+/// output or what it keeps, of which that is a part, if it is more; either half of a backward does
+/// as much again; an update moves its parameters five times (reads weight, gradient and velocity,
+/// writes weight and velocity). Requires rates > 0.
 Profile with_modelled_times(Profile counted, const DeviceRates& rates);
 
 }  // namespace pipewright

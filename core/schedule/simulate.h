@@ -46,6 +46,7 @@ struct WorkerReport {
   double idle = 0;           ///< s of the makespan that are neither
   MemoryUse peak;            ///< when the total is the largest
   double peak_at = 0;
+  std::int64_t most_state = 0;     ///< of weights, gradients and optimizer together, at any time
   std::vector<MemoryStep> memory;  ///< with SimulationOptions::memory_over_time
 };
 

@@ -172,6 +172,8 @@ class Memory {
   }
 
   void sample(double time) {
+    report_.most_state =
+        std::max(report_.most_state, now_.weights + now_.gradients + now_.optimizer);
     const std::int64_t total = now_.total();
     if (total > most_) {
       most_ = total;

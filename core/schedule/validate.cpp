@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <map>
 #include <unordered_set>
 
 #include "core/base/as_size.h"
@@ -18,6 +17,10 @@ namespace {
 
 bool is_backward(ActionKind kind) {
   return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
+}
+
+bool learns(const Schedule& schedule, const Action& backward) {
+  return std::ranges::count(schedule.learns_from[as_size(backward.stage)], backward.loss) > 0;
 }
 
 /// Refuses with the grid, the culprit marked.
@@ -85,36 +88,31 @@ void check_ranges(const Schedule& schedule) {
     }
 }
 
-/// A set of keys, few for each micro-batch of a stage. Keys of one pass are `width` neighbours; the
-/// first four that come lie in flat memory, others, of stages with many losses, do not.
+/// A set of actions, few of each micro-batch at a stage. The first four kinds that come of a pass
+/// lie in flat memory, others, of stages with many losses, do not.
 class PassKeys {
  public:
-  PassKeys(std::size_t passes, std::uint64_t width) : width_(width), first_(passes) {}
+  PassKeys(std::size_t passes, std::uint32_t kinds) : kinds_(kinds), first_(passes) {}
 
-  /// False: it was there.
-  bool insert(std::uint64_t key) {
-    if (contains(key)) return false;
-    for (std::uint32_t& digit : first_[key / width_])
-      if (digit == 0) {
-        digit = digit_of(key);
+  /// False: it was there. `kind`: from 0 to below the kinds there are.
+  bool insert(std::size_t pass, std::uint32_t kind) {
+    if (contains(pass, kind)) return false;
+    for (std::uint32_t& each : first_[pass])
+      if (each == 0) {
+        each = kind + 1;
         return true;
       }
-    others_.insert(key);
+    others_.insert(pass * kinds_ + kind);
     return true;
   }
-  bool contains(std::uint64_t key) const {
-    const auto& first = first_[key / width_];
-    const std::uint32_t digit = digit_of(key);
-    return std::ranges::find(first, digit) != first.end() ||
-           (first.back() != 0 && !others_.empty() && others_.contains(key));
+  bool contains(std::size_t pass, std::uint32_t kind) const {
+    const auto& first = first_[pass];
+    return std::ranges::find(first, kind + 1) != first.end() ||
+           (first.back() != 0 && !others_.empty() && others_.contains(pass * kinds_ + kind));
   }
 
  private:
-  std::uint32_t digit_of(std::uint64_t key) const {
-    return static_cast<std::uint32_t>(key % width_) + 1;
-  }
-
-  std::uint64_t width_;
+  std::uint64_t kinds_;
   std::vector<std::array<std::uint32_t, 4>> first_;  ///< 0: none
   std::unordered_set<std::uint64_t> others_;
 };
@@ -122,21 +120,19 @@ class PassKeys {
 /// Every pass there exactly once, and no other.
 void check_complete(const Schedule& schedule) {
   const PipelineShape& shape = schedule.shape;
-  PassKeys seen(as_size(shape.minibatches) * as_size(shape.microbatches) * as_size(shape.replicas) *
-                    as_size(shape.stages),
-                static_cast<std::uint64_t>(shape.stages) * 8);
-  auto key = [&](ActionKind kind, int stage, int replica, int minibatch, int microbatch, int loss) {
+  const auto microbatches = as_size(shape.microbatches), replicas = as_size(shape.replicas),
+             stages = as_size(shape.stages);
+  PassKeys seen(as_size(shape.minibatches) * microbatches * replicas * stages,
+                static_cast<std::uint32_t>(shape.stages) * 8);
+  auto pass = [&](int stage, int replica, int minibatch, int microbatch) {
+    return ((as_size(minibatch) * microbatches + as_size(microbatch)) * replicas +
+            as_size(replica)) *
+               stages +
+           as_size(stage);
+  };
+  auto kind_of = [](ActionKind kind, int loss) {
     if (kind == ActionKind::BackwardInput) kind = ActionKind::Backward;
-    std::uint64_t packed = static_cast<std::uint64_t>(minibatch);
-    auto pack = [&packed](int digit, int base) {
-      packed = packed * static_cast<std::uint64_t>(base) + static_cast<std::uint64_t>(digit);
-    };
-    pack(microbatch, shape.microbatches);
-    pack(replica, shape.replicas);
-    pack(stage, shape.stages);
-    pack(loss, shape.stages);
-    pack(static_cast<int>(kind), 8);
-    return packed;
+    return static_cast<std::uint32_t>(loss) * 8 + static_cast<std::uint32_t>(kind);
   };
   for (int w = 0; w < shape.workers(); ++w)
     for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
@@ -149,26 +145,25 @@ void check_complete(const Schedule& schedule) {
         fail(schedule, {w, i}, "has no place in an evaluation: forwards only");
       const bool of_no_loss = a.kind == ActionKind::Forward || a.kind == ActionKind::Recompute;
       const int loss = of_no_loss ? 0 : a.kind == ActionKind::Head ? a.stage : a.loss;
-      if (!seen.insert(key(a.kind, a.stage, a.replica, a.minibatch, a.microbatch, loss)))
+      if (!seen.insert(pass(a.stage, a.replica, a.minibatch, a.microbatch), kind_of(a.kind, loss)))
         fail(schedule, {w, i}, "happens twice");
-      const auto& losses = schedule.learns_from[as_size(a.stage)];
-      const bool learns = std::find(losses.begin(), losses.end(), a.loss) != losses.end();
-      if ((a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardWeight) && !learns)
+      if ((a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardWeight) &&
+          !learns(schedule, a))
         fail(schedule, {w, i},
              concat("learns from loss ", a.loss, ", which its stage does not learn from"));
-      const bool site =
-          std::binary_search(schedule.auxiliary.begin(), schedule.auxiliary.end(), a.stage);
-      if (a.kind == ActionKind::Head && !site)
+      if (a.kind != ActionKind::Head) continue;
+      if (!std::ranges::binary_search(schedule.auxiliary, a.stage))
         fail(schedule, {w, i}, "is of a stage without an auxiliary head");
-      if (a.kind == ActionKind::Head && a.loss != a.stage)
+      if (a.loss != a.stage)
         fail(schedule, {w, i}, concat("names loss ", a.loss, " instead of its stage's own"));
     }
   for (int replica = 0; replica < shape.replicas; ++replica)
     for (int m = 0; m < shape.minibatches; ++m)
       for (int u = 0; u < shape.microbatches; ++u)
         for (int k = 0; k < shape.stages; ++k) {
+          const std::size_t here = pass(k, replica, m, u);
           auto need = [&](ActionKind kind, int loss) {
-            if (seen.contains(key(kind, k, replica, m, u, loss))) return;
+            if (seen.contains(here, kind_of(kind, loss))) return;
             throw Error(ErrorKind::Schedule,
                         concat("the schedule is not valid: it has no ", kind_name(kind),
                                " of stage ", k, ", replica ", replica, ", mini-batch ", m,
@@ -209,9 +204,8 @@ void check_halves(const Schedule& schedule, const PassIndex& index) {
   for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w)
     for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
       const Action& a = schedule.workers[as_size(w)][as_size(i)];
-      const auto& losses = schedule.learns_from[as_size(a.stage)];
-      const bool learns = std::find(losses.begin(), losses.end(), a.loss) != losses.end();
-      if (a.kind == ActionKind::BackwardInput && learns && index.weight_backward(a) == kNowhere)
+      if (a.kind == ActionKind::BackwardInput && learns(schedule, a) &&
+          index.weight_backward(a) == kNowhere)
         fail(schedule, {w, i},
              concat("only relays loss ", a.loss, ", but its stage learns from it"));
       if (a.kind != ActionKind::BackwardWeight) continue;
@@ -246,10 +240,11 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
       int place = -1;  ///< the last gradient not yet taken
       bool reduced = false;
     };
-    std::map<std::pair<int, int>, Pending> stages;
+    std::vector<Pending> stages(as_size(schedule.shape.stages) * as_size(schedule.shape.replicas));
     for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
       const Action& a = actions[as_size(i)];
-      Pending& pending = stages[{a.stage, a.replica}];
+      Pending& pending =
+          stages[as_size(a.stage) * as_size(schedule.shape.replicas) + as_size(a.replica)];
       switch (a.kind) {
         case ActionKind::BackwardInput:
           if (index.consumer_of(a) == kNowhere && index.weight_backward(a) == kNowhere)
@@ -280,7 +275,7 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
         case ActionKind::Recompute: break;
       }
     }
-    for (const auto& [stage, pending] : stages)
+    for (const Pending& pending : stages)
       if (pending.place >= 0)
         fail(schedule, {w, pending.place}, "makes a gradient that no update applies");
   }

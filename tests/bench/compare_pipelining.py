@@ -128,16 +128,22 @@ def compared(arguments, peer, case, processes, schedule, microbatches):
     return [1e3 * s / steps for s in ours], [1e3 * s / steps for s in theirs]
 
 
-def parsed_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def argument_parser(description, python, cases, rounds):
+    """What every comparison with a peer in Python takes."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pipewright", required=True, type=Path, help="the program")
-    parser.add_argument("--python", default=sys.executable, help="a Python that has torch, of the version built with")
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=DEFAULT_CASES)
+    parser.add_argument("--python", default=sys.executable, help=python)
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=cases)
+    parser.add_argument("--rounds", type=int, default=rounds, help="turns of each contender")
+    parser.add_argument("--seconds", type=float, default=1.2, help="length of a block of steps, about")
+    return parser
+
+
+def parsed_arguments():
+    parser = argument_parser(__doc__, "a Python that has torch, of the version built with", DEFAULT_CASES, rounds=2)
     parser.add_argument("--schedules", nargs="+", choices=SCHEDULES, default=SCHEDULES)
     parser.add_argument("--microbatches", nargs="+", type=int, default=[4, 8])
     parser.add_argument("--processes", nargs="+", type=int, choices=[2, 4], default=[2, 4])
-    parser.add_argument("--rounds", type=int, default=2, help="turns of each contender")
-    parser.add_argument("--seconds", type=float, default=1.2, help="length of a block of steps, about")
     return parser.parse_args()
 
 

@@ -8,14 +8,13 @@ counted, and the fastest block of each is compared. Ours is timed as the run fol
 its loading, without evaluation or files. A ratio above 1: Pipewright is faster.
 """
 
-import argparse
 import json
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-from compare_pipelining import BLOCKS, CASES, ONE_THREAD, our_seconds
+from compare_pipelining import BLOCKS, CASES, ONE_THREAD, argument_parser, our_seconds
 
 STAGES = 4
 CASES = {
@@ -71,13 +70,8 @@ def compared(arguments, case):
 
 
 def parsed_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pipewright", required=True, type=Path, help="the program")
-    parser.add_argument("--python", default=sys.executable, help="a Python with torchgpipe and the torch built with")
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser = argument_parser(__doc__, "a Python with torchgpipe and the torch built with", list(CASES), rounds=3)
     parser.add_argument("--microbatches", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=3, help="turns of each contender")
-    parser.add_argument("--seconds", type=float, default=1.2, help="length of a block of steps, about")
     return parser.parse_args()
 
 

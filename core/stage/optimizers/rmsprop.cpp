@@ -18,19 +18,28 @@ class RmsProp final : public Optimizer {
         weight_decay_(options.number("weight_decay", 0, "L2 penalty λ, added to the gradient.",
                                      kNotNegative)) {}
 
-  std::vector<std::string> slot_names(bool) const override {
-    return {"square_avg", "momentum_buffer"};
+  std::vector<std::string> slot_names(bool predicts) const override {
+    if (momentum_ != 0 || predicts) return {"square_avg", "momentum_buffer"};
+    return {"square_avg"};
   }
 
   void step(const OptimizerStep& s) const override {
     ++s.state.steps;
     const double lr = s.lr, alpha = alpha_, eps = eps_, mu = momentum_, lambda = weight_decay_;
-    elementwise::step<2>(s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
+    const auto direction = [=]<class V>(const V& w, V g, V& square) -> V {
       if (lambda != 0) g = g + factor<V>(lambda) * w;
-      x[0] = factor<V>(alpha) * x[0] + factor<V>(1 - alpha) * g * g;
-      x[1] = factor<V>(mu) * x[1] + g / (root(x[0]) + factor<V>(eps));
-      return w - factor<V>(lr) * x[1];
-    });
+      square = factor<V>(alpha) * square + factor<V>(1 - alpha) * g * g;
+      return g / (root(square) + factor<V>(eps));
+    };
+    if (s.state.slots.size() == 1)
+      elementwise::step<1>(s, [=]<class V>(const V& w, V& g, std::array<V, 1>& x) -> V {
+        return w - factor<V>(lr) * direction(w, g, x[0]);
+      });
+    else
+      elementwise::step<2>(s, [=]<class V>(const V& w, V& g, std::array<V, 2>& x) -> V {
+        x[1] = factor<V>(mu) * x[1] + direction(w, g, x[0]);
+        return w - factor<V>(lr) * x[1];
+      });
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {

@@ -15,7 +15,7 @@ TEST(Roofline, ALayerOfManyOperationsTakesWhatTheyTake) {
 
 TEST(Roofline, ALayerThatMovesMuchTakesWhatItsBytesTake) {
   Profile counted{.input_bytes = 40,
-                  .layers = {{.flops = 5, .output_bytes = 60, .activation_bytes = 20},
+                  .layers = {{.flops = 5, .output_bytes = 60, .activation_bytes = 80},
                              {.output_bytes = 10, .parameters = 5, .parameter_bytes = 20}}};
   const Profile timed = with_modelled_times(counted, kRates);
   EXPECT_EQ(timed.layers[0].forward, 12);

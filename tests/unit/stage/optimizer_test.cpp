@@ -99,6 +99,20 @@ TEST(RmsProp, FollowsPyTorch) {
               kSteps);
 }
 
+TEST(RmsProp, KeepsAMomentumOnlyWhereThereIsOneOrAPredictionReadsIt) {
+  const auto plain = make_optimizer("rmsprop", "{alpha: 0.8, eps: 0.001}");
+  EXPECT_EQ(plain->slot_names(false), (std::vector<std::string>{"square_avg"}));
+  EXPECT_EQ(plain->slot_names(true), (std::vector<std::string>{"square_avg", "momentum_buffer"}));
+  EXPECT_EQ(make_optimizer("rmsprop", "{momentum: 0.7}")->slot_names(false).size(), 2U);
+  at::Tensor u = at::zeros({3, 5}, at::kDouble);
+  expect_near(Steps::of("rmsprop", "{alpha: 0.8, eps: 0.001}"),
+              Steps::by([&](const at::Tensor& w, const at::Tensor& g, double) {
+                u = 0.8 * u + 0.2 * g * g;
+                return w - 0.1 * g / (u.sqrt() + 0.001);
+              }),
+              kSteps);
+}
+
 TEST(Optimizers, StepAlikeInTheFusedLoopAndOverTensors) {
   for (const auto& [name, options] : kOptimizers) {
     const auto fused = make_optimizer(name, options),

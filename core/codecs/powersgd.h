@@ -24,6 +24,7 @@ class PowerSgd {
 
   /// False: the gradient is to be averaged as it is, for its factors would be no smaller.
   bool compresses() const { return rank_ > 0; }
+  at::IntArrayRef sizes() const { return sizes_; }
   /// Of the two averages together.
   std::int64_t bytes() const { return 4 * rank_ * (rows_ + columns_); }
 

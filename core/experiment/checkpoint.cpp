@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMetrics = "metrics.safetensors";
 constexpr const char* kEdges = "edges-";
+constexpr const char* kExchange = "exchange-";
 constexpr const char* kHead = "head_after.";
 constexpr const char* kLastGradient = "last_gradient";
 constexpr const char* kDrift = "drift";
@@ -115,26 +116,39 @@ Value write_files(const fs::path& folder, const std::vector<Held>& mine,
 }
 
 /// "edges-2.replica-0.safetensors".
-std::string edges_name(std::size_t i, int stages) {
-  const auto count = static_cast<std::size_t>(stages);
-  return concat(kEdges, i % count, ".replica-", i / count, ".safetensors");
+std::string memory_name(const char* kind, std::size_t i, const Plan& plan) {
+  const auto count = static_cast<std::size_t>(plan.experiment->pipeline.stages);
+  return concat(kind, i % count, ".replica-", i / count, ".safetensors");
 }
 
-/// What the ends of edges remember; the same.
-void write_edges(const fs::path& folder, const Plan& plan,
-                 const std::vector<std::unique_ptr<EdgeEnds>>& edges, Value& files) {
-  for (std::size_t i = 0; i < edges.size(); ++i) {
-    if (!edges[i]) continue;
-    TensorFile file{.tensors = edges[i]->state()};
+/// What the ends of edges, or exchanges, remember; the same.
+template <class Part>
+void write_memories(const fs::path& folder, const Plan& plan, const char* kind,
+                    const std::vector<std::unique_ptr<Part>>& parts, Value& files) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i]) continue;
+    TensorFile file{.tensors = parts[i]->state()};
     if (file.tensors.empty()) continue;
-    const fs::path path = folder / edges_name(i, plan.experiment->pipeline.stages);
+    const fs::path path = folder / memory_name(kind, i, plan);
     write_safetensors(path, file);
     files.items.push_back(described_file(path).value());
   }
 }
 
-/// Whether edges are between the same stages as when the checkpoint was written.
-bool same_edges(const CheckpointManifest& manifest, const Plan& plan) {
+/// A file of theirs, to the one that wrote it.
+template <class Part>
+void read_memory(const fs::path& folder, const CheckpointFile& file, const Plan& plan,
+                 const char* kind, const std::vector<std::unique_ptr<Part>>& parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i] || file.name != memory_name(kind, i, plan)) continue;
+    const fs::path path = folder / file.name;
+    check_file(path, file);
+    parts[i]->restore(read_safetensors(path).tensors);
+  }
+}
+
+/// Whether stages and replicas are the same as when the checkpoint was written.
+bool same_stages(const CheckpointManifest& manifest, const Plan& plan) {
   const Value now = layout_of(plan.experiment->resolved);
   return std::ranges::all_of(std::array{"stages", "balance", "replicas"}, [&](const char* option) {
     const Value* const before = manifest.layout.find(option);
@@ -235,13 +249,15 @@ void begin_checkpoints(const fs::path& checkpoints, const Plan& plan, Team& team
 void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
                      const std::vector<std::unique_ptr<Stage>>& stages,
                      const std::vector<std::unique_ptr<EdgeEnds>>& edges,
+                     const std::vector<std::unique_ptr<GradientExchange>>& exchanges,
                      const TrainingState& state, Team& team) {
   const Optimizer& optimizer = *plan.experiment->optimizer;
   const std::vector<Held> mine = held(plan, stages);
   CheckpointManifest manifest = manifest_of(plan, state.minibatches);
   const fs::path folder = checkpoints / manifest.folder();
   Value own = write_files(folder, mine, optimizer);
-  write_edges(folder, plan, edges, own);
+  write_memories(folder, plan, kEdges, edges, own);
+  write_memories(folder, plan, kExchange, exchanges, own);
   const auto written = team.gather(to_json(own));
   if (team.first()) {
     for (const std::string& files : written)
@@ -258,7 +274,8 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
 std::optional<LoadedCheckpoint> load_checkpoint(
     const fs::path& checkpoints, const Plan& plan,
     const std::vector<std::unique_ptr<Stage>>& stages,
-    const std::vector<std::unique_ptr<EdgeEnds>>& edges) {
+    const std::vector<std::unique_ptr<EdgeEnds>>& edges,
+    const std::vector<std::unique_ptr<GradientExchange>>& exchanges) {
   const auto manifest = read_manifest(checkpoints);
   if (!manifest) return std::nullopt;
   check_manifest(*manifest, plan, checkpoints);
@@ -266,14 +283,16 @@ std::optional<LoadedCheckpoint> load_checkpoint(
   const fs::path folder = checkpoints / manifest->folder();
   LoadedCheckpoint loaded;
   Wanted wanted(held(plan, stages), *plan.experiment->optimizer, *manifest);
+  const bool remembers = same_stages(*manifest, plan);
+  bool forgotten = false;
   for (const CheckpointFile& file : manifest->files) {
     const fs::path path = folder / file.name;
-    if (file.name.starts_with(kEdges)) {
-      for (std::size_t i = 0; i < edges.size() && same_edges(*manifest, plan); ++i)
-        if (edges[i] && file.name == edges_name(i, plan.experiment->pipeline.stages)) {
-          check_file(path, file);
-          edges[i]->restore(read_safetensors(path).tensors);
-        }
+    if (file.name.starts_with(kEdges) || file.name.starts_with(kExchange)) {
+      if (remembers) {
+        read_memory(folder, file, plan, kEdges, edges);
+        read_memory(folder, file, plan, kExchange, exchanges);
+      }
+      forgotten = forgotten || !remembers;
       continue;
     }
     if (file.name != kMetrics && wanted.empty()) continue;
@@ -291,6 +310,10 @@ std::optional<LoadedCheckpoint> load_checkpoint(
     loaded.remarks.push_back(
         concat("resumed under another layout (", changes,
                "): the result may differ in its bits from that of a run without a stop"));
+  if (forgotten)
+    loaded.remarks.emplace_back(
+        "what compression remembers of earlier messages and gradients begins anew, because stages "
+        "or replicas are others than before");
   if (wanted.drop_heads() > 0)
     loaded.remarks.emplace_back(
         "auxiliary heads that stand after other layers than before start anew");

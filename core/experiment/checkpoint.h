@@ -5,6 +5,7 @@
 ///                                    any other cut into stages finds them
 ///   stage-<k>.replica-<r>.safetensors  buffers of the other replicas, where there are any
 ///   edges-<k>.replica-<r>.safetensors  what the ends of its edges remember, where codecs do
+///   exchange-<k>.replica-<r>.safetensors  PowerSGD's errors and factors, where replicas use it
 ///   metrics.safetensors              epochs, losses and traffic so far
 ///
 /// Order, augmentation, dropout and learning rate are functions of seed, epoch and mini-batch: the
@@ -33,6 +34,7 @@ void begin_checkpoints(const std::filesystem::path& checkpoints, const Plan& pla
 void save_checkpoint(const std::filesystem::path& checkpoints, const Plan& plan,
                      const std::vector<std::unique_ptr<Stage>>& stages,
                      const std::vector<std::unique_ptr<EdgeEnds>>& edges,
+                     const std::vector<std::unique_ptr<GradientExchange>>& exchanges,
                      const TrainingState& state, Team& team);
 
 struct LoadedCheckpoint {
@@ -42,11 +44,13 @@ struct LoadedCheckpoint {
 
 /// Puts the last checkpoint into freshly made stages, of which null ones are left out; nothing if
 /// there is none. The layout may be another one: new replicas start with replica 0's buffers, heads
-/// after other layers and the ends of edges between other stages anew. Throws Error{Data} if it is
+/// after other layers anew, and with other stages or replicas what edges and exchanges remember,
+/// too. Throws Error{Data} if it is
 /// damaged or does not fit, Error{Experiment} if another experiment wrote it.
 std::optional<LoadedCheckpoint> load_checkpoint(
     const std::filesystem::path& checkpoints, const Plan& plan,
     const std::vector<std::unique_ptr<Stage>>& stages,
-    const std::vector<std::unique_ptr<EdgeEnds>>& edges);
+    const std::vector<std::unique_ptr<EdgeEnds>>& edges,
+    const std::vector<std::unique_ptr<GradientExchange>>& exchanges);
 
 }  // namespace pipewright

@@ -75,4 +75,20 @@ Compression read_compression(Options& pipeline, int stages) {
   return none ? Compression() : edges;
 }
 
+GradientCompression read_gradient_compression(Options& pipeline) {
+  Options options = pipeline.section(
+      "gradient_compression",
+      "What replicas exchange of their gradients. With one replica there is nothing to exchange, "
+      "and this does nothing.");
+  const bool powersgd =
+      options.choice("name", {kNone, "powersgd"}, kNone,
+                     "none: the gradients as they are; powersgd: two thin factors of each weight's "
+                     "gradient, with error feedback; parameters of one dimension, and weights that "
+                     "factors would not make smaller, as they are.") == "powersgd";
+  const std::int64_t rank =
+      options.integer("rank", 4, "Of powersgd: columns of a factor.", kPositive);
+  options.finish();
+  return {.rank = powersgd ? rank : 0};
+}
+
 }  // namespace pipewright

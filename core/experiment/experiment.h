@@ -49,6 +49,7 @@ struct PipelineOptions {
   Recomputation recompute = Recomputation::Never;
   RunningStatistics batch_norm = RunningStatistics::PerMicrobatch;
   Compression compression;
+  GradientCompression gradient_compression;
 };
 
 /// How `balance: time | memory` cuts, once the layers have been measured.

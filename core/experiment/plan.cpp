@@ -332,6 +332,22 @@ std::vector<std::unique_ptr<EdgeEnds>> Plan::edges(const Team& team) const {
   return all;
 }
 
+std::vector<std::unique_ptr<GradientExchange>> Plan::exchanges(const Team& team) const {
+  const PipelineOptions& p = experiment->pipeline;
+  std::vector<std::unique_ptr<GradientExchange>> all;
+  if (p.replicas == 1 || p.gradient_compression.rank == 0) return all;
+  const auto layers = stage_layers();
+  for (int replica = 0; replica < p.replicas; ++replica)
+    for (int stage = 0; stage < p.stages; ++stage) {
+      all.emplace_back();
+      if (!team.holds(training.schedule.shape.worker_of(stage, replica))) continue;
+      all.back() = std::make_unique<GradientExchange>(
+          parameter_shapes(layers[static_cast<std::size_t>(stage)], head_of(stage)), p.replicas,
+          p.gradient_compression, experiment->train.seed);
+    }
+  return all;
+}
+
 void check_weights(const Plan& plan) {
   if (plan.experiment->weights.path.empty()) return;
   const auto layers = plan.stage_layers();

@@ -32,6 +32,8 @@ struct Plan {
   std::vector<std::unique_ptr<Stage>> stages(const Team& team = Team()) const;
   /// The ends of their edges, as the stages; empty where nothing is compressed.
   std::vector<std::unique_ptr<EdgeEnds>> edges(const Team& team = Team()) const;
+  /// What they sum over replicas, as the stages; empty where that is the gradients as they are.
+  std::vector<std::unique_ptr<GradientExchange>> exchanges(const Team& team = Team()) const;
   /// Layers of each stage, and its head (null without one).
   std::vector<std::vector<LayerPtr>> stage_layers() const;
   LayerPtr head_of(int stage) const;

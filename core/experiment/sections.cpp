@@ -172,6 +172,7 @@ PipelineSection read_pipeline(Options& root) {
       "What moves batch-norm's running statistics: each micro-batch; the whole mini-batch, "
       "as without pipeline; or that with the biased variance, as torchgpipe has it."));
   p.compression = read_compression(o, p.stages);
+  p.gradient_compression = read_gradient_compression(o);
   const int workers = p.placement.empty() ? p.stages : *std::ranges::max_element(p.placement) + 1;
   if (!p.placement.empty() && p.placement.size() != static_cast<std::size_t>(p.stages))
     o.problem("placement", concat("has ", p.placement.size(), " workers for ", p.stages,

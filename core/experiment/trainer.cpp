@@ -41,11 +41,12 @@ Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress
       stop_(stop),
       stages_(plan.stages(team)),
       edges_(plan.edges(team)),
+      exchanges_(plan.exchanges(team)),
       last_(&plan.training) {}
 
 std::vector<std::string> Trainer::resume() {
   if (folder_ == nullptr) return {};
-  auto loaded = load_checkpoint(folder_->checkpoints(), plan_, stages_, edges_);
+  auto loaded = load_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_);
   if (!loaded) return {};
   state_ = std::move(loaded->state);
   return std::move(loaded->remarks);
@@ -132,7 +133,8 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
                   .trace = e.output.trace ? &trace_ : nullptr,
                   .team = &team_,
                   .log = log_,
-                  .edges = edges_.empty() ? nullptr : &edges_});
+                  .edges = edges_.empty() ? nullptr : &edges_,
+                  .exchanges = exchanges_.empty() ? nullptr : &exchanges_});
 }
 
 /// One segment: from an empty pipeline to an empty pipeline.
@@ -234,7 +236,7 @@ void Trainer::check_weights() const {
 
 void Trainer::save() {
   if (folder_ == nullptr || !plan_.drains.checkpoint_at(done())) return;
-  save_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, state_, team_);
+  save_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, state_, team_);
   write_tables();
 }
 

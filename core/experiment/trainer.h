@@ -62,7 +62,8 @@ class Trainer {
   const std::atomic<bool>* stop_;
   ActionLog* log_ = nullptr;
   std::vector<std::unique_ptr<Stage>> stages_;
-  std::vector<std::unique_ptr<EdgeEnds>> edges_;  ///< empty: nothing is compressed
+  std::vector<std::unique_ptr<EdgeEnds>> edges_;              ///< empty: nothing is compressed
+  std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< the same
   TrainingState state_;
   std::deque<Program> programs_;  ///< of segments shorter than plan_.training, the latest few
   const Program* last_;

@@ -274,7 +274,9 @@ class Interpreter {
         stage.backward_weight(id(instruction.action), instruction.action.loss,
                               instruction.action.scale);
         break;
-      case ActionKind::Reduce: transport_->reduce(instruction, stage, worker); return;
+      case ActionKind::Reduce:
+        transport_->reduce(instruction, stage, own(request_.exchanges, instruction.action), worker);
+        return;
       case ActionKind::Update: update(instruction, stage, worker); return;
     }
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
@@ -438,12 +440,12 @@ class Interpreter {
     return bytes;
   }
 
-  EdgeEnds* ends_of(const Action& action) const {
-    if (request_.edges == nullptr) return nullptr;
-    return (*request_
-                 .edges)[as_size(action.replica * program_.schedule.shape.stages + action.stage)]
-        .get();
+  /// That of the action's stage replica, if there are any.
+  template <class Part>
+  Part* own(const std::vector<std::unique_ptr<Part>>* parts, const Action& action) const {
+    return parts == nullptr ? nullptr : (*parts)[place_of(action)].get();
   }
+  EdgeEnds* ends_of(const Action& action) const { return own(request_.edges, action); }
 
   CodecCall codec_call(const Action& action) const {
     const Share share = share_of(action);
@@ -559,9 +561,10 @@ class Interpreter {
             .microbatches = program_.schedule.shape.microbatches};
   }
 
-  Stage& stage_of(const Action& action) const {
-    return *stages_[as_size(action.replica * program_.schedule.shape.stages + action.stage)];
+  std::size_t place_of(const Action& action) const {
+    return as_size(action.replica * program_.schedule.shape.stages + action.stage);
   }
+  Stage& stage_of(const Action& action) const { return *stages_[place_of(action)]; }
   int id(const Action& action) const {
     return action.minibatch * program_.schedule.shape.microbatches + action.microbatch;
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/codecs/edge_ends.h"
+#include "core/codecs/gradient_exchange.h"
 #include "core/runtime/action_log.h"
 #include "core/runtime/batches.h"
 #include "core/runtime/program.h"
@@ -42,13 +43,15 @@ struct RunRequest {
   ActionLog* log = nullptr;  ///< of all workers: told what they begin
   /// As the stages: the ends of their edges, where those have codecs.
   const std::vector<std::unique_ptr<EdgeEnds>>* edges = nullptr;
+  /// As the stages: what they sum over replicas, where that is not the gradients as they are.
+  const std::vector<std::unique_ptr<GradientExchange>>* exchanges = nullptr;
 };
 
 struct RunResult {
   /// [mini-batch][site]: mean over the mini-batch's samples; site 0 the last stage's, then the
   /// auxiliary ones in order.
   std::vector<std::vector<double>> losses;
-  std::vector<double> metrics;   ///< values, as requested
+  std::vector<double> metrics;       ///< values, as requested
   std::vector<EdgeTraffic> traffic;  ///< over all edges between stages
 };
 

@@ -51,25 +51,13 @@ class QueueTransport final : public Transport {
     return arrive(std::exchange(messages_[as_size(port.message)], {}));
   }
 
-  void reduce(const Instruction& instruction, Stage& stage, int worker) override {
-    const Action& action = instruction.action;
-    Reduction& reduction = reductions_[as_size(action.stage)];
-    int round = 0;
-    {
-      const std::lock_guard lock(reduction_mutex_);
-      round = reduction.rounds();
-      if (reduction.contribute(action.replica, stage)) round = -1;
+  void reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
+              int worker) override {
+    advance(exchange, 0, stage.gradients());
+    for (int round = 1; round <= rounds_of(exchange); ++round) {
+      sum(instruction.action, stage, worker);
+      advance(exchange, round, stage.gradients());
     }
-    if (round < 0) {
-      for (std::size_t w = 0; w < workers_.size(); ++w) wake(static_cast<int>(w));
-    } else {
-      wait(worker, [&] {
-        const std::lock_guard lock(reduction_mutex_);
-        return reduction.rounds() > round;
-      });
-    }
-    const std::lock_guard lock(reduction_mutex_);
-    reduction.take(action.replica);
   }
 
   void leave() override { --awake_; }
@@ -113,6 +101,27 @@ class QueueTransport final : public Transport {
     std::int64_t wakes_ = -1;
     Clock::time_point since_ = Clock::now();
   };
+
+  /// One round of it.
+  void sum(const Action& action, Stage& stage, int worker) {
+    Reduction& reduction = reductions_[as_size(action.stage)];
+    int round = 0;
+    {
+      const std::lock_guard lock(reduction_mutex_);
+      round = reduction.rounds();
+      if (reduction.contribute(action.replica, stage.gradients(), stage.device())) round = -1;
+    }
+    if (round < 0) {
+      for (std::size_t w = 0; w < workers_.size(); ++w) wake(static_cast<int>(w));
+    } else {
+      wait(worker, [&] {
+        const std::lock_guard lock(reduction_mutex_);
+        return reduction.rounds() > round;
+      });
+    }
+    const std::lock_guard lock(reduction_mutex_);
+    reduction.take(action.replica, stage.gradients());
+  }
 
   int capacity_of(const Port& port) const {
     return port.link < 0 ? 0 : program_.link_capacity[as_size(port.link)];

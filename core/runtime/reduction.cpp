@@ -6,12 +6,12 @@
 
 namespace pipewright {
 
-bool Reduction::contribute(int replica, Stage& stage) {
+bool Reduction::contribute(int replica, std::vector<at::Tensor>& tensors, at::Device device) {
   Part& part = parts_[static_cast<std::size_t>(replica)];
-  part.stage = &stage;
-  Tensors gradients;
-  for (at::Tensor& gradient : stage.gradients()) gradients.push_back(std::move(gradient));
-  part.gradients = depart(std::move(gradients), stage.device());
+  part.device = device;
+  Tensors own;
+  for (at::Tensor& tensor : tensors) own.push_back(std::move(tensor));
+  part.own = depart(std::move(own), device);
   if (++contributed_ < static_cast<int>(parts_.size())) return false;
   add();
   contributed_ = 0;
@@ -20,19 +20,19 @@ bool Reduction::contribute(int replica, Stage& stage) {
 }
 
 void Reduction::add() {
-  const at::Device here = parts_[0].stage->device();
-  Tensors sum = arrive(std::move(parts_[0].gradients));
+  const at::Device here = parts_[0].device;
+  Tensors sum = arrive(std::move(parts_[0].own));
   for (std::size_t r = 1; r < parts_.size(); ++r) {
-    const Tensors part = arrive(depart(arrive(std::move(parts_[r].gradients)), here));
+    const Tensors part = arrive(depart(arrive(std::move(parts_[r].own)), here));
     for (std::size_t p = 0; p < part.size(); ++p)
       if (part[p].defined()) sum[p] = sum[p].defined() ? at::add(sum[p], part[p]) : part[p];
   }
-  for (Part& part : parts_) part.sum = depart(sum, part.stage->device());
+  for (Part& part : parts_) part.sum = depart(sum, part.device);
 }
 
-void Reduction::take(int replica) {
+void Reduction::take(int replica, std::vector<at::Tensor>& tensors) {
   Part& part = parts_[static_cast<std::size_t>(replica)];
-  std::ranges::move(arrive(std::move(part.sum)), part.stage->gradients().begin());
+  std::ranges::move(arrive(std::move(part.sum)), tensors.begin());
 }
 
 }  // namespace pipewright

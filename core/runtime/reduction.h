@@ -1,5 +1,5 @@
-/// The sum of a stage's gradients over its replicas, the same bits whoever comes first. Replicas
-/// may be on different devices; the sum is made on replica 0's.
+/// The sum of tensors over a stage's replicas, the same bits whoever comes first. Replicas may be
+/// on different devices; the sum is made on replica 0's.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/runtime/parcel.h"
-#include "core/stage/stage.h"
 
 namespace pipewright {
 
@@ -17,20 +16,21 @@ class Reduction {
  public:
   explicit Reduction(int replicas) : parts_(static_cast<std::size_t>(replicas)) {}
 
-  /// Takes the replica's gradients, which are final. The last one to come adds them all. Returns
-  /// whether that happened. On the thread of the replica's worker.
-  bool contribute(int replica, Stage& stage);
-  /// Once that has happened: the replica's gradients become the sum (memory shared by the replicas
-  /// of one device, read-only until the next update). On the thread of the replica's worker, and
-  /// before it contributes again.
-  void take(int replica);
+  /// Takes the replica's tensors, which are final and on that device, and leaves them undefined.
+  /// The last one to come adds them all. Returns whether that happened. On the thread of the
+  /// replica's worker.
+  bool contribute(int replica, std::vector<at::Tensor>& tensors, at::Device device);
+  /// Once that has happened: the tensors, as many, become the sum (memory shared by the replicas of
+  /// one device, not to be written to). On the thread of the replica's worker, and before it
+  /// contributes again.
+  void take(int replica, std::vector<at::Tensor>& tensors);
   /// How many sums have been made.
   int rounds() const { return rounds_; }
 
  private:
   struct Part {
-    Stage* stage = nullptr;
-    Parcel gradients, sum;
+    at::Device device = at::kCPU;
+    Parcel own, sum;
   };
   void add();
 

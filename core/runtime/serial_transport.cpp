@@ -1,3 +1,4 @@
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/runtime/reduction.h"
 #include "core/runtime/transport.h"
@@ -8,32 +9,59 @@ namespace {
 class SerialTransport final : public Transport {
  public:
   explicit SerialTransport(const Program& program)
-      : messages_(static_cast<std::size_t>(program.messages)),
-        replicas_(program.schedule.shape.replicas) {
+      : messages_(as_size(program.messages)), replicas_(program.schedule.shape.replicas) {
     for (int stage = 0; stage < program.schedule.shape.stages; ++stage)
-      reductions_.emplace_back(replicas_);
+      sums_.emplace_back(replicas_);
   }
 
   void send(const Port& port, Tensors message) override {
-    messages_[static_cast<std::size_t>(port.message)] = std::move(message);
+    messages_[as_size(port.message)] = std::move(message);
   }
   Tensors receive(const Port& port, int) override {
-    Tensors& message = messages_[static_cast<std::size_t>(port.message)];
+    Tensors& message = messages_[as_size(port.message)];
     PIPEWRIGHT_CHECK(!message.empty(), "the message is not there");
     return std::exchange(message, {});
   }
-  void reduce(const Instruction& instruction, Stage& stage, int) override {
+  /// The last replica to come goes through the further rounds for all.
+  void reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
+              int) override {
     const Action& action = instruction.action;
-    Reduction& reduction = reductions_[static_cast<std::size_t>(action.stage)];
-    if (!reduction.contribute(action.replica, stage)) return;
-    for (int replica = 0; replica < replicas_; ++replica) reduction.take(replica);
+    Sum& sum = sums_[as_size(action.stage)];
+    sum.parts[as_size(action.replica)] = {&stage, exchange};
+    advance(exchange, 0, stage.gradients());
+    bool added = sum.contribute(action.replica);
+    for (int round = 1; added; ++round) {
+      for (int replica = 0; replica < replicas_; ++replica) sum.take(replica, round);
+      if (round == rounds_of(exchange)) return;
+      for (int replica = 0; replica < replicas_; ++replica) added = sum.contribute(replica);
+    }
   }
   void abort() override {}
 
  private:
+  struct Part {
+    Stage* stage = nullptr;
+    GradientExchange* exchange = nullptr;
+  };
+  /// Of a stage, over its replicas.
+  struct Sum {
+    explicit Sum(int replicas) : reduction(replicas), parts(as_size(replicas)) {}
+    bool contribute(int replica) {
+      Stage& stage = *parts[as_size(replica)].stage;
+      return reduction.contribute(replica, stage.gradients(), stage.device());
+    }
+    void take(int replica, int round) {
+      const auto& [stage, exchange] = parts[as_size(replica)];
+      reduction.take(replica, stage->gradients());
+      advance(exchange, round, stage->gradients());
+    }
+    Reduction reduction;
+    std::vector<Part> parts;
+  };
+
   std::vector<Tensors> messages_;
   int replicas_;
-  std::vector<Reduction> reductions_;
+  std::vector<Sum> sums_;
 };
 
 }  // namespace

@@ -14,10 +14,10 @@ SliceReduction::SliceReduction(WireTeam& team, DeviceGroup* group, int channel,
       peers_(std::move(peers)),
       replica_(as_size(replica)) {}
 
-void SliceReduction::run(std::vector<at::Tensor>& gradients) {
+void SliceReduction::run(std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> defined;
-  for (const at::Tensor& gradient : gradients)
-    if (gradient.defined()) defined.push_back(gradient.reshape({-1}));
+  for (const at::Tensor& tensor : tensors)
+    if (tensor.defined()) defined.push_back(tensor.reshape({-1}));
   if (defined.empty()) return;
   at::Tensor own = at::cat(defined);
   if (group_ == nullptr) own = own.cpu();
@@ -25,10 +25,10 @@ void SliceReduction::run(std::vector<at::Tensor>& gradients) {
   slice(sum, replica_).copy_(fold(own));
   share(sum);
   std::int64_t next = 0;
-  for (at::Tensor& gradient : gradients) {
-    if (!gradient.defined()) continue;
-    gradient = sum.narrow(0, next, gradient.numel()).view(gradient.sizes()).to(gradient.device());
-    next += gradient.numel();
+  for (at::Tensor& tensor : tensors) {
+    if (!tensor.defined()) continue;
+    tensor = sum.narrow(0, next, tensor.numel()).view(tensor.sizes()).to(tensor.device());
+    next += tensor.numel();
   }
 }
 

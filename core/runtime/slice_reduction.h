@@ -1,6 +1,6 @@
-/// The sum of one stage's gradients over its replicas in several processes: each owns a slice,
+/// The sum of tensors over one stage's replicas in several processes: each owns a slice,
 /// receives the others' parts of it, adds them in order 0 … R−1, and gives the sum back to all. The
-/// same bits as adding whole gradients in that order.
+/// same bits as adding whole tensors in that order.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,8 +18,8 @@ class SliceReduction {
   SliceReduction(WireTeam& team, DeviceGroup* group, int channel, std::vector<int> peers,
                  int replica);
 
-  /// The gradients become the sum; undefined ones stay so, and are so in every replica.
-  void run(std::vector<at::Tensor>& gradients);
+  /// The tensors, of one type, become the sum; undefined ones stay so, and are so in every replica.
+  void run(std::vector<at::Tensor>& tensors);
 
  private:
   at::Tensor slice(const at::Tensor& flat, std::size_t replica) const;

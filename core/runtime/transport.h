@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/codecs/gradient_exchange.h"
 #include "core/runtime/program.h"
 #include "core/stage/stage.h"
 
@@ -21,8 +22,10 @@ class Transport {
   virtual void send(const Port& port, Tensors message) = 0;
   virtual Tensors receive(const Port& port, int worker) = 0;
   /// Sums the gradients of a stage over its replicas in order 0 … R−1; afterwards every replica
-  /// has the sum before its next update.
-  virtual void reduce(const Instruction& instruction, Stage& stage, int worker) = 0;
+  /// has the sum before its next update. `exchange`: of the stage replica; null: the gradients are
+  /// summed as they are.
+  virtual void reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
+                      int worker) = 0;
   /// A worker has performed its last action and calls no more.
   virtual void leave() {}
   /// Wakes everybody who waits; their calls and all later ones throw.

@@ -69,12 +69,18 @@ class WireTransport final : public Transport {
     return std::move(message.mapped());
   }
 
-  void reduce(const Instruction& instruction, Stage& stage, int) override {
+  void reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
+              int) override {
     const Action& action = instruction.action;
     std::vector<int> peers = program_.schedule.shape.workers_of(action.stage);
     DeviceGroup* const group = groups_.among(peers);
-    SliceReduction(team_, group, reduction_channel(action.stage), std::move(peers), action.replica)
-        .run(stage.gradients());
+    SliceReduction sum(team_, group, reduction_channel(action.stage), std::move(peers),
+                       action.replica);
+    advance(exchange, 0, stage.gradients());
+    for (int round = 1; round <= rounds_of(exchange); ++round) {
+      sum.run(stage.gradients());
+      advance(exchange, round, stage.gradients());
+    }
   }
 
   void leave() override {

@@ -3,10 +3,22 @@
 import shutil
 
 import harness
-from harness import CNN, changed
+from harness import CNN, MLP, changed
 
 FP16 = changed(CNN, {"pipeline.compression": {"name": "fp16", "backward": {"name": "bf16"}}, "scheme": {"name": "gpipe"}})
 COUNTED = ("from", "to", "minibatches", "messages", "value_bytes", "sent_bytes", "ratio")
+
+REMEMBERING = {
+    "top_k": {
+        "name": "top_k",
+        "feedback": "sample",
+        "mask_gradient": True,
+        "backward": {"name": "top_k", "feedback": "tensor"},
+    },
+    "sign": {"name": "sign", "feedback": "sample", "backward": {"name": "sign", "feedback": "tensor"}},
+    "power_iteration": {"name": "power_iteration", "rank": 1},
+    "aq_sgd": {"name": "aq_sgd", "bits": 2, "backward": {"name": "bf16"}},
+}
 
 
 def counted(run):
@@ -53,6 +65,40 @@ class Compression(harness.EndToEnd):
         self.assert_same_result(whole, parts)
         self.assertEqual(counted(whole), counted(parts))
 
+    def executions(self):
+        return ["threads"] + (["mpi"] if shutil.which("mpirun") else [])
+
+    def resumed_within_an_epoch(self, experiment, out, *arguments):
+        """Killed when all is trained, resumed from the middle of the last epoch, and whole."""
+        experiment = changed(experiment, {"train.checkpoint": {"every": 4, "unit": "minibatch"}})
+        whole = self.train(experiment, f"{out}-whole", *arguments)
+        self.write(f"{out}.yaml", experiment)
+        failing = self.failing("final.safetensors", "rename", 1, kill=True)
+        self.pipewright("run", f"{out}.yaml", "--out", out, *arguments, code=-9, environment=failing)
+        self.resume(out)
+        self.assert_same_result(whole, harness.Run(self.folder / out))
+        return whole
+
+    def test_codecs_that_remember_learn_the_same_in_all_executions_and_when_resumed(self):
+        for name, codec in REMEMBERING.items():
+            for scheme in ("gpipe", "pipedream"):
+                with self.subTest(codec=name, scheme=scheme):
+                    experiment = changed(CNN, {
+                        "pipeline.compression": codec,
+                        "scheme": {"name": scheme},
+                        "pipeline.microbatches": 2,
+                    })
+                    whole = self.resumed_within_an_epoch(experiment, f"{name}-{scheme}")
+                    for execution in self.executions():
+                        run = self.train(
+                            changed(experiment, {"train.checkpoint": {"every": 4, "unit": "minibatch"}}),
+                            f"{name}-{scheme}-{execution}",
+                            "--set",
+                            f"pipeline.execution={execution}",
+                        )
+                        self.assert_same_result(whole, run)
+                        self.assertEqual(counted(whole), counted(run))
+
     def test_tables_show_what_crossed(self):
         self.write("x.yaml", FP16 | {"sweep": {"grid": {"pipeline.compression": [{"name": "none"}, {"name": "fp16"}]}}})
         self.pipewright("sweep", "x.yaml", "--out", "s")
@@ -66,6 +112,35 @@ class Compression(harness.EndToEnd):
         self.assertEqual(table["codec_share"][0], 0)
         self.assertGreater(table["codec_share"][1], 0)
         self.assertGreater(table["required_mib_per_s"][0], 0)
+
+    def test_compressed_gradients_are_the_same_in_all_executions_and_when_resumed(self):
+        shapes = {
+            "pair": {"pipeline.stages": 1, "pipeline.replicas": 2, "scheme": {"name": "data_parallel"}},
+            "pipes": {"pipeline.stages": 2, "pipeline.replicas": 2, "scheme": {"name": "gpipe"}},
+        }
+        for name, shape in shapes.items():
+            with self.subTest(name):
+                experiment = changed(CNN, shape | {"pipeline.gradient_compression": {"name": "powersgd", "rank": 2}})
+                whole = self.resumed_within_an_epoch(experiment, name)
+                drained = changed(experiment, {"train.checkpoint": {"every": 4, "unit": "minibatch"}})
+                for execution in self.executions():
+                    run = self.train(drained, f"{name}-{execution}", "--set", f"pipeline.execution={execution}")
+                    self.assert_same_result(whole, run)
+                plain = self.train(changed(drained, {"pipeline.gradient_compression": {"name": "none"}}), f"{name}-plain")
+                self.assertNotEqual(whole.bytes(), plain.bytes())
+
+    def test_another_number_of_replicas_begins_the_errors_anew_and_says_so(self):
+        experiment = changed(MLP, {
+            "pipeline": {"replicas": 2, "gradient_compression": {"name": "powersgd"}},
+            "scheme": {"name": "data_parallel"},
+            "train.checkpoint": {"every": 4, "unit": "minibatch"},
+        })
+        self.write("x.yaml", experiment)
+        failing = self.failing("final.safetensors", "rename", 1, kill=True)
+        self.pipewright("run", "x.yaml", "--out", "x", code=-9, environment=failing)
+        done = self.resume("x", "--set", "pipeline.replicas=4")
+        self.assertIn("begins anew", done.err)
+        self.assertEqual(harness.Run(self.folder / "x").state(), "done")
 
 
 if __name__ == "__main__":

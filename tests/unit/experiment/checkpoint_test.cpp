@@ -32,10 +32,10 @@ TrainingState state_after(std::int64_t minibatches) {
 class Checkpoint : public RunFolders {
  protected:
   void save(Laboratory& laboratory, const Stages& stages, std::int64_t minibatches = 6) {
-    save_checkpoint(root_, laboratory.plan(), stages, {}, state_after(minibatches), alone_);
+    save_checkpoint(root_, laboratory.plan(), stages, {}, {}, state_after(minibatches), alone_);
   }
   std::optional<LoadedCheckpoint> load(Laboratory& laboratory, const Stages& stages) const {
-    return load_checkpoint(root_, laboratory.plan(), stages, {});
+    return load_checkpoint(root_, laboratory.plan(), stages, {}, {});
   }
   /// The error of loading; fails the test without one.
   Error refusal(Laboratory& laboratory) const {
@@ -229,10 +229,10 @@ TEST_F(Checkpoint, IsWrittenByAllWhoHoldAStageAndReadByEachForItself) {
   std::filesystem::remove_all(root_);
   std::string of_the_other;
   Pair one(1, of_the_other), zero(0, of_the_other);
-  save_checkpoint(root_, laboratory.plan(), second, {}, state_after(6), one);
+  save_checkpoint(root_, laboratory.plan(), second, {}, {}, state_after(6), one);
   EXPECT_FALSE(std::filesystem::exists(root_ / "manifest.json"))
       << "nothing is there before all is";
-  save_checkpoint(root_, laboratory.plan(), first, {}, state_after(6), zero);
+  save_checkpoint(root_, laboratory.plan(), first, {}, {}, state_after(6), zero);
   const Stages alone = laboratory.plan().stages();
   ASSERT_TRUE(load(laboratory, alone));
   EXPECT_EQ(difference(alone, whole), "");

@@ -71,6 +71,7 @@ RunResult train(const Plan& plan, const Stages& stages, Execution execution,
                 const std::atomic<bool>* stop, int epoch, Team* team) {
   Loader loader = plan.training_loader(epoch, 1);
   const auto edges = plan.edges(team != nullptr ? *team : Team());
+  const auto exchanges = plan.exchanges(team != nullptr ? *team : Team());
   return execute(plan.training, stages,
                  {.batches = loader,
                   .lr = [](int) { return 0.05; },
@@ -80,7 +81,8 @@ RunResult train(const Plan& plan, const Stages& stages, Execution execution,
                   .execution = execution,
                   .stop = stop,
                   .team = team,
-                  .edges = edges.empty() ? nullptr : &edges});
+                  .edges = edges.empty() ? nullptr : &edges,
+                  .exchanges = exchanges.empty() ? nullptr : &exchanges});
 }
 
 std::vector<std::pair<std::string, at::Tensor>> state_of(const Stages& stages) {

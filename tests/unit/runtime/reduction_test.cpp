@@ -27,6 +27,16 @@ Stages three_replicas() {
       .stages();
 }
 
+bool contribute(Reduction& reduction, const Stages& stages, int replica) {
+  Stage& stage = *stages[static_cast<std::size_t>(replica)];
+  return reduction.contribute(replica, stage.gradients(), stage.device());
+}
+
+void take(Reduction& reduction, const Stages& stages) {
+  for (std::size_t r = 0; r < stages.size(); ++r)
+    reduction.take(static_cast<int>(r), stages[r]->gradients());
+}
+
 TEST(Reduction, AddsInTheOrderOfReplicasWhoeverComesFirst) {
   std::vector<int> order{0, 1, 2};
   do {
@@ -34,9 +44,8 @@ TEST(Reduction, AddsInTheOrderOfReplicasWhoeverComesFirst) {
     for (int r = 0; r < 3; ++r) stages[static_cast<std::size_t>(r)]->gradients()[0] = part(r);
     Reduction reduction(3);
     for (const int replica : order)
-      EXPECT_EQ(reduction.contribute(replica, *stages[static_cast<std::size_t>(replica)]),
-                replica == order[2]);
-    for (int r = 0; r < 3; ++r) reduction.take(r);
+      EXPECT_EQ(contribute(reduction, stages, replica), replica == order[2]);
+    take(reduction, stages);
     const at::Tensor fold = at::add(at::add(part(0), part(1)), part(2));
     for (const auto& stage : stages) EXPECT_TRUE(at::equal(stage->gradients()[0], fold));
   } while (std::ranges::next_permutation(order).found);
@@ -46,8 +55,8 @@ TEST(Reduction, LeavesUndefinedWhatNobodyHasAndTakesWhatSomeHave) {
   const Stages stages = three_replicas();
   stages[1]->gradients()[0] = part(1);
   Reduction reduction(3);
-  for (int r = 0; r < 3; ++r) reduction.contribute(r, *stages[static_cast<std::size_t>(r)]);
-  for (int r = 0; r < 3; ++r) reduction.take(r);
+  for (int r = 0; r < 3; ++r) contribute(reduction, stages, r);
+  take(reduction, stages);
   EXPECT_TRUE(at::equal(stages[0]->gradients()[0], part(1)));
   EXPECT_FALSE(stages[0]->gradients()[1].defined());
   EXPECT_EQ(reduction.rounds(), 1);

@@ -82,6 +82,31 @@ TEST(Wire, GivesTheSameBitsWhereMessagesChangeTheirShape) {
                             "pipeline.microbatches: 3}"));
 }
 
+TEST(Wire, GivesTheSameBitsWithCompressedGradients) {
+  for (const char* layout :
+       {"pipeline.stages: 1, pipeline.replicas: 2, scheme: {name: data_parallel}",
+        "pipeline.stages: 1, pipeline.replicas: 3, scheme: {name: data_parallel}",
+        "pipeline.stages: 2, pipeline.replicas: 2, scheme: {name: gpipe}",
+        "pipeline.stages: 2, pipeline.replicas: 2, scheme: {name: gpipe}, "
+        "train.precision: float64"})
+    expect_as_serial(
+        concat("{", layout, ", pipeline.gradient_compression: {name: powersgd, rank: 1}}"));
+}
+
+TEST(Wire, GivesTheSameBitsWithCodecsThatRemember) {
+  for (const char* codecs :
+       {"{name: top_k, fraction: 0.3, feedback: sample, mask_gradient: true, "
+        "backward: {name: top_k, fraction: 0.3, feedback: tensor}}",
+        "{name: sign, feedback: sample, backward: {name: sign, feedback: tensor}}",
+        "{name: power_iteration, rank: 1}", "{name: aq_sgd, bits: 2, backward: {name: bf16}}"})
+    for (const char* scheme : {"gpipe", "pipedream"})
+      expect_as_serial(
+          concat("{model: {name: cnn, width: 0.25, size: 8, channels: 1, classes: 3}, "
+                 "pipeline.stages: 3, pipeline.balance: layers, pipeline.microbatches: 2, "
+                 "pipeline.compression: ",
+                 codecs, ", scheme: {name: ", scheme, "}}"));
+}
+
 TEST(Wire, AddsInTheOrderOfTheProcesses) {
   // (1e16 + 1) − 1e16 is 0, any other order of these three gives 1 or 2.
   const std::vector<double> parts{1e16, 1, -1e16, 0.5};

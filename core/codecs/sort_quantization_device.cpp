@@ -146,4 +146,17 @@ void decode_on_device(const SortQuantization& wanted, const at::Tensor& payload,
   x.view({-1}).copy_(low.index_select(0, group) + level * step.index_select(0, group));
 }
 
+void write_zero_map(const at::Tensor& x, std::int64_t others, const at::Tensor& map) {
+  map.zero_();
+  map.narrow(0, 0, 8).view(at::kLong).fill_(others);
+  if (x.numel() == 0) return;
+  const at::Tensor bits = packed(x.reshape({-1}).ne(0).to(at::kInt), 1);
+  map.narrow(0, 8, bits.numel()).copy_(bits);
+}
+
+at::Tensor nonzeros_of(const at::Tensor& map, std::int64_t n) {
+  if (n == 0) return at::empty({0}, map.options().dtype(at::kBool));
+  return unpacked(map.narrow(0, 8, packed_bytes(n, 1)), 1, n).to(at::kBool);
+}
+
 }  // namespace pipewright

@@ -22,7 +22,8 @@ constexpr Named kCodecs[] = {{"none", "{}"},
                              {"sort_quantization", "{bits: 9, split: 3, thresholds: sampled}"},
                              {"sort_quantization", "{bits: 12, split: 16, split_means: count}"},
                              {"sort_quantization", "{bits: 6, split: 2, wire: container}"},
-                             {"sort_quantization", "{bits: 5, split: 6, wire: container}"}};
+                             {"sort_quantization", "{bits: 5, split: 6, wire: container}"},
+                             {"sort_quantization", "{skip_zeros: true}"}};
 
 class EveryCodec : public ::testing::TestWithParam<Named> {
  protected:

@@ -6,12 +6,14 @@
 /// right.
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "core/base/error.h"
 #include "core/codecs/codec.h"
 #include "core/codecs/sort_quantization_code.h"
 #include "core/codecs/sort_quantization_device.h"
+#include "core/codecs/zero_map.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -26,7 +28,17 @@ std::span<const float> values_of(const at::Tensor& x) {
   return {x.const_data_ptr<float>(), static_cast<std::size_t>(x.numel())};
 }
 
-class SortCoder final : public Coder {
+std::span<const std::byte> bytes_of(const at::Tensor& payload) {
+  return {static_cast<const std::byte*>(payload.const_data_ptr()), payload.nbytes()};
+}
+std::span<std::byte> bytes_to(const at::Tensor& payload) {
+  return {static_cast<std::byte*>(payload.mutable_data_ptr()), payload.nbytes()};
+}
+std::span<float> values_to(const at::Tensor& x) {
+  return {x.mutable_data_ptr<float>(), static_cast<std::size_t>(x.numel())};
+}
+
+class SortCoder : public Coder {
  public:
   explicit SortCoder(const SortQuantization& settings) : settings_(settings) {}
 
@@ -38,28 +50,30 @@ class SortCoder final : public Coder {
     const auto groups = find_groups(settings_, values_of(x), on_threads);
     if (!groups) return;
     const at::Tensor payload = out.payload(settings_.payload_bytes(x.numel()));
-    encode_groups(settings_, *groups, values_of(x),
-                  {static_cast<std::byte*>(payload.mutable_data_ptr()), payload.nbytes()},
-                  on_threads);
+    encode_groups(settings_, *groups, values_of(x), bytes_to(payload), on_threads);
   }
 
   at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes, const CodecCall&) override {
     const std::int64_t n = c10::multiply_integers(sizes);
-    const auto options = at::TensorOptions(at::kFloat).device(payload.device());
-    if (!payload.is_cpu()) {
-      if (payload.numel() != settings_.payload_bytes(n))
-        throw Error(ErrorKind::Data, concat("a message of sort_quantization has ", payload.numel(),
-                                            " bytes for ", n, " values"));
-      const at::Tensor x = at::empty(sizes, options);
+    check(payload, n);
+    const at::Tensor x = at::empty(sizes, at::TensorOptions(at::kFloat).device(payload.device()));
+    if (payload.is_cpu())
+      decode_quantized(bytes_of(payload), values_to(x), on_threads);
+    else
       decode_on_device(settings_, payload, x);
-      return x;
-    }
-    const std::span<const std::byte> bytes(static_cast<const std::byte*>(payload.const_data_ptr()),
-                                           payload.nbytes());
-    check(read_quantized(bytes, n), n);
-    const at::Tensor x = at::empty(sizes, options);
-    decode_quantized(bytes, {x.mutable_data_ptr<float>(), static_cast<std::size_t>(n)}, on_threads);
     return x;
+  }
+
+ protected:
+  const SortQuantization& settings() const { return settings_; }
+
+  /// Throws where a payload is not one that this end would have made of n values, as far as the
+  /// host can see.
+  void check(const at::Tensor& payload, std::int64_t n) const {
+    if (payload.numel() != settings_.payload_bytes(n) && !payload.is_cpu())
+      throw Error(ErrorKind::Data, concat("a message of sort_quantization has ", payload.numel(),
+                                          " bytes for ", n, " values"));
+    if (payload.is_cpu()) check(read_quantized(bytes_of(payload), n), n);
   }
 
  private:
@@ -72,6 +86,48 @@ class SortCoder final : public Coder {
   }
 
   SortQuantization settings_;
+};
+
+/// Zeros as bits, the other values as above. On another device the host waits for their number.
+class SortCoderWithoutZeros final : public SortCoder {
+ public:
+  using SortCoder::SortCoder;
+
+  void encode(const at::Tensor& x, const CodecCall&, FrameBuilder& out) override {
+    const std::int64_t n = x.numel(), before = zero_map_bytes(n);
+    if (!x.is_cpu()) {
+      const at::Tensor others = x.masked_select(x.ne(0));
+      const at::Tensor payload = out.payload(before + settings().payload_bytes(others.numel()));
+      write_zero_map(x, others.numel(), payload.narrow(0, 0, before));
+      encode_on_device(settings(), others, payload.narrow(0, before, payload.numel() - before));
+      return;
+    }
+    std::vector<std::byte> map(static_cast<std::size_t>(before));
+    const std::vector<float> others = take_zeros_out(values_of(x), map);
+    const auto groups = find_groups(settings(), others, on_threads);
+    if (!groups) return;
+    const at::Tensor payload = out.payload(before + settings().payload_bytes(std::ssize(others)));
+    std::ranges::copy(map, bytes_to(payload).begin());
+    encode_groups(settings(), *groups, others, bytes_to(payload).subspan(map.size()), on_threads);
+  }
+
+  at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes,
+                    const CodecCall& call) override {
+    const std::int64_t n = c10::multiply_integers(sizes), before = zero_map_bytes(n);
+    if (payload.numel() < before)
+      throw Error(ErrorKind::Data, concat("a message of sort_quantization has ", payload.numel(),
+                                          " bytes for ", n, " values and their zeros"));
+    const at::Tensor map = payload.narrow(0, 0, before);
+    const std::int64_t count = others_of(bytes_of(map.cpu()), n);
+    const at::Tensor others =
+        SortCoder::decode(payload.narrow(0, before, payload.numel() - before), {count}, call);
+    const at::Tensor x = at::empty(sizes, others.options());
+    if (payload.is_cpu())
+      put_zeros_in(bytes_of(map), values_of(others), values_to(x));
+    else
+      x.zero_().masked_scatter_(nonzeros_of(map, n).view(sizes), others);
+    return x;
+  }
 };
 
 class SortQuantizationCodec final : public Codec {
@@ -100,6 +156,9 @@ class SortQuantizationCodec final : public Codec {
             "thresholds", {"exact", "sampled"}, "exact",
             "Where groups end. exact: all are of equal size. sampled: faster; the limits "
             "are those of 65,536 of the values, sizes differ by a few percent.") == "sampled";
+    skip_zeros_ = options.flag("skip_zeros", false,
+                               "Zeros travel as a bit each and stay exact; groups are of the other "
+                               "values. On a GPU the host waits for their number.");
     settings_.split = logarithm(options, split, count);
     if (settings_.code_bits() > kMostCodeBits) {
       options.problem("bits", concat("bits + log2 of the groups' number is ", settings_.code_bits(),
@@ -108,8 +167,12 @@ class SortQuantizationCodec final : public Codec {
     }
   }
 
-  std::unique_ptr<Coder> coder() const override { return std::make_unique<SortCoder>(settings_); }
+  std::unique_ptr<Coder> coder() const override {
+    if (skip_zeros_) return std::make_unique<SortCoderWithoutZeros>(settings_);
+    return std::make_unique<SortCoder>(settings_);
+  }
   std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
+    if (skip_zeros_) return {};
     return settings_.payload_bytes(c10::multiply_integers(sizes));
   }
 
@@ -129,10 +192,11 @@ class SortQuantizationCodec final : public Codec {
   }
 
   SortQuantization settings_;
+  bool skip_zeros_;
 };
 
-PIPEWRIGHT_REGISTER(Codec, sort_quantization, SortQuantizationCodec,
-                    "Groups by rank, each with levels of its own (gpipe_test's SQ).");
+PIPEWRIGHT_CODEC(sort_quantization, SortQuantizationCodec,
+                 "Groups by rank, each with levels of its own (gpipe_test's SQ).");
 
 }  // namespace
 }  // namespace pipewright

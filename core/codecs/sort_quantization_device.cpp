@@ -1,10 +1,11 @@
-// Of LibTorch's operators, on any device: it sorts. Bits are moved in int32, since few operators
-// take other widths.
+// By CUDA kernels where there are some; else of LibTorch's operators, on any device: then it sorts,
+// and bits are moved in int32, since few operators take other widths.
 #include "core/codecs/sort_quantization_device.h"
 
 #include <limits>
 
 #include "core/codecs/bit_fields.h"
+#include "core/codecs/cuda_kernels.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -55,7 +56,8 @@ std::array<at::Tensor, 3> groups_of(const SortQuantization& settings, const at::
                               : ends_of_parts(std::get<0>(x.sort()), settings.groups());
   const double levels = (1 << settings.bits) - 1;
   const at::Tensor low = ends.select(1, 0), high = ends.select(1, 1);
-  const at::Tensor step = (high - low).div(levels);
+  // By a tensor: by a number, CUDA multiplies with its reciprocal.
+  const at::Tensor step = (high - low).div(at::full({}, levels, x.options()));
   const at::Tensor sound = x.isfinite().all().logical_and((low + step * levels).isfinite().all());
   const at::Tensor nan = at::full({}, std::numeric_limits<float>::quiet_NaN(), x.options());
   return {low.where(sound, nan), step.where(sound, nan), high.contiguous()};
@@ -109,6 +111,7 @@ void write_header(const SortQuantization& settings, const at::Tensor& payload) {
 
 void encode_on_device(const SortQuantization& wanted, const at::Tensor& x,
                       const at::Tensor& payload) {
+  if (encode_by_kernels(wanted, x, payload)) return;
   const SortQuantization settings = wanted.for_values(x.numel());
   payload.zero_();
   write_header(settings, payload);
@@ -127,7 +130,7 @@ void encode_on_device(const SortQuantization& wanted, const at::Tensor& x,
 
 void decode_on_device(const SortQuantization& wanted, const at::Tensor& payload,
                       const at::Tensor& x) {
-  if (x.numel() == 0) return;
+  if (x.numel() == 0 || decode_by_kernels(wanted, payload, x)) return;
   const SortQuantization settings = wanted.for_values(x.numel());
   const std::int64_t at = kHeader + 8 * settings.groups();
   const at::Tensor table =
@@ -141,6 +144,19 @@ void decode_on_device(const SortQuantization& wanted, const at::Tensor& payload,
   const at::Tensor level = codes.bitwise_and((1 << settings.bits) - 1).to(at::kFloat);
   const at::Tensor low = table.select(1, 0).contiguous(), step = table.select(1, 1).contiguous();
   x.view({-1}).copy_(low.index_select(0, group) + level * step.index_select(0, group));
+}
+
+void write_zero_map(const at::Tensor& x, std::int64_t others, const at::Tensor& map) {
+  map.zero_();
+  map.narrow(0, 0, 8).view(at::kLong).fill_(others);
+  if (x.numel() == 0) return;
+  const at::Tensor bits = packed(x.reshape({-1}).ne(0).to(at::kInt), 1);
+  map.narrow(0, 8, bits.numel()).copy_(bits);
+}
+
+at::Tensor nonzeros_of(const at::Tensor& map, std::int64_t n) {
+  if (n == 0) return at::empty({0}, map.options().dtype(at::kBool));
+  return unpacked(map.narrow(0, 8, packed_bytes(n, 1)), 1, n).to(at::kBool);
 }
 
 }  // namespace pipewright

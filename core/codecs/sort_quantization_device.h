@@ -18,4 +18,10 @@ void encode_on_device(const SortQuantization& settings, const at::Tensor& x,
 void decode_on_device(const SortQuantization& settings, const at::Tensor& payload,
                       const at::Tensor& x);
 
+/// What take_zeros_out() (zero_map.h) writes. map: zero_map_bytes() of x, same device; `others`:
+/// how many values are not 0.
+void write_zero_map(const at::Tensor& x, std::int64_t others, const at::Tensor& map);
+/// [n], kBool: where a map of n values says that they are not 0.
+at::Tensor nonzeros_of(const at::Tensor& map, std::int64_t n);
+
 }  // namespace pipewright

@@ -7,6 +7,7 @@
 #include "core/codecs/bit_fields.h"
 #include "core/codecs/frame.h"
 #include "core/codecs/sort_quantization_code.h"
+#include "core/codecs/zero_map.h"
 #include "tests/fuzz/target.h"
 
 namespace pipewright::fuzz {
@@ -77,9 +78,31 @@ std::vector<Bytes> sort_quantizations() {
   return all;
 }
 
+void read_zero_map(std::span<const std::byte> bytes) {
+  const std::int64_t n = values_said(bytes);
+  const std::span<const std::byte> map = bytes.subspan(8);
+  const std::int64_t count = others_of(map, n);
+  const std::vector<float> others(static_cast<std::size_t>(count), 1.0f);
+  std::vector<float> values(static_cast<std::size_t>(n));
+  put_zeros_in(map, others, values);
+}
+
+std::vector<Bytes> zero_maps() {
+  std::vector<Bytes> all;
+  for (const std::int64_t n : {0, 1, 8, 63, 64, 65, 1000}) {
+    std::vector<float> values(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 3 == 0 ? 1.0f : 0.0f;
+    Bytes map(static_cast<std::size_t>(zero_map_bytes(n)));
+    take_zeros_out(values, map);
+    all.push_back(with_values(n, map));
+  }
+  return all;
+}
+
 constexpr Target kTargets[] = {
     {"frame", read_frame, frames},
     {"sort_quantization", read_sort_quantization, sort_quantizations},
+    {"zero_map", read_zero_map, zero_maps},
 };
 
 }  // namespace

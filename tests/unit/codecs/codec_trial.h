@@ -29,6 +29,7 @@ inline constexpr TestedCodec kTestedCodecs[] = {
     {"sort_quantization", "{bits: 12, split: 16, split_means: count}"},
     {"sort_quantization", "{bits: 6, split: 2, wire: container}"},
     {"sort_quantization", "{bits: 5, split: 6, wire: container}"},
+    {"sort_quantization", "{skip_zeros: true}"},
     {"uniform", "{}"},
     {"uniform", "{bits: 1}"},
     {"uniform", "{bits: 3, per: channel}"},

@@ -10,6 +10,7 @@
 #include "core/codecs/bit_fields.h"
 #include "core/codecs/sort_quantization_code.h"
 #include "core/codecs/sort_quantization_device.h"
+#include "core/codecs/zero_map.h"
 #include "tests/unit/codecs/codec_trial.h"
 
 namespace pipewright::testing {
@@ -316,6 +317,38 @@ TEST(SortQuantization, WritesTheSameBytesOnSeveralThreads) {
       decode_quantized(payload, found, backwards);
       EXPECT_EQ(found, decoded(expected, x.size()));
     }
+}
+
+// ---- zeros ----
+
+TEST(SortQuantization, SkipsZerosAndQuantisesTheOthers) {
+  for (const std::int64_t n : {1, 7, 8, 64, 65, 999}) {
+    const at::Tensor x = at::randn({n}).relu();
+    const at::Tensor others = x.masked_select(x > 0);
+    CodecTrial skipping("sort_quantization", "{bits: 3, split: 1, skip_zeros: true}");
+    const at::Tensor frame = skipping.frame(x), found = skipping.arrived(frame);
+    EXPECT_TRUE(found.masked_select(x.eq(0)).eq(0).all().item<bool>());
+    EXPECT_TRUE(found.masked_select(x > 0).equal(
+        CodecTrial("sort_quantization", "{bits: 3, split: 1}").round_trip(others)));
+    const SortQuantization inner{.bits = 3, .split = 1};
+    EXPECT_EQ(CodecTrial::payload(frame),
+              8 + (n + 63) / 64 * 8 + inner.payload_bytes(others.numel()));
+  }
+  const at::Tensor zeros = at::full({5}, -0.0);
+  EXPECT_TRUE(CodecTrial("sort_quantization", "{skip_zeros: true}").round_trip(zeros).equal(zeros));
+}
+
+TEST(SortQuantization, MapsZerosTheSameByOperators) {
+  for (const std::int64_t n : {0, 1, 8, 65, 999}) {
+    const at::Tensor x = at::randn({n}).relu();
+    const auto size = static_cast<std::size_t>(n);
+    Bytes expected(static_cast<std::size_t>(zero_map_bytes(n)));
+    const Values others = take_zeros_out({x.const_data_ptr<float>(), size}, expected);
+    const at::Tensor map = at::empty({zero_map_bytes(n)}, at::kByte);
+    write_zero_map(x, std::ssize(others), map);
+    EXPECT_EQ(std::memcmp(map.const_data_ptr(), expected.data(), expected.size()), 0);
+    EXPECT_TRUE(nonzeros_of(map, n).equal(x.ne(0)));
+  }
 }
 
 // ---- what others send ----

@@ -1,6 +1,11 @@
 // On real devices. Labelled `gpu`; each test skips, saying so, where it has too few.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "core/codecs/edge_coding.h"
+#include "core/codecs/sort_quantization_code.h"
+#include "core/codecs/sort_quantization_device.h"
 #include "core/experiment/trainer.h"
 #include "core/runtime/device.h"
 #include "core/stage/torch.h"
@@ -75,6 +80,61 @@ TEST_P(Gpu, EvaluatesAsTheCpu) {
     EXPECT_NEAR(cpu[epoch].test_loss, there[epoch].test_loss, kOtherOrder);
     EXPECT_EQ(cpu[epoch].test_accuracy, there[epoch].test_accuracy);
   }
+}
+
+// ---- sort quantization: kernels, or LibTorch's operators where they were not built ----
+
+/// Values with ties, zeros of both signs, denormals and large ones.
+std::vector<at::Tensor> quantised_tensors() {
+  at::manual_seed(1);
+  std::vector<at::Tensor> all;
+  for (const std::int64_t n : {1, 3, 8, 1000, 4097, 300'001}) {
+    const at::Tensor x = at::randn({n});
+    for (const at::Tensor& each :
+         {x, x.relu(), (4 * x).clamp(0, 6), (2 * x).round(), at::full({n}, -3.25), x * 1e-43,
+          x.sign() * (12 * x.abs()).exp(), x.where(x > 0, at::full({}, -0.0))})
+      all.push_back(each.contiguous());
+  }
+  return all;
+}
+
+TEST_P(Gpu, SortQuantizationGivesTheBytesAndTheValuesOfTheCpu) {
+  for (const at::Tensor& x : quantised_tensors())
+    for (const auto& [bits, split] : {std::pair{6, 2}, {3, 1}, {9, 3}, {12, 4}, {8, 0}, {4, 6}})
+      for (const bool container : {false, true}) {
+        const SortQuantization settings{.bits = bits, .split = split, .container = container};
+        const std::span<const float> values(x.const_data_ptr<float>(),
+                                            static_cast<std::size_t>(x.numel()));
+        const at::Tensor expected = at::empty({settings.payload_bytes(x.numel())}, at::kByte);
+        const std::span<std::byte> bytes(static_cast<std::byte*>(expected.mutable_data_ptr()),
+                                         expected.nbytes());
+        encode_groups(settings, *find_groups(settings, values), values, bytes);
+        at::Tensor decoded = at::empty_like(x);
+        decode_quantized(bytes, {decoded.mutable_data_ptr<float>(), values.size()});
+
+        const at::Tensor there = x.to(devices().back());
+        const at::Tensor payload = at::empty({expected.numel()}, there.options().dtype(at::kByte));
+        encode_on_device(settings, there, payload);
+        EXPECT_TRUE(payload.cpu().equal(expected))
+            << bits << ", " << split << ", container " << container << ", n " << x.numel();
+        const at::Tensor back = at::empty_like(there);
+        decode_on_device(settings, payload, back);
+        EXPECT_TRUE(back.cpu().equal(decoded)) << bits << ", " << split << ", n " << x.numel();
+      }
+}
+
+TEST_P(Gpu, SortQuantizationLosesNoValueThatIsNotFinite) {
+  for (const float odd : {std::nanf(""), -std::nanf(""), INFINITY, -INFINITY})
+    for (const bool sampled : {false, true}) {
+      const SortQuantization settings{.sampled = sampled};
+      at::Tensor x = at::randn({10'000}, at::TensorOptions(devices().back()));
+      x[77] = odd;
+      const at::Tensor payload =
+          at::empty({settings.payload_bytes(x.numel())}, x.options().dtype(at::kByte));
+      encode_on_device(settings, x, payload);
+      decode_on_device(settings, payload, x);
+      EXPECT_TRUE(x.isnan().all().item<bool>()) << odd;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(OnDevices, Gpu, testing::Values(1, 2),

@@ -14,14 +14,7 @@ class EveryCodec : public ::testing::TestWithParam<TestedCodec> {
   CodecTrial trial() const { return CodecTrial(GetParam().name, GetParam().options); }
 };
 
-std::string name_of(const ::testing::TestParamInfo<TestedCodec>& info) {
-  std::string name = concat(info.param.name, '_', info.param.options);
-  std::erase_if(name,
-                [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '_'; });
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(, EveryCodec, ::testing::ValuesIn(kTestedCodecs), name_of);
+INSTANTIATE_TEST_SUITE_P(, EveryCodec, ::testing::ValuesIn(kTestedCodecs), codec_test_name);
 
 const std::vector<std::vector<std::int64_t>> kSizes{
     {}, {0}, {1}, {7}, {2, 0, 3}, {4, 9}, {3, 5, 7}, {2, 3, 8, 8}, {16, 65}, {1, 1}};

@@ -4,6 +4,7 @@
 ///
 /// Payload: the scales, then a byte a value.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/codecs/bits.h"
@@ -43,6 +44,7 @@ class Fp8Coder final : public Coder {
   at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes, const CodecCall&) override {
     const std::int64_t n = c10::multiply_integers(sizes), count = settings_.scales(n);
     check_bytes(payload, 4 * count + n);
+    if (payload.is_cpu()) return decode_blocks(payload, count, sizes);
     const at::Tensor codes = payload.narrow(0, 4 * count, n).view(settings_.type).to(at::kFloat);
     return codes.mul_(spread(floats_of(payload, 0, count), n)).view(sizes);
   }
@@ -78,6 +80,25 @@ class Fp8Coder final : public Coder {
     return true;
   }
 
+  at::Tensor decode_blocks(const at::Tensor& payload, std::int64_t count,
+                           at::IntArrayRef sizes) const {
+    std::array<float, 256> values{};
+    for (std::uint32_t code = 0; code < values.size(); ++code)
+      values[code] = small_value(code, settings_.format);
+    const at::Tensor x = at::empty(sizes, at::TensorOptions(at::kFloat)),
+                     scales = floats_of(payload, 0, count);
+    const auto codes = bytes_from(payload, 4 * count);
+    auto* into = x.mutable_data_ptr<float>();
+    const std::size_t block =
+        settings_.block == 0 ? codes.size() : static_cast<std::size_t>(settings_.block);
+    for (std::size_t first = 0, i = 0; first < codes.size(); first += block, ++i) {
+      const float scale = scales.const_data_ptr<float>()[i];
+      for (const std::byte code : codes.subspan(first, std::min(block, codes.size() - first)))
+        *into++ = values[std::to_integer<std::size_t>(code)] * scale;
+    }
+    return x;
+  }
+
   void encode_anywhere(const at::Tensor& x, const at::Tensor& scales,
                        const at::Tensor& codes) const {
     const std::int64_t n = x.numel(), count = scales.numel();
@@ -85,7 +106,7 @@ class Fp8Coder final : public Coder {
     const std::int64_t block = settings_.block == 0 ? n : settings_.block;
     const at::Tensor blocks =
         at::constant_pad_nd(x.view({-1}), {0, count * block - n}).view({count, block});
-    const at::Tensor step = blocks.abs().amax(1) / settings_.largest();
+    const at::Tensor step = quotient(blocks.abs().amax(1), settings_.largest());
     scales.copy_(at::where(step == 0, 1.0F, step));
     const at::Tensor q =
         (blocks / scales.view({-1, 1})).clamp_(-settings_.largest(), settings_.largest());

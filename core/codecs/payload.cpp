@@ -24,6 +24,10 @@ bool goes_raw(const at::Tensor& x) {
   return x.is_cpu() && !x.isfinite().all().item<bool>();
 }
 
+at::Tensor quotient(const at::Tensor& x, double y) {
+  return x / at::full({1}, y, x.options());
+}
+
 at::Tensor poison(const at::Tensor& x) {
   return (x * 0).sum();
 }

@@ -66,9 +66,8 @@ class PowerCoder final : public Coder {
   void encode(const at::Tensor& x, const CodecCall& call, FrameBuilder& out) override {
     if (goes_raw(x)) return;
     const Factors f(x.sizes(), settings_.rank);
-    const at::Tensor payload = out.payload(f.bytes());
     if (f.rank == 0) {
-      floats_of(payload, 0, f.values).copy_(x.view({-1}));
+      floats_of(out.payload(f.bytes()), 0, f.values).copy_(x.view({-1}));
       return;
     }
     const at::Tensor matrices = x.view({f.samples, f.rows, f.columns});
@@ -80,6 +79,8 @@ class PowerCoder final : public Coder {
       if (last) q = orthonormal(q);
       p = at::bmm(matrices.transpose(1, 2), q);
     }
+    if (goes_raw(q) || goes_raw(p)) return;  // values so large that sums are infinite
+    const at::Tensor payload = out.payload(f.bytes());
     floats_of(payload, 0, f.left()).view(q.sizes()).copy_(q);
     floats_of(payload, 4 * f.left(), f.right()).view(p.sizes()).copy_(p);
     if (!call.training) return;

@@ -37,16 +37,17 @@ class SvdCoder final : public Coder {
   void encode(const at::Tensor& x, const CodecCall&, FrameBuilder& out) override {
     if (goes_raw(x)) return;
     const Matrices m(x.sizes(), rank_);
-    const at::Tensor payload = out.payload(m.bytes());
     if (m.rank == 0) {
-      floats_of(payload, 0, m.values).copy_(x.view({-1}));
+      floats_of(out.payload(m.bytes()), 0, m.values).copy_(x.view({-1}));
       return;
     }
     at::Tensor matrices = x.view({m.count, m.a, m.b});
     if (!x.is_cpu()) matrices = matrices.nan_to_num(0, 0, 0);  // which would not converge
     const auto [u, s, vt] = at::linalg_svd(matrices, false);
     at::Tensor left = u.narrow(2, 0, m.rank) * s.narrow(1, 0, m.rank).unsqueeze(1);
+    if (goes_raw(left)) return;  // values so large that their squares are infinite
     if (!x.is_cpu()) left = left + poison(x);
+    const at::Tensor payload = out.payload(m.bytes());
     floats_of(payload, 0, m.left()).view({m.count, m.a, m.rank}).copy_(left);
     floats_of(payload, 4 * m.left(), m.right())
         .view({m.count, m.rank, m.b})

@@ -190,8 +190,9 @@ void UniformQuantizer::encode_anywhere(const at::Tensor& x, const CodecCall& cal
   if (r.values == 0) return;
   const at::Tensor values = filled_up(x, r);
   const at::Tensor least = without_sign_of_zero(values.amin({0, 2})), most = values.amax({0, 2});
-  const at::Tensor step = without_sign_of_zero(symmetric_ ? at::maximum(-least, most) / grid_.zero
-                                                          : (most - least) / grid_.top);
+  const at::Tensor step =
+      without_sign_of_zero(symmetric_ ? quotient(at::maximum(-least, most), grid_.zero)
+                                      : quotient(most - least, grid_.top));
   const at::Tensor entries = floats_of(payload, 0, table(r) / 4);
   if (symmetric_)
     entries.copy_(step);

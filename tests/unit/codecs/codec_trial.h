@@ -60,6 +60,13 @@ inline constexpr TestedCodec kTestedCodecs[] = {
     {"aq_sgd", "{}"},
     {"aq_sgd", "{bits: 2, per: tensor, symmetric: false, cache: float32}"}};
 
+inline std::string codec_test_name(const ::testing::TestParamInfo<TestedCodec>& info) {
+  std::string name = concat(info.param.name, '_', info.param.options);
+  std::erase_if(name,
+                [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '_'; });
+  return name;
+}
+
 class CodecTrial {
  public:
   /// options: "{bits: 6}", JSON being YAML.

@@ -109,6 +109,9 @@ TEST(Fp8, IsLibTorchsCastOfScaledValues) {
 }
 
 TEST(Fp8, TakesZerosAndWhatIsTooSmallForAScale) {
+  EXPECT_EQ(
+      CodecTrial("fp8").payload_of(at::zeros({5})).narrow(0, 0, 4).view(at::kFloat).item<float>(),
+      1);
   EXPECT_TRUE(CodecTrial("fp8").round_trip(at::zeros({5})).equal(at::zeros({5})));
   EXPECT_TRUE(CodecTrial("fp8").round_trip(at::full({5}, 1e-44F)).equal(at::zeros({5})));
 }

@@ -25,14 +25,8 @@ class CodecElsewhere : public ::testing::TestWithParam<TestedCodec> {
   bool is(const std::set<std::string>& names) const { return names.contains(GetParam().name); }
 };
 
-std::string name_of(const ::testing::TestParamInfo<TestedCodec>& info) {
-  std::string name = concat(info.param.name, '_', info.param.options);
-  std::erase_if(name,
-                [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '_'; });
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(, CodecElsewhere, ::testing::ValuesIn(kTestedCodecs), name_of);
+INSTANTIATE_TEST_SUITE_P(, CodecElsewhere, ::testing::ValuesIn(kTestedCodecs),
+                         pipewright::testing::codec_test_name);
 
 const at::Device kDevice = fake_device(0);
 

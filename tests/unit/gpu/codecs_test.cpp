@@ -1,0 +1,60 @@
+// Codecs on a real device.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+
+#include "core/runtime/device.h"
+#include "tests/unit/codecs/codec_trial.h"
+
+namespace pipewright::testing {
+namespace {
+
+const int kDevices = cuda_device_count();
+
+class GpuCodec : public ::testing::TestWithParam<TestedCodec> {
+ protected:
+  void SetUp() override {
+    if (kDevices < 1) GTEST_SKIP() << "needs a CUDA device that LibTorch can use";
+  }
+  CodecTrial trial() const { return CodecTrial(GetParam().name, GetParam().options); }
+  bool is(const std::set<std::string>& names) const { return names.contains(GetParam().name); }
+};
+
+INSTANTIATE_TEST_SUITE_P(, GpuCodec, ::testing::ValuesIn(kTestedCodecs), codec_test_name);
+
+TEST_P(GpuCodec, GivesWhatTheCpuGives) {
+  at::manual_seed(1);
+  for (const std::vector<std::int64_t>& sizes :
+       {std::vector<std::int64_t>{}, {0}, {7}, {3, 5, 7}, {2, 3, 8, 8}, {16, 65}, {8, 24, 1000}}) {
+    CodecTrial here = trial(), there = trial();
+    for (int minibatch = 0; minibatch < 3; ++minibatch) {
+      const at::Tensor x = at::randn(sizes) * at::randn(sizes).exp();
+      const CodecCall call{.seed = 3, .minibatch = minibatch};
+      const at::Tensor expected = here.round_trip(x, call),
+                       arrived = there.round_trip(x.to(at::kCUDA), call).cpu();
+      if (is({"svd", "power_iteration"}))  // sums in another order, amplified by what they divide
+        EXPECT_TRUE(at::allclose(arrived, expected, 1e-3, 1e-3)) << x.sizes();
+      else if (is({"sign", "k_means"}))
+        EXPECT_TRUE(at::allclose(arrived, expected, 1e-5, 1e-6)) << x.sizes();
+      else
+        EXPECT_TRUE(arrived.equal(expected)) << x.sizes();
+    }
+  }
+}
+
+TEST_P(GpuCodec, LosesNoValueThatIsNotFinite) {
+  for (const float odd :
+       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), NAN}) {
+    CodecTrial codec = trial();
+    at::Tensor x = at::randn({4, 4, 16});
+    codec.round_trip(x.to(at::kCUDA));
+    x.view(-1)[100] = odd;
+    EXPECT_FALSE(codec.round_trip(x.to(at::kCUDA)).isfinite().all().item<bool>()) << odd;
+    EXPECT_TRUE(
+        codec.round_trip(at::randn({4, 4, 16}).to(at::kCUDA)).isfinite().all().item<bool>());
+  }
+}
+
+}  // namespace
+}  // namespace pipewright::testing

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/experiment/crossing.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/modelled.h"
@@ -112,7 +113,8 @@ int run(const std::vector<std::string>& arguments) {
   const Schedule schedule = experiment.schedule(minibatches(line, experiment));
   validate(schedule);
   const Hardware machine = hardware(line, static_cast<int>(schedule.workers.size()));
-  const std::vector<StageCost> stages = costs(line, experiment, machine);
+  std::vector<StageCost> stages = costs(line, experiment, machine);
+  const std::vector<std::string> untimed = compress(stages, experiment, machine);
   const Simulation simulation =
       simulate(schedule, stages, machine,
                {.memory_over_time = line.given("json"),
@@ -122,6 +124,11 @@ int run(const std::vector<std::string>& arguments) {
               render_simulation(schedule, machine, simulation, samples).c_str());
   if (!schedule.auxiliary.empty() && !line.given("costs"))
     std::printf("\nnote: a profile has no auxiliary heads; their time is not counted\n");
+  if (!untimed.empty())
+    std::printf(
+        "\nnote: the hardware does not say how fast %s encodes and decodes (codecs: in its "
+        "file); only bytes are counted\n",
+        join(untimed, ", ").c_str());
   if (line.given("trace"))
     write_output(line.text("trace"), render_trace(schedule, simulation.spans));
   if (line.given("svg"))

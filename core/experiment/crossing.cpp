@@ -84,7 +84,7 @@ class Speeds {
 std::vector<std::string> compress(std::vector<StageCost>& costs, const Experiment& experiment,
                                   const Hardware& hardware) {
   const Compression& compression = experiment.pipeline.compression;
-  if (compression.empty()) return {};
+  if (compression.empty() || experiment.balance.empty()) return {};
   const std::vector<Message> crossing = messages(experiment);
   Speeds speeds(hardware);
   for (std::size_t edge = 0; edge < crossing.size(); ++edge) {

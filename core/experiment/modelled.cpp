@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/experiment/crossing.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/profiling.h"
@@ -16,6 +17,7 @@
 namespace pipewright {
 namespace {
 
+constexpr double kMiB = 1024.0 * 1024.0;
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kHour = 3600;
 
@@ -24,6 +26,8 @@ struct Modelled {
   double seconds_per_minibatch = 0;
   double samples_per_second = 0;
   double bubble = 0;              ///< idle part of all workers' time
+  double required = 0;            ///< bytes/s over all links together, to keep that pace
+  double link = 0;                ///< bytes/s of the slowest link used; 0: none is, or unlimited
   std::int64_t state = 0;         ///< bytes: weights of all versions, gradients, optimizer
   std::int64_t worker_state = 0;  ///< of the worker that has most
   std::int64_t memory = 0, worker_memory = 0;  ///< the same of all bytes, at each worker's peak
@@ -72,8 +76,10 @@ Modelled Modeller::modelled(Experiment experiment) {
   const Profile& costs = profile(experiment);
   if (experiment.balance.empty()) cut(experiment, costs);
   const Schedule schedule = experiment.schedule(steady_minibatches(experiment));
+  std::vector<StageCost> stages = stage_costs(costs, experiment.balance);
+  compress(stages, experiment, hardware_);
   const Simulation simulation =
-      simulate(schedule, stage_costs(costs, experiment.balance), hardware_,
+      simulate(schedule, stages, hardware_,
                {.optimizer_state = static_cast<double>(optimizer_slots(experiment, schedule))});
   Modelled result{.seconds_per_minibatch = simulation.seconds_per_minibatch(),
                   .bubble = simulation.bubble};
@@ -86,6 +92,12 @@ Modelled Modeller::modelled(Experiment experiment) {
     result.worker_memory = std::max(result.worker_memory, worker.peak.total());
   }
   for (const LayerCost& layer : costs.layers) result.parameters += layer.parameters;
+  for (const LinkReport& link : simulation.links) {
+    result.required += static_cast<double>(link.traffic.bytes) / simulation.makespan;
+    const double bandwidth = hardware_.speed_of(link.from, link.to).bandwidth;
+    if (std::isfinite(bandwidth) && (result.link == 0 || bandwidth < result.link))
+      result.link = bandwidth;
+  }
   return result;
 }
 
@@ -131,6 +143,8 @@ void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
     run.modelled = {{"modelled_samples_per_second", of.samples_per_second},
                     {"modelled_speedup", of.samples_per_second / first},
                     {"modelled_bubble", of.bubble},
+                    {"modelled_required_mib_per_s", of.required / kMiB},
+                    {"modelled_link_mib_per_s", of.link / kMiB},
                     {"modelled_state_gib", gib(of.state)},
                     {"modelled_worker_state_gib", gib(of.worker_state)},
                     {"modelled_activation_gib", gib(of.memory - of.state)},

@@ -24,8 +24,10 @@ int steady_minibatches(const Experiment& experiment);
 Profile counted_profile(const Experiment& experiment, const Hardware& hardware);
 
 /// Gives each record, whatever its state, the metrics modelled_samples_per_second,
-/// modelled_speedup (over the first record), modelled_bubble, modelled_state_gib (weights of all
-/// versions, gradients and optimizer, of all workers), modelled_memory_gib (all bytes at each
+/// modelled_speedup (over the first record), modelled_bubble,
+/// modelled_required_mib_per_s (over all links together, to keep the modelled pace),
+/// modelled_link_mib_per_s (what the slowest link used can carry), modelled_state_gib (weights of
+/// all versions, gradients and optimizer, of all workers), modelled_memory_gib (all bytes at each
 /// worker's peak), modelled_worker_state_gib and modelled_worker_memory_gib (of the worker that has
 /// most), modelled_activation_gib (memory less state) and modelled_parameters; and to runs with
 /// epochs modelled_hours, at the end of the last one. Runs that differ in their seed only are

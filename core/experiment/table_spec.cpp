@@ -52,6 +52,7 @@ TableSpec read(Options& options) {
       "hardware", "",
       "A description of hardware: every run is simulated on it, which gives the metrics "
       "modelled_samples_per_second, modelled_speedup (over the first run), modelled_bubble, "
+      "modelled_required_mib_per_s and modelled_link_mib_per_s (what links must carry and can), "
       "modelled_state_gib, modelled_activation_gib, modelled_memory_gib, "
       "modelled_worker_state_gib, modelled_worker_memory_gib, modelled_parameters and, of trained "
       "runs, modelled_hours; other tables are followed by "

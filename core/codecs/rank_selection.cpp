@@ -281,6 +281,23 @@ std::vector<float> by_sorting(std::span<const float> values, std::span<const std
   return found;
 }
 
+/// One in each of equal parts.
+std::vector<const float*> places_of_sample(std::span<const float> values, std::int64_t most) {
+  const std::int64_t n = std::ssize(values), m = std::min(n, most);
+  std::vector<const float*> places(as_index(m));
+  if (m == 0) return places;
+  const std::int64_t part = n / m, rest = n % m;
+  std::uint64_t state = 0x9e3779b97f4a7c15u;
+  for (std::int64_t i = 0; i < m; ++i) {
+    const std::int64_t begin = i * part + std::min(i, rest);
+    const auto size = static_cast<std::uint64_t>(part + (i < rest ? 1 : 0));
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    places[as_index(i)] =
+        values.data() + begin + static_cast<std::int64_t>(((state >> 40) * size) >> 24);
+  }
+  return places;
+}
+
 }  // namespace
 
 void sort_keys(Keys& keys) {
@@ -307,18 +324,13 @@ void sort_keys(Keys& keys) {
 }
 
 Keys sorted_sample(std::span<const float> values, std::int64_t most) {
-  const std::int64_t n = std::ssize(values), m = std::min(n, most);
-  Keys sample;
-  sample.reserve(as_index(m));
-  const std::int64_t part = m > 0 ? n / m : 0, rest = m > 0 ? n % m : 0;
-  std::uint64_t state = 0x9e3779b97f4a7c15u;
-  for (std::int64_t i = 0; i < m; ++i) {
-    const std::int64_t begin = i * part + std::min(i, rest), size = part + (i < rest ? 1 : 0);
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    const auto at =
-        begin + static_cast<std::int64_t>(((state >> 40) * static_cast<std::uint64_t>(size)) >> 24);
-    const Key key = key_of(values[as_index(at)]);
-    sample.push_back(key == -1 ? 0 : key);
+  const std::vector<const float*> places = places_of_sample(values, most);
+  constexpr std::size_t kAhead = 24;  // of what is far apart: memory takes its time
+  Keys sample(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    __builtin_prefetch(places[std::min(i + kAhead, places.size() - 1)]);
+    const Key key = key_of(*places[i]);
+    sample[i] = key == -1 ? 0 : key;
   }
   sort_keys(sample);
   return sample;

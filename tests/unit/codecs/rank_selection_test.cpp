@@ -102,5 +102,24 @@ TEST(RankSelection, FindsTheEndsOfWhatLiesBetweenEdges) {
   EXPECT_GT(found[4].least, found[4].most);
 }
 
+TEST(RankSelection, FindsTheSameEndsBetweenManyEdges) {
+  const Values values = drawn(10'000, [](double x, std::size_t) { return std::floor(20 * x); });
+  std::vector<std::int32_t> edges;
+  for (int i = -30; i < 30; ++i) edges.push_back(key_of(static_cast<float>(i) + 0.5f));
+  const std::vector<Extremes> found = extremes_between(values, edges, in_one_piece);
+  ASSERT_EQ(found.size(), edges.size() + 1);
+  for (std::size_t i = 1; i < edges.size(); ++i) {  // each integer has a cell of its own
+    const auto integer = static_cast<float>(static_cast<int>(i) - 30);
+    const bool there = std::find(values.begin(), values.end(), integer) != values.end();
+    EXPECT_EQ(found[i].least <= found[i].most, there) << integer;
+    if (there) {
+      EXPECT_EQ(value_of(found[i].least), integer);
+      EXPECT_EQ(value_of(found[i].most), integer);
+    }
+  }
+  EXPECT_EQ(value_of(found.front().least), *std::min_element(values.begin(), values.end()));
+  EXPECT_EQ(value_of(found.back().most), *std::max_element(values.begin(), values.end()));
+}
+
 }  // namespace
 }  // namespace pipewright::testing

@@ -64,6 +64,7 @@ void write_header(const FrameHeader& header, std::span<std::byte> into) {
   put(into, 5, static_cast<std::uint8_t>(header.sizes.size()));
   put(into, 6, header.codec);
   put(into, 8, header.payload);
+  if (header.sizes.empty()) return;
   std::memcpy(into.data() + kFixed, header.sizes.data(), 8 * header.sizes.size());
 }
 

@@ -88,6 +88,47 @@ TEST_F(Checkpoint, GoesOnUnderAnotherCutWithTheSameBits) {
   expect_the_same_bits(concat("{", kCnn, "}"), concat("{pipeline.stages: 2, ", kCnn, "}"));
 }
 
+using Exchanges = std::vector<std::unique_ptr<GradientExchange>>;
+
+void train_exchanging(const Plan& plan, const Stages& stages, const Exchanges& exchanges,
+                      int epoch) {
+  Loader loader = plan.training_loader(epoch, 1);
+  execute(plan.training, stages,
+          {.batches = loader,
+           .lr = [](int) { return 0.05; },
+           .first_epoch = epoch,
+           .minibatches_per_epoch = plan.minibatches,
+           .exchanges = &exchanges});
+}
+
+TEST_F(Checkpoint, KeepsWhatCompressedGradientsHaveLost) {
+  const auto options = [](int replicas) {
+    return concat(
+        "{train.epochs: 2, pipeline.stages: 2, scheme: {name: gpipe}, "
+        "pipeline.gradient_compression: "
+        "{name: powersgd, rank: 1}, pipeline.replicas: ",
+        replicas, "}");
+  };
+  Laboratory two(options(2)), three(options(3));
+  const Plan& plan = two.plan();
+  const Stages whole = plan.stages(), resumed = plan.stages(), forgetful = plan.stages();
+  const Exchanges exchanges = plan.exchanges(), same = plan.exchanges(), anew = plan.exchanges();
+  train_exchanging(plan, whole, exchanges, 0);
+  save_checkpoint(root_, plan, whole, {}, exchanges, state_after(6), alone_);
+  EXPECT_TRUE(load_checkpoint(root_, plan, resumed, {}, same)->remarks.empty());
+  load(two, forgetful);
+  train_exchanging(plan, whole, exchanges, 1);
+  train_exchanging(plan, resumed, same, 1);
+  train_exchanging(plan, forgetful, anew, 1);
+  EXPECT_EQ(difference(whole, resumed), "");
+  EXPECT_NE(difference(whole, forgetful), "");
+  const auto remarks =
+      load_checkpoint(root_, three.plan(), three.plan().stages(), {}, three.plan().exchanges())
+          ->remarks;
+  ASSERT_EQ(remarks.size(), 2u);
+  EXPECT_NE(remarks[1].find("begins anew"), std::string::npos) << remarks[1];
+}
+
 TEST_F(Checkpoint, SaysWhatMayChangeTheBitsAndNothingElse) {
   Laboratory before("{train.epochs: 2}"), threads("{train.epochs: 2, pipeline.execution: threads}"),
       cut("{train.epochs: 2, pipeline.stages: 2}");

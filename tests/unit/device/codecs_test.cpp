@@ -67,6 +67,8 @@ TEST_P(CodecElsewhere, SendsTheSameBytesAsTheCpu) {
 
 TEST_P(CodecElsewhere, GivesWhatTheCpuGivesWithoutAWaitOfTheHost) {
   seed(2);
+  const bool finds_zeros =
+      std::string_view(GetParam().options).find("skip_zeros") != std::string::npos;
   for (const auto& sizes : kSizes) {
     CodecTrial here = trial(), there = trial();
     for (int minibatch = 0; minibatch < 3; ++minibatch) {
@@ -74,7 +76,9 @@ TEST_P(CodecElsewhere, GivesWhatTheCpuGivesWithoutAWaitOfTheHost) {
       const CodecCall call{.seed = 3, .minibatch = minibatch};
       const int waits = StreamModel::instance().host_waits();
       const at::Tensor y = there.round_trip(moved, call);
-      EXPECT_EQ(StreamModel::instance().host_waits(), waits) << x.sizes();
+      if (!finds_zeros) {  // their number says how long the payload is
+        EXPECT_EQ(StreamModel::instance().host_waits(), waits) << x.sizes();
+      }
       EXPECT_EQ(y.device(), kDevice);
       const at::Tensor expected = here.round_trip(x, call), arrived = y.cpu();
       EXPECT_EQ(arrived.sizes(), x.sizes());

@@ -96,7 +96,8 @@ class SortCoderWithoutZeros final : public SortCoder {
   void encode(const at::Tensor& x, const CodecCall&, FrameBuilder& out) override {
     const std::int64_t n = x.numel(), before = zero_map_bytes(n);
     if (!x.is_cpu()) {
-      const at::Tensor others = x.masked_select(x.ne(0));
+      const at::Tensor flat = x.reshape({-1});
+      const at::Tensor others = flat.masked_select(flat.ne(0));
       const at::Tensor payload = out.payload(before + settings().payload_bytes(others.numel()));
       write_zero_map(x, others.numel(), payload.narrow(0, 0, before));
       encode_on_device(settings(), others, payload.narrow(0, before, payload.numel() - before));
@@ -124,7 +125,7 @@ class SortCoderWithoutZeros final : public SortCoder {
     const at::Tensor x = at::empty(sizes, others.options());
     if (payload.is_cpu())
       put_zeros_in(bytes_of(map), values_of(others), values_to(x));
-    else
+    else if (n > 0)
       x.zero_().masked_scatter_(nonzeros_of(map, n).view(sizes), others);
     return x;
   }

@@ -5,8 +5,12 @@
 
 #include "core/base/error.h"
 #include "core/codecs/bit_fields.h"
+#include "core/codecs/bits.h"
 #include "core/codecs/frame.h"
+#include "core/codecs/sign_loops.h"
 #include "core/codecs/sort_quantization_code.h"
+#include "core/codecs/sparse_loops.h"
+#include "core/codecs/uniform_loops.h"
 #include "core/codecs/zero_map.h"
 #include "tests/fuzz/target.h"
 
@@ -99,7 +103,94 @@ std::vector<Bytes> zero_maps() {
   return all;
 }
 
+// ---- the loops of other codecs, after the checks of their decoders ----
+
+/// n codes of as many bits as one byte says, and what `uniform` makes of them.
+void read_fields(std::span<const std::byte> bytes) {
+  const std::int64_t n = values_said(bytes);
+  if (bytes.size() < 9) throw Error(ErrorKind::Data, "no number of bits");
+  const int bits = std::to_integer<int>(bytes[8]);
+  const std::span<const std::byte> fields = bytes.subspan(9);
+  if (bits < 1 || bits > kMostBits || std::ssize(fields) != packed_bytes(n, bits))
+    throw Error(ErrorKind::Data, "another number of bytes");
+  std::vector<float> values(static_cast<std::size_t>(n));
+  BitReader reader(fields, bits);
+  reader.read(values.size(), [&](std::size_t first, std::span<const std::uint16_t> codes) {
+    for (const std::uint16_t code : codes)
+      if (code >> bits != 0) std::abort();
+    const std::span into = std::span(values).subspan(first, codes.size());
+    dequantize(codes, {.base = -1, .step = 0.5f}, {.top = (1 << bits) - 1}, into);
+    sign_values(codes, 2, into);
+  });
+}
+
+std::vector<Bytes> fields() {
+  std::vector<Bytes> all;
+  for (int bits = 1; bits <= kMostBits; ++bits)
+    for (const std::int64_t n : {0, 1, 7, 2048, 5000}) {
+      std::vector<std::uint16_t> codes(static_cast<std::size_t>(n));
+      for (std::size_t i = 0; i < codes.size(); ++i)
+        codes[i] = static_cast<std::uint16_t>((i * 7919) & ((1u << bits) - 1));
+      Bytes payload(1 + static_cast<std::size_t>(packed_bytes(n, bits)), std::byte(bits));
+      pack(codes, bits, std::span(payload).subspan(1));
+      all.push_back(with_values(n, payload));
+    }
+  return all;
+}
+
+/// Values and their positions, of which there are as many as fit; or, with an odd first byte, the
+/// values and a bit for every place.
+void read_sparse(std::span<const std::byte> bytes) {
+  constexpr std::int64_t kMost = 1 << 24;  // of this codec bytes do not say how many values
+  const std::int64_t n = values_said(bytes) % kMost;
+  if (bytes.size() < 9) throw Error(ErrorKind::Data, "no kind");
+  const bool map = std::to_integer<int>(bytes[8]) % 2 != 0;
+  const std::span<const std::byte> payload = bytes.subspan(9);
+  const std::size_t bits = map ? static_cast<std::size_t>(packed_bytes(n, 1)) : 0;
+  if (payload.size() < bits) throw Error(ErrorKind::Data, "no map");
+  const std::size_t k = (payload.size() - bits) / (map ? 4 : 8);
+  std::vector<float> values(k), x(static_cast<std::size_t>(n));
+  if (k > 0) std::memcpy(values.data(), payload.data(), 4 * k);
+  bool fits = false;
+  if (map) {
+    fits = scatter(values, payload.subspan(4 * k, bits), x);
+  } else {
+    std::vector<std::uint32_t> positions(k);
+    if (k > 0) std::memcpy(positions.data(), payload.data() + 4 * k, 4 * k);
+    fits = scatter(values, positions, x);
+  }
+  if (!fits) throw Error(ErrorKind::Data, "positions that are none");
+}
+
+std::vector<Bytes> sparse() {
+  std::vector<Bytes> all;
+  for (const std::int64_t n : {1, 8, 100, 5000})
+    for (const bool map : {false, true}) {
+      std::vector<float> x(static_cast<std::size_t>(n));
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 7919) % 1009) - 500;
+      const std::size_t k = x.size() / 4 + 1;
+      std::vector<float> values(k);
+      std::vector<std::uint32_t> positions(k);
+      Bytes bits(static_cast<std::size_t>(packed_bytes(n, 1)));
+      const Chosen chosen = choose_largest(x, k);
+      Bytes payload(1 + 4 * k + (map ? bits.size() : 4 * k), std::byte(map));
+      if (map)
+        gather_chosen(x, chosen, values, bits);
+      else
+        gather_chosen(x, chosen, values, positions);
+      std::memcpy(payload.data() + 1, values.data(), 4 * k);
+      if (map)
+        std::memcpy(payload.data() + 1 + 4 * k, bits.data(), bits.size());
+      else
+        std::memcpy(payload.data() + 1 + 4 * k, positions.data(), 4 * k);
+      all.push_back(with_values(n, payload));
+    }
+  return all;
+}
+
 constexpr Target kTargets[] = {
+    {"fields", read_fields, fields},
+    {"sparse", read_sparse, sparse},
     {"frame", read_frame, frames},
     {"sort_quantization", read_sort_quantization, sort_quantizations},
     {"zero_map", read_zero_map, zero_maps},

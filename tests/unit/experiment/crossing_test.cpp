@@ -65,5 +65,28 @@ TEST(Crossing, TakesTheTimeThatTheHardwareSays) {
   EXPECT_NEAR(gained, 2 * (raw - left) / 1e3 - raw / 1e4 - raw / 2e4, 1e-12);
 }
 
+double metric(const RunRecord& run, const std::string& name) {
+  for (const auto& [known, value] : run.modelled)
+    if (known == name) return value;
+  return -1;
+}
+
+/// What links must carry beside what they can: half the bytes in less time.
+TEST(Crossing, ShowsInModelledTables) {
+  Hardware hardware = ideal_hardware(4);
+  hardware.rates = {.flops = 1e12, .bandwidth = 1e12};
+  hardware.within.bandwidth = 512 * 1024.0 * 1024.0;
+  std::vector<RunRecord> runs(2);
+  runs[0].config = Laboratory("{pipeline.compression: {name: none}}").experiment.resolved;
+  runs[1].config = Laboratory("{pipeline.compression: {name: fp16}}").experiment.resolved;
+  add_modelled(runs, hardware);
+  for (const RunRecord& run : runs) EXPECT_EQ(metric(run, "modelled_link_mib_per_s"), 512);
+  const auto bytes = [&](const RunRecord& run) {
+    return metric(run, "modelled_required_mib_per_s") / metric(run, "modelled_samples_per_second");
+  };
+  // 8 samples of 5 values over three edges both ways; a header has 32 bytes.
+  EXPECT_NEAR(bytes(runs[1]) / bytes(runs[0]), (8 * 5 * 2 + 32.0) / (8 * 5 * 4), 0.05);
+}
+
 }  // namespace
 }  // namespace pipewright::test

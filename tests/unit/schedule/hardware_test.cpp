@@ -69,6 +69,17 @@ TEST(Hardware, HasSpecialLinksBothWaysUnlessToldOtherwise) {
   EXPECT_EQ(hardware.speed_of(2, 1).bandwidth, 10e9);
 }
 
+TEST(Hardware, KnowsHowFastItCompresses) {
+  const Hardware hardware =
+      read("{codecs: [{name: fp16, encode_gb_per_s: 2, decode_gb_per_s: 8}, {name: none}]}");
+  ASSERT_EQ(hardware.codecs.size(), 2u);
+  EXPECT_EQ(hardware.codecs[0].codec, "fp16");
+  EXPECT_EQ(hardware.codecs[0].encode, 2e9);
+  EXPECT_EQ(hardware.codecs[0].decode, 8e9);
+  EXPECT_TRUE(std::isinf(hardware.codecs[1].encode)) << "0: it takes no time";
+  EXPECT_NE(complaint("{codecs: [{encode_gb_per_s: 2}]}").find("name"), std::string::npos);
+}
+
 TEST(Hardware, OfNoWordsIsOneDeviceWithFreeTransfers) {
   const Hardware hardware = read("{}");
   EXPECT_EQ(hardware.devices.size(), 1u);

@@ -25,6 +25,7 @@ RUN_FILES = {
     "final.safetensors",
     "run.json",
     "steps.csv",
+    "traffic.csv",
     "log.txt",
     "point.json",
     ".experiment.yaml",

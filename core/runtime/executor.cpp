@@ -187,7 +187,7 @@ class Interpreter {
       team.set_activity({});
     }
     team.sum(losses_.all());
-    team.sum(traffic_.all());
+    if (!traffic_.all().empty()) team.sum(traffic_.all());  // one stage has no edges
     if (!metric_sums_.empty()) team.sum(metric_sums_);
     if (request_.trace != nullptr) gather_trace();
   }

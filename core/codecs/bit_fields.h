@@ -5,12 +5,9 @@
 #include <cstdint>
 #include <span>
 
-namespace pipewright {
+#include "core/codecs/bits.h"  // packed_bytes(): of n codes
 
-/// Of n codes of that many bits; the last byte's other bits are 0.
-constexpr std::int64_t packed_bytes(std::int64_t n, int bits) {
-  return n / 8 * bits + (n % 8 * bits + 7) / 8;
-}
+namespace pipewright {
 
 /// into: packed_bytes(). Every code is below 2^bits; bits ≤ 8, or ≤ 16 for the wider ones.
 void pack_bits(std::span<const std::uint8_t> codes, int bits, std::span<std::byte> into);

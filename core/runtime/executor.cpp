@@ -405,6 +405,7 @@ class Interpreter {
   void send(const Instruction& instruction, const Port& port, int peer, Tensors message) {
     const Action& action = instruction.action;
     const std::size_t values = bytes_of(message);
+    std::size_t crossing = values;
     double coding = 0;
     if (EdgeEnds* const ends = ends_of(action)) {
       const CodecCall call = codec_call(action);
@@ -412,9 +413,10 @@ class Interpreter {
         coding -= seconds();
         ends->encode(message, peer, call);
         coding += seconds();
+        crossing = bytes_of(message);
       }
     }
-    traffic_.sent(action.stage, peer, action.replica, values, bytes_of(message), coding);
+    traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
     transport_->send(port, std::move(message));
   }
 

@@ -4,7 +4,7 @@
 #
 #   bin/pipewright                    the program
 #   lib/libpipewright.so              base, config and schedule; lib/pipewright/no_cuda as in the build
-#   lib/pipewright                    CUDA kernels, where they were built
+#   lib/pipewright                    what is loaded when asked for: MPI, CUDA kernels, where they were built
 #   lib/cmake/Pipewright              find_package(Pipewright): the target Pipewright::pipewright
 #   include/pipewright/core           what a scheme may include, under the names it has here
 #   share/pipewright, share/doc       experiments; README and drawings
@@ -25,9 +25,12 @@ if(PIPEWRIGHT_NO_CUDA)
   install(TARGETS ${PIPEWRIGHT_NO_CUDA} LIBRARY DESTINATION ${_no_cuda})
 endif()
 
-if(TARGET pipewright_cuda)
-  install(TARGETS pipewright_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/pipewright)
-endif()
+foreach(_module pipewright_mpi pipewright_cuda)
+  if(TARGET ${_module})
+    set_target_properties(${_module} PROPERTIES INSTALL_RPATH "$ORIGIN/..")
+    install(TARGETS ${_module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/pipewright)
+  endif()
+endforeach()
 
 set_target_properties(pipewright_core PROPERTIES EXPORT_NAME pipewright)
 target_compile_features(pipewright_core INTERFACE cxx_std_20)

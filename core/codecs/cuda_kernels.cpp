@@ -4,8 +4,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 
-#include <filesystem>
-
+#include "core/base/module_file.h"
 #include "core/codecs/sort_quantization_kernels.h"
 #include "core/stage/torch.h"
 
@@ -18,19 +17,10 @@ struct Kernels {
   decltype(&pipewright_sort_quantization_decode) decode = nullptr;
 };
 
-/// Beside the program, or where it was installed.
-void* module() {
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  const char* const name = "libpipewright_cuda.so";
-  for (const auto& path : {folder / name, folder.parent_path() / name,
-                           folder.parent_path() / "lib" / "pipewright" / name})
-    if (std::filesystem::exists(path)) return ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  return nullptr;
-}
-
 Kernels load() {
   Kernels kernels;
-  void* const from = module();
+  const auto file = module_file("libpipewright_cuda.so");
+  void* const from = file.empty() ? nullptr : ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (from == nullptr) return kernels;
   const auto find = [from]<class Function>(Function& function, const char* name) {
     function = reinterpret_cast<Function>(::dlsym(from, name));

@@ -3,13 +3,9 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cmath>
 #include <cstring>
-#include <deque>
 #include <exception>
-#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -17,8 +13,8 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/runtime/device_stream.h"
-#include "core/runtime/late_value.h"
-#include "core/runtime/transport.h"
+#include "core/runtime/losses.h"
+#include "core/runtime/messages.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -26,67 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// After every mini-batch.
-constexpr int kAll = std::numeric_limits<int>::max();
-
 /// What went wrong, without LibTorch's stack trace behind the first line.
 std::string first_line(const std::exception& error) {
   const std::string text = error.what();
   return text.substr(0, text.find('\n'));
-}
-
-/// Losses as they come: each (mini-batch, site, replica) is written by one thread only.
-class Losses {
- public:
-  Losses(const Schedule& schedule)
-      : replicas_(schedule.shape.replicas),
-        sites_(1 + static_cast<int>(schedule.auxiliary.size())),
-        site_of_(as_size(schedule.shape.stages), -1),
-        sums_(as_size(schedule.shape.minibatches * sites_ * replicas_), 0) {
-    site_of_.back() = 0;
-    for (std::size_t i = 0; i < schedule.auxiliary.size(); ++i)
-      site_of_[as_size(schedule.auxiliary[i])] = static_cast<int>(i) + 1;
-  }
-
-  void add(const Action& action, double loss, const Share& share) {
-    const int site = site_of_[as_size(action.stage)];
-    const double weight =
-        static_cast<double>(share.samples) / static_cast<double>(share.all_samples);
-    sums_[as_size((action.minibatch * sites_ + site) * replicas_ + action.replica)] +=
-        loss * weight;
-  }
-
-  std::span<double> all() { return sums_; }
-
-  std::vector<std::vector<double>> sums(int minibatches) const {
-    std::vector<std::vector<double>> all(as_size(minibatches),
-                                         std::vector<double>(as_size(sites_), 0));
-    for (int m = 0; m < minibatches; ++m)
-      for (int site = 0; site < sites_; ++site)
-        for (int r = 0; r < replicas_; ++r)
-          all[as_size(m)][as_size(site)] += sums_[as_size((m * sites_ + site) * replicas_ + r)];
-    return all;
-  }
-
- private:
-  int replicas_, sites_;
-  std::vector<int> site_of_;
-  std::vector<double> sums_;
-};
-
-/// A loss that is on its way to the host, and what is to be said of it.
-struct Reading {
-  const Instruction* instruction;
-  Share share;
-  std::int64_t updates;  ///< of its stage before the weights it was computed with
-  LateValue loss;
-  std::optional<LateValue> sums;  ///< of the metrics, one after another
-};
-
-std::size_t sums_of(const std::vector<const Metric*>& metrics) {
-  std::size_t sum = 0;
-  for (const Metric* metric : metrics) sum += metric->size();
-  return sum;
 }
 
 class Interpreter {
@@ -96,13 +35,12 @@ class Interpreter {
       : program_(program),
         stages_(stages),
         request_(request),
-        losses_(program.schedule),
-        traffic_(program.schedule.shape),
-        readings_(program.workers.size()),
-        metric_sums_(sums_of(request.metrics), 0),
+        passes_(program, request),
+        losses_(program, request, passes_),
         own_log_(request.log != nullptr ? 0 : static_cast<int>(program.workers.size())),
         log_(request.log != nullptr ? *request.log : own_log_),
-        transport_(make_transport()) {}
+        transport_(make_transport()),
+        messages_(program, stages, request, passes_, *transport_) {}
 
   RunResult run() {
     for (const auto& stage : stages_)
@@ -116,14 +54,9 @@ class Interpreter {
       case Execution::Threads: run_threads(); break;
       case Execution::Mpi: run_process(); break;
     }
-    RunResult result{.losses = losses_.sums(program_.schedule.shape.minibatches)};
-    std::span<const double> rest = metric_sums_;
-    for (const Metric* metric : request_.metrics) {
-      result.metrics.push_back(metric->value(rest.first(metric->size())));
-      rest = rest.subspan(metric->size());
-    }
-    result.traffic = traffic_.traffic();
-    return result;
+    return {.losses = losses_.means(),
+            .metrics = losses_.metrics(),
+            .traffic = messages_.traffic().traffic()};
   }
 
  private:
@@ -187,8 +120,8 @@ class Interpreter {
       team.set_activity({});
     }
     team.sum(losses_.all());
-    if (!traffic_.all().empty()) team.sum(traffic_.all());  // one stage has no edges
-    if (!metric_sums_.empty()) team.sum(metric_sums_);
+    for (const std::span<double> counts : {messages_.traffic().all(), losses_.metric_sums()})
+      if (!counts.empty()) team.sum(counts);  // one stage has no edges
     if (request_.trace != nullptr) gather_trace();
   }
 
@@ -225,7 +158,7 @@ class Interpreter {
   /// What a device reports only at the end is the worker's failure like any other.
   void finish(int worker, const std::function<void()>& wait_for_device = {}) {
     try {
-      read_losses(worker);
+      losses_.finish(worker);
       if (wait_for_device) wait_for_device();
     } catch (const Error&) {
       throw;
@@ -254,9 +187,9 @@ class Interpreter {
       perform(instruction, worker);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::Worker || !error.where().empty()) throw;
-      throw Error(error.kind(), error.message(), place(instruction, worker));
+      throw Error(error.kind(), error.message(), passes_.place(instruction.action, worker));
     } catch (const std::exception& error) {
-      throw Error(ErrorKind::Worker, first_line(error), place(instruction, worker));
+      throw Error(ErrorKind::Worker, first_line(error), passes_.place(instruction.action, worker));
     }
     if (traced) (*request_.trace)[as_size(worker)][as_size(position)] = {begin, seconds()};
   }
@@ -271,11 +204,11 @@ class Interpreter {
       case ActionKind::BackwardInput: backward(instruction, stage, worker); break;
       case ActionKind::BackwardWeight:
         use(instruction, stage);
-        stage.backward_weight(id(instruction.action), instruction.action.loss,
+        stage.backward_weight(passes_.id(instruction.action), instruction.action.loss,
                               instruction.action.scale);
         break;
       case ActionKind::Reduce:
-        transport_->reduce(instruction, stage, own(request_.exchanges, instruction.action), worker);
+        transport_->reduce(instruction, stage, exchange_of(instruction.action), worker);
         return;
       case ActionKind::Update: update(instruction, stage, worker); return;
     }
@@ -284,34 +217,34 @@ class Interpreter {
 
   void forward(const Instruction& instruction, Stage& stage, int worker) {
     const Action& action = instruction.action;
-    const Share share = share_of(action);
+    const Share share = passes_.share(action);
     Tensors inputs = action.stage == 0
                          ? request_.batches.inputs(action.minibatch, share, stage.device())
-                         : receive_inputs(instruction, worker);
+                         : messages_.inputs(instruction, worker);
     use(instruction, stage);
-    Tensors outputs = stage.forward(
-        id(action), std::move(inputs), pass(action, share), instruction.input_gradient,
-        instruction.recomputed ? Stage::Keep::Inputs : Stage::Keep::Graph);
+    Tensors outputs =
+        stage.forward(passes_.id(action), std::move(inputs), passes_.pass(action, share),
+                      instruction.input_gradient,
+                      instruction.recomputed ? Stage::Keep::Inputs : Stage::Keep::Graph);
     if (action.stage + 1 < program_.schedule.shape.stages) {
-      send(instruction, std::move(outputs));
+      messages_.send(instruction, std::move(outputs));
       return;
     }
     const at::Tensor targets = request_.batches.targets(action.minibatch, share, stage.device());
     if (program_.schedule.shape.training) {
-      record(instruction, stage.final_loss(id(action), targets), share, worker);
+      record(instruction, stage.final_loss(passes_.id(action), targets), worker);
       return;
     }
-    record(instruction, stage.loss_of(outputs, targets), share, worker,
-           metric_sums(outputs[0], targets));
+    record(instruction, stage.loss_of(outputs, targets), worker, metric_sums(outputs[0], targets));
   }
 
   void recompute(const Instruction& instruction, Stage& stage) {
     const Action& action = instruction.action;
-    const Share share = share_of(action);
+    const Share share = passes_.share(action);
     use(instruction, stage);
-    stage.recompute(id(action), pass(action, share));
+    stage.recompute(passes_.id(action), passes_.pass(action, share));
     if (action.stage == program_.schedule.shape.stages - 1)
-      stage.final_loss(id(action),
+      stage.final_loss(passes_.id(action),
                        request_.batches.targets(action.minibatch, share, stage.device()));
   }
 
@@ -324,141 +257,32 @@ class Interpreter {
 
   void head(const Instruction& instruction, Stage& stage, int worker) {
     const Action& action = instruction.action;
-    const Share share = share_of(action);
+    const Share share = passes_.share(action);
     const at::Tensor targets = request_.batches.targets(action.minibatch, share, stage.device());
     use(instruction, stage);
-    const at::Tensor loss = stage.head(id(action), targets, pass(action, share), factor(share),
-                                       instruction.input_gradient);
-    record(instruction, loss, share, worker);
+    const at::Tensor loss = stage.head(passes_.id(action), targets, passes_.pass(action, share),
+                                       passes_.loss_factor(share), instruction.input_gradient);
+    record(instruction, loss, worker);
   }
 
   void backward(const Instruction& instruction, Stage& stage, int worker) {
     const Action& action = instruction.action;
     Stage::BackwardRequest request{.own_loss = action.loss == action.stage,
-                                   .factor = factor(share_of(action)),
+                                   .factor = passes_.loss_factor(passes_.share(action)),
                                    .learn = action.kind == ActionKind::Backward,
                                    .scale = action.scale,
                                    .input_gradient = instruction.input_gradient,
                                    .last = instruction.last_pass};
     if (instruction.first_half) request.half_of = action.loss;
     if (!request.own_loss) {
-      request.gradients = receive(instruction, instruction.receive, action.stage + 1, worker);
-      request.straight = receive_straight(instruction, worker);
+      auto [neighbour, straight] = messages_.gradients(instruction, worker);
+      request.gradients = std::move(neighbour);
+      request.straight = std::move(straight);
       request.behind = as_size(instruction.straight_received.behind);
     }
     use(instruction, stage);
-    Tensors of_inputs = stage.backward(id(action), std::move(request));
-    if (!of_inputs.empty()) send(instruction, std::move(of_inputs));
-  }
-
-  /// In the order of the stage's layers: what was put aside first stands first.
-  Tensors receive_inputs(const Instruction& instruction, int worker) {
-    Tensors inputs =
-        receive(instruction, instruction.receive, instruction.action.stage - 1, worker);
-    const Straight& straight = instruction.straight_received;
-    if (straight.groups.empty()) return inputs;
-    const Tensors skipped = receive_straight(instruction, worker);
-    inputs.insert(inputs.end() - straight.behind, skipped.begin(), skipped.end());
-    return inputs;
-  }
-
-  /// One after another; undefined where nothing comes.
-  Tensors receive_straight(const Instruction& instruction, int worker) {
-    Tensors all;
-    for (const auto& [peer, port, count] : instruction.straight_received.groups) {
-      Tensors group(as_size(count));
-      if (port.used()) group = receive(instruction, port, peer, worker);
-      all.append(group.begin(), group.end());
-    }
-    return all;
-  }
-
-  /// A pass's outputs, or its inputs' gradients: to the neighbour what there is, but for what goes
-  /// straight to stages beyond it.
-  void send(const Instruction& instruction, Tensors tensors) {
-    const Action& action = instruction.action;
-    const int neighbour = action.stage + (action.kind == ActionKind::Forward ? 1 : -1);
-    Tensors skipping = take_straight(instruction.straight_sent, tensors);
-    tensors.erase(std::remove_if(tensors.begin(), tensors.end(),
-                                 [](const at::Tensor& tensor) { return !tensor.defined(); }),
-                  tensors.end());
-    if (instruction.send.used()) send(instruction, instruction.send, neighbour, std::move(tensors));
-    auto next = std::make_move_iterator(skipping.begin());
-    for (const auto& [peer, port, count] : instruction.straight_sent.groups) {
-      Tensors group(next, next + count);
-      next += count;
-      if (port.used()) send(instruction, port, peer, std::move(group));
-    }
-  }
-
-  /// Out of a pass's tensors, what does not go to the neighbour.
-  static Tensors take_straight(const Straight& straight, Tensors& tensors) {
-    if (straight.groups.empty()) return {};
-    const auto last = tensors.end() - straight.behind, first = last - straight.count();
-    Tensors skipping(std::make_move_iterator(first), std::make_move_iterator(last));
-    for (at::Tensor& tensor : skipping)
-      if (!tensor.defined()) tensor = at::empty({0});  // of integers: keeps the others' places
-    tensors.erase(first, last);
-    return skipping;
-  }
-
-  void send(const Instruction& instruction, const Port& port, int peer, Tensors message) {
-    const Action& action = instruction.action;
-    const std::size_t values = bytes_of(message);
-    std::size_t crossing = values;
-    double coding = 0;
-    if (EdgeEnds* const ends = ends_of(action)) {
-      const CodecCall call = codec_call(action);
-      if (ends->compresses(peer, call)) {
-        coding -= seconds();
-        ends->encode(message, peer, call);
-        coding += seconds();
-        crossing = bytes_of(message);
-      }
-    }
-    traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
-    transport_->send(port, std::move(message));
-  }
-
-  Tensors receive(const Instruction& instruction, const Port& port, int peer, int worker) {
-    const Action& action = instruction.action;
-    const at::Device device = stage_of(action).device();
-    Tensors message = transport_->receive(port, worker);
-    for (at::Tensor& tensor : message)
-      if (tensor.device() != device) tensor = tensor.to(device);
-    EdgeEnds* const ends = ends_of(action);
-    if (ends == nullptr) return message;
-    const CodecCall call = codec_call(action);
-    if (!ends->compresses(peer, call)) return message;
-    const double begin = seconds();
-    ends->decode(message, peer, call);
-    traffic_.received(peer, action.stage, action.replica, seconds() - begin);
-    return message;
-  }
-
-  static std::size_t bytes_of(const Tensors& message) {
-    std::size_t bytes = 0;
-    for (const at::Tensor& tensor : message) bytes += tensor.nbytes();
-    return bytes;
-  }
-
-  /// That of the action's stage replica, if there are any.
-  template <class Part>
-  Part* own(const std::vector<std::unique_ptr<Part>>* parts, const Action& action) const {
-    return parts == nullptr ? nullptr : (*parts)[place_of(action)].get();
-  }
-  EdgeEnds* ends_of(const Action& action) const { return own(request_.edges, action); }
-
-  CodecCall codec_call(const Action& action) const {
-    const Share share = share_of(action);
-    const Pass now = pass(action, share);
-    return {.seed = now.seed,
-            .training = now.training,
-            .backward = action.kind != ActionKind::Forward,
-            .epoch = now.epoch,
-            .minibatch = now.minibatch,
-            .first_sample = now.first_sample,
-            .samples = request_.batches.samples(action.minibatch, share)};
+    Tensors of_inputs = stage.backward(passes_.id(action), std::move(request));
+    if (!of_inputs.empty()) messages_.send(instruction, std::move(of_inputs));
   }
 
   void update(const Instruction& instruction, Stage& stage, int worker) {
@@ -488,104 +312,31 @@ class Interpreter {
     return request_.lr(instruction.update_minibatch) * instruction.update_scale;
   }
 
-  /// On a CPU a loss is read at once; on another device when the worker comes to one of the next
-  /// mini-batch, or to its end, so that the device always has work queued meanwhile.
-  void record(const Instruction& instruction, const at::Tensor& loss, const Share& share,
-              int worker, std::optional<LateValue> sums = {}) {
+  void record(const Instruction& instruction, const at::Tensor& loss, int worker,
+              std::optional<LateValue> sums = {}) {
     const std::int64_t updates = stage_of(instruction.action).optimizer_state().steps -
                                  instruction.weights.latest + instruction.weights.key.version;
-    readings_[as_size(worker)].push_back(
-        {&instruction, share, updates, LateValue(loss), std::move(sums)});
-    read_losses(worker, loss.is_cpu() ? kAll : instruction.action.minibatch);
-  }
-
-  /// Those of mini-batches before that one.
-  void read_losses(int worker, int minibatch = kAll) {
-    std::deque<Reading>& readings = readings_[as_size(worker)];
-    for (; !readings.empty() && readings.front().instruction->action.minibatch < minibatch;
-         readings.pop_front())
-      account(readings.front(), worker);
-  }
-
-  void account(const Reading& reading, int worker) {
-    const auto& [instruction_of, share, updates, late_loss, sums] = reading;
-    const Instruction& instruction = *instruction_of;
-    const Action& action = instruction.action;
-    const auto loss = value_of(late_loss).item<double>();
-    if (sums) {
-      const at::Tensor& added = value_of(*sums);
-      for (std::size_t i = 0; i < metric_sums_.size(); ++i)
-        metric_sums_[i] += added.const_data_ptr<double>()[i];
-    }
-    if (!std::isfinite(loss)) {
-      const WeightKey& key = instruction.weights.key;
-      throw Error(
-          ErrorKind::NotFinite,
-          concat("the loss of mini-batch ", pass(action, share).minibatch, " of epoch ",
-                 pass(action, share).epoch, " at stage ", action.stage, " is ", loss,
-                 "; its weights are version ", updates,
-                 key.ahead == 0 ? std::string() : concat(", predicted ", key.ahead, " ahead"),
-                 "; try a smaller optimizer.lr"),
-          place(instruction, worker));
-    }
-    losses_.add(action, loss, share);
-    const bool complete = action.stage == program_.schedule.shape.stages - 1 &&
-                          action.microbatch == program_.schedule.shape.microbatches - 1 &&
-                          action.replica == 0 && request_.execution != Execution::Mpi;
-    if (complete && request_.on_minibatch) request_.on_minibatch(action.minibatch);
-  }
-
-  /// A process asks for it again and again, so that it hears of failures elsewhere.
-  const at::Tensor& value_of(const LateValue& late) const {
-    if (request_.execution == Execution::Mpi && !late.is_there())
-      request_.team->wait_for_device([&] { return late.is_there(); });
-    return late.read();
-  }
-
-  Share share_of(const Action& action) const {
-    return request_.batches.share(action.minibatch, action.replica, action.microbatch);
-  }
-
-  /// Weight of a micro-batch's mean loss in the gradient: by samples of the mini-batch, or, summed
-  /// over micro-batches, of the replica's share.
-  double factor(const Share& share) const {
-    const std::int64_t part = request_.sum_gradients ? share.replica_samples : share.samples;
-    return static_cast<double>(part) / static_cast<double>(share.all_samples);
-  }
-
-  Pass pass(const Action& action, const Share& share) const {
-    const int position = request_.first_minibatch + action.minibatch;
-    return {.training = program_.schedule.shape.training,
-            .seed = request_.seed,
-            .epoch = request_.first_epoch + position / request_.minibatches_per_epoch,
-            .minibatch = position % request_.minibatches_per_epoch,
-            .first_sample = share.first_sample,
-            .microbatches = program_.schedule.shape.microbatches};
+    losses_.record(instruction, worker, updates, loss, std::move(sums));
   }
 
   std::size_t place_of(const Action& action) const {
     return as_size(action.replica * program_.schedule.shape.stages + action.stage);
   }
   Stage& stage_of(const Action& action) const { return *stages_[place_of(action)]; }
-  int id(const Action& action) const {
-    return action.minibatch * program_.schedule.shape.microbatches + action.microbatch;
-  }
-  std::string place(const Instruction& instruction, int worker) const {
-    return concat("worker ", worker, ", stage ", instruction.action.stage, ", ",
-                  action_name(instruction.action, program_.schedule.shape.microbatches));
+  GradientExchange* exchange_of(const Action& action) const {
+    return request_.exchanges == nullptr ? nullptr : (*request_.exchanges)[place_of(action)].get();
   }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   const Program& program_;
   const std::vector<std::unique_ptr<Stage>>& stages_;
   const RunRequest& request_;
+  Passes passes_;
   Losses losses_;
-  TrafficCount traffic_;
-  std::vector<std::deque<Reading>> readings_;  ///< per worker
-  std::vector<double> metric_sums_;            ///< an evaluation has one last stage
   ActionLog own_log_;
   ActionLog& log_;
   std::unique_ptr<Transport> transport_;
+  Messages messages_;
   std::mutex failure_mutex_;
   std::exception_ptr failure_;
   Clock::time_point start_ = Clock::now();

@@ -2,31 +2,22 @@
 
 #include <dlfcn.h>
 
-#include <filesystem>
-
 #include "core/base/error.h"
+#include "core/base/module_file.h"
 
 namespace pipewright {
 namespace {
 
-/// Beside the program, or where it was installed.
-std::filesystem::path module_file() {
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  const char* const name = "libpipewright_mpi.so";
-  for (const auto& path : {folder / name, folder.parent_path() / name,
-                           folder.parent_path() / "lib" / "pipewright" / name})
-    if (std::filesystem::exists(path)) return path;
-  return {};
-}
+constexpr const char* kModule = "libpipewright_mpi.so";
 
 }  // namespace
 
 bool mpi_is_built() {
-  return !module_file().empty();
+  return !module_file(kModule).empty();
 }
 
 std::unique_ptr<Wire> mpi_wire() {
-  const auto file = module_file();
+  const auto file = module_file(kModule);
   if (file.empty())
     throw Error(ErrorKind::Experiment,
                 "execution: mpi needs a build with MPI, which this is not; install libopenmpi-dev "

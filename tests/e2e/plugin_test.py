@@ -70,6 +70,12 @@ class Installed(harness.EndToEnd):
         self.assertIn(str(home / "pipewright/lib/libpipewright.so"), needed)
         self.assertNotIn("torch", needed)
 
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun (install openmpi-bin)")
+    def test_what_is_installed_trains_with_processes(self):
+        trained = shell("pipewright/bin/pipewright run first.yaml --out runs/mpi --set pipeline.execution=mpi")
+        self.assertEqual(0, trained.returncode, trained.stdout + trained.stderr)
+        self.assertEqual("done", harness.Run(home / "runs/mpi").state())
+
     def test_the_prefix_may_be_moved(self):
         moved = home / "elsewhere" / "deep"
         moved.parent.mkdir()

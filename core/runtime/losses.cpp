@@ -1,0 +1,121 @@
+#include "core/runtime/losses.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+/// After every mini-batch.
+constexpr int kAll = std::numeric_limits<int>::max();
+
+std::size_t sums_of(const std::vector<const Metric*>& metrics) {
+  std::size_t sum = 0;
+  for (const Metric* metric : metrics) sum += metric->size();
+  return sum;
+}
+
+}  // namespace
+
+Losses::Losses(const Program& program, const RunRequest& request, const Passes& passes)
+    : shape_(program.schedule.shape),
+      request_(request),
+      passes_(passes),
+      sites_(1 + static_cast<int>(program.schedule.auxiliary.size())),
+      site_of_(as_size(shape_.stages), -1),
+      sums_(as_size(shape_.minibatches * sites_ * shape_.replicas), 0),
+      readings_(program.workers.size()),
+      metric_sums_(sums_of(request.metrics), 0) {
+  site_of_.back() = 0;
+  int site = 1;
+  for (const int stage : program.schedule.auxiliary) site_of_[as_size(stage)] = site++;
+}
+
+void Losses::record(const Instruction& instruction, int worker, std::int64_t updates,
+                    const at::Tensor& loss, std::optional<LateValue> sums) {
+  const Action& action = instruction.action;
+  readings_[as_size(worker)].push_back(
+      {&instruction, passes_.share(action), updates, LateValue(loss), std::move(sums)});
+  read(worker, loss.is_cpu() ? kAll : action.minibatch);
+}
+
+void Losses::finish(int worker) {
+  read(worker, kAll);
+}
+
+/// Those of mini-batches before that one.
+void Losses::read(int worker, int minibatch) {
+  std::deque<Reading>& readings = readings_[as_size(worker)];
+  for (; !readings.empty() && readings.front().instruction->action.minibatch < minibatch;
+       readings.pop_front())
+    account(readings.front(), worker);
+}
+
+void Losses::account(const Reading& reading, int worker) {
+  const Action& action = reading.instruction->action;
+  const auto loss = value_of(reading.loss).item<double>();
+  if (reading.sums) {
+    const at::Tensor& added = value_of(*reading.sums);
+    for (std::size_t i = 0; i < metric_sums_.size(); ++i)
+      metric_sums_[i] += added.const_data_ptr<double>()[i];
+  }
+  if (!std::isfinite(loss)) refuse(reading, loss, worker);
+  add(action, loss, reading.share);
+  const bool complete = action.stage == shape_.stages - 1 &&
+                        action.microbatch == shape_.microbatches - 1 && action.replica == 0 &&
+                        request_.execution != Execution::Mpi;
+  if (complete && request_.on_minibatch) request_.on_minibatch(action.minibatch);
+}
+
+void Losses::add(const Action& action, double loss, const Share& share) {
+  const int site = site_of_[as_size(action.stage)];
+  const double weight = static_cast<double>(share.samples) / static_cast<double>(share.all_samples);
+  sums_[as_size((action.minibatch * sites_ + site) * shape_.replicas + action.replica)] +=
+      loss * weight;
+}
+
+void Losses::refuse(const Reading& reading, double loss, int worker) const {
+  const Action& action = reading.instruction->action;
+  const WeightKey& key = reading.instruction->weights.key;
+  const Pass pass = passes_.pass(action, reading.share);
+  throw Error(
+      ErrorKind::NotFinite,
+      concat("the loss of mini-batch ", pass.minibatch, " of epoch ", pass.epoch, " at stage ",
+             action.stage, " is ", loss, "; its weights are version ", reading.updates,
+             key.ahead == 0 ? std::string() : concat(", predicted ", key.ahead, " ahead"),
+             "; try a smaller optimizer.lr"),
+      passes_.place(action, worker));
+}
+
+/// A process asks for it again and again, so that it hears of failures elsewhere.
+const at::Tensor& Losses::value_of(const LateValue& late) const {
+  if (request_.execution == Execution::Mpi && !late.is_there())
+    request_.team->wait_for_device([&] { return late.is_there(); });
+  return late.read();
+}
+
+std::vector<std::vector<double>> Losses::means() const {
+  std::vector<std::vector<double>> all(as_size(shape_.minibatches),
+                                       std::vector<double>(as_size(sites_), 0));
+  std::size_t next = 0;
+  for (auto& of_minibatch : all)
+    for (double& of_site : of_minibatch)
+      for (int r = 0; r < shape_.replicas; ++r) of_site += sums_[next++];
+  return all;
+}
+
+std::vector<double> Losses::metrics() const {
+  std::vector<double> values;
+  std::span<const double> rest = metric_sums_;
+  for (const Metric* metric : request_.metrics) {
+    values.push_back(metric->value(rest.first(metric->size())));
+    rest = rest.subspan(metric->size());
+  }
+  return values;
+}
+
+}  // namespace pipewright

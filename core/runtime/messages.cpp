@@ -1,0 +1,130 @@
+#include "core/runtime/messages.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/as_size.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+std::size_t bytes_of(const Tensors& message) {
+  std::size_t bytes = 0;
+  for (const at::Tensor& tensor : message) bytes += tensor.nbytes();
+  return bytes;
+}
+
+/// Of the host, for a call.
+template <class Call>
+double seconds_of(const Call& call) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  call();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Out of a pass's tensors, what does not go to the neighbour.
+Tensors take_straight(const Straight& straight, Tensors& tensors) {
+  if (straight.groups.empty()) return {};
+  const auto last = tensors.end() - straight.behind, first = last - straight.count();
+  Tensors skipping(std::make_move_iterator(first), std::make_move_iterator(last));
+  for (at::Tensor& tensor : skipping)
+    if (!tensor.defined()) tensor = at::empty({0});  // of integers: keeps the others' places
+  tensors.erase(first, last);
+  return skipping;
+}
+
+}  // namespace
+
+Messages::Messages(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
+                   const RunRequest& request, const Passes& passes, Transport& transport)
+    : shape_(program.schedule.shape),
+      stages_(stages),
+      edges_(request.edges),
+      passes_(passes),
+      transport_(transport),
+      traffic_(shape_) {}
+
+Tensors Messages::inputs(const Instruction& instruction, int worker) {
+  Tensors inputs = receive(instruction, instruction.receive, instruction.action.stage - 1, worker);
+  const Straight& straight = instruction.straight_received;
+  if (straight.groups.empty()) return inputs;
+  const Tensors skipped = receive_straight(instruction, worker);
+  inputs.insert(inputs.end() - straight.behind, skipped.begin(), skipped.end());
+  return inputs;
+}
+
+Messages::Gradients Messages::gradients(const Instruction& instruction, int worker) {
+  Tensors of_neighbour =
+      receive(instruction, instruction.receive, instruction.action.stage + 1, worker);
+  return {std::move(of_neighbour), receive_straight(instruction, worker)};
+}
+
+void Messages::send(const Instruction& instruction, Tensors tensors) {
+  const Action& action = instruction.action;
+  const int neighbour = action.stage + (action.kind == ActionKind::Forward ? 1 : -1);
+  Tensors skipping = take_straight(instruction.straight_sent, tensors);
+  tensors.erase(std::remove_if(tensors.begin(), tensors.end(),
+                               [](const at::Tensor& tensor) { return !tensor.defined(); }),
+                tensors.end());
+  if (instruction.send.used()) send(instruction, instruction.send, neighbour, std::move(tensors));
+  auto next = std::make_move_iterator(skipping.begin());
+  for (const auto& [peer, port, count] : instruction.straight_sent.groups) {
+    Tensors group(next, next + count);
+    next += count;
+    if (port.used()) send(instruction, port, peer, std::move(group));
+  }
+}
+
+/// One after another.
+Tensors Messages::receive_straight(const Instruction& instruction, int worker) {
+  Tensors all;
+  for (const auto& [peer, port, count] : instruction.straight_received.groups) {
+    Tensors group(as_size(count));
+    if (port.used()) group = receive(instruction, port, peer, worker);
+    all.append(group.begin(), group.end());
+  }
+  return all;
+}
+
+void Messages::send(const Instruction& instruction, const Port& port, int peer, Tensors message) {
+  const Action& action = instruction.action;
+  const std::size_t values = bytes_of(message);
+  std::size_t crossing = values;
+  double coding = 0;
+  if (EdgeEnds* const ends = ends_of(action)) {
+    const CodecCall call = passes_.codec_call(action);
+    if (ends->compresses(peer, call)) {
+      coding = seconds_of([&] { ends->encode(message, peer, call); });
+      crossing = bytes_of(message);
+    }
+  }
+  traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
+  transport_.send(port, std::move(message));
+}
+
+Tensors Messages::receive(const Instruction& instruction, const Port& port, int peer, int worker) {
+  const Action& action = instruction.action;
+  const at::Device device = stages_[place_of(action)]->device();
+  Tensors message = transport_.receive(port, worker);
+  for (at::Tensor& tensor : message)
+    if (tensor.device() != device) tensor = tensor.to(device);
+  EdgeEnds* const ends = ends_of(action);
+  if (ends == nullptr) return message;
+  const CodecCall call = passes_.codec_call(action);
+  if (!ends->compresses(peer, call)) return message;
+  const double coding = seconds_of([&] { ends->decode(message, peer, call); });
+  traffic_.received(peer, action.stage, action.replica, coding);
+  return message;
+}
+
+std::size_t Messages::place_of(const Action& action) const {
+  return as_size(action.replica * shape_.stages + action.stage);
+}
+
+EdgeEnds* Messages::ends_of(const Action& action) const {
+  return edges_ == nullptr ? nullptr : (*edges_)[place_of(action)].get();
+}
+
+}  // namespace pipewright

@@ -127,7 +127,7 @@ class Roberta final : public Model {
   }
 
   LayerPtr classifier() const {
-    return sequence({{"", first_token()},
+    return sequence({{"", first_token(1)},
                      {"dropout", dropout(dropout_)},
                      {"dense", dense(width_, width_, Activation::Tanh)},
                      {"dropout2", dropout(dropout_)},

@@ -9,6 +9,7 @@
 #include "core/runtime/device.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/predictions.h"
+#include "core/stage/skips.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -288,6 +289,7 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
   check_weights(*this);
   const Experiment& e = *experiment;
   const auto layers = stage_layers();
+  const auto copies = leaving_copies(e.layers, e.balance);
   const Schedule& schedule = training.schedule;
   const Predictions predictions = predictions_of(schedule);
   std::vector<std::unique_ptr<Stage>> all;
@@ -302,6 +304,7 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .last = stage == e.pipeline.stages - 1,
                        .layers = layers[static_cast<std::size_t>(stage)],
                        .head = head_of(stage),
+                       .copies = copies[static_cast<std::size_t>(stage)],
                        .options = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat)
                                       .device(devices[static_cast<std::size_t>(worker)]),
                        .optimizer = e.optimizer.get(),

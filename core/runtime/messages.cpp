@@ -70,7 +70,7 @@ void Messages::send(const Instruction& instruction, Tensors tensors) {
                 tensors.end());
   if (instruction.send.used()) send(instruction, instruction.send, neighbour, std::move(tensors));
   auto next = std::make_move_iterator(skipping.begin());
-  for (const auto& [peer, port, count] : instruction.straight_sent.groups) {
+  for (const auto& [peer, port, count, gradients] : instruction.straight_sent.groups) {
     Tensors group(next, next + count);
     next += count;
     if (port.used()) send(instruction, port, peer, std::move(group));
@@ -80,7 +80,7 @@ void Messages::send(const Instruction& instruction, Tensors tensors) {
 /// One after another.
 Tensors Messages::receive_straight(const Instruction& instruction, int worker) {
   Tensors all;
-  for (const auto& [peer, port, count] : instruction.straight_received.groups) {
+  for (const auto& [peer, port, count, gradients] : instruction.straight_received.groups) {
     Tensors group(as_size(count));
     if (port.used()) group = receive(instruction, port, peer, worker);
     all.append(group.begin(), group.end());
@@ -100,7 +100,7 @@ void Messages::send(const Instruction& instruction, const Port& port, int peer, 
       crossing = bytes_of(message);
     }
   }
-  traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
+  if (port.link >= 0) traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
   transport_.send(port, std::move(message));
 }
 
@@ -115,7 +115,7 @@ Tensors Messages::receive(const Instruction& instruction, const Port& port, int 
   const CodecCall call = passes_.codec_call(action);
   if (!ends->compresses(peer, call)) return message;
   const double coding = seconds_of([&] { ends->decode(message, peer, call); });
-  traffic_.received(peer, action.stage, action.replica, coding);
+  if (port.link >= 0) traffic_.received(peer, action.stage, action.replica, coding);
   return message;
 }
 

@@ -18,10 +18,11 @@ bool is_backward(ActionKind kind) {
 struct StageSkips {
   struct Side {
     Straight straight;  ///< its groups not joined to a message yet
-    void add(int stage) {
+    void add(int stage, bool gradient) {
       if (straight.groups.empty() || straight.groups.back().stage != stage)
         straight.groups.push_back({.stage = stage});
       ++straight.groups.back().count;
+      straight.groups.back().gradients |= gradient;
     }
   };
   Side in, out;
@@ -35,8 +36,8 @@ std::vector<StageSkips> skips_by_stage(const PipelineShape& shape) {
       ++from.out.straight.behind;
       ++to.in.straight.behind;
     } else {
-      from.out.add(skip.to);
-      to.in.add(skip.from);
+      from.out.add(skip.to, skip.gradient);
+      to.in.add(skip.from, skip.gradient);
     }
   }
   return stages;
@@ -87,6 +88,7 @@ class Wiring {
     const bool forward = taker.action.kind == ActionKind::Forward;
     if (!forward && !is_backward(taker.action.kind)) return;
     for (Straight::Group& group : taker.straight_received.groups) {
+      if (!forward && !group.gradients) continue;
       Action like = taker.action;
       like.stage = group.stage;
       const ActionPlace source = forward ? index_.forward(like) : index_.backward(like, like.stage);

@@ -24,6 +24,7 @@ struct Straight {
     int stage = 0;  ///< at the other end
     Port port;
     int count = 0;
+    bool gradients = false;  ///< go back for any of them
   };
   std::vector<Group> groups;  ///< as they stand
   int behind = 0;             ///< tensors of neighbours' skip connections that stand behind them

@@ -73,9 +73,11 @@ struct Action {
   bool operator==(const Action&) const = default;
 };
 
-/// A skip connection between two stages: a tensor that `from` puts aside and `to` takes back.
+/// A skip connection between two stages: a tensor that `from` puts aside and `to` looks at or takes
+/// back.
 struct Skip {
   int from = 0, to = 0;
+  bool gradient = true;  ///< goes back
   bool operator==(const Skip&) const = default;
 };
 
@@ -88,8 +90,8 @@ struct PipelineShape {
   int first_minibatch = 0;  ///< trained before this schedule
   std::vector<int>
       placement;  ///< worker of each stage within a replica; empty: stage k on worker k
-  /// In the order they are put aside; the last put aside is the first taken back. Those to stages
-  /// beyond the next go there straight.
+  /// In the order they are put aside, of one tensor the farthest first; the last put aside is the
+  /// first taken back. Those to stages beyond the next go there straight.
   std::vector<Skip> skips;
   int link_capacity = 0;  ///< messages a link to a neighbour holds; 0 = unbounded
   bool training = true;   ///< false: forwards only (evaluation)

@@ -54,7 +54,7 @@ void check_ranges(const Schedule& schedule) {
     refuse("learns_from does not name the losses of every stage");
   auto in = [](int value, int end) { return value >= 0 && value < end; };
   for (std::size_t i = 0; i < shape.skips.size(); ++i) {
-    const auto [from, to] = shape.skips[i];
+    const auto& [from, to, gradient] = shape.skips[i];
     if (!in(from, shape.stages) || !in(to, shape.stages) || from >= to)
       refuse(concat("a skip connection from stage ", from, " to stage ", to));
     for (std::size_t j = 0; j < i; ++j)

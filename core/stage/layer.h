@@ -59,10 +59,11 @@ struct Pass {
   DeferredStatistics* deferred = nullptr;
 };
 
-/// Skip connections of a layer: it takes so many of the tensors put aside, the last first, then
-/// puts so many aside, behind all others.
+/// Skip connections of a layer: it takes so many of the tensors put aside, the last first, looks
+/// at so many of the next, which stay, then puts so many aside, behind all others.
 struct SkipUse {
-  int takes = 0, puts = 0;
+  int takes = 0, looks = 0, puts = 0;
+  bool gradients = true;  ///< what it puts aside may have them; false: integers or truth values
 };
 
 /// A unit the model can be cut at, or a part of one. Immutable after construction and shared by
@@ -85,7 +86,7 @@ class Layer {
                               std::span<at::Tensor> buffers, const Pass& pass) const;
 
   /// What forward_all() takes back and puts aside for layers further on: such a tensor goes
-  /// straight from the stage that puts it aside to the one that takes it back.
+  /// straight from the stage that puts it aside to those that look at it and take it back.
   virtual SkipUse skips() const { return {}; }
 
   /// Full name within the model ("3", "conv1_2"): prefix of its parameters, key of its random

@@ -85,7 +85,7 @@ using NamedLayer = std::pair<std::string, LayerPtr>;
 struct AttentionOptions {
   double dropout = 0;   ///< of the softmax
   bool causal = false;  ///< no token attends to those after it
-  bool masked = false;  ///< the boundary's second tensor, bool [batch, tokens], is true where a
+  bool masked = false;  ///< looks at the last tensor put aside, bool [batch, tokens], true where a
                         ///< token may be attended to; a token that attends to none gets zeros
 };
 /// The same with projections of one's own, their parameters "<name>.weight", …: three that give q,
@@ -103,10 +103,11 @@ LayerPtr positions_of_words(std::int64_t padding);
 LayerPtr linear_of_positions(std::int64_t positions, std::int64_t width,
                              LinearOptions options = {});
 
-/// Puts bool [batch, tokens] behind all other tensors: false where the token is `padding`.
+/// Puts bool [batch, tokens] aside: false where the token is `padding`.
 LayerPtr mask_padding(std::int64_t padding);
-/// [batch, tokens, width] to [batch, width]. Other tensors end here.
-LayerPtr first_token();
+/// [batch, tokens, width] to [batch, width]. Other tensors end here, of which so many were put
+/// aside.
+LayerPtr first_token(int others = 0);
 /// One LSTM layer from a zero state: [batch, T, in] to [batch, T, hidden]. Gates in the order i, f,
 /// g, o; weight_ih_l0 [4·hidden, in], weight_hh_l0 [4·hidden, hidden], bias_ih_l0 and bias_hh_l0
 /// [4·hidden], all uniform ±1/√hidden. Is Incremental.

@@ -2,53 +2,106 @@
 
 #include <algorithm>
 
+#include "core/base/as_size.h"
 #include "core/base/error.h"
 
 namespace pipewright {
 namespace {
 
-/// Stages, as Skip has them, and the place in the order of putting aside.
+/// A tensor put aside, and where it is wanted.
 struct PutAside {
   const Layer* layer;
-  int stage;
-  std::size_t order;
+  int stage;               ///< that puts it aside
+  std::vector<int> wants;  ///< other stages, ascending
 };
 
-struct Ordered {
-  std::size_t order;
-  Skip skip;
+/// Goes through the layers as a pass does.
+class Walk {
+ public:
+  Walk(std::span<const LayerPtr> layers, std::span<const std::int64_t> balance) {
+    std::size_t next = 0;
+    for (const std::int64_t count : balance) {
+      for (std::int64_t i = 0; i < count; ++i) visit(*layers[next++]);
+      behind_.push_back(here());
+      ++stage_;
+    }
+    if (!waiting_.empty())
+      throw Error(ErrorKind::Experiment,
+                  concat("layer '", put_[waiting_.back()].layer->name(),
+                         "' puts a tensor aside that no layer after it takes back"));
+  }
+
+  std::vector<Skip> skips() const {
+    std::vector<Skip> skips;
+    for (const PutAside& each : put_)
+      for (auto to = each.wants.rbegin(); to != each.wants.rend(); ++to)
+        skips.push_back({each.stage, *to, each.layer->skips().gradients});
+    return skips;
+  }
+
+  std::vector<std::vector<int>> copies() const {
+    std::vector<std::vector<int>> all;
+    for (std::size_t stage = 0; stage < behind_.size(); ++stage) {
+      all.emplace_back();
+      for (const std::size_t each : behind_[stage])
+        all.back().push_back(
+            as_size(put_[each].stage) == stage ? static_cast<int>(put_[each].wants.size()) : 0);
+    }
+    return all;
+  }
+
+ private:
+  void visit(const Layer& layer) {
+    const SkipUse use = layer.skips();
+    for (int take = 0; take < use.takes; ++take) {
+      want(layer, 0, "takes a tensor back");
+      waiting_.pop_back();
+    }
+    for (int look = 0; look < use.looks; ++look) want(layer, as_size(look), "looks at a tensor");
+    for (int puts = 0; puts < use.puts; ++puts) {
+      waiting_.push_back(put_.size());
+      put_.push_back({&layer, stage_, {}});
+    }
+  }
+
+  /// The tensor with so many in front of it is wanted here.
+  void want(const Layer& layer, std::size_t depth, const char* what) {
+    if (depth >= waiting_.size())
+      throw Error(ErrorKind::Experiment, concat("layer '", layer.name(), "' ", what,
+                                                ", but none before it was put aside and is still "
+                                                "there"));
+    PutAside& wanted = put_[waiting_[waiting_.size() - 1 - depth]];
+    if (!is_here(wanted)) wanted.wants.push_back(stage_);
+  }
+
+  bool is_here(const PutAside& each) const {
+    return each.stage == stage_ || (!each.wants.empty() && each.wants.back() == stage_);
+  }
+
+  /// Of those that wait, what a pass of this stage has.
+  std::vector<std::size_t> here() const {
+    std::vector<std::size_t> those;
+    std::ranges::copy_if(waiting_, std::back_inserter(those),
+                         [this](std::size_t each) { return is_here(put_[each]); });
+    return those;
+  }
+
+  int stage_ = 0;
+  std::vector<PutAside> put_;                     ///< in that order
+  std::vector<std::size_t> waiting_;              ///< of those, not taken back yet
+  std::vector<std::vector<std::size_t>> behind_;  ///< [stage] → here() behind its last layer
 };
 
 }  // namespace
 
 std::vector<Skip> skips_between(std::span<const LayerPtr> layers,
                                 std::span<const std::int64_t> balance) {
-  std::vector<PutAside> waiting;
-  std::vector<Ordered> found;
-  std::size_t put = 0, next = 0;
-  for (int stage = 0; stage < static_cast<int>(std::ssize(balance)); ++stage)
-    for (std::int64_t i = 0; i < balance[static_cast<std::size_t>(stage)]; ++i) {
-      const Layer& layer = *layers[next++];
-      for (int take = 0; take < layer.skips().takes; ++take) {
-        if (waiting.empty())
-          throw Error(ErrorKind::Experiment,
-                      concat("layer '", layer.name(), "' takes a tensor back, but none before it ",
-                             "was put aside and is still there"));
-        const PutAside& from = waiting.back();
-        if (from.stage < stage) found.push_back({from.order, {from.stage, stage}});
-        waiting.pop_back();
-      }
-      for (int puts = 0; puts < layer.skips().puts; ++puts)
-        waiting.push_back({&layer, stage, put++});
-    }
-  if (!waiting.empty())
-    throw Error(ErrorKind::Experiment,
-                concat("layer '", waiting.back().layer->name(),
-                       "' puts a tensor aside that no layer after it takes back"));
-  std::ranges::sort(found, {}, &Ordered::order);
-  std::vector<Skip> skips;
-  for (const Ordered& each : found) skips.push_back(each.skip);
-  return skips;
+  return Walk(layers, balance).skips();
+}
+
+std::vector<std::vector<int>> leaving_copies(std::span<const LayerPtr> layers,
+                                             std::span<const std::int64_t> balance) {
+  return Walk(layers, balance).copies();
 }
 
 }  // namespace pipewright

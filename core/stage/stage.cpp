@@ -159,7 +159,15 @@ Tensors Stage::run_layers(const Tensors& inputs, const Pass& pass) {
   Tensors values = inputs;
   const std::size_t layers = layers_.size() - (parts_.head ? 1 : 0);
   for (std::size_t i = 0; i < layers; ++i) values = run(layers_[i], values, pass);
-  return values;
+  return parts_.copies.empty() ? values : leaving(values);
+}
+
+Tensors Stage::leaving(const Tensors& values) const {
+  const auto aside = values.end() - std::ssize(parts_.copies);
+  Tensors all(values.begin(), aside);
+  for (std::size_t i = 0; i < parts_.copies.size(); ++i)
+    all.append(static_cast<std::size_t>(parts_.copies[i]), aside[static_cast<std::ptrdiff_t>(i)]);
+  return all;
 }
 
 /// The outputs of a kept forward, with a graph where one is to be kept.

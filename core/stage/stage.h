@@ -24,6 +24,7 @@ struct StageParts {
   bool last = false;  ///< has the model's own loss
   std::vector<LayerPtr> layers;
   LayerPtr head;              ///< auxiliary; null without one
+  std::vector<int> copies;    ///< leaving_copies() of the stage; empty: everything leaves once
   at::TensorOptions options;  ///< precision and device
   const Optimizer* optimizer = nullptr;
   const Loss* loss = nullptr;
@@ -130,6 +131,7 @@ class Stage {
   void place(const LayerPtr& layer);
   Tensors run(const Placed& placed, const Tensors& inputs, Pass pass);
   Tensors run_layers(const Tensors& inputs, const Pass& pass);
+  Tensors leaving(const Tensors& values) const;
   void compute(Kept& slot, const Pass& pass);
   Kept& kept(int id);
   void finish_walk(Kept& slot);

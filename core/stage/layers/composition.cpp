@@ -47,15 +47,20 @@ class Sequence final : public Children {
     return x;
   }
 
-  /// A child takes back what those before it have put aside first.
+  /// A child takes back, and looks at, what those before it have put aside first.
   SkipUse skips() const override {
     SkipUse all;
+    int deepest = 0;  // of what was there before
     for (const Part& part : parts_) {
       const SkipUse own = part.layer->skips();
+      deepest = std::max(deepest, all.takes + own.takes + own.looks - all.puts);
       const int inside = std::min(own.takes, all.puts);
       all.takes += own.takes - inside;
-      all.puts += own.puts - inside;
+      all.puts -= inside;
+      if (own.puts > 0) all.gradients = own.gradients || (all.puts > 0 && all.gradients);
+      all.puts += own.puts;
     }
+    all.looks = std::max(0, deepest - all.takes);
     return all;
   }
 };

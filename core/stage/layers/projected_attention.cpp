@@ -44,11 +44,13 @@ class ProjectedAttention final : public Composite {
     if (qkv.size() == 1) qkv = qkv[0].chunk(3, -1);
     for (at::Tensor& each : qkv) each = core_.split(each);
     const at::Tensor mixed =
-        core_.attend(qkv[0], qkv[1], qkv[2], masked_ ? inputs[1] : at::Tensor(), pass);
+        core_.attend(qkv[0], qkv[1], qkv[2], masked_ ? inputs.back() : at::Tensor(), pass);
     Tensors outputs = inputs;
     outputs[0] = parts_.back().forward(AttentionCore::join(mixed), parameters, buffers, pass);
     return outputs;
   }
+
+  SkipUse skips() const override { return {.looks = masked_ ? 1 : 0}; }
 
  private:
   bool masked_;

@@ -53,6 +53,8 @@ class MaskPadding final : public Layer {
     return outputs;
   }
 
+  SkipUse skips() const override { return {.puts = 1, .gradients = false}; }
+
  private:
   std::int64_t padding_;
 };
@@ -75,6 +77,8 @@ class LinearOfPositions final : public Composite {
 
 class FirstToken final : public Layer {
  public:
+  explicit FirstToken(int others) : others_(others) {}
+
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
                      const Pass&) const override {
     return input.select(1, 0);
@@ -84,6 +88,11 @@ class FirstToken final : public Layer {
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
     return {forward(inputs[0], parameters, buffers, pass)};
   }
+
+  SkipUse skips() const override { return {.takes = others_}; }
+
+ private:
+  int others_;
 };
 
 }  // namespace
@@ -108,8 +117,8 @@ LayerPtr mask_padding(std::int64_t padding) {
   return std::make_shared<MaskPadding>(padding);
 }
 
-LayerPtr first_token() {
-  return std::make_shared<FirstToken>();
+LayerPtr first_token(int others) {
+  return std::make_shared<FirstToken>(others);
 }
 
 }  // namespace pipewright

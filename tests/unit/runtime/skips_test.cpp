@@ -2,12 +2,14 @@
 // gradients straight back, and the stages between never see them; in every execution.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <thread>
 
 #include "core/runtime/program.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/validate.h"
 #include "core/stage/layers.h"
+#include "core/stage/skips.h"
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/runtime/memory_wire.h"
@@ -34,7 +36,7 @@ const Instruction& named(const Program& program, const std::string& name) {
 /// "3×1 2×2 | 1": tensors of each group and how many go with it; then those behind.
 std::string text_of(const Straight& straight) {
   std::string text;
-  for (const auto& [stage, port, count] : straight.groups)
+  for (const auto& [stage, port, count, gradients] : straight.groups)
     text += concat(port.used() ? "" : "unused ", "to ", port.to, ": ", count, "; ");
   return text + concat("behind: ", straight.behind);
 }
@@ -54,6 +56,15 @@ TEST(SkipProgram, SendsStraightToTheStageThatTakesBack) {
   EXPECT_NE(sent[0].port.link, sent[1].port.link);
   EXPECT_EQ(sends_of(named(program, "0F0.1")).size(), 3U);
   EXPECT_EQ(program.messages, 2 * (3 + 3 + 2 + 2));
+}
+
+TEST(SkipProgram, TakesNoGradientOfWhatHasNone) {
+  const Program program = compile(gpipe(4, {{0, 3, false}, {0, 2, false}, {0, 1, false}}));
+  EXPECT_EQ(text_of(named(program, "0F0.1").straight_sent), "to 3: 1; to 2: 1; behind: 1");
+  EXPECT_EQ(text_of(named(program, "3B0.1").straight_sent), "unused to -1: 1; behind: 0");
+  EXPECT_EQ(text_of(named(program, "0B0.1").straight_received),
+            "unused to -1: 1; unused to -1: 1; behind: 1");
+  EXPECT_EQ(program.messages, 2 * (3 + 3 + 2));
 }
 
 TEST(SkipProgram, TakesNoGradientFromALossThatIsMadeBefore) {
@@ -174,6 +185,74 @@ TEST(SkipTraining, LearnsWhatOneStageLearnsWhateverTheCut) {
         EXPECT_LT((whole[i].second - cut[i].second).abs().max().item<double>(), kOtherOrderOfSums)
             << whole[i].first << ", " << stages << " stages";
     }
+}
+
+/// y = x + the tensor put aside last, which stays.
+class AddsWhatItSees final : public Layer {
+ public:
+  at::Tensor forward(const at::Tensor& x, std::span<const at::Tensor>, std::span<at::Tensor>,
+                     const Pass&) const override {
+    return x;
+  }
+  Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor>, std::span<at::Tensor>,
+                      const Pass&) const override {
+    Tensors outputs = inputs;
+    outputs[0] = inputs[0] + inputs.back();
+    return outputs;
+  }
+  SkipUse skips() const override { return {.looks = 1}; }
+};
+
+/// The gradients of all stages that look come back to the one that put aside.
+TEST(SkipTraining, LearnsFromEveryStageThatLooks) {
+  constexpr double kOtherOrderOfSums = 1e-12;  // a few updates in float64
+  using Balance = std::vector<std::int64_t>;
+  const auto trained = [](const Balance& balance) {
+    Laboratory laboratory(
+        concat("{scheme: {name: gpipe}, model.widths: [6, 5, 5, 5, 5, 5, 5, 5, 3], "
+               "dataset.shape: [6], train.precision: float64, pipeline.microbatches: 2, "
+               "pipeline.stages: ",
+               balance.size(), "}"));
+    Experiment& e = laboratory.experiment;
+    const auto own = e.layers;
+    const auto looks = std::make_shared<AddsWhatItSees>();
+    e.layers = {own[0], stash(), own[1], looks, own[2], looks, add_stashed(), own[7]};
+    e.balance = balance;
+    e.skips = skips_between(e.layers, e.balance);
+    Stages stages = laboratory.plan().stages();
+    train(laboratory.plan(), stages, Execution::Serial);
+    return state_of(stages);
+  };
+  const auto whole = trained({8});
+  for (const Balance& balance : {Balance{2, 2, 2, 2}, Balance(8, 1), Balance{3, 1, 4}}) {
+    const auto cut = trained(balance);
+    ASSERT_EQ(whole.size(), cut.size());
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      EXPECT_LT((whole[i].second - cut[i].second).abs().max().item<double>(), kOtherOrderOfSums)
+          << whole[i].first << ", " << balance.size() << " stages";
+  }
+}
+
+/// Forward, from the client to each server, and to the client's own last stage over no edge.
+TEST(SkipTraining, SendsMasksOnceToWhoeverLooks) {
+  const std::string changes =
+      "{scheme: {name: gpipe}, pipeline.microbatches: 4, dataset.train: 24, "
+      "pipeline.balance: [2, 1, 1, 2], pipeline.placement: [0, 1, 2, 0], model: {name: roberta, "
+      "vocabulary: 9, classes: 3, layers: 4, width: 8, heads: 2, feed_forward: 12, tokens: 6}}";
+  Laboratory laboratory(changes);
+  const Stages serial = laboratory.plan().stages();
+  const RunResult result = train(laboratory.plan(), serial, Execution::Serial);
+  const double mask = 24 * 6, activations = 24 * 6 * 8 * 4;
+  std::map<std::pair<int, int>, double> bytes;
+  for (const EdgeTraffic& edge : result.traffic) bytes[{edge.from, edge.to}] = edge.sent_bytes;
+  const std::map<std::pair<int, int>, double> expected{
+      {{0, 1}, activations + mask}, {{0, 2}, mask},        {{1, 2}, activations},
+      {{2, 3}, activations},        {{3, 2}, activations}, {{2, 1}, activations},
+      {{1, 0}, activations}};
+  EXPECT_EQ(bytes, expected);
+  Stages threads = laboratory.plan().stages();
+  EXPECT_EQ(train(laboratory.plan(), threads, Execution::Threads).traffic, result.traffic);
+  EXPECT_EQ(difference(serial, threads), "");
 }
 
 TEST(SkipTraining, EvaluatesInEveryExecution) {

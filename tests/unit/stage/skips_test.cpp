@@ -47,6 +47,48 @@ TEST(Skips, InsideALayerAreNobodysBusiness) {
   EXPECT_EQ(skips_between(open, std::vector<std::int64_t>(4, 1)), (Skips{{0, 2}, {2, 3}}));
 }
 
+/// As an embedding, a layer of attention and a classifier have it.
+std::vector<LayerPtr> masked(int attentions) {
+  std::vector<LayerPtr> layers{sequence({{"a", mask_padding(1)}, {"b", plain()}})};
+  for (int i = 0; i < attentions; ++i) {
+    LayerPtr looks = attention({{"qkv", linear(2, 6)}}, {"out", linear(2, 2)}, 1, {.masked = true});
+    layers.push_back(sequence({{"a", residual(sequence({{"a", looks}}))}, {"b", plain()}}));
+  }
+  layers.push_back(first_token(1));
+  return named(layers);
+}
+
+using Copies = std::vector<std::vector<int>>;
+
+TEST(Skips, ThatAreOnlyLookedAtGoStraightToEveryStageThatDoes) {
+  const auto layers = masked(4);
+  EXPECT_EQ(skips_between(layers, std::vector<std::int64_t>{6}), Skips{});
+  EXPECT_EQ(skips_between(layers, std::vector<std::int64_t>{2, 2, 1, 1}),
+            (Skips{{0, 3, false}, {0, 2, false}, {0, 1, false}}));
+  EXPECT_EQ(leaving_copies(layers, std::vector<std::int64_t>{2, 2, 1, 1}),
+            (Copies{{3}, {0}, {0}, {}}));
+  const auto with_none_between = named({mask_padding(1), plain(), first_token(1)});
+  EXPECT_EQ(skips_between(with_none_between, std::vector<std::int64_t>{1, 1, 1}),
+            (Skips{{0, 2, false}}));
+  EXPECT_EQ(leaving_copies(with_none_between, std::vector<std::int64_t>{1, 1, 1}),
+            (Copies{{1}, {}, {}}));
+}
+
+TEST(Skips, ThatAreLookedAtInsideALayerAreCountedFromItsOutside) {
+  EXPECT_EQ(masked(1)[1]->skips().looks, 1);
+  EXPECT_EQ(masked(1)[1]->skips().takes, 0);
+  const LayerPtr looks =
+      attention({{"qkv", linear(2, 6)}}, {"out", linear(2, 2)}, 1, {.masked = true});
+  const LayerPtr own = sequence({{"a", mask_padding(1)}, {"b", looks}, {"c", first_token(1)}});
+  EXPECT_EQ(own->skips().looks, 0);
+  EXPECT_EQ(own->skips().puts, 0);
+  const LayerPtr taken = sequence({{"a", looks}, {"b", first_token(1)}});
+  EXPECT_EQ(taken->skips().looks, 0);
+  EXPECT_EQ(taken->skips().takes, 1);
+  EXPECT_FALSE(masked(1)[0]->skips().gradients);
+  EXPECT_TRUE(sequence({{"a", stash()}, {"b", mask_padding(1)}})->skips().gradients);
+}
+
 std::string refusal(const std::vector<LayerPtr>& layers) {
   try {
     skips_between(layers, std::vector<std::int64_t>(layers.size(), 1));

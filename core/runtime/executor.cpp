@@ -275,7 +275,9 @@ class Interpreter {
                               instruction.action.scale);
         break;
       case ActionKind::Reduce:
-        transport_->reduce(instruction, stage, own(request_.exchanges, instruction.action), worker);
+        traffic_.summed(instruction.action,
+                        transport_->reduce(instruction, stage,
+                                           own(request_.exchanges, instruction.action), worker));
         return;
       case ActionKind::Update: update(instruction, stage, worker); return;
     }

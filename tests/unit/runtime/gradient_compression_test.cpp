@@ -77,12 +77,6 @@ TEST(GradientCompression, CountsTheBytesThatAreSummed) {
       }
 }
 
-TEST(GradientCompression, CountsNoSumsOfOneReplica) {
-  Laboratory laboratory(experiment("pipeline.stages: 1, scheme: {name: data_parallel}", kRankOne));
-  const Plan& plan = laboratory.plan();
-  EXPECT_TRUE(train(plan, plan.stages(), Execution::Serial).traffic.empty());
-}
-
 constexpr const char* kTwo =
     "pipeline.stages: 1, pipeline.replicas: 2, scheme: {name: data_parallel}";
 

@@ -76,4 +76,28 @@ void GradientExchange::restore(const NamedTensors& state) {
   }
 }
 
+ExchangedBytes exchanged_bytes(const NamedShapes& parameters, GradientCompression compression,
+                               std::int64_t bytes_per_value) {
+  ExchangedBytes bytes;
+  for (const auto& [name, shape] : parameters) {
+    const std::int64_t whole = bytes_per_value * c10::multiply_integers(shape);
+    const FactorSizes factors = factor_sizes(shape, compression.rank);
+    if (factors.rank == 0) {
+      bytes.sums[0] += whole;
+      continue;
+    }
+    bytes.compressed += whole;
+    bytes.sums[0] += bytes_per_value * factors.rows * factors.rank;
+    bytes.sums[1] += bytes_per_value * factors.columns * factors.rank;
+  }
+  return bytes;
+}
+
+std::size_t bytes_of(std::span<const at::Tensor> tensors) {
+  std::size_t bytes = 0;
+  for (const at::Tensor& tensor : tensors)
+    if (tensor.defined()) bytes += tensor.nbytes();
+  return bytes;
+}
+
 }  // namespace pipewright

@@ -11,7 +11,9 @@
 /// v_r is Σ g_r + mean e_r, and what is not in M' stays in the mean of the new errors.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,5 +69,17 @@ inline int rounds_of(const GradientExchange* exchange) {
 inline void advance(GradientExchange* exchange, int round, std::vector<at::Tensor>& tensors) {
   if (exchange != nullptr) exchange->advance(round, tensors);
 }
+
+/// What one replica puts into the two sums where all its parameters have gradients, by their shapes
+/// alone.
+struct ExchangedBytes {
+  std::array<std::int64_t, GradientExchange::kRounds> sums{};
+  std::int64_t compressed = 0;  ///< of the gradients that factors stand for; 0: there is one sum
+};
+ExchangedBytes exchanged_bytes(const NamedShapes& parameters, GradientCompression compression,
+                               std::int64_t bytes_per_value);
+
+/// Of all of them; undefined tensors have none.
+std::size_t bytes_of(std::span<const at::Tensor> tensors);
 
 }  // namespace pipewright

@@ -22,23 +22,25 @@ at::Tensor random_start(std::int64_t rows, std::int64_t rank, std::uint64_t seed
 
 }  // namespace
 
+FactorSizes factor_sizes(at::IntArrayRef weight, std::int64_t rank) {
+  const std::int64_t values = c10::multiply_integers(weight);
+  if (weight.size() < 2 || values == 0) return {};
+  FactorSizes sizes{.rows = weight[0], .columns = values / weight[0]};
+  const std::int64_t smaller = std::min({rank, sizes.rows, sizes.columns});
+  if (smaller * (sizes.rows + sizes.columns) < values) sizes.rank = smaller;
+  return sizes;
+}
+
 PowerSgd::PowerSgd(at::IntArrayRef sizes, std::int64_t rank, std::uint64_t seed,
                    std::string_view weight)
-    : sizes_(sizes.vec()) {
-  const std::int64_t values = c10::multiply_integers(sizes);
-  if (sizes.size() < 2 || values == 0) return;
-  rows_ = sizes[0];
-  columns_ = values / rows_;
-  const std::int64_t smaller = std::min({rank, rows_, columns_});
-  if (smaller * (rows_ + columns_) >= values) return;
-  rank_ = smaller;
-  q_ = random_start(columns_, rank_, seed, weight);
+    : sizes_(sizes.vec()), factors_(factor_sizes(sizes, rank)) {
+  if (compresses()) q_ = random_start(factors_.columns, factors_.rank, seed, weight);
 }
 
 at::Tensor PowerSgd::left(const at::Tensor& gradient) {
   PIPEWRIGHT_CHECK(compresses() && gradient.sizes() == at::IntArrayRef(sizes_));
   const at::NoGradGuard no_grad;
-  const at::Tensor m = gradient.to(at::kFloat).reshape({rows_, columns_});
+  const at::Tensor m = gradient.to(at::kFloat).reshape({factors_.rows, factors_.columns});
   q_ = q_.is_cpu() ? upload(q_, m.device()) : q_.to(m.device());
   v_ = error_.defined() ? m + error_.to(m.device()) : m;
   return v_.matmul(q_);
@@ -76,7 +78,8 @@ void PowerSgd::restore(const NamedTensors& state) {
   error_ = at::Tensor();
   for (const auto& [name, tensor] : state) {
     const bool is_q = name == "q";
-    const std::vector<std::int64_t> expected{is_q ? columns_ : rows_, is_q ? rank_ : columns_};
+    const std::vector<std::int64_t> expected{is_q ? factors_.columns : factors_.rows,
+                                             is_q ? factors_.rank : factors_.columns};
     if (!compresses() || tensor.scalar_type() != at::kFloat ||
         tensor.sizes() != at::IntArrayRef(expected))
       throw Error(ErrorKind::Data, concat("PowerSGD's state '", name, "' does not fit its weight"));

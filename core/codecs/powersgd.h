@@ -17,16 +17,23 @@
 
 namespace pipewright {
 
+/// P [rows, rank] and Q [columns, rank] of one weight.
+struct FactorSizes {
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t rank = 0;  ///< 0: factors would be no smaller
+};
+FactorSizes factor_sizes(at::IntArrayRef weight, std::int64_t rank);
+
 class PowerSgd {
  public:
   /// sizes: of the weight. All replicas start from the same random Q: of that seed and weight.
   PowerSgd(at::IntArrayRef sizes, std::int64_t rank, std::uint64_t seed, std::string_view weight);
 
   /// False: the gradient is to be averaged as it is, for its factors would be no smaller.
-  bool compresses() const { return rank_ > 0; }
+  bool compresses() const { return factors_.rank > 0; }
   at::IntArrayRef sizes() const { return sizes_; }
   /// Of the two averages together.
-  std::int64_t bytes() const { return 4 * rank_ * (rows_ + columns_); }
+  std::int64_t bytes() const { return 4 * factors_.rank * (factors_.rows + factors_.columns); }
 
   /// In this order, once a step. gradient: of the weight's sizes, float32 → P [a, r].
   at::Tensor left(const at::Tensor& gradient);
@@ -42,7 +49,7 @@ class PowerSgd {
 
  private:
   std::vector<std::int64_t> sizes_;
-  std::int64_t rows_ = 0, columns_ = 0, rank_ = 0;
+  FactorSizes factors_;
   at::Tensor error_, q_;  ///< [a, b] or undefined, [b, r]
   at::Tensor v_, p_;      ///< within a step
 };

@@ -66,10 +66,12 @@ class Speeds {
 
   /// Seconds of encoding and of decoding so many bytes.
   std::pair<double, double> seconds(const NamedCodec& named, double bytes) {
-    if (!named.codec) return {0, 0};
-    const auto known = std::ranges::find(hardware_.codecs, named.name, &CodecSpeed::codec);
+    return named.codec ? seconds(named.name, bytes) : std::pair(0.0, 0.0);
+  }
+  std::pair<double, double> seconds(const std::string& name, double bytes) {
+    const auto known = std::ranges::find(hardware_.codecs, name, &CodecSpeed::codec);
     if (known != hardware_.codecs.end()) return {bytes / known->encode, bytes / known->decode};
-    unknown_.insert(named.name);
+    unknown_.insert(name);
     return {0, 0};
   }
   std::vector<std::string> unknown() const { return {unknown_.begin(), unknown_.end()}; }
@@ -79,14 +81,9 @@ class Speeds {
   std::set<std::string> unknown_;
 };
 
-}  // namespace
-
-std::vector<std::string> compress(std::vector<StageCost>& costs, const Experiment& experiment,
-                                  const Hardware& hardware) {
+void compress_edges(std::vector<StageCost>& costs, const Experiment& experiment, Speeds& speeds) {
   const Compression& compression = experiment.pipeline.compression;
-  if (compression.empty() || experiment.balance.empty()) return {};
   const std::vector<Message> crossing = messages(experiment);
-  Speeds speeds(hardware);
   for (std::size_t edge = 0; edge < crossing.size(); ++edge) {
     const auto& [forward, backward, in_evaluation] = compression[edge];
     StageCost &before = costs[edge], &behind = costs[edge + 1];
@@ -99,6 +96,34 @@ std::vector<std::string> compress(std::vector<StageCost>& costs, const Experimen
     behind.coding_backward += encode_back;
     before.coding_backward += decode_back;
   }
+}
+
+void compress_gradients(std::vector<StageCost>& costs, const Experiment& experiment,
+                        Speeds& speeds) {
+  auto layer = experiment.layers.begin();
+  for (std::size_t stage = 0; stage < costs.size(); ++stage) {
+    const auto end = layer + experiment.balance[stage];
+    const ExchangedBytes bytes =
+        exchanged_bytes(parameter_shapes(std::vector<LayerPtr>(layer, end)),
+                        experiment.pipeline.gradient_compression, experiment.train.float64 ? 8 : 4);
+    layer = end;
+    if (bytes.compressed == 0) continue;
+    costs[stage].reduced_bytes = bytes.sums;
+    const auto [encode, decode] = speeds.seconds("powersgd", static_cast<double>(bytes.compressed));
+    costs[stage].coding_reduce += encode + decode;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> compress(std::vector<StageCost>& costs, const Experiment& experiment,
+                                  const Hardware& hardware) {
+  const PipelineOptions& pipeline = experiment.pipeline;
+  if (experiment.balance.empty()) return {};
+  Speeds speeds(hardware);
+  if (!pipeline.compression.empty()) compress_edges(costs, experiment, speeds);
+  if (pipeline.replicas > 1 && pipeline.gradient_compression.rank > 0)
+    compress_gradients(costs, experiment, speeds);
   return speeds.unknown();
 }
 

@@ -10,6 +10,7 @@
 namespace pipewright {
 namespace {
 
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kEpochsHeader =
     "epoch,train_loss,test_loss,test_accuracy,lr,seconds,samples_per_second";
 
@@ -25,13 +26,17 @@ std::string exact(double value) {
 }
 
 double parsed(std::string_view text, const std::filesystem::path& path, std::size_t line) {
-  if (text.empty()) return std::numeric_limits<double>::quiet_NaN();
+  if (text.empty()) return kNotMeasured;
   double value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (result.ec != std::errc() || result.ptr != text.data() + text.size())
     throw Error(ErrorKind::Data, concat("'", text, "' is not a number"),
                 concat(path.string(), ":", line));
   return value;
+}
+
+const char* kind_of(const EdgeTraffic& edge) {
+  return edge.reduces() ? "reduce" : edge.from < edge.to ? "forward" : "backward";
 }
 
 }  // namespace
@@ -44,8 +49,8 @@ std::string RunFolder::state() const {
 }
 
 void RunFolder::clear() const {
-  for (const char* file : {"experiment.yaml", "run.json", "steps.csv", "epochs.csv",
-                           "traffic.csv", "final.safetensors", "trace.json", "checkpoint"})
+  for (const char* file : {"experiment.yaml", "run.json", "steps.csv", "epochs.csv", "traffic.csv",
+                           "final.safetensors", "trace.json", "checkpoint"})
     std::filesystem::remove_all(path_ / file);
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(path_, none))
@@ -79,14 +84,16 @@ void RunFolder::write_epochs(const std::vector<EpochRow>& rows,
 void RunFolder::write_traffic(const std::vector<TrafficRow>& rows) const {
   std::string text =
       "from,to,from_worker,to_worker,minibatches,messages,value_bytes,sent_bytes,ratio,"
-      "encode_seconds,decode_seconds,train_seconds,required_bytes_per_second\n";
+      "encode_seconds,decode_seconds,train_seconds,required_bytes_per_second,kind\n";
   for (const TrafficRow& row : rows) {
     const EdgeTraffic& edge = row.edge;
-    text += concat(edge.from, ",", edge.to, ",", row.from_worker, ",", row.to_worker, ",",
-                   row.minibatches, ",", edge.messages, ",", exact(edge.value_bytes), ",",
-                   exact(edge.sent_bytes), ",", field(edge.sent_bytes / edge.value_bytes), ",",
-                   field(edge.encode_seconds), ",", field(edge.decode_seconds), ",",
-                   field(row.seconds), ",", field(edge.sent_bytes / row.seconds), "\n");
+    text +=
+        concat(edge.from, ",", edge.to, ",", row.from_worker, ",", row.to_worker, ",",
+               row.minibatches, ",", edge.messages, ",", exact(edge.value_bytes), ",",
+               exact(edge.sent_bytes), ",", field(edge.sent_bytes / edge.value_bytes), ",",
+               field(edge.reduces() ? kNotMeasured : edge.encode_seconds), ",",
+               field(edge.reduces() ? kNotMeasured : edge.decode_seconds), ",", field(row.seconds),
+               ",", field(edge.sent_bytes / row.seconds), ",", kind_of(edge), "\n");
   }
   write_file(traffic(), text);
 }
@@ -108,7 +115,7 @@ void RunFolder::write_steps(const std::vector<StepRow>& rows,
   write_file(path_ / "steps.csv", text);
 }
 
-NumberTable read_number_table(const std::filesystem::path& path) {
+NumberTable read_number_table(const std::filesystem::path& path, std::string_view words) {
   const std::string text = read_file(path);
   NumberTable table;
   std::size_t number = 0;
@@ -125,7 +132,8 @@ NumberTable read_number_table(const std::filesystem::path& path) {
                   concat("has ", fields.size(), " fields, the header ", table.columns.size()),
                   concat(path.string(), ":", number));
     std::vector<double>& row = table.rows.emplace_back();
-    for (const std::string& each : fields) row.push_back(parsed(each, path, number));
+    for (std::size_t c = 0; c < fields.size(); ++c)
+      row.push_back(table.columns[c] == words ? kNotMeasured : parsed(fields[c], path, number));
   }
   return table;
 }

@@ -24,7 +24,8 @@ struct StepRow {
   std::vector<double> losses;
 };
 
-/// One row of traffic.csv: what crossed an edge in all of the training.
+/// One row of traffic.csv: what crossed an edge, or went into sums over replicas, in all of the
+/// training.
 struct TrafficRow {
   EdgeTraffic edge;
   int from_worker = 0, to_worker = 0;  ///< of the first replica
@@ -47,7 +48,8 @@ class RunFolder {
                     const std::vector<std::string>& metrics) const;
   /// steps.csv; auxiliary columns are called loss_<stage>, empty where there was no such head yet.
   void write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const;
-  /// traffic.csv; its last column is what a link must carry to keep the training's pace.
+  /// traffic.csv. required_bytes_per_second is what a link must carry to keep the training's pace,
+  /// and of sums what goes into them. The last column, kind, is a word: forward, backward, reduce.
   void write_traffic(const std::vector<TrafficRow>& rows) const;
   std::filesystem::path traffic() const { return path_ / "traffic.csv"; }
   /// last-actions-<worker>.txt: what a worker did before a failure, and when, in seconds.
@@ -60,12 +62,12 @@ class RunFolder {
   std::filesystem::path path_;
 };
 
-/// Header and rows of a CSV file of numbers (empty fields are NaN). Throws Error{Data} with file
-/// and line.
+/// Header and rows of a CSV file of numbers (empty fields are NaN, and so is what a column called
+/// `words` holds). Throws Error{Data} with file and line.
 struct NumberTable {
   std::vector<std::string> columns;
   std::vector<std::vector<double>> rows;
 };
-NumberTable read_number_table(const std::filesystem::path& path);
+NumberTable read_number_table(const std::filesystem::path& path, std::string_view words = {});
 
 }  // namespace pipewright

@@ -41,36 +41,52 @@ void read_state(RunRecord& run) {
   run.error = text_of(state, "error");
 }
 
-/// What crossed between workers, as columns that are the same in every epoch.
+/// More columns, the same in every epoch.
+void add_columns(RunRecord& run, std::initializer_list<std::pair<const char*, double>> metrics) {
+  for (const auto& [name, value] : metrics) {
+    run.columns.emplace_back(name);
+    for (std::vector<double>& epoch : run.epochs) epoch.push_back(value);
+  }
+}
+
+/// What crossed between workers, and what replicas summed.
 void add_traffic(RunRecord& run) {
   const fs::path file = RunFolder(run.folder).traffic();
   if (!fs::exists(file)) return;
-  const NumberTable table = read_number_table(file);
+  const NumberTable table = read_number_table(file, "kind");
   const auto column = [&](const char* name) {
     const auto found = std::ranges::find(table.columns, name);
     if (found == table.columns.end())
       throw Error(ErrorKind::Data, concat("has no column '", name, "'"), file.string());
     return static_cast<std::size_t>(found - table.columns.begin());
   };
-  const std::size_t from = column("from_worker"), to = column("to_worker"),
-                    values = column("value_bytes"), sent = column("sent_bytes"),
-                    encode = column("encode_seconds"), decode = column("decode_seconds"),
-                    minibatches = column("minibatches"), seconds = column("train_seconds");
+  const std::size_t stage = column("from"), next = column("to"), from = column("from_worker"),
+                    to = column("to_worker"), values = column("value_bytes"),
+                    sent = column("sent_bytes"), encode = column("encode_seconds"),
+                    decode = column("decode_seconds"), minibatches = column("minibatches"),
+                    seconds = column("train_seconds");
   double value_bytes = 0, sent_bytes = 0, codec_seconds = 0, count = 0, train_seconds = 0;
+  double gradient_bytes = 0, reduced_bytes = 0;
   for (const std::vector<double>& edge : table.rows) {
-    if (edge[from] == edge[to]) continue;
-    value_bytes += edge[values];
-    sent_bytes += edge[sent];
-    codec_seconds += edge[encode] + edge[decode];
     count = edge[minibatches];
     train_seconds = edge[seconds];
+    if (edge[stage] == edge[next]) {
+      gradient_bytes += edge[values];
+      reduced_bytes += edge[sent];
+    } else if (edge[from] != edge[to]) {
+      value_bytes += edge[values];
+      sent_bytes += edge[sent];
+      codec_seconds += edge[encode] + edge[decode];
+    }
   }
-  if (value_bytes == 0) return;
-  run.columns.insert(run.columns.end(),
-                     {"sent_ratio", "sent_mib", "required_mib_per_s", "codec_share"});
-  for (std::vector<double>& epoch : run.epochs)
-    epoch.insert(epoch.end(), {sent_bytes / value_bytes, sent_bytes / count / kMiB,
-                               sent_bytes / train_seconds / kMiB, codec_seconds / train_seconds});
+  if (value_bytes > 0)
+    add_columns(run, {{"sent_ratio", sent_bytes / value_bytes},
+                      {"sent_mib", sent_bytes / count / kMiB},
+                      {"required_mib_per_s", sent_bytes / train_seconds / kMiB},
+                      {"codec_share", codec_seconds / train_seconds}});
+  if (gradient_bytes > 0)
+    add_columns(run, {{"reduced_ratio", reduced_bytes / gradient_bytes},
+                      {"reduced_mib", reduced_bytes / count / kMiB}});
 }
 
 void read_results(RunRecord& run) {

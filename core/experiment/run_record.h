@@ -20,9 +20,10 @@ struct RunRecord {
   Value varied;        ///< mapping of dotted key → value
   Value config;        ///< resolved experiment; Null when there is none
   /// Of epochs.csv; then, of a pipeline over several workers, what traffic.csv says of the whole
-  /// training: sent_ratio (to the bytes uncompressed), sent_mib (a mini-batch, all links together),
-  /// required_mib_per_s (to keep the training's pace) and codec_share (of its time, in sum over
-  /// both ends).
+  /// training: sent_ratio (to the bytes uncompressed), sent_mib (a mini-batch, all links between
+  /// stages together), required_mib_per_s (to keep the training's pace) and codec_share (of its
+  /// time, in sum over both ends); of replicas, reduced_ratio (what they sum of their gradients to
+  /// those) and reduced_mib (a mini-batch, what all replicas of all stages put into sums).
   std::vector<std::string> columns;
   std::vector<std::vector<double>> epochs;  ///< rows (NaN where empty)
   /// What a simulation says of it, finished or not: "modelled_…" and a number (add_modelled).

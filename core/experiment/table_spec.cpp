@@ -41,7 +41,10 @@ TableSpec read(Options& options) {
                            "label or dotted keys whose values name the columns; default: one "
                            "column, the metric.");
   spec.metric.name = options.text("metric", "test_accuracy",
-                                  "A column of epochs.csv, or modelled_… on `hardware`.");
+                                  "A column of epochs.csv; of what crosses edges (traffic.csv) "
+                                  "sent_ratio, sent_mib, required_mib_per_s and codec_share, of "
+                                  "what replicas sum reduced_ratio and reduced_mib; or modelled_… "
+                                  "on `hardware`.");
   spec.metric.place = options.where("metric");
   spec.beside = read_keys(options, "beside",
                           "Further metrics, each a column behind the others: [sent_ratio, "

@@ -208,7 +208,9 @@ class Interpreter {
                               instruction.action.scale);
         break;
       case ActionKind::Reduce:
-        transport_->reduce(instruction, stage, exchange_of(instruction.action), worker);
+        messages_.traffic().summed(
+            instruction.action,
+            transport_->reduce(instruction, stage, exchange_of(instruction.action), worker));
         return;
       case ActionKind::Update: update(instruction, stage, worker); return;
     }

@@ -52,7 +52,7 @@ struct RunResult {
   /// auxiliary ones in order.
   std::vector<std::vector<double>> losses;
   std::vector<double> metrics;       ///< values, as requested
-  std::vector<EdgeTraffic> traffic;  ///< over all edges between stages
+  std::vector<EdgeTraffic> traffic;  ///< over all edges between stages, and into sums
 };
 
 /// stages: [replica · N + stage]; null where this process does not hold the worker. With a team the

@@ -9,12 +9,6 @@
 namespace pipewright {
 namespace {
 
-std::size_t bytes_of(const Tensors& message) {
-  std::size_t bytes = 0;
-  for (const at::Tensor& tensor : message) bytes += tensor.nbytes();
-  return bytes;
-}
-
 /// Of the host, for a call.
 template <class Call>
 double seconds_of(const Call& call) {

@@ -51,13 +51,16 @@ class QueueTransport final : public Transport {
     return arrive(std::exchange(messages_[as_size(port.message)], {}));
   }
 
-  void reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
-              int worker) override {
+  SummedBytes reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
+                     int worker) override {
+    SummedBytes bytes{.values = bytes_of(stage.gradients())};
     advance(exchange, 0, stage.gradients());
     for (int round = 1; round <= rounds_of(exchange); ++round) {
+      bytes.sent += bytes_of(stage.gradients());
       sum(instruction.action, stage, worker);
       advance(exchange, round, stage.gradients());
     }
+    return bytes;
   }
 
   void leave() override { --awake_; }

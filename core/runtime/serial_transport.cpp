@@ -23,18 +23,20 @@ class SerialTransport final : public Transport {
     return std::exchange(message, {});
   }
   /// The last replica to come goes through the further rounds for all.
-  void reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
-              int) override {
+  SummedBytes reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
+                     int) override {
     const Action& action = instruction.action;
+    SummedBytes bytes{.values = bytes_of(stage.gradients())};
     Sum& sum = sums_[as_size(action.stage)];
     sum.parts[as_size(action.replica)] = {&stage, exchange};
     advance(exchange, 0, stage.gradients());
-    bool added = sum.contribute(action.replica);
+    bool added = sum.contribute(action.replica, bytes);
     for (int round = 1; added; ++round) {
       for (int replica = 0; replica < replicas_; ++replica) sum.take(replica, round);
-      if (round == rounds_of(exchange)) return;
-      for (int replica = 0; replica < replicas_; ++replica) added = sum.contribute(replica);
+      if (round == rounds_of(exchange)) break;
+      for (int replica = 0; replica < replicas_; ++replica) added = sum.contribute(replica, bytes);
     }
+    return bytes;
   }
   void abort() override {}
 
@@ -46,8 +48,9 @@ class SerialTransport final : public Transport {
   /// Of a stage, over its replicas.
   struct Sum {
     explicit Sum(int replicas) : reduction(replicas), parts(as_size(replicas)) {}
-    bool contribute(int replica) {
+    bool contribute(int replica, SummedBytes& bytes) {
       Stage& stage = *parts[as_size(replica)].stage;
+      bytes.sent += bytes_of(stage.gradients());
       return reduction.contribute(replica, stage.gradients(), stage.device());
     }
     void take(int replica, int round) {

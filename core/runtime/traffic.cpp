@@ -35,6 +35,8 @@ TrafficCount::TrafficCount(const PipelineShape& shape) : replicas_(shape.replica
   };
   for (int stage = 0; stage + 1 < shape.stages; ++stage) add(stage, stage + 1);
   for (const Skip& skip : shape.skips) add(skip.from, skip.to);
+  if (shape.replicas == 1) return;
+  for (int stage = 0; stage < shape.stages; ++stage) add(stage, stage);
 }
 
 double* TrafficCount::at(int from, int to, int replica) {
@@ -54,6 +56,11 @@ void TrafficCount::received(int from, int to, int replica, double seconds) {
   at(from, to, replica)[4] += seconds;
 }
 
+void TrafficCount::summed(const Action& reduction, const SummedBytes& bytes) {
+  if (replicas_ > 1)
+    sent(reduction.stage, reduction.stage, reduction.replica, bytes.values, bytes.sent, 0);
+}
+
 std::vector<EdgeTraffic> TrafficCount::traffic() const {
   std::vector<EdgeTraffic> all;
   for (const auto& [edge, first] : edges_) {
@@ -68,7 +75,9 @@ std::vector<EdgeTraffic> TrafficCount::traffic() const {
     }
     if (sum.messages > 0) all.push_back(sum);
   }
-  std::ranges::stable_partition(all, [](const EdgeTraffic& edge) { return edge.from < edge.to; });
+  std::ranges::stable_sort(all, {}, [](const EdgeTraffic& edge) {
+    return edge.reduces() ? 2 : edge.from < edge.to ? 0 : 1;
+  });
   return all;
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/codecs/gradient_exchange.h"
 #include "core/runtime/program.h"
+#include "core/runtime/traffic.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {
@@ -23,9 +24,11 @@ class Transport {
   virtual Tensors receive(const Port& port, int worker) = 0;
   /// Sums the gradients of a stage over its replicas in order 0 … R−1; afterwards every replica
   /// has the sum before its next update. `exchange`: of the stage replica; null: the gradients are
-  /// summed as they are.
-  virtual void reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
-                      int worker) = 0;
+  /// summed as they are. Returns the bytes of the replica's gradients, and of what went into sums
+  /// meanwhile: where one thread goes through the rounds for all, that is more than the replica's
+  /// own, and right over all replicas.
+  virtual SummedBytes reduce(const Instruction& instruction, Stage& stage,
+                             GradientExchange* exchange, int worker) = 0;
   /// A worker has performed its last action and calls no more.
   virtual void leave() {}
   /// Wakes everybody who waits; their calls and all later ones throw.

@@ -69,18 +69,21 @@ class WireTransport final : public Transport {
     return std::move(message.mapped());
   }
 
-  void reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
-              int) override {
+  SummedBytes reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
+                     int) override {
     const Action& action = instruction.action;
+    SummedBytes bytes{.values = bytes_of(stage.gradients())};
     std::vector<int> peers = program_.schedule.shape.workers_of(action.stage);
     DeviceGroup* const group = groups_.among(peers);
     SliceReduction sum(team_, group, reduction_channel(action.stage), std::move(peers),
                        action.replica);
     advance(exchange, 0, stage.gradients());
     for (int round = 1; round <= rounds_of(exchange); ++round) {
+      bytes.sent += bytes_of(stage.gradients());
       sum.run(stage.gradients());
       advance(exchange, round, stage.gradients());
     }
+    return bytes;
   }
 
   void leave() override {

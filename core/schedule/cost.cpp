@@ -16,7 +16,7 @@ double seconds_of(const StageCost& cost, ActionKind kind) {
     case ActionKind::BackwardInput: return cost.backward_input + cost.coding_backward;
     case ActionKind::BackwardWeight: return cost.backward_weight;
     case ActionKind::Update: return cost.update;
-    case ActionKind::Reduce: return 0;
+    case ActionKind::Reduce: return cost.coding_reduce;
   }
   return 0;
 }

@@ -1,6 +1,7 @@
 /// What each action of a stage costs, in seconds and bytes: from a profile and a cut, or a table.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,11 +22,14 @@ struct StageCost {
   double update = 0;  ///< of the optimizer, once a mini-batch
   /// Of codecs: what arrives is decoded and what leaves encoded, in forwards and in backwards.
   double coding_forward = 0, coding_backward = 0;
+  double coding_reduce = 0;  ///< the same of gradients that replicas sum, once a reduction
   std::int64_t input_bytes =
       0;  ///< what arrives; kept alone while a forward waits to be recomputed
   std::int64_t output_bytes = 0;  ///< what is sent on; its gradient is as large
   /// What crosses links instead, where codecs compress: the output, and the input's gradient.
   std::optional<std::int64_t> sent_bytes, sent_gradient_bytes;
+  /// What replicas sum instead of gradients, in two sums (core/codecs/gradient_exchange.h).
+  std::optional<std::array<std::int64_t, 2>> reduced_bytes;
   std::int64_t activation_bytes = 0;  ///< kept between forward and backward, without the input
   /// Most that a pass holds beyond what is kept; a gradient that arrives is in it.
   std::int64_t peak_bytes = 0;
@@ -38,7 +42,7 @@ struct StageCost {
   std::int64_t buffer_bytes = 0;
 };
 
-/// How long an action of that kind computes. Reductions take no time here: links do.
+/// How long an action of that kind computes. Sums of reductions take no time here: links do.
 double seconds_of(const StageCost& cost, ActionKind kind);
 
 /// One more layer at the stage's end. Its bytes are added up as they are held: at the peak of a

@@ -43,7 +43,8 @@ struct Bus {
   bool carries(int from, int to) const;
 };
 
-/// How fast a device of speed 1 encodes and decodes what crosses edges: uncompressed bytes/s.
+/// How fast a device of speed 1 encodes and decodes what crosses edges, or with powersgd gradients
+/// that replicas sum: uncompressed bytes/s.
 struct CodecSpeed {
   std::string codec;
   double encode = std::numeric_limits<double>::infinity();

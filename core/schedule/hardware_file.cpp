@@ -177,7 +177,8 @@ class Reader {
 
   void read_codec(Options& options) {
     CodecSpeed speed;
-    speed.codec = options.required_text("name", "The codec, as in pipeline.compression.");
+    speed.codec = options.required_text(
+        "name", "The codec, as in pipeline.compression or gradient_compression.");
     const auto rate = [&](const char* name) {
       const double read = options.number(name, 0, "0 = takes no time.", kNotNegative);
       return read > 0 ? read * kGigabyte : std::numeric_limits<double>::infinity();

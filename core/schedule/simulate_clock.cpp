@@ -279,16 +279,20 @@ class Clock {
       return true;
     }
     Meeting& meeting = meetings_[as_size(action.stage)];
+    const auto coding = [&](const Worker& worker) {
+      return seconds_[as_size(action.stage)][static_cast<std::size_t>(ActionKind::Reduce)] *
+             worker.factor;
+    };
     meeting.here.push_back(w);
-    meeting.last = std::max(meeting.last, self.free);
+    meeting.last = std::max(meeting.last, self.free + coding(self));
     self.doing = Worker::Doing::Meets;
     if (meeting.here.size() < meeting.workers.size()) return false;
-    const double seconds =
-        network_.all_reduce(meeting.workers, costs_[as_size(action.stage)].parameter_bytes);
+    const double seconds = sum(meeting.workers, costs_[as_size(action.stage)]);
     const double end = meeting.last + seconds;
     for (const int each : meeting.here) {
       Worker& worker = workers_[as_size(each)];
-      times_.spans[as_size(each)][worker.next++] = {meeting.last, end};
+      times_.spans[as_size(each)][worker.next++] = {meeting.last - coding(worker), end};
+      result_.workers[as_size(each)].computing += coding(worker);
       result_.workers[as_size(each)].communicating += seconds;
       worker.free = end;
       worker.doing = Worker::Doing::Next;
@@ -297,6 +301,15 @@ class Clock {
     meeting.here.clear();
     meeting.last = 0;
     return true;
+  }
+
+  /// Seconds on links.
+  double sum(const std::vector<int>& replicas, const StageCost& cost) {
+    if (!cost.reduced_bytes) return network_.all_reduce(replicas, cost.parameter_bytes);
+    double seconds = 0;
+    for (const std::int64_t bytes : *cost.reduced_bytes)
+      seconds += network_.all_reduce(replicas, bytes);
+    return seconds;
   }
 
   /// Log-normal with mean 1.

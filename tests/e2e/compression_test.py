@@ -1,5 +1,6 @@
 """Compressed edges: the same bytes in every execution, counted, taken up again, said in words."""
 
+import json
 import shutil
 
 import harness
@@ -7,7 +8,7 @@ from harness import CNN, MLP, changed
 
 FP16 = changed(CNN, {"pipeline.compression": {"name": "fp16", "backward": {"name": "bf16"}}, "scheme": {"name": "gpipe"}})
 EXECUTIONS = ["threads"] + (["mpi"] if shutil.which("mpirun") else [])
-COUNTED = ("from", "to", "minibatches", "messages", "value_bytes", "sent_bytes", "ratio")
+COUNTED = ("kind", "from", "to", "minibatches", "messages", "value_bytes", "sent_bytes", "ratio")
 
 REMEMBERING = {
     "top_k": {
@@ -24,7 +25,7 @@ REMEMBERING = {
 
 def counted(run):
     if not (run.path / "traffic.csv").exists():
-        return []  # one stage has no edge
+        return []  # one worker sends nothing
     return [{column: row[column] for column in COUNTED} for row in run.rows("traffic.csv")]
 
 
@@ -110,13 +111,46 @@ class Compression(harness.EndToEnd):
             "pair": {"pipeline.stages": 1, "pipeline.replicas": 2, "scheme": {"name": "data_parallel"}},
             "pipes": {"pipeline.stages": 2, "pipeline.replicas": 2, "scheme": {"name": "gpipe"}},
         }
+        kinds = {"pair": ["reduce"], "pipes": ["forward", "backward", "reduce", "reduce"]}
         for name, shape in shapes.items():
             with self.subTest(name):
                 experiment, whole = self.assert_the_same_in_all_executions_and_when_resumed(
                     changed(CNN, shape | {"pipeline.gradient_compression": {"name": "powersgd", "rank": 2}}), name
                 )
                 plain = changed(experiment, {"pipeline.gradient_compression": {"name": "none"}})
-                self.assertNotEqual(whole.bytes(), self.train(plain, f"{name}-plain").bytes())
+                plain = self.train(plain, f"{name}-plain")
+                self.assertNotEqual(whole.bytes(), plain.bytes())
+                self.assertEqual([row["kind"] for row in counted(whole)], kinds[name])
+                for row, uncompressed in zip(counted(whole), counted(plain), strict=True):
+                    self.assertEqual(row["value_bytes"], uncompressed["value_bytes"])
+                    self.assertEqual(uncompressed["ratio"], "1")
+                    self.assertEqual(float(row["ratio"]) < 1, row["kind"] == "reduce")
+
+    def test_what_replicas_sum_is_counted_and_simulated(self):
+        pair = changed(MLP, {
+            "pipeline": {"stages": 1, "replicas": 2},
+            "model.widths": [64, 32, 10],
+            "scheme": {"name": "data_parallel"},
+            "sweep.grid": {"pipeline.gradient_compression": [{"name": "none"}, {"name": "powersgd", "rank": 1}]},
+        })
+        values, factors = 64 * 32 + 32 + 32 * 10 + 10, 64 + 32 + 32 + 32 + 10 + 10
+        self.write("x.yaml", pair)
+        self.pipewright("sweep", "x.yaml", "--out", "s")
+        table = {}
+        for metric in ("reduced_ratio", "reduced_mib"):
+            rows = self.pipewright("table", "x.yaml", "--out", "s", "--format", "csv", "--metric", metric).out
+            table[metric] = [float(row.split(",")[3]) for row in rows.splitlines()[1:3]]
+        self.assertEqual(table["reduced_ratio"][0], 1)
+        self.assertAlmostEqual(table["reduced_ratio"][1], factors / values)
+        self.assertAlmostEqual(table["reduced_mib"][1], 2 * 4 * factors / 2**20)
+        del pair["sweep"]
+        pair["pipeline"]["gradient_compression"] = {"name": "powersgd", "rank": 1}
+        self.write("y.yaml", pair)
+        self.pipewright("profile", "y.yaml", "--repetitions", "1")
+        done = self.pipewright("simulate", "y.yaml", "--minibatches", "3", "--json", "s.json")
+        self.assertIn("how fast powersgd encodes and decodes", done.out)
+        links = json.loads((self.folder / "s.json").read_text())["links"]
+        self.assertEqual([link["bytes"] for link in links], [3 * 4 * factors] * 2)  # a ring of two
 
     def test_another_number_of_replicas_begins_the_errors_anew_and_says_so(self):
         experiment = changed(MLP, {

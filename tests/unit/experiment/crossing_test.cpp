@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/base/as_size.h"
 #include "core/experiment/modelled.h"
 #include "core/schedule/simulate.h"
@@ -15,6 +18,12 @@ namespace {
 constexpr const char* kEncoder =
     "model: {name: encoder, layers: 4, width: 8, heads: 2, feed_forward: 12, tokens: 5}, "
     "pipeline.balance: layers";
+
+Hardware rated_hardware() {
+  Hardware hardware = ideal_hardware(1);
+  hardware.rates = {.flops = 1e12, .bandwidth = 1e12};
+  return hardware;
+}
 
 /// Bytes a message between two stages has in the simulation and in a run.
 TEST(Crossing, HasTheBytesThatRunsCount) {
@@ -38,6 +47,70 @@ TEST(Crossing, HasTheBytesThatRunsCount) {
             << codec << " " << edge.from << " → " << edge.to;
       }
     }
+}
+
+/// Bytes that a replica puts into a stage's sums in the simulation and in a run.
+TEST(Crossing, SumsHaveTheBytesThatRunsCount) {
+  constexpr const char* kCnn =
+      "model: {name: cnn, width: 0.25, size: 8, channels: 1, classes: 3}, pipeline.balance: layers";
+  for (const char* model : {"train.precision: float64", kCnn, kEncoder})
+    for (const char* compression : {"{name: none}", "{name: powersgd, rank: 1}",
+                                    "{name: powersgd, rank: 3}", "{name: powersgd, rank: 100}"}) {
+      Laboratory laboratory(
+          concat("{scheme: {name: gpipe}, pipeline.replicas: 2, pipeline.stages: 3, ", model,
+                 ", pipeline.gradient_compression: ", compression, "}"));
+      const Experiment& experiment = laboratory.experiment;
+      const Profile profile = counted_profile(experiment, rated_hardware());
+      std::vector<StageCost> costs = stage_costs(profile, experiment.balance);
+      compress(costs, experiment, {});
+      const Simulation simulation =
+          simulate(experiment.schedule(1), costs, ideal_hardware(6), {.memory = false});
+      const RunResult run = train(laboratory.plan(), laboratory.plan().stages(), Execution::Serial);
+      int stages = 0;
+      for (const EdgeTraffic& sums : run.traffic) {
+        if (!sums.reduces()) continue;
+        ++stages;
+        const int one = experiment.shape(1).worker_of(sums.from, 0),
+                  other = experiment.shape(1).worker_of(sums.from, 1);
+        // A ring of two: each sends the other half of it, and then the half that it has added.
+        const auto link = std::ranges::find_if(simulation.links, [&](const LinkReport& each) {
+          return each.from == one && each.to == other;
+        });
+        ASSERT_NE(link, simulation.links.end());
+        EXPECT_EQ(static_cast<double>(link->traffic.bytes), sums.sent_bytes / sums.messages)
+            << model << " " << compression << " stage " << sums.from;
+      }
+      EXPECT_EQ(stages, 3);
+    }
+}
+
+/// Twice the latency, for there are two sums; and the time of what factors stand for, before them.
+TEST(Crossing, SumsTakeTheTimeThatTheHardwareSays) {
+  Laboratory laboratory(
+      "{pipeline.stages: 1, pipeline.replicas: 2, scheme: {name: data_parallel}, "
+      "pipeline.gradient_compression: {name: powersgd, rank: 1}}");
+  const double weights = 4 * (5 * 6 + 5 * 5 + 5 * 5 + 3 * 5), biases = 4 * (5 + 5 + 5 + 3),
+               factors = 4 * (11 + 10 + 10 + 8);
+  const std::vector<StageCost> plain(
+      1, {.forward = 1, .backward = 2, .parameter_bytes = std::llround(weights + biases)});
+  Hardware hardware = ideal_hardware(2);
+  hardware.within = {.latency = 0.25, .bandwidth = 1000};
+  const Schedule schedule = laboratory.experiment.schedule(1);
+  std::vector<StageCost> costs = plain;
+  EXPECT_EQ(compress(costs, laboratory.experiment, hardware), std::vector<std::string>{"powersgd"});
+  const double ring = (factors + biases) / 1000 + 4 * 0.25;
+  EXPECT_NEAR(simulate(schedule, costs, hardware, {}).makespan, 3 + ring, 1e-12);
+  EXPECT_NEAR(simulate(schedule, plain, hardware, {}).makespan,
+              3 + (weights + biases) / 1000 + 2 * 0.25, 1e-12);
+  hardware.codecs = {{.codec = "powersgd", .encode = 100, .decode = 200}};
+  hardware.devices[1].slowdown = 2;
+  costs = plain;
+  EXPECT_TRUE(compress(costs, laboratory.experiment, hardware).empty());
+  const Simulation slower = simulate(schedule, costs, hardware, {});
+  const double coding = weights / 100 + weights / 200;
+  EXPECT_NEAR(slower.makespan, 2 * (3 + coding) + ring, 1e-12);
+  EXPECT_NEAR(slower.workers[0].computing, 3 + coding, 1e-12);
+  EXPECT_NEAR(slower.workers[0].communicating, ring, 1e-12);
 }
 
 TEST(Crossing, LeavesUncompressedPipelinesAlone) {

@@ -168,11 +168,34 @@ TEST(Compression, SaysWhatIsWrongWithItsOptions) {
 }
 
 TEST(Traffic, AddsUpEdgeByEdge) {
-  std::vector<EdgeTraffic> sum{{.from = 0, .to = 1, .messages = 2, .sent_bytes = 5}};
-  add(sum, {{.from = 0, .to = 1, .messages = 1, .sent_bytes = 7}, {.from = 1, .to = 0}});
-  ASSERT_EQ(sum.size(), 2u);
+  std::vector<EdgeTraffic> sum{{.from = 0, .to = 1, .messages = 2, .sent_bytes = 5},
+                               {.from = 0, .to = 0, .messages = 4, .sent_bytes = 6}};
+  add(sum, {{.from = 0, .to = 1, .messages = 1, .sent_bytes = 7},
+            {.from = 1, .to = 0},
+            {.from = 0, .to = 0, .messages = 2, .sent_bytes = 3}});
+  ASSERT_EQ(sum.size(), 3u);
   EXPECT_EQ(sum[0].messages, 3);
   EXPECT_EQ(sum[0].sent_bytes, 12);
+  EXPECT_EQ(sum[1].messages, 6);
+  EXPECT_EQ(sum[1].sent_bytes, 9);
+}
+
+TEST(Traffic, CountsSumsOfStagesBehindTheirEdges) {
+  TrafficCount count({.stages = 2, .replicas = 2});
+  for (const int replica : {0, 1}) {
+    count.summed({.stage = 1, .replica = replica}, {.values = 100, .sent = 7});
+    count.sent(1, 0, replica, 10, 10, 0);
+    count.sent(0, 1, replica, 20, 5, 0.5);
+  }
+  const std::vector<EdgeTraffic> all = count.traffic();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].from, 0);
+  EXPECT_EQ(all[1].from, 1);
+  EXPECT_EQ(all[2],
+            (EdgeTraffic{.from = 1, .to = 1, .messages = 2, .value_bytes = 200, .sent_bytes = 14}));
+  TrafficCount alone({.stages = 2});
+  alone.summed({.stage = 1}, {.values = 100, .sent = 7});
+  EXPECT_TRUE(alone.traffic().empty()) << "one replica has nobody to add to";
 }
 
 }  // namespace

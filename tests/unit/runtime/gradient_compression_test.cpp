@@ -43,6 +43,40 @@ TEST(GradientCompression, GivesTheSameBitsInBothExecutionsAndAllReplicas) {
   }
 }
 
+/// Two linear layers a stage: 5·6 + 5 + 5·5 + 5 and 5·5 + 5 + 3·5 + 3 values. Of rank 1 every
+/// weight [a, b] becomes a + b of them; of rank 2 2(a + b), but for the 3·5, which would be no
+/// fewer.
+TEST(GradientCompression, CountsTheBytesThatAreSummed) {
+  struct Case {
+    const char* compression;
+    int first, second;
+  };
+  for (const auto& [compression, first, second] :
+       {Case{"{name: none}", 65, 48}, Case{kRankOne, 11 + 10 + 10, 10 + 8 + 8},
+        Case{"{name: powersgd, rank: 2}", 22 + 20 + 10, 20 + 15 + 8}})
+    for (const int bytes : {4, 8})
+      for (const Execution execution : {Execution::Serial, Execution::Threads}) {
+        Laboratory laboratory(
+            experiment(concat("pipeline.stages: 2, pipeline.replicas: 2, pipeline.microbatches: 2, "
+                              "scheme: {name: gpipe}, train.precision: float",
+                              8 * bytes),
+                       compression));
+        const Plan& plan = laboratory.plan();
+        const RunResult result = train(plan, plan.stages(), execution);
+        ASSERT_EQ(result.traffic.size(), 4u) << "there, back, and two stages' sums";
+        for (int stage = 0; stage < 2; ++stage) {
+          const EdgeTraffic& sums = result.traffic[static_cast<std::size_t>(2 + stage)];
+          const int all = 6 * 2 * bytes;  // mini-batches, replicas
+          EXPECT_EQ(sums, (EdgeTraffic{.from = stage,
+                                       .to = stage,
+                                       .messages = 6 * 2,
+                                       .value_bytes = 1.0 * all * (stage == 0 ? 65 : 48),
+                                       .sent_bytes = 1.0 * all * (stage == 0 ? first : second)}))
+              << compression << " " << bytes;
+        }
+      }
+}
+
 constexpr const char* kTwo =
     "pipeline.stages: 1, pipeline.replicas: 2, scheme: {name: data_parallel}";
 

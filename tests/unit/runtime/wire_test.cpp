@@ -2,6 +2,7 @@
 // process, and an end for everybody when one of them fails.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
 
 #include "core/stage/torch.h"
@@ -18,8 +19,15 @@ using namespace std::chrono_literals;
 constexpr TeamPatience kSoon{
     .heartbeat = 5ms, .silence = 400ms, .reaction = 1h, .after_signal = 1h, .last_look = 50ms};
 
+/// Without times.
+std::vector<EdgeTraffic> counts_of(const RunResult& result) {
+  std::vector<EdgeTraffic> all = result.traffic;
+  for (EdgeTraffic& edge : all) edge.encode_seconds = edge.decode_seconds = 0;
+  return all;
+}
+
 /// Trains with one process per worker; returns all stages, each from the process that holds it.
-Stages train_in_processes(const std::string& changes, std::vector<double>& losses) {
+Stages train_in_processes(const std::string& changes, std::optional<RunResult>& of_all) {
   const Laboratory counted(changes);
   const int workers = counted.experiment.shape(1).workers();
   Stages all(static_cast<std::size_t>(counted.experiment.pipeline.stages *
@@ -32,8 +40,9 @@ Stages train_in_processes(const std::string& changes, std::vector<double>& losse
     const std::lock_guard lock(mutex);
     for (std::size_t i = 0; i < stages.size(); ++i)
       if (stages[i]) all[i] = std::move(stages[i]);
-    if (losses.empty()) losses = flat_losses(result);
-    EXPECT_EQ(losses, flat_losses(result)) << "every process knows all losses";
+    if (!of_all) of_all = result;
+    EXPECT_EQ(flat_losses(*of_all), flat_losses(result)) << "every process knows all losses";
+    EXPECT_EQ(counts_of(*of_all), counts_of(result)) << "… and what crossed everywhere";
   });
   for (const Ended& process : ended)
     if (process.error) ADD_FAILURE() << process.error->what();
@@ -44,11 +53,12 @@ void expect_as_serial(const std::string& changes) {
   Laboratory laboratory(changes);
   const Stages serial = laboratory.plan().stages();
   const RunResult result = train(laboratory.plan(), serial, Execution::Serial);
-  std::vector<double> losses;
-  const Stages processes = train_in_processes(changes, losses);
+  std::optional<RunResult> of_all;
+  const Stages processes = train_in_processes(changes, of_all);
   ASSERT_TRUE(std::ranges::all_of(processes, [](const auto& stage) { return !!stage; })) << changes;
   EXPECT_EQ(difference(serial, processes), "") << changes;
-  EXPECT_EQ(losses, flat_losses(result)) << changes;
+  EXPECT_EQ(flat_losses(*of_all), flat_losses(result)) << changes;
+  EXPECT_EQ(counts_of(*of_all), counts_of(result)) << changes;
 }
 
 TEST(Wire, GivesTheSameBitsAsOneProcessForEveryScheme) {

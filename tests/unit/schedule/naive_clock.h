@@ -34,7 +34,7 @@ class Clock {
   }
 
  private:
-  enum class Doing { Nothing, Computes, Sends, Waits };
+  enum class Doing { Nothing, Computes, Sends, Waits, Meets };
   struct Worker {
     std::size_t next = 0;
     Doing doing = Doing::Nothing;
@@ -59,7 +59,7 @@ class Clock {
   void start(std::size_t w) {
     const Action* action = current(w);
     if (action == nullptr || workers_[w].doing != Doing::Nothing) return;
-    if (action->kind == ActionKind::Reduce) return reduce(*action);
+    if (action->kind == ActionKind::Reduce) return encode(w, *action);
     const Pass needed = input(schedule_, *action);
     const bool own = needed[1] == action->stage;
     if (needed[0] != 0 && !(own ? made_ : there_).contains(needed)) return;
@@ -172,12 +172,26 @@ class Clock {
     });
   }
 
+  double coding(std::size_t w) const {
+    return costs_[as_size(current(w)->stage)].coding_reduce *
+           hardware_.time_factor(static_cast<int>(w));
+  }
+
+  /// Then the worker waits for the other replicas.
+  void encode(std::size_t w, const Action& action) {
+    workers_[w].doing = Doing::Computes;
+    at(now_ + coding(w), [this, w, &action] {
+      workers_[w].doing = Doing::Meets;
+      reduce(action);
+    });
+  }
+
   void reduce(const Action& action) {
     std::vector<std::size_t> replicas;
     for (int r = 0; r < schedule_.shape.replicas; ++r) {
       replicas.push_back(worker_of(action.stage, r));
       const Action* other = current(replicas.back());
-      if (other == nullptr || workers_[replicas.back()].doing != Doing::Nothing ||
+      if (other == nullptr || workers_[replicas.back()].doing != Doing::Meets ||
           other->kind != ActionKind::Reduce || other->stage != action.stage)
         return;
     }
@@ -196,10 +210,14 @@ class Clock {
                                 static_cast<int>(replicas[(r + 1) % replicas.size()]));
       slowest = std::max(slowest, crossing / bus.bandwidth);
     }
-    const auto bytes = static_cast<double>(costs_[as_size(action.stage)].parameter_bytes);
-    const double seconds = 2 * (count - 1) * (bytes / count * slowest + latency);
+    const StageCost& cost = costs_[as_size(action.stage)];
+    std::vector<std::int64_t> sums{cost.parameter_bytes};
+    if (cost.reduced_bytes) sums.assign(cost.reduced_bytes->begin(), cost.reduced_bytes->end());
+    double seconds = 0;
+    for (const std::int64_t bytes : sums)
+      seconds += 2 * (count - 1) * (static_cast<double>(bytes) / count * slowest + latency);
     for (const std::size_t w : replicas) {
-      spans_[w][workers_[w].next] = {now_, now_ + seconds};
+      spans_[w][workers_[w].next] = {now_ - coding(w), now_ + seconds};
       workers_[w].doing = Doing::Waits;
       at(now_ + seconds, [this, w] { go_on(w); });
     }

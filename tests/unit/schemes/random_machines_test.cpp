@@ -49,6 +49,10 @@ PipelineShape shape_of(Dice& dice, const SchemeCase& each) {
 
 std::vector<StageCost> costs_of(Dice& dice, int stages) {
   std::vector<StageCost> costs(as_size(stages));
+  const auto reduced = [&]() -> std::optional<std::array<std::int64_t, 2>> {
+    if (dice.coin()) return {};
+    return {{dice.upto(1000), dice.upto(500)}};
+  };
   for (StageCost& stage : costs)
     stage = {.forward = dice.between(0.5, 2),
              .backward = dice.between(0.5, 3),
@@ -56,8 +60,10 @@ std::vector<StageCost> costs_of(Dice& dice, int stages) {
              .backward_weight = dice.between(0.2, 2),
              .head = dice.between(0.1, 1),
              .update = dice.between(0.01, 0.5),
+             .coding_reduce = dice.coin() ? dice.between(0.1, 1) : 0,
              .input_bytes = dice.upto(2000),
              .output_bytes = dice.upto(2000),
+             .reduced_bytes = reduced(),
              .parameter_bytes = dice.upto(2000)};
   return costs;
 }

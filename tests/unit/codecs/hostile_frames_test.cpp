@@ -65,7 +65,7 @@ TEST(HostileFrames, ThatSayTheirSizesOtherwiseAreRefused) {
     return at::empty(sizes, at::TensorOptions(type));
   };
   for (const at::Tensor& said :
-       {like({0, 1 << 14, 1 << 14}), like({0, std::int64_t{1} << 40, 1 << 30}), like({}), like({4}),
+       {like({0, 1 << 14, 1 << 14}), like({0, std::int64_t{1} << 40, 1 << 20}), like({}), like({4}),
         like({0, 8, 8}, at::kFloat8_e5m2)})
     EXPECT_EQ(refusal(trial, "svd", {payload, said}).kind(), ErrorKind::Data) << said.sizes();
   EXPECT_NO_THROW(decode(trial.receiver(), "svd",

@@ -123,6 +123,30 @@ PIPEWRIGHT_VECTORISED void widen(const std::uint8_t* from, std::size_t n, std::u
   for (std::size_t i = 0; i < n; ++i) codes[i] = from[i];
 }
 
+/// Of codes that fit into a byte, so many at a time: twice as many of those are moved at once.
+constexpr std::size_t kNarrowed = 512;
+
+template <int kBits>
+void pack_narrowed(const std::uint16_t* codes, std::size_t n, std::byte* into, std::size_t bytes) {
+  std::uint8_t narrowed[kNarrowed];
+  for (std::size_t i = 0; i < n; i += kNarrowed) {
+    const std::size_t piece = std::min(kNarrowed, n - i), at = i / 8 * kBits;
+    narrow(codes + i, piece, narrowed);
+    pack_all<std::uint8_t, kBits>(narrowed, piece, into + at, bytes - at);
+  }
+}
+
+template <int kBits>
+void unpack_narrowed(const std::byte* from, std::size_t bytes, std::uint16_t* codes,
+                     std::size_t n) {
+  std::uint8_t narrowed[kNarrowed];
+  for (std::size_t i = 0; i < n; i += kNarrowed) {
+    const std::size_t piece = std::min(kNarrowed, n - i), at = i / 8 * kBits;
+    unpack_all<std::uint8_t, kBits>(from + at, bytes - at, narrowed, piece);
+    widen(narrowed, piece, codes + i);
+  }
+}
+
 template <class Code>
 struct Packing {
   void (*pack)(const Code* codes, std::size_t n, std::byte* into, std::size_t bytes);
@@ -146,6 +170,8 @@ constexpr Packing<Code> packing() {
             [](const std::byte* from, std::size_t, Code* codes, std::size_t n) {
               widen(reinterpret_cast<const std::uint8_t*>(from), n, codes);
             }};
+  else if constexpr (kBits < 8 && sizeof(Code) == 2)
+    return {pack_narrowed<kBits>, unpack_narrowed<kBits>};
   else
     return {pack_all<Code, kBits>, unpack_all<Code, kBits>};
 }

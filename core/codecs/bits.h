@@ -15,9 +15,12 @@ constexpr std::int64_t packed_bytes(std::int64_t n, int bits) {
   return n / 8 * bits + (n % 8 * bits + 7) / 8;
 }
 
-/// codes: each below 2^bits; bits: 1 to 16; into: packed_bytes(codes.size(), bits) bytes.
+/// codes: each below 2^bits; bits: 1 to 16, of narrow codes to 8; into: packed_bytes(codes.size(),
+/// bits) bytes.
+void pack(std::span<const std::uint8_t> codes, int bits, std::span<std::byte> into);
 void pack(std::span<const std::uint16_t> codes, int bits, std::span<std::byte> into);
 /// from: packed_bytes(codes.size(), bits) bytes.
+void unpack(std::span<const std::byte> from, int bits, std::span<std::uint8_t> codes);
 void unpack(std::span<const std::byte> from, int bits, std::span<std::uint16_t> codes);
 
 /// Codes that come in pieces of any length become bytes in whole chunks, so that what is made of a

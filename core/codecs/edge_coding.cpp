@@ -1,5 +1,6 @@
 #include "core/codecs/edge_coding.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/base/error.h"
@@ -43,10 +44,15 @@ at::Tensor raw_values(const at::Tensor& payload, const FrameHeader& header) {
 
 FrameHeader header_of(const Encoded& encoded) {
   if (!encoded.like.defined()) return read_header(bytes_of(encoded.bytes));
-  return {.codec = 0,
-          .type = frame_type(encoded.like.scalar_type()),
-          .sizes = encoded.like.sizes().slice(1).vec(),
-          .payload = encoded.bytes.numel()};
+  const at::Tensor& like = encoded.like;
+  if (like.dim() < 1 || like.size(0) != 0 || std::ranges::count(kTypes, like.scalar_type()) == 0)
+    throw Error(ErrorKind::Data, "a compressed message is damaged: it does not say what it is of");
+  FrameHeader header{.codec = 0,
+                     .type = frame_type(like.scalar_type()),
+                     .sizes = like.sizes().slice(1).vec(),
+                     .payload = encoded.bytes.numel()};
+  check_sizes(header);
+  return header;
 }
 
 }  // namespace
@@ -80,9 +86,12 @@ Encoded encode(Coder& coder, const std::string& codec, const at::Tensor& x, cons
 }
 
 at::Tensor decode(Coder& coder, const std::string& codec, const Encoded& encoded,
-                  const CodecCall& call) {
+                  const CodecCall& call, std::int64_t most) {
   const at::NoGradGuard no_grad;
+  if (!encoded.like.defined() && !encoded.bytes.is_cpu())  // a CPU's frame: here nobody can read it
+    return decode(coder, codec, {encoded.bytes.cpu(), {}}, call, most).to(encoded.bytes.device());
   const FrameHeader header = header_of(encoded);
+  check_values(header, most);
   const std::int64_t before = encoded.bytes.numel() - header.payload;
   const at::Tensor payload = encoded.bytes.narrow(0, before, header.payload);
   if (header.codec != codec_tag(codec) && !encoded.like.defined())

@@ -22,8 +22,9 @@ struct Encoded {
 Encoded encode(Coder& coder, const std::string& codec, const at::Tensor& x, const CodecCall& call);
 
 /// The tensor as it was but for what the codec loses: its sizes and type, contiguous, fresh memory,
-/// on the device the bytes are on. Throws Error{Data} where they are damaged or another codec's.
+/// on the device the bytes are on. Throws Error{Data} where they are damaged, another codec's or
+/// stand for more than `most` values; before there is memory for these.
 at::Tensor decode(Coder& coder, const std::string& codec, const Encoded& encoded,
-                  const CodecCall& call);
+                  const CodecCall& call, std::int64_t most = kAnyValues);
 
 }  // namespace pipewright

@@ -33,6 +33,10 @@ const NamedCodec& EdgeEnds::codec(int peer, bool backward) const {
   return backward ? codecs.backward : codecs.forward;
 }
 
+std::int64_t EdgeEnds::most_values(int peer) const {
+  return most_.empty() ? kAnyValues : most_[as_size(edge(peer))];
+}
+
 bool EdgeEnds::compresses(int peer, const CodecCall& call) const {
   if (compression_->empty() || !codec(peer, call.backward).codec) return false;
   return call.training || (*compression_)[as_size(edge(peer))].in_evaluation;
@@ -74,8 +78,8 @@ void EdgeEnds::decode(Tensors& message, int peer, CodecCall call) {
     Encoded encoded{message[i], {}};
     if (i + 1 < message.size() && message[i + 1].is_floating_point()) encoded.like = message[++i];
     const Place place{peer, call.backward, call.tensor};
-    at::Tensor tensor =
-        pipewright::decode(coder(place), codec(peer, call.backward).name, encoded, call);
+    at::Tensor tensor = pipewright::decode(coder(place), codec(peer, call.backward).name, encoded,
+                                           call, most_values(peer));
     if (call.backward && codec(peer, false).codec) {
       CodecCall forward = call;
       forward.backward = false;

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/codecs/codec.h"
@@ -31,6 +32,8 @@ struct EdgeCodecs {
 
 /// Of each edge, by the stage before it. Empty: nothing is compressed.
 using Compression = std::vector<EdgeCodecs>;
+/// How many values a tensor at each edge has at most. Empty: that is not known.
+using EdgeValues = std::vector<std::int64_t>;
 
 /// Whether samples' indices are to be in CodecCall.
 bool by_sample(const Compression& compression);
@@ -38,14 +41,16 @@ bool by_sample(const Compression& compression);
 class EdgeEnds {
  public:
   /// `compression` outlives it.
-  EdgeEnds(const Compression& compression, int stage) : compression_(&compression), stage_(stage) {}
+  EdgeEnds(const Compression& compression, int stage, EdgeValues most = {})
+      : compression_(&compression), stage_(stage), most_(std::move(most)) {}
 
   /// Whether messages to or from that stage are changed at all.
   bool compresses(int peer, const CodecCall& call) const;
   /// A message to `peer`: what crosses instead. `call`: seed, time and samples; the rest is filled
   /// in.
   void encode(Tensors& message, int peer, CodecCall call);
-  /// A message from `peer`, as encode() left it there. Throws Error{Data} where it is damaged.
+  /// A message from `peer`, as encode() left it there. Throws Error{Data} where it is damaged or
+  /// claims more values than cross there.
   void decode(Tensors& message, int peer, CodecCall call);
 
   /// What the coders remember from one mini-batch to the next, with names of their own.
@@ -62,10 +67,12 @@ class EdgeEnds {
   };
   int edge(int peer) const { return peer < stage_ ? peer : stage_; }
   const NamedCodec& codec(int peer, bool backward) const;
+  std::int64_t most_values(int peer) const;
   Coder& coder(const Place& place);
 
   const Compression* compression_;
   int stage_;
+  EdgeValues most_;
   std::map<Place, std::unique_ptr<Coder>> coders_;
 };
 

@@ -29,6 +29,8 @@ void put(std::span<std::byte> bytes, std::size_t at, Number number) {
   std::memcpy(bytes.data() + at, &number, sizeof number);
 }
 
+}  // namespace
+
 void check_sizes(const FrameHeader& header) {
   std::int64_t room = kLargestFrame / size_of(header.type);
   for (const std::int64_t size : header.sizes) {
@@ -38,7 +40,10 @@ void check_sizes(const FrameHeader& header) {
   }
 }
 
-}  // namespace
+void check_values(const FrameHeader& header, std::int64_t most) {
+  if (header.values() > most)
+    refuse(concat("it stands for ", header.values(), " values, where at most ", most, " cross"));
+}
 
 std::int64_t FrameHeader::values() const {
   std::int64_t product = 1;

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,15 @@ struct FrameHeader {
 
 inline constexpr std::size_t kMostDimensions = 16;
 inline constexpr std::int64_t kLargestFrame = std::int64_t{1} << 40;  ///< bytes of a tensor
+/// As many values as a frame can have.
+inline constexpr std::int64_t kAnyValues = std::numeric_limits<std::int64_t>::max();
+
+/// Throws Error{Data} where no tensor has these sizes, or only one of more than kLargestFrame
+/// bytes.
+void check_sizes(const FrameHeader& header);
+/// Throws Error{Data} where the tensor has more than `most` values: bytes that stand for far more
+/// values than they are themselves must not take memory that nobody expects to be used.
+void check_values(const FrameHeader& header, std::int64_t most);
 
 std::uint16_t codec_tag(std::string_view name);
 /// Bytes of a value.

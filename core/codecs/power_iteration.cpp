@@ -4,15 +4,15 @@
 ///   each round: Q = X·P, P = Xᵀ·Q; the last one orthonormalises P before and Q in between,
 ///
 /// so that Q·Pᵀ = Q·Qᵀ·X. P goes on from the previous micro-batch of the same size; the first is
-/// random. A tensor without matrices, or whose factors would be no smaller, goes as it is.
+/// random.
 ///
-/// Payload: Q of all samples, then P; float32.
-#include <algorithm>
+/// Payload (low_rank.h): Q of all samples, [B, C, r], then P, [B, W, r].
 #include <map>
 
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/codecs/codec.h"
+#include "core/codecs/low_rank.h"
 #include "core/codecs/payload.h"
 #include "core/codecs/sample_memory.h"
 #include "core/stage/torch.h"
@@ -23,24 +23,6 @@ namespace {
 
 struct PowerSettings {
   std::int64_t rank, rounds;
-};
-
-struct Factors {
-  Factors(at::IntArrayRef sizes, std::int64_t most) : values(c10::multiply_integers(sizes)) {
-    if (values == 0 || sizes.size() < 3) return;
-    samples = sizes[0];
-    rows = sizes[1];
-    columns = values / samples / rows;
-    const std::int64_t smaller = std::min({most, rows, columns});
-    if ((rows + columns) * smaller < rows * columns) rank = smaller;
-  }
-
-  std::int64_t left() const { return samples * rows * rank; }
-  std::int64_t right() const { return samples * columns * rank; }
-  std::int64_t bytes() const { return 4 * (rank == 0 ? values : left() + right()); }
-
-  std::int64_t values, samples = 0, rows = 0, columns = 0;
-  std::int64_t rank = 0;  ///< 0: as it is
 };
 
 at::Tensor orthonormal(const at::Tensor& x) {
@@ -65,13 +47,13 @@ class PowerCoder final : public Coder {
 
   void encode(const at::Tensor& x, const CodecCall& call, FrameBuilder& out) override {
     if (goes_raw(x)) return;
-    const Factors f(x.sizes(), settings_.rank);
-    if (f.rank == 0) {
-      floats_of(out.payload(f.bytes()), 0, f.values).copy_(x.view({-1}));
+    const auto m = LowRank::of_samples(x.sizes(), settings_.rank);
+    if (m.as_it_is()) {
+      m.values_of(out.payload(m.bytes())).copy_(x.view({-1}));
       return;
     }
-    const at::Tensor matrices = x.view({f.samples, f.rows, f.columns});
-    const at::Tensor start = start_of({f.samples, f.columns, f.rank}, call, x.device());
+    const at::Tensor matrices = x.view({m.count, m.a, m.b});
+    const at::Tensor start = start_of({m.count, m.b, m.rank}, call, x.device());
     at::Tensor p = start, q;
     for (std::int64_t round = 1; round <= settings_.rounds; ++round) {
       const bool last = round == settings_.rounds;
@@ -80,23 +62,20 @@ class PowerCoder final : public Coder {
       p = at::bmm(matrices.transpose(1, 2), q);
     }
     if (goes_raw(q) || goes_raw(p)) return;  // values so large that sums are infinite
-    const at::Tensor payload = out.payload(f.bytes());
-    floats_of(payload, 0, f.left()).view(q.sizes()).copy_(q);
-    floats_of(payload, 4 * f.left(), f.right()).view(p.sizes()).copy_(p);
+    const at::Tensor payload = out.payload(m.bytes());
+    m.left_of(payload).copy_(q);
+    m.right_of(payload).view(p.sizes()).copy_(p);
     if (!call.training) return;
     // A gradient that overflowed must not spoil all that follow.
     starts_[p.sizes().vec()] = x.is_cpu() ? p : at::where(p.isfinite().all(), p, start);
   }
 
   at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes, const CodecCall&) override {
-    const Factors f(sizes, settings_.rank);
-    check_bytes(payload, f.bytes());
-    if (f.rank == 0) return floats_of(payload, 0, f.values).clone().view(sizes);
-    return at::bmm(floats_of(payload, 0, f.left()).view({f.samples, f.rows, f.rank}),
-                   floats_of(payload, 4 * f.left(), f.right())
-                       .view({f.samples, f.columns, f.rank})
-                       .transpose(1, 2))
-        .view(sizes);
+    const auto m = LowRank::of_samples(sizes, settings_.rank);
+    check_bytes(payload, m.bytes());
+    if (m.as_it_is()) return m.values_of(payload).clone().view(sizes);
+    const at::Tensor p = m.right_of(payload).view({m.count, m.b, m.rank});
+    return at::bmm(m.left_of(payload), p.transpose(1, 2)).view(sizes);
   }
 
   NamedTensors state() const override {
@@ -134,7 +113,7 @@ class PowerIteration final : public Codec {
             options.integer("rounds", 3, "Of power iteration, for each micro-batch.", {1, 100})} {}
   std::unique_ptr<Coder> coder() const override { return std::make_unique<PowerCoder>(settings_); }
   std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
-    return Factors(sizes, settings_.rank).bytes();
+    return LowRank::of_samples(sizes, settings_.rank).bytes();
   }
 
  private:

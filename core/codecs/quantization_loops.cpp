@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "core/base/as_size.h"
+#include "core/codecs/vectorised.h"
 
 namespace pipewright {
 namespace {
@@ -166,26 +167,26 @@ void dequantise_by_group(const View& table, const Code* codes, std::size_t n, un
 }
 
 // One function for each type, so that each is compiled for each kind of machine.
-#define PIPEWRIGHT_QUANTIZATION_LOOPS(Code)                                                       \
-  PIPEWRIGHT_WIDE void quantise_few(const View& t, int split, const float* values, std::size_t n, \
-                                    unsigned flip, Code* codes) {                                 \
-    switch (split) {                                                                              \
-      case 0: return quantise_with<0>(t, values, n, flip, codes);                                 \
-      case 1: return quantise_with<1>(t, values, n, flip, codes);                                 \
-      case 2: return quantise_with<2>(t, values, n, flip, codes);                                 \
-      case 3: return quantise_with<3>(t, values, n, flip, codes);                                 \
-      default: return quantise_with<4>(t, values, n, flip, codes);                                \
-    }                                                                                             \
-  }                                                                                               \
-  PIPEWRIGHT_WIDE void dequantise_few(const View& t, int split, const Code* codes, std::size_t n, \
-                                      unsigned flip, float* values) {                             \
-    switch (split) {                                                                              \
-      case 0: return dequantise_with<0>(t, codes, n, flip, values);                               \
-      case 1: return dequantise_with<1>(t, codes, n, flip, values);                               \
-      case 2: return dequantise_with<2>(t, codes, n, flip, values);                               \
-      case 3: return dequantise_with<3>(t, codes, n, flip, values);                               \
-      default: return dequantise_with<4>(t, codes, n, flip, values);                              \
-    }                                                                                             \
+#define PIPEWRIGHT_QUANTIZATION_LOOPS(Code)                                                \
+  PIPEWRIGHT_VECTORISED void quantise_few(const View& t, int split, const float* values,   \
+                                          std::size_t n, unsigned flip, Code* codes) {     \
+    switch (split) {                                                                       \
+      case 0: return quantise_with<0>(t, values, n, flip, codes);                          \
+      case 1: return quantise_with<1>(t, values, n, flip, codes);                          \
+      case 2: return quantise_with<2>(t, values, n, flip, codes);                          \
+      case 3: return quantise_with<3>(t, values, n, flip, codes);                          \
+      default: return quantise_with<4>(t, values, n, flip, codes);                         \
+    }                                                                                      \
+  }                                                                                        \
+  PIPEWRIGHT_VECTORISED void dequantise_few(const View& t, int split, const Code* codes,   \
+                                            std::size_t n, unsigned flip, float* values) { \
+    switch (split) {                                                                       \
+      case 0: return dequantise_with<0>(t, codes, n, flip, values);                        \
+      case 1: return dequantise_with<1>(t, codes, n, flip, values);                        \
+      case 2: return dequantise_with<2>(t, codes, n, flip, values);                        \
+      case 3: return dequantise_with<3>(t, codes, n, flip, values);                        \
+      default: return dequantise_with<4>(t, codes, n, flip, values);                       \
+    }                                                                                      \
   }
 PIPEWRIGHT_QUANTIZATION_LOOPS(std::uint8_t)
 PIPEWRIGHT_QUANTIZATION_LOOPS(std::uint16_t)

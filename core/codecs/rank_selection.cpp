@@ -13,6 +13,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/codecs/vectorised.h"
+
 namespace pipewright {
 namespace {
 
@@ -33,8 +35,8 @@ std::size_t as_index(std::int64_t i) {
 
 // ---- loops over a block ----
 
-PIPEWRIGHT_WIDE void make_keys(const float* __restrict values, std::int64_t n, Key* __restrict keys,
-                               Extremes& extremes) {
+PIPEWRIGHT_VECTORISED void make_keys(const float* __restrict values, std::int64_t n,
+                                     Key* __restrict keys, Extremes& extremes) {
   Key least = extremes.least, most = extremes.most;
   for (std::int64_t i = 0; i < n; ++i) {
     const Key key = key_of(values[i]);
@@ -46,8 +48,8 @@ PIPEWRIGHT_WIDE void make_keys(const float* __restrict values, std::int64_t n, K
 }
 
 /// How many are below the edge; of the others the mark is inverted.
-PIPEWRIGHT_WIDE std::int64_t count_below(const Key* __restrict keys, std::int64_t n, Key edge,
-                                         std::int32_t* __restrict marks) {
+PIPEWRIGHT_VECTORISED std::int64_t count_below(const Key* __restrict keys, std::int64_t n, Key edge,
+                                               std::int32_t* __restrict marks) {
   std::int32_t above = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int32_t mark = keys[i] >= edge ? -1 : 0;
@@ -59,8 +61,8 @@ PIPEWRIGHT_WIDE std::int64_t count_below(const Key* __restrict keys, std::int64_
 
 /// Those on either side of the edge. Distances upwards from it are unsigned and wrap around, so
 /// that keys below the edge are farther than any other; downwards likewise.
-PIPEWRIGHT_WIDE void extremes_beside(const Key* keys, std::int64_t n, Key edge, Key& most_below,
-                                     Key& least_above) {
+PIPEWRIGHT_VECTORISED void extremes_beside(const Key* keys, std::int64_t n, Key edge,
+                                           Key& most_below, Key& least_above) {
   using Distance = std::uint32_t;
   const auto from = static_cast<Distance>(edge);
   Distance up = std::numeric_limits<Distance>::max(), down = up;

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/codecs/bit_fields.h"
+#include "core/codecs/bits.h"
 #include "core/codecs/quantization_loops.h"
 #include "core/codecs/rank_selection.h"
 
@@ -114,7 +114,7 @@ void encode_codes(const SortQuantization& settings, const GroupTable& table,
                alignas(64) std::array<Code, kBlock> codes;
                const std::span<Code> block(codes.data(), size);
                table.quantise(values.subspan(at, size), flip, block);
-               pack_bits(std::span<const Code>(block), field, bytes);
+               pack(std::span<const Code>(block), field, bytes);
              });
 }
 
@@ -129,7 +129,7 @@ void decode_codes(const SortQuantization& settings, const GroupTable& table,
              [&](std::size_t at, std::size_t size, std::span<const std::byte> bytes) {
                alignas(64) std::array<Code, kBlock> codes;
                const std::span<Code> block(codes.data(), size);
-               unpack_bits(bytes, field, block);
+               unpack(bytes, field, block);
                unsigned used = 0;
                for (std::size_t i = 0; checked && i < size; ++i) used |= codes[i];
                if ((used >> settings.code_bits()) != 0) refuse("a code is too large");

@@ -23,7 +23,7 @@
 #include <span>
 #include <vector>
 
-#include "core/codecs/wide_loops.h"
+#include "core/codecs/pieces.h"
 
 namespace pipewright {
 

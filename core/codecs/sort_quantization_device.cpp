@@ -1,10 +1,10 @@
-// By CUDA kernels where there are some; else of LibTorch's operators, on any device: then it sorts,
-// and bits are moved in int32, since few operators take other widths.
+// By CUDA kernels where there are some; else of LibTorch's operators, on any device: then it sorts.
 #include "core/codecs/sort_quantization_device.h"
 
 #include <limits>
 
-#include "core/codecs/bit_fields.h"
+#include "core/codecs/bit_tensors.h"
+#include "core/codecs/bits.h"
 #include "core/codecs/cuda_kernels.h"
 #include "core/stage/torch.h"
 
@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::int64_t kHeader = 8;
 constexpr std::int64_t kSample = 1 << 16;
-
-at::TensorOptions integers(const at::Tensor& beside) {
-  return at::TensorOptions(at::kInt).device(beside.device());
-}
 
 unsigned flip_of(const SortQuantization& settings) {
   const int bits = settings.code_bits();
@@ -75,31 +71,6 @@ at::Tensor codes_of(const SortQuantization& settings, const std::array<at::Tenso
   return codes.bitwise_xor(static_cast<std::int64_t>(flip_of(settings)));
 }
 
-/// [values, rounded up to whole bytes of all fields] of int32 to bytes: 8 codes of `field` bits to
-/// `field` bytes, by way of single bits.
-at::Tensor packed(const at::Tensor& codes, int field) {
-  const std::int64_t octets = (codes.numel() + 7) / 8;
-  const at::Tensor padded = at::constant_pad_nd(codes, {0, 8 * octets - codes.numel()});
-  const at::Tensor places = at::arange(field, integers(codes));
-  const at::Tensor bits =
-      padded.unsqueeze(1).bitwise_right_shift(places).bitwise_and(1).reshape({octets * field, 8});
-  return bits.bitwise_left_shift(at::arange(8, integers(codes))).sum({1}).to(at::kByte);
-}
-
-at::Tensor unpacked(const at::Tensor& bytes, int field, std::int64_t n) {
-  const std::int64_t octets = (n + 7) / 8;
-  const at::Tensor padded =
-      at::constant_pad_nd(bytes, {0, octets * field - bytes.numel()}).to(at::kInt);
-  const at::Tensor bits = padded.unsqueeze(1)
-                              .bitwise_right_shift(at::arange(8, integers(bytes)))
-                              .bitwise_and(1)
-                              .reshape({octets * 8, field});
-  return bits.bitwise_left_shift(at::arange(field, integers(bytes)))
-      .sum({1})
-      .to(at::kInt)
-      .narrow(0, 0, n);
-}
-
 void write_header(const SortQuantization& settings, const at::Tensor& payload) {
   const std::array<int, kHeader> header{1, settings.bits, settings.split, settings.container};
   for (std::int64_t i = 0; i < kHeader;
@@ -122,10 +93,8 @@ void encode_on_device(const SortQuantization& wanted, const at::Tensor& x,
       .view(at::kFloat)
       .view({settings.groups(), 2})
       .copy_(at::stack({groups[0], groups[1]}, 1));
-  const std::int64_t at = kHeader + 8 * settings.groups();
-  const std::int64_t bytes = packed_bytes(x.numel(), settings.field_bits());
-  payload.narrow(0, at, bytes)
-      .copy_(packed(codes_of(settings, groups, values), settings.field_bits()).narrow(0, 0, bytes));
+  const at::Tensor codes = packed(codes_of(settings, groups, values), settings.field_bits());
+  payload.narrow(0, kHeader + 8 * settings.groups(), codes.numel()).copy_(codes);
 }
 
 void decode_on_device(const SortQuantization& wanted, const at::Tensor& payload,
@@ -136,8 +105,8 @@ void decode_on_device(const SortQuantization& wanted, const at::Tensor& payload,
   const at::Tensor table =
       payload.narrow(0, kHeader, 8 * settings.groups()).view(at::kFloat).view({-1, 2});
   const at::Tensor codes =
-      unpacked(payload.narrow(0, at, packed_bytes(x.numel(), settings.field_bits())),
-               settings.field_bits(), x.numel())
+      unpacked(payload.narrow(0, at, packed_bytes(x.numel(), settings.field_bits())), x.numel(),
+               settings.field_bits())
           .bitwise_xor(static_cast<std::int64_t>(flip_of(settings)));
   const at::Tensor group =
       codes.bitwise_right_shift(settings.bits).clamp_max(settings.groups() - 1);
@@ -156,7 +125,7 @@ void write_zero_map(const at::Tensor& x, std::int64_t others, const at::Tensor& 
 
 at::Tensor nonzeros_of(const at::Tensor& map, std::int64_t n) {
   if (n == 0) return at::empty({0}, map.options().dtype(at::kBool));
-  return unpacked(map.narrow(0, 8, packed_bytes(n, 1)), 1, n).to(at::kBool);
+  return unpacked(map.narrow(0, 8, packed_bytes(n, 1)), n, 1).to(at::kBool);
 }
 
 }  // namespace pipewright

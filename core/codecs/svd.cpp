@@ -1,34 +1,14 @@
 /// Matrices of the last two dimensions, [a, b], become their best approximation of rank r: U·S and
-/// V of the singular value decomposition. A tensor without matrices, or whose factors would be no
-/// smaller, goes as it is.
+/// V of the singular value decomposition.
 ///
-/// Payload: U·S of all matrices, [matrices, a, r], then Vᵀ, [matrices, r, b]; float32.
-#include <algorithm>
-
+/// Payload (low_rank.h): U·S of all matrices, [matrices, a, r], then Vᵀ, [matrices, r, b].
 #include "core/codecs/codec.h"
+#include "core/codecs/low_rank.h"
 #include "core/codecs/payload.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
 namespace {
-
-struct Matrices {
-  Matrices(at::IntArrayRef sizes, std::int64_t most) : values(c10::multiply_integers(sizes)) {
-    if (values == 0 || sizes.size() < 2) return;
-    a = sizes[sizes.size() - 2];
-    b = sizes[sizes.size() - 1];
-    count = values / a / b;
-    const std::int64_t smaller = std::min({most, a, b});
-    if ((a + b) * smaller < a * b) rank = smaller;
-  }
-
-  std::int64_t left() const { return count * a * rank; }
-  std::int64_t right() const { return count * rank * b; }
-  std::int64_t bytes() const { return 4 * (rank == 0 ? values : left() + right()); }
-
-  std::int64_t values, a = 0, b = 0, count = 0;
-  std::int64_t rank = 0;  ///< 0: as it is
-};
 
 class SvdCoder final : public Coder {
  public:
@@ -36,9 +16,9 @@ class SvdCoder final : public Coder {
 
   void encode(const at::Tensor& x, const CodecCall&, FrameBuilder& out) override {
     if (goes_raw(x)) return;
-    const Matrices m(x.sizes(), rank_);
-    if (m.rank == 0) {
-      floats_of(out.payload(m.bytes()), 0, m.values).copy_(x.view({-1}));
+    const auto m = LowRank::of_last_dimensions(x.sizes(), rank_);
+    if (m.as_it_is()) {
+      m.values_of(out.payload(m.bytes())).copy_(x.view({-1}));
       return;
     }
     at::Tensor matrices = x.view({m.count, m.a, m.b});
@@ -48,18 +28,15 @@ class SvdCoder final : public Coder {
     if (goes_raw(left)) return;  // values so large that their squares are infinite
     if (!x.is_cpu()) left = left + poison(x);
     const at::Tensor payload = out.payload(m.bytes());
-    floats_of(payload, 0, m.left()).view({m.count, m.a, m.rank}).copy_(left);
-    floats_of(payload, 4 * m.left(), m.right())
-        .view({m.count, m.rank, m.b})
-        .copy_(vt.narrow(1, 0, m.rank));
+    m.left_of(payload).copy_(left);
+    m.right_of(payload).view({m.count, m.rank, m.b}).copy_(vt.narrow(1, 0, m.rank));
   }
 
   at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes, const CodecCall&) override {
-    const Matrices m(sizes, rank_);
+    const auto m = LowRank::of_last_dimensions(sizes, rank_);
     check_bytes(payload, m.bytes());
-    if (m.rank == 0) return floats_of(payload, 0, m.values).clone().view(sizes);
-    return at::bmm(floats_of(payload, 0, m.left()).view({m.count, m.a, m.rank}),
-                   floats_of(payload, 4 * m.left(), m.right()).view({m.count, m.rank, m.b}))
+    if (m.as_it_is()) return m.values_of(payload).clone().view(sizes);
+    return at::bmm(m.left_of(payload), m.right_of(payload).view({m.count, m.rank, m.b}))
         .view(sizes);
   }
 
@@ -74,7 +51,7 @@ class Svd final : public Codec {
   }
   std::unique_ptr<Coder> coder() const override { return std::make_unique<SvdCoder>(rank_); }
   std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
-    return Matrices(sizes, rank_).bytes();
+    return LowRank::of_last_dimensions(sizes, rank_).bytes();
   }
 
  private:

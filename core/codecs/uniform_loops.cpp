@@ -46,14 +46,18 @@ float divisor(UniformLevels levels) {
   return levels.step > 0 ? levels.step : std::numeric_limits<float>::infinity();
 }
 
+/// In steps from `base`.
+[[gnu::always_inline]] inline float level_of(float x, float base, float step, Bounds bounds) {
+  const float v = (x - base) / step, raised = v > bounds.low ? v : bounds.low;
+  return raised < bounds.high ? raised : bounds.high;
+}
+
 PIPEWRIGHT_VECTORISED void nearest_codes(const float* x, std::size_t n, float base, float step,
                                          Bounds bounds, std::int32_t zero, std::uint16_t* codes) {
   const std::int32_t none = std::bit_cast<std::int32_t>(kRound) - zero;
 #pragma GCC ivdep
   for (std::size_t i = 0; i < n; ++i) {
-    float v = (x[i] - base) / step;
-    v = v > bounds.low ? v : bounds.low;
-    v = v < bounds.high ? v : bounds.high;
+    const float v = level_of(x[i], base, step, bounds);
     codes[i] = static_cast<std::uint16_t>(std::bit_cast<std::int32_t>(v + kRound) - none);
   }
 }
@@ -65,9 +69,7 @@ PIPEWRIGHT_VECTORISED void random_codes(const float* x, std::size_t n, float bas
   const std::int32_t none = std::bit_cast<std::int32_t>(kRound) - zero;
 #pragma GCC ivdep
   for (std::size_t i = 0; i < n; ++i) {
-    float v = (x[i] - base) / step;
-    v = v > bounds.low ? v : bounds.low;
-    v = v < bounds.high ? v : bounds.high;
+    const float v = level_of(x[i], base, step, bounds);
     const float shifted = v + kRound, nearest = shifted - kRound;
     const auto rounded_up = static_cast<std::int32_t>(nearest > v);
     const float lost = v - nearest + static_cast<float>(rounded_up);

@@ -60,6 +60,15 @@ std::filesystem::path folder_of(const Place& place) {
   return folder.empty() ? "." : folder;
 }
 
+/// Whether `name` says which part it is that the options are of, but no part is called that. Then
+/// nobody knows which options there are.
+bool of_unknown_part(const Value& mapping, const std::vector<OptionInfo>& declared) {
+  const auto name = std::ranges::find(declared, "name", &OptionInfo::name);
+  const Value* given = mapping.find("name");
+  return given != nullptr && name != declared.end() && name->type == Type::Choice &&
+         std::ranges::count(name->choices, *given) == 0;
+}
+
 }  // namespace
 
 Options::Options(const Value* mapping, std::string path, Problems& problems)
@@ -214,7 +223,7 @@ void Options::problem(const std::string& name, const std::string& message) {
 void Options::finish() {
   std::vector<std::string> known;
   for (const OptionInfo& info : declared_) known.push_back(info.name);
-  if (mapping_ != nullptr) {
+  if (mapping_ != nullptr && !of_unknown_part(*mapping_, declared_)) {
     for (const auto& [key, value] : mapping_->fields) {
       if (std::ranges::count(known, key) > 0) continue;
       std::string hint = known.empty() ? "; there are none here" : suggestion(key, known);

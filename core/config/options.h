@@ -79,7 +79,7 @@ class Options {
   Place where(const std::string& name) const;  ///< of the value if given, else of the section
   /// Records "where: path.name: message".
   void problem(const std::string& name, const std::string& message);
-  /// Records a problem for each key that nobody read, with the nearest known name.
+  /// Records a problem for each key that nobody read; none where `name` is that of no known part.
   void finish();
 
   const std::vector<OptionInfo>& declared() const { return declared_; }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/experiment/boundaries.h"
 #include "core/runtime/device.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/predictions.h"
@@ -327,10 +328,11 @@ std::vector<std::unique_ptr<EdgeEnds>> Plan::edges(const Team& team) const {
   const PipelineOptions& p = experiment->pipeline;
   std::vector<std::unique_ptr<EdgeEnds>> all;
   if (p.compression.empty()) return all;
+  const EdgeValues most = most_values(*this);
   for (int replica = 0; replica < p.replicas; ++replica)
     for (int stage = 0; stage < p.stages; ++stage) {
       const bool held = team.holds(training.schedule.shape.worker_of(stage, replica));
-      all.push_back(held ? std::make_unique<EdgeEnds>(p.compression, stage) : nullptr);
+      all.push_back(held ? std::make_unique<EdgeEnds>(p.compression, stage, most) : nullptr);
     }
   return all;
 }

@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "core/base/error.h"
-#include "core/codecs/bit_fields.h"
 #include "core/codecs/bits.h"
 #include "core/codecs/frame.h"
 #include "core/codecs/sign_loops.h"

@@ -14,14 +14,16 @@ namespace {
 using Codes = std::vector<std::uint16_t>;
 using Bytes = std::vector<std::byte>;
 
-Codes random_codes(std::size_t n, int bits) {
+template <class Code = std::uint16_t>
+std::vector<Code> random_codes(std::size_t n, int bits) {
   std::mt19937 random(static_cast<unsigned>(n) * 17 + static_cast<unsigned>(bits));
-  Codes codes(n);
-  for (auto& code : codes) code = static_cast<std::uint16_t>(random() & ((1U << bits) - 1));
+  std::vector<Code> codes(n);
+  for (auto& code : codes) code = static_cast<Code>(random() & ((1U << bits) - 1));
   return codes;
 }
 
-Bytes bit_by_bit(const Codes& codes, int bits) {
+template <class Code>
+Bytes bit_by_bit(const std::vector<Code>& codes, int bits) {
   Bytes bytes((codes.size() * static_cast<std::size_t>(bits) + 7) / 8);
   for (std::size_t i = 0, at = 0; i < codes.size(); ++i)
     for (int bit = 0; bit < bits; ++bit, ++at)
@@ -31,20 +33,25 @@ Bytes bit_by_bit(const Codes& codes, int bits) {
 
 const std::vector<std::size_t> kLengths{0, 1, 2, 7, 8, 9, 15, 63, 64, 1001, 2048, 2049, 5003};
 
+template <class Code>
+void expect_one_after_another(std::size_t n, int bits) {
+  const std::vector<Code> codes = random_codes<Code>(n, bits);
+  const Bytes expected = bit_by_bit(codes, bits);
+  ASSERT_EQ(packed_bytes(static_cast<std::int64_t>(n), bits),
+            static_cast<std::int64_t>(expected.size()));
+  Bytes bytes(expected.size(), std::byte{0xff});
+  pack(codes, bits, bytes);
+  ASSERT_EQ(bytes, expected) << n << " of " << bits;
+  std::vector<Code> back(n, static_cast<Code>(~0));
+  unpack(bytes, bits, back);
+  ASSERT_EQ(back, codes) << n << " of " << bits;
+}
+
 TEST(Bits, LieOneAfterAnotherFromTheLowest) {
-  for (int bits = 1; bits <= kMostBits; ++bits)
-    for (const std::size_t n : kLengths) {
-      const Codes codes = random_codes(n, bits);
-      const Bytes expected = bit_by_bit(codes, bits);
-      ASSERT_EQ(packed_bytes(static_cast<std::int64_t>(n), bits),
-                static_cast<std::int64_t>(expected.size()));
-      Bytes bytes(expected.size(), std::byte{0xff});
-      pack(codes, bits, bytes);
-      ASSERT_EQ(bytes, expected) << n << " of " << bits;
-      Codes back(n, 0xffff);
-      unpack(bytes, bits, back);
-      ASSERT_EQ(back, codes) << n << " of " << bits;
-    }
+  for (const std::size_t n : kLengths) {
+    for (int bits = 1; bits <= 8; ++bits) expect_one_after_another<std::uint8_t>(n, bits);
+    for (int bits = 1; bits <= kMostBits; ++bits) expect_one_after_another<std::uint16_t>(n, bits);
+  }
 }
 
 TEST(Bits, AreTheSameWrittenAndReadInPieces) {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "core/codecs/bit_fields.h"
+#include "core/codecs/bits.h"
 #include "core/codecs/sort_quantization_code.h"
 #include "core/codecs/sort_quantization_device.h"
 #include "core/codecs/zero_map.h"
@@ -81,9 +81,9 @@ std::vector<int> codes_of(const Bytes& payload, std::size_t groups, std::size_t 
 std::vector<int> fields_of(const Bytes& payload, std::size_t groups, int bits, std::size_t n) {
   std::vector<std::uint16_t> codes(n);
   const std::span<const std::byte> all(payload);
-  unpack_bits(all.subspan(kHeader + 8 * groups, static_cast<std::size_t>(packed_bytes(
-                                                    static_cast<std::int64_t>(n), bits))),
-              bits, std::span(codes));
+  unpack(all.subspan(kHeader + 8 * groups,
+                     static_cast<std::size_t>(packed_bytes(static_cast<std::int64_t>(n), bits))),
+         bits, std::span(codes));
   return {codes.begin(), codes.end()};
 }
 
@@ -176,13 +176,21 @@ SortQuantization settings_of(int round, std::mt19937& random) {
   return {.bits = bits, .split = split, .container = round % 3 == 0};
 }
 
-TEST(SortQuantization, IsThatOfASortInManyTrials) {
-  std::mt19937 random(1);
-  for (int round = 0; round < 400; ++round) {
+/// Calls check(settings, values) for so many trials.
+template <class Check>
+void in_trials(int rounds, unsigned seed, const Check& check) {
+  std::mt19937 random(seed);
+  for (int round = 0; round < rounds; ++round) {
     const Values x = trial(round, random);
     const SortQuantization settings = settings_of(round, random);
     SCOPED_TRACE(
         concat("round ", round, ": ", settings.bits, ", ", settings.split, ", n ", x.size()));
+    check(settings, x);
+  }
+}
+
+TEST(SortQuantization, IsThatOfASortInManyTrials) {
+  in_trials(400, 1, [](const SortQuantization& settings, const Values& x) {
     const Sorted expected(settings, x);
     const Bytes payload = encoded(settings, x);
     const Values table = table_of(payload, expected.low.size()), found = decoded(payload, x.size());
@@ -196,14 +204,11 @@ TEST(SortQuantization, IsThatOfASortInManyTrials) {
     const double rounding = scale > 1e-35 ? 1e-7 * scale : 1.5e-45 * (1 << settings.bits);
     for (std::size_t i = 0; i < x.size(); ++i)
       ASSERT_NEAR(found[i], expected.decoded[i], rounding) << i;
-  }
+  });
 }
 
 TEST(SortQuantization, ErrsByHalfAStepOfItsGroup) {
-  std::mt19937 random(2);
-  for (int round = 0; round < 100; ++round) {
-    const Values x = trial(round, random);
-    const SortQuantization settings = settings_of(round, random);
+  in_trials(100, 2, [](const SortQuantization& settings, const Values& x) {
     const Sorted expected(settings, x);
     const Values found = decoded(encoded(settings, x), x.size());
     const double rounding =
@@ -214,22 +219,18 @@ TEST(SortQuantization, ErrsByHalfAStepOfItsGroup) {
       const double step = expected.step[static_cast<std::size_t>(group)];
       // A step among the last denormals is rounded by half of them, at every level.
       const double denormal = step < 1e-37 ? 1e-45 * (1 << settings.bits) : 0;
-      ASSERT_LE(std::abs(double{found[i]} - x[i]), step / 2 + rounding + denormal)
-          << "round " << round << ", value " << i;
+      ASSERT_LE(std::abs(double{found[i]} - x[i]), step / 2 + rounding + denormal) << i;
     }
-  }
+  });
 }
 
 TEST(SortQuantization, DecodesTheSameFromPackedBitsAndFromContainers) {
-  std::mt19937 random(3);
-  for (int round = 0; round < 60; ++round) {
-    const Values x = trial(round, random);
-    SortQuantization settings = settings_of(round, random);
+  in_trials(60, 3, [](SortQuantization settings, const Values& x) {
     settings.container = false;
     const Values packed = decoded(encoded(settings, x), x.size());
     settings.container = true;
     EXPECT_EQ(decoded(encoded(settings, x), x.size()), packed);
-  }
+  });
 }
 
 TEST(SortQuantization, KeepsTheEndsOfItsGroups) {
@@ -408,12 +409,7 @@ TEST(SortQuantization, RefusesMoreBitsThanACodeHas) {
 // ---- by LibTorch's operators, as on devices ----
 
 TEST(SortQuantization, IsTheSameByOperators) {
-  std::mt19937 random(8);
-  for (int round = 0; round < 120; ++round) {
-    const Values x = trial(round, random);
-    const SortQuantization settings = settings_of(round, random);
-    SCOPED_TRACE(
-        concat("round ", round, ": ", settings.bits, ", ", settings.split, ", n ", x.size()));
+  in_trials(120, 8, [](const SortQuantization& settings, const Values& x) {
     const at::Tensor values = at::tensor(x);
     const at::Tensor payload = at::empty({settings.payload_bytes(values.numel())}, at::kByte);
     encode_on_device(settings, values, payload);
@@ -422,7 +418,7 @@ TEST(SortQuantization, IsTheSameByOperators) {
     const at::Tensor back = at::empty_like(values);
     decode_on_device(settings, payload, back);
     EXPECT_TRUE(back.equal(at::tensor(decoded(expected, x.size()))));
-  }
+  });
 }
 
 TEST(SortQuantization, IsNeverSilentByOperators) {

@@ -136,6 +136,20 @@ TEST(Options, UnknownOnesAreProblemsWithTheNearestName) {
             "keys are for profiles, sweep, table and --set\n");
 }
 
+TEST(Options, OfAnUnknownPartAreNotJudged) {
+  Reading reading("{name: sgdd, momentum: 2}");
+  reading.options.choice("name", {"adam", "sgd"}, "adam", "");
+  reading.options.finish();
+  EXPECT_EQ(reading.complaints(),
+            "dir/f.yaml:1:8: part.name is 'sgdd'; expected adam or sgd; did you mean 'sgd'?\n");
+  for (const char* known : {"{name: adam, momentum: 2}", "{momentum: 2}"}) {
+    Reading other(known);
+    other.options.choice("name", {"adam", "sgd"}, "adam", "");
+    other.options.finish();
+    EXPECT_NE(other.complaints().find("unknown option 'part.momentum'"), std::string::npos);
+  }
+}
+
 TEST(Options, RequiredOnesAreMissedAtTheirSection) {
   Reading reading("\n\nscheme: {version: 1}\n", "");
   Options scheme = reading.options.section("scheme", "");

@@ -90,6 +90,25 @@ TEST_P(CodecElsewhere, GivesWhatTheCpuGivesWithoutAWaitOfTheHost) {
   }
 }
 
+/// Between a CPU and a device: what crosses is on the receiver's device when it is decoded.
+TEST_P(CodecElsewhere, TakesWhatACpuSentAndTheOtherWayAround) {
+  seed(4);
+  for (const auto& sizes : {std::vector<std::int64_t>{3, 5, 7}, {16, 65}}) {
+    CodecTrial here = trial(), up = trial(), down = trial();
+    const CodecCall evaluation{.training = false};  // nothing is remembered
+    const at::Tensor x = values(sizes), expected = here.round_trip(x, evaluation);
+    const Encoded sent = encode(up.sender(), GetParam().name, x, evaluation);
+    const at::Tensor above =
+        decode(up.receiver(), GetParam().name, {sent.bytes.to(kDevice), {}}, evaluation);
+    EXPECT_EQ(above.device(), kDevice);
+    EXPECT_TRUE(above.cpu().equal(expected));
+    const Encoded back = encode(down.sender(), GetParam().name, x.to(kDevice), evaluation);
+    const at::Tensor below =
+        decode(down.receiver(), GetParam().name, {back.bytes.cpu(), back.like.cpu()}, evaluation);
+    EXPECT_TRUE(at::allclose(below, expected, 1e-4, 1e-4));
+  }
+}
+
 TEST_P(CodecElsewhere, LosesNoValueThatIsNotFiniteAndGoesOn) {
   seed(3);
   for (const float odd : {std::numeric_limits<float>::infinity(),

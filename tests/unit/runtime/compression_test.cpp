@@ -68,12 +68,7 @@ TEST(Compression, GivesTheSameBitsInEveryExecutionAndScheme) {
   for (const char* scheme : {"gpipe", "pipedream", "spectrain", "pipeoptim", "zb_h1"}) {
     Laboratory laboratory(
         concat("{pipeline.compression: ", kBoth, ", scheme: {name: ", scheme, "}}"));
-    const Plan& plan = laboratory.plan();
-    const Stages serial = plan.stages(), threads = plan.stages();
-    const RunResult a = train(plan, serial, Execution::Serial);
-    const RunResult b = train(plan, threads, Execution::Threads);
-    EXPECT_EQ(difference(serial, threads), "") << scheme;
-    EXPECT_EQ(flat_losses(a), flat_losses(b)) << scheme;
+    expect_same_bits(laboratory, scheme);
   }
 }
 
@@ -149,6 +144,59 @@ TEST(Compression, LeavesEvaluationAloneWhereAsked) {
   EXPECT_EQ(loss("{name: bf16, in_evaluation: false}"), plain);
 }
 
+/// Of what crosses an edge no tensor has more values than a mini-batch there: 8 samples of 5.
+TEST(Compression, RefusesMessagesThatClaimMoreThanCrosses) {
+  for (const char* codec : {"svd, rank: 1", "top_k, fraction: 0.001", "sign", "fp16"}) {
+    Laboratory laboratory(
+        concat("{pipeline.compression: {name: ", codec, ", backward: {name: ", codec, "}}}"));
+    const auto edges = laboratory.plan().edges();
+    for (const bool backward : {false, true}) {
+      EdgeEnds sender(laboratory.experiment.pipeline.compression, backward ? 2 : 1);
+      EdgeEnds& receiver = *edges[backward ? 1 : 2];
+      const int from = backward ? 2 : 1, to = backward ? 1 : 2;
+      const CodecCall call{.backward = backward};
+      for (const auto& [samples, taken] : {std::pair{8, true}, {9, false}}) {
+        Tensors message{at::randn({samples, 5})};
+        sender.encode(message, to, call);
+        if (taken) {
+          EXPECT_NO_THROW(receiver.decode(message, from, call)) << codec;
+        } else {
+          EXPECT_THROW(receiver.decode(message, from, call), Error) << codec;
+        }
+      }
+    }
+  }
+}
+
+/// Images that are larger in evaluation than in training, 10×10 instead of 8×8.
+class LargerInEvaluation final : public Dataset {
+ public:
+  void open(const DatasetRequest&) override {}
+  std::int64_t size(Split) const override { return 16; }
+  std::vector<std::int64_t> sample_shape() const override { return {1, 8, 8}; }
+  std::int64_t classes() const override { return 3; }
+  Batch batch(Split split, std::span<const std::int64_t> indices,
+              const RandomStream*) const override {
+    const std::int64_t side = split == Split::Train ? 8 : 10, n = std::ssize(indices);
+    return {.x = {at::ones({n, 1, side, side})}, .y = at::zeros({n}, at::kLong)};
+  }
+};
+
+TEST(Compression, TakesLargerImagesInEvaluation) {
+  Laboratory laboratory(
+      "{pipeline.compression: {name: fp16}, pipeline.balance: layers, "
+      "model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}}");
+  laboratory.experiment.dataset = std::make_unique<LargerInEvaluation>();
+  const Plan& plan = laboratory.plan();
+  const auto edges = plan.edges();
+  Loader loader = plan.evaluation_loader();
+  EXPECT_NO_THROW(execute(plan.evaluation, plan.stages(),
+                          {.batches = loader,
+                           .lr = [](int) { return 0.0; },
+                           .minibatches_per_epoch = loader.minibatches(),
+                           .edges = &edges}));
+}
+
 std::string problems_of(const std::string& compression) {
   try {
     Laboratory laboratory(concat("{pipeline.compression: ", compression, "}"));
@@ -165,6 +213,17 @@ TEST(Compression, SaysWhatIsWrongWithItsOptions) {
   EXPECT_NE(problems_of("{name: fp16, otherwise: {name: bf16}}").find("no edge is left"),
             std::string::npos);
   EXPECT_EQ(problems_of("{name: fp16, edges: [0], otherwise: {name: bf16}}"), "");
+}
+
+TEST(Compression, SaysOnlyThatACodecIsUnknownNotThatItsOptionsAre) {
+  const std::string text = problems_of("{name: sort_quantisation, bits: 6}");
+  EXPECT_EQ(std::ranges::count(text, '\n'), 0) << text;
+  EXPECT_NE(text.find("pipeline.compression.name is 'sort_quantisation'"), std::string::npos);
+  EXPECT_NE(text.find("did you mean 'sort_quantization'?"), std::string::npos) << text;
+  const std::string both =
+      problems_of("{name: fp16, forward: {name: fp61, x: 1}, backward: {name: fp16, y: 2}}");
+  EXPECT_EQ(both.find("forward.x"), std::string::npos) << both;
+  EXPECT_NE(both.find("backward.y"), std::string::npos) << both;
 }
 
 TEST(Traffic, AddsUpEdgeByEdge) {

@@ -18,15 +18,6 @@ std::string changes_for(const SchemeCase& scheme, int microbatches) {
                 ", pipeline.microbatches: ", microbatches, ", dataset.train: 40}");
 }
 
-void expect_same_bits(Laboratory& laboratory, const std::string& what) {
-  const Plan& plan = laboratory.plan();
-  const Stages serial = plan.stages(), threads = plan.stages();
-  const RunResult a = train(plan, serial, Execution::Serial);
-  const RunResult b = train(plan, threads, Execution::Threads);
-  EXPECT_EQ(difference(serial, threads), "") << what;
-  EXPECT_EQ(flat_losses(a), flat_losses(b)) << what;
-}
-
 TEST(Executions, GiveTheSameBitsForEverySchemeOnAMultilayerPerceptron) {
   for (const SchemeCase& scheme : every_scheme()) {
     Laboratory laboratory(changes_for(scheme, 4));

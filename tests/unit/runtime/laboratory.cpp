@@ -1,5 +1,7 @@
 #include "tests/unit/runtime/laboratory.h"
 
+#include <gtest/gtest.h>
+
 #include "core/config/merge.h"
 #include "core/stage/torch.h"
 
@@ -106,6 +108,15 @@ double distance(const Stages& a, const Stages& b, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
     most = std::max(most, (left[i].second - right[i].second).abs().max().item<double>());
   return most;
+}
+
+void expect_same_bits(Laboratory& laboratory, const std::string& what) {
+  const Plan& plan = laboratory.plan();
+  const Stages serial = plan.stages(), threads = plan.stages();
+  const RunResult a = train(plan, serial, Execution::Serial);
+  const RunResult b = train(plan, threads, Execution::Threads);
+  EXPECT_EQ(difference(serial, threads), "") << what;
+  EXPECT_EQ(flat_losses(a), flat_losses(b)) << what;
 }
 
 std::vector<double> flat_losses(const RunResult& result) {

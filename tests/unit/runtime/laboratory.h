@@ -50,6 +50,10 @@ std::string difference(const Stages& a, const Stages& b);
 /// max |a − b| over all parameters and buffers; both have the same ones.
 double distance(const Stages& a, const Stages& b, std::size_t count);
 
+/// Expects both executions on this machine to learn the same, with the same losses. `what` says of
+/// which case that is.
+void expect_same_bits(Laboratory& laboratory, const std::string& what);
+
 /// A loss of every mini-batch's every site, flat: compared with ==.
 std::vector<double> flat_losses(const RunResult& result);
 

@@ -5,6 +5,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/experiment/boundaries.h"
 #include "core/experiment/made_up_batch.h"
 #include "core/stage/torch.h"
 
@@ -20,23 +21,12 @@ struct Message {
 
 /// At each edge, for one micro-batch.
 std::vector<Message> messages(const Experiment& e) {
-  const at::NoGradGuard no_grad;
   const auto meta = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(at::kMeta);
   const auto samples = e.loader.batch_size / e.pipeline.replicas / e.pipeline.microbatches;
-  Tensors x = made_up_batch(*e.model, samples, meta).x;
   std::vector<Message> edges;
-  std::size_t layer = 0;
-  for (const std::int64_t count : e.balance) {
-    for (std::int64_t i = 0; i < count; ++i, ++layer) {
-      std::vector<at::Tensor> parameters, buffers;
-      for (const ParameterSpec& spec : e.layers[layer]->parameters())
-        parameters.push_back(at::empty(spec.shape, meta));
-      for (const BufferSpec& spec : e.layers[layer]->buffers())
-        buffers.push_back(at::empty(spec.shape, meta));
-      x = e.layers[layer]->forward_all(x, parameters, buffers, {});
-    }
+  for (const Tensors& tensors : boundaries(e, made_up_batch(*e.model, samples, meta).x)) {
     Message& message = edges.emplace_back();
-    for (const at::Tensor& tensor : x) {
+    for (const at::Tensor& tensor : tensors) {
       const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
       if (!tensor.is_floating_point()) {
         message.exact += bytes;
@@ -46,7 +36,6 @@ std::vector<Message> messages(const Experiment& e) {
       message.headers.push_back({.sizes = tensor.sizes().vec(), .payload = bytes});
     }
   }
-  edges.pop_back();  // behind the last stage there is none
   return edges;
 }
 

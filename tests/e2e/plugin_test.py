@@ -187,14 +187,14 @@ class Refused(harness.EndToEnd):
         other = self.folder / "other"
         shutil.copytree(home / "pipewright", other)
         header = other / "include/pipewright/core/base/version.h"
-        header.write_text(header.read_text().replace('"0.2.0"', '"0.3.3"'))
+        header.write_text(header.read_text().replace('"0.3.0"', '"0.4.3"'))
         self.write("half_way.cpp", SCHEME + '#include <cstdio>\nstatic const int told = std::puts("its code ran");\n')
         self.write("CMakeLists.txt", CMAKE)
         built = shell(f"cmake -S . -B b -G Ninja -DCMAKE_PREFIX_PATH={other} && cmake --build b", self.folder)
         self.assertEqual(0, built.returncode, built.stdout + built.stderr)
         wrong = self.refused("b/half_way.so")
         self.assertEqual(
-            "b/half_way.so: its scheme 'half_way' was compiled with Pipewright 0.3.3, this is 0.2.0; "
+            "b/half_way.so: its scheme 'half_way' was compiled with Pipewright 0.4.3, this is 0.3.0; "
             "build it again with find_package(Pipewright 0.2)\n",
             wrong.err,
         )
@@ -236,7 +236,7 @@ class Refused(harness.EndToEnd):
         self.assert_errors(self.refused(lacking), r"lacking\.so: cannot be loaded: undefined symbol: .*nowhere")
 
     def test_one_that_only_looks_as_if_it_had_a_scheme(self):
-        ghost = 'extern const char ghost[] = "pipewright scheme|0.2.0|libstdc++|ghost";\n'
+        ghost = 'extern const char ghost[] = "pipewright scheme|0.3.0|libstdc++|ghost";\n'
         self.assert_errors(self.refused(self.shared_library("ghost", ghost)), r"did not register its scheme 'ghost'; link")
 
 

@@ -86,6 +86,15 @@ void describe_part(const PartKind& kind, const std::string& name) {
              kind.name == "scheme" ? scheme_remark(name) : std::string(), options, example);
 }
 
+/// For somebody who named a part without its kind.
+std::string commands_for(const std::string& name) {
+  std::vector<std::string> commands;
+  for (const PartKind& kind : part_kinds())
+    if (std::ranges::count(kind.names(), name) > 0)
+      commands.push_back(concat("`pipewright describe ", kind.name, " ", name, "`"));
+  return join(commands, " or ");
+}
+
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(kDescribe,
                    "Says what a part is, what its options mean and how it is written in YAML.");
@@ -115,8 +124,10 @@ int run(const std::vector<std::string>& arguments) {
                concat(info.name, ": ", example_line("", info.section)));
     return 0;
   }
+  const std::string commands = commands_for(wanted);
   throw Error(ErrorKind::Experiment,
-              concat("there is nothing called '", wanted, "'", suggestion(wanted, known)));
+              concat("there is nothing called '", wanted, "'",
+                     commands.empty() ? suggestion(wanted, known) : concat("; try ", commands)));
 }
 
 }  // namespace

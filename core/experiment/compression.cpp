@@ -42,7 +42,7 @@ void read_edges(Options& options, std::vector<int> open, Compression& edges) {
       "edges", {},
       "Which edges, each numbered as the stage before it; [] = all. Those not listed are not "
       "compressed, or as a section `otherwise` like this one says.",
-      {0, static_cast<double>(std::max<std::size_t>(edges.size(), 1)) - 1});
+      edges.empty() ? kNotNegative : Range{0, static_cast<double>(edges.size()) - 1});
   std::vector<int> rest;
   for (const int edge : open) {
     if (listed.empty() || std::ranges::count(listed, edge) > 0)

@@ -102,6 +102,9 @@ class Commands(harness.EndToEnd):
         self.assertRegex(
             self.pipewright("describe", "pipelin", code=EXPERIMENT).err, r"did you mean 'pipeline'\?"
         )
+        self.assertIn("; try `pipewright describe codec svd`", self.pipewright("describe", "svd", code=EXPERIMENT).err)
+        pipeline = self.pipewright("describe", "pipeline").out
+        self.assertIn("compression.edges: a list of whole numbers of at least 0", pipeline)
 
     def test_schema_is_json_and_knows_the_options_of_every_part(self):
         schema = json.loads(self.pipewright("schema").out)

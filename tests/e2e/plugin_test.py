@@ -6,6 +6,7 @@ Everything starts from the README's own section, done once, word for word, in a 
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +18,8 @@ import readme
 from harness import EXPERIMENT, MLP, changed, plain
 
 CXX = os.environ["CXX"]
+VERSION = re.search(r'"(.+)"', (harness.SOURCE_DIR / "core/base/version.h").read_text())[1]
+MINOR = VERSION.rpartition(".")[0]
 SCHEME = readme.blocks("cpp", without=readme.PLUGIN)[0]
 (CMAKE,) = readme.blocks("cmake", within=readme.PLUGIN)
 (COMMANDS,) = readme.blocks("sh", within=readme.PLUGIN)
@@ -110,7 +113,7 @@ class Installed(harness.EndToEnd):
             self.assertEqual(0, compiled.returncode, compiled.stderr)
 
     def test_another_minor_version_is_not_found(self):
-        self.write("CMakeLists.txt", CMAKE.replace("Pipewright 0.2", "Pipewright 0.3"))
+        self.write("CMakeLists.txt", CMAKE.replace(f"Pipewright {MINOR}", "Pipewright 0.99"))
         self.write("half_way.cpp", SCHEME)
         found = shell(f"cmake -S . -B build -G Ninja -DCMAKE_PREFIX_PATH={home}/pipewright", self.folder)
         self.assertNotEqual(0, found.returncode)
@@ -187,15 +190,15 @@ class Refused(harness.EndToEnd):
         other = self.folder / "other"
         shutil.copytree(home / "pipewright", other)
         header = other / "include/pipewright/core/base/version.h"
-        header.write_text(header.read_text().replace('"0.3.0"', '"0.4.3"'))
+        header.write_text(header.read_text().replace(VERSION, "0.99.3"))
         self.write("half_way.cpp", SCHEME + '#include <cstdio>\nstatic const int told = std::puts("its code ran");\n')
         self.write("CMakeLists.txt", CMAKE)
         built = shell(f"cmake -S . -B b -G Ninja -DCMAKE_PREFIX_PATH={other} && cmake --build b", self.folder)
         self.assertEqual(0, built.returncode, built.stdout + built.stderr)
         wrong = self.refused("b/half_way.so")
         self.assertEqual(
-            "b/half_way.so: its scheme 'half_way' was compiled with Pipewright 0.4.3, this is 0.3.0; "
-            "build it again with find_package(Pipewright 0.2)\n",
+            f"b/half_way.so: its scheme 'half_way' was compiled with Pipewright 0.99.3, this is {VERSION}; "
+            f"build it again with find_package(Pipewright {MINOR})\n",
             wrong.err,
         )
         self.assertEqual("", wrong.out)
@@ -236,7 +239,7 @@ class Refused(harness.EndToEnd):
         self.assert_errors(self.refused(lacking), r"lacking\.so: cannot be loaded: undefined symbol: .*nowhere")
 
     def test_one_that_only_looks_as_if_it_had_a_scheme(self):
-        ghost = 'extern const char ghost[] = "pipewright scheme|0.3.0|libstdc++|ghost";\n'
+        ghost = f'extern const char ghost[] = "pipewright scheme|{VERSION}|libstdc++|ghost";\n'
         self.assert_errors(self.refused(self.shared_library("ghost", ghost)), r"did not register its scheme 'ghost'; link")
 
 

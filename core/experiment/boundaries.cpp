@@ -20,7 +20,9 @@ Tensors largest_inputs(const Plan& plan) {
   const Experiment& e = *plan.experiment;
   const auto meta = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(at::kMeta);
   Tensors inputs = made_up_batch(*e.model, e.loader.batch_size, meta).x;
-  if (e.model->vocabulary() > 0 || e.model->flattens() || plan.test.empty()) return inputs;
+  // Texts' own longest: a target may be as long as the longest source.
+  if (e.model->vocabulary() > 0) return Tensors(inputs.size(), inputs[0]);
+  if (e.model->flattens() || plan.test.empty()) return inputs;
   const Batch one = e.dataset->batch(plan.test_split, std::span(plan.test).first(1), nullptr);
   std::vector<std::int64_t> sizes = inputs[0].sizes().vec();
   if (one.x.empty() || one.x[0].dim() != inputs[0].dim()) return inputs;

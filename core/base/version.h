@@ -4,7 +4,7 @@
 
 #include <cstddef>  // says which standard library this is
 
-#define PIPEWRIGHT_VERSION "0.3.0"
+#define PIPEWRIGHT_VERSION "0.4.0"
 
 /// Types of the standard library cross the border to a plugin, so both sides must mean the same.
 #if defined(_LIBCPP_VERSION)

@@ -11,6 +11,7 @@
 
 #include "core/base/file.h"
 #include "core/base/text.h"
+#include "tests/unit/source_dir.h"
 
 namespace pipewright {
 namespace {
@@ -74,7 +75,7 @@ bool heavy(const std::string& what) {
 }
 
 std::vector<Include> read_includes() {
-  const fs::path root(PIPEWRIGHT_SOURCE_DIR);
+  const fs::path root = source_dir();
   const std::regex include("^[ \\t]*#[ \\t]*include[ \\t]*([\"<])([^\">]+)[\">]");
   std::vector<Include> all;
   for (const char* folder : {"core", "schemes", "models", "datasets", "tools"})
@@ -121,7 +122,7 @@ TEST(Architecture, EveryFolderIsARoomOfThePlan) {
 
 TEST(Architecture, OurIncludesAreWrittenFromTheRoot) {
   EXPECT_EQ(violations([](const Include& include) {
-              return include.quoted && !fs::exists(fs::path(PIPEWRIGHT_SOURCE_DIR) / include.what);
+              return include.quoted && !fs::exists(source_dir() / include.what);
             }),
             "");
 }

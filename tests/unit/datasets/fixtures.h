@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/stage/dataset.h"
+#include "tests/unit/source_dir.h"
 
 namespace pipewright::fixtures {
 
@@ -104,7 +105,7 @@ std::vector<T> values_of(const at::Tensor& tensor) {
 }
 
 inline std::filesystem::path real_data(const std::string& folder) {
-  return std::filesystem::path(PIPEWRIGHT_SOURCE_DIR) / "../shared/data" / folder;
+  return source_dir() / "../shared/data" / folder;
 }
 
 }  // namespace pipewright::fixtures

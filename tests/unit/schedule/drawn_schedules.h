@@ -9,12 +9,13 @@
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/schedule/builders.h"
+#include "tests/unit/source_dir.h"
 
 namespace pipewright {
 
 /// A file of tests/golden/schedule.
 inline std::string golden(const std::string& name) {
-  return read_file(concat(PIPEWRIGHT_SOURCE_DIR, "/tests/golden/schedule/", name));
+  return read_file(source_dir() / "tests/golden/schedule" / name);
 }
 
 inline std::size_t count_of(const std::string& what, const std::string& text) {

@@ -1,4 +1,5 @@
 #include "core/schedule/hardware.h"
+#include "tests/unit/source_dir.h"
 
 #include <gtest/gtest.h>
 
@@ -101,7 +102,7 @@ TEST(Hardware, SaysWhatIsWrong) {
 TEST(Hardware, OfEveryPresetReadsWithoutComplaint) {
   int presets = 0;
   for (const auto& file :
-       std::filesystem::directory_iterator(PIPEWRIGHT_SOURCE_DIR "/experiments/hardware")) {
+       std::filesystem::directory_iterator(source_dir() / "experiments/hardware")) {
     if (file.path().extension() != ".yaml") continue;
     ++presets;
     Problems problems;

@@ -8,12 +8,13 @@
 #include "core/schedule/slots.h"
 #include "core/schedule/validate.h"
 #include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/source_dir.h"
 
 namespace pipewright {
 namespace {
 
 std::filesystem::path golden(const std::string& name) {
-  return std::filesystem::path(PIPEWRIGHT_SOURCE_DIR) / "tests/golden/schedule" / name;
+  return source_dir() / "tests/golden/schedule" / name;
 }
 
 std::filesystem::path file_with(const std::string& text) {

@@ -10,12 +10,13 @@
 #include "core/schedule/slots.h"
 #include "core/schedule/validate.h"
 #include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/source_dir.h"
 
 namespace pipewright {
 namespace {
 
 std::string golden(const std::string& name) {
-  return read_file(std::filesystem::path(PIPEWRIGHT_SOURCE_DIR) / "tests/golden/schedule" / name);
+  return read_file(source_dir() / "tests/golden/schedule" / name);
 }
 
 Schedule of_workers(const std::string& scheme, int workers, int microbatches, int chunks = 1,

@@ -7,6 +7,7 @@
 #include "core/config/schema.h"
 #include "core/schedule/validate.h"
 #include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/source_dir.h"
 
 namespace pipewright {
 namespace {
@@ -31,7 +32,7 @@ TEST(Schemes, AreRegisteredUnderTheirFileNames) {
         "spectrain", "xpipe", "zb_h1", "zb_h2"})
     EXPECT_TRUE(known.contains(name)) << name;
   for (const std::string& name : names)
-    EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(PIPEWRIGHT_SOURCE_DIR) / "schemes" /
+    EXPECT_TRUE(std::filesystem::exists(source_dir() / "schemes" /
                                         (name + ".cpp")))
         << name;
 }

@@ -1,0 +1,9 @@
+#include "tests/unit/source_dir.h"
+
+namespace pipewright {
+
+std::filesystem::path source_dir() {
+  return PIPEWRIGHT_SOURCE_DIR;
+}
+
+}  // namespace pipewright

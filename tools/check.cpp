@@ -9,7 +9,9 @@
 #include "core/config/merge.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/measured_balance.h"
+#include "core/experiment/named_keys.h"
 #include "core/experiment/plan.h"
+#include "core/experiment/plot_spec.h"
 #include "core/experiment/sweep_check.h"
 #include "core/experiment/table_spec.h"
 #include "core/runtime/device.h"
@@ -111,7 +113,10 @@ void print_cut(const Experiment& e, const Profile& profile) {
 void check_one(const Value& document, const Problems& faults) {
   std::optional<Experiment> experiment;
   check({[&] { experiment = read_experiment(document, faults); },
-         [&] { read_table_spec(document); }});
+         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); }});
+  RunRecord only;
+  only.config = experiment->resolved;
+  check_named_keys(document, {only});
   std::printf("experiment  %s\n", experiment->name.c_str());
   Team alone;
   std::optional<Profile> profile =
@@ -151,15 +156,20 @@ RunLine line_of(const std::string& title, std::size_t runs, const Plan& plan) {
 
 void check_all_of(const Value& document, const Problems& faults) {
   check({[&] { faults.throw_if_any(); }, [&] { expand_sweep(document); },
-         [&] { read_table_spec(document); }});
+         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); }});
   std::vector<RunLine> lines{
       {"run",
        "runs  stages  workers  batches   actions  copies   stale F/B   memory without "
        "activations"}};
   const std::string name = document.find("name")->text;
+  std::vector<RunRecord> planned;
   const std::size_t runs = check_sweep(
       document, {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell},
-      [&](const auto&... of) { lines.push_back(line_of(of...)); });
+      [&](const std::string& title, std::size_t of, const Plan& plan) {
+        lines.push_back(line_of(title, of, plan));
+        planned.emplace_back().config = plan.experiment->resolved;
+      });
+  check_named_keys(document, planned);
   std::size_t width = 0;
   for (const RunLine& line : lines) width = std::max(width, line.title.size());
   std::printf("experiment  %s\n\n", name.c_str());

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plugins.h"
+#include "core/experiment/resume.h"
 #include "core/experiment/run.h"
 #include "core/experiment/run_folder.h"
 #include "core/runtime/mpi_wire.h"
@@ -48,18 +49,57 @@ int launch(const Experiment& experiment, const std::filesystem::path& out,
   throw Error(static_cast<ErrorKind>(code), error);
 }
 
+/// `run DIR --resume`: all that the run was begun with is in its folder.
+void read_from_folder(ExperimentArguments& given, bool resume) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(given.file, ignored)) return;
+  const std::filesystem::path path = given.file;
+  if (!given.out.empty())
+    throw Error(ErrorKind::Experiment,
+                concat("is a folder, in which its run goes on; for another --out give ",
+                       shell_quoted((path / "experiment.yaml").string())),
+                path.string());
+  if (!resume)
+    throw Error(ErrorKind::Experiment,
+                concat("is a folder; `pipewright run ", shell_quoted(path.string()),
+                       " --resume` goes on with the run in it"),
+                path.string());
+  const RunFolder folder(path);
+  if (!std::filesystem::exists(path / "run.json", ignored) ||
+      !std::filesystem::exists(folder.experiment(), ignored))
+    throw Error(ErrorKind::Experiment,
+                "holds no run to go on with: run.json or experiment.yaml is missing",
+                path.string());
+  check_plugins(folder);
+  given.out = path;
+  given.file = folder.experiment();
+}
+
+/// What a person types to go on after a signal.
+Error interrupted(const std::filesystem::path& out) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(RunFolder(out).experiment(), ignored))
+    return Error(ErrorKind::Interrupted, "interrupted before the run began; nothing is left of it");
+  const std::string path = out.string();
+  const std::string folder = shell_quoted(path.starts_with('-') ? concat("./", path) : path);
+  return Error(ErrorKind::Interrupted,
+               concat("interrupted; `pipewright run ", folder, plugin_words(),
+                      " --resume` goes on at the last checkpoint"));
+}
+
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kRun,
       "Trains one experiment and leaves experiment.yaml, run.json, steps.csv, epochs.csv and "
       "final.safetensors in its folder. The `sweep` of the file is left out: see `pipewright "
-      "sweep`.");
+      "sweep`. With --resume FILE may be the folder of a run, which says all of it.");
   line.experiment(true);
   line.flag("resume", "go on at the last checkpoint of the folder; a finished run is left alone");
   line.flag("overwrite", "begin anew in a folder that holds a run");
   line.flag("quiet", "print nothing but errors");
   if (!line.parse(arguments)) return 0;
-  const ExperimentArguments given = line.experiment_arguments();
+  ExperimentArguments given = line.experiment_arguments();
+  read_from_folder(given, line.given("resume"));
   Problems faults;
   const Value document = given.document(faults);
   Experiment experiment = read_experiment(document, faults);
@@ -69,10 +109,7 @@ int run(const std::vector<std::string>& arguments) {
                            .overwrite = line.given("overwrite"),
                            .quiet = line.given("quiet")};
   const auto told = [&](const Error& error) {
-    if (error.kind() != ErrorKind::Interrupted) return error;
-    return Error(ErrorKind::Interrupted,
-                 concat("interrupted; `pipewright run ", given.file.string(), " --out ",
-                        out.string(), plugin_words(), " --resume` goes on at the last checkpoint"));
+    return error.kind() == ErrorKind::Interrupted ? interrupted(out) : error;
   };
   const auto started = launched();
   if (started) check_processes(experiment, *started);

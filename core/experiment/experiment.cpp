@@ -6,6 +6,7 @@
 #include "core/codecs/codec.h"
 #include "core/experiment/balance.h"
 #include "core/experiment/identity.h"
+#include "core/experiment/path_options.h"
 #include "core/experiment/sections.h"
 #include "core/stage/skips.h"
 
@@ -164,6 +165,17 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.output = read_output(root);
 }
 
+std::vector<std::string> paths_among(const std::vector<OptionInfo>& options,
+                                     const std::string& section) {
+  std::vector<std::string> paths;
+  for (const OptionInfo& option : options) {
+    if (option.type == OptionInfo::Type::Path) paths.push_back(section + option.name);
+    for (std::string& path : paths_among(option.section, section + option.name + "."))
+      paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
 Value without_sweep(Value document) {
   std::erase_if(document.fields, [](const auto& field) {
     return field.first == "sweep" || field.first == "table" || field.first == "plot" ||
@@ -214,8 +226,17 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   Value nameless = e.resolved;
   std::erase_if(nameless.fields, [](const auto& field) { return field.first == "name"; });
   e.digest = digest(nameless);
-  e.identity = identity_of(e.resolved);
+  e.identity = identity_of(e.resolved, paths_among(root.declared(), ""));
   return e;
+}
+
+std::vector<std::string> path_options(const Value& resolved) {
+  Problems problems;
+  Options root(&resolved, "", problems);
+  Experiment e;
+  BalanceOption balance;
+  read_sections(root, e, balance);
+  return paths_among(root.declared(), "");
 }
 
 std::vector<OptionInfo> experiment_options() {

@@ -102,19 +102,6 @@ void RunFolder::write_last_actions(int worker, const std::string& actions) const
   write_file(path_ / concat("last-actions-", worker, ".txt"), actions);
 }
 
-void RunFolder::write_steps(const std::vector<StepRow>& rows,
-                            const std::vector<int>& auxiliary) const {
-  std::string text = "epoch,minibatch,loss";
-  for (const int stage : auxiliary) text += concat(",loss_", stage);
-  text += "\n";
-  for (const StepRow& row : rows) {
-    text += concat(row.epoch, ",", row.minibatch);
-    for (const double loss : row.losses) text += "," + (std::isnan(loss) ? "" : exact(loss));
-    text += "\n";
-  }
-  write_file(path_ / "steps.csv", text);
-}
-
 NumberTable read_number_table(const std::filesystem::path& path, std::string_view words) {
   const std::string text = read_file(path);
   NumberTable table;

@@ -18,12 +18,6 @@ struct EpochRow {
   std::vector<double> metrics;  ///< of test data, besides the accuracy
 };
 
-/// One row of steps.csv: losses[0] is the mini-batch's loss, the others auxiliary ones.
-struct StepRow {
-  int epoch = 0, minibatch = 0;
-  std::vector<double> losses;
-};
-
 /// One row of traffic.csv: what crossed an edge, or went into sums over replicas, in all of the
 /// training.
 struct TrafficRow {
@@ -46,11 +40,11 @@ class RunFolder {
   /// epochs.csv; after its own columns "test_<name>" of each metric.
   void write_epochs(const std::vector<EpochRow>& rows,
                     const std::vector<std::string>& metrics) const;
-  /// steps.csv; auxiliary columns are called loss_<stage>, empty where there was no such head yet.
-  void write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const;
   /// traffic.csv. required_bytes_per_second is what a link must carry to keep the training's pace,
   /// and of sums what goes into them. The last column, kind, is a word: forward, backward, reduce.
   void write_traffic(const std::vector<TrafficRow>& rows) const;
+  /// Auxiliary columns are called loss_<stage>, empty where there was no such head yet.
+  std::filesystem::path steps() const { return path_ / "steps.csv"; }
   std::filesystem::path traffic() const { return path_ / "traffic.csv"; }
   /// last-actions-<worker>.txt: what a worker did before a failure, and when, in seconds.
   void write_last_actions(int worker, const std::string& actions) const;

@@ -15,6 +15,7 @@
 #include "core/experiment/plan.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/progress.h"
+#include "core/experiment/run_claim.h"
 #include "core/experiment/run_folder.h"
 #include "core/experiment/trainer.h"
 #include "core/runtime/build_info.h"
@@ -97,28 +98,14 @@ class RunState {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// What a killed process was writing: files that never got their final names.
-template <class Iterator>
-void remove_parts(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  std::vector<std::filesystem::path> parts;
-  for (const auto& entry : Iterator(folder, ignored))
-    if (entry.path().extension() == ".part") parts.push_back(entry.path());
-  for (const auto& part : parts) std::filesystem::remove(part, ignored);
-}
-
-/// Whether there is anything left to do in the folder.
-bool prepare_folder(const RunFolder& folder, const Experiment& experiment,
-                    const RunChoices& choices) {
+/// Whether there is anything left to do in the folder, which is only read. Throws Error{Experiment}
+/// when what it holds is in the way.
+bool left_to_do(const RunFolder& folder, const Experiment& experiment, const RunChoices& choices) {
   const std::string state = folder.state();
-  if (choices.overwrite) {
-    folder.clear();
-    return true;
-  }
-  if (state == "missing") return true;
+  if (choices.overwrite || state == "missing") return true;
   if (!choices.resume)
     throw Error(ErrorKind::Experiment,
-                concat("the folder holds a run already (", state,
+                concat("the folder holds a run already (", state == "running" ? "killed" : state,
                        "); give --resume to go on, --overwrite to begin anew, or another --out"),
                 folder.path().string());
   const Value run = load_yaml(folder.path() / "run.json");
@@ -130,6 +117,19 @@ bool prepare_folder(const RunFolder& folder, const Experiment& experiment,
                 "the folder holds a run of another experiment; give --overwrite or another --out",
                 folder.path().string());
   return !done;
+}
+
+/// Takes the folder, unless there is nothing left to do in it: a run that has ended is only looked
+/// at to find that out.
+std::optional<FolderLock> take_folder(const RunFolder& folder, const Experiment& experiment,
+                                      const RunChoices& choices) {
+  const std::string state = recorded_state(folder);
+  const bool ended = state != "missing" && state != "running";
+  if (ended && !left_to_do(folder, experiment, choices)) return {};
+  FolderLock lock = claim(folder, {.resume = choices.resume, .overwrite = choices.overwrite});
+  if (!left_to_do(folder, experiment, choices)) return {};
+  if (choices.overwrite) folder.clear();
+  return lock;
 }
 
 /// "epoch 3", or "mini-batch 5 of epoch 4", counted from 1.
@@ -168,15 +168,11 @@ void write_last_actions(const RunFolder& folder, const ActionLog& log) {
   }
 }
 
-/// Whether the run goes on, as process 0 finds it, which alone touches the folder.
+/// Whether the run goes on, as process 0 finds it, which alone takes the folder.
 bool begin_in(const RunFolder& folder, const Experiment& experiment, const RunChoices& choices,
-              Team& team) {
-  double go_on = 0;
-  if (team.first()) {
-    remove_parts<std::filesystem::directory_iterator>(folder.path());
-    remove_parts<std::filesystem::recursive_directory_iterator>(folder.checkpoints());
-    go_on = prepare_folder(folder, experiment, choices) ? 1 : 0;
-  }
+              Team& team, std::optional<FolderLock>& lock) {
+  if (team.first()) lock = take_folder(folder, experiment, choices);
+  double go_on = lock ? 1 : 0;
   team.sum({&go_on, 1});
   return go_on != 0;
 }
@@ -186,6 +182,7 @@ bool begin_in(const RunFolder& folder, const Experiment& experiment, const RunCh
 void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
   const RunFolder folder(path);
+  std::optional<FolderLock> claimed;  // by process 0, to the end
   ActionLog log(experiment.shape(1).workers());
   std::optional<RunState> state;
   std::mutex ending;  // a failure is reported by this thread or by the team's
@@ -200,7 +197,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     end(error, speaks);
   });
   try {
-    if (!begin_in(folder, experiment, choices, team)) return;
+    if (!begin_in(folder, experiment, choices, team, claimed)) return;
     settle_balance(experiment,
                    {.runs = path.parent_path(),
                     .recorded = choices.resume ? folder.experiment() : std::filesystem::path(),

@@ -2,11 +2,12 @@
 #include <cstdio>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/resume.h"
 #include "core/experiment/run.h"
-#include "core/experiment/run_folder.h"
+#include "core/experiment/run_claim.h"
 #include "core/runtime/mpi_wire.h"
 #include "core/runtime/wire_team.h"
 #include "tools/command.h"
@@ -37,10 +38,16 @@ int launch(const Experiment& experiment, const std::filesystem::path& out,
   if (!mpi_is_built()) mpi_wire();  // throws, saying what is missing
   std::vector<std::string> command{"run"};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const int code = launch_processes(experiment.shape(1).workers(), command);
   const RunFolder folder(out);
+  const std::filesystem::path record = out / "run.json";
+  std::error_code none;
+  const bool held_run = std::filesystem::is_regular_file(record, none);
+  const std::string before = held_run ? read_file(record) : std::string();
+  const int code = launch_processes(experiment.shape(1).workers(), command);
   if (code != 0 && folder.state() == "interrupted") return static_cast<int>(ErrorKind::Interrupted);
   if (code == 0 || folder.state() != "running") return code;
+  // They may have refused the folder, in which another run is at work or has died.
+  if (is_held(out) || read_file(record) == before) return code;
   const std::string error = "all processes of the run died";
   Value run = load_yaml(folder.path() / "run.json");
   run.at_or_add("state") = Value::of(code == 130 ? "interrupted" : "failed");
@@ -108,6 +115,8 @@ int run(const std::vector<std::string>& arguments) {
   const RunChoices choices{.resume = line.given("resume"),
                            .overwrite = line.given("overwrite"),
                            .quiet = line.given("quiet")};
+  if (choices.resume && choices.overwrite)
+    throw Error(ErrorKind::Experiment, "--resume and --overwrite exclude each other");
   const auto told = [&](const Error& error) {
     return error.kind() == ErrorKind::Interrupted ? interrupted(out) : error;
   };

@@ -131,7 +131,9 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
 }
 
 void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
-  e.name = root.text("name", "experiment", "Of the run and its folder; default: the file's stem.");
+  e.name = root.text("name", "experiment",
+                     "Of the run and its folder: letters, digits, '-', '_', '.' and spaces, at "
+                     "most 100; default: the file's stem.");
   e.dataset = read_part<Dataset>(root, "dataset", "digits", "The data.");
   e.loader = read_loader(root);
   e.model = read_part<Model>(root, "model", "mlp", "The model.", [&](Options& o) {

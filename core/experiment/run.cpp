@@ -21,6 +21,7 @@
 #include "core/experiment/processor.h"
 #include "core/experiment/progress.h"
 #include "core/experiment/resume.h"
+#include "core/experiment/run_claim.h"
 #include "core/experiment/run_folder.h"
 #include "core/experiment/trainer.h"
 #include "core/runtime/build_info.h"
@@ -112,38 +113,45 @@ class RunState {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// What a killed process was writing: files that never got their final names.
-template <class Iterator>
-void remove_parts(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  std::vector<std::filesystem::path> parts;
-  for (const auto& entry : Iterator(folder, ignored))
-    if (entry.path().extension() == ".part") parts.push_back(entry.path());
-  for (const auto& part : parts) std::filesystem::remove(part, ignored);
-}
-
-/// What process 0 finds in the folder, which it alone touches.
+/// What process 0 finds in the folder.
 struct Beginning {
   Resumption what = Resumption::Begin;
   Value earlier = Value::mapping();  ///< run.json of the sessions before; empty: there are none
   std::string remark;
 };
 
-Beginning beginning_in(const RunFolder& folder, const Experiment& experiment,
-                       const RunChoices& choices) {
-  if (choices.overwrite) folder.clear();
-  std::error_code ignored;
-  if (!std::filesystem::exists(folder.path() / "run.json", ignored)) return {};
+/// The folder is only read. Throws Error{Experiment} when what it holds is in the way.
+Beginning find_beginning(const RunFolder& folder, const Experiment& experiment,
+                         const RunChoices& choices) {
+  std::error_code none;
+  if (choices.overwrite || !std::filesystem::exists(folder.path() / "run.json", none)) return {};
   Value run = read_run_json(folder);
   if (!choices.resume) {
-    const Value* const state = run.find("state");
+    const Value* const found = run.find("state");
+    const std::string state = found != nullptr ? found->text : "unknown";
     throw Error(ErrorKind::Experiment,
-                concat("the folder holds a run already (", state != nullptr ? state->text : "?",
+                concat("the folder holds a run already (", state == "running" ? "killed" : state,
                        "); give --resume to go on, --overwrite to begin anew, or another --out"),
                 folder.path().string());
   }
   const ResumptionChoice choice = resumption(folder, run, experiment);
   return {choice.what, std::move(run), choice.remark};
+}
+
+/// Takes the folder, unless there is nothing left to do in it: a run that has ended is only looked
+/// at to find that out.
+Beginning take_folder(const RunFolder& folder, const Experiment& experiment,
+                      const RunChoices& choices, std::optional<FolderLock>& lock) {
+  const std::string state = recorded_state(folder);
+  if (state != "missing" && state != "running") {
+    Beginning found = find_beginning(folder, experiment, choices);
+    if (found.what == Resumption::Leave) return found;
+  }
+  lock = claim(folder, {.resume = choices.resume, .overwrite = choices.overwrite});
+  Beginning found = find_beginning(folder, experiment, choices);
+  if (choices.overwrite) folder.clear();
+  if (found.what == Resumption::Leave) lock.reset();
+  return found;
 }
 
 /// What a person has been told of the run stays with it: those of the sessions before, and of this.
@@ -205,15 +213,11 @@ void write_last_actions(const RunFolder& folder, const ActionLog& log) {
   }
 }
 
-/// Collective: what process 0 finds in the folder.
+/// Collective: what process 0, which alone takes the folder, finds there.
 Beginning begin_in(const RunFolder& folder, const Experiment& experiment, const RunChoices& choices,
-                   Team& team) {
+                   Team& team, std::optional<FolderLock>& lock) {
   Beginning beginning;
-  if (team.first()) {
-    remove_parts<std::filesystem::directory_iterator>(folder.path());
-    remove_parts<std::filesystem::recursive_directory_iterator>(folder.checkpoints());
-    beginning = beginning_in(folder, experiment, choices);
-  }
+  if (team.first()) beginning = take_folder(folder, experiment, choices, lock);
   double what = team.first() ? static_cast<double>(beginning.what) : 0;
   team.sum({&what, 1});
   beginning.what = static_cast<Resumption>(static_cast<int>(what));
@@ -239,6 +243,7 @@ class EmergencyReport {
 void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
   const RunFolder folder(path);
+  std::optional<FolderLock> claimed;  // by process 0, to the end
   ActionLog log(experiment.shape(1).workers());
   std::optional<RunState> state;
   std::mutex ending;  // a failure is reported by this thread or by the team's
@@ -257,7 +262,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     std::fprintf(stderr, "%s: %s\n", experiment.name.c_str(), text.c_str());
   };
   try {
-    const Beginning beginning = begin_in(folder, experiment, choices, team);
+    const Beginning beginning = begin_in(folder, experiment, choices, team, claimed);
     if (!beginning.remark.empty()) tell(beginning.remark);
     if (beginning.what == Resumption::Leave) return;
     settle_balance(experiment,

@@ -1,4 +1,4 @@
-/// What a run leaves in its folder; every file is whole once it has its final name.
+/// What a run leaves in its folder; each file is whole once it has its final name. See run_claim.h.
 #pragma once
 
 #include <filesystem>
@@ -34,9 +34,10 @@ class RunFolder {
 
   /// "done", "failed", "interrupted", "running" of run.json; "missing" without one.
   std::string state() const;
-  void clear() const;  ///< removes what a run leaves; point.json, logs and other files stay
-  void write_experiment(const Value& resolved) const;  ///< experiment.yaml
-  void write_state(const Value& run) const;            ///< run.json
+  void clear() const;  ///< removes what a run leaves, by name (run_files.h). Needs a claim on it
+  void write_experiment(
+      const Value& resolved) const;          ///< experiment.yaml, if it says another thing
+  void write_state(const Value& run) const;  ///< run.json
   /// epochs.csv; after its own columns "test_<name>" of each metric.
   void write_epochs(const std::vector<EpochRow>& rows,
                     const std::vector<std::string>& metrics) const;

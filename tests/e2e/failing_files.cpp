@@ -3,7 +3,7 @@
 //
 //   FAILING_FILES_PATH   the text, say the run's folder
 //   FAILING_FILES_CALL   write, fsync, rename or any of these; read, which fails with EIO
-//   FAILING_FILES_AT     k, from 1
+//   FAILING_FILES_AT     k, from 1; all reads from the k-th on
 //   FAILING_FILES_KILL   set: SIGKILL instead of an error, ENOSPC
 //
 // A write that fails, or dies, has written half of its bytes.
@@ -41,7 +41,8 @@ bool chosen(const char* call, const std::string& path) {
   const bool changes = std::strcmp(call, "read") != 0;
   if (wanted != call && !(wanted == "any" && changes)) return false;
   if (path.find(text) == std::string::npos) return false;
-  return ++calls == at;
+  ++calls;
+  return changes ? calls == at : calls >= at;  // what cannot be read once cannot be read again
 }
 
 int fail(int code = ENOSPC) {

@@ -6,18 +6,18 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <system_error>
 
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
+#include "core/base/machine_limits.h"
 #include "core/base/plain_file.h"
 
 namespace pipewright {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what, int code) {
-  throw Error(ErrorKind::Data, concat(what, ": ", std::string_view(std::strerror(code))),
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)),
               path.string());
 }
 

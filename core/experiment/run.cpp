@@ -13,8 +13,10 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/foreign_error.h"
 #include "core/experiment/contents.h"
 #include "core/experiment/measured_balance.h"
+#include "core/experiment/memory_need.h"
 #include "core/experiment/past.h"
 #include "core/experiment/plan.h"
 #include "core/experiment/plugins.h"
@@ -25,6 +27,7 @@
 #include "core/experiment/run_folder.h"
 #include "core/experiment/trainer.h"
 #include "core/runtime/build_info.h"
+#include "core/runtime/intra_op_threads.h"
 #include "core/schedule/render.h"
 
 namespace pipewright {
@@ -89,7 +92,7 @@ class RunState {
   void fail(const std::string& how, const std::string& error) {
     try {
       end(how, error);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
     }
   }
 
@@ -187,6 +190,14 @@ std::vector<std::string> take_up(Trainer& trainer, const Plan& plan, const Begin
   return remarks;
 }
 
+/// Of this process's workers.
+void check_operators_threads(const Plan& plan, const Team& team) {
+  const PipelineOptions& p = plan.experiment->pipeline;
+  const int workers =
+      p.execution == Execution::Threads ? static_cast<int>(plan.training.workers.size()) : 1;
+  check_pools(workers, p.threads, team.size() > 1 ? ErrorKind::Worker : ErrorKind::Data);
+}
+
 void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices, Team& team,
               Trainer& trainer, const std::vector<std::string>& remarks) {
   const Experiment& e = *plan.experiment;
@@ -209,7 +220,7 @@ void write_last_actions(const RunFolder& folder, const ActionLog& log) {
     for (int worker = 0; worker < log.workers(); ++worker)
       if (const std::string actions = log.last(worker); !actions.empty())
         folder.write_last_actions(worker, actions);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
   }
 }
 
@@ -222,6 +233,14 @@ Beginning begin_in(const RunFolder& folder, const Experiment& experiment, const 
   team.sum({&what, 1});
   beginning.what = static_cast<Resumption>(static_cast<int>(what));
   return beginning;
+}
+
+/// In our terms, as a member of the team; one of several says which it is.
+Error failure_of(const std::exception& error, const Team& team) {
+  if (team.size() == 1) return foreign_error(error);
+  const Error known = foreign_error(error, ErrorKind::Worker);
+  if (known.kind() != ErrorKind::Worker || !known.where().empty()) return known;
+  return Error(known.kind(), known.message(), concat("worker ", team.rank()));
 }
 
 /// Takes the report back however the run ends: it refers to what is gone then.
@@ -271,6 +290,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                     .tell = tell},
                    team);
     const Plan plan = make_plan(experiment);
+    check_memory(plan, team);
     Value contents = Value::mapping();
     if (team.first()) {
       contents = contents_of(experiment);
@@ -286,6 +306,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     // The folder of an earlier session stays as it is until it is known that its run goes on.
     const bool fresh = beginning.what == Resumption::Begin;
     if (fresh) begin({});
+    check_operators_threads(plan, team);
     Trainer trainer(plan, team, &folder, nullptr, stop);
     trainer.record_in(log);
     std::vector<std::string> remarks;
@@ -295,11 +316,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     team.barrier();
     if (team.first()) state->end("done");
   } catch (const std::exception& error) {
-    const auto* const known = dynamic_cast<const Error*>(&error);
-    const Error settled = team.settle(
-        known != nullptr
-            ? *known
-            : Error(ErrorKind::Bug, concat("this is a bug in Pipewright: ", error.what())));
+    const Error settled = team.settle(failure_of(error, team));
     end(settled, team.speaks());
     throw settled;
   }

@@ -2,9 +2,9 @@
 // of those that concern a path with a given text in it.
 //
 //   FAILING_FILES_PATH   the text, say the run's folder
-//   FAILING_FILES_CALL   write, fsync, rename or any of these; read, which fails with EIO
-//   FAILING_FILES_AT     k, from 1; all reads from the k-th on
-//   FAILING_FILES_KILL   set: SIGKILL instead of an error, ENOSPC
+//   FAILING_FILES_CALL   write, fsync, rename or any of these; or read, which fails with EIO
+//   FAILING_FILES_AT     k, from 1
+//   FAILING_FILES_KILL   set: SIGKILL instead of ENOSPC
 //
 // A write that fails, or dies, has written half of its bytes.
 #include <dlfcn.h>
@@ -38,16 +38,14 @@ bool chosen(const char* call, const std::string& path) {
                            text = setting("FAILING_FILES_PATH");
   static const long at = std::atol(setting("FAILING_FILES_AT").c_str());
   static std::atomic<long> calls{0};
-  const bool changes = std::strcmp(call, "read") != 0;
-  if (wanted != call && !(wanted == "any" && changes)) return false;
+  if (wanted != "any" && wanted != call) return false;
   if (path.find(text) == std::string::npos) return false;
-  ++calls;
-  return changes ? calls == at : calls >= at;  // what cannot be read once cannot be read again
+  return ++calls == at;
 }
 
-int fail(int code = ENOSPC) {
+int fail() {
   if (!setting("FAILING_FILES_KILL").empty()) std::raise(SIGKILL);
-  errno = code;
+  errno = ENOSPC;
   return -1;
 }
 
@@ -67,9 +65,10 @@ extern "C" ssize_t write(int descriptor, const void* bytes, size_t count) {
 
 extern "C" ssize_t read(int descriptor, void* bytes, size_t count) {
   static auto* const real_read = real<ssize_t(int, void*, size_t)>("read");
-  static const bool fails = setting("FAILING_FILES_CALL") == "read";
-  if (!fails || !chosen("read", path_of(descriptor))) return real_read(descriptor, bytes, count);
-  return fail(EIO);
+  static const bool wanted = setting("FAILING_FILES_CALL") == "read";
+  if (!wanted || !chosen("read", path_of(descriptor))) return real_read(descriptor, bytes, count);
+  errno = EIO;
+  return -1;
 }
 
 extern "C" int fsync(int descriptor) {

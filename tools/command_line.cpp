@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/given_files.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
 #include "tools/command.h"
@@ -214,6 +215,7 @@ Experiment experiment_of(const CommandLine& line) {
 }
 
 void write_output(const std::filesystem::path& file, const std::string& content) {
+  refuse_given_file(file);
   write_file(file, content);
   std::printf("wrote %s\n", file.c_str());
 }

@@ -3,6 +3,8 @@
 #include <cstdio>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/base/plain_file.h"
 #include "core/experiment/gnuplot.h"
 #include "core/experiment/sweep_plan.h"
 #include "tools/command.h"
@@ -51,7 +53,7 @@ int run(const std::vector<std::string>& arguments) {
                 results.string());
   const std::filesystem::path folder =
       line.given("output") ? std::filesystem::path(line.text("output")) : results / "plots";
-  std::filesystem::create_directories(folder);
+  make_folders(folder);
   for (const Picture& picture : pictures) {
     const std::string title = file_name(picture.title);
     const std::string of = picture.hours_on.empty()
@@ -61,6 +63,7 @@ int run(const std::vector<std::string>& arguments) {
     for (const auto& [format, ending] :
          {std::pair{PictureFormat::Svg, ".svg"}, std::pair{PictureFormat::Png, ".png"}}) {
       const std::filesystem::path file = folder / (name + ending);
+      require_plain_file(file);
       draw(picture, format, file);
       std::printf("wrote %s\n", file.c_str());
     }

@@ -5,11 +5,12 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/experiment/run_folder.h"
+#include "core/experiment/run_claim.h"
 #include "core/experiment/run_store.h"
 #include "core/experiment/sweep_runner.h"
 #include "core/experiment/table.h"
 #include "tools/command.h"
+#include "tools/interrupt.h"
 #include "tools/results.h"
 #include "tools/sweep_slurm.h"
 
@@ -34,7 +35,11 @@ SweepSettings settings_of(const CommandLine& line, const Value& document,
 
 /// What a sweep that begins anew leaves of the old one.
 void clear_folders(const std::vector<PlannedRun>& runs) {
-  for (const PlannedRun& run : runs) RunFolder(run.folder).clear();
+  for (const PlannedRun& run : runs) {
+    const RunFolder folder(run.folder);
+    const FolderLock lock = claim(folder, {.overwrite = true});
+    folder.clear();
+  }
 }
 
 /// One line per failed run, as the error the command ends with.
@@ -61,7 +66,7 @@ struct Sweep {
 };
 
 /// Runs the rest in processes of this machine.
-SweepResult run_here(const Sweep& sweep, const SweepLock& lock) {
+SweepResult run_here(const Sweep& sweep, const FolderLock& lock) {
   SweepProgress progress(stderr, ::isatty(STDERR_FILENO) != 0, sweep.runs.size(),
                          sweep.done_before());
   return run_sweep(sweep.unfinished.free, sweep.settings, progress, lock);
@@ -106,9 +111,13 @@ void dry_run(Sweep& sweep) {
 }
 
 void execute(Sweep& sweep) {
-  const SweepLock lock(sweep.settings.out);  // nobody starts or submits what we find unfinished
+  sweep.settings.stop = interrupt_flag();
+  // Nobody starts or submits what we find unfinished, nor while a run that we have started lives.
+  const FolderLock lock(sweep.settings.out, {.inherited = true});
   survey(sweep);
   if (sweep.slurm && !sweep.unfinished.free.empty()) {
+    if (*sweep.settings.stop)
+      throw Error(ErrorKind::Interrupted, "interrupted; nothing was submitted");
     if (sweep.settings.overwrite) clear_folders(sweep.unfinished.free);
     submit_sweep(sweep.unfinished.free, sweep.settings.out, sweep.given, *sweep.slurm, lock);
     return;

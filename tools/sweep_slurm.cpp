@@ -131,7 +131,7 @@ void print_array(const std::vector<PlannedRun>& runs, const fs::path& out,
 
 void submit_sweep(const std::vector<PlannedRun>& runs, const fs::path& out,
                   const ExperimentArguments& given, const SlurmSettings& settings,
-                  const SweepLock& lock) {
+                  const FolderLock& lock) {
   const fs::path folder = next_array_folder(out);
   const std::string job = submit_array(runs, folder, settings, lock);
   const int tasks = array_points(runs, settings.points_per_task).back().task;

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
 #include "core/experiment/sweep_plan.h"
 #include "core/experiment/table.h"
 #include "core/experiment/tradeoff.h"
@@ -60,8 +59,7 @@ int run(const std::vector<std::string>& arguments) {
     std::printf("%s", text.c_str());
     return 0;
   }
-  write_file(line.text("output"), text);
-  std::printf("wrote %s\n", line.text("output").c_str());
+  write_output(line.text("output"), text);
   return 0;
 }
 

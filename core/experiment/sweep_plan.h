@@ -26,8 +26,8 @@ struct PlannedRun {
 std::vector<PlannedRun> plan_sweep(const Value& document, const std::filesystem::path& out);
 
 /// Readies the run's folder: point.json, and the experiment file that its process is to be given,
-/// whose path is returned. Throws Error{Data}.
-std::filesystem::path write_run_inputs(const PlannedRun& run);
+/// whose path is returned. Throws Error{Data}, and Error{Experiment} as claim().
+std::filesystem::path write_run_inputs(const PlannedRun& run, bool overwrite);
 
 /// Where the document's results lie: the record of each run of its sweep, in order; "missing" with
 /// the configuration it would have where there is none. A file without a sweep that was `run` into

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/base/error.h"
+#include "core/base/terminal.h"
 #include "core/runtime/allocation.h"
 #include "core/runtime/build_info.h"
 #include "tools/command.h"
@@ -20,19 +21,19 @@ std::vector<const Command*> commands() {
 }
 
 void print_usage(std::FILE* where) {
-  std::fprintf(where,
-               "Pipewright %s: a laboratory for pipeline-parallel training.\n\n"
-               "  pipewright COMMAND …\n\n",
-               build_info().version);
+  print_to(where,
+           "Pipewright %s: a laboratory for pipeline-parallel training.\n\n"
+           "  pipewright COMMAND …\n\n",
+           build_info().version);
   for (const Command* command : commands())
-    std::fprintf(where, "  %-10s %s\n", command->name, command->summary);
-  std::fprintf(where,
-               "\n`pipewright COMMAND --help` explains a command, `pipewright describe scheme "
-               "NAME` a scheme.\n"
-               "Exit codes: 0 fine, 2 the experiment is wrong, 3 data missing or damaged, 4 "
-               "invalid schedule,\n"
-               "5 a worker failed, 6 not finite, 7 some runs of a sweep failed, 70 a bug, 130 "
-               "interrupted.\n");
+    print_to(where, "  %-10s %s\n", command->name, command->summary);
+  print_to(where,
+           "\n`pipewright COMMAND --help` explains a command, `pipewright describe scheme "
+           "NAME` a scheme.\n"
+           "Exit codes: 0 fine, 2 the experiment is wrong, 3 data missing or damaged, 4 "
+           "invalid schedule,\n"
+           "5 a worker failed, 6 not finite, 7 some runs of a sweep failed, 70 a bug, 130 "
+           "interrupted.\n");
 }
 
 int run_command(const std::vector<std::string>& arguments) {
@@ -42,7 +43,7 @@ int run_command(const std::vector<std::string>& arguments) {
     return arguments.empty() ? static_cast<int>(ErrorKind::Experiment) : 0;
   }
   if (arguments[0] == "--version") {
-    std::printf("pipewright %s, LibTorch %s\n", build_info().version, build_info().torch_version);
+    print("pipewright %s, LibTorch %s\n", build_info().version, build_info().torch_version);
     return 0;
   }
   std::vector<std::string> names;
@@ -61,15 +62,16 @@ int run_command(const std::vector<std::string>& arguments) {
 int main(int count, char** values) {
   using pipewright::Error;
   using pipewright::ErrorKind;
+  using pipewright::print_error;
   pipewright::keep_freed_memory();
   try {
     return pipewright::run_command({values + 1, values + count});
   } catch (const Error& error) {
     const auto started = pipewright::launched();  // what all processes find, the first one says
-    if (!started || started->rank == 0) std::fprintf(stderr, "%s\n", error.what());
+    if (!started || started->rank == 0) print_error("%s\n", error.what());
     return static_cast<int>(error.kind());
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "this is a bug in Pipewright: %s\n", error.what());
+    print_error("this is a bug in Pipewright: %s\n", error.what());
     return static_cast<int>(ErrorKind::Bug);
   }
 }

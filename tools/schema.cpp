@@ -2,9 +2,9 @@
 #include "core/config/schema.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/base/terminal.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plot_spec.h"
 #include "core/experiment/table_spec.h"
@@ -163,7 +163,7 @@ int run(const std::vector<std::string>& arguments) {
       "an experiment.");
   line.plugins();
   if (!line.parse(arguments)) return 0;
-  std::printf("%s\n", nlohmann::ordered_json::parse(to_json(experiment_schema())).dump(2).c_str());
+  print("%s\n", nlohmann::ordered_json::parse(to_json(experiment_schema())).dump(2).c_str());
   return 0;
 }
 

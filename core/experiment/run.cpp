@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/plan.h"
 #include "core/experiment/plugins.h"
@@ -196,7 +197,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     if (state && !interrupted) write_last_actions(folder, log);
   };
   team.set_emergency([&](const Error& error, bool speaks) {
-    if (speaks) std::fprintf(stderr, "%s\n", error.what());
+    if (speaks) print_error("%s\n", error.what());
     end(error, speaks);
   });
   try {
@@ -207,7 +208,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                     .tell =
                         [&](const std::string& text) {
                           if (choices.quiet) return;
-                          std::fprintf(stderr, "%s: %s\n", experiment.name.c_str(), text.c_str());
+                          print_error("%s: %s\n", experiment.name.c_str(), text.c_str());
                         }},
                    team);
     const Plan plan = make_plan(experiment);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <numeric>
 #include <optional>
 
 #include "core/base/error.h"
@@ -10,6 +9,7 @@
 #include "core/config/merge.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/measured_balance.h"
+#include "core/experiment/memory_need.h"
 #include "core/experiment/plan.h"
 #include "core/experiment/sweep_check.h"
 #include "core/experiment/table_spec.h"
@@ -23,22 +23,6 @@ constexpr const char* kRuns = "runs";  // where `run` puts its folders
 
 void tell(const std::string& text) {
   print_error("%s\n", text.c_str());
-}
-
-/// Bytes of one stage replica: parameter copies, gradient and optimizer state.
-double stage_bytes(const Plan& plan, int stage, double parameters) {
-  const Experiment& e = *plan.experiment;
-  const int copies = plan.training.versions.stages[static_cast<std::size_t>(stage)][0].copies;
-  const int state = optimizer_slots(e, plan.training.schedule);
-  return parameters * (e.train.float64 ? 8 : 4) * (copies + 1 + state);
-}
-
-double parameters_of(const Plan& plan, int stage) {
-  double parameters = 0;
-  for (const auto& [name, shape] :
-       parameter_shapes(plan.stage_layers()[static_cast<std::size_t>(stage)], plan.head_of(stage)))
-    parameters += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
-  return parameters;
 }
 
 void print_plan(const Plan& plan) {
@@ -56,17 +40,18 @@ void print_plan(const Plan& plan) {
   double all = 0;
   for (int stage = 0; stage < e.pipeline.stages; ++stage) {
     const auto& of = layers[static_cast<std::size_t>(stage)];
-    const double parameters = parameters_of(plan, stage);
-    all += parameters;
+    const StageNeed need = stage_need(plan, stage);
+    all += need.parameters;
     const StageVersions& versions =
         plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
     const std::string names =
         of.size() == 1 ? of.front()->name() : concat(of.front()->name(), " … ", of.back()->name());
     print(" %5d  %-30s  %10s  %6d   %3d / %-3d   %s\n", stage, names.c_str(),
-          count_text(parameters).c_str(), versions.copies, versions.forward_staleness,
-          versions.backward_staleness, bytes_text(stage_bytes(plan, stage, parameters)).c_str());
+          count_text(need.parameters).c_str(), versions.copies, versions.forward_staleness,
+          versions.backward_staleness, bytes_text(need.bytes).c_str());
   }
-  print(" total  %-30s  %10.0f\n", "", all);
+  print(" total  %-30s  %10.0f\n\n", "", all);
+  print("memory      %s\n", memory_text(plan).c_str());
 }
 
 /// All that is wrong is said at once: with the experiment and with its table.
@@ -120,6 +105,7 @@ void check_one(const Value& document, const Problems& faults) {
   if (!profile) profile = stored_profile(*experiment);
   if (profile) print_cut(*experiment, *profile);
   print_remarks(plan);
+  check_memory(plan, alone);
 }
 
 /// Of the runs that differ in their seed only: the most that any stage has.
@@ -134,7 +120,7 @@ RunLine line_of(const std::string& title, std::size_t runs, const Plan& plan) {
   for (int stage = 0; stage < e.pipeline.stages; ++stage) {
     const StageVersions& versions =
         plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
-    most = std::max(most, stage_bytes(plan, stage, parameters_of(plan, stage)));
+    most = std::max(most, stage_need(plan, stage).bytes);
     copies = std::max(copies, versions.copies);
     forward = std::max(forward, versions.forward_staleness);
     backward = std::max(backward, versions.backward_staleness);

@@ -6,10 +6,10 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/machine_limits.h"
 
 namespace pipewright {
 namespace {
@@ -31,7 +31,7 @@ class Descriptor {
 };
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what, int code) {
-  throw Error(ErrorKind::Data, concat(what, ": ", std::string_view(std::strerror(code))),
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)),
               path.string());
 }
 

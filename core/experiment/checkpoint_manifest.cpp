@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/experiment/checkpoint_files.h"
 
 namespace pipewright {
 namespace {
@@ -82,22 +83,28 @@ Value value_of(const CheckpointManifest& manifest) {
   return value;
 }
 
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> entries;
+/// Elsewhere somebody else's checkpoints may lie.
+void refuse_a_link(const fs::path& checkpoints) {
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) entries.push_back(entry.path());
-  return entries;
+  if (fs::is_symlink(fs::symlink_status(checkpoints, ignored)))
+    throw Error(ErrorKind::Data,
+                "is a symbolic link; checkpoints are kept in a folder of the run's own: remove the "
+                "link, or give --out a path behind it",
+                checkpoints.string());
 }
 
-/// What stays after a failure is in nobody's way, and goes with the next checkpoint.
+/// What is ours and no longer needed. What stays after a failure is in nobody's way, and goes with
+/// the next checkpoint.
 void remove_all_but(const CheckpointManifest& manifest, const fs::path& checkpoints) {
   std::error_code ignored;
-  for (const fs::path& entry : entries_of(checkpoints))
-    if (entry.filename() != kManifest && entry.filename() != manifest.folder())
-      fs::remove_all(entry, ignored);
-  for (const fs::path& entry : entries_of(checkpoints / manifest.folder()))
-    if (std::ranges::count(manifest.files, entry.filename().string(), &CheckpointFile::name) == 0)
-      fs::remove_all(entry, ignored);
+  for (const std::string& name : names_in(checkpoints)) {
+    if (is_checkpoint_folder(name) && name != manifest.folder())
+      remove_checkpoint(checkpoints / name);
+    if (is_checkpoint_file(name) && name.ends_with(".part")) fs::remove(checkpoints / name, ignored);
+  }
+  std::vector<std::string> kept;
+  for (const CheckpointFile& file : manifest.files) kept.push_back(file.name);
+  remove_checkpoint(checkpoints / manifest.folder(), kept);
 }
 
 }  // namespace
@@ -113,8 +120,7 @@ Value CheckpointFile::value() const {
 }
 
 std::string CheckpointManifest::folder() const {
-  const std::string digits = std::to_string(minibatches);
-  return digits.size() < 6 ? std::string(6 - digits.size(), '0') + digits : digits;
+  return checkpoint_folder_name(minibatches);
 }
 
 CheckpointFile described_file(const fs::path& path) {
@@ -144,9 +150,10 @@ std::vector<CheckpointFile> read_files(const Value& list, const std::string& whe
 std::optional<CheckpointManifest> read_manifest(const fs::path& checkpoints) {
   const fs::path path = checkpoints / kManifest;
   if (!fs::exists(path)) {
-    const std::vector<fs::path> left = entries_of(checkpoints);
-    if (left.empty()) return std::nullopt;
-    fail(path, concat("is missing, but there is '", left.front().filename().string(), "'"));
+    const std::vector<std::string> names = names_in(checkpoints);
+    const auto left = std::ranges::find_if(names, is_checkpoint_folder);
+    if (left == names.end()) return std::nullopt;
+    fail(path, concat("is missing, but there is '", *left, "'"));
   }
   Value value;
   try {
@@ -163,6 +170,7 @@ std::optional<CheckpointManifest> read_manifest(const fs::path& checkpoints) {
 void commit_manifest(const fs::path& checkpoints, const CheckpointManifest& manifest) {
   Value value = value_of(manifest);
   value.at_or_add(kChecksum) = Value::of(digest(value));  // of all the other fields
+  refuse_a_link(checkpoints);
   write_file(checkpoints / kManifest, to_json(value) + "\n");
   remove_all_but(manifest, checkpoints);
 }

@@ -7,12 +7,14 @@
 #include "core/experiment/balance.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/sections.h"
+#include "core/schedule/schedule_size.h"
 #include "core/stage/skips.h"
 
 namespace pipewright {
 namespace {
 
 constexpr const char* kOwnFormat = "pipewright";  ///< of weights files
+constexpr std::size_t kMostWorkers = 65536;
 
 /// Reads `{name: …, options…}` with the constructor registered under that name. `more` reads the
 /// options every part of the kind has.
@@ -86,7 +88,15 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
   } catch (const Error& error) {
     problems.add(place_in(document, "scheme"), error.message(), error.kind());
   }
-  const auto workers = static_cast<std::size_t>(e.shape(1).workers());
+  const auto each = static_cast<std::size_t>(e.shape(1).workers_per_replica());
+  auto workers = each * static_cast<std::size_t>(p.replicas);
+  if (workers > kMostWorkers) {
+    problems.add(place_in(document, "pipeline.replicas"),
+                 concat("pipeline.replicas: ", p.replicas, " replicas have ", workers,
+                        " workers; at most ", kMostWorkers, " are possible"));
+    p.replicas = 1;  // go on with fewer
+    workers = each;
+  }
   if (p.devices.size() > 1 && p.devices.size() != workers)
     problems.add(place_in(document, "pipeline.device"),
                  concat("pipeline.device: has ", p.devices.size(), " devices for ", workers,
@@ -123,7 +133,9 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     problems.add(place_in(document, "model.weights_format"), error.message(), error.kind());
   }
   try {
-    e.scheme->schedule(e.shape(1));
+    const PipelineShape shape = e.shape(1);
+    check_schedule_size(shape, 1);
+    e.scheme->schedule(shape);
   } catch (const Error& error) {
     problems.add(place_in(document, "scheme"), error.message(), error.kind());
   }
@@ -185,8 +197,9 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
 }
 
 Schedule Experiment::schedule(int minibatches, int first_minibatch) const {
-  return with_recomputation(scheme->schedule(shape(minibatches, first_minibatch)),
-                            pipeline.recompute);
+  const PipelineShape wanted = shape(minibatches, first_minibatch);
+  check_schedule_size(wanted, minibatches);
+  return with_recomputation(scheme->schedule(wanted), pipeline.recompute);
 }
 
 std::string Experiment::where(const std::string& dotted) const {

@@ -11,14 +11,17 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/foreign_error.h"
 #include "core/base/terminal.h"
 #include "core/experiment/measured_balance.h"
+#include "core/experiment/memory_need.h"
 #include "core/experiment/plan.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/progress.h"
 #include "core/experiment/run_folder.h"
 #include "core/experiment/trainer.h"
 #include "core/runtime/build_info.h"
+#include "core/runtime/intra_op_threads.h"
 #include "core/schedule/render.h"
 
 namespace pipewright {
@@ -76,7 +79,7 @@ class RunState {
   void fail(const std::string& how, const std::string& error) {
     try {
       end(how, error);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
     }
   }
 
@@ -139,9 +142,18 @@ std::string position_text(std::int64_t minibatches, int per_epoch) {
   return more == 0 ? concat("epoch ", whole) : concat("mini-batch ", more, " of epoch ", whole + 1);
 }
 
+/// Of this process's workers.
+void check_operators_threads(const Plan& plan, const Team& team) {
+  const PipelineOptions& p = plan.experiment->pipeline;
+  const int workers =
+      p.execution == Execution::Threads ? static_cast<int>(plan.training.workers.size()) : 1;
+  check_pools(workers, p.threads, team.size() > 1 ? ErrorKind::Worker : ErrorKind::Data);
+}
+
 void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices, Team& team,
               ActionLog& log, const std::atomic<bool>* stop) {
   const Experiment& e = *plan.experiment;
+  check_operators_threads(plan, team);
   Trainer trainer(plan, team, &folder, nullptr, stop);
   trainer.record_in(log);
   std::vector<std::string> remarks;
@@ -165,8 +177,16 @@ void write_last_actions(const RunFolder& folder, const ActionLog& log) {
     for (int worker = 0; worker < log.workers(); ++worker)
       if (const std::string actions = log.last(worker); !actions.empty())
         folder.write_last_actions(worker, actions);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
   }
+}
+
+/// In our terms, as a member of the team; one of several says which it is.
+Error failure_of(const std::exception& error, const Team& team) {
+  if (team.size() == 1) return foreign_error(error);
+  const Error known = foreign_error(error, ErrorKind::Worker);
+  if (known.kind() != ErrorKind::Worker || !known.where().empty()) return known;
+  return Error(known.kind(), known.message(), concat("worker ", team.rank()));
 }
 
 /// Whether the run goes on, as process 0 finds it, which alone touches the folder.
@@ -212,6 +232,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                         }},
                    team);
     const Plan plan = make_plan(experiment);
+    check_memory(plan, team);
     {
       const std::lock_guard lock(ending);
       state.emplace(folder, experiment, team);
@@ -221,11 +242,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     team.barrier();
     if (team.first()) state->end("done");
   } catch (const std::exception& error) {
-    const auto* const known = dynamic_cast<const Error*>(&error);
-    const Error settled = team.settle(
-        known != nullptr
-            ? *known
-            : Error(ErrorKind::Bug, concat("this is a bug in Pipewright: ", error.what())));
+    const Error settled = team.settle(failure_of(error, team));
     end(settled, team.speaks());
     team.set_emergency({});
     throw settled;

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/base/file.h"
+#include "core/experiment/checkpoint_files.h"
 #include "core/experiment/checkpoint_manifest.h"
 #include "core/stage/safetensors.h"
 #include "core/stage/torch.h"
@@ -220,6 +221,48 @@ TEST_F(Checkpoint, HasOneFilePerStageAndReplacesTheOneBefore) {
                                       "000006/stage-1.safetensors", "000006/stage-2.safetensors",
                                       "000006/stage-3.safetensors", "manifest.json"}));
   EXPECT_EQ(load(laboratory, stages)->state.minibatches, 6);
+}
+
+TEST_F(Checkpoint, RemovesNothingThatBearsAnothersName) {
+  Laboratory laboratory("{train.epochs: 3}");
+  const Stages stages = laboratory.plan().stages();
+  const std::vector<std::string> others{"best.pt", "12/stage-0.safetensors", "models/0.pt",
+                                        "000002/best.safetensors", "0000x2/stage-0.safetensors",
+                                        "stage-0.safetensors.part"};
+  for (const std::string& other : others) put(other, "of somebody else");
+  const std::filesystem::path elsewhere = root_.parent_path() / (root_.filename().string() + "-x");
+  write_file(elsewhere / "stage-0.safetensors", "behind a link");
+  std::filesystem::create_directory_symlink(elsewhere, root_ / "000001");
+  begin_checkpoints(root_, laboratory.plan(), alone_);
+  save(laboratory, stages, 2);
+  save(laboratory, stages, 4);
+  save(laboratory, stages, 6);
+  for (const std::string& other : others)
+    EXPECT_EQ(read_file(root_ / other), "of somebody else") << other;
+  EXPECT_FALSE(std::filesystem::exists(root_ / "000002/stage-0.safetensors"));
+  EXPECT_EQ(read_file(elsewhere / "stage-0.safetensors"), "behind a link");
+  remove_checkpoints(root_);
+  for (const std::string& other : others)
+    EXPECT_EQ(read_file(root_ / other), "of somebody else") << other;
+  EXPECT_FALSE(std::filesystem::exists(root_ / "manifest.json"));
+  EXPECT_FALSE(std::filesystem::exists(root_ / "000006"));
+  std::filesystem::remove_all(elsewhere);
+}
+
+TEST_F(Checkpoint, IsNotWrittenThroughALink) {
+  Laboratory laboratory("{train.epochs: 3}");
+  const std::filesystem::path link = root_.parent_path() / (root_.filename().string() + "-link");
+  std::filesystem::create_directory_symlink(root_, link);
+  put("000001/stage-0.safetensors", "of another run");
+  try {
+    begin_checkpoints(link, laboratory.plan(), alone_);
+    ADD_FAILURE() << "it was written";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Data) << error.what();
+  }
+  remove_checkpoints(link);
+  EXPECT_EQ(read_file(root_ / "000001/stage-0.safetensors"), "of another run");
+  std::filesystem::remove(link);
 }
 
 TEST_F(Checkpoint, HasTheSameBytesForTheSameState) {

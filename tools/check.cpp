@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/terminal.h"
 #include "core/config/merge.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/measured_balance.h"
@@ -21,20 +22,19 @@ namespace {
 constexpr const char* kRuns = "runs";  // where `run` puts its folders
 
 void tell(const std::string& text) {
-  std::fprintf(stderr, "%s\n", text.c_str());
+  print_error("%s\n", text.c_str());
 }
 
 void print_plan(const Plan& plan) {
   const Experiment& e = *plan.experiment;
   const auto layers = plan.stage_layers();
-  std::printf("data        %zu training and %zu %s samples, %d mini-batches of %lld an epoch\n",
-              plan.train.size(), plan.test.size(),
-              plan.test_split == Split::Test ? "test" : "held-out", plan.minibatches,
-              static_cast<long long>(e.loader.batch_size));
-  std::printf("schedule    valid: %d workers, %zu actions, %d messages\n",
-              static_cast<int>(plan.training.workers.size()), plan.training.serial_order.size(),
-              plan.training.messages);
-  std::printf(
+  print("data        %zu training and %zu %s samples, %d mini-batches of %lld an epoch\n",
+        plan.train.size(), plan.test.size(), plan.test_split == Split::Test ? "test" : "held-out",
+        plan.minibatches, static_cast<long long>(e.loader.batch_size));
+  print("schedule    valid: %d workers, %zu actions, %d messages\n",
+        static_cast<int>(plan.training.workers.size()), plan.training.serial_order.size(),
+        plan.training.messages);
+  print(
       "\n stage  layers                          parameters  copies   stale F/B   memory without "
       "activations\n");
   double all = 0;
@@ -46,12 +46,12 @@ void print_plan(const Plan& plan) {
         plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
     const std::string names =
         of.size() == 1 ? of.front()->name() : concat(of.front()->name(), " … ", of.back()->name());
-    std::printf(" %5d  %-30s  %10s  %6d   %3d / %-3d   %s\n", stage, names.c_str(),
-                count_text(need.parameters).c_str(), versions.copies, versions.forward_staleness,
-                versions.backward_staleness, bytes_text(need.bytes).c_str());
+    print(" %5d  %-30s  %10s  %6d   %3d / %-3d   %s\n", stage, names.c_str(),
+          count_text(need.parameters).c_str(), versions.copies, versions.forward_staleness,
+          versions.backward_staleness, bytes_text(need.bytes).c_str());
   }
-  std::printf(" total  %-30s  %10.0f\n\n", "", all);
-  std::printf("memory      %s\n", memory_text(plan).c_str());
+  print(" total  %-30s  %10.0f\n\n", "", all);
+  print("memory      %s\n", memory_text(plan).c_str());
 }
 
 /// All that is wrong is said at once: with the experiment and with its table.
@@ -71,7 +71,7 @@ void print_remarks(const Plan& plan) {
   for (const std::string& remark :
        {e.scheme->remark(), plan.drains.remark(),
         recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches)})
-    if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
+    if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
 }
 
 /// Of the experiment's layers, where one has been measured.
@@ -85,18 +85,17 @@ std::optional<Profile> stored_profile(const Experiment& e) {
 
 void print_cut(const Experiment& e, const Profile& profile) {
   const int stages = e.pipeline.stages;
-  std::printf(
-      "\nas profiled on %s, for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
-      static_cast<long long>(profile.samples),
-      render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
-          .c_str());
+  print("\nas profiled on %s, for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
+        static_cast<long long>(profile.samples),
+        render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
+            .c_str());
 }
 
 void check_one(const Value& document, const Problems& faults) {
   std::optional<Experiment> experiment;
   check({[&] { experiment = read_experiment(document, faults); },
          [&] { read_table_spec(document); }});
-  std::printf("experiment  %s\n", experiment->name.c_str());
+  print("experiment  %s\n", experiment->name.c_str());
   Team alone;
   std::optional<Profile> profile =
       settle_balance(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
@@ -147,10 +146,10 @@ void check_all_of(const Value& document, const Problems& faults) {
       [&](const auto&... of) { lines.push_back(line_of(of...)); });
   std::size_t width = 0;
   for (const RunLine& line : lines) width = std::max(width, line.title.size());
-  std::printf("experiment  %s\n\n", name.c_str());
+  print("experiment  %s\n\n", name.c_str());
   for (const RunLine& line : lines)
-    std::printf(" %-*s  %s\n", static_cast<int>(width), line.title.c_str(), line.numbers.c_str());
-  std::printf(
+    print(" %-*s  %s\n", static_cast<int>(width), line.title.c_str(), line.numbers.c_str());
+  print(
       "\n%zu runs, all valid. batches: mini-batches of an epoch; actions: from fill to drain;\n"
       "copies of weights, staleness and memory: of the stage that has the most.\n",
       runs);

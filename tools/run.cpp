@@ -1,8 +1,8 @@
 // `pipewright run`: trains one experiment.
-#include <cstdio>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/resume.h"
@@ -27,7 +27,7 @@ void run_in_team(Experiment& experiment, const std::filesystem::path& out,
     run_experiment(experiment, out, choices, team, stop);
     team.part();
   } catch (const Error& error) {
-    if (team.speaks()) std::fprintf(stderr, "%s\n", told(error).what());
+    if (team.speaks()) print_error("%s\n", told(error).what());
     team.leave(static_cast<int>(error.kind()));
   }
 }
@@ -134,8 +134,7 @@ int run(const std::vector<std::string>& arguments) {
       throw told(error);
     }
   }
-  if (!choices.quiet)
-    std::fprintf(stderr, "%s: done, see %s\n", experiment.name.c_str(), out.c_str());
+  if (!choices.quiet) print_error("%s: done, see %s\n", experiment.name.c_str(), out.c_str());
   return 0;
 }
 

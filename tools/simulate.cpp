@@ -1,10 +1,10 @@
 // `pipewright simulate`: how long a schedule would take on given hardware, and what it would hold.
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/experiment/crossing.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/measured_balance.h"
@@ -48,8 +48,7 @@ std::vector<StageCost> costs_of_profile(const std::string& file, const Experimen
 
 /// What the stages cost where no profile says it: operations and bytes, at the hardware's rates.
 std::vector<StageCost> counted_costs(const Experiment& experiment, const Hardware& machine) {
-  std::printf("No profile: times are operations and bytes at the rates of %s.\n\n",
-              machine.name.c_str());
+  print("No profile: times are operations and bytes at the rates of %s.\n\n", machine.name.c_str());
   return stage_costs(counted_profile(experiment, machine), experiment.balance);
 }
 
@@ -120,12 +119,12 @@ int run(const std::vector<std::string>& arguments) {
                {.memory_over_time = line.given("json"),
                 .optimizer_state = static_cast<double>(optimizer_slots(experiment, schedule))});
   const std::int64_t samples = experiment.loader.batch_size;
-  std::printf("%s: %s", experiment.name.c_str(),
-              render_simulation(schedule, machine, simulation, samples).c_str());
+  print("%s: %s", experiment.name.c_str(),
+        render_simulation(schedule, machine, simulation, samples).c_str());
   if (!schedule.auxiliary.empty() && !line.given("costs"))
-    std::printf("\nnote: a profile has no auxiliary heads; their time is not counted\n");
+    print("\nnote: a profile has no auxiliary heads; their time is not counted\n");
   if (!untimed.empty())
-    std::printf(
+    print(
         "\nnote: the hardware does not say how fast %s encodes and decodes (codecs: in its "
         "file); only bytes are counted\n",
         join(untimed, ", ").c_str());

@@ -1,10 +1,9 @@
 // `pipewright sweep`: every run of an experiment's sweep, each in a process of its own.
-#include <unistd.h>
-
 #include <cstdio>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/terminal.h"
 #include "core/experiment/run_claim.h"
 #include "core/experiment/run_store.h"
 #include "core/experiment/sweep_runner.h"
@@ -67,8 +66,7 @@ struct Sweep {
 
 /// Runs the rest in processes of this machine.
 SweepResult run_here(const Sweep& sweep, const FolderLock& lock) {
-  SweepProgress progress(stderr, ::isatty(STDERR_FILENO) != 0, sweep.runs.size(),
-                         sweep.done_before());
+  SweepProgress progress(stderr, takes_escapes(stderr), sweep.runs.size(), sweep.done_before());
   return run_sweep(sweep.unfinished.free, sweep.settings, progress, lock);
 }
 
@@ -81,10 +79,9 @@ void collect(const Sweep& sweep, const SweepResult& result) {
                 concat("interrupted with ", done, " of ", sweep.runs.size(),
                        " runs done; the same command with --resume goes on"));
   if (sweep.document.find("table") != nullptr) print_results(sweep.document, sweep.settings.out);
-  std::fprintf(stderr, "%zu of %zu runs done, see %s\n", done, sweep.runs.size(),
-               (sweep.settings.out / "results.sqlite").c_str());
-  if (!sweep.unfinished.queued.empty())
-    std::fprintf(stderr, "%s\n", sweep.unfinished.queued_text().c_str());
+  print_error("%zu of %zu runs done, see %s\n", done, sweep.runs.size(),
+              (sweep.settings.out / "results.sqlite").c_str());
+  if (!sweep.unfinished.queued.empty()) print_error("%s\n", sweep.unfinished.queued_text().c_str());
   throw_if_failed(result, sweep.runs.size());
 }
 
@@ -102,7 +99,7 @@ void survey(Sweep& sweep) {
   if (!unfinished.tasks.empty())
     print_states(sweep.runs, unfinished.tasks);
   else if (before > 0)
-    std::fprintf(stderr, "%zu of %zu runs are done already\n", before, sweep.runs.size());
+    print_error("%zu of %zu runs are done already\n", before, sweep.runs.size());
 }
 
 void dry_run(Sweep& sweep) {

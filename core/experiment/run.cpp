@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/foreign_error.h"
+#include "core/base/terminal.h"
 #include "core/experiment/contents.h"
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/memory_need.h"
@@ -273,12 +274,12 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     if (state && !interrupted) write_last_actions(folder, log);
   };
   const EmergencyReport report(team, [&](const Error& error, bool speaks) {
-    if (speaks) std::fprintf(stderr, "%s\n", error.what());
+    if (speaks) print_error("%s\n", error.what());
     end(error, speaks);
   });
   const auto tell = [&](const std::string& text) {
     if (choices.quiet || !team.first()) return;
-    std::fprintf(stderr, "%s: %s\n", experiment.name.c_str(), text.c_str());
+    print_error("%s: %s\n", experiment.name.c_str(), text.c_str());
   };
   try {
     const Beginning beginning = begin_in(folder, experiment, choices, team, claimed);

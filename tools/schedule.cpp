@@ -6,9 +6,11 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/experiment/experiment.h"
+#include "core/schedule/idle_remark.h"
 #include "core/schedule/render.h"
 #include "core/schedule/validate.h"
 #include "tools/command.h"
+#include "tools/drawing_title.h"
 
 namespace pipewright {
 namespace {
@@ -24,6 +26,7 @@ int run(const std::vector<std::string>& arguments) {
       "Prints the schedule of an experiment: the grid of every worker, the version of the weights "
       "each pass reads, staleness and copies held per stage; draws it on request.");
   line.experiment(false);
+  line.point();
   line.option("minibatches", "N", "mini-batches to show", "8");
   line.option(
       "minibatch", "M",
@@ -51,7 +54,7 @@ int run(const std::vector<std::string>& arguments) {
           .c_str(),
       render_versions(schedule, minibatches).c_str());
   for (const std::string& remark :
-       {experiment.scheme->remark(),
+       {experiment.scheme->remark(), idle_remark(*experiment.scheme, experiment.shape(1)),
         recomputation_remark(experiment.pipeline.recompute, experiment.pipeline.microbatches)})
     if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {
@@ -61,8 +64,8 @@ int run(const std::vector<std::string>& arguments) {
     if (shown >= minibatches)
       throw Error(ErrorKind::Experiment,
                   concat("--minibatch is ", shown, "; only ", minibatches, " are there"));
-    write_output(svg, render_svg(schedule, experiment.name, minibatches));
-    write_output(beside(svg), render_weights_svg(schedule, shown, experiment.name));
+    write_output(svg, render_svg(schedule, drawing_title(experiment), minibatches));
+    write_output(beside(svg), render_weights_svg(schedule, shown, drawing_title(experiment)));
   }
   if (line.given("csv")) write_output(line.text("csv"), render_csv(schedule));
   if (line.given("pytorch-csv"))

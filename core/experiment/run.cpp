@@ -1,7 +1,5 @@
 #include "core/experiment/run.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -14,6 +12,7 @@
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/plan.h"
 #include "core/experiment/plugins.h"
+#include "core/experiment/profiling.h"
 #include "core/experiment/progress.h"
 #include "core/experiment/run_folder.h"
 #include "core/experiment/trainer.h"
@@ -22,12 +21,6 @@
 
 namespace pipewright {
 namespace {
-
-std::string machine_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
 
 std::string now_text() {
   const std::time_t now = std::time(nullptr);

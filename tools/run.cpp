@@ -6,6 +6,7 @@
 #include "core/experiment/plugins.h"
 #include "core/experiment/run.h"
 #include "core/experiment/run_folder.h"
+#include "core/experiment/sweep_plan.h"
 #include "core/runtime/mpi_wire.h"
 #include "core/runtime/wire_team.h"
 #include "tools/command.h"
@@ -48,23 +49,33 @@ int launch(const Experiment& experiment, const std::filesystem::path& out,
   throw Error(static_cast<ErrorKind>(code), error);
 }
 
+/// A point of a sweep has the folder in which the sweep would look for it.
+std::filesystem::path folder_of(const ExperimentArguments& given, const OneExperiment& one,
+                                const std::string& name) {
+  if (!given.out.empty()) return given.out;
+  const std::filesystem::path runs = std::filesystem::path("runs") / name;
+  return one.point ? runs / one.point->point.folder() : runs;
+}
+
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kRun,
       "Trains one experiment and leaves experiment.yaml, run.json, steps.csv, epochs.csv and "
-      "final.safetensors in its folder. The `sweep` of the file is left out: see `pipewright "
-      "sweep`.");
+      "final.safetensors in its folder. Of a file with a `sweep` it trains the base, or one "
+      "--point: "
+      "as the sweep would and in the folder that the sweep has for it, unless --out says another. "
+      "`pipewright sweep` trains them all.");
   line.experiment(true);
+  line.point();
   line.flag("resume", "go on at the last checkpoint of the folder; a finished run is left alone");
   line.flag("overwrite", "begin anew in a folder that holds a run");
   line.flag("quiet", "print nothing but errors");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   Problems faults;
-  const Value document = given.document(faults);
-  Experiment experiment = read_experiment(document, faults);
-  const std::filesystem::path out =
-      given.out.empty() ? std::filesystem::path("runs") / experiment.name : given.out;
+  const OneExperiment one = one_experiment(given, faults);
+  Experiment experiment = read_experiment(one.document, faults);
+  const std::filesystem::path out = folder_of(given, one, experiment.name);
   const RunChoices choices{.resume = line.given("resume"),
                            .overwrite = line.given("overwrite"),
                            .quiet = line.given("quiet")};
@@ -76,7 +87,11 @@ int run(const std::vector<std::string>& arguments) {
   };
   const auto started = launched();
   if (started) check_processes(experiment, *started);
-  if (experiment.pipeline.execution == Execution::Mpi) {
+  const bool mpi = experiment.pipeline.execution == Execution::Mpi;
+  const bool speaks = started ? started->rank == 0 : !mpi;  // of processes, one
+  if (speaks && !choices.quiet && !one.remark.empty())
+    std::fprintf(stderr, "%s\n", one.remark.c_str());
+  if (mpi) {
     if (!started) return launch(experiment, out, arguments);
     run_in_team(experiment, out, choices, told);
     if (started->rank > 0) return 0;
@@ -88,6 +103,7 @@ int run(const std::vector<std::string>& arguments) {
       throw told(error);
     }
   }
+  if (one.point) write_point(out, one.point->point);
   if (!choices.quiet)
     std::fprintf(stderr, "%s: done, see %s\n", experiment.name.c_str(), out.c_str());
   return 0;

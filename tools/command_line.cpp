@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
-#include <cstdio>
 #include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/given_files.h"
+#include "core/base/printable.h"
+#include "core/base/terminal.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
 #include "tools/command.h"
@@ -32,8 +34,7 @@ std::string wrapped(const std::string& text) {
   for (const std::string& paragraph : split(text, '\n')) {
     std::size_t column = 0;
     for (const std::string& word : split(paragraph, ' ')) {
-      const auto width = static_cast<std::size_t>(std::ranges::count_if(
-          word, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
+      const auto width = width_of(word);
       const bool full = column > 0 && column + 1 + width > kWidth;
       if (column > 0) out += full ? '\n' : ' ';
       out += word;
@@ -149,7 +150,7 @@ bool CommandLine::parse(const std::vector<std::string>& arguments) {
   const auto plain_end = std::ranges::find(arguments, "--");
   for (auto argument = arguments.begin(); argument != plain_end; ++argument) {
     if (*argument != "--help" && *argument != "-h") continue;
-    std::printf("%s", parsed_->help_text().c_str());
+    print("%s", parsed_->help_text().c_str());
     return false;
   }
   try {
@@ -236,13 +237,14 @@ OneExperiment one_experiment(const ExperimentArguments& given, Problems& faults)
 Experiment experiment_of(const CommandLine& line) {
   Problems faults;
   const OneExperiment one = one_experiment(line.experiment_arguments(), faults);
-  if (!one.remark.empty()) std::fprintf(stderr, "%s\n", one.remark.c_str());
+  if (!one.remark.empty()) print_error("%s\n", one.remark.c_str());
   return read_experiment(one.document, faults);
 }
 
 void write_output(const std::filesystem::path& file, const std::string& content) {
+  refuse_given_file(file);
   write_file(file, content);
-  std::printf("wrote %s\n", file.c_str());
+  print("wrote %s\n", file.c_str());
 }
 
 }  // namespace pipewright

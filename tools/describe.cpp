@@ -1,10 +1,10 @@
 // `pipewright describe`: what a part is, its options and a line of YAML to begin with.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/config/schema.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plot_spec.h"
@@ -78,11 +78,11 @@ std::string data_remark(const std::vector<OptionInfo>& options) {
 
 void print_page(const std::string& title, const std::string& summary, const std::string& remark,
                 const std::vector<OptionInfo>& options, const std::string& example) {
-  std::printf("%s\n  %s\n", title.c_str(), summary.c_str());
-  if (!remark.empty()) std::printf("\nNote: %s\n", remark.c_str());
-  std::printf("\nOptions\n%s",
-              options.empty() ? "  There are none.\n" : describe_options(options).c_str());
-  std::printf("\nExample\n  %s\n", example.c_str());
+  print("%s\n  %s\n", title.c_str(), summary.c_str());
+  if (!remark.empty()) print("\nNote: %s\n", remark.c_str());
+  print("\nOptions\n%s",
+        options.empty() ? "  There are none.\n" : describe_options(options).c_str());
+  print("\nExample\n  %s\n", example.c_str());
 }
 
 void describe_part(const PartKind& kind, const std::string& name) {

@@ -1,5 +1,4 @@
 // `pipewright doctor`: what this machine offers, and what to do about what is absent.
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +6,7 @@
 #include <thread>
 
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/base/text.h"
 #include "core/runtime/build_info.h"
 #include "core/runtime/device.h"
@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void say(const char* what, bool there, const std::string& found) {
-  std::printf("%-10s %-7s %s\n", what, there ? "ok" : "absent", found.c_str());
+  print("%-10s %-7s %s\n", what, there ? "ok" : "absent", found.c_str());
 }
 
 std::string setting(const char* variable) {

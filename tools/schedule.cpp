@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/experiment/experiment.h"
 #include "core/schedule/idle_remark.h"
 #include "core/schedule/render.h"
@@ -47,16 +48,14 @@ int run(const std::vector<std::string>& arguments) {
   const Schedule schedule = experiment.schedule(minibatches);
   validate(schedule);
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
-  std::printf(
-      "%s\n%s",
-      render_text(schedule,
-                  {.width = terminal ? 120 : 0, .minibatches = minibatches, .color = terminal})
-          .c_str(),
-      render_versions(schedule, minibatches).c_str());
+  print_colored(render_text(
+      schedule,
+      {.width = terminal ? 120 : 0, .minibatches = minibatches, .color = takes_escapes(stdout)}));
+  print("\n%s", render_versions(schedule, minibatches).c_str());
   for (const std::string& remark :
        {experiment.scheme->remark(), idle_remark(*experiment.scheme, experiment.shape(1)),
         recomputation_remark(experiment.pipeline.recompute, experiment.pipeline.microbatches)})
-    if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
+    if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {
     const std::filesystem::path svg = line.text("svg");
     int shown = line.integer("minibatch");

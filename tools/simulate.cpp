@@ -1,10 +1,10 @@
 // `pipewright simulate`: how long a schedule would take on given hardware, and what it would hold.
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/experiment/crossing.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/measured_balance.h"
@@ -138,12 +138,12 @@ int run(const std::vector<std::string>& arguments) {
                {.memory_over_time = line.given("json"),
                 .optimizer_state = static_cast<double>(optimizer_slots(experiment, schedule))});
   const std::int64_t samples = experiment.loader.batch_size;
-  std::printf("times: %s\n%s: %s", cost.from.c_str(), experiment.name.c_str(),
+  print("times: %s\n%s: %s", cost.from.c_str(), experiment.name.c_str(),
               render_simulation(schedule, machine, simulation, samples).c_str());
   if (!schedule.auxiliary.empty() && !line.given("costs"))
-    std::printf("\nnote: a profile has no auxiliary heads; their time is not counted\n");
+    print("\nnote: a profile has no auxiliary heads; their time is not counted\n");
   if (!untimed.empty())
-    std::printf(
+    print(
         "\nnote: the hardware does not say how fast %s encodes and decodes (codecs: in its "
         "file); only bytes are counted\n",
         join(untimed, ", ").c_str());

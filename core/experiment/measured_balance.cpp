@@ -1,13 +1,10 @@
 #include "core/experiment/measured_balance.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/folder_lock.h"
 #include "core/experiment/profiling.h"
 #include "core/runtime/device.h"
 #include "core/schedule/predictions.h"
@@ -15,24 +12,6 @@
 
 namespace pipewright {
 namespace {
-
-/// One process at a time measures what belongs into a folder; the others find it there. Where a
-/// file system has no locks each measures for itself.
-class FolderLock {
- public:
-  explicit FolderLock(const std::filesystem::path& folder)
-      : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (descriptor_ >= 0) static_cast<void>(::flock(descriptor_, LOCK_EX));
-  }
-  ~FolderLock() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int descriptor_;
-};
 
 at::Device profiled_device(const Experiment& e) {
   return resolve_devices({e.pipeline.devices.front()}, e.where("pipeline.device")).front();
@@ -44,7 +23,7 @@ Profile shared_profile(const Experiment& e, const BalanceRequest& request) {
   if (!given.empty()) return load_profile(given, e, device, e.where("pipeline.balance"));
   const std::filesystem::path folder = request.runs.empty() ? "." : request.runs;
   make_folders(folder);
-  const FolderLock lock(folder);
+  const FolderTurn turn(folder);  // one process measures; the others find it there
   const auto file = profile_path(e, device, folder);
   if (std::filesystem::exists(file)) return load_profile(file, e, device, {});
   if (request.tell)
@@ -101,7 +80,7 @@ std::filesystem::path profile_path(const Experiment& e, at::Device device,
                                    const std::filesystem::path& folder) {
   Profile of = described(e, device);
   Value what = profile_value(of);
-  return folder / concat("profile-", digest(what).substr(0, 8), ".yaml");
+  return folder / concat("profile-", digest(what), ".yaml");
 }
 
 Profile load_profile(const std::filesystem::path& file, const Experiment& experiment,

@@ -14,7 +14,7 @@
 namespace pipewright {
 
 /// Where the profile of such an experiment is kept among the runs in a folder, so that they all,
-/// a sweep's too, share it: "profile-<8 hex digits>.yaml".
+/// a sweep's too, share it: "profile-<16 hex digits>.yaml".
 std::filesystem::path profile_path(const Experiment& experiment, at::Device device,
                                    const std::filesystem::path& folder);
 

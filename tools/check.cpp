@@ -74,21 +74,20 @@ void print_remarks(const Plan& plan) {
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
 }
 
-/// Of the experiment's layers, where one has been measured.
-std::optional<Profile> stored_profile(const Experiment& e) {
+/// Explains the cut where the layers have been measured: for it, or beside the run folders.
+void print_cut(const Experiment& e) {
   const at::Device device =
       resolve_devices({e.pipeline.devices.front()}, e.where("pipeline.device")).front();
-  const auto file = profile_path(e, device, kRuns);
-  if (!std::filesystem::exists(file)) return {};
-  return load_profile(file, e, device, {});
-}
-
-void print_cut(const Experiment& e, const Profile& profile) {
+  const bool named = e.measured_balance && !e.measured_balance->profile.empty();
+  const auto file = named ? e.measured_balance->profile : profile_path(e, device, kRuns);
+  if (!std::filesystem::exists(file)) return;
+  const Profile profile = load_profile(file, e, device, {});
   const int stages = e.pipeline.stages;
-  print("\nas profiled on %s, for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
-        static_cast<long long>(profile.samples),
-        render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
-            .c_str());
+  print(
+      "\nas profiled on %s (%s), for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
+      file.c_str(), static_cast<long long>(profile.samples),
+      render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
+          .c_str());
 }
 
 void check_one(const Value& document, const Problems& faults) {
@@ -97,13 +96,11 @@ void check_one(const Value& document, const Problems& faults) {
          [&] { read_table_spec(document); }});
   print("experiment  %s\n", experiment->name.c_str());
   Team alone;
-  std::optional<Profile> profile =
-      settle_balance(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
+  settle_balance(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
   const Plan plan = make_plan(*experiment);
   check_weights(plan);
   print_plan(plan);
-  if (!profile) profile = stored_profile(*experiment);
-  if (profile) print_cut(*experiment, *profile);
+  print_cut(*experiment);
   print_remarks(plan);
   check_memory(plan, alone);
 }
@@ -159,15 +156,22 @@ int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kCheck,
       "Does everything short of training: reads the options, opens the data, cuts the model, "
-      "proves the schedule and says what a stage holds. Of a sweep, that of every run.");
+      "proves the schedule and says what a stage holds. Of a sweep, that of every run, or of one "
+      "--point.");
   line.experiment(false);
+  line.point();
   if (!line.parse(arguments)) return 0;
+  const ExperimentArguments given = line.experiment_arguments();
   Problems faults;
-  const Value document = line.experiment_arguments().document(faults);
-  if (document.find("sweep") != nullptr)
-    check_all_of(document, faults);
-  else
-    check_one(document, faults);
+  if (given.point.empty()) {
+    const Value document = given.document(faults);
+    document.find("sweep") != nullptr ? check_all_of(document, faults)
+                                      : check_one(document, faults);
+    return 0;
+  }
+  const OneExperiment one = one_experiment(given, faults);
+  tell(one.remark);
+  check_one(one.document, faults);
   return 0;
 }
 

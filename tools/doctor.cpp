@@ -116,22 +116,19 @@ void say_folder(const fs::path& folder, const std::string& wanted_by) {
                names.empty() ? "no folders" : join(std::vector(names.begin(), names.end()), ", ")));
 }
 
+/// Where "~/data" is, which PIPEWRIGHT_DATA decides.
 void say_data() {
-  bool any = false;
-  if (const std::string given = setting("PIPEWRIGHT_DATA"); !given.empty()) {
-    say_folder(resolved_path(given, "."), " ($PIPEWRIGHT_DATA)");
-    any = true;
-  }
+  const bool given = !setting("PIPEWRIGHT_DATA").empty();
+  const fs::path folder = resolved_path("~/data", ".");
   std::error_code ignored;
-  if (const fs::path folder = resolved_path("~/data", "."); fs::is_directory(folder, ignored)) {
-    say_folder(folder, "");
-    any = true;
-  }
-  if (!any)
+  if (given || fs::is_directory(folder, ignored))
+    say_folder(folder, given ? " ($PIPEWRIGHT_DATA, instead of ~/data)" : "");
+  else
     say("data", false,
-        "neither $PIPEWRIGHT_DATA nor ~/data; the data sets digits and synthetic need none, others "
-        "say in `pipewright describe dataset NAME` what they read; `pipewright fetch` "
-        "downloads some");
+        concat(folder.string(),
+               " is not there, and PIPEWRIGHT_DATA names no other folder; the data sets digits and "
+               "synthetic need none, others say in `pipewright describe dataset NAME` what they "
+               "read; `pipewright fetch` downloads some"));
 }
 
 int run(const std::vector<std::string>& arguments) {

@@ -94,8 +94,9 @@ const Source& source_named(const std::string& name) {
     throw Error(ErrorKind::Experiment,
                 concat("nothing to fetch is called '", name, "'", suggestion(name, known)));
   if (source->files.empty())
-    throw Error(ErrorKind::Experiment, concat("'", name, "' is to be got by hand: ", source->title,
-                                              ", from ", source->home, ", into ", source->folder));
+    throw Error(ErrorKind::Experiment,
+                concat("'", name, "' is to be got by hand: ", source->title, ", from ",
+                       source->home, ", into ", resolved_path(source->folder, ".").string()));
   return *source;
 }
 
@@ -128,7 +129,8 @@ int run(const std::vector<std::string>& arguments) {
                    "http_proxy, https_proxy and no_proxy. See the home of a data set for its "
                    "terms.");
   line.positional("NAME", "of the data set", 0, 1);
-  line.option("to", "FOLDER", "where to; default: the data set's `root`");
+  line.option("to", "FOLDER",
+              "where to; default: the data set's `root`, in ~/data or what PIPEWRIGHT_DATA names");
   line.option("address", "URL",
               "a copy elsewhere: of the file; or, with a slash at the end or for several files, of "
               "the folder they are in");

@@ -76,6 +76,7 @@ int run(const std::vector<std::string>& arguments) {
       "counted, without memory for them: enough for balance: memory. Writes a profile that "
       "balance: time and memory and `pipewright simulate` read.");
   line.experiment(false);
+  line.point();
   line.option("device", "NAME", "meta, cpu, cuda or cuda:<number>; default: the experiment's");
   line.option("out", "FILE", "where the profile goes", "profile.yaml");
   line.option("repetitions", "N", "of each layer; 0 = as many as --seconds allow, 3 to 50", "0");

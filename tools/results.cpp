@@ -81,7 +81,10 @@ void apply_path(const CommandLine& line, const char* option, const std::string& 
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
                                   const std::filesystem::path& folder) {
   std::vector<RunRecord> records = sweep_records(document, folder);
-  if (!hardware.empty()) add_modelled(records, load_hardware(hardware));
+  if (hardware.empty()) return records;
+  const Hardware machine = load_hardware(hardware);
+  add_modelled(records, machine);
+  print_error("modelled times: %s\n", counted_from(machine).c_str());
   return records;
 }
 

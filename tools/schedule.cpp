@@ -7,9 +7,11 @@
 #include "core/base/file.h"
 #include "core/base/terminal.h"
 #include "core/experiment/experiment.h"
+#include "core/schedule/idle_remark.h"
 #include "core/schedule/render.h"
 #include "core/schedule/validate.h"
 #include "tools/command.h"
+#include "tools/drawing_title.h"
 
 namespace pipewright {
 namespace {
@@ -25,6 +27,7 @@ int run(const std::vector<std::string>& arguments) {
       "Prints the schedule of an experiment: the grid of every worker, the version of the weights "
       "each pass reads, staleness and copies held per stage; draws it on request.");
   line.experiment(false);
+  line.point();
   line.option("minibatches", "N", "mini-batches to show", "8");
   line.option(
       "minibatch", "M",
@@ -50,7 +53,7 @@ int run(const std::vector<std::string>& arguments) {
       {.width = terminal ? 120 : 0, .minibatches = minibatches, .color = takes_escapes(stdout)}));
   print("\n%s", render_versions(schedule, minibatches).c_str());
   for (const std::string& remark :
-       {experiment.scheme->remark(),
+       {experiment.scheme->remark(), idle_remark(*experiment.scheme, experiment.shape(1)),
         recomputation_remark(experiment.pipeline.recompute, experiment.pipeline.microbatches)})
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {
@@ -60,8 +63,8 @@ int run(const std::vector<std::string>& arguments) {
     if (shown >= minibatches)
       throw Error(ErrorKind::Experiment,
                   concat("--minibatch is ", shown, "; only ", minibatches, " are there"));
-    write_output(svg, render_svg(schedule, experiment.name, minibatches));
-    write_output(beside(svg), render_weights_svg(schedule, shown, experiment.name));
+    write_output(svg, render_svg(schedule, drawing_title(experiment), minibatches));
+    write_output(beside(svg), render_weights_svg(schedule, shown, drawing_title(experiment)));
   }
   if (line.given("csv")) write_output(line.text("csv"), render_csv(schedule));
   if (line.given("pytorch-csv"))

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 #include <system_error>
 
 #include "core/base/descriptor.h"
@@ -50,6 +51,18 @@ void write_pieces(int descriptor, std::span<const std::string_view> pieces,
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+/// "x/y" of "~/x/y" below "~"; nothing for a text that is not in the folder.
+std::optional<std::string> below(const std::string& text, const std::string& folder) {
+  if (text == folder) return "";
+  if (text.starts_with(folder + "/")) return text.substr(folder.size() + 1);
+  return {};
+}
+
+std::string setting(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? std::string() : value;
 }
 
 /// "a symbolic link", for what is no regular file.
@@ -173,12 +186,19 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
 }
 
 std::filesystem::path resolved_path(const std::string& text, const std::filesystem::path& base) {
-  if (text == "~" || text.starts_with("~/")) {
-    const char* home = std::getenv("HOME");
-    if (home != nullptr) return std::filesystem::path(home) / text.substr(text.size() > 1 ? 2 : 1);
+  namespace fs = std::filesystem;
+  const auto rest = below(text, "~/data");
+  if (const std::string data = setting("PIPEWRIGHT_DATA"); rest && !data.empty()) {
+    const std::string home = setting("HOME");
+    const auto in_home = below(data, "~");
+    const fs::path folder =
+        in_home && !home.empty() ? fs::path(home) / *in_home : fs::absolute(data);
+    return (rest->empty() ? folder : folder / *rest).lexically_normal();
   }
-  const std::filesystem::path path(text);
-  return (path.is_absolute() ? path : std::filesystem::absolute(base) / path).lexically_normal();
+  if (const auto in_home = below(text, "~"); in_home && std::getenv("HOME") != nullptr)
+    return fs::path(setting("HOME")) / *in_home;
+  const fs::path path(text);
+  return (path.is_absolute() ? path : fs::absolute(base) / path).lexically_normal();
 }
 
 }  // namespace pipewright

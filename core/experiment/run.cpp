@@ -23,6 +23,7 @@
 #include "core/experiment/plan.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/processor.h"
+#include "core/experiment/profiling.h"
 #include "core/experiment/progress.h"
 #include "core/experiment/resume.h"
 #include "core/experiment/run_claim.h"
@@ -34,12 +35,6 @@
 
 namespace pipewright {
 namespace {
-
-std::string machine_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
 
 std::string now_text() {
   const std::time_t now = std::time(nullptr);

@@ -118,6 +118,10 @@ fs::path write_run_inputs(const PlannedRun& run, bool overwrite) {
   return given;
 }
 
+void write_point(const fs::path& folder, const SweepPoint& point) {
+  write_point(folder, point.label, varied_of(point));
+}
+
 std::vector<RunRecord> sweep_records(const Value& document, const fs::path& out) {
   const bool alone = document.find("sweep") == nullptr;
   std::vector<RunRecord> records;

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "core/base/error.h"
+#include "core/base/machine_limits.h"
 
 namespace pipewright {
 namespace {
@@ -22,35 +22,26 @@ std::string_view kind_of(mode_t mode) {
 
 }  // namespace
 
-InputFile::InputFile(std::filesystem::path path) : path_(std::move(path)) {
-  // Without O_NONBLOCK, opening a FIFO waits for somebody who writes into it.
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  struct stat status {};
-  const bool open = descriptor_ >= 0 && ::fstat(descriptor_, &status) == 0;
-  const int code = errno;
-  if (open && S_ISREG(status.st_mode)) {
-    size_ = static_cast<std::uint64_t>(status.st_size);
-    return;
-  }
-  if (descriptor_ >= 0) ::close(descriptor_);
-  if (code == ENXIO && !open)  // a socket, which cannot be opened at all
+// Without O_NONBLOCK, opening a FIFO waits for somebody who writes into it.
+InputFile::InputFile(std::filesystem::path path)
+    : path_(std::move(path)), file_(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY) {
+  if (!file_.is_open() && errno == ENXIO)
     throw Error(ErrorKind::Data, "cannot read: it is a socket or a device; expected a plain file",
                 path_.string());
-  if (!open) fail("cannot open", code);
+  struct stat status {};
+  if (!file_.is_open() || ::fstat(file_.number(), &status) != 0) fail("cannot open", errno);
   if (S_ISDIR(status.st_mode)) fail("cannot read", EISDIR);
-  throw Error(ErrorKind::Data,
-              concat("cannot read: it is ", kind_of(status.st_mode), "; expected a plain file"),
-              path_.string());
-}
-
-InputFile::~InputFile() {
-  ::close(descriptor_);
+  if (!S_ISREG(status.st_mode))
+    throw Error(ErrorKind::Data,
+                concat("cannot read: it is ", kind_of(status.st_mode), "; expected a plain file"),
+                path_.string());
+  size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
 std::uint64_t InputFile::read(char* out, std::uint64_t count) {
   std::uint64_t done = 0;
   while (done < count) {
-    const ssize_t got = ::read(descriptor_, out + done, count - done);
+    const ssize_t got = ::read(file_.number(), out + done, count - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail("cannot read", errno);
     if (got == 0) break;
@@ -60,13 +51,12 @@ std::uint64_t InputFile::read(char* out, std::uint64_t count) {
 }
 
 std::uint64_t InputFile::read_at(std::uint64_t offset, char* out, std::uint64_t count) {
-  if (::lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0) fail("cannot read", errno);
+  if (::lseek(file_.number(), static_cast<off_t>(offset), SEEK_SET) < 0) fail("cannot read", errno);
   return read(out, count);
 }
 
 void InputFile::fail(std::string_view what, int code) const {
-  throw Error(ErrorKind::Data, concat(what, ": ", std::string_view(std::strerror(code))),
-              path_.string());
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path_.string());
 }
 
 }  // namespace pipewright

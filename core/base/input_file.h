@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/descriptor.h"
+
 namespace pipewright {
 
 /// An open file. FIFOs, sockets, devices and folders are refused before a byte is read.
@@ -14,14 +16,11 @@ class InputFile {
  public:
   /// Throws Error{Data} naming the file when it is missing, unreadable, or no plain file.
   explicit InputFile(std::filesystem::path path);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   /// In bytes, as it was when the file was opened.
   std::uint64_t size() const { return size_; }
   /// For system calls on the open file; it stays ours.
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return file_.number(); }
   /// How many of `count` bytes there were; fewer only at the end. Throws Error{Data}.
   std::uint64_t read(char* out, std::uint64_t count);
   /// The same from that byte of the file on; read() then goes on behind it.
@@ -31,7 +30,7 @@ class InputFile {
   [[noreturn]] void fail(std::string_view what, int code) const;
 
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  Descriptor file_;
   std::uint64_t size_ = 0;
 };
 

@@ -2,6 +2,8 @@
 #include <map>
 
 #include "core/base/file.h"
+#include "core/base/given_files.h"
+#include "core/config/component_name.h"
 #include "core/config/experiment_keys.h"
 #include "core/config/merge.h"
 #include "core/config/yaml_file.h"
@@ -45,6 +47,7 @@ void ChainReader::read(const fs::path& file, bool named, Chain& chain) {
   Value document = named ? load_yaml(file, faults) : parse_yaml(text, file.string(), faults);
   if (!is_experiment(document, named)) return refuse(file, document);
   faults_.add(faults);
+  remember_given_file(file);
   std::error_code ignored;
   read_.push_back(fs::weakly_canonical(file, ignored));
   if (const Value* extends = document.find("extends")) read_base(file, *extends, chain);
@@ -173,8 +176,10 @@ Value load_document(const fs::path& file, const std::string& profile,
   if (!profile.empty()) apply_profile(profile, chain, problems);
   for (const std::string& text : sets) apply_set(text, chain.document, problems);
   problems.throw_if_any();
-  if (chain.document.find("name") == nullptr) {
-    Value name = Value::of(file.stem().string());
+  if (const Value* given = chain.document.find("name")) {
+    if (given->is(Value::Kind::Text)) check_component_name(*given, "name", faults);
+  } else {
+    Value name = Value::of(component_name_of(file.stem().string()));
     name.place = {file.string(), 1, 1};
     chain.document.fields.emplace(chain.document.fields.begin(), "name", std::move(name));
   }

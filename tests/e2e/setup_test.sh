@@ -10,7 +10,13 @@ mkdir -p "$work"/{tree/tools,tree/cmake,bin,wheels,none}
 cp "$source/tools/setup" "$work/tree/tools/"
 cp "$source/cmake/find_libtorch.cmake" "$work/tree/cmake/"
 printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(tree NONE)' \
-  'set(Torch_DIR "" CACHE PATH "")' 'set(CMAKE_BUILD_TYPE "" CACHE STRING "")' >"$work/tree/CMakeLists.txt"
+  'set(Torch_DIR "" CACHE PATH "")' 'set(CMAKE_BUILD_TYPE "" CACHE STRING "")' \
+  'foreach(part program tests)' \
+  '  add_custom_command(OUTPUT ${part}.built COMMAND ${CMAKE_COMMAND} -E touch ${part}.built)' \
+  'endforeach()' \
+  'add_custom_target(program DEPENDS program.built)' \
+  'add_custom_target(everything ALL DEPENDS program.built tests.built)' \
+  >"$work/tree/CMakeLists.txt"
 
 fake() { # fake NAME 'BASH…': a program on the PATH
   printf '#!/usr/bin/env bash\n%s\n' "$2" >"$work/bin/$1"
@@ -86,7 +92,15 @@ expect 0 "== LibTorch: installing torch 2.11.0" "== Configure: done" "== Build: 
 echo "Repeated, there is nothing to do"
 setup
 expect 0 "== Debian packages: nothing to do" "== LibTorch: 2.11.0 in $private" "torch, nothing to do" \
-  "== Configure: nothing to do" "no work to do"
+  "== Configure: nothing to do" "== Build: nothing to compile" "no work to do"
+[ -e "$work/tree/build/tests.built" ]
+
+echo "A new user's set-up builds the program and not its tests"
+rm -r "$work/tree/build"
+setup --program
+expect 0 "== Build: done"
+[ -e "$work/tree/build/program.built" ]
+[ ! -e "$work/tree/build/tests.built" ]
 
 echo "The folder of a TorchConfig.cmake is understood"
 torch=$(echo "$private"/lib/python3*/site-packages/torch)

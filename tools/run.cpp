@@ -20,6 +20,7 @@ template <class Told>
 void run_in_team(Experiment& experiment, const std::filesystem::path& out,
                  const RunChoices& choices, const Told& told) {
   const std::atomic<bool>* const stop = interrupt_flag();
+  interrupt_on(kStopSignal);
   WireTeam team(mpi_wire(), stop);
   try {
     run_experiment(experiment, out, choices, team, stop);

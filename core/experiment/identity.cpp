@@ -8,16 +8,16 @@
 namespace pipewright {
 namespace {
 
-constexpr std::array<std::string_view, 9> kLayout{"stages",  "replicas",  "balance",
-                                                  "cut",     "placement", "execution",
-                                                  "threads", "device",    "recompute"};
+constexpr std::array<std::string_view, 10> kLayout{"stages",    "replicas",  "balance", "cut",
+                                                   "placement", "execution", "threads", "timeout",
+                                                   "device",    "recompute"};
 
 bool is_layout(const std::string& option) {
   return std::ranges::count(kLayout, option) != 0;
 }
 
 bool keeps_the_bits(const std::string& option) {
-  return option == "execution" || option == "recompute" || option == "cut";
+  return option == "execution" || option == "recompute" || option == "cut" || option == "timeout";
 }
 
 Value without_name(const Value& resolved) {

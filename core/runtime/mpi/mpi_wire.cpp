@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <list>
@@ -127,6 +128,12 @@ class MpiWire final : public Wire {
   }
 
   void abort(int exit_code) override {
+    // MPI_Abort waits for mpirun, which may wait for a machine that no longer answers.
+    constexpr unsigned kSeconds = 3;
+    static volatile int code_of_end = 0;
+    code_of_end = exit_code;
+    std::signal(SIGALRM, [](int) { ::_exit(code_of_end); });
+    ::alarm(kSeconds);
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     ::_exit(exit_code);
   }

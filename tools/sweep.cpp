@@ -70,14 +70,16 @@ SweepResult run_here(const Sweep& sweep, const SweepLock& lock) {
 /// The run folders' results as results.sqlite and as the table.
 void collect(const Sweep& sweep, const SweepResult& result) {
   const std::size_t done = sweep.done_before() + result.done;
-  rebuild_run_store(sweep.settings.out);
+  const std::vector<RunRecord> records = records_of(sweep.runs);
+  rebuild_run_store(sweep.settings.out, records);
   if (result.interrupted)
     throw Error(ErrorKind::Interrupted,
                 concat("interrupted with ", done, " of ", sweep.runs.size(),
                        " runs done; the same command with --resume goes on"));
-  if (sweep.document.find("table") != nullptr) print_results(sweep.document, sweep.settings.out);
+  if (sweep.document.find("table") != nullptr) print_results(sweep.document, records);
   std::fprintf(stderr, "%zu of %zu runs done, see %s\n", done, sweep.runs.size(),
                (sweep.settings.out / "results.sqlite").c_str());
+  tell_leftovers(sweep.given, sweep.document, sweep.settings.out, records);
   if (!sweep.unfinished.queued.empty())
     std::fprintf(stderr, "%s\n", sweep.unfinished.queued_text().c_str());
   throw_if_failed(result, sweep.runs.size());
@@ -148,7 +150,7 @@ int run(const std::vector<std::string>& arguments) {
   if (sweep.slurm && !dry) check_slurm();
   // A table that cannot be made is better known now than after the last run.
   if (sweep.document.find("table") != nullptr)
-    make_table(read_table_spec(sweep.document), sweep_records(sweep.document, sweep.settings.out));
+    make_table(read_table_spec(sweep.document), records_of(sweep.runs));
   dry ? dry_run(sweep) : execute(sweep);
   return 0;
 }

@@ -53,15 +53,20 @@ int run(const std::vector<std::string>& arguments) {
   const TableSpec spec = read_table_spec(document);
   const std::filesystem::path folder = results_folder(given, document);
   const std::vector<RunRecord> runs = results_on(spec.hardware, document, folder);
-  std::string text = print_table(make_table(spec, runs), format);
+  const Table table = make_table(spec, runs);
+  std::string text = print_table(table, format);
   if (shows_tradeoff(spec, runs) && format == TableFormat::Markdown)
     text += "\n" + print_tradeoff(spec, make_tradeoff(spec, runs));
-  if (!line.given("output")) {
+  if (line.given("output")) {
+    write_file(line.text("output"), text);
+    std::printf("wrote %s\n", line.text("output").c_str());
+  } else {
     std::printf("%s", text.c_str());
-    return 0;
   }
-  write_file(line.text("output"), text);
-  std::printf("wrote %s\n", line.text("output").c_str());
+  // CSV has no place for remarks.
+  if (const std::string note = mixing_note(table); format == TableFormat::Csv && !note.empty())
+    std::fprintf(stderr, "%s\n", note.c_str());
+  tell_leftovers(given, document, folder, runs);
   return 0;
 }
 

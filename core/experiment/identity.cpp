@@ -29,6 +29,11 @@ Value without_name(const Value& resolved) {
 
 }  // namespace
 
+std::string config_digest(Value resolved) {
+  std::erase_if(resolved.fields, [](const auto& field) { return field.first == "name"; });
+  return digest(resolved);
+}
+
 std::string digest_without_seed(const Value& resolved) {
   Value science = without_name(resolved);
   if (Value* train = science.find("train"))

@@ -12,6 +12,9 @@ namespace pipewright {
 /// default written out.
 std::string identity_of(const Value& resolved);
 
+/// Digest of an experiment but for its name: run.json's `digest`.
+std::string config_digest(Value resolved);
+
 /// Digest of an experiment but for its name, what it leaves behind and its seed.
 std::string digest_without_seed(const Value& resolved);
 

@@ -1,9 +1,9 @@
 #include "tools/results.h"
 
-#include <cstdio>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/terminal.h"
 #include "core/base/text.h"
 #include "core/config/merge.h"
 #include "core/experiment/best_cells.h"
@@ -21,8 +21,8 @@ std::string advice(const Table& table, const std::vector<RunRecord>& records) {
   const std::optional<BestCells> best = best_cells(table);
   if (!best) return {};
   const std::filesystem::path file = records[best->run].folder / "experiment.yaml";
-  return concat(best->sentence, "; `pipewright schedule ", file.string(), plugin_words(),
-                "` shows what the best did when.\n");
+  return concat(best->sentence, "; `pipewright schedule ", shell_quoted(file.string()),
+                plugin_words(), "` shows what the best did when.\n");
 }
 
 }  // namespace
@@ -57,7 +57,10 @@ void apply_path(const CommandLine& line, const char* option, const std::string& 
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
                                   const std::filesystem::path& folder) {
   std::vector<RunRecord> records = sweep_records(document, folder);
-  if (!hardware.empty()) add_modelled(records, load_hardware(hardware));
+  if (hardware.empty()) return records;
+  const Hardware machine = load_hardware(hardware);
+  add_modelled(records, machine);
+  print_error("modelled times: %s\n", counted_from(machine).c_str());
   return records;
 }
 
@@ -65,8 +68,8 @@ void print_results(const Value& document, std::vector<RunRecord> records) {
   const TableSpec spec = read_table_spec(document);
   if (!spec.hardware.empty()) add_modelled(records, load_hardware(spec.hardware));
   const Table table = make_table(spec, records);
-  std::printf("%s\n%s", print_table(table, TableFormat::Markdown).c_str(),
-              advice(table, records).c_str());
+  print("%s\n%s", print_table(table, TableFormat::Markdown).c_str(),
+        advice(table, records).c_str());
 }
 
 std::string command_with(const char* command, const ExperimentArguments& given,
@@ -83,9 +86,9 @@ void tell_leftovers(const ExperimentArguments& given, const Value& document,
                     const std::filesystem::path& folder, const std::vector<RunRecord>& records) {
   const std::size_t runs = leftovers_of(document.find("name")->text, folder, records).size();
   if (runs == 0) return;
-  std::fprintf(stderr, "%zu %s of another version of this file %s left here; `%s` removes %s\n",
-               runs, runs == 1 ? "run" : "runs", runs == 1 ? "is" : "are",
-               command_with("sweep", given, "--prune").c_str(), runs == 1 ? "it" : "them");
+  print_error("%zu %s of another version of this file %s left here; `%s` removes %s\n", runs,
+              runs == 1 ? "run" : "runs", runs == 1 ? "is" : "are",
+              command_with("sweep", given, "--prune").c_str(), runs == 1 ? "it" : "them");
 }
 
 }  // namespace pipewright

@@ -2,6 +2,8 @@
 #include <map>
 
 #include "core/base/file.h"
+#include "core/base/given_files.h"
+#include "core/config/component_name.h"
 #include "core/config/merge.h"
 
 namespace pipewright {
@@ -33,6 +35,7 @@ class ChainReader {
 
 void ChainReader::read(const fs::path& file, Chain& chain) {
   Value document = load_yaml(file, faults_);
+  remember_given_file(file);
   if (!document.is(Value::Kind::Mapping)) {
     const bool colon =
         document.is(Value::Kind::Text) && document.text.find(':') != std::string::npos;
@@ -150,8 +153,10 @@ Value load_document(const fs::path& file, const std::string& profile,
   if (!profile.empty()) apply_profile(profile, chain, problems);
   for (const std::string& text : sets) apply_set(text, chain.document, problems);
   problems.throw_if_any();
-  if (chain.document.find("name") == nullptr) {
-    Value name = Value::of(file.stem().string());
+  if (const Value* given = chain.document.find("name")) {
+    if (given->is(Value::Kind::Text)) check_component_name(*given, "name", faults);
+  } else {
+    Value name = Value::of(component_name_of(file.stem().string()));
     name.place = {file.string(), 1, 1};
     chain.document.fields.emplace(chain.document.fields.begin(), "name", std::move(name));
   }

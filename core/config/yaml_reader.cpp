@@ -333,11 +333,17 @@ std::optional<Value> parsed(const YamlSource& source, Problems& problems) {
   return std::nullopt;
 }
 
+/// A file that is not there, or that no experiment can be, was named wrongly; one that is there and
+/// cannot be read is the disk's or its owner's fault.
 std::string read_yaml_file(const std::filesystem::path& path) {
   try {
     return read_file(path, kLargestFile);
   } catch (const Error& error) {
-    throw Error(ErrorKind::Experiment, error.message(), path.string());
+    std::error_code none;
+    const auto status = std::filesystem::status(path, none);
+    const bool readable = std::filesystem::is_regular_file(status) &&
+                          std::filesystem::file_size(path, none) <= kLargestFile;
+    throw Error(readable ? ErrorKind::Data : ErrorKind::Experiment, error.message(), path.string());
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/plain_file.h"
 #include "core/base/md5.h"
 #include "core/base/sha256.h"
 
@@ -62,7 +63,8 @@ std::string checksum_of(const std::filesystem::path& path, const std::string& li
 PartFile::PartFile(const std::filesystem::path& target)
     : target_(target), path_(target.string() + ".part") {
   make_folders(folder_of(path_));
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  for (const std::filesystem::path& file : {target_, path_}) require_plain_file(file);
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor_ < 0) fail("cannot create");
   struct stat ours {
   }, named{};

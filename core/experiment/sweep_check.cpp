@@ -8,6 +8,7 @@
 
 #include "core/config/merge.h"
 #include "core/experiment/identity.h"
+#include "core/experiment/memory_need.h"
 #include "core/experiment/point_reader.h"
 #include "core/experiment/run_problems.h"
 #include "core/experiment/sweep_plan.h"
@@ -69,6 +70,7 @@ Plan plan_of(Group& group, Group* before, const BalanceRequest& request) {
     open_data(group.experiment);
   Plan plan = plan_open_data(group.experiment);
   check_weights(plan);
+  check_memory(plan, alone);
   return plan;
 }
 

@@ -7,7 +7,9 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/config/component_name.h"
 #include "core/experiment/point_reader.h"
+#include "core/experiment/run_claim.h"
 #include "core/experiment/run_problems.h"
 
 namespace pipewright {
@@ -61,7 +63,7 @@ bool is_joined_values(const SweepPoint& point) {
   std::vector<std::string> texts;
   for (const auto& [key, value] : point.varied)
     if (key != "label") texts.push_back(value.is(Value::Kind::Text) ? value.text : to_json(value));
-  return join(texts, "-") == point.label;
+  return !texts.empty() && component_name_of(join(texts, "-")) == point.label;
 }
 
 PlannedRun found_run(const SweepPoint& point, fs::path folder) {
@@ -142,7 +144,8 @@ std::vector<PlannedRun> plan_sweep(const Value& document, const fs::path& out) {
   return runs;
 }
 
-fs::path write_run_inputs(const PlannedRun& run) {
+fs::path write_run_inputs(const PlannedRun& run, bool overwrite) {
+  const FolderLock lock = claim(RunFolder(run.folder), {.overwrite = overwrite});
   write_point(run.folder, run.label, run.varied);
   const fs::path given = run.folder / kGivenFile;
   write_file(given, to_yaml(run.resolved.whole()));
@@ -154,6 +157,10 @@ std::vector<RunRecord> records_of(const std::vector<PlannedRun>& runs) {
   records.reserve(runs.size());
   for (const PlannedRun& run : runs) records.push_back(record_of(run));
   return records;
+}
+
+void write_point(const fs::path& folder, const SweepPoint& point) {
+  write_point(folder, point.label, varied_of(point));
 }
 
 std::vector<RunRecord> sweep_records(const Value& document, const fs::path& out) {

@@ -27,8 +27,12 @@ struct PlannedRun {
 std::vector<PlannedRun> plan_sweep(const Value& document, const std::filesystem::path& out);
 
 /// Readies the run's folder: point.json, and the experiment file that its process is to be given,
-/// whose path is returned. Throws Error{Data}.
-std::filesystem::path write_run_inputs(const PlannedRun& run);
+/// whose path is returned. Throws Error{Data}, and Error{Experiment} as claim().
+std::filesystem::path write_run_inputs(const PlannedRun& run, bool overwrite);
+
+/// Leaves in the folder of a run that was not started by its sweep what the sweep would: label and
+/// what varies, for results.sqlite. Throws Error{Data}.
+void write_point(const std::filesystem::path& folder, const SweepPoint& point);
 
 /// What the planned runs have left in their folders so far, in order; "missing" where there is
 /// nothing. A run's configuration is the planned one, unless its folder says that it ran with

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "core/base/foreign_error.h"
 #include "core/runtime/channels.h"
 #include "core/runtime/wire_transport.h"
 #include "core/stage/torch.h"
@@ -69,7 +70,11 @@ WireTeam::WireTeam(std::unique_ptr<Wire> wire, const std::atomic<bool>* stop, Te
   last_round_ = Clock::now();
   for (Peer& peer : peers_) peer.heard = last_round_;
   tell_all(concat("H", ::getpid(), " ", host_name()));
-  keeper_ = std::thread([this] { keep(); });
+  try {
+    keeper_ = std::thread([this] { keep(); });
+  } catch (const std::exception& error) {
+    throw thread_error("the team's keeper", error, ErrorKind::Worker);
+  }
 }
 
 WireTeam::~WireTeam() {

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "core/base/error.h"
+#include "core/base/terminal.h"
 #include "core/config/merge.h"
 #include "core/experiment/modelled.h"
 #include "core/experiment/plugins.h"
@@ -43,8 +44,9 @@ std::string advice(const Table& table, const std::vector<RunRecord>& records) {
   std::string text = concat("Best: ", shown(table, best));
   if (worst.cell != best.cell) text += concat("; worst: ", shown(table, worst));
   const std::filesystem::path folder = records[best.cell->runs.front()].folder;
-  return text + concat("; `pipewright schedule ", (folder / "experiment.yaml").string(),
-                       plugin_words(), "` shows what the best did when.\n");
+  return text + concat("; `pipewright schedule ",
+                       shell_quoted((folder / "experiment.yaml").string()), plugin_words(),
+                       "` shows what the best did when.\n");
 }
 
 }  // namespace
@@ -79,7 +81,10 @@ void apply_path(const CommandLine& line, const char* option, const std::string& 
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
                                   const std::filesystem::path& folder) {
   std::vector<RunRecord> records = sweep_records(document, folder);
-  if (!hardware.empty()) add_modelled(records, load_hardware(hardware));
+  if (hardware.empty()) return records;
+  const Hardware machine = load_hardware(hardware);
+  add_modelled(records, machine);
+  print_error("modelled times: %s\n", counted_from(machine).c_str());
   return records;
 }
 
@@ -87,8 +92,8 @@ void print_results(const Value& document, const std::filesystem::path& folder) {
   const TableSpec spec = read_table_spec(document);
   const std::vector<RunRecord> records = results_on(spec.hardware, document, folder);
   const Table table = make_table(spec, records);
-  std::printf("%s\n%s", print_table(table, TableFormat::Markdown).c_str(),
-              advice(table, records).c_str());
+  print("%s\n%s", print_table(table, TableFormat::Markdown).c_str(),
+        advice(table, records).c_str());
 }
 
 }  // namespace pipewright

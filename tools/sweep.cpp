@@ -1,15 +1,15 @@
 // `pipewright sweep`: every run of an experiment's sweep, each in a process of its own.
-#include <unistd.h>
-
 #include <cstdio>
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/experiment/run_folder.h"
+#include "core/base/terminal.h"
+#include "core/experiment/run_claim.h"
 #include "core/experiment/run_store.h"
 #include "core/experiment/sweep_runner.h"
 #include "core/experiment/table.h"
 #include "tools/command.h"
+#include "tools/interrupt.h"
 #include "tools/results.h"
 #include "tools/sweep_slurm.h"
 
@@ -34,7 +34,11 @@ SweepSettings settings_of(const CommandLine& line, const Value& document,
 
 /// What a sweep that begins anew leaves of the old one.
 void clear_folders(const std::vector<PlannedRun>& runs) {
-  for (const PlannedRun& run : runs) RunFolder(run.folder).clear();
+  for (const PlannedRun& run : runs) {
+    const RunFolder folder(run.folder);
+    const FolderLock lock = claim(folder, {.overwrite = true});
+    folder.clear();
+  }
 }
 
 /// One line per failed run, as the error the command ends with.
@@ -61,9 +65,8 @@ struct Sweep {
 };
 
 /// Runs the rest in processes of this machine.
-SweepResult run_here(const Sweep& sweep, const SweepLock& lock) {
-  SweepProgress progress(stderr, ::isatty(STDERR_FILENO) != 0, sweep.runs.size(),
-                         sweep.done_before());
+SweepResult run_here(const Sweep& sweep, const FolderLock& lock) {
+  SweepProgress progress(stderr, takes_escapes(stderr), sweep.runs.size(), sweep.done_before());
   return run_sweep(sweep.unfinished.free, sweep.settings, progress, lock);
 }
 
@@ -76,10 +79,9 @@ void collect(const Sweep& sweep, const SweepResult& result) {
                 concat("interrupted with ", done, " of ", sweep.runs.size(),
                        " runs done; the same command with --resume goes on"));
   if (sweep.document.find("table") != nullptr) print_results(sweep.document, sweep.settings.out);
-  std::fprintf(stderr, "%zu of %zu runs done, see %s\n", done, sweep.runs.size(),
-               (sweep.settings.out / "results.sqlite").c_str());
-  if (!sweep.unfinished.queued.empty())
-    std::fprintf(stderr, "%s\n", sweep.unfinished.queued_text().c_str());
+  print_error("%zu of %zu runs done, see %s\n", done, sweep.runs.size(),
+              (sweep.settings.out / "results.sqlite").c_str());
+  if (!sweep.unfinished.queued.empty()) print_error("%s\n", sweep.unfinished.queued_text().c_str());
   throw_if_failed(result, sweep.runs.size());
 }
 
@@ -97,7 +99,7 @@ void survey(Sweep& sweep) {
   if (!unfinished.tasks.empty())
     print_states(sweep.runs, unfinished.tasks);
   else if (before > 0)
-    std::fprintf(stderr, "%zu of %zu runs are done already\n", before, sweep.runs.size());
+    print_error("%zu of %zu runs are done already\n", before, sweep.runs.size());
 }
 
 void dry_run(Sweep& sweep) {
@@ -106,9 +108,13 @@ void dry_run(Sweep& sweep) {
 }
 
 void execute(Sweep& sweep) {
-  const SweepLock lock(sweep.settings.out);  // nobody starts or submits what we find unfinished
+  sweep.settings.stop = interrupt_flag();
+  // Nobody starts or submits what we find unfinished, nor while a run that we have started lives.
+  const FolderLock lock(sweep.settings.out, {.inherited = true});
   survey(sweep);
   if (sweep.slurm && !sweep.unfinished.free.empty()) {
+    if (*sweep.settings.stop)
+      throw Error(ErrorKind::Interrupted, "interrupted; nothing was submitted");
     if (sweep.settings.overwrite) clear_folders(sweep.unfinished.free);
     submit_sweep(sweep.unfinished.free, sweep.settings.out, sweep.given, *sweep.slurm, lock);
     return;
@@ -123,8 +129,8 @@ int run(const std::vector<std::string>& arguments) {
       "All points are checked before the first one starts. A run that fails does not stop the "
       "others: "
       "the command then ends with exit code 7 and a line for each of them. At the end the folder "
-      "has results.sqlite, and the `table` of the file is printed. Ctrl-C lets the runs under way "
-      "save their state; --resume goes on with them.\n\n"
+      "has results.sqlite, and the `table` of the file is printed. Ctrl-C ends the runs under way; "
+      "--resume goes on with them at their last checkpoints.\n\n"
       "With --slurm the runs become a job array, whose script and logs are in the folder's slurm/. "
       "`sweep FILE --resume` later says what is done, running, pending, failed and missing, makes "
       "results.sqlite and the table, and runs here what the cluster has left undone; with --slurm "

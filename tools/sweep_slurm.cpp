@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/terminal.h"
 
 namespace pipewright {
 namespace {
@@ -115,34 +116,33 @@ void print_states(const std::vector<PlannedRun>& runs,
   std::vector<std::string> texts;
   for (const char* state : {"done", "running", "pending", "interrupted", "failed", "missing"})
     if (counts[state] > 0) texts.push_back(concat(counts[state], " ", std::string_view(state)));
-  std::fprintf(stderr, "%zu runs: %s\n%s", runs.size(), join(texts, ", ").c_str(),
-               failures.c_str());
+  print_error("%zu runs: %s\n%s", runs.size(), join(texts, ", ").c_str(), failures.c_str());
 }
 
 void print_array(const std::vector<PlannedRun>& runs, const fs::path& out,
                  const SlurmSettings& settings) {
   if (runs.empty()) return;
   const fs::path folder = next_array_folder(out);
-  std::printf("%s", array_script(runs, folder, settings).c_str());
+  print("%s", array_script(runs, folder, settings).c_str());
   std::fflush(stdout);
   for (const ArrayPoint& point : array_points(runs, settings.points_per_task))
-    std::fprintf(stderr, "task %d: %s\n", point.task, point.title.c_str());
+    print_error("task %d: %s\n", point.task, point.title.c_str());
 }
 
 void submit_sweep(const std::vector<PlannedRun>& runs, const fs::path& out,
                   const ExperimentArguments& given, const SlurmSettings& settings,
-                  const SweepLock& lock) {
+                  const FolderLock& lock) {
   const fs::path folder = next_array_folder(out);
   const std::string job = submit_array(runs, folder, settings, lock);
   const int tasks = array_points(runs, settings.points_per_task).back().task;
-  std::fprintf(stderr,
-               "job %s: %zu runs in %d tasks, see %s\n"
-               "watch:    squeue --jobs=%s\n"
-               "cancel:   scancel %s\n"
-               "collect:  %s\n"
-               "          goes on here with what the cluster has left; with --slurm, there\n",
-               job.c_str(), runs.size(), tasks, (folder / "array.sh").c_str(), job.c_str(),
-               job.c_str(), command_with(given, " --resume").c_str());
+  print_error(
+      "job %s: %zu runs in %d tasks, see %s\n"
+      "watch:    squeue --jobs=%s\n"
+      "cancel:   scancel %s\n"
+      "collect:  %s\n"
+      "          goes on here with what the cluster has left; with --slurm, there\n",
+      job.c_str(), runs.size(), tasks, (folder / "array.sh").c_str(), job.c_str(), job.c_str(),
+      command_with(given, " --resume").c_str());
 }
 
 }  // namespace pipewright

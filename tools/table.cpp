@@ -1,9 +1,8 @@
 // `pipewright table`: the results of a sweep as a table.
 #include <algorithm>
-#include <cstdio>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/experiment/sweep_plan.h"
 #include "core/experiment/table.h"
 #include "core/experiment/tradeoff.h"
@@ -57,11 +56,10 @@ int run(const std::vector<std::string>& arguments) {
   if (shows_tradeoff(spec, runs) && format == TableFormat::Markdown)
     text += "\n" + print_tradeoff(spec, make_tradeoff(spec, runs));
   if (!line.given("output")) {
-    std::printf("%s", text.c_str());
+    print("%s", text.c_str());
     return 0;
   }
-  write_file(line.text("output"), text);
-  std::printf("wrote %s\n", line.text("output").c_str());
+  write_output(line.text("output"), text);
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "core/codecs/codec.h"
 #include "core/experiment/balance.h"
 #include "core/experiment/identity.h"
+#include "core/experiment/path_options.h"
 #include "core/experiment/sections.h"
 #include "core/schedule/schedule_size.h"
 #include "core/stage/skips.h"
@@ -142,7 +143,9 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
 }
 
 void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
-  e.name = root.text("name", "experiment", "Of the run and its folder; default: the file's stem.");
+  e.name = root.text("name", "experiment",
+                     "Of the run and its folder: letters, digits, '-', '_', '.' and spaces, at "
+                     "most 100; default: the file's stem.");
   e.dataset = read_part<Dataset>(root, "dataset", "digits", "The data.");
   e.loader = read_loader(root);
   e.model = read_part<Model>(root, "model", "mlp", "The model.", [&](Options& o) {
@@ -174,6 +177,17 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   lr.finish();
   e.train = read_train(root);
   e.output = read_output(root);
+}
+
+std::vector<std::string> paths_among(const std::vector<OptionInfo>& options,
+                                     const std::string& section) {
+  std::vector<std::string> paths;
+  for (const OptionInfo& option : options) {
+    if (option.type == OptionInfo::Type::Path) paths.push_back(section + option.name);
+    for (std::string& path : paths_among(option.section, section + option.name + "."))
+      paths.push_back(std::move(path));
+  }
+  return paths;
 }
 
 Value without_sweep(Value document) {
@@ -227,8 +241,17 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   Value nameless = e.resolved;
   std::erase_if(nameless.fields, [](const auto& field) { return field.first == "name"; });
   e.digest = digest(nameless);
-  e.identity = identity_of(e.resolved);
+  e.identity = identity_of(e.resolved, paths_among(root.declared(), ""));
   return e;
+}
+
+std::vector<std::string> path_options(const Value& resolved) {
+  Problems problems;
+  Options root(&resolved, "", problems);
+  Experiment e;
+  BalanceOption balance;
+  read_sections(root, e, balance);
+  return paths_among(root.declared(), "");
 }
 
 std::vector<OptionInfo> experiment_options() {

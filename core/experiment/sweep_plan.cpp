@@ -4,7 +4,9 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/config/component_name.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/run_claim.h"
 #include "core/experiment/run_problems.h"
 
 namespace pipewright {
@@ -51,7 +53,7 @@ bool is_joined_values(const SweepPoint& point) {
   std::vector<std::string> texts;
   for (const auto& [key, value] : point.varied)
     if (key != "label") texts.push_back(value.is(Value::Kind::Text) ? value.text : to_json(value));
-  return join(texts, "-") == point.label;
+  return !texts.empty() && component_name_of(join(texts, "-")) == point.label;
 }
 
 std::string values_title(const SweepPoint& point) {
@@ -108,11 +110,16 @@ std::vector<PlannedRun> plan_sweep(const Value& document, const fs::path& out) {
   return runs;
 }
 
-fs::path write_run_inputs(const PlannedRun& run) {
+fs::path write_run_inputs(const PlannedRun& run, bool overwrite) {
+  const FolderLock lock = claim(RunFolder(run.folder), {.overwrite = overwrite});
   write_point(run.folder, run.label, run.varied);
   const fs::path given = run.folder / kGivenFile;
   write_file(given, to_yaml(run.resolved));
   return given;
+}
+
+void write_point(const fs::path& folder, const SweepPoint& point) {
+  write_point(folder, point.label, varied_of(point));
 }
 
 std::vector<RunRecord> sweep_records(const Value& document, const fs::path& out) {

@@ -26,8 +26,12 @@ struct PlannedRun {
 std::vector<PlannedRun> plan_sweep(const Value& document, const std::filesystem::path& out);
 
 /// Readies the run's folder: point.json, and the experiment file that its process is to be given,
-/// whose path is returned. Throws Error{Data}.
-std::filesystem::path write_run_inputs(const PlannedRun& run);
+/// whose path is returned. Throws Error{Data}, and Error{Experiment} as claim().
+std::filesystem::path write_run_inputs(const PlannedRun& run, bool overwrite);
+
+/// Leaves in the folder of a run that was not started by its sweep what the sweep would: label and
+/// what varies, for results.sqlite. Throws Error{Data}.
+void write_point(const std::filesystem::path& folder, const SweepPoint& point);
 
 /// Where the document's results lie: the record of each run of its sweep, in order; "missing" with
 /// the configuration it would have where there is none. A file without a sweep that was `run` into

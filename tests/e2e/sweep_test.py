@@ -20,6 +20,7 @@ MIXED = changed(
     },
 )
 RUN_FILES = {
+    ".pipewright",
     "epochs.csv",
     "experiment.yaml",
     "final.safetensors",
@@ -57,7 +58,7 @@ class Sweep(harness.EndToEnd):
         self.assertEqual([run.state() for run in self.runs("bad")], ["failed", "failed"])
         for run in self.runs("good"):
             self.assertLessEqual(set(run.names()), RUN_FILES)
-            self.assertRegex(run.path.name, r"^good-[0-9a-f]{8}$")
+            self.assertRegex(run.path.name, r"^good-[0-9a-f]{16}$")
         for run in self.runs("bad"):
             self.assertNotIn("final.safetensors", run.names())
         self.assertTrue((self.folder / "sw/results.sqlite").exists())

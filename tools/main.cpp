@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/foreign_error.h"
+#include "core/base/terminal.h"
 #include "core/runtime/allocation.h"
 #include "core/runtime/build_info.h"
 #include "tools/command.h"
@@ -26,21 +27,20 @@ std::vector<const Command*> commands() {
 }
 
 void print_usage(std::FILE* where) {
-  std::fprintf(where,
-               "Pipewright %s: a laboratory for pipeline-parallel training.\n\n"
-               "  pipewright COMMAND …\n\n",
-               build_info().version);
+  print_to(where,
+           "Pipewright %s: a laboratory for pipeline-parallel training.\n\n"
+           "  pipewright COMMAND …\n\n",
+           build_info().version);
   for (const Command* command : commands())
-    std::fprintf(where, "  %-10s %s\n", command->name, command->summary);
-  std::fprintf(
-      where,
-      "\n`pipewright COMMAND --help` explains a command, `pipewright describe scheme "
-      "NAME` a scheme.\n"
-      "Exit codes: 0 fine, 2 the experiment is wrong, 3 data missing or damaged, or memory, "
-      "threads or\n"
-      "files ran out, 4 invalid schedule, 5 a worker failed, 6 not finite, 7 some runs of a "
-      "sweep failed,\n"
-      "70 a bug, 130 interrupted.\n");
+    print_to(where, "  %-10s %s\n", command->name, command->summary);
+  print_to(where,
+           "\n`pipewright COMMAND --help` explains a command, `pipewright describe scheme "
+           "NAME` a scheme.\n"
+           "Exit codes: 0 fine, 2 the experiment is wrong, 3 data missing or damaged, or memory, "
+           "threads or\n"
+           "files ran out, 4 invalid schedule, 5 a worker failed, 6 not finite, 7 some runs of a "
+           "sweep failed,\n"
+           "70 a bug, 130 interrupted.\n");
 }
 
 int run_command(const std::vector<std::string>& arguments) {
@@ -50,7 +50,7 @@ int run_command(const std::vector<std::string>& arguments) {
     return arguments.empty() ? static_cast<int>(ErrorKind::Experiment) : 0;
   }
   if (arguments[0] == "--version") {
-    std::printf("pipewright %s, LibTorch %s\n", build_info().version, build_info().torch_version);
+    print("pipewright %s, LibTorch %s\n", build_info().version, build_info().torch_version);
     return 0;
   }
   std::vector<std::string> names;
@@ -94,10 +94,10 @@ int report(const std::exception& thrown, const std::vector<std::string>& argumen
       if (!later->connected) return static_cast<int>(error.kind());
       place = place_after_waiting(*later);
     }
-    std::fprintf(stderr, "%s%s\n", place.c_str(), error.what());
+    print_error("%s%s\n", place.c_str(), error.what());
     return static_cast<int>(error.kind());
   } catch (const std::exception&) {
-    std::fputs("memory ran out\n", stderr);
+    print_error("memory ran out\n");
     return static_cast<int>(ErrorKind::Data);
   }
 }

@@ -1,13 +1,14 @@
 // `pipewright run`: trains one experiment.
-#include <cstdio>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/resume.h"
 #include "core/experiment/run.h"
 #include "core/experiment/run_claim.h"
+#include "core/experiment/sweep_plan.h"
 #include "core/runtime/mpi_wire.h"
 #include "core/runtime/wire_team.h"
 #include "tools/command.h"
@@ -27,7 +28,7 @@ void run_in_team(Experiment& experiment, const std::filesystem::path& out,
     run_experiment(experiment, out, choices, team, stop);
     team.part();
   } catch (const Error& error) {
-    if (team.speaks()) std::fprintf(stderr, "%s\n", told(error).what());
+    if (team.speaks()) print_error("%s\n", told(error).what());
     team.leave(static_cast<int>(error.kind()));
   }
 }
@@ -54,6 +55,14 @@ int launch(const Experiment& experiment, const std::filesystem::path& out,
   run.at_or_add("error") = Value::of(error);
   folder.write_state(run);
   throw Error(static_cast<ErrorKind>(code), error);
+}
+
+/// A point of a sweep has the folder in which the sweep would look for it.
+std::filesystem::path folder_of(const ExperimentArguments& given, const OneExperiment& one,
+                                const std::string& name) {
+  if (!given.out.empty()) return given.out;
+  const std::filesystem::path runs = std::filesystem::path("runs") / name;
+  return one.point ? runs / one.point->point.folder() : runs;
 }
 
 /// `run DIR --resume`: all that the run was begun with is in its folder.
@@ -98,9 +107,12 @@ int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kRun,
       "Trains one experiment and leaves experiment.yaml, run.json, steps.csv, epochs.csv and "
-      "final.safetensors in its folder. The `sweep` of the file is left out: see `pipewright "
-      "sweep`. With --resume FILE may be the folder of a run, which says all of it.");
+      "final.safetensors in its folder. Of a file with a `sweep` it trains the base, or one "
+      "--point: as the sweep would and in the folder that the sweep has for it, unless --out says "
+      "another. `pipewright sweep` trains them all. With --resume FILE may be the folder of a run, "
+      "which says all of it.");
   line.experiment(true);
+  line.point();
   line.flag("resume", "go on at the last checkpoint of the folder; a finished run is left alone");
   line.flag("overwrite", "begin anew in a folder that holds a run");
   line.flag("quiet", "print nothing but errors");
@@ -108,10 +120,9 @@ int run(const std::vector<std::string>& arguments) {
   ExperimentArguments given = line.experiment_arguments();
   read_from_folder(given, line.given("resume"));
   Problems faults;
-  const Value document = given.document(faults);
-  Experiment experiment = read_experiment(document, faults);
-  const std::filesystem::path out =
-      given.out.empty() ? std::filesystem::path("runs") / experiment.name : given.out;
+  const OneExperiment one = one_experiment(given, faults);
+  Experiment experiment = read_experiment(one.document, faults);
+  const std::filesystem::path out = folder_of(given, one, experiment.name);
   const RunChoices choices{.resume = line.given("resume"),
                            .overwrite = line.given("overwrite"),
                            .quiet = line.given("quiet")};
@@ -122,7 +133,11 @@ int run(const std::vector<std::string>& arguments) {
   };
   const auto started = launched();
   if (started) check_processes(experiment, *started);
-  if (experiment.pipeline.execution == Execution::Mpi) {
+  const bool mpi = experiment.pipeline.execution == Execution::Mpi;
+  const bool speaks = started ? started->rank == 0 : !mpi;  // of processes, one
+  if (speaks && !choices.quiet && !one.remark.empty())
+    print_error("%s\n", one.remark.c_str());
+  if (mpi) {
     if (!started) return launch(experiment, out, arguments);
     run_in_team(experiment, out, choices, told);
     if (started->rank > 0) return 0;
@@ -134,15 +149,15 @@ int run(const std::vector<std::string>& arguments) {
       throw told(error);
     }
   }
-  if (!choices.quiet)
-    std::fprintf(stderr, "%s: done, see %s\n", experiment.name.c_str(), out.c_str());
+  if (one.point) write_point(out, one.point->point);
+  if (!choices.quiet) print_error("%s: done, see %s\n", experiment.name.c_str(), out.c_str());
   return 0;
 }
 
 }  // namespace
 
 const Command kRun{"run",
-                   "run FILE [--set key=value]… [--profile P] [--out DIR] [--resume | --overwrite]",
+                   "run FILE [--set key=value]… [--profile P] [--point P] [--out DIR] [--resume | --overwrite]",
                    "train one experiment", run};
 
 }  // namespace pipewright

@@ -13,8 +13,12 @@
 namespace pipewright {
 namespace {
 
+/// What oneDNN says for every status it gets: of an engine, a primitive, a memory object, all of
+/// which LibTorch asks for in a way that can only fail for lack of memory.
+constexpr std::string_view kNoParts = "could not create a";
 /// How LibTorch says that memory ran out, or that no memory can be as large.
-constexpr std::array<std::string_view, 6> kNoMemory{"can't allocate memory",
+constexpr std::array<std::string_view, 7> kNoMemory{kNoParts,
+                                                    "can't allocate memory",
                                                     "not enough memory",
                                                     "out of memory",
                                                     "size calculation overflowed",
@@ -47,6 +51,7 @@ std::string memory_message(const std::exception& error) {
                                line.find("negative") != std::string::npos;
   return concat("memory ran out",
                 larger_than_any ? ": more was asked for than any machine has" : asked_for(line),
+                line.starts_with(kNoParts) ? concat(" (oneDNN ", line, ")") : std::string(),
                 limit.empty() ? "" : "; ", limit);
 }
 

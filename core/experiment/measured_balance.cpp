@@ -57,6 +57,15 @@ std::string list_text(const std::vector<std::int64_t>& list) {
   return "[" + join(parts, ", ") + "]";
 }
 
+std::vector<std::int64_t> cut_by_rules(const Experiment& e, const Profile& profile) {
+  const int stages = e.pipeline.stages;
+  try {
+    return best_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages));
+  } catch (const Error& error) {
+    throw Error(error.kind(), error.message(), e.where("pipeline.balance"));
+  }
+}
+
 /// Process 0's.
 void share(std::vector<std::int64_t>& cut, int stages, Team& team) {
   std::vector<double> numbers(static_cast<std::size_t>(stages), 0);
@@ -112,6 +121,12 @@ StageMemories stage_memories(const Experiment& e, const Profile& profile, int st
   return {profile, stage_moments(schedule), optimizer_slots(e, schedule)};
 }
 
+void cut_by(Experiment& e, const Profile& profile) {
+  if (!e.balance.empty()) return;
+  e.balance = cut_by_rules(e, profile);
+  e.skips = skips_between(e.layers, e.balance);
+}
+
 std::optional<Profile> settle_balance(Experiment& e, const BalanceRequest& request, Team& team) {
   if (!e.measured_balance || !e.balance.empty()) return {};
   std::optional<Profile> profile;
@@ -120,12 +135,7 @@ std::optional<Profile> settle_balance(Experiment& e, const BalanceRequest& reque
     cut = recorded_cut(e, request.recorded);
     if (cut.empty()) {
       profile = shared_profile(e, request);
-      const int stages = e.pipeline.stages;
-      try {
-        cut = best_cut(*profile, stage_memories(e, *profile, stages), cut_rules(e, stages));
-      } catch (const Error& error) {
-        throw Error(error.kind(), error.message(), e.where("pipeline.balance"));
-      }
+      cut = cut_by_rules(e, *profile);
       if (request.tell)
         request.tell(concat("pipeline.balance: ", e.measured_balance->by_memory ? "memory" : "time",
                             " gives ", list_text(cut)));

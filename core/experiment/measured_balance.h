@@ -30,6 +30,10 @@ CutRules cut_rules(const Experiment& experiment, int stages);
 int optimizer_slots(const Experiment& experiment, const Schedule& schedule);
 StageMemories stage_memories(const Experiment& experiment, const Profile& profile, int stages);
 
+/// Cuts an experiment whose `balance: time | memory` is still to be decided by that profile, which
+/// must be of its model. Does nothing where the cut is known.
+void cut_by(Experiment& experiment, const Profile& profile);
+
 struct BalanceRequest {
   std::filesystem::path runs;      ///< the folder of run folders
   std::filesystem::path recorded;  ///< experiment.yaml of a run to be resumed; empty: none

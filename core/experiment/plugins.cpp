@@ -123,7 +123,8 @@ std::vector<std::string> plugin_arguments() {
 
 std::string plugin_words() {
   std::string words;
-  for (const std::string& argument : plugin_arguments()) words += concat(" ", shell_quoted(argument));
+  for (const std::string& argument : plugin_arguments())
+    words += concat(" ", shell_quoted(argument));
   return words;
 }
 

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/foreign_error.h"
+#include "core/base/terminal.h"
 #include "core/experiment/contents.h"
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/memory_need.h"
@@ -22,6 +23,7 @@
 #include "core/experiment/plan.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/processor.h"
+#include "core/experiment/profiling.h"
 #include "core/experiment/progress.h"
 #include "core/experiment/resume.h"
 #include "core/experiment/run_claim.h"
@@ -33,12 +35,6 @@
 
 namespace pipewright {
 namespace {
-
-std::string machine_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
 
 std::string now_text() {
   const std::time_t now = std::time(nullptr);
@@ -275,12 +271,12 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     if (state && !interrupted) write_last_actions(folder, log);
   };
   const EmergencyReport report(team, [&](const Error& error, bool speaks) {
-    if (speaks) std::fprintf(stderr, "%s\n", error.what());
+    if (speaks) print_error("%s\n", error.what());
     end(error, speaks);
   });
   const auto tell = [&](const std::string& text) {
     if (choices.quiet || !team.first()) return;
-    std::fprintf(stderr, "%s: %s\n", experiment.name.c_str(), text.c_str());
+    print_error("%s: %s\n", experiment.name.c_str(), text.c_str());
   };
   try {
     const Beginning beginning = begin_in(folder, experiment, choices, team, claimed);

@@ -194,11 +194,13 @@ TrainOptions read_train(Options& root) {
   train.epochs =
       static_cast<int>(o.integer("epochs", 10, "Passes over the training data.", {0, 1e6}));
   train.seed = static_cast<std::uint64_t>(
-      o.integer("seed", 1, "Of initialisation, order, augmentation and dropout.", {0, 9e15}));
+      o.integer("seed", 1, "Of initialisation, order, augmentation and dropout.", {0, kLargestSeed}));
   train.float64 = o.choice("precision", {"float32", "float64"}, "float32",
                            "Of parameters and activations.") == "float64";
   train.sum_gradients = o.choice("gradient", {"mean", "sum"}, "mean",
-                                 "Of micro-batches: their mean, or sum.") == "sum";
+                                 "Of micro-batches: the mean over their samples, or the sum of "
+                                 "their means. Replicas are averaged in both, each weighed by its "
+                                 "samples where a mini-batch is shared out unevenly.") == "sum";
   train.drain_each_epoch = o.choice("drain", {"epoch", "never"}, "epoch",
                                     "When the pipe is emptied: after every epoch, or only at the "
                                     "end (then evaluated only there).") == "epoch";

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/base/as_size.h"
+#include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/schedule/render_labels.h"
 #include "core/schedule/render_profile.h"
@@ -15,11 +16,6 @@ namespace {
 constexpr std::size_t kMostRows = 32;
 
 using Row = std::vector<std::string>;
-
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
 
 /// Columns as wide as they need be, the first flush left.
 std::string aligned(const std::vector<Row>& rows) {

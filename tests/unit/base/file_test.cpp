@@ -2,6 +2,8 @@
 #include "core/base/file.h"
 
 #include <gtest/gtest.h>
+
+#include <optional>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -208,6 +210,7 @@ TEST(ResolvedPath, IsRelativeToTheBase) {
 }
 
 TEST(ResolvedPath, ATildeIsTheHomeFolder) {
+  ::unsetenv("PIPEWRIGHT_DATA");
   const char* const home = std::getenv("HOME");
   const std::string before = home == nullptr ? "" : home;
   ::setenv("HOME", "/home/someone", 1);
@@ -215,6 +218,45 @@ TEST(ResolvedPath, ATildeIsTheHomeFolder) {
   EXPECT_EQ(resolved_path("~", "/base") / "x", "/home/someone/x");
   EXPECT_EQ(resolved_path("~other/x", "/base"), "/base/~other/x");
   home == nullptr ? ::unsetenv("HOME") : ::setenv("HOME", before.c_str(), 1);
+}
+
+/// A variable of the environment that has another value, or none, as long as this lives.
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);
+  }
+  ~Setting() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+TEST(ResolvedPath, TheFolderOfDataIsWhereTheVariableSays) {
+  const Setting home("HOME", "/home/someone");
+  const Setting data("PIPEWRIGHT_DATA", "/big/disk/");
+  EXPECT_EQ(resolved_path("~/data", "/base"), "/big/disk/");
+  EXPECT_EQ(resolved_path("~/data/mnist", "/base"), "/big/disk/mnist");
+  EXPECT_EQ(resolved_path("~/database/x", "/base"), "/home/someone/database/x");
+  EXPECT_EQ(resolved_path("/home/someone/data/x", "/base"), "/home/someone/data/x");
+}
+
+TEST(ResolvedPath, TheVariableMayNameAFolderOfTheHomeOrOfTheCurrentFolder) {
+  const Setting home("HOME", "/home/someone");
+  {
+    const Setting data("PIPEWRIGHT_DATA", "~/sets");
+    EXPECT_EQ(resolved_path("~/data/mnist", "/base"), "/home/someone/sets/mnist");
+  }
+  {
+    const Setting data("PIPEWRIGHT_DATA", "sets");
+    EXPECT_EQ(resolved_path("~/data/mnist", "/base"), fs::current_path() / "sets/mnist");
+  }
+  const Setting data("PIPEWRIGHT_DATA", "");
+  EXPECT_EQ(resolved_path("~/data/mnist", "/base"), "/home/someone/data/mnist");
 }
 
 }  // namespace

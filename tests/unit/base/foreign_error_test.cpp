@@ -44,6 +44,12 @@ TEST(ForeignError, SaysHowManyBytesLibTorchWasAskedFor) {
   EXPECT_FALSE(has(error, "\n"));
 }
 
+TEST(ForeignError, OneDnnsWordsForMemoryAreKnown) {
+  const Error error = caught([] { throw std::runtime_error("could not create an engine"); });
+  EXPECT_EQ(error.kind(), ErrorKind::Data);
+  EXPECT_TRUE(has(error, "memory ran out (oneDNN could not create an engine)")) << error.what();
+}
+
 TEST(ForeignError, ASizeThatNoMachineHasIsNoBug) {
   volatile std::size_t all = static_cast<std::size_t>(-1);
   const Error error = caught([&] { std::vector<double>().reserve(all); });

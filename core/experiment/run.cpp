@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <ctime>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -140,13 +141,14 @@ Beginning find_beginning(const RunFolder& folder, const Experiment& experiment,
 /// Takes the folder, unless there is nothing left to do in it: a run that has ended is only looked
 /// at to find that out.
 Beginning take_folder(const RunFolder& folder, const Experiment& experiment,
-                      const RunChoices& choices, std::optional<FolderLock>& lock) {
+                      const RunChoices& choices, std::unique_ptr<FolderLock>& lock) {
   const std::string state = recorded_state(folder);
   if (state != "missing" && state != "running") {
     Beginning found = find_beginning(folder, experiment, choices);
     if (found.what == Resumption::Leave) return found;
   }
-  lock = claim(folder, {.resume = choices.resume, .overwrite = choices.overwrite});
+  lock = std::make_unique<FolderLock>(
+      claim(folder, {.resume = choices.resume, .overwrite = choices.overwrite}));
   Beginning found = find_beginning(folder, experiment, choices);
   if (choices.overwrite) folder.clear();
   if (found.what == Resumption::Leave) lock.reset();
@@ -222,7 +224,7 @@ void write_last_actions(const RunFolder& folder, const ActionLog& log) {
 
 /// Collective: what process 0, which alone takes the folder, finds there.
 Beginning begin_in(const RunFolder& folder, const Experiment& experiment, const RunChoices& choices,
-                   Team& team, std::optional<FolderLock>& lock) {
+                   Team& team, std::unique_ptr<FolderLock>& lock) {
   Beginning beginning;
   if (team.first()) beginning = take_folder(folder, experiment, choices, lock);
   double what = team.first() ? static_cast<double>(beginning.what) : 0;
@@ -258,7 +260,7 @@ class EmergencyReport {
 void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
   const RunFolder folder(path);
-  std::optional<FolderLock> claimed;  // by process 0, to the end
+  std::unique_ptr<FolderLock> claimed;  // by process 0, to the end
   ActionLog log(experiment.shape(1).workers());
   std::optional<RunState> state;
   std::mutex ending;  // a failure is reported by this thread or by the team's

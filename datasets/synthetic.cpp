@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/machine_limits.h"
 #include "core/stage/dataset.h"
 #include "datasets/synthetic_tokens.h"
 
@@ -71,8 +72,8 @@ struct Samples {
 class Synthetic final : public Dataset {
  public:
   explicit Synthetic(Options& options)
-      : counts_{options.integer("train", 512, "Training samples.", kPositive),
-                options.integer("test", 256, "Test samples.", kPositive)},
+      : counts_{options.integer("train", 512, "Training samples.", {1, 1e9}),
+                options.integer("test", 256, "Test samples.", {1, 1e9})},
         distinct_(options.integer("distinct", 0,
                                   "So many different samples, which come again and again; 0 = all "
                                   "are different. For measuring with large samples.",
@@ -108,6 +109,7 @@ class Synthetic final : public Dataset {
       room /= size;
       elements_ *= static_cast<std::size_t>(size);
     }
+    check_memory();
     if (vocabulary_ > 0) {
       open_tokens();
       return;
@@ -140,6 +142,18 @@ class Synthetic final : public Dataset {
   }
 
  private:
+  /// The samples of both splits are held whole.
+  void check_memory() const {
+    const double each =
+        static_cast<double>(elements_) * (vocabulary_ > 0 ? sizeof(std::int64_t) : sizeof(float));
+    const double bytes = each * static_cast<double>(made(0) + made(1));
+    if (const MemoryLimit limit = memory_limit(); bytes > limit.bytes)
+      throw Error(ErrorKind::Data,
+                  concat("synthetic: its samples take ", bytes_text(bytes), "; ", limit.text,
+                         "; give fewer samples, fewer distinct ones or a smaller shape"),
+                  where_);
+  }
+
   void open_tokens() {
     if (shape_.size() != 1)
       throw Error(ErrorKind::Experiment, "synthetic: the model reads tokens; shape is [tokens]",

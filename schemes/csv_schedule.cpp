@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "core/base/file.h"
+#include "core/base/sha256.h"
 #include "core/base/text.h"
 #include "core/config/options.h"
 #include "core/schedule/builders.h"
@@ -43,8 +44,8 @@ constexpr std::array<Operation, 11> kOperations = {{{"RESHARD", {}},
 /// The steps of every worker, and where each stage is first named.
 class CsvSchedule {
  public:
-  explicit CsvSchedule(const std::filesystem::path& path) : path_(path) {
-    const std::string text = content();
+  /// `text`: what the file at `path` holds; `path` is named in messages.
+  CsvSchedule(const std::filesystem::path& path, std::string_view text) : path_(path) {
     std::string_view rest = text;
     while (!rest.empty()) {
       ++line_;
@@ -68,14 +69,6 @@ class CsvSchedule {
   }
 
  private:
-  std::string content() const {
-    try {
-      return read_file(path_, kLargestFile);
-    } catch (const Error& error) {  // a reader of experiments tells the message only
-      throw Error(error.kind(), concat(path_.string(), ": ", error.message()));
-    }
-  }
-
   void read_row(std::string_view row) {
     workers_.emplace_back();
     for (std::size_t begin = 0; begin <= row.size();) {
@@ -156,43 +149,76 @@ class CsvSchedule {
   std::map<int, int> worker_of_;  ///< by stage
 };
 
+/// The file is read when the experiment is, once: nobody's later edits change a training that goes
+/// on. Its digest is one of the resolved options, so an experiment with another content is another
+/// experiment.
 class FromCsv final : public Scheme {
  public:
   explicit FromCsv(Options& options)
-      : file_(options.path("file", "",
-                           "The CSV file: a row per worker, cells as 2F0, 2B0, 2I0, 2W0.")) {}
+      : path_(options.path("file", "",
+                           "The CSV file: a row per worker, cells as 2F0, 2B0, 2I0, 2W0.")) {
+    const std::string digest = path_.empty() ? "" : read();
+    const std::string expected =
+        options.text("sha256", digest,
+                     "SHA-256 of the file, which resolved experiments have: another content is "
+                     "refused. Default: that of the file.");
+    if (!fault_ && expected != digest)
+      options.problem("sha256",
+                      concat(path_.empty() ? "there is no scheme.file"
+                                           : concat(path_.string(), " has another content"),
+                             digest.empty() ? "" : concat(" (SHA-256 ", digest, ")"),
+                             "; leave sha256 out to follow the file as it is now"));
+  }
 
-  std::vector<int> placement(int stages) const override { return read(stages).placement(); }
+  std::vector<int> placement(int stages) const override { return file(stages).placement(); }
 
   Schedule schedule(const PipelineShape& shape) const override {
-    const CsvSchedule file = read(shape.stages);
+    const CsvSchedule& of = file(shape.stages);
     PipelineShape placed = shape;
-    if (placed.placement.empty()) placed.placement = file.placement();
-    if (placed.placement != file.placement())
+    if (placed.placement.empty()) placed.placement = of.placement();
+    if (placed.placement != of.placement())
       throw Error(ErrorKind::Experiment,
                   concat("pipeline.placement has stages on other workers than the rows of ",
-                         file_.string(), "; leave it out"));
-    if (shape.microbatches != file.microbatches())
-      throw Error(ErrorKind::Experiment,
-                  concat("pipeline.microbatches is ", shape.microbatches, "; ", file_.string(),
-                         " has ", file.microbatches()));
-    return schedule_of_workers(placed, file.workers());
+                         path_.string(), "; leave it out"));
+    if (shape.microbatches != of.microbatches())
+      throw Error(ErrorKind::Experiment, concat("pipeline.microbatches is ", shape.microbatches,
+                                                "; ", path_.string(), " has ", of.microbatches()));
+    return schedule_of_workers(placed, of.workers());
   }
 
  private:
-  CsvSchedule read(int stages) const {
-    if (file_.empty())
-      throw Error(ErrorKind::Experiment,
-                  "csv_schedule follows a file; name it as scheme.file: schedule.csv");
-    CsvSchedule file(file_);
-    const std::size_t named = file.placement().size();
-    if (static_cast<int>(named) != stages)
-      throw Error(ErrorKind::Experiment,
-                  concat("pipeline.stages is ", stages, "; ", file_.string(), " has ", named));
-    return file;
+  /// Its digest, or "" where it cannot be read. What is wrong is told when a schedule is asked for.
+  std::string read() {
+    std::string text;
+    try {
+      text = read_file(path_, kLargestFile);
+    } catch (const Error& error) {  // a reader of experiments tells the message only
+      fault_.emplace(error.kind(), concat(path_.string(), ": ", error.message()));
+      return {};
+    }
+    try {
+      file_.emplace(path_, text);
+    } catch (const Error& error) {
+      fault_ = error;
+    }
+    return sha256(text);
   }
 
-  std::filesystem::path file_;
+  const CsvSchedule& file(int stages) const {
+    if (fault_) throw *fault_;
+    if (!file_)
+      throw Error(ErrorKind::Experiment,
+                  "csv_schedule follows a file; name it as scheme.file: schedule.csv");
+    const std::size_t named = file_->placement().size();
+    if (static_cast<int>(named) != stages)
+      throw Error(ErrorKind::Experiment,
+                  concat("pipeline.stages is ", stages, "; ", path_.string(), " has ", named));
+    return *file_;
+  }
+
+  std::filesystem::path path_;
+  std::optional<CsvSchedule> file_;
+  std::optional<Error> fault_;
 };
 
 }  // namespace

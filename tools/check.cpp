@@ -2,14 +2,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <numeric>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/terminal.h"
 #include "core/config/merge.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/measured_balance.h"
+#include "core/experiment/memory_need.h"
+#include "core/experiment/named_keys.h"
 #include "core/experiment/plan.h"
+#include "core/experiment/plot_spec.h"
 #include "core/experiment/sweep_check.h"
 #include "core/experiment/table_spec.h"
 #include "core/runtime/device.h"
@@ -21,53 +24,36 @@ namespace {
 constexpr const char* kRuns = "runs";  // where `run` puts its folders
 
 void tell(const std::string& text) {
-  std::fprintf(stderr, "%s\n", text.c_str());
-}
-
-/// Bytes of one stage replica: parameter copies, gradient and optimizer state.
-double stage_bytes(const Plan& plan, int stage, double parameters) {
-  const Experiment& e = *plan.experiment;
-  const int copies = plan.training.versions.stages[static_cast<std::size_t>(stage)][0].copies;
-  const int state = optimizer_slots(e, plan.training.schedule);
-  return parameters * (e.train.float64 ? 8 : 4) * (copies + 1 + state);
-}
-
-double parameters_of(const Plan& plan, int stage) {
-  double parameters = 0;
-  for (const auto& [name, shape] :
-       parameter_shapes(plan.stage_layers()[static_cast<std::size_t>(stage)], plan.head_of(stage)))
-    parameters += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
-  return parameters;
+  print_error("%s\n", text.c_str());
 }
 
 void print_plan(const Plan& plan) {
   const Experiment& e = *plan.experiment;
   const auto layers = plan.stage_layers();
-  std::printf("data        %zu training and %zu %s samples, %d mini-batches of %lld an epoch\n",
-              plan.train.size(), plan.test.size(),
-              plan.test_split == Split::Test ? "test" : "held-out", plan.minibatches,
-              static_cast<long long>(e.loader.batch_size));
-  std::printf("schedule    valid: %d workers, %zu actions, %d messages\n",
-              static_cast<int>(plan.training.workers.size()), plan.training.serial_order.size(),
-              plan.training.messages);
-  std::printf(
+  print("data        %zu training and %zu %s samples, %d mini-batches of %lld an epoch\n",
+        plan.train.size(), plan.test.size(), plan.test_split == Split::Test ? "test" : "held-out",
+        plan.minibatches, static_cast<long long>(e.loader.batch_size));
+  print("schedule    valid: %d workers, %zu actions, %d messages\n",
+        static_cast<int>(plan.training.workers.size()), plan.training.serial_order.size(),
+        plan.training.messages);
+  print(
       "\n stage  layers                          parameters  copies   stale F/B   memory without "
       "activations\n");
   double all = 0;
   for (int stage = 0; stage < e.pipeline.stages; ++stage) {
     const auto& of = layers[static_cast<std::size_t>(stage)];
-    const double parameters = parameters_of(plan, stage);
-    all += parameters;
+    const StageNeed need = stage_need(plan, stage);
+    all += need.parameters;
     const StageVersions& versions =
         plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
     const std::string names =
         of.size() == 1 ? of.front()->name() : concat(of.front()->name(), " … ", of.back()->name());
-    std::printf(" %5d  %-30s  %10s  %6d   %3d / %-3d   %s\n", stage, names.c_str(),
-                count_text(parameters).c_str(), versions.copies, versions.forward_staleness,
-                versions.backward_staleness,
-                bytes_text(stage_bytes(plan, stage, parameters)).c_str());
+    print(" %5d  %-30s  %10s  %6d   %3d / %-3d   %s\n", stage, names.c_str(),
+          count_text(need.parameters).c_str(), versions.copies, versions.forward_staleness,
+          versions.backward_staleness, bytes_text(need.bytes).c_str());
   }
-  std::printf(" total  %-30s  %10.0f\n", "", all);
+  print(" total  %-30s  %10.0f\n\n", "", all);
+  print("memory      %s\n", memory_text(plan).c_str());
 }
 
 /// All that is wrong is said at once: with the experiment and with its table.
@@ -87,41 +73,40 @@ void print_remarks(const Plan& plan) {
   for (const std::string& remark :
        {e.scheme->remark(), plan.drains.remark(),
         recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches)})
-    if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
+    if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
 }
 
-/// Of the experiment's layers, where one has been measured.
-std::optional<Profile> stored_profile(const Experiment& e) {
+/// Explains the cut where the layers have been measured: for it, or beside the run folders.
+void print_cut(const Experiment& e) {
   const at::Device device =
       resolve_devices({e.pipeline.devices.front()}, e.where("pipeline.device")).front();
-  const auto file = profile_path(e, device, kRuns);
-  if (!std::filesystem::exists(file)) return {};
-  return load_profile(file, e, device, {});
-}
-
-void print_cut(const Experiment& e, const Profile& profile) {
+  const bool named = e.measured_balance && !e.measured_balance->profile.empty();
+  const auto file = named ? e.measured_balance->profile : profile_path(e, device, kRuns);
+  if (!std::filesystem::exists(file)) return;
+  const Profile profile = load_profile(file, e, device, {});
   const int stages = e.pipeline.stages;
-  std::printf(
-      "\nas profiled on %s, for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
-      static_cast<long long>(profile.samples),
-      render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
-          .c_str());
+  print("\nas profiled on %s (%s), for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
+        file.c_str(), static_cast<long long>(profile.samples),
+        render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
+            .c_str());
 }
 
 void check_one(const Value& document, const Problems& faults) {
   std::optional<Experiment> experiment;
   check({[&] { experiment = read_experiment(document, faults); },
-         [&] { read_table_spec(document); }});
-  std::printf("experiment  %s\n", experiment->name.c_str());
+         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); }});
+  RunRecord only;
+  only.config = experiment->resolved;
+  check_named_keys(document, {only});
+  print("experiment  %s\n", experiment->name.c_str());
   Team alone;
-  std::optional<Profile> profile =
-      settle_balance(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
+  settle_balance(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
   const Plan plan = make_plan(*experiment);
   check_weights(plan);
   print_plan(plan);
-  if (!profile) profile = stored_profile(*experiment);
-  if (profile) print_cut(*experiment, *profile);
+  print_cut(*experiment);
   print_remarks(plan);
+  check_memory(plan, alone);
 }
 
 /// Of the runs that differ in their seed only: the most that any stage has.
@@ -136,7 +121,7 @@ RunLine line_of(const std::string& title, std::size_t runs, const Plan& plan) {
   for (int stage = 0; stage < e.pipeline.stages; ++stage) {
     const StageVersions& versions =
         plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
-    most = std::max(most, stage_bytes(plan, stage, parameters_of(plan, stage)));
+    most = std::max(most, stage_need(plan, stage).bytes);
     copies = std::max(copies, versions.copies);
     forward = std::max(forward, versions.forward_staleness);
     backward = std::max(backward, versions.backward_staleness);
@@ -151,21 +136,26 @@ RunLine line_of(const std::string& title, std::size_t runs, const Plan& plan) {
 
 void check_all_of(const Value& document, const Problems& faults) {
   check({[&] { faults.throw_if_any(); }, [&] { expand_sweep(document); },
-         [&] { read_table_spec(document); }});
+         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); }});
   std::vector<RunLine> lines{
       {"run",
        "runs  stages  workers  batches   actions  copies   stale F/B   memory without "
        "activations"}};
   const std::string name = document.find("name")->text;
+  std::vector<RunRecord> planned;
   const std::size_t runs = check_sweep(
       document, {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell},
-      [&](const auto&... of) { lines.push_back(line_of(of...)); });
+      [&](const std::string& title, std::size_t of, const Plan& plan) {
+        lines.push_back(line_of(title, of, plan));
+        planned.emplace_back().config = plan.experiment->resolved;
+      });
+  check_named_keys(document, planned);
   std::size_t width = 0;
   for (const RunLine& line : lines) width = std::max(width, line.title.size());
-  std::printf("experiment  %s\n\n", name.c_str());
+  print("experiment  %s\n\n", name.c_str());
   for (const RunLine& line : lines)
-    std::printf(" %-*s  %s\n", static_cast<int>(width), line.title.c_str(), line.numbers.c_str());
-  std::printf(
+    print(" %-*s  %s\n", static_cast<int>(width), line.title.c_str(), line.numbers.c_str());
+  print(
       "\n%zu runs, all valid. batches: mini-batches of an epoch; actions: from fill to drain;\n"
       "copies of weights, staleness and memory: of the stage that has the most.\n",
       runs);
@@ -175,15 +165,22 @@ int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kCheck,
       "Does everything short of training: reads the options, opens the data, cuts the model, "
-      "proves the schedule and says what a stage holds. Of a sweep, that of every run.");
+      "proves the schedule and says what a stage holds. Of a sweep, that of every run, or of one "
+      "--point.");
   line.experiment(false);
+  line.point();
   if (!line.parse(arguments)) return 0;
+  const ExperimentArguments given = line.experiment_arguments();
   Problems faults;
-  const Value document = line.experiment_arguments().document(faults);
-  if (document.find("sweep") != nullptr)
-    check_all_of(document, faults);
-  else
-    check_one(document, faults);
+  if (given.point.empty()) {
+    const Value document = given.document(faults);
+    document.find("sweep") != nullptr ? check_all_of(document, faults)
+                                      : check_one(document, faults);
+    return 0;
+  }
+  const OneExperiment one = one_experiment(given, faults);
+  tell(one.remark);
+  check_one(one.document, faults);
   return 0;
 }
 

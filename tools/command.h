@@ -3,10 +3,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/config/value.h"
+#include "core/experiment/chosen_point.h"
 #include "core/experiment/experiment.h"
 
 namespace pipewright {
@@ -22,15 +24,24 @@ struct Command {
 extern const Command kRun, kSweep, kCheck, kSchedule, kSimulate, kProfile, kTable, kPlot, kFetch,
     kList, kDescribe, kSchema, kDoctor;
 
-/// FILE, --set, --profile: what every command that reads an experiment takes.
+/// FILE, --set, --profile, --point: what commands that read an experiment take.
 struct ExperimentArguments {
   std::filesystem::path file;
   std::string profile;
   std::vector<std::string> sets;
+  std::string point;          ///< of the file's sweep; empty: none is chosen
   std::filesystem::path out;  ///< --out; empty: runs/<name>
-  Value document() const;     ///< load_document() of them
+  Value document() const;     ///< load_document() of the first three
   Value document(Problems& faults) const;
 };
+
+/// What a command that takes one experiment makes of a file with a sweep.
+struct OneExperiment {
+  Value document;  ///< of the chosen point; without one, the file's own
+  std::optional<ChosenPoint> point;
+  std::string remark;  ///< which of how many points this is; "" for a file without a sweep
+};
+OneExperiment one_experiment(const ExperimentArguments& given, Problems& faults);
 
 /// Parsed options of a command, by Boost.Program_options behind a small face. A flag or option that
 /// is not declared, a missing FILE and so on throw Error{Experiment} with the usage. --help prints
@@ -51,6 +62,7 @@ class CommandLine {
                   std::size_t most);
   /// FILE, --set, --profile, --plugin and, if `with_out`, --out.
   void experiment(bool with_out);
+  void point();    ///< --point, for commands that take one experiment of a file with a sweep
   void plugins();  ///< --plugin, for commands that read no experiment
 
   /// Also loads the plugins that are given, so that their schemes are known from here on.
@@ -67,7 +79,8 @@ class CommandLine {
   std::unique_ptr<Parsed> parsed_;
 };
 
-/// The experiment that the line names, with all that is wrong with its file reported at once.
+/// The experiment that the line names, with all that is wrong with its file reported at once. Of a
+/// file with a sweep it says on stderr which point it is, or that it is the base.
 Experiment experiment_of(const CommandLine& line);
 
 /// Writes a file that the user has asked for, and says so.

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
-#include <cstdio>
 #include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/given_files.h"
+#include "core/base/printable.h"
+#include "core/base/terminal.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
 #include "tools/command.h"
@@ -32,8 +34,7 @@ std::string wrapped(const std::string& text) {
   for (const std::string& paragraph : split(text, '\n')) {
     std::size_t column = 0;
     for (const std::string& word : split(paragraph, ' ')) {
-      const auto width = static_cast<std::size_t>(std::ranges::count_if(
-          word, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
+      const auto width = width_of(word);
       const bool full = column > 0 && column + 1 + width > kWidth;
       if (column > 0) out += full ? '\n' : ' ';
       out += word;
@@ -135,6 +136,11 @@ void CommandLine::experiment(bool with_out) {
   if (with_out) option("out", "DIR", "the folder of results; default: runs/<name>");
 }
 
+void CommandLine::point() {
+  option("point", "POINT",
+         "of the file's sweep: its number, or what `check` calls it, as in 'gpipe, stages 4'");
+}
+
 void CommandLine::plugins() {
   list("plugin", "FILE", "a shared library with schemes of your own");
 }
@@ -144,7 +150,7 @@ bool CommandLine::parse(const std::vector<std::string>& arguments) {
   const auto plain_end = std::ranges::find(arguments, "--");
   for (auto argument = arguments.begin(); argument != plain_end; ++argument) {
     if (*argument != "--help" && *argument != "-h") continue;
-    std::printf("%s", parsed_->help_text().c_str());
+    print("%s", parsed_->help_text().c_str());
     return false;
   }
   try {
@@ -195,8 +201,11 @@ std::vector<std::string> CommandLine::texts(const std::string& name) const {
 }
 
 ExperimentArguments CommandLine::experiment_arguments() const {
-  return {
-      .file = text("FILE"), .profile = text("profile"), .sets = texts("set"), .out = text("out")};
+  return {.file = text("FILE"),
+          .profile = text("profile"),
+          .sets = texts("set"),
+          .point = text("point"),
+          .out = text("out")};
 }
 
 Value ExperimentArguments::document(Problems& faults) const {
@@ -207,15 +216,35 @@ Value ExperimentArguments::document() const {
   return load_document(file, profile, sets);
 }
 
+OneExperiment one_experiment(const ExperimentArguments& given, Problems& faults) {
+  OneExperiment one{.document = given.document(faults)};
+  if (given.point.empty()) {
+    const std::size_t points = count_points(one.document);
+    if (points > 0)
+      one.remark = concat(points, points == 1 ? " point" : " points",
+                          "; this is the base of the sweep, choose one with --point");
+    return one;
+  }
+  one.point = choose_point(one.document, given.point);
+  one.document = one.point->point.document;
+  one.remark =
+      concat("point ", one.point->number, " of ", one.point->count, ": ", one.point->title);
+  if (one.point->reseeded > 0)
+    one.remark += concat(" (", one.point->reseeded, " more with other seeds)");
+  return one;
+}
+
 Experiment experiment_of(const CommandLine& line) {
   Problems faults;
-  const Value document = line.experiment_arguments().document(faults);
-  return read_experiment(document, faults);
+  const OneExperiment one = one_experiment(line.experiment_arguments(), faults);
+  if (!one.remark.empty()) print_error("%s\n", one.remark.c_str());
+  return read_experiment(one.document, faults);
 }
 
 void write_output(const std::filesystem::path& file, const std::string& content) {
+  refuse_given_file(file);
   write_file(file, content);
-  std::printf("wrote %s\n", file.c_str());
+  print("wrote %s\n", file.c_str());
 }
 
 }  // namespace pipewright

@@ -1,8 +1,10 @@
 // `pipewright describe`: what a part is, its options and a line of YAML to begin with.
 #include <algorithm>
-#include <cstdio>
+#include <cstdlib>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/config/schema.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plot_spec.h"
@@ -62,13 +64,25 @@ std::string scheme_remark(const std::string& name) {
   return Registry<Scheme>::instance().find(name)->make(options)->remark();
 }
 
+/// Of a data set that is looked for in "~/data".
+std::string data_remark(const std::vector<OptionInfo>& options) {
+  const bool there = std::ranges::any_of(
+      options, [](const OptionInfo& info) { return info.fallback.text.starts_with("~/data"); });
+  if (!there) return {};
+  const std::filesystem::path folder = resolved_path("~/data", ".");
+  return concat("~/data is ", folder.string(),
+                std::getenv("PIPEWRIGHT_DATA") != nullptr
+                    ? ", as PIPEWRIGHT_DATA says."
+                    : "; the variable PIPEWRIGHT_DATA names another folder in its place.");
+}
+
 void print_page(const std::string& title, const std::string& summary, const std::string& remark,
                 const std::vector<OptionInfo>& options, const std::string& example) {
-  std::printf("%s\n  %s\n", title.c_str(), summary.c_str());
-  if (!remark.empty()) std::printf("\nNote: %s\n", remark.c_str());
-  std::printf("\nOptions\n%s",
-              options.empty() ? "  There are none.\n" : describe_options(options).c_str());
-  std::printf("\nExample\n  %s\n", example.c_str());
+  print("%s\n  %s\n", title.c_str(), summary.c_str());
+  if (!remark.empty()) print("\nNote: %s\n", remark.c_str());
+  print("\nOptions\n%s",
+        options.empty() ? "  There are none.\n" : describe_options(options).c_str());
+  print("\nExample\n  %s\n", example.c_str());
 }
 
 void describe_part(const PartKind& kind, const std::string& name) {
@@ -83,7 +97,7 @@ void describe_part(const PartKind& kind, const std::string& name) {
   example = kind.name == "codec" ? concat("pipeline: {compression: ", example, "}")
                                  : concat(kind.name, ": ", example);
   print_page(concat(kind.name, " ", name), kind.summary(name),
-             kind.name == "scheme" ? scheme_remark(name) : std::string(), options, example);
+             kind.name == "scheme" ? scheme_remark(name) : data_remark(options), options, example);
 }
 
 /// For somebody who named a part without its kind.

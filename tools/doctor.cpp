@@ -1,5 +1,4 @@
 // `pipewright doctor`: what this machine offers, and what to do about what is absent.
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +6,7 @@
 #include <thread>
 
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/base/text.h"
 #include "core/runtime/build_info.h"
 #include "core/runtime/device.h"
@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void say(const char* what, bool there, const std::string& found) {
-  std::printf("%-10s %-7s %s\n", what, there ? "ok" : "absent", found.c_str());
+  print("%-10s %-7s %s\n", what, there ? "ok" : "absent", found.c_str());
 }
 
 std::string setting(const char* variable) {
@@ -116,22 +116,19 @@ void say_folder(const fs::path& folder, const std::string& wanted_by) {
                names.empty() ? "no folders" : join(std::vector(names.begin(), names.end()), ", ")));
 }
 
+/// Where "~/data" is, which PIPEWRIGHT_DATA decides.
 void say_data() {
-  bool any = false;
-  if (const std::string given = setting("PIPEWRIGHT_DATA"); !given.empty()) {
-    say_folder(resolved_path(given, "."), " ($PIPEWRIGHT_DATA)");
-    any = true;
-  }
+  const bool given = !setting("PIPEWRIGHT_DATA").empty();
+  const fs::path folder = resolved_path("~/data", ".");
   std::error_code ignored;
-  if (const fs::path folder = resolved_path("~/data", "."); fs::is_directory(folder, ignored)) {
-    say_folder(folder, "");
-    any = true;
-  }
-  if (!any)
+  if (given || fs::is_directory(folder, ignored))
+    say_folder(folder, given ? " ($PIPEWRIGHT_DATA, instead of ~/data)" : "");
+  else
     say("data", false,
-        "neither $PIPEWRIGHT_DATA nor ~/data; the data sets digits and synthetic need none, others "
-        "say in `pipewright describe dataset NAME` what they read; `pipewright fetch` "
-        "downloads some");
+        concat(folder.string(),
+               " is not there, and PIPEWRIGHT_DATA names no other folder; the data sets digits and "
+               "synthetic need none, others say in `pipewright describe dataset NAME` what they "
+               "read; `pipewright fetch` downloads some"));
 }
 
 int run(const std::vector<std::string>& arguments) {

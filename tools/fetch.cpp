@@ -1,12 +1,11 @@
 // `pipewright fetch`: gets published data sets from where their authors keep them.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/experiment/fetch.h"
 #include "core/stage/sources.h"
 #include "tools/command.h"
@@ -31,28 +30,26 @@ std::uint64_t size_of(const Source& source) {
 /// takes its time.
 class Display {
  public:
-  explicit Display(const SourceFile& file) : file_(file), terminal_(::isatty(STDERR_FILENO) != 0) {}
-  ~Display() { clear(); }
-  Display(const Display&) = delete;
-  Display& operator=(const Display&) = delete;
+  explicit Display(const SourceFile& file) : file_(file) {}
 
   void progress(std::uint64_t done) {
     const auto now = Clock::now();
     if (done < first_) first_ = done, start_ = drawn_ = now, tenth_ = tenth_of(done);
     const auto since = now - drawn_;
-    const bool due = terminal_ ? since > std::chrono::milliseconds(100)
-                               : since > std::chrono::seconds(1) && tenth_of(done) > tenth_;
+    const bool due = status_.terminal()
+                         ? since > std::chrono::milliseconds(100)
+                         : since > std::chrono::seconds(1) && tenth_of(done) > tenth_;
     if (!due) return;
     drawn_ = now;
     tenth_ = tenth_of(done);
-    clear();
-    shown_ = terminal_;
-    std::fprintf(stderr, "%s%s", text(done, now).c_str(), terminal_ ? "" : "\n");
-    std::fflush(stderr);
+    if (status_.terminal())
+      status_.show(text(done, now));
+    else
+      print_error("%s\n", text(done, now).c_str());
   }
   void line(const std::string& text) {
-    clear();
-    std::fprintf(stderr, "%s\n", text.c_str());
+    status_.clear();
+    print_error("%s\n", text.c_str());
   }
 
  private:
@@ -68,28 +65,24 @@ class Display {
                   done * 100 / file_.size_in_bytes, " %, ", bytes_text(rate), "/s, ",
                   duration_text(left), " left");
   }
-  void clear() {
-    if (shown_) std::fprintf(stderr, "\r\033[K");
-    shown_ = false;
-  }
 
   const SourceFile& file_;
-  bool terminal_, shown_ = false;
+  StatusLine status_{stderr};
   std::uint64_t first_ = ~std::uint64_t{0}, tenth_ = 0;  // first_: where this call began
   Clock::time_point start_, drawn_;
 };
 
 void print_sources() {
-  std::printf("What `pipewright fetch NAME` downloads, and its size\n");
+  print("What `pipewright fetch NAME` downloads, and its size\n");
   for (const Source& source : sources())
     if (!source.files.empty())
-      std::printf("  %-15s %10s  %s, %s\n", source.dataset.c_str(),
-                  size_text(size_of(source)).c_str(), source.title.c_str(), source.home.c_str());
-  std::printf("\nWhat is to be got by hand\n");
+      print("  %-15s %10s  %s, %s\n", source.dataset.c_str(), size_text(size_of(source)).c_str(),
+            source.title.c_str(), source.home.c_str());
+  print("\nWhat is to be got by hand\n");
   for (const Source& source : sources())
     if (source.files.empty())
-      std::printf("  %-15s %10s  %s, %s\n", source.dataset.c_str(), "", source.title.c_str(),
-                  source.home.c_str());
+      print("  %-15s %10s  %s, %s\n", source.dataset.c_str(), "", source.title.c_str(),
+            source.home.c_str());
 }
 
 const Source& source_named(const std::string& name) {
@@ -101,8 +94,9 @@ const Source& source_named(const std::string& name) {
     throw Error(ErrorKind::Experiment,
                 concat("nothing to fetch is called '", name, "'", suggestion(name, known)));
   if (source->files.empty())
-    throw Error(ErrorKind::Experiment, concat("'", name, "' is to be got by hand: ", source->title,
-                                              ", from ", source->home, ", into ", source->folder));
+    throw Error(ErrorKind::Experiment,
+                concat("'", name, "' is to be got by hand: ", source->title, ", from ",
+                       source->home, ", into ", resolved_path(source->folder, ".").string()));
   return *source;
 }
 
@@ -122,8 +116,8 @@ void fetch_file(const SourceFile& file, const Download& wanted) {
       fetch(wanted, {.progress = [&](std::uint64_t done) { display.progress(done); },
                      .notice = [&](const std::string& text) { display.line(text); },
                      .stop = interrupt_flag()});
-  std::printf("%s %s\n", fetched == Fetched::AlreadyThere ? "already there:" : "downloaded",
-              wanted.target.c_str());
+  print("%s %s\n", fetched == Fetched::AlreadyThere ? "already there:" : "downloaded",
+        wanted.target.c_str());
   std::fflush(stdout);
 }
 
@@ -135,7 +129,8 @@ int run(const std::vector<std::string>& arguments) {
                    "http_proxy, https_proxy and no_proxy. See the home of a data set for its "
                    "terms.");
   line.positional("NAME", "of the data set", 0, 1);
-  line.option("to", "FOLDER", "where to; default: the data set's `root`");
+  line.option("to", "FOLDER",
+              "where to; default: the data set's `root`, in ~/data or what PIPEWRIGHT_DATA names");
   line.option("address", "URL",
               "a copy elsewhere: of the file; or, with a slash at the end or for several files, of "
               "the folder they are in");
@@ -159,10 +154,9 @@ int run(const std::vector<std::string>& arguments) {
                       .home = source.home,
                       .patience_in_seconds = patience});
   if (!source.unpack.empty())
-    std::printf("Unpack it: cd %s && %s\n", shell_quoted(folder.string()).c_str(),
-                source.unpack.c_str());
+    print("Unpack it: cd %s && %s\n", shell_quoted(folder.string()).c_str(), source.unpack.c_str());
   else if (line.given("to"))
-    std::printf("Use it: --set dataset.root=%s\n", shell_quoted(folder.string()).c_str());
+    print("Use it: --set dataset.root=%s\n", shell_quoted(folder.string()).c_str());
   return 0;
 }
 

@@ -1,8 +1,8 @@
 // `pipewright list`: the parts an experiment can be made of.
 #include <algorithm>
-#include <cstdio>
 
 #include "core/base/error.h"
+#include "core/base/terminal.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
 
@@ -13,7 +13,7 @@ void print_kind(const PartKind& kind) {
   std::size_t width = 0;
   for (const std::string& name : kind.names()) width = std::max(width, name.size());
   for (const std::string& name : kind.names())
-    std::printf("  %-*s  %s\n", static_cast<int>(width), name.c_str(), kind.summary(name).c_str());
+    print("  %-*s  %s\n", static_cast<int>(width), name.c_str(), kind.summary(name).c_str());
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -29,7 +29,7 @@ int run(const std::vector<std::string>& arguments) {
   for (const PartKind& kind : part_kinds()) {
     known.push_back(kind.plural);
     if (!wanted.empty() && wanted != kind.plural && wanted != kind.name) continue;
-    if (wanted.empty()) std::printf("%s%s\n", found ? "\n" : "", kind.plural.c_str());
+    if (wanted.empty()) print("%s%s\n", found ? "\n" : "", kind.plural.c_str());
     print_kind(kind);
     found = true;
   }

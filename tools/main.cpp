@@ -1,11 +1,19 @@
 // The `pipewright` program: finds the command, turns errors into one line and an exit code.
-#include <algorithm>
+#include <c10/util/Logging.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <exception>
-#include <span>
+#include <optional>
+#include <string_view>
+#include <thread>
 
 #include "core/base/error.h"
+#include "core/base/foreign_error.h"
+#include "core/base/terminal.h"
 #include "core/runtime/allocation.h"
 #include "core/runtime/build_info.h"
 #include "tools/command.h"
@@ -20,19 +28,20 @@ std::vector<const Command*> commands() {
 }
 
 void print_usage(std::FILE* where) {
-  std::fprintf(where,
-               "Pipewright %s: a laboratory for pipeline-parallel training.\n\n"
-               "  pipewright COMMAND …\n\n",
-               build_info().version);
+  print_to(where,
+           "Pipewright %s: a laboratory for pipeline-parallel training.\n\n"
+           "  pipewright COMMAND …\n\n",
+           build_info().version);
   for (const Command* command : commands())
-    std::fprintf(where, "  %-10s %s\n", command->name, command->summary);
-  std::fprintf(where,
-               "\n`pipewright COMMAND --help` explains a command, `pipewright describe scheme "
-               "NAME` a scheme.\n"
-               "Exit codes: 0 fine, 2 the experiment is wrong, 3 data missing or damaged, 4 "
-               "invalid schedule,\n"
-               "5 a worker failed, 6 not finite, 7 some runs of a sweep failed, 70 a bug, 130 "
-               "interrupted.\n");
+    print_to(where, "  %-10s %s\n", command->name, command->summary);
+  print_to(where,
+           "\n`pipewright COMMAND --help` explains a command, `pipewright describe scheme "
+           "NAME` a scheme.\n"
+           "Exit codes: 0 fine, 2 the experiment is wrong, 3 data missing or damaged, or memory, "
+           "threads or\n"
+           "files ran out, 4 invalid schedule, 5 a worker failed, 6 not finite, 7 some runs of a "
+           "sweep failed,\n"
+           "70 a bug, 130 interrupted.\n");
 }
 
 int run_command(const std::vector<std::string>& arguments) {
@@ -42,7 +51,7 @@ int run_command(const std::vector<std::string>& arguments) {
     return arguments.empty() ? static_cast<int>(ErrorKind::Experiment) : 0;
   }
   if (arguments[0] == "--version") {
-    std::printf("pipewright %s, LibTorch %s\n", build_info().version, build_info().torch_version);
+    print("pipewright %s, LibTorch %s\n", build_info().version, build_info().torch_version);
     return 0;
   }
   std::vector<std::string> names;
@@ -55,21 +64,61 @@ int run_command(const std::vector<std::string>& arguments) {
               concat("there is no command '", arguments[0], "'", suggestion(arguments[0], names)));
 }
 
+/// The place of a process of `run` among several that mpirun or srun has started, but for the
+/// first, which speaks as if it were alone. Other commands are one process whatever the environment
+/// says.
+std::optional<Launched> later_process(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] != kRun.name) return std::nullopt;
+  const std::optional<Launched> started = launched();
+  return started && started->rank > 0 ? started : std::nullopt;
+}
+
+/// Before the processes know each other, what all of them find wrong is said by the first one: it
+/// ends, and mpirun then ends the others. One that is still there has found something of its own,
+/// such as a file that is missing on its host only.
+std::string place_after_waiting(const Launched& started) {
+  constexpr std::chrono::seconds kForTheFirst(2);
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  std::this_thread::sleep_for(kForTheFirst);
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return concat("rank ", started.rank, " on ", std::string_view(host.data()), ": ");
+}
+
+/// Returns the exit code.
+int report(const std::exception& thrown, const std::vector<std::string>& arguments) {
+  try {
+    const Error error = foreign_error(thrown);
+    std::string place;
+    if (const auto later = later_process(arguments)) {
+      // Processes that cannot find each other are all refused for that, the first one too.
+      if (!later->connected) return static_cast<int>(error.kind());
+      place = place_after_waiting(*later);
+    }
+    print_error("%s%s\n", place.c_str(), error.what());
+    return static_cast<int>(error.kind());
+  } catch (const std::exception&) {  // nor is there memory to say it well
+    constexpr std::string_view kMemory = "memory ran out\n";
+    static_cast<void>(!::write(STDERR_FILENO, kMemory.data(), kMemory.size()));
+    return static_cast<int>(ErrorKind::Data);
+  }
+}
+
+int run_program(int count, char** values) {
+  std::vector<std::string> arguments;
+  try {
+    arguments.assign(values + 1, values + count);
+    keep_freed_memory();
+    c10::SetStackTraceFetcher([] { return std::string(); });  // nobody is shown one
+    return run_command(arguments);
+  } catch (const std::exception& error) {
+    return report(error, arguments);
+  }
+}
+
 }  // namespace
 }  // namespace pipewright
 
 int main(int count, char** values) {
-  using pipewright::Error;
-  using pipewright::ErrorKind;
-  pipewright::keep_freed_memory();
-  try {
-    return pipewright::run_command({values + 1, values + count});
-  } catch (const Error& error) {
-    const auto started = pipewright::launched();  // what all processes find, the first one says
-    if (!started || started->rank == 0) std::fprintf(stderr, "%s\n", error.what());
-    return static_cast<int>(error.kind());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "this is a bug in Pipewright: %s\n", error.what());
-    return static_cast<int>(ErrorKind::Bug);
-  }
+  return pipewright::run_program(count, values);
 }

@@ -1,8 +1,11 @@
 // `pipewright plot`: learning curves of a sweep, or of one run, as pictures.
 #include <cctype>
-#include <cstdio>
+#include <set>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/base/plain_file.h"
+#include "core/base/terminal.h"
 #include "core/experiment/gnuplot.h"
 #include "core/experiment/sweep_plan.h"
 #include "tools/command.h"
@@ -12,7 +15,8 @@ namespace pipewright {
 namespace {
 
 /// A file's name: "vgg16, stages 4" is vgg16-stages-4.
-std::string file_name(const std::string& title) {
+std::string file_name(std::string_view title) {
+  constexpr std::size_t kLongest = 60;
   std::string name;
   for (const char c : title) {
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
@@ -21,8 +25,19 @@ std::string file_name(const std::string& title) {
     else if (!name.empty() && name.back() != '-')
       name += '-';
   }
+  if (name.size() > kLongest) name.resize(kLongest);
   while (name.ends_with('-')) name.pop_back();
   return name;
+}
+
+/// One that is not taken yet: titles may differ in nothing that a file's name can hold.
+std::string name_of(const Picture& picture, std::set<std::string>& taken) {
+  std::string name = file_name(picture.metric);
+  if (!picture.hours_on.empty()) name += concat("-hours-", file_name(picture.hours_on));
+  if (const std::string title = file_name(picture.title); !title.empty()) name += "-" + title;
+  std::string free = name;
+  for (int number = 2; !taken.insert(free).second; ++number) free = concat(name, "-", number);
+  return free;
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -47,22 +62,20 @@ int run(const std::vector<std::string>& arguments) {
   if (pictures.empty())
     throw Error(ErrorKind::Data,
                 concat("no run has an epoch with ", spec.metric.name, " yet; `pipewright sweep ",
-                       given.file.string(), "` makes them"),
+                       shell_quoted(given.file.string()), "` makes them"),
                 results.string());
   const std::filesystem::path folder =
       line.given("output") ? std::filesystem::path(line.text("output")) : results / "plots";
-  std::filesystem::create_directories(folder);
+  make_folders(folder);
+  std::set<std::string> taken;
   for (const Picture& picture : pictures) {
-    const std::string title = file_name(picture.title);
-    const std::string of = picture.hours_on.empty()
-                               ? picture.metric
-                               : concat(picture.metric, "-hours-", file_name(picture.hours_on));
-    const std::string name = title.empty() ? of : concat(of, "-", title);
+    const std::string name = name_of(picture, taken);
     for (const auto& [format, ending] :
          {std::pair{PictureFormat::Svg, ".svg"}, std::pair{PictureFormat::Png, ".png"}}) {
       const std::filesystem::path file = folder / (name + ending);
+      require_plain_file(file);
       draw(picture, format, file);
-      std::printf("wrote %s\n", file.c_str());
+      print("wrote %s\n", file.c_str());
     }
   }
   return 0;

@@ -1,10 +1,9 @@
 // `pipewright profile`: what each layer of the model costs.
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/profiling.h"
 #include "core/runtime/device.h"
@@ -25,21 +24,14 @@ at::Device device_named(const std::string& name) {
   return resolve_devices({name}, "--device").front();
 }
 
-/// "layer 3 of 27, conv2_1", on one line that the next one replaces.
-void show(std::size_t layer, const std::vector<LayerPtr>& layers) {
-  std::fprintf(stderr, "\r\033[Klayer %zu of %zu, %s", layer + 1, layers.size(),
-               layers[layer]->name().c_str());
-  if (layer + 1 == layers.size()) std::fprintf(stderr, "\r\033[K");
-}
-
 void print_cut(const Experiment& e, const Profile& profile, int stages) {
   const CutRules rules = cut_rules(e, stages);
   const StageMemories memories = stage_memories(e, profile, stages);
   const auto cut = best_cut(profile, memories, rules);
   std::vector<std::string> list;
   for (const std::int64_t layers : cut) list.push_back(std::to_string(layers));
-  std::printf("\nbalance: [%s]\n\n%s", join(list, ", ").c_str(),
-              render_cut(profile, memories, rules, cut).c_str());
+  print("\nbalance: [%s]\n\n%s", join(list, ", ").c_str(),
+        render_cut(profile, memories, rules, cut).c_str());
 }
 
 /// "4@12e9,2@1e9": innermost first; a level without "@" has links that take no time.
@@ -71,8 +63,8 @@ void print_pipedream(const CommandLine& line, const Profile& profile) {
   else if (line.text("cost") != "paper")
     throw Error(ErrorKind::Experiment,
                 concat("--cost is '", line.text("cost"), "'; expected paper or code"));
-  std::printf("\nPipeDream's plan, costs as in its %s:\n\n%s", line.text("cost").c_str(),
-              render_plan(profile, pipedream_partition(profile, rules)).c_str());
+  print("\nPipeDream's plan, costs as in its %s:\n\n%s", line.text("cost").c_str(),
+        render_plan(profile, pipedream_partition(profile, rules)).c_str());
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -84,6 +76,7 @@ int run(const std::vector<std::string>& arguments) {
       "counted, without memory for them: enough for balance: memory. Writes a profile that "
       "balance: time and memory and `pipewright simulate` read.");
   line.experiment(false);
+  line.point();
   line.option("device", "NAME", "meta, cpu, cuda or cuda:<number>; default: the experiment's");
   line.option("out", "FILE", "where the profile goes", "profile.yaml");
   line.option("repetitions", "N", "of each layer; 0 = as many as --seconds allow, 3 to 50", "0");
@@ -102,19 +95,23 @@ int run(const std::vector<std::string>& arguments) {
       .seconds = static_cast<double>(line.integer("seconds"))};
   if (settings.repetitions < 0 || settings.seconds < 0)
     throw Error(ErrorKind::Experiment, "--repetitions and --seconds are at least 0");
-  if (::isatty(STDERR_FILENO) != 0)
-    settings.on_layer = [&](std::size_t layer) { show(layer, experiment.layers); };
+  StatusLine status(stderr);
+  settings.on_layer = [&](std::size_t layer) {
+    status.show(concat("layer ", layer + 1, " of ", experiment.layers.size(), ", ",
+                       experiment.layers[layer]->name()));
+  };
   const int stages = line.given("stages") ? line.integer("stages") : experiment.pipeline.stages;
   if (stages < 1 || stages > std::ssize(experiment.layers))
     throw Error(ErrorKind::Experiment,
                 concat("--stages is ", stages, "; the model has ", experiment.layers.size(),
                        " layers, and a stage holds at least one"));
   const Profile profile = measure(experiment, settings);
-  std::fputs(render_profile(profile).c_str(), stdout);
+  status.clear();
+  print("%s", render_profile(profile).c_str());
   const bool by_memory = experiment.measured_balance && experiment.measured_balance->by_memory;
   if (stages > 1 && (profile.timed || by_memory)) print_cut(experiment, profile, stages);
   if (line.given("workers") && profile.timed) print_pipedream(line, profile);
-  std::printf("\n");
+  print("\n");
   write_output(line.text("out"), to_yaml(profile_value(profile)));
   return 0;
 }

@@ -5,10 +5,13 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/terminal.h"
 #include "core/experiment/experiment.h"
+#include "core/schedule/idle_remark.h"
 #include "core/schedule/render.h"
 #include "core/schedule/validate.h"
 #include "tools/command.h"
+#include "tools/drawing_title.h"
 
 namespace pipewright {
 namespace {
@@ -24,6 +27,7 @@ int run(const std::vector<std::string>& arguments) {
       "Prints the schedule of an experiment: the grid of every worker, the version of the weights "
       "each pass reads, staleness and copies held per stage; draws it on request.");
   line.experiment(false);
+  line.point();
   line.option("minibatches", "N", "mini-batches to show", "8");
   line.option(
       "minibatch", "M",
@@ -44,16 +48,14 @@ int run(const std::vector<std::string>& arguments) {
   const Schedule schedule = experiment.schedule(minibatches);
   validate(schedule);
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
-  std::printf(
-      "%s\n%s",
-      render_text(schedule,
-                  {.width = terminal ? 120 : 0, .minibatches = minibatches, .color = terminal})
-          .c_str(),
-      render_versions(schedule, minibatches).c_str());
+  print_colored(render_text(
+      schedule,
+      {.width = terminal ? 120 : 0, .minibatches = minibatches, .color = takes_escapes(stdout)}));
+  print("\n%s", render_versions(schedule, minibatches).c_str());
   for (const std::string& remark :
-       {experiment.scheme->remark(),
+       {experiment.scheme->remark(), idle_remark(*experiment.scheme, experiment.shape(1)),
         recomputation_remark(experiment.pipeline.recompute, experiment.pipeline.microbatches)})
-    if (!remark.empty()) std::printf("\nnote: %s\n", remark.c_str());
+    if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {
     const std::filesystem::path svg = line.text("svg");
     int shown = line.integer("minibatch");
@@ -61,8 +63,8 @@ int run(const std::vector<std::string>& arguments) {
     if (shown >= minibatches)
       throw Error(ErrorKind::Experiment,
                   concat("--minibatch is ", shown, "; only ", minibatches, " are there"));
-    write_output(svg, render_svg(schedule, experiment.name, minibatches));
-    write_output(beside(svg), render_weights_svg(schedule, shown, experiment.name));
+    write_output(svg, render_svg(schedule, drawing_title(experiment), minibatches));
+    write_output(beside(svg), render_weights_svg(schedule, shown, drawing_title(experiment)));
   }
   if (line.given("csv")) write_output(line.text("csv"), render_csv(schedule));
   if (line.given("pytorch-csv"))

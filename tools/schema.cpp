@@ -2,12 +2,14 @@
 #include "core/config/schema.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/base/terminal.h"
+#include "core/base/text.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plot_spec.h"
 #include "core/experiment/table_spec.h"
+#include "core/runtime/build_info.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
 
@@ -44,48 +46,64 @@ std::vector<OptionInfo> common_options(const OptionInfo& section, const PartKind
   return common;
 }
 
-/// `{name: x, options of x}`: one branch per name; without a name, the default part's.
-Value part_schema(const OptionInfo& section, const PartKind& kind) {
+Value reference(const std::string& definition) {
+  Value schema = Value::mapping();
+  add(schema, "$ref", Value::of(concat("#/$defs/", definition)));
+  return schema;
+}
+
+/// Keys of a section that are sections themselves, defined elsewhere.
+using Nested = std::vector<std::pair<std::string, std::string>>;  // key, definition
+
+/// "if the name is x", and where x is the default part, "or there is none".
+Value name_is(const std::string& name, bool fallback) {
+  Value only = Value::mapping();
+  add(only, "const", Value::of(name));
+  Value properties = Value::mapping();
+  add(properties, "name", std::move(only));
+  Value condition = Value::mapping();
+  add(condition, "properties", std::move(properties));
+  if (!fallback) add(condition, "required", Value::sequence({Value::of("name")}));
+  return condition;
+}
+
+/// `{name: x, options of x}`: what all parts have in common once, and one branch per name that has
+/// its own options and refuses all others.
+Value part_schema(const OptionInfo& section, const PartKind& kind, const Nested& nested = {}) {
   const std::vector<OptionInfo> common = common_options(section, kind);
+  Value shared = json_schema(common);
+  Value& properties = shared.at_or_add("properties");
+  for (const auto& [key, definition] : nested) add(properties, key, reference(definition));
   Value branches = Value::sequence();
   for (const std::string& name : kind.names()) {
-    Value only = Value::mapping();
-    add(only, "const", Value::of(name));
-    Value properties = Value::mapping();
-    add(properties, "name", std::move(only));
-    Value condition = Value::mapping();
-    add(condition, "properties", std::move(properties));
-    if (name != default_part(section))
-      add(condition, "required", Value::sequence({Value::of("name")}));
-    std::vector<OptionInfo> options = common;
-    for (OptionInfo& info : part_options(kind.name, name)) options.push_back(std::move(info));
+    Value options = json_schema(part_options(kind.name, name));
+    for (const auto& [key, value] : properties.fields)
+      if (options.at_or_add("properties").find(key) == nullptr)
+        add(options.at_or_add("properties"), key, Value::of(true));
     Value branch = Value::mapping();
-    add(branch, "if", std::move(condition));
-    add(branch, "then", json_schema(options));
+    add(branch, "if", name_is(name, name == default_part(section)));
+    add(branch, "then", std::move(options));
     branches.items.push_back(std::move(branch));
   }
   Value schema = described("object", section.help.c_str());
-  Value properties = json_schema(common).at_or_add("properties");
   add(schema, "properties", std::move(properties));
+  if (const Value* required = shared.find("required")) add(schema, "required", *required);
   add(schema, "allOf", std::move(branches));
   return schema;
 }
 
-/// `pipeline.compression`, its directions and the edges it leaves to another.
-Value compression_schema(const OptionInfo& section, const PartKind& codecs, bool nested = false) {
-  Value schema = part_schema(section, codecs);
+constexpr const char *kDirection = "compression_of_one_direction",
+                     *kOtherwise = "compression_of_other_edges";
+
+/// `pipeline.compression`; its directions and the edges it leaves to another are definitions.
+Value compression_schema(const OptionInfo& section, const PartKind& codecs, Value& definitions) {
   OptionInfo direction = section;
   std::erase_if(direction.section, [](const OptionInfo& info) { return info.name != "name"; });
-  std::vector<std::pair<std::string, Value>> more;
-  for (const char* way : {"forward", "backward"})
-    more.emplace_back(way, part_schema(direction, codecs));
-  if (!nested) more.emplace_back("otherwise", compression_schema(section, codecs, true));
-  for (const auto& [name, value] : more) {
-    add(schema.at_or_add("properties"), name, value);
-    for (Value& branch : schema.at_or_add("allOf").items)
-      add(branch.at_or_add("then").at_or_add("properties"), name, value);
-  }
-  return schema;
+  Nested nested{{"forward", kDirection}, {"backward", kDirection}};
+  add(definitions, kDirection, part_schema(direction, codecs));
+  add(definitions, kOtherwise, part_schema(section, codecs, nested));
+  nested.emplace_back("otherwise", kOtherwise);
+  return part_schema(section, codecs, nested);
 }
 
 Value lists_schema(const char* text) {
@@ -128,10 +146,12 @@ Value experiment_schema() {
   const std::vector<OptionInfo> options = experiment_options();
   Value schema = Value::mapping();
   add(schema, "$schema", Value::of(kSchemaDialect));
+  add(schema, "$id", Value::of(concat("urn:pipewright:experiment:", build_info().version)));
   add(schema, "title", Value::of("Pipewright experiment"));
   const Value sections = json_schema(options);
   for (const auto& [key, value] : sections.fields) add(schema, key, value);
   Value& properties = schema.at_or_add("properties");
+  Value definitions = Value::mapping();
   for (const PartKind& kind : part_kinds()) {
     const auto section = std::ranges::find(options, kind.name, &OptionInfo::name);
     if (section != options.end()) add(properties, kind.name, part_schema(*section, kind));
@@ -139,7 +159,7 @@ Value experiment_schema() {
     const auto pipeline = std::ranges::find(options, "pipeline", &OptionInfo::name);
     const auto codec = std::ranges::find(pipeline->section, "compression", &OptionInfo::name);
     add(properties.at_or_add("pipeline").at_or_add("properties"), "compression",
-        compression_schema(*codec, kind));
+        compression_schema(*codec, kind, definitions));
   }
   add(properties, "extends",
       described("string", "A file whose options this one changes; relative to this file."));
@@ -151,6 +171,7 @@ Value experiment_schema() {
   add(plot, "description", Value::of("What `pipewright plot` draws of the sweep."));
   add(properties, "plot", std::move(plot));
   add(properties, "profiles", profiles_schema());
+  add(schema, "$defs", std::move(definitions));
   return schema;
 }
 
@@ -163,7 +184,7 @@ int run(const std::vector<std::string>& arguments) {
       "an experiment.");
   line.plugins();
   if (!line.parse(arguments)) return 0;
-  std::printf("%s\n", nlohmann::ordered_json::parse(to_json(experiment_schema())).dump(2).c_str());
+  print("%s\n", nlohmann::ordered_json::parse(to_json(experiment_schema())).dump(1).c_str());
   return 0;
 }
 

@@ -39,6 +39,6 @@ void print_array(const std::vector<PlannedRun>& runs, const std::filesystem::pat
 /// Submits, and says how to watch, cancel and collect.
 void submit_sweep(const std::vector<PlannedRun>& runs, const std::filesystem::path& out,
                   const ExperimentArguments& given, const SlurmSettings& settings,
-                  const SweepLock& lock);
+                  const FolderLock& lock);
 
 }  // namespace pipewright

@@ -6,33 +6,21 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <new>
+#include <optional>
 #include <system_error>
 
+#include "core/base/descriptor.h"
 #include "core/base/error.h"
+#include "core/base/input_file.h"
+#include "core/base/machine_limits.h"
+#include "core/base/plain_file.h"
 
 namespace pipewright {
 namespace {
 
-/// A file descriptor that closes itself.
-class Descriptor {
- public:
-  Descriptor(const std::filesystem::path& path, int flags)
-      : number_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
-
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what, int code) {
-  throw Error(ErrorKind::Data, concat(what, ": ", std::string_view(std::strerror(code))),
-              path.string());
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
 }
 
 void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& path) {
@@ -66,58 +54,123 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
+/// "x/y" of "~/x/y" below "~"; nothing for a text that is not in the folder.
+std::optional<std::string> below(const std::string& text, const std::string& folder) {
+  if (text == folder) return "";
+  if (text.starts_with(folder + "/")) return text.substr(folder.size() + 1);
+  return {};
+}
+
+std::string setting(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? std::string() : value;
+}
+
+/// "a symbolic link", for what is no regular file.
+const char* kind_of(mode_t mode) {
+  if (S_ISLNK(mode)) return "a symbolic link";
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return S_ISFIFO(mode) ? "a pipe" : "a socket";
+}
+
+/// A file beside another one, which nobody had before: what lies there under a name that is tried
+/// is not opened, and no link is followed.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::filesystem::path& beside) {
+    constexpr int kNames = 100;
+    for (int i = 0; i < kNames && !file_.is_open(); ++i) {
+      name_ = concat(beside.string(), ".", ::getpid(), i == 0 ? "" : concat("-", i), ".part");
+      file_ = Descriptor(name_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+      if (!file_.is_open() && errno != EEXIST) break;
+    }
+    if (!file_.is_open()) fail(name_, "cannot create", errno);
+  }
+  ~TemporaryFile() {
+    if (!renamed_) ::unlink(name_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  void write(std::span<const std::string_view> pieces) {
+    write_pieces(file_.number(), pieces, name_);
+    if (::fsync(file_.number()) != 0) fail(name_, "cannot sync", errno);
+  }
+  void rename(const std::filesystem::path& path) {
+    if (::rename(name_.c_str(), path.c_str()) != 0) fail(path, "cannot rename", errno);
+    renamed_ = true;
+  }
+
+ private:
+  std::filesystem::path name_;
+  Descriptor file_;
+  bool renamed_ = false;
+};
+
 }  // namespace
 
 void sync_folder(const std::filesystem::path& folder) {
   // Some file systems cannot sync folders and say EINVAL.
   const Descriptor directory(folder, O_RDONLY | O_DIRECTORY);
-  if (directory.number() >= 0 && ::fsync(directory.number()) != 0 && errno != EINVAL)
+  if (directory.is_open() && ::fsync(directory.number()) != 0 && errno != EINVAL)
     fail(folder, "cannot sync the folder", errno);
 }
 
 void make_folders(const std::filesystem::path& folder) {
-  std::error_code ignored;  // who opens a file there says what is wrong
-  if (std::filesystem::is_directory(folder, ignored) || folder == folder_of(folder)) return;
-  make_folders(folder_of(folder));  // their names last too
-  if (std::filesystem::create_directory(folder, ignored)) sync_folder(folder_of(folder));
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (folder.empty() || fs::is_directory(folder, none)) return;
+  if (!folder.has_filename()) return make_folders(folder.parent_path());  // "folder/"
+  int failed = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
+  if (failed == ENOENT && folder_of(folder) != folder) {
+    make_folders(folder_of(folder));
+    failed = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
+  }
+  const bool link = failed == EEXIST && fs::is_symlink(fs::symlink_status(folder, none));
+  if (link && fs::status(folder, none).type() == fs::file_type::not_found)
+    return make_folders(folder_of(folder) / fs::read_symlink(folder, none));
+  if (failed == EEXIST && fs::is_directory(folder, none)) return;  // another process was faster
+  if (failed == EEXIST)
+    throw Error(ErrorKind::Data, "cannot make the folder: there is a file of this name",
+                folder.string());
+  if (failed != 0) fail(folder, "cannot make the folder", failed);
+  sync_folder(folder_of(folder));
+}
+
+void require_plain_file(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
+  throw Error(ErrorKind::Data,
+              concat("is ", std::string_view(kind_of(status.st_mode)),
+                     "; only a regular file is replaced; remove it or give another name"),
+              path.string());
 }
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit_in_bytes) {
-  const Descriptor file(path, O_RDONLY);
-  struct stat status {};
-  if (file.number() < 0 || ::fstat(file.number(), &status) != 0) fail(path, "cannot open", errno);
-  if (S_ISDIR(status.st_mode)) fail(path, "cannot read", EISDIR);
-  std::string content;
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size > limit_in_bytes)
+  InputFile file(path);
+  if (file.size() > limit_in_bytes)
     throw Error(ErrorKind::Data,
-                concat("file has ", size, " bytes, at most ", limit_in_bytes, " are read"),
+                concat("file has ", file.size(), " bytes, at most ", limit_in_bytes, " are read"),
                 path.string());
-  content.resize(size);
-  std::size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t count = ::read(file.number(), content.data() + done, content.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path, "cannot read", errno);
-    if (count == 0) break;
-    done += static_cast<std::size_t>(count);
+  std::string content;
+  try {
+    content.resize(file.size());
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::Data, concat("no memory for its ", file.size(), " bytes"),
+                path.string());
   }
-  content.resize(done);
+  content.resize(file.read(content.data(), content.size()));
   return content;
 }
 
 void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
   make_folders(folder_of(path));
-  const std::filesystem::path part = concat(path.string(), ".", ::getpid(), ".part");
-  try {
-    const Descriptor file(part, O_WRONLY | O_CREAT | O_TRUNC);
-    if (file.number() < 0) fail(part, "cannot create", errno);
-    write_pieces(file.number(), pieces, part);
-    if (::fsync(file.number()) != 0) fail(part, "cannot sync", errno);
-    if (::rename(part.c_str(), path.c_str()) != 0) fail(path, "cannot rename", errno);
-  } catch (...) {
-    ::unlink(part.c_str());
-    throw;
+  require_plain_file(path);
+  {
+    TemporaryFile file(path);
+    file.write(pieces);
+    file.rename(path);
   }
   sync_folder(folder_of(path));
 }
@@ -127,12 +180,19 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
 }
 
 std::filesystem::path resolved_path(const std::string& text, const std::filesystem::path& base) {
-  if (text == "~" || text.starts_with("~/")) {
-    const char* home = std::getenv("HOME");
-    if (home != nullptr) return std::filesystem::path(home) / text.substr(text.size() > 1 ? 2 : 1);
+  namespace fs = std::filesystem;
+  const auto rest = below(text, "~/data");
+  if (const std::string data = setting("PIPEWRIGHT_DATA"); rest && !data.empty()) {
+    const std::string home = setting("HOME");
+    const auto in_home = below(data, "~");
+    const fs::path folder =
+        in_home && !home.empty() ? fs::path(home) / *in_home : fs::absolute(data);
+    return (rest->empty() ? folder : folder / *rest).lexically_normal();
   }
-  const std::filesystem::path path(text);
-  return (path.is_absolute() ? path : std::filesystem::absolute(base) / path).lexically_normal();
+  if (const auto in_home = below(text, "~"); in_home && std::getenv("HOME") != nullptr)
+    return fs::path(setting("HOME")) / *in_home;
+  const fs::path path(text);
+  return (path.is_absolute() ? path : fs::absolute(base) / path).lexically_normal();
 }
 
 }  // namespace pipewright

@@ -16,12 +16,12 @@ std::string read_file(const std::filesystem::path& path,
 
 /// Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the folder:
 /// readers see the old content or the new, never a part, and once it has returned, the new one
-/// outlives a power cut. Creates missing folders. Throws Error{Data} (disk full, …).
+/// outlives a power cut. Creates missing folders. Throws Error{Data}; see also plain_file.h.
 void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 void write_file(const std::filesystem::path& path, std::string_view content);
 
-/// Makes what is missing of a folder, so that a power cut does not take it away again. Silent where
-/// it cannot: who then opens a file there says what is wrong.
+/// Makes what is missing of a folder, so that a power cut does not take it away again. A link to a
+/// folder that is not there is followed. Throws Error{Data}.
 void make_folders(const std::filesystem::path& folder);
 /// Makes the names in the folder outlive a power cut. Throws Error{Data}.
 void sync_folder(const std::filesystem::path& folder);

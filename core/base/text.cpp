@@ -10,6 +10,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/printable.h"
+
 namespace pipewright {
 
 std::string number_text(double value) {
@@ -45,11 +47,29 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
+namespace {
+
+/// $'…', in which every byte that cannot be printed is an octal number.
+std::string ansi_c_quoted(std::string_view text) {
+  std::string out = "$'";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    std::array<char, 8> octal{};
+    std::snprintf(octal.data(), octal.size(), "\\%03o", byte);
+    const bool plain = byte >= 0x20 && byte < 0x7F && c != '\'' && c != '\\';
+    out += plain ? std::string(1, c) : std::string(octal.data());
+  }
+  return out + "'";
+}
+
+}  // namespace
+
 std::string shell_quoted(std::string_view text) {
   const bool safe = !text.empty() && std::ranges::all_of(text, [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("-_./=:,+@", c) != nullptr;
   });
   if (safe) return std::string(text);
+  if (printable(text) != text) return ansi_c_quoted(text);
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";

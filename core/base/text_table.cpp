@@ -3,13 +3,9 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 
 namespace pipewright {
-
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
-}
 
 TextTable::TextTable(std::vector<std::string> titles, std::vector<std::size_t> left)
     : left_(std::move(left)) {
@@ -18,6 +14,8 @@ TextTable::TextTable(std::vector<std::string> titles, std::vector<std::size_t> l
 
 void TextTable::add(std::vector<std::string> cells) {
   PIPEWRIGHT_CHECK(cells.size() == rows_[0].size(), cells.size(), " cells");
+  constexpr std::size_t kMost = 200;
+  for (std::string& cell : cells) cell = printable(cell, kMost);
   rows_.push_back(std::move(cells));
 }
 

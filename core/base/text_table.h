@@ -3,19 +3,15 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace pipewright {
-
-/// Characters on a screen, which UTF-8 may need several bytes for.
-std::size_t width_of(std::string_view text);
 
 class TextTable {
  public:
   /// `left`: columns that are aligned there; the others hold numbers, to the right.
   TextTable(std::vector<std::string> titles, std::vector<std::size_t> left);
-  /// As many cells as titles.
+  /// As many cells as titles. They are made printable, and shortened where they are very long.
   void add(std::vector<std::string> cells);
   /// Lines that begin with a space, and end with the last character of their last cell.
   std::string text() const;

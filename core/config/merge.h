@@ -25,7 +25,7 @@ void set_path(Value& document, const std::string& dotted, const Value& value, Pr
 /// The file with its chain of `extends` merged (paths relative to the file that names them, a
 /// cycle is an error), the profile (if not empty) and then the `--set key=value` texts applied.
 /// Options of kind path are written relative to *their* file, so each scalar keeps its place.
-/// `name` is filled with the file's stem when absent. `extends` and `profiles` are removed;
+/// `name`, when absent, is component_name_of() the stem. `extends` and `profiles` are removed;
 /// `sweep` and `table` stay. A profile of a base file is applied before the one of the same name in
 /// the file that extends it. Throws Error{Experiment}.
 Value load_document(const std::filesystem::path& file, const std::string& profile,
@@ -36,10 +36,10 @@ Value load_document(const std::filesystem::path& file, const std::string& profil
 
 /// One run of a sweep: a document without `sweep` and `table`, its label and what varies.
 struct SweepPoint {
-  std::string label;  ///< the point's `label`, else the varying values joined; "run" without any
+  std::string label;  ///< the point's `label`, else component_name_of() its values; "run" without any
   std::vector<std::pair<std::string, Value>> varied;  ///< dotted key → value (label included)
   Value document;
-  std::string folder() const;  ///< "<label, made a file name>-<8 hex digits of the digest>"
+  std::string folder() const;  ///< "<label, made a file name>-<16 hex digits of the digest>"
 };
 
 /// The runs of `document.sweep`: points × zip × grid, in that order with the last grid key

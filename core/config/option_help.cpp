@@ -1,5 +1,6 @@
 #include <sstream>
 
+#include "core/base/printable.h"
 #include "core/config/option_text.h"
 #include "core/config/schema.h"
 
@@ -8,19 +9,12 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 
-/// Columns the text takes on a terminal: characters, not bytes.
-std::size_t columns(std::string_view text) {
-  std::size_t count = 0;
-  for (const char byte : text) count += (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
-  return count;
-}
-
 /// Words filled into lines that begin with `margin`.
 std::string wrapped(const std::string& text, const std::string& margin) {
   std::istringstream words(text);
   std::string out, line = margin;
   for (std::string word; words >> word;) {
-    if (line.size() > margin.size() && columns(line) + 1 + columns(word) > kWidth) {
+    if (line.size() > margin.size() && width_of(line) + 1 + width_of(word) > kWidth) {
       out += line + '\n';
       line = margin;
     }

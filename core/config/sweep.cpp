@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "core/config/component_name.h"
 #include "core/config/merge.h"
 #include "core/config/option_text.h"
 
@@ -28,7 +29,11 @@ bool check_change(const std::string& path, const std::string& key, const Value& 
     problems.add(value.key_place(), concat(path, ": '", key, "' cannot vary within a sweep"));
     return false;
   }
-  if (key != "label" || value.is(Value::Kind::Text)) return true;
+  if (key != "label") return true;
+  if (value.is(Value::Kind::Text)) {
+    check_component_name(value, path + ".label", problems);
+    return true;
+  }
   const bool scalar = value.items.empty() && value.fields.empty();
   problems.add(value.place,
                concat(path, ".label is ", value.shown(), "; expected a text",
@@ -131,7 +136,7 @@ std::string joined_values(const Changes& varied) {
   std::vector<std::string> texts;
   for (const auto& [key, value] : varied)
     texts.push_back(value.is(Value::Kind::Text) ? value.text : typed(value));
-  return texts.empty() ? "run" : join(texts, "-");
+  return texts.empty() ? "run" : component_name_of(join(texts, "-"));
 }
 
 SweepPoint applied(const Value& base, const Changes& changes, Problems& problems) {
@@ -220,7 +225,7 @@ std::string SweepPoint::folder() const {
     else if (!name.ends_with('_'))
       name += '_';
   }
-  return name.substr(0, kLongest) + "-" + run_digest(document).substr(0, 8);
+  return name.substr(0, kLongest) + "-" + run_digest(document);
 }
 
 std::vector<SweepPoint> expand_sweep(const Value& document) {

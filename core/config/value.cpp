@@ -3,26 +3,17 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/base/printable.h"
+
 namespace pipewright {
 namespace {
 
 /// The text in quotes, on one line of a terminal whatever it holds.
-std::string quoted(const std::string& text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 60;
-  std::string out = "'";
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char character = text[i];
-    const bool starts_character = (static_cast<unsigned char>(character) & 0xC0) != 0x80;
-    if (i >= kLongest && starts_character) return out + "…'";
-    if (character == '\n') {
-      out += "\\n";
-    } else if (static_cast<unsigned char>(character) < 0x20 || character == 0x7F) {
-      out += '?';
-    } else {
-      out += character;
-    }
-  }
-  return out + "'";
+  std::size_t end = std::min(kLongest, text.size());
+  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
+  return concat("'", printable(text.substr(0, end)), end < text.size() ? "…'" : "'");
 }
 
 bool equal_fields(const Value& a, const Value& b) {
@@ -141,7 +132,7 @@ std::string Value::shown() const {
     case Kind::Flag: return flag ? "true" : "false";
     case Kind::Integer: return std::to_string(integer);
     case Kind::Number: return text.empty() ? number_text(number) : text;
-    case Kind::Text: return quoted(text);
+    case Kind::Text: return in_quotes(text);
     case Kind::Sequence: return "a list";
     case Kind::Mapping: return "a mapping";
   }

@@ -4,31 +4,10 @@
 #include <array>
 #include <cstdio>
 
+#include "core/base/utf8.h"
+
 namespace pipewright {
 namespace {
-
-/// One character of UTF-8: its code point and length, or length 0 where the bytes are none.
-struct Character {
-  char32_t code = 0;
-  std::size_t length = 0;
-};
-
-Character character_at(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {};
-  char32_t code = first & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80) return {};
-    code = (code << 6) | (byte(i) & 0x3FU);
-  }
-  constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < kLeast[length] || code > 0x10FFFF || surrogate) return {};
-  return {code, length};
-}
 
 bool is_control(char32_t code) {
   if (code == '\t' || code == '\n' || code == 0x85) return false;
@@ -65,12 +44,31 @@ YamlSource::YamlSource(std::string_view text, std::string name) : name_(std::mov
 }
 
 bool YamlSource::check(Problems& problems) const {
-  return check_characters(problems) && check_one_document(problems);
+  return check_characters(problems) && check_indicators(problems) && check_one_document(problems);
+}
+
+// yaml-cpp keeps some hundred bytes for each of these before anybody can stop it.
+bool YamlSource::check_indicators(Problems& problems) const {
+  constexpr std::string_view kIndicators = "[]{},*&\"'";
+  constexpr std::size_t kMost = 300'000, kMostOpen = 1000;
+  std::size_t count = 0, open = 0;
+  for (std::size_t at = text_.find_first_of(kIndicators); at != std::string::npos;
+       at = text_.find_first_of(kIndicators, at + 1)) {
+    if (text_[at] == '[' || text_[at] == '{') ++open;
+    if ((text_[at] == ']' || text_[at] == '}') && open > 0) --open;
+    if (++count <= kMost && open <= kMostOpen) continue;
+    problems.add(place_of(at), open > kMostOpen
+                                   ? concat("brackets nest deeper than ", kMostOpen, " levels")
+                                   : concat("the document has more than ", kMost,
+                                            " brackets, commas and quotes"));
+    return false;
+  }
+  return true;
 }
 
 bool YamlSource::check_characters(Problems& problems) const {
   for (std::size_t offset = 0; offset < text_.size();) {
-    const Character character = character_at(std::string_view(text_).substr(offset));
+    const Character character = first_character(std::string_view(text_).substr(offset));
     if (character.length == 0) {
       const auto byte = static_cast<unsigned char>(text_[offset]);
       problems.add(place_of(offset), concat("the byte 0x", hexadecimal(byte),

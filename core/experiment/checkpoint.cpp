@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
 
 #include "core/base/error.h"
 #include "core/experiment/checkpoint_manifest.h"
 #include "core/experiment/identity.h"
+#include "core/experiment/past.h"
+#include "core/experiment/resume_point.h"
 #include "core/stage/safetensors.h"
 #include "core/stage/torch.h"
 
@@ -135,14 +136,14 @@ void write_memories(const fs::path& folder, const Plan& plan, const char* kind,
   }
 }
 
-/// A file of theirs, to the one that wrote it.
+/// A file of theirs, to the one that wrote it. `check`: it has not been looked at in this process.
 template <class Part>
 void read_memory(const fs::path& folder, const CheckpointFile& file, const Plan& plan,
-                 const char* kind, const std::vector<std::unique_ptr<Part>>& parts) {
+                 const char* kind, const std::vector<std::unique_ptr<Part>>& parts, bool check) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!parts[i] || file.name != memory_name(kind, i, plan)) continue;
     const fs::path path = folder / file.name;
-    check_file(path, file);
+    if (check) check_file(path, file);
     parts[i]->restore(read_safetensors(path).tensors);
   }
 }
@@ -158,7 +159,10 @@ bool same_stages(const CheckpointManifest& manifest, const Plan& plan) {
 
 CheckpointManifest manifest_of(const Plan& plan, std::int64_t minibatches) {
   const Experiment& e = *plan.experiment;
-  return {.minibatches = minibatches, .identity = e.identity, .layout = layout_of(e.resolved)};
+  return {.minibatches = minibatches,
+          .epochs = e.train.epochs,
+          .identity = e.identity,
+          .layout = layout_of(e.resolved)};
 }
 
 /// The tensors that stages wait for, by the replica in whose files they are, and name.
@@ -218,25 +222,12 @@ class Wanted {
   std::multimap<std::pair<int, std::string>, std::pair<at::Tensor, Stage*>> waiting_;
 };
 
-/// Auxiliary losses are of stages: those of another number of them are not ours. Left empty.
-void fit_auxiliary_losses(TrainingState& state, std::size_t sites) {
-  for (StepRow& row : state.steps) {
-    if (row.losses.size() == sites) continue;
-    row.losses.resize(1);
-    row.losses.resize(sites, std::numeric_limits<double>::quiet_NaN());
-  }
-}
-
 void check_manifest(const CheckpointManifest& manifest, const Plan& plan, const fs::path& where) {
   if (manifest.identity != plan.experiment->identity)
     throw Error(ErrorKind::Experiment,
                 "holds a checkpoint of another experiment; give --overwrite to begin anew",
                 where.string());
-  if (manifest.minibatches > plan.drains.minibatches)
-    throw Error(ErrorKind::Data,
-                concat("holds a checkpoint after mini-batch ", manifest.minibatches, " of ",
-                       plan.drains.minibatches),
-                where.string());
+  check_same_past(plan, manifest.minibatches, manifest.epochs);
 }
 
 }  // namespace
@@ -250,7 +241,7 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
                      const std::vector<std::unique_ptr<Stage>>& stages,
                      const std::vector<std::unique_ptr<EdgeEnds>>& edges,
                      const std::vector<std::unique_ptr<GradientExchange>>& exchanges,
-                     const TrainingState& state, Team& team) {
+                     const TrainingState& state, const StepLog* steps, Team& team) {
   const Optimizer& optimizer = *plan.experiment->optimizer;
   const std::vector<Held> mine = held(plan, stages);
   CheckpointManifest manifest = manifest_of(plan, state.minibatches);
@@ -266,6 +257,10 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
     write_training_state(folder / kMetrics, state);
     manifest.files.push_back(described_file(folder / kMetrics));
     manifest.slots = slots_of(mine.front(), optimizer);
+    if (steps != nullptr) {
+      steps->sync();
+      manifest.steps = steps->part();
+    }
     commit_manifest(checkpoints, manifest);
   }
   team.barrier();  // or a fast process would write the next one's files while others are removed
@@ -275,37 +270,37 @@ std::optional<LoadedCheckpoint> load_checkpoint(
     const fs::path& checkpoints, const Plan& plan,
     const std::vector<std::unique_ptr<Stage>>& stages,
     const std::vector<std::unique_ptr<EdgeEnds>>& edges,
-    const std::vector<std::unique_ptr<GradientExchange>>& exchanges) {
-  const auto manifest = read_manifest(checkpoints);
-  if (!manifest) return std::nullopt;
-  check_manifest(*manifest, plan, checkpoints);
-  if (manifest->minibatches == 0) return std::nullopt;
-  const fs::path folder = checkpoints / manifest->folder();
-  LoadedCheckpoint loaded;
-  Wanted wanted(held(plan, stages), *plan.experiment->optimizer, *manifest);
-  const bool remembers = same_stages(*manifest, plan);
+    const std::vector<std::unique_ptr<GradientExchange>>& exchanges, Team& team) {
+  const ResumePoint point = choose_checkpoint(checkpoints, plan.experiment->identity, team);
+  if (!point.manifest) return std::nullopt;
+  const CheckpointManifest& manifest = *point.manifest;
+  check_manifest(manifest, plan, checkpoints);
+  const fs::path folder = checkpoints / manifest.folder();
+  LoadedCheckpoint loaded{.state = {}, .steps = manifest.steps, .remarks = {}};
+  if (!point.remark.empty()) loaded.remarks.push_back(point.remark);
+  Wanted wanted(held(plan, stages), *plan.experiment->optimizer, manifest);
+  const bool remembers = same_stages(manifest, plan);
+  const bool check = team.size() > 1;  // else this process has just looked at all of them
   bool forgotten = false;
-  for (const CheckpointFile& file : manifest->files) {
+  for (const CheckpointFile& file : manifest.files) {
     const fs::path path = folder / file.name;
     if (file.name.starts_with(kEdges) || file.name.starts_with(kExchange)) {
       if (remembers) {
-        read_memory(folder, file, plan, kEdges, edges);
-        read_memory(folder, file, plan, kExchange, exchanges);
+        read_memory(folder, file, plan, kEdges, edges, check);
+        read_memory(folder, file, plan, kExchange, exchanges, check);
       }
       forgotten = forgotten || !remembers;
       continue;
     }
     if (file.name != kMetrics && wanted.empty()) continue;
-    check_file(path, file);
+    if (check) check_file(path, file);
     if (file.name == kMetrics)
-      loaded.state = read_training_state(path, manifest->minibatches, plan.minibatches,
+      loaded.state = read_training_state(path, manifest.minibatches, plan.minibatches,
                                          plan.experiment->metrics.size() - 1);
     else
       wanted.take(read_safetensors(path), file, path);
   }
-  fit_auxiliary_losses(loaded.state, 1 + plan.auxiliary.size());
-  const std::string changes =
-      layout_changes(manifest->layout, layout_of(plan.experiment->resolved));
+  const std::string changes = layout_changes(manifest.layout, layout_of(plan.experiment->resolved));
   if (!changes.empty())
     loaded.remarks.push_back(
         concat("resumed under another layout (", changes,

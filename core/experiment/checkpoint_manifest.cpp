@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/experiment/checkpoint_files.h"
 
 namespace pipewright {
 namespace {
@@ -15,11 +16,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kManifest = "manifest.json";
+constexpr const char* kPrevious = "manifest.previous.json";
 constexpr const char* kChecksum = "checksum";
-constexpr const char* kBeginAnew = "; give --overwrite to begin anew";
 
 [[noreturn]] void fail(const fs::path& path, const std::string& what) {
-  throw Error(ErrorKind::Data, concat(what, kBeginAnew), path.string());
+  throw Error(ErrorKind::Data, what, path.string());
 }
 
 std::string checksum_of(const fs::path& path) {
@@ -53,7 +54,7 @@ const Value& field(const Value& of, const std::string& key, Value::Kind kind,
   if (!fits)
     throw Error(ErrorKind::Data,
                 concat("is no manifest of a checkpoint: '", key, "' is ",
-                       value == nullptr ? "missing" : value->described(), kBeginAnew),
+                       value == nullptr ? "missing" : value->described()),
                 where);
   return *value;
 }
@@ -62,10 +63,16 @@ CheckpointManifest manifest_in(const Value& value, const std::string& where) {
   using Kind = Value::Kind;
   CheckpointManifest manifest{
       .minibatches = field(value, "minibatches", Kind::Integer, where).integer,
+      .epochs = static_cast<int>(field(value, "epochs", Kind::Integer, where).integer),
       .identity = field(value, "identity", Kind::Text, where).text,
       .layout = field(value, "layout", Kind::Mapping, where)};
   for (const Value& slot : field(value, "slots", Kind::Sequence, where).items)
     manifest.slots.push_back(slot.text);
+  const Value& steps = field(value, "steps", Kind::Mapping, where);
+  manifest.steps = {
+      .name = fs::path(field(steps, "name", Kind::Text, where).text).filename().string(),
+      .bytes = field(steps, "bytes", Kind::Integer, where).integer,
+      .checksum = field(steps, kChecksum, Kind::Text, where).text};
   manifest.files = read_files(field(value, "files", Kind::Sequence, where), where);
   return manifest;
 }
@@ -73,31 +80,74 @@ CheckpointManifest manifest_in(const Value& value, const std::string& where) {
 Value value_of(const CheckpointManifest& manifest) {
   Value value = Value::mapping();
   value.at_or_add("minibatches") = Value::of(manifest.minibatches);
+  value.at_or_add("epochs") = Value::of(manifest.epochs);
   value.at_or_add("identity") = Value::of(manifest.identity);
   value.at_or_add("layout") = manifest.layout;
   Value& slots = value.at_or_add("slots") = Value::sequence();
   for (const std::string& slot : manifest.slots) slots.items.push_back(Value::of(slot));
+  Value& steps = value.at_or_add("steps") = Value::mapping();
+  steps.at_or_add("name") = Value::of(manifest.steps.name);
+  steps.at_or_add("bytes") = Value::of(manifest.steps.bytes);
+  steps.at_or_add(kChecksum) = Value::of(manifest.steps.checksum);
   Value& files = value.at_or_add("files") = Value::sequence();
   for (const CheckpointFile& file : manifest.files) files.items.push_back(file.value());
   return value;
 }
 
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> entries;
+/// Elsewhere somebody else's checkpoints may lie.
+void refuse_a_link(const fs::path& checkpoints) {
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) entries.push_back(entry.path());
-  return entries;
+  if (fs::is_symlink(fs::symlink_status(checkpoints, ignored)))
+    throw Error(ErrorKind::Data,
+                "is a symbolic link; checkpoints are kept in a folder of the run's own: remove the "
+                "link, or give --out a path behind it",
+                checkpoints.string());
 }
 
-/// What stays after a failure is in nobody's way, and goes with the next checkpoint.
-void remove_all_but(const CheckpointManifest& manifest, const fs::path& checkpoints) {
+/// A manifest's file. Throws Error{Data}.
+FoundManifest read_one(const fs::path& path) {
+  Value value;
+  const std::string text = read_file(path);
+  try {
+    value = parse_yaml(text, path.string());
+  } catch (const Error&) {
+    fail(path, "is damaged: it is no JSON");
+  }
+  const std::string checksum = field(value, kChecksum, Value::Kind::Text, path.string()).text;
+  std::erase_if(value.fields, [](const auto& each) { return each.first == kChecksum; });
+  if (digest(value) != checksum) fail(path, "is damaged: its checksum is not that of its content");
+  return {.manifest = manifest_in(value, path.string()), .damage = {}, .digest = checksum};
+}
+
+FoundManifest found(const fs::path& path) {
+  try {
+    return read_one(path);
+  } catch (const Error& error) {
+    return {.manifest = {}, .damage = error, .digest = error.message()};
+  }
+}
+
+/// What is ours and no longer needed. What stays after a failure is in nobody's way, and goes with
+/// the next checkpoint.
+void remove_all_but(const std::vector<const CheckpointManifest*>& manifests,
+                    const fs::path& checkpoints) {
   std::error_code ignored;
-  for (const fs::path& entry : entries_of(checkpoints))
-    if (entry.filename() != kManifest && entry.filename() != manifest.folder())
-      fs::remove_all(entry, ignored);
-  for (const fs::path& entry : entries_of(checkpoints / manifest.folder()))
-    if (std::ranges::count(manifest.files, entry.filename().string(), &CheckpointFile::name) == 0)
-      fs::remove_all(entry, ignored);
+  const auto is_needed = [&](const std::string& name) {
+    return std::ranges::any_of(manifests, [&](const CheckpointManifest* manifest) {
+      return manifest->folder() == name || manifest->steps.name == name;
+    });
+  };
+  for (const std::string& name : names_in(checkpoints)) {
+    if (is_checkpoint_folder(name) && !is_needed(name)) remove_checkpoint(checkpoints / name);
+    const bool unfinished = name.ends_with(".part"), steps = name.starts_with("steps-");
+    if (is_checkpoint_file(name) && (unfinished || (steps && !is_needed(name))))
+      fs::remove(checkpoints / name, ignored);
+  }
+  for (const CheckpointManifest* manifest : manifests) {
+    std::vector<std::string> kept;
+    for (const CheckpointFile& file : manifest->files) kept.push_back(file.name);
+    remove_checkpoint(checkpoints / manifest->folder(), kept);
+  }
 }
 
 }  // namespace
@@ -113,8 +163,7 @@ Value CheckpointFile::value() const {
 }
 
 std::string CheckpointManifest::folder() const {
-  const std::string digits = std::to_string(minibatches);
-  return digits.size() < 6 ? std::string(6 - digits.size(), '0') + digits : digits;
+  return checkpoint_folder_name(minibatches);
 }
 
 CheckpointFile described_file(const fs::path& path) {
@@ -141,30 +190,51 @@ std::vector<CheckpointFile> read_files(const Value& list, const std::string& whe
   return files;
 }
 
+std::vector<FoundManifest> find_manifests(const fs::path& checkpoints) {
+  std::vector<FoundManifest> all;
+  const fs::path newest = checkpoints / kManifest, previous = checkpoints / kPrevious;
+  std::error_code ignored;
+  if (fs::exists(fs::symlink_status(newest, ignored))) {
+    all.push_back(found(newest));
+  } else {
+    const std::vector<std::string> names = names_in(checkpoints);
+    const auto left = std::ranges::find_if(names, is_checkpoint_folder);
+    if (left == names.end()) return {};
+    const std::string what = concat("is missing, but there is '", *left, "'");
+    all.push_back(
+        {.manifest = {}, .damage = Error(ErrorKind::Data, what, newest.string()), .digest = what});
+  }
+  if (fs::exists(fs::symlink_status(previous, ignored))) all.push_back(found(previous));
+  return all;
+}
+
 std::optional<CheckpointManifest> read_manifest(const fs::path& checkpoints) {
-  const fs::path path = checkpoints / kManifest;
-  if (!fs::exists(path)) {
-    const std::vector<fs::path> left = entries_of(checkpoints);
-    if (left.empty()) return std::nullopt;
-    fail(path, concat("is missing, but there is '", left.front().filename().string(), "'"));
-  }
-  Value value;
-  try {
-    value = load_yaml(path);
-  } catch (const Error&) {
-    fail(path, "is damaged: it is no JSON");
-  }
-  const std::string checksum = field(value, kChecksum, Value::Kind::Text, path.string()).text;
-  std::erase_if(value.fields, [](const auto& each) { return each.first == kChecksum; });
-  if (digest(value) != checksum) fail(path, "is damaged: its checksum is not that of its content");
-  return manifest_in(value, path.string());
+  const std::vector<FoundManifest> all = find_manifests(checkpoints);
+  if (all.empty()) return std::nullopt;
+  if (all.front().damage) throw *all.front().damage;
+  return all.front().manifest;
 }
 
 void commit_manifest(const fs::path& checkpoints, const CheckpointManifest& manifest) {
-  Value value = value_of(manifest);
-  value.at_or_add(kChecksum) = Value::of(digest(value));  // of all the other fields
-  write_file(checkpoints / kManifest, to_json(value) + "\n");
-  remove_all_but(manifest, checkpoints);
+  refuse_a_link(checkpoints);
+  const auto write = [&](const char* name, const CheckpointManifest& content) {
+    Value value = value_of(content);
+    value.at_or_add(kChecksum) = Value::of(digest(value));  // of all the other fields
+    write_file(checkpoints / name, to_json(value) + "\n");
+  };
+  std::vector<const CheckpointManifest*> kept{&manifest};
+  const std::vector<FoundManifest> before = find_manifests(checkpoints);
+  std::error_code ignored;
+  if (manifest.minibatches == 0) fs::remove(checkpoints / kPrevious, ignored);
+  for (const FoundManifest& each : before) {
+    const auto& of = each.manifest;
+    if (!of || of->minibatches == 0 || of->minibatches >= manifest.minibatches) continue;
+    if (&each == &before.front()) write(kPrevious, *of);
+    kept.push_back(&*of);
+    break;
+  }
+  write(kManifest, manifest);
+  remove_all_but(kept, checkpoints);
 }
 
 }  // namespace pipewright

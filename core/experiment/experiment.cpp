@@ -6,13 +6,16 @@
 #include "core/codecs/codec.h"
 #include "core/experiment/balance.h"
 #include "core/experiment/identity.h"
+#include "core/experiment/path_options.h"
 #include "core/experiment/sections.h"
+#include "core/schedule/schedule_size.h"
 #include "core/stage/skips.h"
 
 namespace pipewright {
 namespace {
 
 constexpr const char* kOwnFormat = "pipewright";  ///< of weights files
+constexpr std::size_t kMostWorkers = 65536;
 
 /// Reads `{name: …, options…}` with the constructor registered under that name. `more` reads the
 /// options every part of the kind has.
@@ -86,7 +89,15 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
   } catch (const Error& error) {
     problems.add(place_in(document, "scheme"), error.message(), error.kind());
   }
-  const auto workers = static_cast<std::size_t>(e.shape(1).workers());
+  const auto each = static_cast<std::size_t>(e.shape(1).workers_per_replica());
+  auto workers = each * static_cast<std::size_t>(p.replicas);
+  if (workers > kMostWorkers) {
+    problems.add(place_in(document, "pipeline.replicas"),
+                 concat("pipeline.replicas: ", p.replicas, " replicas have ", workers,
+                        " workers; at most ", kMostWorkers, " are possible"));
+    p.replicas = 1;  // go on with fewer
+    workers = each;
+  }
   if (p.devices.size() > 1 && p.devices.size() != workers)
     problems.add(place_in(document, "pipeline.device"),
                  concat("pipeline.device: has ", p.devices.size(), " devices for ", workers,
@@ -123,14 +134,18 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     problems.add(place_in(document, "model.weights_format"), error.message(), error.kind());
   }
   try {
-    e.scheme->schedule(e.shape(1));
+    const PipelineShape shape = e.shape(1);
+    check_schedule_size(shape, 1);
+    e.scheme->schedule(shape);
   } catch (const Error& error) {
     problems.add(place_in(document, "scheme"), error.message(), error.kind());
   }
 }
 
 void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
-  e.name = root.text("name", "experiment", "Of the run and its folder; default: the file's stem.");
+  e.name = root.text("name", "experiment",
+                     "Of the run and its folder: letters, digits, '-', '_', '.' and spaces, at "
+                     "most 100; default: the file's stem.");
   e.dataset = read_part<Dataset>(root, "dataset", "digits", "The data.");
   e.loader = read_loader(root);
   e.model = read_part<Model>(root, "model", "mlp", "The model.", [&](Options& o) {
@@ -164,6 +179,17 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.output = read_output(root);
 }
 
+std::vector<std::string> paths_among(const std::vector<OptionInfo>& options,
+                                     const std::string& section) {
+  std::vector<std::string> paths;
+  for (const OptionInfo& option : options) {
+    if (option.type == OptionInfo::Type::Path) paths.push_back(section + option.name);
+    for (std::string& path : paths_among(option.section, section + option.name + "."))
+      paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
 Value without_sweep(Value document) {
   std::erase_if(document.fields, [](const auto& field) {
     return field.first == "sweep" || field.first == "table" || field.first == "plot" ||
@@ -185,8 +211,9 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
 }
 
 Schedule Experiment::schedule(int minibatches, int first_minibatch) const {
-  return with_recomputation(scheme->schedule(shape(minibatches, first_minibatch)),
-                            pipeline.recompute);
+  const PipelineShape wanted = shape(minibatches, first_minibatch);
+  check_schedule_size(wanted, minibatches);
+  return with_recomputation(scheme->schedule(wanted), pipeline.recompute);
 }
 
 std::string Experiment::where(const std::string& dotted) const {
@@ -211,11 +238,18 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   problems.throw_if_any();
   e.given = document;
   e.resolved = root.resolved();
-  Value nameless = e.resolved;
-  std::erase_if(nameless.fields, [](const auto& field) { return field.first == "name"; });
-  e.digest = digest(nameless);
-  e.identity = identity_of(e.resolved);
+  e.digest = config_digest(e.resolved);
+  e.identity = identity_of(e.resolved, paths_among(root.declared(), ""));
   return e;
+}
+
+std::vector<std::string> path_options(const Value& resolved) {
+  Problems problems;
+  Options root(&resolved, "", problems);
+  Experiment e;
+  BalanceOption balance;
+  read_sections(root, e, balance);
+  return paths_among(root.declared(), "");
 }
 
 std::vector<OptionInfo> experiment_options() {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <vector>
 
 #include "core/base/child_process.h"
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "core/base/text.h"
 
 namespace pipewright {
@@ -19,15 +21,29 @@ std::string color_of(std::size_t i) {
   return concat(" lc rgb '", kColors[i % kColors.size()], "'");
 }
 
-/// As gnuplot reads it between single quotes.
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20) continue;
-    out += c;
-    if (c == '\'') out += c;
+/// These bytes as a string of gnuplot. Whatever it could read in them, such as quotes or commands
+/// in backquotes, is written as an octal number; letters beyond ASCII stay.
+std::string gnuplot_string(std::string_view bytes) {
+  std::string out = "\"";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte >= 0x80 || std::isalnum(byte) != 0 ||
+                       std::string_view(" .,:;()/%+-_=#").find(c) != std::string_view::npos;
+    if (plain) {
+      out += c;
+    } else {
+      std::array<char, 8> octal{};
+      std::snprintf(octal.data(), octal.size(), "\\%03o", byte);
+      out += octal.data();
+    }
   }
-  return out + "'";
+  return out + "\"";
+}
+
+/// A text to be drawn; one longer than the picture is wide would leave no room for the curves.
+std::string drawn_text(std::string_view text) {
+  constexpr std::size_t kMost = 80;  // characters
+  return gnuplot_string(printable(text, kMost));
 }
 
 std::string data_block(const std::string& name, const std::vector<CurvePoint>& points) {
@@ -63,13 +79,14 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
       format == PictureFormat::Svg
           ? "set terminal svg size 900,560 noenhanced font 'sans,14' background 'white'\n"
           : "set terminal pngcairo size 1350,840 noenhanced font 'sans,16'\n";
-  text += concat(
-      "set encoding utf8\nset output ", quoted(file.string()), "\nset title ",
-      quoted(picture.title), "\nset xlabel ",
-      quoted(picture.hours_on.empty() ? "epoch" : concat("modelled hours on ", picture.hours_on)),
-      "\nset ylabel ", quoted(picture.metric + (picture.percent ? " (%)" : "")),
-      "\nset grid\nset key outside right top\nset style fill transparent solid 0.15 "
-      "noborder\n");
+  text +=
+      concat("set encoding utf8\nset output ", gnuplot_string(file.string()), "\nset title ",
+             drawn_text(picture.title), "\nset xlabel ",
+             drawn_text(picture.hours_on.empty() ? "epoch"
+                                                 : concat("modelled hours on ", picture.hours_on)),
+             "\nset ylabel ", drawn_text(picture.metric + (picture.percent ? " (%)" : "")),
+             "\nset grid\nset key outside right top\nset style fill transparent solid 0.15 "
+             "noborder\n");
   std::vector<std::string> drawn;
   for (std::size_t i = 0; i < picture.curves.size(); ++i) {
     const Curve& curve = picture.curves[i];
@@ -79,10 +96,10 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
     if (has_band(curve))
       drawn.push_back(concat(ours, " using 1:3:4 with filledcurves", color, " notitle"));
     drawn.push_back(concat(ours, " using 1:2 with ", style(curve.points), color, " title ",
-                           quoted(title_of(curve))));
+                           drawn_text(title_of(curve))));
     if (!curve.published.empty())
       drawn.push_back(concat(theirs, " using 1:2 with lines lw 1 dt 2", color, " title ",
-                             quoted(curve.name + ", published")));
+                             drawn_text(curve.name + ", published")));
   }
   return text + "plot " + join(drawn, ", \\\n     ") + "\n";
 }

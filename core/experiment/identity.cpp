@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <vector>
 
 namespace pipewright {
 namespace {
@@ -11,6 +10,8 @@ namespace {
 constexpr std::array<std::string_view, 10> kLayout{"stages",    "replicas",  "balance", "cut",
                                                    "placement", "execution", "threads", "timeout",
                                                    "device",    "recompute"};
+constexpr std::size_t kShown = 6;         // changes
+constexpr std::size_t kShownLength = 40;  // bytes of a value
 
 bool is_layout(const std::string& option) {
   return std::ranges::count(kLayout, option) != 0;
@@ -20,6 +21,11 @@ bool keeps_the_bits(const std::string& option) {
   return option == "execution" || option == "recompute" || option == "cut" || option == "timeout";
 }
 
+void erase(Value& of, const std::string& section, const std::string& option) {
+  if (Value* found = of.find(section))
+    std::erase_if(found->fields, [&](const auto& field) { return field.first == option; });
+}
+
 Value without_name(const Value& resolved) {
   Value science = resolved;
   std::erase_if(science.fields,
@@ -27,22 +33,85 @@ Value without_name(const Value& resolved) {
   return science;
 }
 
-}  // namespace
-
-std::string digest_without_seed(const Value& resolved) {
-  Value science = without_name(resolved);
-  if (Value* train = science.find("train"))
-    std::erase_if(train->fields, [](const auto& field) { return field.first == "seed"; });
-  return digest(science);
+/// The value at a dotted path, or null.
+Value* find_path(Value& of, std::string_view dotted) {
+  return const_cast<Value*>(std::as_const(of).find_path(dotted));
 }
 
-std::string identity_of(const Value& resolved) {
+Value science_of(const Value& resolved, const std::vector<std::string>& paths) {
   Value science = without_name(resolved);
   if (Value* pipeline = science.find("pipeline"))
     std::erase_if(pipeline->fields, [](const auto& field) { return is_layout(field.first); });
-  if (Value* loader = science.find("loader"))
-    std::erase_if(loader->fields, [](const auto& field) { return field.first == "prefetch"; });
+  erase(science, "loader", "prefetch");
+  erase(science, "train", "epochs");
+  for (const std::string& path : paths)
+    if (Value* value = find_path(science, path); value != nullptr && !value->text.empty())
+      *value = Value::of("given");
+  return science;
+}
+
+std::string shown(const Value* value) {
+  if (value == nullptr) return "nothing";
+  std::string text = to_json(*value);
+  if (text.size() <= kShownLength) return text;
+  std::size_t end = kShownLength;
+  while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // within a character
+  return text.substr(0, end) + "…";
+}
+
+/// Parts of another name have other options: the name says enough.
+bool is_of_another_name(const Value& before, const Value& now) {
+  const Value *const old = before.find("name"), *const name = now.find("name");
+  return old != nullptr && name != nullptr && *old != *name;
+}
+
+void add_changes(const std::string& path, const Value* before, const Value* now,
+                 std::vector<std::string>& changes) {
+  if (before != nullptr && now != nullptr && *before == *now) return;
+  const bool inside = before != nullptr && now != nullptr && before->is(Value::Kind::Mapping) &&
+                      now->is(Value::Kind::Mapping);
+  if (!inside) {
+    changes.push_back(concat(path, " ", shown(before), " → ", shown(now)));
+    return;
+  }
+  const auto add = [&](const std::string& key) {
+    add_changes(path.empty() ? key : concat(path, ".", key), before->find(key), now->find(key),
+                changes);
+  };
+  if (!path.empty() && is_of_another_name(*before, *now)) return add("name");
+  for (const auto& [key, value] : now->fields) add(key);
+  for (const auto& [key, value] : before->fields)
+    if (now->find(key) == nullptr) add(key);
+}
+
+}  // namespace
+
+std::string config_digest(Value resolved) {
+  std::erase_if(resolved.fields, [](const auto& field) { return field.first == "name"; });
+  return digest(resolved);
+}
+
+std::string digest_without_seed(const Value& resolved) {
+  Value science = without_name(resolved);
+  erase(science, "train", "seed");
   return digest(science);
+}
+
+std::string identity_of(const Value& resolved, const std::vector<std::string>& paths) {
+  return digest(science_of(resolved, paths));
+}
+
+std::string identity_changes(const Value& before, const Value& now,
+                             const std::vector<std::string>& paths) {
+  return changes_between(science_of(before, paths), science_of(now, paths));
+}
+
+std::string changes_between(const Value& before, const Value& now) {
+  std::vector<std::string> changes;
+  add_changes("", &before, &now, changes);
+  const std::size_t all = changes.size();
+  if (all > kShown) changes.resize(kShown);
+  return concat(join(changes, ", "), all > kShown ? concat(" and ", all - kShown, " more") : "");
 }
 
 Value layout_of(const Value& resolved) {

@@ -136,15 +136,20 @@ void Loader::go_ahead_of(int position) {
 }
 
 void Loader::prefetch(const std::stop_token& stop) {
-  at::set_num_threads(settings_.threads);
-  std::unique_lock lock(mutex_);
-  while (wanted_more_.wait(lock, stop, [this] { return next_ < wanted_; })) {
-    const int position = next_++;
-    if (find(position)) continue;
-    std::promise<Batch> promise = begin(position);
-    lock.unlock();
-    assemble(position, std::move(promise));
-    lock.lock();
+  try {
+    at::set_num_threads(settings_.threads);
+    std::unique_lock lock(mutex_);
+    while (wanted_more_.wait(lock, stop, [this] { return next_ < wanted_; })) {
+      const int position = next_++;
+      if (find(position)) continue;
+      std::promise<Batch> promise = begin(position);
+      lock.unlock();
+      assemble(position, std::move(promise));
+      lock.lock();
+    }
+  } catch (const std::exception&) {
+    // Memory ran out before a mini-batch was begun: whoever asks for it finds nobody at it, and
+    // assembles it or fails in its own place.
   }
 }
 

@@ -1,13 +1,10 @@
 #include "core/experiment/measured_balance.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/folder_lock.h"
 #include "core/experiment/profiling.h"
 #include "core/runtime/device.h"
 #include "core/schedule/predictions.h"
@@ -15,24 +12,6 @@
 
 namespace pipewright {
 namespace {
-
-/// One process at a time measures what belongs into a folder; the others find it there. Where a
-/// file system has no locks each measures for itself.
-class FolderLock {
- public:
-  explicit FolderLock(const std::filesystem::path& folder)
-      : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (descriptor_ >= 0) static_cast<void>(::flock(descriptor_, LOCK_EX));
-  }
-  ~FolderLock() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int descriptor_;
-};
 
 at::Device profiled_device(const Experiment& e) {
   return resolve_devices({e.pipeline.devices.front()}, e.where("pipeline.device")).front();
@@ -44,7 +23,7 @@ Profile shared_profile(const Experiment& e, const BalanceRequest& request) {
   if (!given.empty()) return load_profile(given, e, device, e.where("pipeline.balance"));
   const std::filesystem::path folder = request.runs.empty() ? "." : request.runs;
   make_folders(folder);
-  const FolderLock lock(folder);
+  const FolderTurn turn(folder);  // one process measures; the others find it there
   const auto file = profile_path(e, device, folder);
   if (std::filesystem::exists(file)) return load_profile(file, e, device, {});
   if (request.tell)
@@ -78,6 +57,15 @@ std::string list_text(const std::vector<std::int64_t>& list) {
   return "[" + join(parts, ", ") + "]";
 }
 
+std::vector<std::int64_t> cut_by_rules(const Experiment& e, const Profile& profile) {
+  const int stages = e.pipeline.stages;
+  try {
+    return best_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages));
+  } catch (const Error& error) {
+    throw Error(error.kind(), error.message(), e.where("pipeline.balance"));
+  }
+}
+
 /// Process 0's.
 void share(std::vector<std::int64_t>& cut, int stages, Team& team) {
   std::vector<double> numbers(static_cast<std::size_t>(stages), 0);
@@ -92,7 +80,7 @@ std::filesystem::path profile_path(const Experiment& e, at::Device device,
                                    const std::filesystem::path& folder) {
   Profile of = described(e, device);
   Value what = profile_value(of);
-  return folder / concat("profile-", digest(what).substr(0, 8), ".yaml");
+  return folder / concat("profile-", digest(what), ".yaml");
 }
 
 Profile load_profile(const std::filesystem::path& file, const Experiment& experiment,
@@ -133,6 +121,12 @@ StageMemories stage_memories(const Experiment& e, const Profile& profile, int st
   return {profile, stage_moments(schedule), optimizer_slots(e, schedule)};
 }
 
+void cut_by(Experiment& e, const Profile& profile) {
+  if (!e.balance.empty()) return;
+  e.balance = cut_by_rules(e, profile);
+  e.skips = skips_between(e.layers, e.balance);
+}
+
 std::optional<Profile> settle_balance(Experiment& e, const BalanceRequest& request, Team& team) {
   if (!e.measured_balance || !e.balance.empty()) return {};
   std::optional<Profile> profile;
@@ -141,12 +135,7 @@ std::optional<Profile> settle_balance(Experiment& e, const BalanceRequest& reque
     cut = recorded_cut(e, request.recorded);
     if (cut.empty()) {
       profile = shared_profile(e, request);
-      const int stages = e.pipeline.stages;
-      try {
-        cut = best_cut(*profile, stage_memories(e, *profile, stages), cut_rules(e, stages));
-      } catch (const Error& error) {
-        throw Error(error.kind(), error.message(), e.where("pipeline.balance"));
-      }
+      cut = cut_by_rules(e, *profile);
       if (request.tell)
         request.tell(concat("pipeline.balance: ", e.measured_balance->by_memory ? "memory" : "time",
                             " gives ", list_text(cut)));

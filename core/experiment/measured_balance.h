@@ -14,7 +14,7 @@
 namespace pipewright {
 
 /// Where the profile of such an experiment is kept among the runs in a folder, so that they all,
-/// a sweep's too, share it: "profile-<8 hex digits>.yaml".
+/// a sweep's too, share it: "profile-<16 hex digits>.yaml".
 std::filesystem::path profile_path(const Experiment& experiment, at::Device device,
                                    const std::filesystem::path& folder);
 
@@ -29,6 +29,10 @@ CutRules cut_rules(const Experiment& experiment, int stages);
 /// Tensors as large as the weights that a stage keeps for its updates and predictions.
 int optimizer_slots(const Experiment& experiment, const Schedule& schedule);
 StageMemories stage_memories(const Experiment& experiment, const Profile& profile, int stages);
+
+/// Cuts an experiment whose `balance: time | memory` is still to be decided by that profile, which
+/// must be of its model. Does nothing where the cut is known.
+void cut_by(Experiment& experiment, const Profile& profile);
 
 struct BalanceRequest {
   std::filesystem::path runs;      ///< the folder of run folders

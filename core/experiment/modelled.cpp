@@ -12,7 +12,6 @@
 #include "core/experiment/profiling.h"
 #include "core/schedule/roofline.h"
 #include "core/schedule/simulate.h"
-#include "core/stage/skips.h"
 
 namespace pipewright {
 namespace {
@@ -33,14 +32,6 @@ struct Modelled {
   std::int64_t memory = 0, worker_memory = 0;  ///< the same of all bytes, at each worker's peak
   std::int64_t parameters = 0;                 ///< elements, of the model
 };
-
-/// `balance: time | memory` of a run that has not measured its own layers.
-void cut(Experiment& experiment, const Profile& costs) {
-  const int stages = experiment.pipeline.stages;
-  experiment.balance =
-      best_cut(costs, stage_memories(experiment, costs, stages), cut_rules(experiment, stages));
-  experiment.skips = skips_between(experiment.layers, experiment.balance);
-}
 
 /// Profiles of one table: its runs often share their model and the size of their micro-batches.
 class Modeller {
@@ -74,7 +65,7 @@ const Profile& Modeller::profile(const Experiment& experiment) {
 
 Modelled Modeller::modelled(Experiment experiment) {
   const Profile& costs = profile(experiment);
-  if (experiment.balance.empty()) cut(experiment, costs);
+  cut_by(experiment, costs);
   const Schedule schedule = experiment.schedule(steady_minibatches(experiment));
   std::vector<StageCost> stages = stage_costs(costs, experiment.balance);
   compress(stages, experiment, hardware_);
@@ -117,6 +108,10 @@ Profile counted_profile(const Experiment& experiment, const Hardware& hardware) 
   return with_modelled_times(measure(experiment, {.device = at::kMeta}), hardware.rates);
 }
 
+std::string counted_from(const Hardware& hardware) {
+  return concat("operations and bytes of the model at the rates of ", hardware.name);
+}
+
 int steady_minibatches(const Experiment& experiment) {
   return std::max(8, 4 * experiment.pipeline.stages);
 }
@@ -137,7 +132,7 @@ void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
   Modeller modeller(hardware);
   double first = 0;
   for (RunRecord& run : runs) {
-    const Modelled& of = modeller.of(run.config);
+    const Modelled& of = modeller.of(run.config.of_any_seed());
     if (first == 0) first = of.samples_per_second;
     const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / kGiB; };
     run.modelled = {{"modelled_samples_per_second", of.samples_per_second},

@@ -22,6 +22,8 @@ int steady_minibatches(const Experiment& experiment);
 /// Operations and bytes of the experiment's layers, and the times they come to on the hardware,
 /// whose rates must be known.
 Profile counted_profile(const Experiment& experiment, const Hardware& hardware);
+/// Where such times come from, for people: "operations and bytes of the model at the rates of …".
+std::string counted_from(const Hardware& hardware);
 
 /// Gives each record, whatever its state, the metrics modelled_samples_per_second,
 /// modelled_speedup (over the first record), modelled_bubble,

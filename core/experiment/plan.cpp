@@ -1,15 +1,19 @@
 #include "core/experiment/plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/foreign_error.h"
+#include "core/base/machine_limits.h"
 #include "core/experiment/boundaries.h"
 #include "core/runtime/device.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/predictions.h"
+#include "core/schedule/schedule_size.h"
 #include "core/stage/skips.h"
 #include "core/stage/torch.h"
 
@@ -92,13 +96,37 @@ void check_fit(const Experiment& e) {
                 e.where("model"));
 }
 
+/// The order of an epoch and a copy of it must fit into memory.
+void check_order(std::int64_t samples) {
+  const double bytes = 2 * sizeof(std::int64_t) * static_cast<double>(samples);
+  if (bytes < 1 << 26) return;
+  if (const MemoryLimit limit = memory_limit(); bytes > limit.bytes)
+    throw Error(ErrorKind::Data,
+                concat("the order of ", samples, " samples alone takes ", bytes_text(bytes), "; ",
+                       limit.text, "; set loader.limit_train and limit_test"));
+}
+
 /// All, or the first so many; where samples come class by class, so many at equal distances.
 std::vector<std::int64_t> limited(const Dataset& dataset, Split split, std::int64_t limit) {
   const std::int64_t size = dataset.size(split), count = limit > 0 ? std::min(size, limit) : size;
+  check_order(count);
   std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i)
     indices[static_cast<std::size_t>(i)] = dataset.sorted_by_class() ? i * size / count : i;
   return indices;
+}
+
+/// Compiled, where that fits into memory.
+Program program_of(const Experiment& e, const PipelineShape& shape, std::int64_t minibatches,
+                   const std::function<Schedule(int)>& schedule) {
+  constexpr std::size_t kEach =
+      sizeof(Action) + sizeof(Instruction) + sizeof(ActionWeights) + sizeof(ActionPlace);
+  try {
+    check_schedule_size(shape, minibatches, kEach);
+  } catch (const Error& error) {
+    throw Error(error.kind(), error.message(), e.where("pipeline"));
+  }
+  return compile(schedule(static_cast<int>(minibatches)));
 }
 
 /// Sets the samples apart: training, and test or held-out ones.
@@ -196,6 +224,21 @@ std::optional<double> drift_decay(const Schedule& schedule, int stage) {
   return {};
 }
 
+/// Where memory runs out, that stage is named.
+std::unique_ptr<Stage> made_stage(StageParts parts, std::uint64_t seed, const Team& team) {
+  const std::string where = concat("stage ", parts.index);
+  try {
+    return std::make_unique<Stage>(std::move(parts), seed);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    const auto machine =
+        machine_error(error, team.size() > 1 ? ErrorKind::Worker : ErrorKind::Data);
+    if (!machine) throw;
+    throw Error(machine->kind(), machine->message(), where);
+  }
+}
+
 }  // namespace
 
 Plan make_plan(Experiment& experiment) {
@@ -222,7 +265,8 @@ Plan plan_open_data(Experiment& experiment) {
   read_lengths(plan);
   check_minibatches(plan);
   plan.drains = drain_points(experiment.train, plan.minibatches);
-  plan.training = compile(experiment.schedule(static_cast<int>(plan.drains.longest())));
+  plan.training = program_of(experiment, experiment.shape(1), plan.drains.longest(),
+                             [&](int count) { return experiment.schedule(count); });
   plan.auxiliary = plan.training.schedule.auxiliary;
   check_heads(experiment, plan.auxiliary);
   const EpochOrder test{plan.test, experiment.loader.batch_size, false};
@@ -230,7 +274,9 @@ Plan plan_open_data(Experiment& experiment) {
   shape.replicas = 1;
   shape.microbatches = 1;
   shape.link_capacity = kEvaluationLinkCapacity;
-  plan.evaluation = compile(evaluation_schedule(shape));
+  shape.training = false;
+  plan.evaluation = program_of(experiment, shape, shape.minibatches,
+                               [&](int) { return evaluation_schedule(shape); });
   return plan;
 }
 
@@ -314,7 +360,7 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .keep_gradient = predictions.by_lookahead,
                        .drift_decay = drift_decay(schedule, stage),
                        .running_statistics = e.pipeline.batch_norm};
-      all.push_back(std::make_unique<Stage>(std::move(parts), e.train.seed));
+      all.push_back(made_stage(std::move(parts), e.train.seed, team));
     }
   if (e.weights.path.empty()) return all;
   std::vector<std::pair<std::string, at::Tensor>> state;

@@ -1,9 +1,13 @@
 #include "core/experiment/plugins.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
+#include "core/base/descriptor.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/sha256.h"
@@ -22,14 +26,47 @@ std::vector<Plugin>& plugins() {
   throw Error(ErrorKind::Experiment, message, path.string());
 }
 
-/// A plugin that is not there is a mistake on the command line, not missing data.
-std::string read_plugin(const std::filesystem::path& path) {
-  try {
-    return read_file(path);
-  } catch (const Error& error) {
-    refuse(path, error.message());
+/// The open file of a plugin: what is checked and hashed is what is loaded.
+class PluginFile {
+ public:
+  /// A plugin that is not there is a mistake on the command line, not missing data.
+  explicit PluginFile(const std::filesystem::path& path)
+      : file_(path, O_RDONLY | O_NONBLOCK), loaded_as_(concat("/proc/self/fd/", file_.number())) {
+    struct stat status {};
+    if (!file_.is_open() || ::fstat(file_.number(), &status) != 0)
+      refuse(path, concat("cannot open: ", std::string_view(std::strerror(errno))));
+    if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) refuse(path, "is no regular file");
+    if ((status.st_mode & S_IWOTH) != 0)
+      refuse(path, "may be written by everybody, so anybody's code could be in it; `chmod o-w` it");
+    try {
+      bytes_ = read_file(loaded_as_);
+    } catch (const Error& error) {
+      refuse(path, error.message());
+    }
   }
-}
+
+  const std::string& bytes() const { return bytes_; }
+
+  /// For as long as the process lives: the loader knows the library by the descriptor's number.
+  bool load() {
+    static std::vector<Descriptor> kept;
+    kept.push_back(std::move(file_));
+    return ::dlopen(loaded_as_.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
+  }
+
+  /// What the loader says, without the name that it knows the library by.
+  std::string loader_message() const {
+    const char* said = ::dlerror();
+    std::string text = said == nullptr ? "the system does not say why" : said;
+    const std::string prefix = loaded_as_ + ": ";
+    return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+  }
+
+ private:
+  Descriptor file_;
+  std::string loaded_as_;
+  std::string bytes_;
+};
 
 /// "Pipewright itself", or the plugin that has it.
 std::string owner_of(const std::string& scheme) {
@@ -59,27 +96,18 @@ std::vector<std::string> checked_schemes(const std::filesystem::path& path,
   return names;
 }
 
-/// What the loader says, without the path that our message begins with.
-std::string loader_message(const std::filesystem::path& path) {
-  const char* said = ::dlerror();
-  std::string text = said == nullptr ? "the system does not say why" : said;
-  const std::string prefix = path.string() + ": ";
-  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
-}
-
 }  // namespace
 
 void load_plugin(const std::filesystem::path& path) {
-  const std::string bytes = read_plugin(path);
-  const std::vector<std::string> schemes = checked_schemes(path, bytes);
-  const std::filesystem::path absolute = std::filesystem::absolute(path).lexically_normal();
-  if (::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
-    refuse(path, concat("cannot be loaded: ", loader_message(absolute)));
+  PluginFile file(path);
+  const std::vector<std::string> schemes = checked_schemes(path, file.bytes());
+  if (!file.load()) refuse(path, concat("cannot be loaded: ", file.loader_message()));
   for (const std::string& scheme : schemes)
     if (Registry<Scheme>::instance().find(scheme) == nullptr)
       refuse(path, concat("did not register its scheme '", scheme,
                           "'; link it to Pipewright::pipewright, the shared library"));
-  plugins().push_back({absolute, sha256(bytes), schemes});
+  plugins().push_back(
+      {std::filesystem::absolute(path).lexically_normal(), sha256(file.bytes()), schemes});
 }
 
 const std::vector<Plugin>& loaded_plugins() {
@@ -95,7 +123,8 @@ std::vector<std::string> plugin_arguments() {
 
 std::string plugin_words() {
   std::string words;
-  for (const std::string& argument : plugin_arguments()) words += concat(" ", argument);
+  for (const std::string& argument : plugin_arguments())
+    words += concat(" ", shell_quoted(argument));
   return words;
 }
 

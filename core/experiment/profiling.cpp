@@ -1,5 +1,7 @@
 #include "core/experiment/profiling.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -103,7 +105,14 @@ Profile measure(const Experiment& experiment, const ProfileSettings& settings) {
   Profile profile = described(experiment, settings.device);
   count_all(profile, experiment);
   measure_all(profile, experiment, settings);
+  if (profile.timed) profile.machine = machine_name();
   return profile;
+}
+
+std::string machine_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
 }
 
 std::string misfit(const Profile& profile, const Experiment& experiment, at::Device device) {

@@ -26,6 +26,9 @@ struct ProfileSettings {
 /// Throws Error{Experiment} for what the layers refuse.
 Profile measure(const Experiment& experiment, const ProfileSettings& settings);
 
+/// The host name, as profiles record it.
+std::string machine_name();
+
 /// As measure() would describe it: everything of the profile but what is measured.
 Profile described(const Experiment& experiment, at::Device device);
 /// Why the profile is not of this experiment on that device, as the end of a sentence ("it is of

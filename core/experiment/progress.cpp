@@ -1,29 +1,19 @@
 #include "core/experiment/progress.h"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdio>
 
+#include "core/base/terminal.h"
 #include "core/base/text.h"
 
 namespace pipewright {
 
 Progress::Progress(std::string name, std::int64_t total, std::int64_t done, bool quiet)
-    : name_(std::move(name)),
-      total_(total),
-      first_(done),
-      quiet_(quiet),
-      terminal_(::isatty(STDERR_FILENO) != 0),
-      done_(done) {}
-
-Progress::~Progress() {
-  clear();
-}
+    : name_(std::move(name)), total_(total), first_(done), quiet_(quiet), done_(done) {}
 
 void Progress::step() {
   done_.fetch_add(1, std::memory_order_relaxed);
-  if (quiet_ || !terminal_) return;
+  if (quiet_ || !bar_.terminal()) return;
   const std::unique_lock lock(drawing_, std::try_to_lock);
   if (!lock || Clock::now() - drawn_ < std::chrono::milliseconds(100)) return;
   drawn_ = Clock::now();
@@ -39,18 +29,8 @@ void Progress::draw() {
   std::string bar;
   const std::int64_t filled = total_ > 0 ? done * kWidth / total_ : kWidth;
   for (int i = 0; i < kWidth; ++i) bar += i < filled ? "━" : "·";
-  const std::string text = concat(name_, " ", bar, " ", done, "/", total_, " mini-batches, ",
-                                  std::lround(rate), "/s, ", duration_text(left), " left");
-  std::fprintf(stderr, "\r\033[K%s", text.c_str());
-  std::fflush(stderr);
-  bar_shown_ = true;
-}
-
-void Progress::clear() {
-  if (!bar_shown_) return;
-  std::fprintf(stderr, "\r\033[K");
-  std::fflush(stderr);
-  bar_shown_ = false;
+  bar_.show(concat(name_, " ", bar, " ", done, "/", total_, " mini-batches, ", std::lround(rate),
+                   "/s, ", duration_text(left), " left"));
 }
 
 void Progress::epoch(const EpochRow& row, int epochs) {
@@ -71,8 +51,8 @@ void Progress::epoch(const EpochRow& row, int epochs) {
 void Progress::line(const std::string& text) {
   if (quiet_) return;
   const std::lock_guard lock(drawing_);
-  clear();
-  std::fprintf(stderr, "%s\n", text.c_str());
+  bar_.clear();
+  print_error("%s\n", text.c_str());
 }
 
 }  // namespace pipewright

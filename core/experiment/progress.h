@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/base/terminal.h"
 #include "core/experiment/run_folder.h"
 
 namespace pipewright {
@@ -16,7 +17,6 @@ class Progress {
   /// `quiet` prints nothing. `total` mini-batches of `samples` each, the first `done` of them
   /// behind us.
   Progress(std::string name, std::int64_t total, std::int64_t done, bool quiet);
-  ~Progress();
 
   void step();
   /// A line about a finished epoch.
@@ -25,16 +25,15 @@ class Progress {
 
  private:
   void draw();
-  void clear();
   using Clock = std::chrono::steady_clock;
 
   std::string name_;
   std::int64_t total_, first_;
-  bool quiet_, terminal_;
+  bool quiet_;
   std::atomic<std::int64_t> done_;
   std::mutex drawing_;
   Clock::time_point start_ = Clock::now(), drawn_ = start_;
-  bool bar_shown_ = false;
+  StatusLine bar_{stderr};
 };
 
 }  // namespace pipewright

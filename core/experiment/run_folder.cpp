@@ -6,9 +6,14 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/given_files.h"
+#include "core/experiment/checkpoint_files.h"
+#include "core/experiment/run_files.h"
 
 namespace pipewright {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kEpochsHeader =
@@ -49,17 +54,30 @@ std::string RunFolder::state() const {
 }
 
 void RunFolder::clear() const {
-  for (const char* file : {"experiment.yaml", "run.json", "steps.csv", "epochs.csv", "traffic.csv",
-                           "final.safetensors", "trace.json", "checkpoint"})
-    std::filesystem::remove_all(path_ / file);
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(path_, none))
-    if (entry.path().filename().string().starts_with("last-actions-"))
-      std::filesystem::remove(entry.path());
+  remove_files(path_, is_run_file);
+  const auto remove_link = [](const fs::path& path) {
+    std::error_code none;
+    if (fs::is_symlink(fs::symlink_status(path, none))) fs::remove(path, none);
+  };
+  remove_link(checkpoints());
+  for (const fs::path& folder : own_entries(checkpoints(), is_checkpoint_folder))
+    remove_link(folder);
+  remove_checkpoints(checkpoints());
 }
 
 void RunFolder::write_experiment(const Value& resolved) const {
-  write_file(path_ / "experiment.yaml", to_yaml(resolved));
+  const std::string text = to_yaml(resolved);
+  std::error_code none;
+  if (fs::is_regular_file(fs::symlink_status(experiment(), none))) {
+    const std::string before = read_file(experiment());
+    if (before == text) return;
+    if (is_given_file(experiment()) && before != to_yaml(load_yaml(experiment())))
+      throw Error(ErrorKind::Experiment,
+                  "is the experiment file given, and the run would replace it by the resolved one; "
+                  "give another --out",
+                  experiment().string());
+  }
+  write_file(experiment(), text);
 }
 
 void RunFolder::write_state(const Value& run) const {
@@ -100,19 +118,6 @@ void RunFolder::write_traffic(const std::vector<TrafficRow>& rows) const {
 
 void RunFolder::write_last_actions(int worker, const std::string& actions) const {
   write_file(path_ / concat("last-actions-", worker, ".txt"), actions);
-}
-
-void RunFolder::write_steps(const std::vector<StepRow>& rows,
-                            const std::vector<int>& auxiliary) const {
-  std::string text = "epoch,minibatch,loss";
-  for (const int stage : auxiliary) text += concat(",loss_", stage);
-  text += "\n";
-  for (const StepRow& row : rows) {
-    text += concat(row.epoch, ",", row.minibatch);
-    for (const double loss : row.losses) text += "," + (std::isnan(loss) ? "" : exact(loss));
-    text += "\n";
-  }
-  write_file(path_ / "steps.csv", text);
 }
 
 NumberTable read_number_table(const std::filesystem::path& path, std::string_view words) {

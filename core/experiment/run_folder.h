@@ -1,4 +1,4 @@
-/// What a run leaves in its folder; every file is whole once it has its final name.
+/// What a run leaves in its folder; each file is whole once it has its final name. See run_claim.h.
 #pragma once
 
 #include <filesystem>
@@ -18,12 +18,6 @@ struct EpochRow {
   std::vector<double> metrics;  ///< of test data, besides the accuracy
 };
 
-/// One row of steps.csv: losses[0] is the mini-batch's loss, the others auxiliary ones.
-struct StepRow {
-  int epoch = 0, minibatch = 0;
-  std::vector<double> losses;
-};
-
 /// One row of traffic.csv: what crossed an edge, or went into sums over replicas, in all of the
 /// training.
 struct TrafficRow {
@@ -40,17 +34,18 @@ class RunFolder {
 
   /// "done", "failed", "interrupted", "running" of run.json; "missing" without one.
   std::string state() const;
-  void clear() const;  ///< removes what a run leaves; point.json, logs and other files stay
-  void write_experiment(const Value& resolved) const;  ///< experiment.yaml
-  void write_state(const Value& run) const;            ///< run.json
+  void clear() const;  ///< removes what a run leaves, by name (run_files.h). Needs a claim on it
+  void write_experiment(
+      const Value& resolved) const;          ///< experiment.yaml, if it says another thing
+  void write_state(const Value& run) const;  ///< run.json
   /// epochs.csv; after its own columns "test_<name>" of each metric.
   void write_epochs(const std::vector<EpochRow>& rows,
                     const std::vector<std::string>& metrics) const;
-  /// steps.csv; auxiliary columns are called loss_<stage>, empty where there was no such head yet.
-  void write_steps(const std::vector<StepRow>& rows, const std::vector<int>& auxiliary) const;
   /// traffic.csv. required_bytes_per_second is what a link must carry to keep the training's pace,
   /// and of sums what goes into them. The last column, kind, is a word: forward, backward, reduce.
   void write_traffic(const std::vector<TrafficRow>& rows) const;
+  /// Auxiliary columns are called loss_<stage>, empty where there was no such head yet.
+  std::filesystem::path steps() const { return path_ / "steps.csv"; }
   std::filesystem::path traffic() const { return path_ / "traffic.csv"; }
   /// last-actions-<worker>.txt: what a worker did before a failure, and when, in seconds.
   void write_last_actions(int worker, const std::string& actions) const;

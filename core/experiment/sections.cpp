@@ -11,6 +11,7 @@ namespace pipewright {
 namespace {
 
 constexpr double kMostStages = 4096;
+constexpr double kMostSamples = 1e9;  // of a mini-batch
 
 std::vector<int> as_ints(const std::vector<std::int64_t>& values) {
   return {values.begin(), values.end()};
@@ -112,7 +113,8 @@ LoaderOptions read_loader(Options& root) {
   Options o = root.section("loader", "How mini-batches are made of the data set.");
   LoaderOptions loader;
   loader.batch_size = o.integer(
-      "batch_size", 32, "Samples of a mini-batch, over all replicas and micro-batches.", kPositive);
+      "batch_size", 32, "Samples of a mini-batch, over all replicas and micro-batches.",
+      {1, kMostSamples});
   loader.shuffle =
       o.flag("shuffle", true, "A new order every epoch, from the seed; false: the file's order.");
   loader.drop_last = o.flag("drop_last", true, "Leave out a last, smaller training mini-batch.");
@@ -130,7 +132,7 @@ LoaderOptions read_loader(Options& root) {
   loader.bucket = o.integer("bucket", 0,
                             "Texts: sort the samples of so many mini-batches by length, so that "
                             "padding is short; 0 = do not.",
-                            kNotNegative);
+                            {0, 1e6});
   loader.reshuffle = o.flag("reshuffle", true, "false: every epoch has the first one's order.");
   loader.prefetch = static_cast<int>(o.integer(
       "prefetch", 1,
@@ -197,11 +199,13 @@ TrainOptions read_train(Options& root) {
   train.epochs =
       static_cast<int>(o.integer("epochs", 10, "Passes over the training data.", {0, 1e6}));
   train.seed = static_cast<std::uint64_t>(
-      o.integer("seed", 1, "Of initialisation, order, augmentation and dropout.", {0, 9e15}));
+      o.integer("seed", 1, "Of initialisation, order, augmentation and dropout.", {0, kLargestSeed}));
   train.float64 = o.choice("precision", {"float32", "float64"}, "float32",
                            "Of parameters and activations.") == "float64";
   train.sum_gradients = o.choice("gradient", {"mean", "sum"}, "mean",
-                                 "Of micro-batches: their mean, or sum.") == "sum";
+                                 "Of micro-batches: the mean over their samples, or the sum of "
+                                 "their means. Replicas are averaged in both, each weighed by its "
+                                 "samples where a mini-batch is shared out unevenly.") == "sum";
   train.drain_each_epoch = o.choice("drain", {"epoch", "never"}, "epoch",
                                     "When the pipe is emptied: after every epoch, or only at the "
                                     "end (then evaluated only there).") == "epoch";

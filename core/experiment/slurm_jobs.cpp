@@ -185,9 +185,9 @@ void check_slurm() {
 }
 
 std::string submit_array(const std::vector<PlannedRun>& runs, const fs::path& folder,
-                         const SlurmSettings& settings, const SweepLock&) {
+                         const SlurmSettings& settings, const FolderLock&) {
   const std::string script = array_script(runs, folder, settings);
-  for (const PlannedRun& run : runs) write_run_inputs(run);
+  for (const PlannedRun& run : runs) write_run_inputs(run, false);
   SweepProcesses processes;  // from here on a signal cannot part sbatch and the note of its job
   write_file(folder / "array.sh", script);
   write_file(folder / "points.tsv", points_text(array_points(runs, settings.points_per_task)));

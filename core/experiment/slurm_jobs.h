@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/folder_lock.h"
 #include "core/experiment/slurm_array.h"
-#include "core/experiment/sweep_lock.h"
 
 namespace pipewright {
 
@@ -43,6 +43,6 @@ void check_slurm();
 /// holds the lock since. Ctrl-C is passed on to sbatch, and counts only if that has not submitted.
 /// Throws Error{Experiment} with what sbatch objects to, and then leaves no array behind.
 std::string submit_array(const std::vector<PlannedRun>& runs, const std::filesystem::path& folder,
-                         const SlurmSettings& settings, const SweepLock& lock);
+                         const SlurmSettings& settings, const FolderLock& lock);
 
 }  // namespace pipewright

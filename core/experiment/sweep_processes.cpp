@@ -56,7 +56,13 @@ SweepProcesses::Event SweepProcesses::wait(std::chrono::milliseconds at_most) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + at_most;
   Event event;
+  sigset_t stops = watched_;
+  sigdelset(&stops, SIGCHLD);
   for (;;) {
+    // Before children: those that the same signal has killed are known to be interrupted then.
+    const timespec none{};
+    if (const int signal = sigtimedwait(&stops, nullptr, &none); signal > 0)
+      return {.kind = Event::Kind::Signal, .child = 0, .exit_code = 0, .signal = signal};
     if (reap(event)) return event;
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - Clock::now());
     if (left.count() <= 0) return event;

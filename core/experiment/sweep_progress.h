@@ -7,15 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "core/base/terminal.h"
+
 namespace pipewright {
 
 class SweepProgress {
  public:
   /// `done` of the `total` runs were finished before. `out` outlives this object.
   SweepProgress(std::FILE* out, bool terminal, std::size_t total, std::size_t done);
-  ~SweepProgress();
-  SweepProgress(const SweepProgress&) = delete;
-  SweepProgress& operator=(const SweepProgress&) = delete;
 
   void started(const std::string& title);
   /// "[12/66] PD4 seed 2: test_accuracy 0.93 (1.2 s)". A terminal keeps only the lines of runs that
@@ -28,12 +27,10 @@ class SweepProgress {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void clear();
   std::string status() const;
 
   std::FILE* out_;
-  bool terminal_;
-  bool drawn_ = false;
+  StatusLine status_;
   std::size_t total_, done_, ended_ = 0;
   std::vector<std::pair<std::string, Clock::time_point>> running_;
   Clock::time_point start_ = Clock::now();

@@ -9,6 +9,8 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/experiment/plugins.h"
+#include "core/experiment/run_claim.h"
+#include "core/experiment/run_keys.h"
 #include "core/experiment/sweep_processes.h"
 
 namespace pipewright {
@@ -34,10 +36,12 @@ std::string outcome_of(const SweepProcesses::Event& event) {
   return "ended without finishing";
 }
 
-/// "test_accuracy 0.9306"
+/// "test_accuracy 93.06 %", as tables and single runs say it; "test_loss 0.2501"
 std::string shown(const std::string& metric, double value) {
   std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
+  const bool percent = is_share(metric);
+  std::snprintf(text.data(), text.size(), percent ? "%.2f %%" : "%.4g",
+                percent ? 100 * value : value);
   return concat(metric, " ", std::string_view(text.data()));
 }
 
@@ -49,6 +53,8 @@ class SweepExecution {
       : left_(left), settings_(settings), progress_(progress) {}
 
   SweepResult run() {
+    // From here on signals are events; one that came before has set the flag.
+    result_.interrupted = settings_.stop != nullptr && *settings_.stop;
     while (processes_.running() > 0 || (next_ < left_.size() && !result_.interrupted)) {
       const bool free = processes_.running() < static_cast<std::size_t>(settings_.jobs);
       if (free && next_ < left_.size() && !result_.interrupted)
@@ -68,7 +74,7 @@ class SweepExecution {
   void start(const PlannedRun& run) {
     const fs::path log = run.folder / "log.txt";
     try {
-      const fs::path given = write_run_inputs(run);
+      const fs::path given = write_run_inputs(run, settings_.overwrite);
       std::vector<std::string> arguments = settings_.program;
       for (const std::string& argument :
            {std::string("run"), given.string(), std::string("--out"), run.folder.string(),
@@ -99,12 +105,13 @@ class SweepExecution {
   void finish(const SweepProcesses::Event& event) {
     const Child child = children_.extract(event.child).mapped();
     const PlannedRun& run = *child.run;
-    const RunRecord record = read_run(run.folder);
+    const RunRecord record = read_numbers(run.folder);
     if (event.exit_code == 0 && record.done()) {
       ++result_.done;
       const auto value = metric_of(record, settings_.metric, "last");
       progress_.ended(run.title, value ? shown(settings_.metric, *value) : "done", false);
-    } else if (result_.interrupted && record.state == "interrupted") {
+    } else if (result_.interrupted && is_interruption(event, record)) {
+      if (record.state == "running") note_interruption(run);
       progress_.ended(run.title, "interrupted", false);
     } else {
       fail({run.title, outcome_of(event), last_line(run.folder / "log.txt", child.log_start),
@@ -113,11 +120,31 @@ class SweepExecution {
     }
   }
 
-  /// Also tells the folder, where the run itself could not.
+  /// Our signal may come before the run can save its state, or a second one while it does.
+  static bool is_interruption(const SweepProcesses::Event& event, const RunRecord& record) {
+    return record.state == "interrupted" || event.signal == SIGINT ||
+           event.exit_code == static_cast<int>(ErrorKind::Interrupted);
+  }
+
+  /// In the place of a run that died before it could.
+  static void note_interruption(const PlannedRun& run) {
+    try {
+      const RunFolder folder(run.folder);
+      const FolderLock lock = claim(folder, {.resume = true});
+      Value state = load_yaml(run.folder / "run.json");
+      state.at_or_add("state") = Value::of("interrupted");
+      folder.write_state(state);
+    } catch (const Error&) {
+      // It stays "running", which --resume takes up as well.
+    }
+  }
+
+  /// Also tells the folder, where the run itself could not and nobody else is at work.
   void fail(const FailedRun& failed, const PlannedRun& run) {
-    const std::string state = read_run(run.folder).state;
+    const std::string state = read_outcome(run.folder).state;
     if (state == "running" || state == "missing") {
       try {
+        const FolderLock lock(run.folder);
         write_point(run.folder, run.label, run.varied, failed.reason());
       } catch (const Error&) {
         // The disk that the run failed on is the one we cannot write to: the list below says it.
@@ -148,9 +175,9 @@ std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
   if (settings.overwrite) return runs;
   std::vector<PlannedRun> left, other, done;
   for (const PlannedRun& run : runs) {
-    const RunRecord record = read_run(run.folder);
-    const bool ours = record.digest.empty() || record.digest == run.digest;
-    (!ours ? other : record.done() ? done : left).push_back(run);
+    const RunOutcome found = read_outcome(run.folder);
+    const bool ours = found.digest.empty() || found.digest == run.digest;
+    (!ours ? other : found.done() ? done : left).push_back(run);
   }
   if (!other.empty())
     throw Error(ErrorKind::Experiment,
@@ -169,7 +196,7 @@ std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
 }
 
 SweepResult run_sweep(const std::vector<PlannedRun>& left, const SweepSettings& settings,
-                      SweepProgress& progress, const SweepLock&) {
+                      SweepProgress& progress, const FolderLock&) {
   PIPEWRIGHT_CHECK(settings.jobs >= 1);
   return SweepExecution(left, settings, progress).run();
 }

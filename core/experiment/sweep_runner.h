@@ -2,11 +2,12 @@
 /// failure stopping nobody.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "core/experiment/sweep_lock.h"
+#include "core/base/folder_lock.h"
 #include "core/experiment/sweep_plan.h"
 #include "core/experiment/sweep_progress.h"
 
@@ -18,6 +19,8 @@ struct SweepSettings {
   bool resume = false;                   ///< leave finished runs alone
   bool overwrite = false;                ///< begin every run anew
   std::string metric = "test_accuracy";  ///< named when a run is done
+  /// Set by a signal that came before the runs; may be null.
+  const std::atomic<bool>* stop = nullptr;
   /// What is started, with `run FILE --out DIR --resume` and our plugins added: this very program.
   std::vector<std::string> program = {"/proc/self/exe"};
 };
@@ -44,9 +47,10 @@ std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
 
 /// Executes `left` (of runs_to_do). A run's folder gets `log.txt` and `point.json` besides what the
 /// run leaves itself. Ctrl-C, SIGTERM and SIGHUP interrupt the runs that are under way, wait for
-/// them and start no others. Needs the lock of the sweep's folder.
+/// them and start no others: whatever they had come to, they are interrupted and have not failed.
+/// Needs the lock of the sweep's folder, which they inherit.
 SweepResult run_sweep(const std::vector<PlannedRun>& left, const SweepSettings& settings,
-                      SweepProgress& progress, const SweepLock& lock);
+                      SweepProgress& progress, const FolderLock& lock);
 
 /// Runs at once when nothing is said: as many as this machine's cores can feed, at least one.
 int default_jobs(const std::vector<PlannedRun>& runs);

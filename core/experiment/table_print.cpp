@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/base/markup.h"
+#include "core/base/printable.h"
 #include "core/experiment/table.h"
 
 namespace pipewright {
@@ -31,10 +33,23 @@ double difference(const Table& table, const TableCell& cell) {
   return shown(table, cell.mean()) - *cell.published->value;
 }
 
+/// A name, or another text that we have not made, as the format needs it.
+using Escaped = std::string (*)(std::string_view);
+
+/// A table is as wide as its longest cell.
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kMost = 200;  // characters
+  return printable(text, kMost);
+}
+
+std::string for_markdown(std::string_view text) {
+  return markdown_text(shortened(text));
+}
+
 /// "91.10 ± 0.10 published, +0.12 [1]"
-std::string published_text(const Table& table, const TableCell& cell) {
-  std::string text = cell.published->text;
-  if (!cell.published->std.empty()) text += " ± " + cell.published->std;
+std::string published_text(const Table& table, const TableCell& cell, Escaped escaped) {
+  std::string text = escaped(cell.published->text);
+  if (!cell.published->std.empty()) text += " ± " + escaped(cell.published->std);
   text += " published";
   const double d = difference(table, cell);
   if (!std::isnan(d))
@@ -46,7 +61,7 @@ std::string published_text(const Table& table, const TableCell& cell) {
 
 /// "93.10 ± 0.22 (3)", "2 failed", "93.10 (1), 1 missing; 91.10 published, +2.00"; "–" for no run
 /// at all.
-std::string cell_text(const Table& table, const TableCell& cell) {
+std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped) {
   if (cell.empty()) return "–";
   std::vector<std::string> parts;
   if (!cell.values.empty()) {
@@ -62,58 +77,40 @@ std::string cell_text(const Table& table, const TableCell& cell) {
   add(cell.missing, "missing");
   add(cell.interrupted, "interrupted");
   add(cell.running, "running");
-  add(cell.without, concat("without ", table.metric));
+  add(cell.without, concat("without ", escaped(table.metric)));
   std::string text = join(parts, ", ");
-  if (cell.published) text += "; " + published_text(table, cell);
+  if (cell.published) text += "; " + published_text(table, cell, escaped);
   return text;
 }
 
-/// Columns of a terminal: characters, not bytes.
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
-}
-
-std::string replaced(std::string_view text, std::string_view special,
-                     const std::vector<std::string>& by) {
-  std::string out;
-  for (const char c : text) {
-    const std::size_t at = special.find(c);
-    if (at == std::string_view::npos)
-      out += c;
-    else
-      out += by[at];
-  }
-  return out;
-}
-
 /// Header and rows, all as texts; the first row_keys.size() columns are names.
-std::vector<std::vector<std::string>> grid_of(const Table& table) {
+std::vector<std::vector<std::string>> grid_of(const Table& table, Escaped escaped) {
   std::vector<std::vector<std::string>> grid{table.row_keys};
   grid[0].insert(grid[0].end(), table.column_names.begin(), table.column_names.end());
   for (const Table& other : table.beside)
     grid[0].push_back(other.metric + (other.percent ? ", percent" : ""));
+  for (std::string& name : grid[0]) name = escaped(name);
   for (std::size_t r = 0; r < table.cells.size(); ++r) {
     std::vector<std::string>& line = grid.emplace_back(table.row_names[r]);
-    for (const TableCell& cell : table.cells[r]) line.push_back(cell_text(table, cell));
-    for (const Table& other : table.beside) line.push_back(cell_text(other, other.cells[r][0]));
+    for (std::string& name : line) name = escaped(name);
+    for (const TableCell& cell : table.cells[r]) line.push_back(cell_text(table, cell, escaped));
+    for (const Table& other : table.beside)
+      line.push_back(cell_text(other, other.cells[r][0], escaped));
   }
   return grid;
 }
 
 std::string markdown(const Table& table) {
-  std::vector<std::vector<std::string>> grid = grid_of(table);
+  std::vector<std::vector<std::string>> grid = grid_of(table, for_markdown);
   std::vector<std::size_t> widths(grid[0].size(), 3);
   for (std::vector<std::string>& line : grid)
-    for (std::size_t c = 0; c < line.size(); ++c) {
-      line[c] = replaced(line[c], "|\n", {"\\|", " "});
-      widths[c] = std::max(widths[c], width(line[c]));
-    }
-  std::string out = table.caption + "\n\n";
+    for (std::size_t c = 0; c < line.size(); ++c)
+      widths[c] = std::max(widths[c], width_of(line[c]));
+  std::string out = markdown_text(table.caption) + "\n\n";
   for (std::size_t r = 0; r < grid.size(); ++r) {
     for (std::size_t c = 0; c < grid[r].size(); ++c) {
       const bool name = c < table.row_keys.size();
-      const std::string space(widths[c] - width(grid[r][c]), ' ');
+      const std::string space(widths[c] - width_of(grid[r][c]), ' ');
       out += concat("| ", name ? grid[r][c] : space, name ? space : grid[r][c], " ");
     }
     out += "|\n";
@@ -124,34 +121,15 @@ std::string markdown(const Table& table) {
     }
     if (r == 0) out += "|\n";
   }
+  if (const std::string note = mixing_note(table); !note.empty()) out += "\n" + note + "\n";
   if (!table.notes.empty()) out += "\nDiffers from what was published:\n";
   for (std::size_t note = 0; note < table.notes.size(); ++note)
-    out += concat("[", note + 1, "] ", table.notes[note], "\n");
+    out += concat("[", note + 1, "] ", markdown_text(table.notes[note]), "\n");
   return out;
-}
-
-/// The text with every `from` replaced.
-std::string replaced_text(std::string_view text, std::string_view from, std::string_view to) {
-  std::string out;
-  for (std::size_t at; (at = text.find(from)) != std::string_view::npos;) {
-    out += text.substr(0, at);
-    out += to;
-    text.remove_prefix(at + from.size());
-  }
-  out += text;
-  return out;
-}
-
-std::string latex_text(const std::string& text) {
-  const std::string escaped =
-      replaced(text, "&%$#_{}~^\\",
-               {"\\&", "\\%", "\\$", "\\#", "\\_", "\\{", "\\}", "\\textasciitilde{}",
-                "\\textasciicircum{}", "\\textbackslash{}"});
-  return replaced_text(replaced_text(replaced_text(escaped, "±", "$\\pm$"), "–", "--"), "−", "$-$");
 }
 
 std::string latex(const Table& table) {
-  const std::vector<std::vector<std::string>> grid = grid_of(table);
+  const std::vector<std::vector<std::string>> grid = grid_of(table, shortened);
   std::string out = concat(
       "% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n  \\caption{",
       latex_text(table.caption), "}\n  \\begin{tabular}{", std::string(table.row_keys.size(), 'l'),
@@ -164,14 +142,11 @@ std::string latex(const Table& table) {
     if (r == 0) out += "    \\midrule\n";
   }
   out += "    \\bottomrule\n  \\end{tabular}\n";
+  if (const std::string note = mixing_note(table); !note.empty())
+    out += concat("  \\\\ {\\footnotesize ", latex_text(note), "}\n");
   for (std::size_t note = 0; note < table.notes.size(); ++note)
     out += concat("  \\\\ {\\footnotesize [", note + 1, "] ", latex_text(table.notes[note]), "}\n");
   return out + "\\end{table}\n";
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  return concat('"', replaced(text, "\"", {"\"\""}), '"');
 }
 
 std::string notes_text(const Table& table, const TableCell& cell) {
@@ -194,12 +169,12 @@ std::string csv_lines(const Table& table) {
     for (std::size_t c = 0; c < table.cells[r].size(); ++c) {
       const TableCell& cell = table.cells[r][c];
       if (cell.empty()) continue;
-      out += concat(csv_field(join(table.row_names[r], " / ")), ",",
-                    csv_field(table.column_names[c]), ",", cell.values.size(), ",",
-                    number(cell.mean()), ",", number(cell.std()), ",", cell.failed, ",",
-                    cell.missing, ",", csv_field(cell.published ? cell.published->text : ""), ",",
-                    cell.interrupted, ",", cell.running, ",", table.percent ? "percent" : "", ",",
-                    plain(difference(table, cell)), ",", csv_field(notes_text(table, cell)), "\n");
+      out += concat(csv_text(join(table.row_names[r], " / ")), ",", csv_text(table.column_names[c]),
+                    ",", cell.values.size(), ",", number(cell.mean()), ",", number(cell.std()), ",",
+                    cell.failed, ",", cell.missing, ",",
+                    csv_text(cell.published ? cell.published->text : ""), ",", cell.interrupted,
+                    ",", cell.running, ",", table.percent ? "percent" : "", ",",
+                    plain(difference(table, cell)), ",", csv_text(notes_text(table, cell)), "\n");
     }
   return out;
 }

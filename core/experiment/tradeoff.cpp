@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/base/markup.h"
 #include "core/base/text.h"
 #include "core/experiment/run_keys.h"
 
@@ -27,7 +28,7 @@ std::string line_of(const TradeoffRow& row, bool percent) {
   std::snprintf(text, sizeof text, "%.2f ± %.2f (%zu) | %.4g | %.4g | %.1f | %.3g | %s |",
                 scale * row.metric, scale * row.std, row.runs, row.hours, row.samples_per_second,
                 100 * row.bubble, row.worker_gib, row.efficient ? "★" : " ");
-  return concat("| ", row.name, " | ", std::string_view(text), "\n");
+  return concat("| ", markdown_text(row.name), " | ", std::string_view(text), "\n");
 }
 
 }  // namespace
@@ -62,9 +63,10 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
 
 std::string print_tradeoff(const TableSpec& spec, const std::vector<TradeoffRow>& rows) {
   const bool percent = is_share(spec.metric.name);
-  std::string text = concat(spec.metric.name, percent ? " in percent" : "",
-                            " against the time modelled on ", spec.hardware.stem().string(),
-                            "; ★: no other is as good and as fast.\n\n| | ", spec.metric.name,
+  const std::string metric = markdown_text(spec.metric.name);
+  std::string text = concat(metric, percent ? " in percent" : "", " against the time modelled on ",
+                            markdown_text(spec.hardware.stem().string()),
+                            "; ★: no other is as good and as fast.\n\n| | ", metric,
                             " | hours | samples/s | bubble in % | GiB of state on the fullest "
                             "worker | |\n|:--|--:|--:|--:|--:|"
                             "--:|:--|\n");

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/experiment/checkpoint.h"
+#include "core/experiment/past.h"
 #include "core/experiment/translation.h"
 #include "core/runtime/bring_tensors.h"
 #include "core/stage/safetensors.h"
@@ -47,21 +48,49 @@ Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress
 
 std::vector<std::string> Trainer::resume() {
   if (folder_ == nullptr) return {};
-  auto loaded = load_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_);
+  auto loaded = load_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, team_);
   if (!loaded) return {};
   state_ = std::move(loaded->state);
+  if (!keeps_steps()) return std::move(loaded->remarks);
+  if (loaded->steps.name.empty())
+    loaded->remarks.push_back(concat("steps.csv begins after ",
+                                     position_text(done(), plan_.minibatches),
+                                     ": until there the run had output.steps: false"));
+  else
+    steps_ = StepLog::go_on(folder_->checkpoints(), loaded->steps, done(), plan_.auxiliary);
   return std::move(loaded->remarks);
+}
+
+/// Losses go into a file by and by, which is steps.csv in the end.
+bool Trainer::keeps_steps() const {
+  return folder_ != nullptr && team_.first() && plan_.experiment->output.steps;
+}
+
+void Trainer::begin_steps() {
+  if (keeps_steps() && !steps_)
+    steps_ = StepLog::begin(folder_->checkpoints(), done(), plan_.auxiliary);
+}
+
+/// No checkpoint has use for it.
+void Trainer::remove_steps() {
+  if (!steps_ || plan_.drains.has_checkpoints()) return;
+  std::error_code ignored;
+  std::filesystem::remove(steps_->path(), ignored);
+  std::filesystem::remove(folder_->checkpoints(), ignored);  // if it is empty
+  steps_.reset();
 }
 
 void Trainer::train() {
   const DrainPoints& drains = plan_.drains;
   if (folder_ != nullptr && done() == 0 && drains.has_checkpoints())
     begin_checkpoints(folder_->checkpoints(), plan_, team_);
+  begin_steps();
   const std::array<std::int64_t, 1> any{0};  // data that is made up is made off the clock
   static_cast<void>(plan_.experiment->dataset->batch(Split::Train, any, nullptr));
   while (done() < drains.minibatches) train_to(drains.next(done()));
   if (folder_ == nullptr) return;
   write_tables();
+  remove_steps();
   if (!plan_.experiment->output.weights) return;
   const TensorFile weights = latest_weights();
   if (team_.first()) write_safetensors(folder_->final_weights(), weights);
@@ -82,10 +111,7 @@ TensorFile Trainer::latest_weights() {
 
 double Trainer::lr_at(std::int64_t step) const {
   const Experiment& e = *plan_.experiment;
-  const std::int64_t epochs = e.train.epochs;
-  if (e.lr_schedule.per_step())
-    return e.lr_schedule.at(e.optimizer->lr(), step, epochs * plan_.minibatches);
-  return e.lr_schedule.at(e.optimizer->lr(), step / plan_.minibatches, epochs);
+  return learning_rate_at(e, plan_.minibatches, e.train.epochs, step);
 }
 
 /// Segments of equal schedules share a program.
@@ -140,9 +166,9 @@ void Trainer::train_to(std::int64_t end) {
   const RunResult result = run(*last_, first);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   add(state_.traffic, result.traffic);
+  keep_losses(result.losses, first);
   for (const std::vector<double>& losses : result.losses) {
-    const auto minibatch = static_cast<int>(done() % plan_.minibatches);
-    state_.steps.push_back({static_cast<int>(done() / plan_.minibatches), minibatch, losses});
+    state_.open_losses.push_back(losses[0]);
     state_.open_seconds += seconds.count() / static_cast<double>(end - first);
     ++state_.minibatches;
     if (done() == end) check_weights();
@@ -151,19 +177,24 @@ void Trainer::train_to(std::int64_t end) {
   save();
 }
 
+void Trainer::keep_losses(const std::vector<std::vector<double>>& losses, std::int64_t first) {
+  if (steps_) steps_->append(losses, first, plan_.minibatches);
+  if (collected_ != nullptr) collected_->insert(collected_->end(), losses.begin(), losses.end());
+}
+
 /// The row of the epoch that has just become whole.
 void Trainer::finish_epoch() {
   const Experiment& e = *plan_.experiment;
   const EpochOrder order{plan_.train, e.loader.batch_size, e.loader.drop_last};
-  const std::size_t first = state_.steps.size() - static_cast<std::size_t>(plan_.minibatches);
+  const std::int64_t first = std::ssize(state_.epochs) * std::int64_t{plan_.minibatches};
   EpochRow row{.epoch = static_cast<int>(std::ssize(state_.epochs)),
                .train_loss = mean_loss(
-                   plan_.minibatches,
-                   [&](std::size_t m) { return state_.steps[first + m].losses[0]; }, order),
+                   plan_.minibatches, [&](std::size_t m) { return state_.open_losses[m]; }, order),
                .test_loss = kNotMeasured,
                .test_accuracy = kNotMeasured,
-               .lr = lr_at(static_cast<std::int64_t>(first)),
+               .lr = lr_at(first),
                .seconds = std::exchange(state_.open_seconds, 0)};
+  state_.open_losses.clear();
   std::int64_t samples = 0;
   for (int m = 0; m < plan_.minibatches; ++m) samples += order.size_of(m);
   row.samples_per_second = static_cast<double>(samples) / row.seconds;
@@ -231,7 +262,8 @@ void Trainer::check_weights() const {
 
 void Trainer::save() {
   if (folder_ == nullptr || !plan_.drains.checkpoint_at(done())) return;
-  save_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, state_, team_);
+  save_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, state_,
+                  steps_ ? &*steps_ : nullptr, team_);
   write_tables();
 }
 
@@ -244,7 +276,7 @@ std::vector<std::string> Trainer::own_metrics() const {
 void Trainer::write_tables() const {
   if (!team_.first()) return;
   folder_->write_epochs(state_.epochs, own_metrics());
-  if (plan_.experiment->output.steps) folder_->write_steps(state_.steps, plan_.auxiliary);
+  if (steps_) steps_->copy_to(folder_->steps());
   if (!state_.traffic.empty()) write_traffic();
 }
 

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/experiment/plan.h"
 #include "core/experiment/progress.h"
 #include "core/experiment/run_folder.h"
+#include "core/experiment/step_log.h"
 #include "core/experiment/training_state.h"
 #include "core/runtime/action_log.h"
 #include "core/runtime/team.h"
@@ -30,6 +32,8 @@ class Trainer {
   void train();
   void show(Progress* progress) { progress_ = progress; }
   void record_in(ActionLog& log) { log_ = &log; }
+  /// Adds the losses of each mini-batch from here on to `all`: [0] its own, then auxiliary ones.
+  void collect_losses(std::vector<std::vector<double>>& all) { collected_ = &all; }
 
   /// Mini-batches trained.
   std::int64_t done() const { return state_.minibatches; }
@@ -37,22 +41,25 @@ class Trainer {
   const std::vector<std::vector<Span>>& trace() const { return trace_; }
   const Schedule& traced() const { return last_->schedule; }
   const std::vector<EpochRow>& epochs() const { return state_.epochs; }
-  const std::vector<StepRow>& steps() const { return state_.steps; }
   const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
 
  private:
   void train_to(std::int64_t end);
   RunResult run(const Program& program, std::int64_t first);
   const Program& program_for(std::int64_t first, int minibatches);
+  void begin_steps();
+  void keep_losses(const std::vector<std::vector<double>>& losses, std::int64_t first);
   void finish_epoch();
   void evaluate(EpochRow& row);
   double bleu();
   void check_weights() const;
   void save();
   void write_tables() const;
+  void remove_steps();
   TensorFile latest_weights();
   std::vector<std::string> own_metrics() const;
   double lr_at(std::int64_t step) const;
+  bool keeps_steps() const;
   void write_traffic() const;
 
   const Plan& plan_;
@@ -65,6 +72,8 @@ class Trainer {
   std::vector<std::unique_ptr<EdgeEnds>> edges_;              ///< empty: nothing is compressed
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< the same
   TrainingState state_;
+  std::optional<StepLog> steps_;  ///< process 0's, with output.steps
+  std::vector<std::vector<double>>* collected_ = nullptr;
   std::deque<Program> programs_;  ///< of segments shorter than plan_.training, the latest few
   const Program* last_;
   std::vector<std::vector<Span>> trace_;

@@ -40,7 +40,7 @@ std::vector<EdgeTraffic> read_traffic(const TensorFile& file, const std::filesys
 }  // namespace
 
 void write_training_state(const std::filesystem::path& path, const TrainingState& state) {
-  std::vector<double> epochs, losses, traffic;
+  std::vector<double> epochs, traffic;
   for (const EdgeTraffic& t : state.traffic)
     traffic.insert(traffic.end(),
                    {static_cast<double>(t.from), static_cast<double>(t.to), t.messages,
@@ -50,12 +50,11 @@ void write_training_state(const std::filesystem::path& path, const TrainingState
                                  row.seconds, row.samples_per_second});
     epochs.insert(epochs.end(), row.metrics.begin(), row.metrics.end());
   }
-  for (const StepRow& row : state.steps)
-    losses.insert(losses.end(), row.losses.begin(), row.losses.end());
-  write_safetensors(path, {.tensors = {{"epochs", table(epochs, std::ssize(state.epochs))},
-                                       {"losses", table(losses, std::ssize(state.steps))},
-                                       {"traffic", table(traffic, std::ssize(state.traffic))},
-                                       {"open_seconds", table({state.open_seconds}, 1)}}});
+  write_safetensors(
+      path, {.tensors = {{"epochs", table(epochs, std::ssize(state.epochs))},
+                         {"open_losses", table(state.open_losses, std::ssize(state.open_losses))},
+                         {"traffic", table(traffic, std::ssize(state.traffic))},
+                         {"open_seconds", table({state.open_seconds}, 1)}}});
 }
 
 TrainingState read_training_state(const std::filesystem::path& path, std::int64_t minibatches,
@@ -64,18 +63,16 @@ TrainingState read_training_state(const std::filesystem::path& path, std::int64_
   const std::int64_t whole = minibatches / minibatches_per_epoch;
   const auto columns = kEpochColumns + static_cast<std::int64_t>(metrics);
   const at::Tensor epochs = table_in(file, "epochs", whole, columns, path);
-  const at::Tensor losses = table_in(file, "losses", minibatches, 0, path);
+  const std::int64_t open = minibatches % minibatches_per_epoch;
+  const at::Tensor losses = table_in(file, "open_losses", open, 1, path);
   TrainingState state{.minibatches = minibatches,
                       .open_seconds = table_in(file, "open_seconds", 1, 1, path).item<double>()};
   const double* v = epochs.const_data_ptr<double>();
   for (int epoch = 0; epoch < whole; ++epoch, v += columns)
     state.epochs.push_back(
         {epoch, v[0], v[1], v[2], v[3], v[4], v[5], {v + kEpochColumns, v + columns}});
-  const double* loss = losses.const_data_ptr<double>();
-  for (std::int64_t m = 0; m < minibatches; ++m, loss += losses.size(1))
-    state.steps.push_back({static_cast<int>(m / minibatches_per_epoch),
-                           static_cast<int>(m % minibatches_per_epoch),
-                           {loss, loss + losses.size(1)}});
+  const double* const loss = losses.const_data_ptr<double>();
+  state.open_losses.assign(loss, loss + open);
   state.traffic = read_traffic(file, path);
   return state;
 }

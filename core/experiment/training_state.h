@@ -1,7 +1,7 @@
 /// What a drained training has besides its stages, and its file in a checkpoint: doubles, so that
 /// every loss and mean comes back with its bits. Tensors: "epochs" (epochs × columns of epochs.csv
-/// without the first), "losses" (mini-batches × loss sites), "traffic" (edges × 7),
-/// "open_seconds" (1 × 1).
+/// without the first), "open_losses" (mini-batches of the epoch that is not whole yet × 1),
+/// "traffic" (edges × 7), "open_seconds" (1 × 1). The losses before are in the step log only.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace pipewright {
 struct TrainingState {
   std::int64_t minibatches = 0;      ///< trained
   std::vector<EpochRow> epochs;      ///< whole ones
-  std::vector<StepRow> steps;        ///< one per mini-batch
+  std::vector<double> open_losses;   ///< of the epoch that is not whole yet, per mini-batch
   std::vector<EdgeTraffic> traffic;  ///< so far
   double open_seconds = 0;           ///< spent on the epoch that is not whole yet
 };

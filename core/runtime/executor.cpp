@@ -12,6 +12,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/foreign_error.h"
 #include "core/runtime/device_stream.h"
 #include "core/runtime/losses.h"
 #include "core/runtime/messages.h"
@@ -21,12 +22,6 @@ namespace pipewright {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// What went wrong, without LibTorch's stack trace behind the first line.
-std::string first_line(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
-}
 
 class Interpreter {
  public:
@@ -97,8 +92,13 @@ class Interpreter {
   void run_threads() {
     const std::vector<at::Device> on = devices();
     std::vector<std::jthread> threads;
-    for (int worker = 0; worker < static_cast<int>(program_.workers.size()); ++worker)
-      threads.emplace_back([this, worker, &on] { run_worker(worker, on[as_size(worker)]); });
+    int worker = 0;
+    try {
+      for (; worker < static_cast<int>(program_.workers.size()); ++worker)
+        threads.emplace_back([this, worker, &on] { run_worker(worker, on[as_size(worker)]); });
+    } catch (const std::exception& error) {  // those that have started would wait for it for ever
+      fail(std::make_exception_ptr(thread_error(concat("worker ", worker), error)));
+    }
     threads.clear();  // joins
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -158,12 +158,25 @@ class Interpreter {
       finish(worker, [&stream] { stream.finish(); });
       transport_->leave();
     } catch (...) {
-      {
-        const std::lock_guard lock(failure_mutex_);
-        if (!failure_) failure_ = std::current_exception();
-      }
-      transport_->abort();
+      fail(std::current_exception());
     }
+  }
+
+  /// The first failure is the run's; nobody waits any longer.
+  void fail(std::exception_ptr failure) {
+    {
+      const std::lock_guard lock(failure_mutex_);
+      if (!failure_) failure_ = std::move(failure);
+    }
+    transport_->abort();
+  }
+
+  /// What went wrong in a library, at `place`.
+  Error failure_at(const std::string& place, const std::exception& error) const {
+    const bool own_process = request_.execution == Execution::Mpi;
+    const auto machine = machine_error(error, own_process ? ErrorKind::Worker : ErrorKind::Data);
+    return Error(machine ? machine->kind() : ErrorKind::Worker,
+                 machine ? machine->message() : first_line(error), place);
   }
 
   /// What a device reports only at the end is the worker's failure like any other.
@@ -174,7 +187,7 @@ class Interpreter {
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
-      throw Error(ErrorKind::Worker, first_line(error), concat("worker ", worker));
+      throw failure_at(concat("worker ", worker), error);
     }
   }
 
@@ -200,7 +213,7 @@ class Interpreter {
       if (error.kind() != ErrorKind::Worker || !error.where().empty()) throw;
       throw Error(error.kind(), error.message(), passes_.place(instruction.action, worker));
     } catch (const std::exception& error) {
-      throw Error(ErrorKind::Worker, first_line(error), passes_.place(instruction.action, worker));
+      throw failure_at(passes_.place(instruction.action, worker), error);
     }
     if (traced) (*request_.trace)[as_size(worker)][as_size(position)] = {begin, seconds()};
   }

@@ -1,9 +1,15 @@
 /// How many threads an operator of LibTorch's uses.
 #pragma once
 
+#include "core/base/error.h"
+
 namespace pipewright {
 
-/// So many for as long as it lives, then as many as before.
+/// Starts as many threads as `pools` pools of `threads` have, their callers not counted, and ends
+/// them again: OpenMP would end the process where one cannot be started. Throws Error{`kind`}.
+void check_pools(int pools, int threads, ErrorKind kind = ErrorKind::Data);
+
+/// So many for as long as it lives, then as many as before. Throws as check_pools().
 class IntraOpThreads {
  public:
   explicit IntraOpThreads(int threads);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/foreign_error.h"
 #include "core/runtime/channels.h"
 #include "core/runtime/wire_transport.h"
 #include "core/stage/torch.h"
@@ -57,7 +58,11 @@ WireTeam::WireTeam(std::unique_ptr<Wire> wire, const std::atomic<bool>* stop, Te
       moved_at_(last_round_) {
   for (Peer& peer : peers_) peer.heard = last_round_;
   tell_all(HelloNote{own_identity()});
-  keeper_ = std::thread([this] { keep(); });
+  try {
+    keeper_ = std::thread([this] { keep(); });
+  } catch (const std::exception& error) {
+    throw thread_error("the team's keeper", error, ErrorKind::Worker);
+  }
 }
 
 WireTeam::~WireTeam() {

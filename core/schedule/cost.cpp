@@ -6,6 +6,11 @@
 #include "core/base/error.h"
 
 namespace pipewright {
+namespace {
+
+constexpr double kPredictionOfUpdate = 3.0 / 5;
+
+}  // namespace
 
 double seconds_of(const StageCost& cost, ActionKind kind) {
   switch (kind) {
@@ -34,6 +39,7 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
   stage.backward_input += layer.backward_input;
   stage.backward_weight += layer.backward_weight;
   stage.update += layer.update;
+  stage.prediction += kPredictionOfUpdate * layer.update;
   stage.output_bytes = layer.output_bytes;
   stage.activation_bytes += layer.activation_bytes;
   stage.parameter_bytes += layer.parameter_bytes;

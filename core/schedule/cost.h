@@ -20,6 +20,9 @@ struct StageCost {
   double backward_weight = 0;
   double head = 0;    ///< forward, loss and backward of the auxiliary head
   double update = 0;  ///< of the optimizer, once a mini-batch
+  /// Of predicting the stage's weights once. It moves weights and velocity in and the prediction
+  /// out: 3 of the 5 tensors that an update of SGD with momentum moves (of Adam's, 4 of 7).
+  double prediction = 0;
   /// Of codecs: what arrives is decoded and what leaves encoded, in forwards and in backwards.
   double coding_forward = 0, coding_backward = 0;
   double coding_reduce = 0;  ///< the same of gradients that replicas sum, once a reduction

@@ -69,6 +69,7 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
   const Column backward_weight = column("backward_weight", "Seconds of a weight-only backward.");
   const Column head = column("head", "Seconds of an auxiliary head, forward and backward.");
   const Column update = column("update", "Seconds of the optimizer, once a mini-batch.");
+  const Column prediction = column("prediction", "Seconds of predicting the weights once.");
   const Column input = column("input_bytes", "Bytes that arrive at the stage.");
   const Column output = column("output_bytes", "Bytes sent on; a gradient is as large.");
   const Column activation = column("activation_bytes", "Bytes kept from forward to backward.");
@@ -87,6 +88,7 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
          .backward_weight = backward_weight.given() ? backward_weight[k] : whole / 2,
          .head = head[k],
          .update = update[k],
+         .prediction = prediction[k],
          .input_bytes = input.bytes(k),
          .output_bytes = output.given() ? output.bytes(k) : (next ? input.bytes(k + 1) : 0),
          .activation_bytes = activation.bytes(k),

@@ -15,7 +15,8 @@ constexpr double kGigabyte = 1e9;
 constexpr double kTera = 1e12;
 constexpr double kMicrosecond = 1e-6;
 constexpr Range kAboveZero{1e-6, 1e9};
-constexpr Range kSomeDevices{1, 65536};
+constexpr std::size_t kMostDevices = 65536;  // of all hosts
+constexpr Range kSomeDevices{1, kMostDevices};
 
 double bandwidth(Options& options, const std::string& help) {
   const double read = options.number("bandwidth_gb_per_s", 0, help, kNotNegative);
@@ -72,6 +73,13 @@ class Reader {
     const auto slowdowns = devices.numbers(
         "slowdown", {}, "Stragglers: factor of the times of each device of all hosts.", kAboveZero);
     devices.finish();
+    if (as_size(each) * as_size(hosts_) > kMostDevices) {
+      problems_.add(options_.where("hosts"),
+                    concat("hardware.hosts is ", hosts_, " and devices.count ", each, ": ",
+                           as_size(each) * as_size(hosts_), " devices; at most ", kMostDevices,
+                           " are possible"));
+      hosts_ = 1;
+    }
     hardware_.devices_per_host = each;
     hardware_.devices.assign(as_size(each) * as_size(hosts_),
                              {.speed = speed, .memory = std::llround(memory * kGiB)});

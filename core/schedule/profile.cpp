@@ -108,6 +108,7 @@ Value profile_value(const Profile& profile) {
   Writer writer;
   writer(kFormat, kVersion);
   visit_profile(writer, profile);
+  if (!profile.machine.empty()) writer("machine", profile.machine);
   Value layers = Value::sequence();
   for (const LayerCost& cost : profile.layers) {
     Writer layer;
@@ -127,6 +128,7 @@ Profile read_profile(const Value& document) {
   Profile profile;
   Reader reader(options);
   visit_profile(reader, profile);
+  profile.machine = options.text("machine", "", "");
   const Value layers = options.any("layers", Value::sequence(), "");
   if (!layers.is(Value::Kind::Sequence) || layers.items.empty())
     options.problem("layers", concat("expected a list of layers, not ", layers.described()));

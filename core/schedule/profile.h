@@ -44,6 +44,7 @@ struct Profile {
   std::string model;
   std::string digest;  ///< of the model's options, the loss and the optimizer
   std::string device = "cpu";
+  std::string machine;  ///< host name of where it was measured; empty: not recorded
   std::string precision = "float32";
   std::int64_t samples = 1;
   int threads = 1;

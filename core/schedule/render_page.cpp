@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/markup.h"
 #include "core/base/text.h"
 
 namespace pipewright {
@@ -74,7 +75,7 @@ SvgPage::SvgPage(double width, double height, std::string_view title)
                   px(height), "\" width=\"", px(width), "\" height=\"", px(height),
                   "\" font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\" "
                   "role=\"img\">\n<title>",
-                  xml_escaped(title), "</title>\n")) {
+                  xml_text(title), "</title>\n")) {
   box(0, 0, width, height, palette::kPaper, 0);
 }
 
@@ -83,7 +84,7 @@ void SvgPage::text(double x, double y, std::string_view text, const TextStyle& s
   out_ += concat("<text x=\"", px(x), "\" y=\"", px(y), "\" font-size=\"", px(style.size),
                  "\" fill=\"", style.color, "\" text-anchor=\"", style.anchor, "\"",
                  style.bold ? " font-weight=\"bold\"" : "",
-                 style.italic ? " font-style=\"italic\"" : "", ">", xml_escaped(text), "</text>\n");
+                 style.italic ? " font-style=\"italic\"" : "", ">", xml_text(text), "</text>\n");
 }
 
 void SvgPage::box(double x, double y, double width, double height, const char* fill, double radius,
@@ -91,7 +92,7 @@ void SvgPage::box(double x, double y, double width, double height, const char* f
   out_ += concat("<rect x=\"", px(x), "\" y=\"", px(y), "\" width=\"", px(width), "\" height=\"",
                  px(height), "\" rx=\"", px(radius), "\" fill=\"", fill, "\"");
   if (outline != nullptr) out_ += concat(" stroke=\"", outline, "\" stroke-width=\"1\"");
-  out_ += tooltip.empty() ? "/>\n" : concat("><title>", xml_escaped(tooltip), "</title></rect>\n");
+  out_ += tooltip.empty() ? "/>\n" : concat("><title>", xml_text(tooltip), "</title></rect>\n");
 }
 
 std::string SvgPage::stroke(const LineStyle& style) {
@@ -142,20 +143,6 @@ void SvgPage::circle(double x, double y, double radius, const char* fill,
 
 std::string SvgPage::svg() && {
   return std::move(out_) + "</svg>\n";
-}
-
-std::string xml_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
 }
 
 std::string signed_text(int number) {

@@ -65,9 +65,6 @@ class SvgPage {
   std::string out_;
 };
 
-/// & < > " and control characters made safe for SVG.
-std::string xml_escaped(std::string_view text);
-
 /// With a true minus sign.
 std::string signed_text(int number);
 

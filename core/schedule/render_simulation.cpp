@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/base/as_size.h"
+#include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/schedule/render_labels.h"
 #include "core/schedule/render_profile.h"
@@ -15,11 +16,6 @@ namespace {
 constexpr std::size_t kMostRows = 32;
 
 using Row = std::vector<std::string>;
-
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
 
 /// Columns as wide as they need be, the first flush left.
 std::string aligned(const std::vector<Row>& rows) {
@@ -123,6 +119,29 @@ std::string overflows(const Hardware& hardware, const Simulation& simulation) {
   return text;
 }
 
+double mean_pass_seconds(const Schedule& schedule, const Simulation& simulation) {
+  double seconds = 0, passes = 0;
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w)
+    for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {
+      if (!is_pass(schedule.workers[w][i].kind)) continue;
+      seconds += simulation.spans[w][i].end - simulation.spans[w][i].begin;
+      ++passes;
+    }
+  return passes > 0 ? seconds / passes : 0;
+}
+
+/// A described device starts operations one by one, and the model does not count that: where passes
+/// are shorter than starting some of them takes, the times mean little.
+std::string launches(const Schedule& schedule, const Hardware& hardware,
+                     const Simulation& simulation) {
+  constexpr double kShort = 50e-6;
+  const double seconds = mean_pass_seconds(schedule, simulation);
+  if (!hardware.rates.known() || seconds >= kShort) return {};
+  return concat("\nnote: a pass takes ", time_text(seconds),
+                " on average; starting its operations on such a device takes longer and is not "
+                "modelled, so expect it to be slower than this\n");
+}
+
 Value traffic_value(const Traffic& traffic) {
   Value value = Value::mapping();
   value.at_or_add("messages") = Value::of(traffic.messages);
@@ -187,7 +206,7 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
                          [&](std::size_t b, const Traffic& bus) {
                            return traffic_row(hardware.buses[b].name, bus, simulation.makespan);
                          });
-  return text + overflows(hardware, simulation);
+  return text + overflows(hardware, simulation) + launches(schedule, hardware, simulation);
 }
 
 Value simulation_value(const Schedule& schedule, const Hardware& hardware,

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "core/base/as_size.h"
+#include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/schedule/render.h"
 #include "core/schedule/render_labels.h"
@@ -10,27 +11,21 @@
 namespace pipewright {
 namespace {
 
-/// Cells of equal columns; text is UTF-8, one terminal column per code point.
+/// Cells of equal columns.
 using Table = std::vector<std::vector<std::string>>;
-
-std::size_t columns_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
 
 std::string table_text(const Table& table) {
   std::vector<std::size_t> widths;
   for (const auto& row : table)
     for (std::size_t column = 0; column < row.size(); ++column) {
       if (column == widths.size()) widths.push_back(0);
-      widths[column] = std::max(widths[column], columns_of(row[column]));
+      widths[column] = std::max(widths[column], width_of(row[column]));
     }
   std::string out;
   for (const auto& row : table) {
     std::string line;
     for (std::size_t column = 0; column < row.size(); ++column)
-      line += row[column] + std::string(widths[column] - columns_of(row[column]) + 2, ' ');
+      line += row[column] + std::string(widths[column] - width_of(row[column]) + 2, ' ');
     line.resize(line.find_last_not_of(' ') + 1);
     out += line + '\n';
   }

@@ -1,10 +1,25 @@
 #include "core/schedule/simulate.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "core/base/error.h"
+#include "core/schedule/predictions.h"
 #include "core/schedule/simulate_clock.h"
 #include "core/schedule/simulate_memory.h"
 
 namespace pipewright {
+namespace {
+
+bool predictions_take_time(const Schedule& schedule, std::span<const StageCost> costs) {
+  const bool timed =
+      std::ranges::any_of(costs, [](const StageCost& cost) { return cost.prediction > 0; });
+  if (!timed) return false;
+  const Predictions predictions = predictions_of(schedule);
+  return predictions.any || predictions.by_drift;
+}
+
+}  // namespace
 
 double Simulation::utilisation(std::size_t worker) const {
   return makespan > 0 ? workers[worker].computing / makespan : 0;
@@ -26,8 +41,12 @@ Simulation simulate(const Schedule& schedule, std::span<const StageCost> costs,
                        " devices, the schedule ", schedule.workers.size(), " workers"));
   Simulation simulation;
   const PassSlots slots(schedule);
-  ClockTimes times = run_clock(schedule, slots, costs, hardware, simulation);
-  if (options.memory) count_memory(schedule, slots, costs, times, options, simulation);
+  const bool predicts = predictions_take_time(schedule, costs);
+  std::optional<Versions> versions;
+  if (options.memory || predicts) versions = resolve_versions(schedule);
+  ClockTimes times =
+      run_clock(schedule, slots, costs, predicts ? &*versions : nullptr, hardware, simulation);
+  if (options.memory) count_memory(schedule, slots, costs, *versions, times, options, simulation);
   simulation.spans = std::move(times.spans);
   return simulation;
 }

@@ -48,11 +48,12 @@ bool sends_gradient(ActionKind kind) {
 class Clock {
  public:
   Clock(const Schedule& schedule, const PassSlots& slots, std::span<const StageCost> costs,
-        const Hardware& hardware, Simulation& simulation)
+        const Versions* versions, const Hardware& hardware, Simulation& simulation)
       : schedule_(schedule),
         shape_(schedule.shape),
         slots_(slots),
         costs_(costs),
+        versions_(versions),
         hardware_(hardware),
         network_(hardware),
         result_(simulation),
@@ -162,8 +163,10 @@ class Clock {
       begin = std::max(begin, arrival);
       if (shape_.link_capacity > 0) take(edge(input.stage, action.replica, input.gradient), begin);
     }
-    double seconds =
-        seconds_[as_size(action.stage)][static_cast<std::size_t>(action.kind)] * self.factor;
+    double seconds = seconds_[as_size(action.stage)][static_cast<std::size_t>(action.kind)];
+    if (versions_ != nullptr && versions_->workers[as_size(w)][self.next].makes)
+      seconds += costs_[as_size(action.stage)].prediction;
+    seconds *= self.factor;
     if (hardware_.jitter > 0) seconds *= jitter(w, self.next);
     self.free = begin + seconds;
     times_.spans[as_size(w)][self.next] = {begin, self.free};
@@ -349,6 +352,7 @@ class Clock {
   const PipelineShape& shape_;
   const PassSlots& slots_;
   const std::span<const StageCost> costs_;
+  const Versions* const versions_;
   const Hardware& hardware_;
   Network network_;
   Simulation& result_;
@@ -370,9 +374,9 @@ InputPlace input_place(const Action& action) {
 }
 
 ClockTimes run_clock(const Schedule& schedule, const PassSlots& slots,
-                     std::span<const StageCost> costs, const Hardware& hardware,
-                     Simulation& simulation) {
-  return Clock(schedule, slots, costs, hardware, simulation).run();
+                     std::span<const StageCost> costs, const Versions* versions,
+                     const Hardware& hardware, Simulation& simulation) {
+  return Clock(schedule, slots, costs, versions, hardware, simulation).run();
 }
 
 }  // namespace pipewright

@@ -8,6 +8,7 @@
 #include "core/schedule/hardware.h"
 #include "core/schedule/pass_slots.h"
 #include "core/schedule/simulate.h"
+#include "core/schedule/versions.h"
 
 namespace pipewright {
 
@@ -18,10 +19,11 @@ struct ClockTimes {
   std::vector<double> backward_arrivals;  ///< the same of input gradients
 };
 
-/// Fills makespan, times of workers, links, buses and mini-batches of `simulation`.
+/// Fills makespan, times of workers, links, buses and mini-batches of `simulation`. `versions` of
+/// the schedule say which actions make a prediction first; null: predictions take no time.
 ClockTimes run_clock(const Schedule& schedule, const PassSlots& slots,
-                     std::span<const StageCost> costs, const Hardware& hardware,
-                     Simulation& simulation);
+                     std::span<const StageCost> costs, const Versions* versions,
+                     const Hardware& hardware, Simulation& simulation);
 
 /// Where an action's input comes from: the same micro-batch of another stage.
 struct InputPlace {

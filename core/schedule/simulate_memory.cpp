@@ -207,9 +207,9 @@ class Memory {
 }  // namespace
 
 void count_memory(const Schedule& schedule, const PassSlots& slots,
-                  std::span<const StageCost> costs, const ClockTimes& times,
-                  const SimulationOptions& options, Simulation& simulation) {
-  const Versions versions = resolve_versions(schedule);
+                  std::span<const StageCost> costs, const Versions& versions,
+                  const ClockTimes& times, const SimulationOptions& options,
+                  Simulation& simulation) {
   std::vector<std::int32_t> last_use(slots.forwards(), kNever);
   std::vector<bool> recomputed(slots.forwards(), false);
   for (std::size_t w = 0; w < schedule.workers.size(); ++w)

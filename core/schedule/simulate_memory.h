@@ -8,9 +8,10 @@
 
 namespace pipewright {
 
-/// Fills the memory of `simulation.workers`.
+/// Fills the memory of `simulation.workers`. `versions`: of the schedule.
 void count_memory(const Schedule& schedule, const PassSlots& slots,
-                  std::span<const StageCost> costs, const ClockTimes& times,
+                  std::span<const StageCost> costs, const Versions& versions,
+                  const ClockTimes& times,
                   const SimulationOptions& options, Simulation& simulation);
 
 }  // namespace pipewright

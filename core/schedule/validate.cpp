@@ -7,6 +7,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/schedule/deadlock.h"
 #include "core/schedule/pass_slots.h"
 #include "core/schedule/render.h"
 #include "core/schedule/versions.h"
@@ -23,13 +24,16 @@ bool learns(const Schedule& schedule, const Action& backward) {
   return std::ranges::count(schedule.learns_from[as_size(backward.stage)], backward.loss) > 0;
 }
 
-/// Refuses with the grid, the culprit marked.
+/// Refuses with the grid, the culprit marked; kNowhere: there is none to mark.
 [[noreturn]] void refuse_action(const Schedule& schedule, ActionPlace culprit,
                                 const std::string& message) {
-  const RenderOptions options{.width = 120, .minibatches = 8, .culprit = &culprit};
-  throw Error(ErrorKind::Schedule,
-              concat("the schedule is not valid: ", message, "\n", render_text(schedule, options)),
-              concat("worker ", culprit.first, ", action ", culprit.second));
+  const bool marked = culprit != kNowhere;
+  const RenderOptions options{
+      .width = 120, .minibatches = 8, .culprit = marked ? &culprit : nullptr};
+  throw Error(
+      ErrorKind::Schedule,
+      concat("the schedule is not valid: ", message, "\n", render_text(schedule, options)),
+      marked ? concat("worker ", culprit.first, ", action ", culprit.second) : std::string());
 }
 
 [[noreturn]] void fail(const Schedule& schedule, ActionPlace culprit, const std::string& message) {
@@ -64,8 +68,8 @@ void check_ranges(const Schedule& schedule) {
   for (int k = 0; k < shape.stages; ++k)
     for (const int loss : schedule.learns_from[as_size(k)])
       if (loss < k || loss >= shape.stages)
-        refuse(
-            concat("stage ", k, " learns from loss ", loss, ", which no stage from it on makes"));
+        refuse(concat("stage ", k, " learns from the loss of stage ", loss,
+                      ", which is none from it on"));
   for (std::size_t i = 0; i < schedule.auxiliary.size(); ++i)
     if (!in(schedule.auxiliary[i], shape.stages - 1) ||
         (i > 0 && schedule.auxiliary[i] <= schedule.auxiliary[i - 1]))
@@ -82,7 +86,8 @@ void check_ranges(const Schedule& schedule) {
                    " names a stage, replica, mini-batch, micro-batch, loss or rule out of range"));
       const bool backward = is_backward(a.kind) || a.kind == ActionKind::BackwardWeight;
       if (backward && a.loss < a.stage)
-        refuse(concat(place(), " is of loss ", a.loss, ", which is made before its stage"));
+        refuse(
+            concat(place(), " is of the loss of stage ", a.loss, ", which comes before its own"));
       if (shape.worker_of(a.stage, a.replica) != w)
         refuse(concat(place(), " belongs on worker ", shape.worker_of(a.stage, a.replica)));
     }
@@ -117,6 +122,29 @@ class PassKeys {
   std::unordered_set<std::uint64_t> others_;
 };
 
+/// The first action of the same pass that is there, to be marked where another one is missing.
+ActionPlace some_of_pass(const Schedule& schedule, const Action& like) {
+  const int worker = schedule.shape.worker_of(like.stage, like.replica);
+  const auto& actions = schedule.workers[as_size(worker)];
+  for (int i = 0; i < static_cast<int>(actions.size()); ++i) {
+    const Action& a = actions[as_size(i)];
+    const bool pass = a.kind != ActionKind::Reduce && a.kind != ActionKind::Update;
+    if (pass && a.stage == like.stage && a.minibatch == like.minibatch &&
+        a.microbatch == like.microbatch)
+      return {worker, i};
+  }
+  return kNowhere;
+}
+
+[[noreturn]] void refuse_gap(const Schedule& schedule, const Action& missing) {
+  const bool of_loss = is_backward(missing.kind);
+  refuse_action(schedule, some_of_pass(schedule, missing),
+                concat("it has no ", kind_name(missing.kind), " of stage ", missing.stage,
+                       ", replica ", missing.replica, ", mini-batch ", missing.minibatch,
+                       ", micro-batch ", missing.microbatch,
+                       of_loss ? concat(", for the loss of stage ", missing.loss) : std::string()));
+}
+
 /// Every pass there exactly once, and no other.
 void check_complete(const Schedule& schedule) {
   const PipelineShape& shape = schedule.shape;
@@ -150,12 +178,14 @@ void check_complete(const Schedule& schedule) {
       if ((a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardWeight) &&
           !learns(schedule, a))
         fail(schedule, {w, i},
-             concat("learns from loss ", a.loss, ", which its stage does not learn from"));
+             concat("learns from the loss of stage ", a.loss,
+                    ", which its stage does not learn from"));
       if (a.kind != ActionKind::Head) continue;
       if (!std::ranges::binary_search(schedule.auxiliary, a.stage))
         fail(schedule, {w, i}, "is of a stage without an auxiliary head");
       if (a.loss != a.stage)
-        fail(schedule, {w, i}, concat("names loss ", a.loss, " instead of its stage's own"));
+        fail(schedule, {w, i},
+             concat("names the loss of stage ", a.loss, " instead of its own stage's"));
     }
   for (int replica = 0; replica < shape.replicas; ++replica)
     for (int m = 0; m < shape.minibatches; ++m)
@@ -163,11 +193,13 @@ void check_complete(const Schedule& schedule) {
         for (int k = 0; k < shape.stages; ++k) {
           const std::size_t here = pass(k, replica, m, u);
           auto need = [&](ActionKind kind, int loss) {
-            if (seen.contains(here, kind_of(kind, loss))) return;
-            throw Error(ErrorKind::Schedule,
-                        concat("the schedule is not valid: it has no ", kind_name(kind),
-                               " of stage ", k, ", replica ", replica, ", mini-batch ", m,
-                               ", micro-batch ", u, ", loss ", loss));
+            if (!seen.contains(here, kind_of(kind, loss)))
+              refuse_gap(schedule, {.kind = kind,
+                                    .stage = k,
+                                    .replica = replica,
+                                    .minibatch = m,
+                                    .microbatch = u,
+                                    .loss = loss});
           };
           need(ActionKind::Forward, 0);
           if (!shape.training) continue;
@@ -207,7 +239,7 @@ void check_halves(const Schedule& schedule, const PassIndex& index) {
       if (a.kind == ActionKind::BackwardInput && learns(schedule, a) &&
           index.weight_backward(a) == kNowhere)
         fail(schedule, {w, i},
-             concat("only relays loss ", a.loss, ", but its stage learns from it"));
+             concat("only relays the loss of stage ", a.loss, ", but its stage learns from it"));
       if (a.kind != ActionKind::BackwardWeight) continue;
       const ActionPlace first = index.backward(a, a.stage);
       const bool half =
@@ -248,7 +280,7 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
       switch (a.kind) {
         case ActionKind::BackwardInput:
           if (index.consumer_of(a) == kNowhere && index.weight_backward(a) == kNowhere)
-            fail(schedule, {w, i}, concat("relays loss ", a.loss, " to nobody"));
+            fail(schedule, {w, i}, concat("relays the loss of stage ", a.loss, " to nobody"));
           break;
         case ActionKind::Head:
         case ActionKind::Backward:
@@ -318,9 +350,7 @@ class Progress {
         asleep_[as_size(w)].clear();
       }
     }
-    for (int w = 0; w < static_cast<int>(done_.size()); ++w)
-      if (!finished(w))
-        fail(schedule_, {w, done_[as_size(w)]}, concat("can never start: ", reason(next(w))));
+    if (all.size() < actions()) refuse_deadlock();
     return all;
   }
 
@@ -349,18 +379,21 @@ class Progress {
   }
   /// All replicas have come to the same Reduce, or are past it.
   bool replicas_ready(const Action& a) const {
-    if (a.kind != ActionKind::Reduce) return true;
+    return a.kind != ActionKind::Reduce || late_replica(a) < 0;
+  }
+  /// The worker of the first replica that has not come to this Reduce; −1: all have.
+  int late_replica(const Action& a) const {
     const int mine = reduced(a.stage, a.replica);
     for (int r = 0; r < schedule_.shape.replicas; ++r) {
       const int w = schedule_.shape.worker_of(a.stage, r);
       if (reduced(a.stage, r) > mine) continue;
-      if (finished(w)) return false;
+      if (finished(w)) return w;
       const Action& other = next(w);
       if (other.kind != ActionKind::Reduce || other.stage != a.stage ||
           other.minibatch != a.minibatch)
-        return false;
+        return w;
     }
-    return true;
+    return -1;
   }
   int reduced(int stage, int replica) const {
     return reduced_[as_size(replica * schedule_.shape.stages + stage)];
@@ -387,9 +420,7 @@ class Progress {
       other = index_.input_of(a).first;
       if (other < 0) return true;  // for ever
     } else if (!room(a)) {
-      const auto link = link_of(a);
-      other =
-          schedule_.shape.worker_of(link.second / 2 + (link.second % 2 == 0 ? 1 : 0), link.first);
+      other = receiver_of(link_of(a));
     }
     if (other >= 0) asleep_[as_size(other)].push_back(w);
     return other >= 0;
@@ -413,6 +444,10 @@ class Progress {
     return {0, -1};
   }
 
+  int receiver_of(std::pair<int, int> link) const {
+    return schedule_.shape.worker_of(link.second / 2 + (link.second % 2 == 0 ? 1 : 0), link.first);
+  }
+
   void account(const Action& a) {
     if (a.kind == ActionKind::Reduce)
       ++reduced_[as_size(a.replica * schedule_.shape.stages + a.stage)];
@@ -427,18 +462,30 @@ class Progress {
     if (const auto link = link_of(a); link.second >= 0) ++waiting(link);
   }
 
-  std::string reason(const Action& a) const {
+  [[noreturn]] void refuse_deadlock() const {
+    std::vector<Wait> waits;
+    for (int w = 0; w < static_cast<int>(done_.size()); ++w)
+      waits.push_back(finished(w) ? Wait{} : wait_of(w));
+    const Deadlock deadlock = explain_deadlock(schedule_, index_, waits);
+    refuse_action(schedule_, deadlock.root, deadlock.message);
+  }
+
+  /// What the next action of a worker waits for that can never start.
+  Wait wait_of(int w) const {
+    const Action& a = next(w);
+    Wait wait{.action = {w, done_[as_size(w)]}};
     if (!input_ready(a)) {
-      const ActionPlace input = index_.input_of(a);
-      if (input == kNowhere) return "nothing produces its input";
-      return concat("it waits for ",
-                    action_name(schedule_.workers[as_size(input.first)][as_size(input.second)],
-                                schedule_.shape.microbatches),
-                    " of worker ", input.first);
+      wait.what = Wait::For::Input;
+      wait.input = index_.input_of(a);
+      wait.worker = wait.input.first;
+    } else if (!room(a)) {
+      wait.what = Wait::For::Room;
+      wait.worker = receiver_of(link_of(a));
+    } else {
+      wait.what = Wait::For::Reduction;
+      wait.worker = late_replica(a);
     }
-    if (!room(a))
-      return concat("its link holds ", schedule_.shape.link_capacity, " messages already");
-    return "its replicas never come to the same reduction";
+    return wait;
   }
 
   const Schedule& schedule_;

@@ -199,6 +199,19 @@ class Commands(harness.EndToEnd):
             r"--minibatches is 0; expected at least 1",
         )
 
+    def test_too_few_microbatches_are_remarked_on(self):
+        self.write("x.yaml", changed(MLP, {"scheme": {"name": "zb_h1"}, "pipeline.stages": 4}))
+        page = self.pipewright("schedule", "x.yaml").out
+        self.assertRegex(page, r"note: 1 micro-batch for 4 stages: workers are idle in \d+ % .*microbatches: 8")
+        self.assertNotIn("note:", self.pipewright("schedule", "x.yaml", "--set", "pipeline.microbatches=8").out)
+        self.assertNotIn("note:", self.pipewright("schedule", "x.yaml", "--set", "scheme={name: pipedream}").out)
+
+    def test_drawings_name_the_scheme_and_what_was_chosen_of_it(self):
+        self.write("x.yaml", changed(MLP, {"scheme": {"name": "spectrain", "version": 2}}))
+        self.pipewright("schedule", "x.yaml", "--svg", "s.svg")
+        for file in ("s.svg", "s-weights.svg"):
+            self.assertIn("x: spectrain, version 2", (self.folder / file).read_text())
+
     def test_recomputation_shows_and_says_where_it_is_of_no_use(self):
         self.write("x.yaml", changed(MLP, {"scheme": {"name": "gpipe"}, "pipeline.recompute": "except_last"}))
         for command in ("check", "schedule"):

@@ -2,7 +2,7 @@
 // of those that concern a path with a given text in it.
 //
 //   FAILING_FILES_PATH   the text, say the run's folder
-//   FAILING_FILES_CALL   write, fsync, rename or any
+//   FAILING_FILES_CALL   write, fsync, rename or any of these; or read, which fails with EIO
 //   FAILING_FILES_AT     k, from 1
 //   FAILING_FILES_KILL   set: SIGKILL instead of ENOSPC
 //
@@ -61,6 +61,14 @@ extern "C" ssize_t write(int descriptor, const void* bytes, size_t count) {
   if (!chosen("write", path_of(descriptor))) return real_write(descriptor, bytes, count);
   static_cast<void>(real_write(descriptor, bytes, count / 2));
   return fail();
+}
+
+extern "C" ssize_t read(int descriptor, void* bytes, size_t count) {
+  static auto* const real_read = real<ssize_t(int, void*, size_t)>("read");
+  static const bool wanted = setting("FAILING_FILES_CALL") == "read";
+  if (!wanted || !chosen("read", path_of(descriptor))) return real_read(descriptor, bytes, count);
+  errno = EIO;
+  return -1;
 }
 
 extern "C" int fsync(int descriptor) {

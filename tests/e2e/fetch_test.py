@@ -401,7 +401,7 @@ class Refused(Fetch):
         server = self.serve({"/small.bin": SMALL})
         self.write("file", "x")
         done = self.fetch("small", "--to", "file", "--address", server.address, code=DATA)
-        self.assertRegex(done.lines[-1], r"^\S+/file/small\.bin\.part: cannot create: Not a directory")
+        self.assertRegex(done.lines[-1], r"^\S+/file: cannot make the folder: there is a file of this name")
 
 
 class Words(Fetch):

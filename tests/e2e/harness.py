@@ -21,6 +21,7 @@ FAILING_FILES = os.environ.get("PIPEWRIGHT_FAILING_FILES", "")  # see failing_fi
 SOURCE_DIR = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"])
 DATA_DIR = SOURCE_DIR.parent / "shared" / "data"
 SECONDS_LIMIT = 120  # of one command
+os.environ.pop("PIPEWRIGHT_DATA", None)  # where a developer's own data lie decides no test
 
 # Exit codes, as users know them.
 FINE, EXPERIMENT, DATA, SCHEDULE, WORKER, NOT_FINITE, SWEEP, INTERRUPTED = 0, 2, 3, 4, 5, 6, 7, 130

@@ -7,6 +7,7 @@ import harness
 from harness import CNN, EXPERIMENT, MLP, changed
 
 FILES = [
+    ".pipewright",
     "checkpoint/000006/metrics.safetensors",
     "checkpoint/000006/stage-0.safetensors",
     "checkpoint/000006/stage-1.safetensors",
@@ -66,7 +67,7 @@ class RunFolder(harness.EndToEnd):
             ),
             "out",
         )
-        self.assertEqual(run.names(), ["epochs.csv", "experiment.yaml", "run.json", "trace.json", "traffic.csv"])
+        self.assertEqual(run.names(), [".pipewright", "epochs.csv", "experiment.yaml", "run.json", "trace.json", "traffic.csv"])
         json.loads(run.bytes("trace.json"))
 
     def test_weights_stand_in_layer_order_whatever_the_cut(self):

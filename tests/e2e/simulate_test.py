@@ -1,6 +1,7 @@
 """`simulate`: a schedule in virtual time, from a table of costs or a profile."""
 
 import json
+import re
 import xml.etree.ElementTree
 
 import harness
@@ -47,15 +48,66 @@ class Simulate(harness.EndToEnd):
             small = ["--set", "pipeline.stages=2"] if file.stem == "laptop" else []
             self.assertGreater(self.simulated("--hardware", file, *small)["makespan"], 0, file)
 
-    def test_a_profile_is_found_where_profile_leaves_it(self):
+    def said(self, *arguments):
+        """The first line that is printed, and what --json says of the same."""
+        done = self.pipewright("simulate", "x.yaml", "--json", "s.json", *arguments)
+        first = done.out.splitlines()[0]
+        self.assertEqual(first, "times: " + json.loads((self.folder / "s.json").read_text())["costs_from"])
+        self.assertEqual(done.out.count("times: "), 1)
+        return first
+
+    def test_a_profile_is_taken_if_it_is_named(self):
         done = self.pipewright("simulate", "x.yaml", code=EXPERIMENT)
         self.assertIn("`pipewright profile x.yaml` measures it", done.err)
         self.assertEqual(len(done.lines), 1, done.err)
         self.pipewright("profile", "x.yaml", "--repetitions", "1")
-        self.assertIn("samples/s", self.pipewright("simulate", "x.yaml").out)
+        self.pipewright("simulate", "x.yaml", code=EXPERIMENT)  # profile.yaml is there, but nobody named it
+        named = ["--profile-file", "profile.yaml"]
+        self.assertIn("samples/s", self.pipewright("simulate", "x.yaml", *named).out)
         self.assertIn(
             "this profile does not fit: it is of micro-batches of 2 samples, this experiment has 4",
-            self.pipewright("simulate", "x.yaml", "--set", "pipeline.microbatches=4", code=EXPERIMENT).err,
+            self.pipewright("simulate", "x.yaml", *named, "--set", "pipeline.microbatches=4", code=EXPERIMENT).err,
+        )
+
+    def test_the_first_line_says_where_costs_come_from(self):
+        self.pipewright("profile", "x.yaml", "--repetitions", "1")
+        v100 = ["--hardware", SOURCE_DIR / "experiments/hardware/dgx1-v100.yaml"]
+        self.assertEqual(self.said("--costs", "costs.yaml"), "times: costs.yaml, a table")
+        self.assertEqual(
+            self.said("--profile-file", "profile.yaml"), "times: profile.yaml, measured on cpu, this machine"
+        )
+        self.assertEqual(
+            self.said(*v100), "times: operations and bytes of the model at the rates of DGX-1, 8 x V100"
+        )
+        self.assertEqual(
+            self.said(*v100, "--profile-file", "profile.yaml"),
+            "times: profile.yaml, measured on cpu, this machine; taken for Tesla V100-SXM2 at speed 1",
+        )
+        profile = (self.folder / "profile.yaml").read_text()
+        self.write("profile.yaml", re.sub("(?m)^machine: .*$", "machine: elsewhere", profile))
+        self.assertIn("measured on cpu, on the machine elsewhere", self.said("--profile-file", "profile.yaml"))
+        self.write("profile.yaml", re.sub("(?m)^machine: .*\n", "", profile))  # as 0.3 wrote it
+        self.assertEqual(self.said("--profile-file", "profile.yaml"), "times: profile.yaml, measured on cpu")
+
+    def test_a_profile_in_the_folder_changes_nothing(self):
+        v100 = ["--hardware", SOURCE_DIR / "experiments/hardware/dgx1-v100.yaml"]
+        before = self.pipewright("simulate", "x.yaml", *v100).out
+        self.pipewright("profile", "x.yaml", "--repetitions", "1")
+        self.assertEqual(self.pipewright("simulate", "x.yaml", *v100).out, before)
+
+    def test_what_decides_the_costs_decides_a_cut_by_time_too(self):
+        by_time = ["--set", "pipeline.balance=time"]
+        self.pipewright("profile", "x.yaml", "--repetitions", "1")
+        self.assertIn("4 stages", self.pipewright("simulate", "x.yaml", *by_time, "--profile-file", "profile.yaml").out)
+        v100 = ["--hardware", SOURCE_DIR / "experiments/hardware/dgx1-v100.yaml"]
+        self.assertIn("4 stages", self.pipewright("simulate", "x.yaml", *by_time, *v100).out)
+
+    def test_tables_and_pictures_say_where_modelled_times_come_from(self):
+        v100 = ["--hardware", SOURCE_DIR / "experiments/hardware/dgx1-v100.yaml"]
+        self.pipewright("profile", "x.yaml", "--repetitions", "1")
+        done = self.pipewright("table", "x.yaml", "--metric", "modelled_bubble", *v100)
+        self.assertEqual(
+            done.lines, ["modelled times: operations and bytes of the model at the rates of DGX-1, 8 x V100"]
         )
 
     def test_a_profile_without_times_is_refused(self):

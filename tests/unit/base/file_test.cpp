@@ -2,7 +2,10 @@
 #include "core/base/file.h"
 
 #include <gtest/gtest.h>
+
+#include <optional>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,6 +76,40 @@ TEST_F(Files, AreReadBackByteByByte) {
   EXPECT_EQ(read_file(folder_ / "empty"), "");
 }
 
+TEST_F(Files, AreNeverWrittenThroughALinkNorInPlaceOfADevice) {
+  write_file(folder_ / "mine", "mine");
+  fs::create_symlink(folder_ / "mine", folder_ / "link");
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  for (const auto& [name, kind] :
+       {std::pair("link", "a symbolic link"), std::pair("pipe", "a pipe")})
+    EXPECT_EQ(data_error([&] { write_file(folder_ / name, "new"); }),
+              concat((folder_ / name).string(), ": is ", std::string_view(kind),
+                     "; only a regular file is replaced; remove it or give another name"));
+  EXPECT_EQ(read_file(folder_ / "mine"), "mine");
+  EXPECT_EQ(entries(), 3U);
+}
+
+TEST_F(Files, LeaveAloneWhatHasTheNameOfTheirTemporaryFile) {
+  const fs::path part = folder_ / concat("x.", ::getpid(), ".part");
+  write_file(folder_ / "mine", "mine");
+  fs::create_symlink(folder_ / "mine", part);
+  write_file(folder_ / concat("x.", ::getpid(), "-1.part"), "mine");
+  write_file(folder_ / "x", "new");
+  EXPECT_EQ(read_file(folder_ / "x"), "new");
+  EXPECT_EQ(read_file(folder_ / "mine"), "mine");
+  EXPECT_TRUE(fs::is_symlink(part));
+  EXPECT_EQ(entries(), 4U);
+}
+
+TEST_F(Files, LinksToFoldersThatAreNotThereAreFollowed) {
+  fs::create_symlink("target/below", folder_ / "link");
+  write_file(folder_ / "link" / "x", "new");
+  EXPECT_EQ(read_file(folder_ / "target" / "below" / "x"), "new");
+  fs::create_symlink("b", folder_ / "a");
+  fs::create_symlink("a", folder_ / "b");
+  EXPECT_TRUE(contains(data_error([&] { make_folders(folder_ / "a"); }), "cannot make the folder"));
+}
+
 TEST_F(Files, AreWrittenFromPieces) {
   const std::array<std::string_view, 3> pieces{"one ", "", "two"};
   write_file(folder_ / "pieces", pieces);
@@ -137,7 +174,8 @@ TEST_F(Files, CannotReplaceAFolder) {
 
 TEST_F(Files, CannotBeWrittenBelowAFile) {
   write_file(folder_ / "f", "file");
-  EXPECT_TRUE(contains(data_error([&] { write_file(folder_ / "f" / "g", "x"); }), "cannot create"));
+  EXPECT_TRUE(contains(data_error([&] { write_file(folder_ / "f" / "g", "x"); }),
+                       "there is a file of this name"));
 }
 
 TEST_F(Files, CannotBeWrittenIntoAReadOnlyFolder) {
@@ -172,6 +210,7 @@ TEST(ResolvedPath, IsRelativeToTheBase) {
 }
 
 TEST(ResolvedPath, ATildeIsTheHomeFolder) {
+  ::unsetenv("PIPEWRIGHT_DATA");
   const char* const home = std::getenv("HOME");
   const std::string before = home == nullptr ? "" : home;
   ::setenv("HOME", "/home/someone", 1);
@@ -179,6 +218,45 @@ TEST(ResolvedPath, ATildeIsTheHomeFolder) {
   EXPECT_EQ(resolved_path("~", "/base") / "x", "/home/someone/x");
   EXPECT_EQ(resolved_path("~other/x", "/base"), "/base/~other/x");
   home == nullptr ? ::unsetenv("HOME") : ::setenv("HOME", before.c_str(), 1);
+}
+
+/// A variable of the environment that has another value, or none, as long as this lives.
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);
+  }
+  ~Setting() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+TEST(ResolvedPath, TheFolderOfDataIsWhereTheVariableSays) {
+  const Setting home("HOME", "/home/someone");
+  const Setting data("PIPEWRIGHT_DATA", "/big/disk/");
+  EXPECT_EQ(resolved_path("~/data", "/base"), "/big/disk/");
+  EXPECT_EQ(resolved_path("~/data/mnist", "/base"), "/big/disk/mnist");
+  EXPECT_EQ(resolved_path("~/database/x", "/base"), "/home/someone/database/x");
+  EXPECT_EQ(resolved_path("/home/someone/data/x", "/base"), "/home/someone/data/x");
+}
+
+TEST(ResolvedPath, TheVariableMayNameAFolderOfTheHomeOrOfTheCurrentFolder) {
+  const Setting home("HOME", "/home/someone");
+  {
+    const Setting data("PIPEWRIGHT_DATA", "~/sets");
+    EXPECT_EQ(resolved_path("~/data/mnist", "/base"), "/home/someone/sets/mnist");
+  }
+  {
+    const Setting data("PIPEWRIGHT_DATA", "sets");
+    EXPECT_EQ(resolved_path("~/data/mnist", "/base"), fs::current_path() / "sets/mnist");
+  }
+  const Setting data("PIPEWRIGHT_DATA", "");
+  EXPECT_EQ(resolved_path("~/data/mnist", "/base"), "/home/someone/data/mnist");
 }
 
 }  // namespace

@@ -147,8 +147,15 @@ TEST(ShellQuoted, LeavesPlainWordsAndQuotesTheRest) {
   EXPECT_EQ(shell_quoted("optimizer.lr=0.1"), "optimizer.lr=0.1");
   EXPECT_EQ(shell_quoted(""), "''");
   EXPECT_EQ(shell_quoted("a b"), "'a b'");
-  EXPECT_EQ(shell_quoted("$HOME\n`id`*"), "'$HOME\n`id`*'");
+  EXPECT_EQ(shell_quoted("$HOME `id`*"), "'$HOME `id`*'");
   EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quoted("Übung"), "'Übung'");
+}
+
+TEST(ShellQuoted, WritesWhatCannotBePrintedAsNumbers) {
+  EXPECT_EQ(shell_quoted("a\nb"), "$'a\\012b'");
+  EXPECT_EQ(shell_quoted("it's \\ $x\x1b[2J\xff"), "$'it\\047s \\134 $x\\033[2J\\377'");
+  EXPECT_EQ(shell_quoted("Ü\u202e"), "$'\\303\\234\\342\\200\\256'");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST(Value, IsDescribedOnOneShortLine) {
   EXPECT_EQ(Value::of("abc").described(), "the text 'abc'");
   EXPECT_EQ(Value::of(0.5).described(), "the number 0.5");
   EXPECT_EQ(Value::mapping().described(), "a mapping");
-  EXPECT_EQ(Value::of("a\nb\x1b[31m").shown(), "'a\\nb?[31m'");
+  EXPECT_EQ(Value::of("a\nb\x1b[31m").shown(), "'a\\nb\\x1b[31m'");
   EXPECT_EQ(Value::of(std::string(59, 'x') + "éyy").shown(), "'" + std::string(59, 'x') + "é…'");
 }
 

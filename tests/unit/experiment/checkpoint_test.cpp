@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/base/file.h"
+#include "core/experiment/checkpoint_files.h"
 #include "core/experiment/checkpoint_manifest.h"
 #include "core/stage/safetensors.h"
 #include "core/stage/torch.h"
@@ -20,10 +21,10 @@ namespace {
 constexpr const char* kCnn =
     "model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}, train.epochs: 2";
 
-/// Two of the six mini-batches of an epoch have losses so far.
+/// Epochs have six mini-batches.
 TrainingState state_after(std::int64_t minibatches) {
   TrainingState state{.minibatches = minibatches, .open_seconds = 0.1};
-  for (int m = 0; m < minibatches; ++m) state.steps.push_back({m / 6, m % 6, {1.0 / (m + 3)}});
+  for (int m = 0; m < minibatches % 6; ++m) state.open_losses.push_back(1.0 / (m + 3));
   for (int epoch = 0; epoch < minibatches / 6; ++epoch)
     state.epochs.push_back({epoch, 0.1, std::nan(""), std::nan(""), 0.3, 2, 1000});
   return state;
@@ -32,13 +33,14 @@ TrainingState state_after(std::int64_t minibatches) {
 class Checkpoint : public RunFolders {
  protected:
   void save(Laboratory& laboratory, const Stages& stages, std::int64_t minibatches = 6) {
-    save_checkpoint(root_, laboratory.plan(), stages, {}, {}, state_after(minibatches), alone_);
+    save_checkpoint(root_, laboratory.plan(), stages, {}, {}, state_after(minibatches), nullptr,
+                    alone_);
   }
-  std::optional<LoadedCheckpoint> load(Laboratory& laboratory, const Stages& stages) const {
-    return load_checkpoint(root_, laboratory.plan(), stages, {}, {});
+  std::optional<LoadedCheckpoint> load(Laboratory& laboratory, const Stages& stages) {
+    return load_checkpoint(root_, laboratory.plan(), stages, {}, {}, alone_);
   }
   /// The error of loading; fails the test without one.
-  Error refusal(Laboratory& laboratory) const {
+  Error refusal(Laboratory& laboratory) {
     try {
       load(laboratory, laboratory.plan().stages());
     } catch (const Error& error) {
@@ -114,17 +116,17 @@ TEST_F(Checkpoint, KeepsWhatCompressedGradientsHaveLost) {
   const Stages whole = plan.stages(), resumed = plan.stages(), forgetful = plan.stages();
   const Exchanges exchanges = plan.exchanges(), same = plan.exchanges(), anew = plan.exchanges();
   train_exchanging(plan, whole, exchanges, 0);
-  save_checkpoint(root_, plan, whole, {}, exchanges, state_after(6), alone_);
-  EXPECT_TRUE(load_checkpoint(root_, plan, resumed, {}, same)->remarks.empty());
+  save_checkpoint(root_, plan, whole, {}, exchanges, state_after(6), nullptr, alone_);
+  EXPECT_TRUE(load_checkpoint(root_, plan, resumed, {}, same, alone_)->remarks.empty());
   load(two, forgetful);
   train_exchanging(plan, whole, exchanges, 1);
   train_exchanging(plan, resumed, same, 1);
   train_exchanging(plan, forgetful, anew, 1);
   EXPECT_EQ(difference(whole, resumed), "");
   EXPECT_NE(difference(whole, forgetful), "");
-  const auto remarks =
-      load_checkpoint(root_, three.plan(), three.plan().stages(), {}, three.plan().exchanges())
-          ->remarks;
+  const auto remarks = load_checkpoint(root_, three.plan(), three.plan().stages(), {},
+                                       three.plan().exchanges(), alone_)
+                           ->remarks;
   ASSERT_EQ(remarks.size(), 2u);
   EXPECT_NE(remarks[1].find("begins anew"), std::string::npos) << remarks[1];
 }
@@ -194,16 +196,11 @@ TEST_F(Checkpoint, BringsBackEveryMetricWithItsBits) {
   ASSERT_EQ(loaded.epochs.size(), 1u);
   EXPECT_EQ(loaded.epochs[0].train_loss, saved.epochs[0].train_loss);
   EXPECT_TRUE(std::isnan(loaded.epochs[0].test_loss));
-  ASSERT_EQ(loaded.steps.size(), 8u);
-  for (std::size_t i = 0; i < 8; ++i) {
-    EXPECT_EQ(loaded.steps[i].epoch, saved.steps[i].epoch);
-    EXPECT_EQ(loaded.steps[i].minibatch, saved.steps[i].minibatch);
-    EXPECT_EQ(loaded.steps[i].losses, saved.steps[i].losses);
-  }
+  EXPECT_EQ(loaded.open_losses, saved.open_losses);
 }
 
-TEST_F(Checkpoint, HasOneFilePerStageAndReplacesTheOneBefore) {
-  Laboratory laboratory("{train.epochs: 3}");
+TEST_F(Checkpoint, HasOneFilePerStageAndKeepsTheOneBefore) {
+  Laboratory laboratory("{train.epochs: 4}");
   const Stages stages = laboratory.plan().stages();
   put("000099/stage-0.safetensors", "of a training before");
   begin_checkpoints(root_, laboratory.plan(), alone_);
@@ -211,15 +208,122 @@ TEST_F(Checkpoint, HasOneFilePerStageAndReplacesTheOneBefore) {
   save(laboratory, stages, 2);
   put("000006/stage-9.safetensors", "of a process that was killed");
   save(laboratory, stages, 6);
+  save(laboratory, stages, 8);
   std::vector<std::string> names;
   for (const auto& each : std::filesystem::recursive_directory_iterator(root_))
     if (each.is_regular_file()) names.push_back(each.path().lexically_relative(root_).string());
   std::ranges::sort(names);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"000006/metrics.safetensors", "000006/stage-0.safetensors",
-                                      "000006/stage-1.safetensors", "000006/stage-2.safetensors",
-                                      "000006/stage-3.safetensors", "manifest.json"}));
+  EXPECT_EQ(
+      names,
+      (std::vector<std::string>{
+          "000006/metrics.safetensors", "000006/stage-0.safetensors", "000006/stage-1.safetensors",
+          "000006/stage-2.safetensors", "000006/stage-3.safetensors", "000008/metrics.safetensors",
+          "000008/stage-0.safetensors", "000008/stage-1.safetensors", "000008/stage-2.safetensors",
+          "000008/stage-3.safetensors", "manifest.json", "manifest.previous.json"}));
+  EXPECT_EQ(load(laboratory, stages)->state.minibatches, 8);
+  begin_checkpoints(root_, laboratory.plan(), alone_);
+  EXPECT_EQ(find_manifests(root_).size(), 1u) << "a new training has none before it";
+}
+
+TEST_F(Checkpoint, FallsBackToTheOneBeforeAndSaysSo) {
+  Laboratory laboratory("{train.epochs: 4}");
+  const Stages stages = laboratory.plan().stages();
+  begin_checkpoints(root_, laboratory.plan(), alone_);
+  save(laboratory, stages, 6);
+  save(laboratory, stages, 8);
+  for (const char* name :
+       {"000008/stage-2.safetensors", "000008/metrics.safetensors", "manifest.json"}) {
+    const std::string bytes = read_file(root_ / name);
+    write_file(root_ / name, bytes.substr(0, bytes.size() - 3));
+    const auto loaded = load(laboratory, stages);
+    EXPECT_EQ(loaded->state.minibatches, 6) << name;
+    ASSERT_EQ(loaded->remarks.size(), 1u);
+    EXPECT_NE(loaded->remarks[0].find((root_ / name).string()), std::string::npos)
+        << loaded->remarks[0];
+    EXPECT_NE(loaded->remarks[0].find("going on from the one before"), std::string::npos);
+    write_file(root_ / name, bytes);
+  }
+  std::filesystem::remove(root_ / "manifest.json");
+  EXPECT_EQ(load(laboratory, stages)->state.minibatches, 6) << "a missing one is damaged, too";
+  write_file(root_ / "manifest.previous.json", "{}");
+  EXPECT_EQ(refusal(laboratory).where(), (root_ / "manifest.json").string());
+}
+
+TEST_F(Checkpoint, AfterADamagedOneKeepsTheOneThatIsWhole) {
+  Laboratory laboratory("{train.epochs: 4}");
+  const Stages stages = laboratory.plan().stages();
+  save(laboratory, stages, 6);
+  save(laboratory, stages, 8);
+  write_file(root_ / "manifest.json", "{}");
+  save(laboratory, stages, 8);
+  write_file(root_ / "000008/stage-0.safetensors", "");
   EXPECT_EQ(load(laboratory, stages)->state.minibatches, 6);
+}
+
+TEST_F(Checkpoint, IsOfAnyTrainingWithTheSamePast) {
+  const auto of = [](int epochs, const std::string& schedule) {
+    return concat("{train.epochs: ", epochs, ", lr_schedule: {", schedule, "}}");
+  };
+  for (const char* schedule : {"name: constant", "name: step, size: 2",
+                               "name: multistep, milestones: [1, 5], per: step"}) {
+    Laboratory five(of(5, schedule)), seven(of(7, schedule)), two(of(2, schedule));
+    save(five, five.plan().stages(), 12);
+    EXPECT_EQ(load(seven, seven.plan().stages())->state.minibatches, 12) << schedule;
+    save(seven, seven.plan().stages(), 18);
+    EXPECT_EQ(load(five, five.plan().stages())->state.minibatches, 18) << schedule;
+    EXPECT_EQ(refusal(two).kind(), ErrorKind::Experiment);
+    EXPECT_NE(refusal(two).message().find("train.epochs 7 → 2"), std::string::npos);
+  }
+  Laboratory five(of(5, "name: cosine")), seven(of(7, "name: cosine"));
+  save(five, five.plan().stages(), 12);
+  const std::string why = refusal(seven).message();
+  EXPECT_NE(why.find("the learning rate at epoch 2 was 0.04522542485937369"), std::string::npos)
+      << why;
+}
+
+TEST_F(Checkpoint, RemovesNothingThatBearsAnothersName) {
+  Laboratory laboratory("{train.epochs: 3}");
+  const Stages stages = laboratory.plan().stages();
+  const std::vector<std::string> others{"best.pt",
+                                        "12/stage-0.safetensors",
+                                        "models/0.pt",
+                                        "000002/best.safetensors",
+                                        "0000x2/stage-0.safetensors",
+                                        "stage-0.safetensors.part"};
+  for (const std::string& other : others) put(other, "of somebody else");
+  const std::filesystem::path elsewhere = root_.parent_path() / (root_.filename().string() + "-x");
+  write_file(elsewhere / "stage-0.safetensors", "behind a link");
+  std::filesystem::create_directory_symlink(elsewhere, root_ / "000001");
+  begin_checkpoints(root_, laboratory.plan(), alone_);
+  save(laboratory, stages, 2);
+  save(laboratory, stages, 4);
+  save(laboratory, stages, 6);
+  for (const std::string& other : others)
+    EXPECT_EQ(read_file(root_ / other), "of somebody else") << other;
+  EXPECT_FALSE(std::filesystem::exists(root_ / "000002/stage-0.safetensors"));
+  EXPECT_EQ(read_file(elsewhere / "stage-0.safetensors"), "behind a link");
+  remove_checkpoints(root_);
+  for (const std::string& other : others)
+    EXPECT_EQ(read_file(root_ / other), "of somebody else") << other;
+  EXPECT_FALSE(std::filesystem::exists(root_ / "manifest.json"));
+  EXPECT_FALSE(std::filesystem::exists(root_ / "000006"));
+  std::filesystem::remove_all(elsewhere);
+}
+
+TEST_F(Checkpoint, IsNotWrittenThroughALink) {
+  Laboratory laboratory("{train.epochs: 3}");
+  const std::filesystem::path link = root_.parent_path() / (root_.filename().string() + "-link");
+  std::filesystem::create_directory_symlink(root_, link);
+  put("000001/stage-0.safetensors", "of another run");
+  try {
+    begin_checkpoints(link, laboratory.plan(), alone_);
+    ADD_FAILURE() << "it was written";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Data) << error.what();
+  }
+  remove_checkpoints(link);
+  EXPECT_EQ(read_file(root_ / "000001/stage-0.safetensors"), "of another run");
+  std::filesystem::remove(link);
 }
 
 TEST_F(Checkpoint, HasTheSameBytesForTheSameState) {
@@ -270,10 +374,10 @@ TEST_F(Checkpoint, IsWrittenByAllWhoHoldAStageAndReadByEachForItself) {
   std::filesystem::remove_all(root_);
   std::string of_the_other;
   Pair one(1, of_the_other), zero(0, of_the_other);
-  save_checkpoint(root_, laboratory.plan(), second, {}, {}, state_after(6), one);
+  save_checkpoint(root_, laboratory.plan(), second, {}, {}, state_after(6), nullptr, one);
   EXPECT_FALSE(std::filesystem::exists(root_ / "manifest.json"))
       << "nothing is there before all is";
-  save_checkpoint(root_, laboratory.plan(), first, {}, {}, state_after(6), zero);
+  save_checkpoint(root_, laboratory.plan(), first, {}, {}, state_after(6), nullptr, zero);
   const Stages alone = laboratory.plan().stages();
   ASSERT_TRUE(load(laboratory, alone));
   EXPECT_EQ(difference(alone, whole), "");

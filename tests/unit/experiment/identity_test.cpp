@@ -16,16 +16,49 @@ TEST(Identity, IsKeptByNameOutputAndLayout) {
   for (const char* changes :
        {"{name: x}", "{output.steps: false}", "{pipeline.stages: 2}", "{pipeline.replicas: 2}",
         "{pipeline.balance: layers}", "{pipeline.placement: [0, 0, 1, 1]}",
-        "{pipeline.execution: threads}", "{pipeline.threads: 2}", "{pipeline.device: [cpu]}"})
+        "{pipeline.execution: threads}", "{pipeline.threads: 2}", "{pipeline.device: [cpu]}",
+        "{train.epochs: 2}"})
     EXPECT_EQ(identity(changes), identity("{}")) << changes;
 }
 
 TEST(Identity, IsChangedByWhatIsLearnedAndHow) {
   for (const char* changes :
-       {"{train.seed: 2}", "{train.epochs: 2}", "{optimizer.lr: 0.1}", "{scheme: {name: gpipe}}",
+       {"{train.seed: 2}", "{optimizer.lr: 0.1}", "{scheme: {name: gpipe}}",
         "{pipeline.microbatches: 2}", "{loader.batch_size: 4}", "{train.precision: float64}",
         "{train.checkpoint: {every: 3, unit: minibatch}}", "{train.drain: never}"})
     EXPECT_NE(identity(changes), identity("{}")) << changes;
+}
+
+TEST(Identity, KnowsOfAPathOnlyThatItIsGiven) {
+  const auto of = [](const char* file) {
+    return identity(concat("{dataset: {name: tensors, file: '", file, "'}}"));
+  };
+  EXPECT_EQ(of("/here/data.safetensors"), of("/there/data.safetensors"));
+  EXPECT_NE(of("/here/data.safetensors"), of(""));
+}
+
+TEST(IdentityChanges, NamesOptionsAndTheirValues) {
+  const auto changes = [](const std::string& before, const std::string& now) {
+    return identity_changes(Laboratory(before).experiment.resolved,
+                            Laboratory(now).experiment.resolved, {});
+  };
+  EXPECT_EQ(changes("{}", "{name: x, train.epochs: 9, pipeline.stages: 2}"), "");
+  EXPECT_EQ(changes("{optimizer.lr: 0.1}", "{optimizer.lr: 0.05, train.seed: 2}"),
+            "optimizer.lr 0.1 → 0.05, train.seed 1 → 2");
+  EXPECT_EQ(changes("{scheme: {name: gpipe}}", "{scheme: {name: pipedream}}"),
+            "scheme.name \"gpipe\" → \"pipedream\"");
+}
+
+TEST(ChangesBetween, AreTheFirstFewAndACount) {
+  const auto of = [](int value) {
+    Value all = Value::mapping();
+    for (const char* key : {"a", "b", "c", "d", "e", "f", "g", "h"})
+      all.at_or_add(key) = Value::of(value);
+    return all;
+  };
+  EXPECT_EQ(changes_between(of(1), of(1)), "");
+  EXPECT_EQ(changes_between(of(1), of(2)),
+            "a 1 → 2, b 1 → 2, c 1 → 2, d 1 → 2, e 1 → 2, f 1 → 2 and 2 more");
 }
 
 TEST(LayoutChanges, NamesWhatMayChangeTheBits) {

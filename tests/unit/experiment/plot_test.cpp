@@ -69,7 +69,7 @@ TEST_F(Plots, OnHardwareCurvesAreDrawnAgainstItsHours) {
   EXPECT_EQ(curve.points.at(1).epoch, 3);
   EXPECT_TRUE(curve.published.empty()) << "whose hours nobody knows";
   const std::string script = gnuplot_script(pictures[0], PictureFormat::Svg, "x.svg");
-  EXPECT_NE(script.find("set xlabel 'modelled hours on p40'"), std::string::npos) << script;
+  EXPECT_NE(script.find("set xlabel \"modelled hours on p40\""), std::string::npos) << script;
 }
 
 TEST_F(Plots, FaultsAreErrorsWithPlaceAndSuggestion) {
@@ -97,11 +97,11 @@ TEST_F(Plots, GnuplotIsToldOfLinesBandsAndWhatWasPublished) {
           {.name = "ST", .points = {{1, 40, 0, 1}}}}};
   const std::string script = gnuplot_script(picture, PictureFormat::Svg, "x.svg");
   for (const char* part :
-       {"set title 'it''s'", "set ylabel 'test_accuracy (%)'",
+       {"set title \"it\\047s\"", "set ylabel \"test_accuracy (%)\"",
         "$ours0 << END\n1 50 48 52\n2 60 59 61\nEND\n",
-        "$ours0 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle", "title 'PD (3 runs)'",
-        "$theirs0 using 1:2 with lines lw 1 dt 2 lc rgb '#0072b2' title 'PD, published'",
-        "$ours1 using 1:2 with points pt 7 lc rgb '#d55e00' title 'ST'"})
+        "$ours0 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle", "title \"PD (3 runs)\"",
+        "$theirs0 using 1:2 with lines lw 1 dt 2 lc rgb '#0072b2' title \"PD, published\"",
+        "$ours1 using 1:2 with points pt 7 lc rgb '#d55e00' title \"ST\""})
     EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
 }
 

@@ -17,6 +17,7 @@ class Sweep : public RunFolders {
       R"(echo '{"state": "done", "digest": "d1"}' > "$4/run.json")";
 
   Sweep() {
+    const FolderLock ours(root_);  // before the test puts anything there
     settings_.out = root_;
     settings_.jobs = 1;
     output_ = std::tmpfile();
@@ -35,7 +36,7 @@ class Sweep : public RunFolders {
   SweepResult sweep(const std::string& script, const std::vector<PlannedRun>& runs) {
     settings_.program = {"/bin/sh", put("script.sh", script).string()};
     SweepProgress progress(output_, false, runs.size(), 0);
-    return run_sweep(runs, settings_, progress, SweepLock(root_));
+    return run_sweep(runs, settings_, progress, FolderLock(root_));
   }
 
   /// What the progress has printed.
@@ -87,7 +88,7 @@ TEST_F(Sweep, ARunThatEndsWithoutAResultHasFailed) {
 TEST_F(Sweep, AProgramThatCannotStartIsAFailedRun) {
   settings_.program = {(root_ / "no-such-program").string()};
   SweepProgress progress(output_, false, 1, 0);
-  const SweepResult result = run_sweep({planned("a")}, settings_, progress, SweepLock(root_));
+  const SweepResult result = run_sweep({planned("a")}, settings_, progress, FolderLock(root_));
   ASSERT_EQ(result.failed.size(), 1u);
   EXPECT_NE(result.failed[0].last_line.find("No such file"), std::string::npos);
 }
@@ -164,16 +165,50 @@ TEST_F(Sweep, RunsOfOtherOptionsAreNeverContinued) {
 }
 
 TEST_F(Sweep, AFolderBelongsToOneSweepAtATime) {
-  const SweepLock lock(root_);
+  const FolderLock lock(root_);
   const std::string text = error_text([&] { sweep(kDone, {planned("a")}); });
-  EXPECT_NE(text.find("another sweep"), std::string::npos) << text;
+  EXPECT_NE(text.find(concat("is being worked in by pid ", ::getpid(), " on host ")),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(Sweep, AFolderOfSomebodyElseIsAFailedRunAndStaysAsItIs) {
+  put("a/thesis.tex", "of somebody else");
+  const SweepResult result = sweep(kDone, {planned("a"), planned("b")});
+  EXPECT_EQ(result.done, 1u);
+  ASSERT_EQ(result.failed.size(), 1u);
+  EXPECT_NE(result.failed[0].last_line.find("the folder has 'thesis.tex' in it"), std::string::npos)
+      << result.failed[0].last_line;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(root_ / "a"), {}), 1);
+}
+
+TEST_F(Sweep, ASignalBeforeTheFirstRunStartsNone) {
+  const std::atomic<bool> stop = true;
+  settings_.stop = &stop;
+  const SweepResult result = sweep(kDone, {planned("a")});
+  EXPECT_TRUE(result.interrupted && result.failed.empty() && result.done == 0);
+  EXPECT_FALSE(std::filesystem::exists(root_ / "a"));
+}
+
+TEST_F(Sweep, ARunKilledByTheInterruptionHasNotFailed) {
+  // Each tells us to stop, as Ctrl-C does, then dies of what we send, which is SIGINT.
+  for (const char* const state :
+       {"", R"(echo '{"state": "running", "digest": "d1"}' > "$4/run.json";)"}) {
+    const SweepResult result =
+        sweep(concat(std::string_view(state), " kill -INT $PPID; while :; do sleep 60; done\n"),
+              {planned("a"), planned("b")});
+    EXPECT_TRUE(result.interrupted && result.failed.empty() && result.done == 0);
+    const RunRecord record = read_run(root_ / "a");
+    EXPECT_EQ(record.state, *state == 0 ? "missing" : "interrupted");
+    EXPECT_EQ(record.error, "");
+  }
 }
 
 TEST_F(Sweep, PrintsALinePerRunWithTheMetric) {
   put("epochs.csv", accuracies({"0.5", "0.93"}));
   sweep(concat("cp ", (root_ / "epochs.csv").string(), " \"$4\"\n", kDone), {planned("PD4-2")});
   const std::string text = printed();
-  EXPECT_EQ(text.find("[1/1] PD4-2: test_accuracy 0.93 ("), 0u) << text;
+  EXPECT_EQ(text.find("[1/1] PD4-2: test_accuracy 93.00 % ("), 0u) << text;
 }
 
 }  // namespace

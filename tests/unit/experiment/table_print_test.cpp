@@ -63,7 +63,7 @@ TEST(TableAsLatex, UsesBooktabsAndEscapesWhatLatexWouldRead) {
             "    \\midrule\n"
             "    vgg\\_16 & 92.00 $\\pm$ 2.00 (3) & 88.76 (1), 1 missing; 88.91 published, $-$0.15 "
             "[1] \\\\\n"
-            "    a|b, c & 2 failed & -- \\\\\n"
+            "    a\\textbar{}b, c & 2 failed & -- \\\\\n"
             "    \\bottomrule\n"
             "  \\end{tabular}\n"
             "  \\\\ {\\footnotesize [1] half the width}\n"

@@ -35,6 +35,7 @@ TEST(StageCosts, AreSumsOverTheLayersOfAStage) {
   EXPECT_EQ(stages[0].backward_input, 2.25);
   EXPECT_EQ(stages[0].backward_weight, 3.75);
   EXPECT_EQ(stages[0].update, 1);
+  EXPECT_DOUBLE_EQ(stages[0].prediction, 0.6);
   EXPECT_EQ(stages[0].activation_bytes, 90);
   EXPECT_EQ(stages[0].parameter_bytes, 200);
   EXPECT_EQ(stages[0].buffer_bytes, 2);
@@ -74,7 +75,7 @@ CostTable table_of(const std::string& text, int stages, Problems& problems) {
 TEST(CostTable, TakesOneNumberForAllStagesOrOneEach) {
   Problems problems;
   const CostTable table =
-      table_of("{samples: 4, forward: [1, 2], update: 0.5, input_bytes: [10, 20]}", 2, problems);
+      table_of("{samples: 4, forward: [1, 2], update: 0.5, prediction: [0, 0.3], input_bytes: [10, 20]}", 2, problems);
   problems.throw_if_any();
   EXPECT_EQ(table.samples, 4);
   EXPECT_EQ(table.stages[1].forward, 2);
@@ -82,6 +83,8 @@ TEST(CostTable, TakesOneNumberForAllStagesOrOneEach) {
   EXPECT_EQ(table.stages[1].backward_input, 2);
   EXPECT_EQ(table.stages[0].update, 0.5);
   EXPECT_EQ(table.stages[1].update, 0.5);
+  EXPECT_EQ(table.stages[0].prediction, 0);
+  EXPECT_EQ(table.stages[1].prediction, 0.3);
   EXPECT_EQ(table.stages[0].output_bytes, 20) << "what the next stage takes";
 }
 

@@ -37,6 +37,13 @@ TEST(Hardware, HasItsHostsDevicesOneAfterTheOther) {
   EXPECT_EQ(hardware.speed_of(2, 3).bandwidth, 1e9);
 }
 
+TEST(Hardware, RefusesMoreDevicesThanAnyoneHas) {
+  EXPECT_EQ(complaint("{hosts: 65536, devices: {count: 65536}}"),
+            "hardware.hosts is 65536 and devices.count 65536: 4294967296 devices; at most 65536 are "
+            "possible");
+  EXPECT_EQ(complaint("{hosts: 256, devices: {count: 256}}"), "");
+}
+
 TEST(Hardware, SharesTheNetworkCardOfAHostUnlessToldOtherwise) {
   const std::string two = "hosts: 2, devices: {count: 2}, between: {bandwidth_gb_per_s: 1";
   const Hardware shared = read("{" + two + "}}");

@@ -65,13 +65,28 @@ class Clock {
     if (needed[0] != 0 && !(own ? made_ : there_).contains(needed)) return;
     workers_[w].doing = Doing::Computes;
     if (needed[0] != 0 && !own) take(needed[1], *action);
-    const double seconds = seconds_of(costs_[as_size(action->stage)], action->kind) *
-                           hardware_.time_factor(static_cast<int>(w));
+    const StageCost& cost = costs_[as_size(action->stage)];
+    const double seconds =
+        (seconds_of(cost, action->kind) + (predicts_anew(*action) ? cost.prediction : 0)) *
+        hardware_.time_factor(static_cast<int>(w));
+    if (action->kind == ActionKind::Update) ++updates_[{action->stage, action->replica}];
     spans_[w][workers_[w].next] = {now_, now_ + seconds};
     at(now_ + seconds, [this, w] {
       workers_[w].doing = Doing::Sends;
       send(w);
     });
+  }
+
+  /// Whether it asks for weights ahead that no action before it has asked for.
+  bool predicts_anew(const Action& action) {
+    const Weights& weights = action.weights;
+    if (weights.ahead == 0 || weights.source == Weights::Source::OfForward) return false;
+    const int version = weights.source == Weights::Source::Version
+                            ? weights.version
+                            : updates_[{action.stage, action.replica}];
+    return predicted_
+        .insert({action.stage, action.replica, version, weights.ahead, weights.rule})
+        .second;
   }
 
   void take(int from, const Action& action) {
@@ -231,6 +246,8 @@ class Clock {
   std::multimap<double, std::function<void()>> events_;
   double now_ = 0;
   std::set<Pass> made_, there_;  // at its own stage; at the stage that takes it
+  std::map<std::pair<int, int>, int> updates_;  // of a stage's replica
+  std::set<std::tuple<int, int, int, int, int>> predicted_;
   std::map<Edge, int> waiting_;
   std::map<std::size_t, std::deque<Message>> queues_;
   std::set<std::pair<std::size_t, std::size_t>> busy_;  // links

@@ -118,6 +118,36 @@ TEST(PipeDreamPartition, StraightHasOneWorkerPerStage) {
   EXPECT_THROW(pipedream_partition(layers({1, 2}), {.straight = true, .levels = {{3}}}), Error);
 }
 
+TEST(PipeDreamPartition, OfHundredsOfLayersTakesSecondsNotHours) {
+  std::mt19937 random(3);
+  Profile profile = layers(std::vector<double>(370, 1));
+  for (LayerCost& layer : profile.layers) {
+    layer.backward = static_cast<double>(random() % 100);
+    layer.parameter_bytes = static_cast<std::int64_t>(random() % 1000);
+    layer.output_bytes = static_cast<std::int64_t>(random() % 1000);
+  }
+  const auto one = pipedream_partition(profile, {.levels = {{64, 1e3}}});
+  const auto two = pipedream_partition(profile, {.levels = {{8, 1e4}, {8, 1e3}}});
+  EXPECT_LE(two.seconds, one.seconds) << "its inner links are faster";
+  int workers = 0;
+  for (const PipeDreamStage& stage : one.stages) workers += stage.replicas;
+  EXPECT_EQ(workers, 64);
+}
+
+TEST(PipeDreamPartition, WhatWouldTakeHoursIsRefused) {
+  const Profile profile = layers(std::vector<double>(3000, 1));
+  try {
+    pipedream_partition(profile, {.levels = {{256}, {2}}});
+    FAIL() << "it was not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Experiment);
+    EXPECT_NE(std::string(error.what()).find("of 3000 layers on these levels takes about"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(pipedream_partition(profile, {.levels = {{4096}, {4096}, {4096}}}), Error);
+}
+
 TEST(PipeDreamPartition, SaysThatUnequalReplicasAreOnlyReported) {
   const Profile profile = layers({6, 2});
   const std::string unequal = render_plan(profile, {{{0, 1, 3}, {1, 2, 1}}, 2});

@@ -131,6 +131,41 @@ TEST(SteadyState, OfMiniBatchesThatFlushIsTheirMakespan) {
   EXPECT_EQ(on_ideal(gpipe(4, 8, 2)).seconds_per_minibatch(), 33);
 }
 
+/// PipeDream over four stages whose forwards ask for weights `ahead` steps ahead on all but the
+/// last stage; a backward asks for those of its forward. A prediction takes half a second.
+Simulation predicting(int ahead) {
+  const WeightRule rule = [ahead](const PassPlace& pass) {
+    return Weights::latest(pass.stage + 1 < pass.stages ? ahead : 0);
+  };
+  std::vector<StageCost> costs = equal_costs(4);
+  for (StageCost& cost : costs) cost.prediction = 0.5;
+  return simulated(
+      pipeline_schedule({.stages = 4, .minibatches = 32}, {.flush = false}, rule, forward_weights),
+      costs, ideal_hardware(4));
+}
+
+TEST(Predictions, TakeTimeOnceForEachVersionPredicted) {
+  EXPECT_EQ(predicting(0).seconds_per_minibatch(), 3);
+  EXPECT_EQ(predicting(2).seconds_per_minibatch(), 3.5);
+  // 32 forwards and backwards; the 4 − w forwards that fill the pipe share version 0's prediction.
+  for (std::size_t w = 0; w < 3; ++w)
+    EXPECT_EQ(predicting(2).workers[w].computing,
+              32 * 3 + (32 - (3.0 - static_cast<double>(w))) / 2)
+        << w;
+  EXPECT_EQ(predicting(2).workers[3].computing, 32 * 3);
+}
+
+TEST(Predictions, OfOneVersionAreSharedByAllThatAskForIt) {
+  const WeightRule ahead = [](const PassPlace&) { return Weights::latest(1); };
+  std::vector<StageCost> costs = equal_costs(2);
+  for (StageCost& cost : costs) cost.prediction = 0.5;
+  const Schedule schedule = pipeline_schedule({.stages = 2, .microbatches = 4, .minibatches = 3},
+                                              {.fill_drain = true}, ahead, ahead);
+  const Simulation simulation = simulated(schedule, costs, ideal_hardware(2));
+  // Three mini-batches of 4 · (1 + 2) s and one prediction each, for eight passes that read it.
+  EXPECT_EQ(simulation.workers[0].computing, 3 * 12.5);
+}
+
 TEST(Links, AMessageTakesItsBytesThenItsLatency) {
   std::vector<StageCost> costs = equal_costs(2);
   costs[0].output_bytes = costs[1].input_bytes = 500;

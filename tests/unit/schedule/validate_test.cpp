@@ -96,7 +96,7 @@ TEST(Validate, RefusesLossesThatNoStageFromThereOnMakes) {
   for (const int loss : {-1, 0, 2, 100}) {
     Schedule schedule = pipeline(2);
     schedule.learns_from[1].push_back(loss);
-    expect_refused(schedule, concat("loss ", loss));
+    expect_refused(schedule, concat("the loss of stage ", loss));
   }
 }
 
@@ -118,13 +118,14 @@ TEST(Validate, RefusesALossThatAStageDoesNotLearnFrom) {
   Schedule schedule = with_head();
   for (Action& action : schedule.workers[1])
     if (action.kind == ActionKind::BackwardInput) action.kind = ActionKind::Backward;
-  expect_refused(schedule, "1B0 learns from loss 1, which its stage does not learn from");
+  expect_refused(schedule,
+                 "1B0 learns from the loss of stage 1, which its stage does not learn from");
 }
 
 TEST(Validate, RefusesToRelayWhatAStageLearnsFrom) {
   Schedule schedule = with_head();
   schedule.learns_from[1] = {1, 2};
-  expect_refused(schedule, "1b0←1 only relays loss 1, but its stage learns from it");
+  expect_refused(schedule, "1b0←1 only relays the loss of stage 1, but its stage learns from it");
 }
 
 /// One stage, F b W U for each of two mini-batches.
@@ -148,7 +149,7 @@ TEST(Validate, AcceptsABackwardInTwoHalvesOfTheFirstStageToo) {
 TEST(Validate, RefusesHalfABackward) {
   Schedule schedule = with_halves();
   schedule.workers[0].erase(schedule.workers[0].begin() + 2);
-  expect_refused(schedule, "0b0←0 only relays loss 0, but its stage learns from it");
+  expect_refused(schedule, "0b0←0 only relays the loss of stage 0, but its stage learns from it");
   schedule = with_halves();
   schedule.workers[0].erase(schedule.workers[0].begin() + 1);
   expect_refused(schedule, "it has no backward of stage 0, replica 0, mini-batch 0");
@@ -173,7 +174,8 @@ TEST(Validate, RefusesToLearnInHalvesFromALossThatAStageDoesNotLearnFrom) {
   Schedule schedule = with_head();
   schedule.workers[1].insert(schedule.workers[1].begin() + 3,
                              Action{.kind = ActionKind::BackwardWeight, .stage = 1, .loss = 1});
-  expect_refused(schedule, "1W0 learns from loss 1, which its stage does not learn from");
+  expect_refused(schedule,
+                 "1W0 learns from the loss of stage 1, which its stage does not learn from");
 }
 
 TEST(Validate, RefusesARelayToNobody) {
@@ -181,13 +183,13 @@ TEST(Validate, RefusesARelayToNobody) {
   schedule.workers[0].erase(schedule.workers[0].begin() + 1);
   schedule.learns_from[0] = {};
   schedule.workers[0].pop_back();
-  expect_refused(schedule, "1b0←1 relays loss 1 to nobody");
+  expect_refused(schedule, "1b0←1 relays the loss of stage 1 to nobody");
 }
 
 TEST(Validate, RefusesAHeadOfAnotherLossOrWhereThereIsNone) {
   Schedule schedule = with_head();
   schedule.workers[1][1].loss = 2;
-  expect_refused(schedule, "1H0 names loss 2 instead of its stage's own");
+  expect_refused(schedule, "1H0 names the loss of stage 2 instead of its own stage's");
   schedule = with_head();
   schedule.auxiliary = {0};
   expect_refused(schedule, "1H0 is of a stage without an auxiliary head");
@@ -237,14 +239,26 @@ TEST(Validate, RefusesReplicasThatReduceInDifferentOrders) {
                       merged(by_stage[2], by_stage[3], true)};
   EXPECT_EQ(refusal(schedule), "accepted");
   schedule.workers[1] = merged(by_stage[2], by_stage[3], false);
-  expect_refused(schedule, "its replicas never come to the same reduction");
+  expect_refused(schedule, "its replicas never come to the same reduction, and worker 1 stands at ");
 }
 
-TEST(Validate, RefusesADeadlockAndSaysWhatIsWaitedFor) {
+TEST(Validate, MarksThePassWhoseBackwardIsMissing) {
   Schedule schedule = pipeline(2);
-  std::swap(schedule.workers[1][0], schedule.workers[1][1]);
-  expect_refused(schedule, "can never start: it waits for 1");
-  expect_refused(schedule, "◀");
+  std::erase_if(schedule.workers[0], [](const Action& action) {
+    return action.kind == ActionKind::Backward && action.minibatch == 1;
+  });
+  expect_refused(schedule,
+                 "it has no backward of stage 0, replica 0, mini-batch 1, micro-batch 0, for the "
+                 "loss of stage 1\n");
+  expect_refused(schedule, "▶F1◀");
+}
+
+TEST(Validate, DrawsTheGridOfAScheduleThatLacksAWholePass) {
+  Schedule schedule = pipeline(2);
+  std::erase_if(schedule.workers[1], [](const Action& action) { return action.minibatch == 1; });
+  expect_refused(schedule,
+                 "it has no forward of stage 1, replica 0, mini-batch 1, micro-batch 0\n");
+  expect_refused(schedule, "\nworker 1 ");
 }
 
 TEST(Validate, RefusesAnythingButForwardsInAnEvaluation) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
+#include "core/base/sha256.h"
 #include "core/schedule/render.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/validate.h"
@@ -130,6 +131,38 @@ TEST(CsvSchedule, NamesAFileThatIsNotThere) {
     EXPECT_EQ(error.kind(), ErrorKind::Data);
     EXPECT_TRUE(error.message().starts_with("/no/such/file.csv: ")) << error.message();
   }
+}
+
+TEST(CsvSchedule, IsReadOnceWhateverHappensToTheFileLater) {
+  const auto path = file_with("0F0,0B0\n1F0,1B0\n");
+  const SchemeReading reading("csv_schedule", concat("{file: ", path.string(), "}"));
+  const PipelineShape shape{.stages = 2, .minibatches = 3};
+  const Schedule before = reading.scheme->schedule(shape);
+  write_file(path, "0F0,0I0,0W0\n1F0,1I0,1W0\n");
+  EXPECT_EQ(reading.scheme->schedule(shape).workers, before.workers);
+  std::filesystem::remove(path);
+  EXPECT_EQ(reading.scheme->schedule(shape).workers, before.workers);
+  EXPECT_EQ(reading.scheme->placement(2), (std::vector{0, 1}));
+}
+
+TEST(CsvSchedule, KnowsItsFileByTheContent) {
+  const std::string text = "0F0,0B0\n1F0,1B0\n";
+  const auto path = file_with(text);
+  const Value options = parse_yaml(concat("{file: ", path.string(), "}"), "options");
+  Problems problems;
+  Options read(&options, "scheme", problems);
+  Registry<Scheme>::instance().find("csv_schedule")->make(read);
+  EXPECT_EQ(read.resolved().find("sha256")->text, sha256(text));
+  const auto refused = [&](const std::string& digest) {
+    const Value given =
+        parse_yaml(concat("{file: ", path.string(), ", sha256: '", digest, "'}"), "options");
+    Problems faults;
+    Options again(&given, "scheme", faults);
+    Registry<Scheme>::instance().find("csv_schedule")->make(again);
+    return !faults.empty();
+  };
+  EXPECT_FALSE(refused(sha256(text)));
+  EXPECT_TRUE(refused(sha256(text + "\n")));
 }
 
 TEST(CsvSchedule, IsProvedLikeAnyOther) {

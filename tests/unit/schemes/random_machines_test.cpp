@@ -60,6 +60,7 @@ std::vector<StageCost> costs_of(Dice& dice, int stages) {
              .backward_weight = dice.between(0.2, 2),
              .head = dice.between(0.1, 1),
              .update = dice.between(0.01, 0.5),
+             .prediction = dice.coin() ? dice.between(0.1, 1) : 0,
              .coding_reduce = dice.coin() ? dice.between(0.1, 1) : 0,
              .input_bytes = dice.upto(2000),
              .output_bytes = dice.upto(2000),

@@ -1,0 +1,68 @@
+#include "core/config/component_name.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kLongest = 100;
+
+bool is_allowed(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.' || c == ' ';
+}
+
+/// "'/'", or "U+001B" of what is no printable ASCII: the character of UTF-8 that begins there.
+std::string shown_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (text[0] > ' ' && text[0] <= '~') return concat("'", text[0], "'");
+  unsigned code = byte(0);
+  const std::size_t more = code < 0xc0 ? 0 : code < 0xe0 ? 1 : code < 0xf0 ? 2 : 3;
+  if (more > 0 && text.size() > more) {
+    code &= 0x3fU >> more;
+    for (std::size_t i = 1; i <= more; ++i) code = code << 6 | (byte(i) & 0x3fU);
+  }
+  std::array<char, 16> digits{};
+  std::snprintf(digits.data(), digits.size(), "U+%04X", code);
+  return digits.data();
+}
+
+/// What is wrong with it, after "name "; "" for nothing.
+std::string fault_of(const std::string& text) {
+  if (text.empty()) return "is empty";
+  if (text.size() > kLongest) return concat("is ", text.size(), " bytes long");
+  if (const auto wrong = std::ranges::find_if_not(text, is_allowed); wrong != text.end())
+    return concat("has ", shown_character({wrong, text.end()}), " in it");
+  if (text == "." || text == "..") return concat("is '", text, "'");
+  if (text.front() == ' ' || text.back() == ' ') return "begins or ends with a space";
+  return {};
+}
+
+}  // namespace
+
+void check_component_name(const Value& text, const std::string& what, Problems& problems) {
+  const std::string fault = fault_of(text.text);
+  if (fault.empty()) return;
+  problems.add(text.place,
+               concat(what, " ", fault, "; it names a folder, so expected are at most ", kLongest,
+                      " letters (a-z, A-Z), digits, '-', '_', '.' and spaces between them"));
+}
+
+std::string component_name_of(std::string_view text) {
+  std::string name;
+  bool replaced = false;  // the character before
+  for (const char c : text.substr(0, 10 * kLongest)) {
+    const bool stays = is_allowed(c) && !(replaced && c == ' ');
+    if (stays || !replaced) name += stays ? c : '_';
+    replaced = !stays;
+  }
+  if (name.size() > kLongest) name.resize(kLongest);
+  if (name.empty() || name == "." || name == "..") return "_";
+  if (name.front() == ' ') name.front() = '_';
+  if (name.back() == ' ') name.back() = '_';
+  return name;
+}
+
+}  // namespace pipewright

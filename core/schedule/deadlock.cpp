@@ -1,0 +1,120 @@
+#include "core/schedule/deadlock.h"
+
+#include <algorithm>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+
+namespace pipewright {
+namespace {
+
+/// Follows waits from worker to worker.
+class Chain {
+ public:
+  Chain(const Schedule& schedule, const PassIndex& index, const std::vector<Wait>& waits)
+      : schedule_(schedule), index_(index), waits_(waits) {}
+
+  Deadlock from(int worker) {
+    std::vector<bool> seen(waits_.size(), false);
+    while (worker >= 0 && wait_of(worker).what != Wait::For::Nothing && !seen[as_size(worker)]) {
+      seen[as_size(worker)] = true;
+      links_.push_back(worker);
+      later_ = later_need(wait_of(worker));
+      if (later_ != kNowhere) return {wait_of(worker).action, message("")};
+      worker = wait_of(worker).worker;
+    }
+    const auto first = std::ranges::find(links_, worker);
+    if (first == links_.end()) return {wait_of(links_.back()).action, message("")};
+    return {wait_of(*first).action, message(concat(reached(links_.back(), worker), ": a circle"))};
+  }
+
+ private:
+  const Wait& wait_of(int worker) const { return waits_[as_size(worker)]; }
+
+  std::string name(ActionPlace place) const {
+    return action_name(schedule_.workers[as_size(place.first)][as_size(place.second)],
+                       schedule_.shape.microbatches);
+  }
+
+  /// What the action needs, through other workers or at once, that its own worker does later.
+  ActionPlace later_need(const Wait& wait) const {
+    if (wait.what != Wait::For::Input) return kNowhere;
+    for (ActionPlace need = wait.input; need != kNowhere;
+         need = index_.input_of(schedule_.workers[as_size(need.first)][as_size(need.second)]))
+      if (need.first == wait.action.first && need.second >= wait.action.second) return need;
+    return kNowhere;
+  }
+
+  /// What the worker's action waits for, as the rest of a sentence that begins with it: `who` is
+  /// "it" or "which", `whose` "its" or "whose".
+  std::string reason(int worker, const std::string& who, const std::string& whose) const {
+    const Wait& wait = wait_of(worker);
+    const auto link = [&] {
+      const int capacity = schedule_.shape.link_capacity;
+      return concat(whose, " link to worker ", wait.worker, " holds ", capacity,
+                    capacity == 1 ? " message already" : " messages already");
+    };
+    switch (wait.what) {
+      case Wait::For::Room: return link();
+      case Wait::For::Reduction: return concat(whose, " replicas never come to the same reduction");
+      case Wait::For::Input:
+      case Wait::For::Nothing: break;
+    }
+    if (wait.input == kNowhere) return concat("nothing produces ", whose, " input");
+    const bool own = wait.input.first == wait.action.first;
+    return concat(who, " waits for ", name(wait.input),
+                  own ? std::string() : concat(" of worker ", wait.input.first));
+  }
+
+  /// From what a worker waits for to the action at which the other worker stands.
+  std::string reached(int worker, int other) const {
+    const Wait& wait = wait_of(worker);
+    const std::string next = name(wait_of(other).action);
+    if (wait.what != Wait::For::Input) return concat(", and worker ", other, " stands at ", next);
+    return wait.input == wait_of(other).action ? std::string() : concat(", behind ", next);
+  }
+
+  /// Why the last action of the chain is the root, where it is not that nobody helps it.
+  std::string later_text() const {
+    const Wait& wait = wait_of(links_.back());
+    if (later_ == kNowhere) return {};
+    if (later_ == wait.input) return ", later on the same worker";
+    return concat(" and so for ", name(later_), ", later on worker ", later_.first, " itself");
+  }
+
+  std::string message(const std::string& end) const {
+    constexpr std::size_t kMost = 4;  // actions; of more those between are counted only
+    std::string text = concat(name(wait_of(links_.front()).action),
+                              " can never start: ", reason(links_.front(), "it", "its"));
+    std::size_t i = 1;
+    if (links_.size() > kMost) {
+      i = links_.size() - 1;
+      text += concat(reached(links_.front(), links_[1]), ", … (", i - 2, " more)");
+    }
+    for (; i < links_.size(); ++i) {
+      const bool cut = i > 1 && links_.size() > kMost;
+      text += cut ? concat(", behind ", name(wait_of(links_[i]).action))
+                  : reached(links_[i - 1], links_[i]);
+      text += concat(", ", reason(links_[i], "which", "whose"));
+    }
+    return text + later_text() + end;
+  }
+
+  const Schedule& schedule_;
+  const PassIndex& index_;
+  const std::vector<Wait>& waits_;
+  std::vector<int> links_;  ///< workers, each waiting for the next
+  ActionPlace later_ = kNowhere;
+};
+
+}  // namespace
+
+Deadlock explain_deadlock(const Schedule& schedule, const PassIndex& index,
+                          const std::vector<Wait>& waits) {
+  const auto first =
+      std::ranges::find_if(waits, [](const Wait& wait) { return wait.what != Wait::For::Nothing; });
+  PIPEWRIGHT_CHECK(first != waits.end(), "a schedule that has come to its end stops nowhere");
+  return Chain(schedule, index, waits).from(static_cast<int>(first - waits.begin()));
+}
+
+}  // namespace pipewright

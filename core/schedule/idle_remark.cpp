@@ -1,0 +1,62 @@
+#include "core/schedule/idle_remark.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/schedule/slots.h"
+#include "core/schedule/versions.h"
+
+namespace pipewright {
+namespace {
+
+/// Part of all workers' slots in which nothing happens, in percent, rounded.
+int idle_percent(const Schedule& schedule) {
+  double busy = 0;
+  for (const auto& worker : schedule.workers)
+    for (const Action& action : worker) busy += slots_of(action.kind);
+  const double slots = static_cast<double>(schedule.workers.size()) * slot_times(schedule).makespan;
+  return slots > 0 ? static_cast<int>(std::lround(100 * (1 - busy / slots))) : 0;
+}
+
+bool is_synchronous(const Schedule& schedule) {
+  for (const auto& worker : schedule.workers)
+    if (std::ranges::any_of(worker, [](const Action& action) { return action.weights.ahead != 0; }))
+      return false;
+  const Versions versions = resolve_versions(schedule, PassIndex(schedule));
+  return std::ranges::all_of(versions.stages, [](const std::vector<StageVersions>& replicas) {
+    return std::ranges::all_of(replicas, [](const StageVersions& stage) {
+      return stage.forward_staleness == 0 && stage.backward_staleness == 0;
+    });
+  });
+}
+
+/// Nothing where the scheme cannot run so many.
+std::optional<Schedule> schedule_of(const Scheme& scheme, const PipelineShape& shape) {
+  try {
+    return scheme.schedule(shape);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+std::string idle_remark(const Scheme& scheme, PipelineShape shape) {
+  if (shape.microbatches >= shape.stages) return {};
+  shape.minibatches = 3;
+  const auto now = schedule_of(scheme, shape);
+  if (!now || !is_synchronous(*now)) return {};
+  const int given = shape.microbatches;
+  shape.microbatches = 2 * shape.stages;
+  const auto more = schedule_of(scheme, shape);
+  if (!more) return {};
+  const int idle = idle_percent(*now), less = idle_percent(*more);
+  if (less >= idle) return {};
+  return concat(given, given == 1 ? " micro-batch for " : " micro-batches for ", shape.stages,
+                " stages: workers are idle in ", idle, " % of their slots; with ",
+                "pipeline.microbatches: ", shape.microbatches, " it would be ", less, " %");
+}
+
+}  // namespace pipewright

@@ -1,0 +1,37 @@
+#include "core/schedule/schedule_size.h"
+
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/machine_limits.h"
+
+namespace pipewright {
+namespace {
+
+/// Actions, messages and passes are numbered by int.
+constexpr double kMostActions = std::numeric_limits<int>::max();
+
+}  // namespace
+
+void check_schedule_size(const PipelineShape& shape, std::int64_t minibatches,
+                         std::size_t bytes_each) {
+  const double actions = (shape.training ? 2.0 : 1.0) * shape.stages * shape.replicas *
+                         shape.microbatches * static_cast<double>(minibatches);
+  const double bytes = actions * static_cast<double>(bytes_each);
+  constexpr double kAlwaysThere = 1 << 26;  // a small schedule costs no look at the machine
+  if (bytes < kAlwaysThere) return;
+  const MemoryLimit limit = memory_limit();
+  if (bytes <= limit.bytes && actions <= kMostActions) return;
+  throw Error(
+      ErrorKind::Data,
+      concat("the schedule has at least ", count_text(actions), " actions (", shape.stages,
+             " stages, ", shape.replicas, " replicas, ", shape.microbatches, " micro-batches, ",
+             minibatches, " mini-batches without a drain between them), which take at least ",
+             bytes_text(bytes),
+             bytes <= limit.bytes ? concat("; at most ", count_text(kMostActions), " are possible")
+             : limit.text.empty() ? std::string()
+                                  : "; " + limit.text,
+             "; choose fewer of these, or drain more often (train.drain, train.checkpoint)"));
+}
+
+}  // namespace pipewright

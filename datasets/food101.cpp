@@ -12,7 +12,7 @@
 namespace pipewright {
 namespace {
 
-constexpr std::uint64_t kLargestList = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLargestList = std::uint64_t{8} << 20;
 
 class Food101 final : public EncodedImageDataset {
  public:

@@ -86,6 +86,11 @@ void add_changes(const std::string& path, const Value* before, const Value* now,
 
 }  // namespace
 
+std::string config_digest(Value resolved) {
+  std::erase_if(resolved.fields, [](const auto& field) { return field.first == "name"; });
+  return digest(resolved);
+}
+
 std::string digest_without_seed(const Value& resolved) {
   Value science = without_name(resolved);
   erase(science, "train", "seed");

@@ -194,7 +194,7 @@ TrainOptions read_train(Options& root) {
   train.epochs =
       static_cast<int>(o.integer("epochs", 10, "Passes over the training data.", {0, 1e6}));
   train.seed = static_cast<std::uint64_t>(
-      o.integer("seed", 1, "Of initialisation, order, augmentation and dropout.", {0, 9e15}));
+      o.integer("seed", 1, "Of initialisation, order, augmentation and dropout.", {0, kLargestSeed}));
   train.float64 = o.choice("precision", {"float32", "float64"}, "float32",
                            "Of parameters and activations.") == "float64";
   train.sum_gradients = o.choice("gradient", {"mean", "sum"}, "mean",

@@ -78,7 +78,7 @@ class Options(harness.EndToEnd):
     def test_what_is_no_experiment_at_all(self):
         self.refuse("", r"^x\.yaml:1:1: the file is empty")
         self.refuse("[1, 2]\n", r"^x\.yaml:1:1: the file is a list")
-        self.refuse("just words\n", r"^x\.yaml:1:1: the file is 'just words'")
+        self.refuse("just words\n", r"^x\.yaml:1:1: the file is no experiment; expected options such as")
         self.refuse("model: {name: mlp\n", r"^x\.yaml:\d+:\d+: .*'\{'")
         self.refuse("train:\n\tepochs: 1\n", r"^x\.yaml:2:1: .*tab")
 

@@ -95,8 +95,8 @@ class QueueTransport final : public Transport {
       } else if (now - since_ > all_.timeout_) {
         const std::chrono::duration<double> seconds = all_.timeout_;
         throw Error(ErrorKind::Worker,
-                    concat("every worker waits for another, and no message has moved for ",
-                           seconds.count(), " s (pipeline.timeout)"));
+                    concat("every worker waits for another, and nothing has come for ",
+                           seconds.count(), " s"));
       }
     }
 

@@ -28,7 +28,7 @@ SECONDS_LIMIT = 120
 # Who cannot bear that an allocation fails: the library that asked for it, a function it was called
 # for, and what happens.
 FOREIGN = [
-    (r"libtorch_cpu\.so", r"mkldnn_|mkl_", r"dies of signal 11", "oneDNN uses what malloc did not give"),
+    (r"libtorch_cpu\.so", r"mkldnn_|convolution", r"dies of signal 11", "oneDNN uses what malloc did not give"),
     (r"lib(pmix|open-rte|open-pal|mpi|event\w*)[-.]|/mca_", r"PMPI_Init", r"lines|signal|exit code", "MPI, while it starts"),
 ]
 

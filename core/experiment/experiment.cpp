@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kOwnFormat = "pipewright";  ///< of weights files
 constexpr std::size_t kMostWorkers = 65536;
+constexpr double kManyPasses = 1e5;  // of a mini-batch
 
 /// Reads `{name: …, options…}` with the constructor registered under that name. `more` reads the
 /// options every part of the kind has.
@@ -135,6 +136,8 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
   }
   try {
     const PipelineShape shape = e.shape(1);
+    const double passes = 1.0 * shape.stages * shape.replicas * shape.microbatches;
+    if (!problems.empty() && passes > kManyPasses) return;  // refused already, without its schedule
     check_schedule_size(shape, 1);
     e.scheme->schedule(shape);
   } catch (const Error& error) {

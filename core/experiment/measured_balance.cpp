@@ -8,6 +8,7 @@
 #include "core/experiment/profiling.h"
 #include "core/runtime/device.h"
 #include "core/schedule/predictions.h"
+#include "core/schedule/schedule_size.h"
 #include "core/stage/skips.h"
 
 namespace pipewright {
@@ -117,6 +118,7 @@ StageMemories stage_memories(const Experiment& e, const Profile& profile, int st
   PipelineShape shape = e.shape(2 * stages + 2);
   if (stages != shape.stages) shape.placement.clear();
   shape.stages = stages;
+  check_schedule_size(shape, shape.minibatches);
   const Schedule schedule = with_recomputation(e.scheme->schedule(shape), e.pipeline.recompute);
   return {profile, stage_moments(schedule), optimizer_slots(e, schedule)};
 }

@@ -51,6 +51,15 @@ bool same(const std::string& a, const std::string& b) {
   return x && y ? *x == *y : bare(a) == bare(b);
 }
 
+/// Whether the first line of a file can be shown: a file that is no table, such as /etc/passwd, is
+/// not this program's to tell of.
+bool is_header(const std::vector<std::string>& columns) {
+  const auto is_name = [](const std::string& column) {
+    return column.size() <= 100 && column.find(':') == std::string::npos;
+  };
+  return columns.size() > 1 && std::ranges::all_of(columns, is_name);
+}
+
 }  // namespace
 
 std::optional<double> published_number(const std::string& text) {
@@ -64,7 +73,8 @@ bool PublishedNumbers::has(const std::string& column, const Place& place, const 
                            Problems& problems) const {
   if (std::ranges::count(columns, column) > 0) return true;
   problems.add(place, concat(what, ": ", file.filename().string(), " has no column '", column, "'",
-                             suggestion(column, columns)));
+                             is_header(columns) ? suggestion(column, columns)
+                                                : "; its first line is no header of a table"));
   return false;
 }
 

@@ -451,7 +451,7 @@ for name, content in (("empty", b""), ("text", b"no image"), ("GIF", b"GIF89a" +
     image(name, content)
 for at in (4, 10, 60, 75, 95, 120, 135):
     image(f"JPEG cut after {at} bytes", JPEG[:at])
-image("JPEG without a table", JPEG.replace(segment(0xC4, b"\0" + bytes([1]) + bytes(16)), b""))
+image("JPEG without quantization", JPEG.replace(segment(0xDB, b"\0" + b"\1" * 64), b""))
 image("JPEG without a frame", b"\xff\xd8" + JPEG[JPEG.index(b"\xff\xc4") :])
 image("JPEG with two frames", JPEG.replace(b"\xff\xc4", jpeg()[jpeg().index(b"\xff\xc0") : jpeg().index(b"\xff\xc4")] + b"\xff\xc4", 1))
 image("JPEG of 2 components", jpeg(components=2))
@@ -638,16 +638,22 @@ def run_folders():
         tampered(f"a part of the checkpoint {name}", every("stage-*.safetensors", make), "safetensors")
     for name, keep in (("empty", lambda size: 0), ("7 bytes", lambda size: 7), ("half", lambda size: size // 2), ("one short", lambda size: size - 1)):
         tampered(f"checkpoint cut to {name}", cut("stage-*.safetensors", keep), "safetensors")
-        tampered(f"manifest cut to {name}", cut("manifest.json", keep), "manifest.json")
+        if name != "one short":  # but for the line's end it is whole
+            tampered(f"manifest cut to {name}", cut("manifest.json", keep), "manifest.json")
     for name, old, new in (
         ("minibatches negative", '"minibatches":', '"minibatches":-'), ("minibatches a text", '"minibatches":', '"minibatches":"x","m":'), ("bytes huge", '"bytes":', '"bytes":9'), ("another name", '"name":"stage', '"name":"../stage'),
         ("absolute name", '"name":"', '"name":"/etc/'), ("no files", '"files":', '"fils":'), ("no checksum", '"checksum":', '"checksums":'), ("another identity", '"identity":"', '"identity":"0'),
     ):
         tampered(f"manifest: {name}", edited("manifest.json", old, new), "manifest.json")
+    for name, make in (("half", None), ("a FIFO", fifo), ("/dev/zero", link("/dev/zero")), ("zeros", bytes(500))):
+        change = cut("metrics.safetensors", lambda size: size // 2) if make is None else every("metrics.safetensors", make)
+        tampered(f"metrics of the checkpoint {name}", change, "metrics.safetensors")
+    # A resumed run writes both anew from the checkpoint, whatever was in them; but over a plain file only.
     for file in ("epochs.csv", "steps.csv"):
-        for name, content in (("empty", b""), ("letters", b"epoch,train_loss\na,b\n"), ("too few columns", b"epoch,minibatch,loss\n1\n"), ("zeros", bytes(300)), ("a sparse TB", hole(1 << 40)), ("a FIFO", fifo), ("a device", link("/dev/zero")), ("a folder", folder)):
-            tampered(f"{file} {name}", every(file, content), file, seconds=6)
-
+        for name, content in (("empty", b""), ("letters", b"epoch,train_loss\na,b\n"), ("too few columns", b"epoch,minibatch,loss\n1\n"), ("zeros", bytes(300)), ("a sparse TB", hole(1 << 40))):
+            tampered(f"{file} {name}", every(file, content), code=FINE, seconds=20)
+        for name, content in (("a FIFO", fifo), ("a device", link("/dev/zero")), ("a folder", folder)):
+            tampered(f"{file} {name}", every(file, content), file, code=EXPERIMENT)
 
 run_folders()
 
@@ -656,7 +662,7 @@ run_folders()
 PUBLISHED = TRAINED + "table: {rows: model.name, published: {file: p.csv, match: {model: model.name}, value: value}}\n"
 for name, content, code, says in (
     ("empty", "", DATA, "p.csv"), ("a row too short", "model,value\nmlp\n", DATA, "record 2"), ("a row too long", "model,value\nmlp,1,2\n", DATA, "record 2"), ("no such column", "modle,value\nmlp,1\n", EXPERIMENT, "column 'model'"), ("contradictory", "model,value\nmlp,1\nmlp,2\n", EXPERIMENT, "different values"),
-    ("a sparse TB", hole(1 << 40), DATA, "p.csv"), ("shadow", "root:$6$verysecret:19000:0:99999:7:::\nbin:*:1::::\n", None, ""), ("an open quote", 'model,value\n"mlp,1\n', DATA, "p.csv"),
+    ("a sparse TB", hole(1 << 40), DATA, "p.csv"), ("shadow", "root:$6$verysecret:19000:0:99999:7:::\nbin:*:1::::\n", EXPERIMENT, "no header"), ("passwd", "root:x:0:0:verysecret,,,:/root:/bin/sh\n", EXPERIMENT, "no header"), ("an open quote", 'model,value\n"mlp,1\n', DATA, "p.csv"),
 ):
     def with_numbers(path, content=content):
         shutil.copytree(SEED / "out", path)

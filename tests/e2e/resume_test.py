@@ -134,8 +134,13 @@ class Resume(harness.EndToEnd):
         self.assert_same_weights(whole, harness.Run(self.folder / "x"))
 
     def interrupted(self):
+        """By SIGINT, with two checkpoints at least."""
         self.write("x.yaml", LONG)
-        self.assertFalse(self.leg("x", signal.SIGINT, 0.3, resume=False))
+        process = self.start("run", "x.yaml", "--quiet", "--out", "x")
+        while process.poll() is None and not (self.folder / "x/checkpoint/manifest.previous.json").exists():
+            time.sleep(0.002)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.finish(process).code, INTERRUPTED)
         return harness.Run(self.folder / "x")
 
     def test_an_interrupted_folder_is_not_taken_silently(self):
@@ -146,8 +151,8 @@ class Resume(harness.EndToEnd):
 
     def test_a_damaged_checkpoint_is_named(self):
         run = self.interrupted()
-        checkpoint = next(run.path.glob("checkpoint/*/stage-1.safetensors"))
-        checkpoint.write_bytes(checkpoint.read_bytes()[:-10])
+        for checkpoint in run.path.glob("checkpoint/*/stage-1.safetensors"):  # the last two
+            checkpoint.write_bytes(checkpoint.read_bytes()[:-10])
         done = self.pipewright("run", "x.yaml", "--quiet", "--out", "x", "--resume", code=harness.DATA)
         self.assert_errors(done, r"checkpoint/\d+/stage-1\.safetensors: ")
         self.pipewright("run", "x.yaml", "--quiet", "--out", "x", "--overwrite")

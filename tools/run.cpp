@@ -1,4 +1,6 @@
 // `pipewright run`: trains one experiment.
+#include <chrono>
+#include <cmath>
 
 #include "core/experiment/run.h"
 #include "core/base/error.h"
@@ -18,12 +20,18 @@
 namespace pipewright {
 namespace {
 
+std::chrono::milliseconds timeout_of(const Experiment& experiment) {
+  const double seconds = experiment.resolved.find_path("pipeline.timeout")->number;
+  return std::chrono::milliseconds(std::llround(1e3 * seconds));
+}
+
 /// As one process of several. A failure ends them all.
 template <class Told>
 void run_in_team(Experiment& experiment, const std::filesystem::path& out,
                  const RunChoices& choices, const Told& told) {
   const std::atomic<bool>* const stop = interrupt_flag();
-  WireTeam team(mpi_wire(), stop);
+  interrupt_on(kStopSignal);
+  WireTeam team(mpi_wire(), stop, {.standstill = timeout_of(experiment)});
   try {
     run_experiment(experiment, out, choices, team, stop);
     team.part();

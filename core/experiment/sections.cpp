@@ -164,6 +164,11 @@ PipelineSection read_pipeline(Options& root) {
                                "worker; mpi: one process per worker."));
   p.threads =
       static_cast<int>(o.integer("threads", 1, "Intra-op threads of each worker.", {1, 1024}));
+  o.number(
+      "timeout", 60,
+      "Seconds in which no worker has computed and no part of a message has moved, after which a "
+      "run with mpi counts as deadlocked; with threads it is certain after 8 s.",
+      {1e-3, 1e9});
   p.devices = read_devices(o);
   p.recompute = recomputation_named(
       o.choice("recompute", {"never", "always", "except_last"}, "never",

@@ -13,6 +13,7 @@ FILES = [
     "checkpoint/000006/stage-1.safetensors",
     "checkpoint/000006/stage-2.safetensors",
     "checkpoint/manifest.json",
+    "checkpoint/steps-000000.csv",
     "epochs.csv",
     "experiment.yaml",
     "final.safetensors",

@@ -7,6 +7,7 @@
 #include "core/experiment/leftover_runs.h"
 #include "core/experiment/run_claim.h"
 #include "core/experiment/run_store.h"
+#include "core/experiment/sweep_claim.h"
 #include "core/experiment/sweep_runner.h"
 #include "core/experiment/table.h"
 #include "tools/command.h"
@@ -111,7 +112,7 @@ void dry_run(Sweep& sweep) {
 void execute(Sweep& sweep) {
   sweep.settings.stop = interrupt_flag();
   // Nobody starts or submits what we find unfinished, nor while a run that we have started lives.
-  const FolderLock lock(sweep.settings.out, {.inherited = true});
+  const FolderLock lock = claim_sweep(sweep.settings.out);
   survey(sweep);
   if (sweep.slurm && !sweep.unfinished.free.empty()) {
     if (*sweep.settings.stop)
@@ -125,7 +126,7 @@ void execute(Sweep& sweep) {
 
 /// --prune: removes the runs that are no points of the file any more, and says which.
 void prune(const Sweep& sweep) {
-  const FolderLock lock(sweep.settings.out);
+  const FolderLock lock = claim_sweep(sweep.settings.out);
   const std::vector<RunRecord> records = records_of(sweep.runs);
   const std::string name = sweep.document.find("name")->text;
   for (const std::filesystem::path& folder : leftovers_of(name, sweep.settings.out, records)) try {

@@ -174,6 +174,17 @@ class Foreign(harness.EndToEnd):
         self.pipewright("sweep", "e.yaml", "--out", "sw", "--overwrite", code=harness.SWEEP)
         self.assertEqual(snapshot(self.folder / "mine"), before)
 
+    def test_a_sweep_takes_up_what_single_runs_have_made_and_nothing_else(self):
+        self.write("e.yaml", changed(TINY, {"sweep": {"grid": {"train.seed": [1, 2]}}}))
+        self.train(TINY, "sw/alone")
+        self.write("sw/profile-0123456789abcdef.yaml", "measured: true")
+        self.write("sw/thesis.tex", "of somebody else")
+        (self.folder / "sw/alone.yaml").unlink()
+        self.refuse(r"^sw: the folder has 'alone' in it", "--out", "sw", command="sweep", ways=WAYS[:1])
+        (self.folder / "sw/thesis.tex").unlink()
+        self.pipewright("sweep", "e.yaml", "--out", "sw")
+        self.assertEqual(harness.Run(self.folder / "sw/alone").state(), "done")
+
     def test_files_that_the_command_reads_are_never_written(self):
         out = self.ours()
         self.write("base.yaml", TINY)

@@ -195,7 +195,7 @@ TEST_F(Sweep, ARunKilledByTheInterruptionHasNotFailed) {
   for (const char* const state :
        {"", R"(echo '{"state": "running", "digest": "d1"}' > "$4/run.json";)"}) {
     const SweepResult result =
-        sweep(concat(std::string_view(state), " kill -INT $PPID; while :; do sleep 60; done\n"),
+        sweep(concat(std::string_view(state), " kill -INT $PPID; exec sleep 600\n"),
               {planned("a"), planned("b")});
     EXPECT_TRUE(result.interrupted && result.failed.empty() && result.done == 0);
     const RunRecord record = read_run(root_ / "a");

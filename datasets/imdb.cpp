@@ -64,7 +64,8 @@ class Imdb final : public LabelledTextDataset {
     look_ = {.classes = kLabels.size(), .padding = kPadding};
     look_.vocabulary = options.integer("words", 10'000,
                                        "Tokens in all, marks included: the rarer words are one "
-                                       "token. Keras' num_words.",
+                                       "token. Keras' num_words; ranks are those in the training "
+                                       "reviews, Keras' in all 50,000.",
                                        Range{kFirstWord, 1 << 30});
     look_.tokens = options.integer(
         "tokens", 200,

@@ -97,11 +97,13 @@ int report(const std::exception& thrown, const std::vector<std::string>& argumen
     }
     print_error("%s%s\n", place.c_str(), error.what());
     return static_cast<int>(error.kind());
-  } catch (const std::exception&) {  // nor is there memory to say it well
-    constexpr std::string_view kMemory = "memory ran out\n";
-    static_cast<void>(!::write(STDERR_FILENO, kMemory.data(), kMemory.size()));
-    return static_cast<int>(ErrorKind::Data);
+  } catch (const std::exception&) {  // nor is there memory to say what
   }
+  try {
+    print_error("memory ran out\n");
+  } catch (const std::exception&) {
+  }
+  return static_cast<int>(ErrorKind::Data);
 }
 
 int run_program(int count, char** values) {

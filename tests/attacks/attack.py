@@ -8,9 +8,9 @@ wall time says nothing on a busy machine. Nothing here imports anything but the 
 
 import argparse
 import concurrent.futures
+import json
 import os
 import re
-import resource
 import shutil
 import socket
 import subprocess
@@ -116,30 +116,30 @@ def put(root, files):
 # --- running ----------------------------------------------------------------------------------
 
 
+PLACE = threading.local()  # of the thread's launcher
+
+
+def launcher():
+    if not hasattr(PLACE, "launcher"):
+        PLACE.launcher = subprocess.Popen(
+            [sys.executable, "-B", "-S", Path(__file__).with_name("launcher.py")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+    return PLACE.launcher
+
+
 def measured(command, root, environment):
     """Exit code (None: it hung), stdout, stderr, seconds of processor time, peak bytes of memory."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(
-            [BINARY, *command], cwd=root, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-            env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
-        )
-        resource.prlimit(process.pid, resource.RLIMIT_CPU, (60, 60))
-        resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
-        hung = threading.Event()
-
-        def stop():
-            hung.set()
-            process.kill()
-
-        watch = threading.Timer(HANGS_AFTER, stop)
-        watch.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        watch.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        err.seek(0)
-        code = None if hung.is_set() else process.returncode
-        return code, out.read(), err.read(), usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    with tempfile.TemporaryDirectory(prefix="pipewright-attack-said-") as said:
+        order = {
+            "command": [BINARY, *command], "folder": str(root), "hangs_after": HANGS_AFTER,
+            "environment": {"OMP_NUM_THREADS": "1"} | environment, "out": f"{said}/out", "err": f"{said}/err",
+        }
+        with_launcher = launcher()
+        print(json.dumps(order), file=with_launcher.stdin, flush=True)
+        told = json.loads(with_launcher.stdout.readline())
+        out, err = Path(order["out"]).read_bytes(), Path(order["err"]).read_bytes()
+        return told["code"], out, err, told["seconds"], told["memory"]
 
 
 def faults_of(case, code, out, err, seconds, memory):

@@ -83,7 +83,8 @@ def main(runs):
             name, *flags = command
             where = () if name == "check" else ("--out", "sw")
             _, processor, memory, wall = pipewright(folder, name, "many.yaml", *where, *flags)
-            print(f"{' '.join(command):15} {processor:6.2f} s of processor time, {wall:6.2f} s, {memory >> 20} MiB")
+            used = f"{processor:6.2f} s of processor time, {wall:6.2f} s, {memory >> 20} MiB"
+            print(f"{' '.join(command):15} {used}")
         print(f"results.sqlite: {(folder / 'sw/results.sqlite').stat().st_size / 1e6:.1f} MB")
     finally:
         shutil.rmtree(folder)

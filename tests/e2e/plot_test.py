@@ -12,10 +12,10 @@ TWO_SEEDS = changed(
     MIXED,
     {
         "sweep": {
-            "points": [{"label": "A & B", "scheme": {"name": "model_parallel"}}],
+            "points": [{"label": "ours", "scheme": {"name": "model_parallel"}}],
             "grid": {"train.seed": [1, 2]},
         },
-        "plot": {"metric": "train_loss"},
+        "plot": {"metric": "train_loss", "lines": ["=A & B"]},
     },
 )
 

@@ -78,6 +78,7 @@ class Point(harness.EndToEnd):
 
         self.assert_errors(refused("PD, lr 0.3"), r"^--point: 'PD, lr 0\.3' is none of the 8 points .*'PD lr 0\.1 seed 1'")
         self.assert_errors(refused("GP"), r"^--point: 'GP' fits 4 points of the sweep: 'GP lr 0\.1 seed 1', 'GP lr 0\.02 seed 1'")
+        self.assert_errors(refused("GO"), r"near: 'GP lr 0\.1 seed 1', ")
         for name in ("0", "9", "seed"):
             self.assert_errors(refused(name), "none of the 8 points")
         self.write("plain.yaml", MLP)

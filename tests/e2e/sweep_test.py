@@ -117,16 +117,23 @@ class Sweep(harness.EndToEnd):
         grid = {"sweep": {"grid": {"train.seed": [1, 2]}}, "table": {"rows": "scheme.name"}}
         self.assertNotIn("another version", self.sweep(changed(MLP, grid)).err)
         now = changed(MLP, grid | {"optimizer.lr": 0.2})
-        said = "2 runs of another version of this file are left here; `pipewright sweep s.yaml --out sw --prune` removes them"
+        said = (
+            "2 runs of another version of this file are left here; "
+            "`pipewright sweep s.yaml --out sw --prune` removes them"
+        )
         self.assertIn(said, self.sweep(now).err)
         table = self.pipewright("table", "s.yaml", "--out", "sw")
         self.assertIn("2 of 2 runs stand behind it", table.out)
         self.assert_errors(table, harness.plain(said))
-        self.assertEqual(self.store("SELECT point, \"train.seed\", state FROM results"), [(1, 1, "done"), (2, 2, "done")])
+        points = self.store('SELECT point, "train.seed", state FROM results')
+        self.assertEqual(points, [(1, 1, "done"), (2, 2, "done")])
         self.assertEqual(self.store("SELECT count(*) FROM runs WHERE point IS NULL"), [(2,)])
         self.assertEqual(
             self.store("SELECT test_accuracy FROM results ORDER BY point"),
-            self.store("SELECT value FROM epochs JOIN runs USING (folder) WHERE metric = 'test_accuracy' AND point > 0 ORDER BY point"),
+            self.store(
+                "SELECT value FROM epochs JOIN runs USING (folder) "
+                "WHERE metric = 'test_accuracy' AND point > 0 ORDER BY point"
+            ),
         )
 
     def test_prune_removes_what_is_ours_and_of_another_version(self):
@@ -147,7 +154,8 @@ class Sweep(harness.EndToEnd):
         before = self.contents(today)
 
         done = self.sweep(changed(now, {"name": "s"}), "--prune")
-        self.assertEqual(done.out.splitlines(), [f"removed {path.relative_to(self.folder)}" for path in (emptied, linked)])
+        removed = [f"removed {path.relative_to(self.folder)}" for path in (emptied, linked)]
+        self.assertEqual(done.out.splitlines(), removed)
         self.assert_errors(done, rf"^kept {noted.relative_to(self.folder)}: it also holds notes\.txt$")
         self.assertEqual((self.folder / "sw/foreign/run.json").read_text(), "{}")
         self.assertEqual(sorted(path.name for path in noted.iterdir()), [".pipewright", "notes.txt"])
@@ -158,8 +166,9 @@ class Sweep(harness.EndToEnd):
         self.assertEqual(self.pipewright("table", "s.yaml", "--out", "sw").err, "")
 
     def test_prune_leaves_a_run_alone_that_is_under_way(self):
-        slow = changed(MLP, {"loader.limit_train": 960, "train.epochs": 10000, "sweep": {"grid": {"train.seed": [1]}}})
-        self.write("s.yaml", slow)
+        slow = changed(MLP, {"loader.limit_train": 960, "train.epochs": 10000})
+        self.write("s.yaml", changed(slow, {"sweep": {"grid": {"train.seed": [1]}}}))
+        self.pipewright("sweep", "s.yaml", "--out", "sw", "--prune")  # makes the folder ours
         process = self.start("run", "s.yaml", "--out", "sw/mine")
         begin = time.monotonic()
         while not (self.folder / "sw/mine/run.json").exists():

@@ -80,8 +80,9 @@ class Table(harness.EndToEnd):
                 MLP,
                 {
                     "pipeline": {"stages": 1},
-                    "loader.limit_train": 640,
-                    "train.epochs": 3,
+                    "loader.limit_train": 960,
+                    "optimizer": {"name": "sgd", "lr": 0.05, "momentum": 0.9},
+                    "train.epochs": 5,
                     "sweep": {
                         "points": [
                             {"label": "a", "scheme": {"name": "model_parallel"}},
@@ -101,7 +102,8 @@ class Table(harness.EndToEnd):
         )
         few = self.pipewright("sweep", "s.yaml", "--out", "few", "--set", "sweep.grid.train.seed=[1]")
         self.assertRegex(
-            few.out, r"Best: a \([\d.]+\), but no other can be told from it by fewer than 3 runs each; worst: c"
+            few.out,
+            r"Best: a \([\d.]+\), but no other can be told from it by fewer than 3 runs each; worst: c",
         )
 
     def test_faults_of_the_table(self):

@@ -13,7 +13,7 @@ import harness
 from harness import FINE, INTERRUPTED, MLP, changed
 
 COLUMNS = 40
-REDRAWN = re.compile(r"\r\x1b\[K([^\r\n]*)")  # a status line
+STATUS = re.compile(r"\r\x1b\[K([^\r\n]+)(?=\r\x1b)")  # drawn, and then drawn anew or removed
 
 
 class Terminal(harness.EndToEnd):
@@ -53,7 +53,7 @@ class Terminal(harness.EndToEnd):
         self.write("x.yaml", changed(MLP, {"name": name, "train.epochs": 100_000}))
         code, seen = self.on_terminal("run", "x.yaml", "--out", "out", until="a run whose name alone")
         self.assertEqual(code, INTERRUPTED, seen)
-        bars = [bar for bar in REDRAWN.findall(seen) if bar]
+        bars = STATUS.findall(seen)
         self.assertTrue(bars, seen)
         for bar in bars:
             self.assertLess(len(bar), COLUMNS)

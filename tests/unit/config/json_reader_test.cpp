@@ -2,10 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/config/error_text.h"
-
 namespace pipewright {
 namespace {
+
+/// What reading the text throws, which is about data.
+std::string fault_of(const std::string& text) {
+  try {
+    parse_json(text, "run.json");
+  } catch (const Error& error) {
+    return error.kind() == ErrorKind::Data ? error.what() : "another kind";
+  }
+  return "nothing";
+}
 
 TEST(JsonReader, ReadsWhatWeWrite) {
   const std::string text =
@@ -21,16 +29,14 @@ TEST(JsonReader, WholeNumbersBeyond64BitsAreNumbers) {
 }
 
 TEST(JsonReader, WhatIsNoJsonIsRefusedWithItsPlace) {
-  EXPECT_EQ(error_text([] { parse_json(R"({"state": "do)", "run.json"); }),
-            "run.json: is no JSON at byte 14");
-  EXPECT_EQ(error_text([] { parse_json("", "run.json"); }), "run.json: is no JSON at byte 1");
-  EXPECT_EQ(error_text([] { parse_json("{} {}", "run.json"); }), "run.json: is no JSON at byte 4");
+  EXPECT_EQ(fault_of(R"({"state": "do)"), "run.json: is no JSON at byte 14");
+  EXPECT_EQ(fault_of(""), "run.json: is no JSON at byte 1");
+  EXPECT_EQ(fault_of("{} {}"), "run.json: is no JSON at byte 4");
 }
 
 TEST(JsonReader, HostileDepthIsRefused) {
   const std::string deep(1'000'000, '[');
-  EXPECT_EQ(error_text([&] { parse_json(deep, "run.json"); }),
-            "run.json: nests deeper than 100 levels");
+  EXPECT_EQ(fault_of(deep), "run.json: nests deeper than 100 levels");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ TEST(SweepPlan, RunsOfOneLabelAreToldApartByWhatDiffers) {
 TEST(SweepPlan, AKeyThatOnlySomeRunsOfALabelHaveTellsThemApart) {
   const Value sweep = document(
       "{points: [{label: a, train.epochs: 1}, {label: a, optimizer.lr: 0.5}, {label: b, "
-      "train.epochs: 1}]}");
+      "train.epochs: 2}]}");
   EXPECT_EQ(run_titles(expand_sweep(sweep)),
             (std::vector<std::string>{"a epochs 1", "a lr 0.5", "b"}));
 }

@@ -12,7 +12,7 @@
 namespace pipewright {
 namespace {
 
-constexpr std::uint64_t kLargestList = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLargestList = std::uint64_t{8} << 20;
 
 class Food101 final : public EncodedImageDataset {
  public:
@@ -67,6 +67,8 @@ class Food101 final : public EncodedImageDataset {
       };
       const std::size_t slash = line.find('/');
       if (slash == std::string::npos || slash + 1 == line.size()) fail("expected CLASS/ID");
+      if (std::ranges::count(pipewright::split(line, '/'), "..") > 0)
+        fail("it leads out of the folder images");
       const auto label = classes.find(line.substr(0, slash));
       if (label == classes.end()) fail("classes.txt has no such class");
       std::error_code ignored;

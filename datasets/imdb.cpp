@@ -26,25 +26,24 @@ namespace {
 
 constexpr std::int32_t kPadding = 0, kStart = 1, kRare = 2, kFirstWord = 4;
 constexpr std::array<const char*, 2> kLabels{"neg", "pos"};
-constexpr std::uint64_t kLargestReview = 1 << 20, kLargestInAll = std::uint64_t{1} << 30;
+constexpr std::uint64_t kLargestReview = 1 << 20, kLargestInAll = std::uint64_t{1} << 28;
 constexpr const char* kArchive = "aclImdb_v1.tar.gz";
 constexpr std::string_view kBlanks = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n ";
 
-std::vector<std::string> words_of_review(std::string_view review) {
-  const std::string text = lower_case(review);
-  std::vector<std::string> words;
+/// Calls `visit` for each word of a review in lower case, until it returns false.
+template <class Visit>
+void for_each_word(std::string_view text, const Visit& visit) {
   for (std::size_t at = text.find_first_not_of(kBlanks); at < text.size();) {
     const std::size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
-    words.push_back(text.substr(at, end - at));
+    if (!visit(text.substr(at, end - at))) return;
     at = text.find_first_not_of(kBlanks, end);
   }
-  return words;
 }
 
 struct Review {
   std::int64_t id;
   std::uint8_t label;
-  std::vector<std::string> words;
+  std::string text;  // in lower case
 };
 
 /// ID of ".../ID_RATING.txt"; −1 if the file is not named so.
@@ -65,7 +64,8 @@ class Imdb final : public LabelledTextDataset {
     look_ = {.classes = kLabels.size(), .padding = kPadding};
     look_.vocabulary = options.integer("words", 10'000,
                                        "Tokens in all, marks included: the rarer words are one "
-                                       "token. Keras' num_words.",
+                                       "token. Keras' num_words; ranks are those in the training "
+                                       "reviews, Keras' in all 50,000.",
                                        Range{kFirstWord, 1 << 30});
     look_.tokens = options.integer(
         "tokens", 200,
@@ -80,7 +80,10 @@ class Imdb final : public LabelledTextDataset {
     const std::vector<Review> train = reviews(files, "train"), test = reviews(files, "test");
     WordCounts counts;
     for (const Review& review : train)
-      for (const std::string& word : review.words) counts.add(word);
+      for_each_word(review.text, [&](std::string_view word) {
+        counts.add(word);
+        return true;
+      });
     std::vector<std::string> words;
     for (const auto& entry : counts.ranked()) {
       if (kFirstWord + static_cast<std::int64_t>(words.size()) == look_.vocabulary) break;
@@ -145,7 +148,7 @@ class Imdb final : public LabelledTextDataset {
     const std::int64_t id = id_of(name);
     if (id < 0) fail("is not named ID_RATING.txt, as reviews are");
     if (valid_utf8(text) < text.size()) fail("is not UTF-8");
-    return {id, label, words_of_review(text)};
+    return {id, label, lower_case(text)};
   }
 
   LabelledTexts tokenised(const std::vector<Review>& reviews, const WordIndex& index) const {
@@ -153,11 +156,12 @@ class Imdb final : public LabelledTextDataset {
     std::vector<std::int32_t> tokens;
     for (const Review& review : reviews) {
       tokens.assign(1, kStart);
-      for (const std::string& word : review.words) {
-        if (static_cast<std::int64_t>(tokens.size()) == look_.tokens) break;
+      for_each_word(review.text, [&](std::string_view word) {
+        if (static_cast<std::int64_t>(tokens.size()) == look_.tokens) return false;
         const std::int32_t rank = index.find(word);
         tokens.push_back(rank == WordIndex::kNone ? kRare : rank + kFirstWord);
-      }
+        return true;
+      });
       texts.append(tokens, review.label);
     }
     return texts;

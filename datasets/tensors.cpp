@@ -1,17 +1,17 @@
 /// Samples from one safetensors file: what any other program can write in three lines.
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/stage/dataset.h"
 #include "core/stage/safetensors.h"
+#include "core/stage/torch.h"
 
 namespace pipewright {
 namespace {
 
-/// One split: x [n, …] floating, y [n] int64.
+/// One split: x [n, …] floating, y [n] integers, in the file's types.
 struct Samples {
   at::Tensor x;
   at::Tensor y;
@@ -35,21 +35,19 @@ class SampleFile {
     if (!x.is_floating_point())
       fail(name + ".x",
            concat("has type ", std::string(c10::toString(x.scalar_type())), ", must be floating"));
-    if (x.dim() < 1 || x.size(0) == 0)
-      fail(name + ".x", concat("has shape ", shape_text(x.sizes()), ", must be [samples, ...]"));
+    if (x.dim() < 1 || x.numel() == 0)
+      fail(name + ".x", concat("has shape ", shape_text(x.sizes()),
+                               ", must be [samples, ...] with something in it"));
     if (y.dim() != 1 || y.size(0) != x.size(0))
       fail(name + ".y", concat("has shape ", shape_text(y.sizes()), ", must be [", x.size(0),
                                "]: one label for each sample of ", name, ".x"));
     if (!c10::isIntegralType(y.scalar_type(), /*includeBool=*/false))
       fail(name + ".y",
            concat("has type ", std::string(c10::toString(y.scalar_type())), ", must be integers"));
-    Samples samples{x, y.to(at::kLong)};
-    const auto* labels = samples.y.const_data_ptr<std::int64_t>();
-    const auto* negative = std::find_if(labels, labels + x.size(0), [](auto l) { return l < 0; });
-    if (negative != labels + x.size(0))
-      fail(name + ".y", concat("record ", negative - labels,
-                               " (counted from 0) has the negative label ", *negative));
-    return samples;
+    if (const auto least = y.min().item<std::int64_t>(); least < 0)
+      fail(name + ".y", concat("record ", y.argmin().item<std::int64_t>(),
+                               " (counted from 0) has the negative label ", least));
+    return {x, y};
   }
 
   [[noreturn]] void fail(const std::string& name, const std::string& what) const {
@@ -79,8 +77,7 @@ class TensorDataset final : public Dataset {
       : file_(options.path("file", "",
                            "A safetensors file with train.x, train.y, test.x and test.y: x "
                            "[samples, ...] floating, y [samples] integers from 0. Required.")) {
-    if (!options.given("file"))
-      options.problem("file", "is required: the safetensors file to read");
+    if (file_.empty()) options.problem("file", "is required: the safetensors file to read");
   }
 
   void open(const DatasetRequest&) override {
@@ -90,9 +87,11 @@ class TensorDataset final : public Dataset {
       file.fail("test.x", concat("has samples of shape ", shape_text(test.x.sizes().slice(1)),
                                  ", train.x of ", shape_text(train.x.sizes().slice(1))));
     classes_ = 0;
-    for (const at::Tensor& y : {train.y, test.y}) {
-      const auto* labels = y.const_data_ptr<std::int64_t>();
-      classes_ = std::max(classes_, 1 + *std::max_element(labels, labels + y.numel()));
+    for (const Samples* samples : {&train, &test}) {
+      const auto most = samples->y.max().item<std::int64_t>();
+      if (most == std::numeric_limits<std::int64_t>::max())
+        file.fail(samples == &train ? "train.y" : "test.y", concat("has the label ", most));
+      classes_ = std::max(classes_, 1 + most);
     }
     train_ = std::move(train);
     test_ = std::move(test);
@@ -111,16 +110,16 @@ class TensorDataset final : public Dataset {
     std::vector<std::int64_t> shape = from.x.sizes().vec();
     shape[0] = count;
     Batch batch{{at::empty(shape, from.x.scalar_type())}, at::empty({count}, at::kLong)};
+    const at::Tensor chosen = at::empty({count}, at::kLong);
+    std::ranges::copy(indices, chosen.mutable_data_ptr<std::int64_t>());
+    batch.y.copy_(from.y.index_select(0, chosen));
     const std::size_t row = from.x.nbytes() / static_cast<std::size_t>(from.x.size(0));
     const auto* in = static_cast<const char*>(from.x.const_data_ptr());
     auto* out = static_cast<char*>(batch.x[0].mutable_data_ptr());
-    const auto* labels = from.y.const_data_ptr<std::int64_t>();
-    auto* y = batch.y.mutable_data_ptr<std::int64_t>();
     for (const std::int64_t index : indices) {
       PIPEWRIGHT_CHECK(index >= 0 && index < from.y.numel(), "sample ", index);
-      if (row > 0) std::memcpy(out, in + static_cast<std::size_t>(index) * row, row);
+      std::memcpy(out, in + static_cast<std::size_t>(index) * row, row);
       out += row;
-      *y++ = labels[index];
     }
     return batch;
   }

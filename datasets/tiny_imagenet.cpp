@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kSide = 64;
-constexpr std::uint64_t kLargestImage = 1 << 20, kLargestList = 1 << 24;
+constexpr std::uint64_t kLargestImage = 1 << 20, kLargestList = 1 << 22;
 constexpr std::uint64_t kLargestSet = std::uint64_t{4} << 30;
 constexpr std::string_view kClasses = "wnids.txt", kAnnotations = "val/val_annotations.txt";
 

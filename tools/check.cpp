@@ -10,7 +10,9 @@
 #include "core/experiment/experiment.h"
 #include "core/experiment/measured_balance.h"
 #include "core/experiment/memory_need.h"
+#include "core/experiment/named_keys.h"
 #include "core/experiment/plan.h"
+#include "core/experiment/plot_spec.h"
 #include "core/experiment/sweep_check.h"
 #include "core/experiment/table_spec.h"
 #include "core/runtime/device.h"
@@ -83,17 +85,19 @@ void print_cut(const Experiment& e) {
   if (!std::filesystem::exists(file)) return;
   const Profile profile = load_profile(file, e, device, {});
   const int stages = e.pipeline.stages;
-  print(
-      "\nas profiled on %s (%s), for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
-      file.c_str(), static_cast<long long>(profile.samples),
-      render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
-          .c_str());
+  print("\nas profiled on %s (%s), for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
+        file.c_str(), static_cast<long long>(profile.samples),
+        render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
+            .c_str());
 }
 
 void check_one(const Value& document, const Problems& faults) {
   std::optional<Experiment> experiment;
   check({[&] { experiment = read_experiment(document, faults); },
-         [&] { read_table_spec(document); }});
+         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); }});
+  RunRecord only;
+  only.config = experiment->resolved;
+  check_named_keys(document, {only});
   print("experiment  %s\n", experiment->name.c_str());
   Team alone;
   settle_balance(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
@@ -132,15 +136,20 @@ RunLine line_of(const std::string& title, std::size_t runs, const Plan& plan) {
 
 void check_all_of(const Value& document, const Problems& faults) {
   check({[&] { faults.throw_if_any(); }, [&] { expand_sweep(document); },
-         [&] { read_table_spec(document); }});
+         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); }});
   std::vector<RunLine> lines{
       {"run",
        "runs  stages  workers  batches   actions  copies   stale F/B   memory without "
        "activations"}};
   const std::string name = document.find("name")->text;
+  std::vector<RunRecord> planned;
   const std::size_t runs = check_sweep(
       document, {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell},
-      [&](const auto&... of) { lines.push_back(line_of(of...)); });
+      [&](const std::string& title, std::size_t of, const Plan& plan) {
+        lines.push_back(line_of(title, of, plan));
+        planned.emplace_back().config = plan.experiment->resolved;
+      });
+  check_named_keys(document, planned);
   std::size_t width = 0;
   for (const RunLine& line : lines) width = std::max(width, line.title.size());
   print("experiment  %s\n\n", name.c_str());

@@ -20,4 +20,8 @@ const std::atomic<bool>* interrupt_flag() {
   return &interrupted;
 }
 
+void interrupt_on(int signal) {
+  std::signal(signal, on_signal);
+}
+
 }  // namespace pipewright

@@ -8,5 +8,7 @@ namespace pipewright {
 /// Installs the handlers once and returns the flag they set. A second signal ends the program at
 /// once, as it would without us.
 const std::atomic<bool>* interrupt_flag();
+/// Another signal sets the flag, too.
+void interrupt_on(int signal);
 
 }  // namespace pipewright

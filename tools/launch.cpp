@@ -1,17 +1,16 @@
 #include "tools/launch.h"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
+#include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/runtime/mpi_wire.h"
 #include "tools/interrupt.h"
@@ -21,8 +20,13 @@ namespace {
 
 /// Set for the processes we start ourselves.
 constexpr const char* kOwnLaunch = "PIPEWRIGHT_PROCESSES";
-/// Seconds the processes have after a signal, to write down how the run ended.
-constexpr const char* kGrace = "2";
+/// Seconds between what mpirun sends a process that it ends: SIGCONT, SIGTERM, SIGKILL. In the
+/// first of them the processes have noticed by themselves that one has died, and have left.
+constexpr const char* kKillSteps = "1";
+/// kStopSignal for setpriv. mpirun passes it on at once, and lets the processes end by themselves …
+constexpr const char* kStopName = "USR1";
+/// … for which they have so long.
+constexpr std::chrono::seconds kGrace{5};
 
 std::optional<int> number_in(const char* variable) {
   const char* const text = std::getenv(variable);
@@ -30,34 +34,25 @@ std::optional<int> number_in(const char* variable) {
   return std::atoi(text);
 }
 
+/// mpirun and its options. It is stopped with us, even where we are killed: setpriv (util-linux)
+/// asks the system for that.
 std::vector<std::string> mpirun_command(int processes, const std::vector<std::string>& arguments) {
-  std::vector<std::string> command{"mpirun", "--quiet"};
-  if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
-  for (const char* const word :
-       {"--oversubscribe", "--bind-to", "none", "--mca", "odls_base_sigkill_timeout", kGrace, "-n"})
+  std::vector<std::string> command;
+  if (!program_on_path("setpriv").empty()) command = {"setpriv", "--pdeathsig", kStopName, "--"};
+  for (const char* const word : {"mpirun", "--quiet", "--oversubscribe", "--bind-to", "none",
+                                 "--mca", "odls_base_sigkill_timeout", kKillSteps})
     command.emplace_back(word);
+  if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
+  command.emplace_back("-n");
   command.push_back(std::to_string(processes));
   command.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
 }
 
-[[noreturn]] void become(const std::vector<std::string>& command, int processes) {
-  ::setpgid(0, 0);  // Ctrl-C comes to us; we pass it on once
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  ::setenv(kOwnLaunch, std::to_string(processes).c_str(), 1);
-  if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) ::dup2(nothing, 0);
-  std::vector<char*> words;
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  ::execvp(words[0], words.data());
-  ::_exit(127);
-}
-
 /// mpirun's own code: of the first process that failed, or 128 + the signal that ended it.
-int contract_code(int status, bool interrupted) {
+int contract_code(int code, bool interrupted) {
   if (interrupted) return static_cast<int>(ErrorKind::Interrupted);
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
   constexpr std::array known{0, 2, 3, 4, 5, 6, 70, 130};
   return std::ranges::count(known, code) > 0 ? code : static_cast<int>(ErrorKind::Worker);
 }
@@ -107,25 +102,27 @@ void check_processes(const Experiment& experiment, const Launched& started) {
 }
 
 int launch_processes(int processes, const std::vector<std::string>& arguments) {
+  using Clock = std::chrono::steady_clock;
   const std::atomic<bool>* const stop = interrupt_flag();
-  const auto command = mpirun_command(processes, arguments);
-  const pid_t child = ::fork();
-  if (child < 0) throw Error(ErrorKind::Worker, "mpirun cannot be started");
-  if (child == 0) become(command, processes);
-  bool told = false;
-  for (int status = 0;;) {
-    const pid_t ended = ::waitpid(child, &status, told ? 0 : WNOHANG);
-    if (ended == child) {
-      if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        throw Error(ErrorKind::Experiment,
-                    "execution: mpi needs mpirun, which is not on the PATH; install openmpi-bin");
-      return contract_code(status, *stop);
-    }
+  if (program_on_path("mpirun").empty())
+    throw Error(ErrorKind::Experiment,
+                "execution: mpi needs mpirun, which is not on the PATH; install openmpi-bin");
+  // Ctrl-C comes to us, and we pass it on once.
+  ChildProcess mpirun(
+      mpirun_command(processes, arguments),
+      {.environment = {{kOwnLaunch, std::to_string(processes)}}, .own_group = true});
+  std::optional<Clock::time_point> told;
+  for (bool ending = false;;) {
+    if (const auto end = mpirun.poll()) return contract_code(end->code, *stop);
     if (*stop && !told) {
-      ::kill(child, SIGTERM);
-      told = true;
+      mpirun.signal(kStopSignal);
+      told = Clock::now();
     }
-    if (!told) ::usleep(20'000);
+    if (told && !ending && Clock::now() - *told > kGrace) {
+      mpirun.signal(SIGTERM);
+      ending = true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
 

@@ -1,6 +1,7 @@
 /// Runs as several processes: whether this process is one of them, and starting them.
 #pragma once
 
+#include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ std::optional<Launched> launched();
 
 /// Throws Error{Experiment} unless those processes can execute the experiment.
 void check_processes(const Experiment& experiment, const Launched& started);
+
+/// What launch_processes() stops the processes with; they ask for it to be a reason to end well.
+inline constexpr int kStopSignal = SIGUSR1;
 
 /// Starts `processes` times `pipewright ARGUMENTS` under mpirun and waits for them. Signals are
 /// passed on. Returns an exit code of the contract. Throws Error{Experiment} without mpirun.

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "core/base/error.h"
@@ -96,10 +97,13 @@ int report(const std::exception& thrown, const std::vector<std::string>& argumen
     }
     print_error("%s%s\n", place.c_str(), error.what());
     return static_cast<int>(error.kind());
-  } catch (const std::exception&) {
-    print_error("memory ran out\n");
-    return static_cast<int>(ErrorKind::Data);
+  } catch (const std::exception&) {  // nor is there memory to say what
   }
+  try {
+    print_error("memory ran out\n");
+  } catch (const std::exception&) {
+  }
+  return static_cast<int>(ErrorKind::Data);
 }
 
 int run_program(int count, char** values) {

@@ -1,10 +1,13 @@
 #include "tools/results.h"
 
-#include <cstdio>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/terminal.h"
+#include "core/base/text.h"
 #include "core/config/merge.h"
+#include "core/experiment/best_cells.h"
+#include "core/experiment/leftover_runs.h"
 #include "core/experiment/modelled.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/sweep_plan.h"
@@ -13,40 +16,13 @@
 namespace pipewright {
 namespace {
 
-struct NamedCell {
-  const TableCell* cell = nullptr;
-  std::string name;  ///< "vgg16, PD4"
-};
-
-/// "vgg16, PD4 (93.10)"
-std::string shown(const Table& table, const NamedCell& named) {
-  const double mean = named.cell->mean();
-  char text[64];
-  std::snprintf(text, sizeof text, table.percent ? "%.2f" : "%.4g",
-                table.percent ? 100 * mean : mean);
-  return concat(named.name, " (", std::string_view(text), ")");
-}
-
+/// One sentence on the best and the worst cell.
 std::string advice(const Table& table, const std::vector<RunRecord>& records) {
-  NamedCell best, worst;
-  const auto better = [&](const TableCell& a, const TableCell& b) {
-    return smaller_is_better(table.metric) ? a.mean() < b.mean() : a.mean() > b.mean();
-  };
-  for (std::size_t r = 0; r < table.cells.size(); ++r)
-    for (std::size_t c = 0; c < table.cells[r].size(); ++c) {
-      const TableCell& cell = table.cells[r][c];
-      if (cell.values.empty()) continue;
-      if (best.cell == nullptr || better(cell, *best.cell)) best = {&cell, cell_name(table, r, c)};
-      if (worst.cell == nullptr || better(*worst.cell, cell))
-        worst = {&cell, cell_name(table, r, c)};
-    }
-  if (best.cell == nullptr) return {};
-  std::string text = concat("Best: ", shown(table, best));
-  if (worst.cell != best.cell) text += concat("; worst: ", shown(table, worst));
-  const std::filesystem::path folder = records[best.cell->runs.front()].folder;
-  return text + concat("; `pipewright schedule ",
-                       shell_quoted((folder / "experiment.yaml").string()), plugin_words(),
-                       "` shows what the best did when.\n");
+  const std::optional<BestCells> best = best_cells(table);
+  if (!best) return {};
+  const std::filesystem::path file = records[best->run].folder / "experiment.yaml";
+  return concat(best->sentence, "; `pipewright schedule ", shell_quoted(file.string()),
+                plugin_words(), "` shows what the best did when.\n");
 }
 
 }  // namespace
@@ -88,12 +64,31 @@ std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const V
   return records;
 }
 
-void print_results(const Value& document, const std::filesystem::path& folder) {
+void print_results(const Value& document, std::vector<RunRecord> records) {
   const TableSpec spec = read_table_spec(document);
-  const std::vector<RunRecord> records = results_on(spec.hardware, document, folder);
+  if (!spec.hardware.empty()) add_modelled(records, load_hardware(spec.hardware));
   const Table table = make_table(spec, records);
   print("%s\n%s", print_table(table, TableFormat::Markdown).c_str(),
         advice(table, records).c_str());
+}
+
+std::string command_with(const char* command, const ExperimentArguments& given,
+                         const std::string& end) {
+  std::string text =
+      concat("pipewright ", std::string_view(command), " ", shell_quoted(given.file.string()));
+  if (!given.profile.empty()) text += concat(" --profile ", shell_quoted(given.profile));
+  for (const std::string& set : given.sets) text += concat(" --set ", shell_quoted(set));
+  if (!given.out.empty()) text += concat(" --out ", shell_quoted(given.out.string()));
+  return concat(text, plugin_words(), " ", end);
+}
+
+void tell_leftovers(const ExperimentArguments& given, const Value& document,
+                    const std::filesystem::path& folder, const std::vector<RunRecord>& records) {
+  const std::size_t runs = leftovers_of(document.find("name")->text, folder, records).size();
+  if (runs == 0) return;
+  print_error("%zu %s of another version of this file %s left here; `%s` removes %s\n", runs,
+              runs == 1 ? "run" : "runs", runs == 1 ? "is" : "are",
+              command_with("sweep", given, "--prune").c_str(), runs == 1 ? "it" : "them");
 }
 
 }  // namespace pipewright

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "core/config/value.h"
@@ -26,8 +27,18 @@ void apply_path(const CommandLine& line, const char* option, const std::string& 
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
                                   const std::filesystem::path& folder);
 
-/// Prints the document's table of the runs in `folder` in Markdown, and one sentence on its best
-/// and worst cell with the command that shows how the best was scheduled.
-void print_results(const Value& document, const std::filesystem::path& folder);
+/// Prints the document's table of its runs in Markdown, and one sentence on its best and worst cell
+/// with the command that shows how the best was scheduled.
+void print_results(const Value& document, std::vector<RunRecord> records);
+
+/// "pipewright sweep FILE --set …" of the experiment that was given, as a shell takes it, and
+/// `end`.
+std::string command_with(const char* command, const ExperimentArguments& given,
+                         const std::string& end);
+
+/// Says on stderr how many runs of another version of the document are left in `folder`, if any,
+/// and what removes them. `records`: of today's runs.
+void tell_leftovers(const ExperimentArguments& given, const Value& document,
+                    const std::filesystem::path& folder, const std::vector<RunRecord>& records);
 
 }  // namespace pipewright

@@ -1,12 +1,14 @@
 // `pipewright run`: trains one experiment.
+#include <chrono>
+#include <cmath>
 
+#include "core/experiment/run.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/terminal.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/resume.h"
-#include "core/experiment/run.h"
 #include "core/experiment/run_claim.h"
 #include "core/experiment/sweep_plan.h"
 #include "core/runtime/mpi_wire.h"
@@ -18,12 +20,18 @@
 namespace pipewright {
 namespace {
 
+std::chrono::milliseconds timeout_of(const Experiment& experiment) {
+  const double seconds = experiment.resolved.find_path("pipeline.timeout")->number;
+  return std::chrono::milliseconds(std::llround(1e3 * seconds));
+}
+
 /// As one process of several. A failure ends them all.
 template <class Told>
 void run_in_team(Experiment& experiment, const std::filesystem::path& out,
                  const RunChoices& choices, const Told& told) {
   const std::atomic<bool>* const stop = interrupt_flag();
-  WireTeam team(mpi_wire(), stop);
+  interrupt_on(kStopSignal);
+  WireTeam team(mpi_wire(), stop, {.standstill = timeout_of(experiment)});
   try {
     run_experiment(experiment, out, choices, team, stop);
     team.part();
@@ -135,8 +143,10 @@ int run(const std::vector<std::string>& arguments) {
   if (started) check_processes(experiment, *started);
   const bool mpi = experiment.pipeline.execution == Execution::Mpi;
   const bool speaks = started ? started->rank == 0 : !mpi;  // of processes, one
-  if (speaks && !choices.quiet && !one.remark.empty())
-    print_error("%s\n", one.remark.c_str());
+  if (speaks && !choices.quiet && !one.remark.empty()) print_error("%s\n", one.remark.c_str());
+  // The sweep's folder is made as the sweep would make it, which takes none but its own.
+  if (one.point && given.out.empty() && (!started || started->rank == 0))
+    const FolderLock mark(out.parent_path());
   if (mpi) {
     if (!started) return launch(experiment, out, arguments);
     run_in_team(experiment, out, choices, told);
@@ -156,8 +166,9 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kRun{"run",
-                   "run FILE [--set key=value]… [--profile P] [--point P] [--out DIR] [--resume | --overwrite]",
-                   "train one experiment", run};
+const Command kRun{
+    "run",
+    "run FILE [--set key=value]… [--profile P] [--point P] [--out DIR] [--resume | --overwrite]",
+    "train one experiment", run};
 
 }  // namespace pipewright

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/terminal.h"
+#include "core/experiment/leftover_runs.h"
 #include "core/experiment/run_claim.h"
 #include "core/experiment/run_store.h"
 #include "core/experiment/sweep_runner.h"
@@ -24,8 +25,6 @@ SweepSettings settings_of(const CommandLine& line, const Value& document,
   settings.resume = line.given("resume");
   settings.overwrite = line.given("overwrite");
   settings.metric = read_table_spec(document).metric.name;
-  if (settings.resume && settings.overwrite)
-    throw Error(ErrorKind::Experiment, "--resume and --overwrite exclude each other");
   if (settings.jobs < 1)
     throw Error(ErrorKind::Experiment,
                 concat("--jobs is ", settings.jobs, "; expected at least 1"));
@@ -73,14 +72,16 @@ SweepResult run_here(const Sweep& sweep, const FolderLock& lock) {
 /// The run folders' results as results.sqlite and as the table.
 void collect(const Sweep& sweep, const SweepResult& result) {
   const std::size_t done = sweep.done_before() + result.done;
-  rebuild_run_store(sweep.settings.out);
+  const std::vector<RunRecord> records = records_of(sweep.runs);
+  rebuild_run_store(sweep.settings.out, records);
   if (result.interrupted)
     throw Error(ErrorKind::Interrupted,
                 concat("interrupted with ", done, " of ", sweep.runs.size(),
                        " runs done; the same command with --resume goes on"));
-  if (sweep.document.find("table") != nullptr) print_results(sweep.document, sweep.settings.out);
+  if (sweep.document.find("table") != nullptr) print_results(sweep.document, records);
   print_error("%zu of %zu runs done, see %s\n", done, sweep.runs.size(),
               (sweep.settings.out / "results.sqlite").c_str());
+  tell_leftovers(sweep.given, sweep.document, sweep.settings.out, records);
   if (!sweep.unfinished.queued.empty()) print_error("%s\n", sweep.unfinished.queued_text().c_str());
   throw_if_failed(result, sweep.runs.size());
 }
@@ -122,6 +123,32 @@ void execute(Sweep& sweep) {
   collect(sweep, run_here(sweep, lock));
 }
 
+/// --prune: removes the runs that are no points of the file any more, and says which.
+void prune(const Sweep& sweep) {
+  const FolderLock lock(sweep.settings.out);
+  const std::vector<RunRecord> records = records_of(sweep.runs);
+  const std::string name = sweep.document.find("name")->text;
+  for (const std::filesystem::path& folder : leftovers_of(name, sweep.settings.out, records)) try {
+      const std::vector<std::string> others = remove_run(folder);
+      if (others.empty())
+        print("removed %s\n", folder.c_str());
+      else
+        print_error("kept %s: it also holds %s\n", folder.c_str(), join(others, ", ").c_str());
+    } catch (const Error& error) {
+      print_error("kept %s: %s\n", folder.c_str(), error.message().c_str());
+    }
+  rebuild_run_store(sweep.settings.out, records);
+}
+
+void check_flags(const CommandLine& line) {
+  if (line.given("resume") && line.given("overwrite"))
+    throw Error(ErrorKind::Experiment, "--resume and --overwrite exclude each other");
+  for (const char* other : {"resume", "overwrite", "slurm"})
+    if (line.given("prune") && line.given(other))
+      throw Error(ErrorKind::Experiment, concat("--prune runs nothing; give --",
+                                                std::string_view(other), " to a second command"));
+}
+
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSweep,
@@ -141,8 +168,13 @@ int run(const std::vector<std::string>& arguments) {
   line.flag("keep-going", "go on when a run fails; this is always so");
   line.flag("resume", "leave finished runs alone, go on with the others");
   line.flag("overwrite", "begin every run anew");
+  line.flag("prune",
+            "run nothing; remove the runs that an earlier version of the file, or other --set and "
+            "--profile, have left in the folder: files of our names in folders with our marker in "
+            "which nobody works");
   declare_slurm_options(line);
   if (!line.parse(arguments)) return 0;
+  check_flags(line);
 
   Sweep sweep;
   sweep.given = line.experiment_arguments();
@@ -150,20 +182,25 @@ int run(const std::vector<std::string>& arguments) {
   sweep.runs = plan_sweep(sweep.document, results_folder(sweep.given, sweep.document));
   sweep.settings = settings_of(line, sweep.document, sweep.runs);
   sweep.slurm = slurm_settings(line, sweep.runs);
+  if (line.given("prune")) {
+    prune(sweep);
+    return 0;
+  }
   const bool dry = line.given("dry-run");
   if (sweep.slurm && !dry) check_slurm();
   // A table that cannot be made is better known now than after the last run.
   if (sweep.document.find("table") != nullptr)
-    make_table(read_table_spec(sweep.document), sweep_records(sweep.document, sweep.settings.out));
+    make_table(read_table_spec(sweep.document), records_of(sweep.runs));
   dry ? dry_run(sweep) : execute(sweep);
   return 0;
 }
 
 }  // namespace
 
-const Command kSweep{"sweep",
-                     "sweep FILE [--jobs N] [--slurm] [--resume | --overwrite] [--set key=value]… "
-                     "[--profile P] [--out DIR]",
-                     "run every point of a sweep, in parallel processes or on a cluster", run};
+const Command kSweep{
+    "sweep",
+    "sweep FILE [--jobs N] [--slurm] [--resume | --overwrite | --prune] [--set key=value]… "
+    "[--profile P] [--out DIR]",
+    "run every point of a sweep, in parallel processes or on a cluster", run};
 
 }  // namespace pipewright

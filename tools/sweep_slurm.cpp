@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/terminal.h"
+#include "tools/results.h"
 
 namespace pipewright {
 namespace {
@@ -33,22 +34,13 @@ int at_least_one(const CommandLine& line, const std::string& option) {
 }
 
 /// What the run is doing, by its folder and by its task, if it has one.
-std::string state_of(const PlannedRun& run, const RunRecord& record,
+std::string state_of(const PlannedRun& run, const RunOutcome& record,
                      const std::map<std::string, RunTask>& tasks) {
   if (record.done()) return "done";
   const auto task = tasks.find(run.folder.filename().string());
   if (task != tasks.end() && task->second.state == RunTask::State::Pending) return "pending";
   if (task != tasks.end() && task->second.state == RunTask::State::Running) return "running";
   return record.state == "running" ? "interrupted" : record.state;  // it died without a word
-}
-
-/// The command that started this, as a shell takes it, with another end.
-std::string command_with(const ExperimentArguments& given, const std::string& end) {
-  std::string text = concat("pipewright sweep ", shell_quoted(given.file.string()));
-  if (!given.profile.empty()) text += concat(" --profile ", shell_quoted(given.profile));
-  for (const std::string& set : given.sets) text += concat(" --set ", shell_quoted(set));
-  if (!given.out.empty()) text += concat(" --out ", shell_quoted(given.out.string()));
-  return text + end;
 }
 
 }  // namespace
@@ -74,7 +66,7 @@ std::optional<SlurmSettings> slurm_settings(const CommandLine& line,
     return std::nullopt;
   }
   SlurmSettings settings;
-  settings.name = runs.front().resolved.find("name")->text;
+  settings.name = runs.front().resolved.find_path("name")->text;
   settings.program = fs::read_symlink("/proc/self/exe");
   if (line.given("points-per-task"))
     settings.points_per_task = at_least_one(line, "points-per-task");
@@ -108,7 +100,7 @@ void print_states(const std::vector<PlannedRun>& runs,
   std::map<std::string, int> counts;
   std::string failures;
   for (const PlannedRun& run : runs) {
-    const RunRecord record = read_run(run.folder);
+    const RunOutcome record = read_outcome(run.folder);
     const std::string state = state_of(run, record, tasks);
     ++counts[state];
     if (state == "failed") failures += concat("  ", run.title, " failed: ", record.error, "\n");
@@ -142,7 +134,7 @@ void submit_sweep(const std::vector<PlannedRun>& runs, const fs::path& out,
       "collect:  %s\n"
       "          goes on here with what the cluster has left; with --slurm, there\n",
       job.c_str(), runs.size(), tasks, (folder / "array.sh").c_str(), job.c_str(), job.c_str(),
-      command_with(given, " --resume").c_str());
+      command_with("sweep", given, "--resume").c_str());
 }
 
 }  // namespace pipewright

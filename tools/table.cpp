@@ -52,14 +52,18 @@ int run(const std::vector<std::string>& arguments) {
   const TableSpec spec = read_table_spec(document);
   const std::filesystem::path folder = results_folder(given, document);
   const std::vector<RunRecord> runs = results_on(spec.hardware, document, folder);
-  std::string text = print_table(make_table(spec, runs), format);
+  const Table table = make_table(spec, runs);
+  std::string text = print_table(table, format);
   if (shows_tradeoff(spec, runs) && format == TableFormat::Markdown)
     text += "\n" + print_tradeoff(spec, make_tradeoff(spec, runs));
-  if (!line.given("output")) {
+  if (line.given("output"))
+    write_output(line.text("output"), text);
+  else
     print("%s", text.c_str());
-    return 0;
-  }
-  write_output(line.text("output"), text);
+  // CSV has no place for remarks.
+  if (const std::string note = mixing_note(table); format == TableFormat::Csv && !note.empty())
+    print_error("%s\n", note.c_str());
+  tell_leftovers(given, document, folder, runs);
   return 0;
 }
 

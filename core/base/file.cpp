@@ -6,11 +6,13 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <new>
 #include <optional>
 #include <system_error>
 
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/machine_limits.h"
 #include "core/base/plain_file.h"
 
@@ -18,8 +20,7 @@ namespace pipewright {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what, int code) {
-  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)),
-              path.string());
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
 }
 
 void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& path) {
@@ -147,26 +148,19 @@ void require_plain_file(const std::filesystem::path& path) {
 }
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit_in_bytes) {
-  const Descriptor file(path, O_RDONLY);
-  struct stat status {};
-  if (!file.is_open() || ::fstat(file.number(), &status) != 0) fail(path, "cannot open", errno);
-  if (S_ISDIR(status.st_mode)) fail(path, "cannot read", EISDIR);
-  std::string content;
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size > limit_in_bytes)
+  InputFile file(path);
+  if (file.size() > limit_in_bytes)
     throw Error(ErrorKind::Data,
-                concat("file has ", size, " bytes, at most ", limit_in_bytes, " are read"),
+                concat("file has ", file.size(), " bytes, at most ", limit_in_bytes, " are read"),
                 path.string());
-  content.resize(size);
-  std::size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t count = ::read(file.number(), content.data() + done, content.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path, "cannot read", errno);
-    if (count == 0) break;
-    done += static_cast<std::size_t>(count);
+  std::string content;
+  try {
+    content.resize(file.size());
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::Data, concat("no memory for its ", file.size(), " bytes"),
+                path.string());
   }
-  content.resize(done);
+  content.resize(file.read(content.data(), content.size()));
   return content;
 }
 

@@ -4,7 +4,9 @@
 #include "core/base/file.h"
 #include "core/base/given_files.h"
 #include "core/config/component_name.h"
+#include "core/config/experiment_keys.h"
 #include "core/config/merge.h"
+#include "core/config/yaml_file.h"
 
 namespace pipewright {
 namespace {
@@ -22,9 +24,13 @@ class ChainReader {
  public:
   ChainReader(Problems& problems, Problems& faults) : problems_(problems), faults_(faults) {}
 
-  void read(const fs::path& file, Chain& chain);
+  /// `named` on the command line: by somebody who knows what is in it. Of a file that another one
+  /// extends, nothing is shown unless it is an experiment.
+  void read(const fs::path& file, bool named, Chain& chain);
 
  private:
+  /// Without a word of what is in it.
+  void refuse(const fs::path& file, const Value& document);
   void read_base(const fs::path& file, const Value& extends, Chain& chain);
   void collect_profiles(const Value& profiles, Chain& chain);
 
@@ -33,17 +39,15 @@ class ChainReader {
   std::vector<fs::path> read_;  // canonical
 };
 
-void ChainReader::read(const fs::path& file, Chain& chain) {
-  Value document = load_yaml(file, faults_);
+void ChainReader::read(const fs::path& file, bool named, Chain& chain) {
+  Problems faults;
+  const std::string text = named ? std::string() : read_yaml_file(file);
+  if (!named && !trimmed(text).empty() && !looks_like_experiment(text))
+    return refuse(file, Value::of(text));
+  Value document = named ? load_yaml(file, faults) : parse_yaml(text, file.string(), faults);
+  if (!is_experiment(document, named)) return refuse(file, document);
+  faults_.add(faults);
   remember_given_file(file);
-  if (!document.is(Value::Kind::Mapping)) {
-    const bool colon =
-        document.is(Value::Kind::Text) && document.text.find(':') != std::string::npos;
-    problems_.add(document.is(Value::Kind::Null) ? Place{file.string(), 1, 1} : document.place,
-                  concat("the file is ", document.shown(), "; expected options such as ",
-                         "'model: {name: mlp}'", colon ? " (with a space after ':')" : ""));
-    return;
-  }
   std::error_code ignored;
   read_.push_back(fs::weakly_canonical(file, ignored));
   if (const Value* extends = document.find("extends")) read_base(file, *extends, chain);
@@ -52,6 +56,17 @@ void ChainReader::read(const fs::path& file, Chain& chain) {
     return field.first == "extends" || field.first == "profiles";
   });
   chain.document = merged_keys(std::move(chain.document), document);
+}
+
+void ChainReader::refuse(const fs::path& file, const Value& document) {
+  const bool colon = document.is(Value::Kind::Text) && looks_like_experiment(document.text);
+  const std::string found = document.is(Value::Kind::Null)      ? "the file is empty"
+                            : document.is(Value::Kind::Mapping) ? "no key of the file is an option"
+                            : document.is(Value::Kind::Text)    ? "the file is no experiment"
+                                                                : "the file is " + document.shown();
+  problems_.add(document.place.line > 0 ? document.place : Place{file.string(), 1, 1},
+                concat(found, "; expected options such as 'model: {name: mlp}'",
+                       colon ? " (with a space after ':')" : ""));
 }
 
 void ChainReader::read_base(const fs::path& file, const Value& extends, Chain& chain) {
@@ -72,7 +87,7 @@ void ChainReader::read_base(const fs::path& file, const Value& extends, Chain& c
     problems_.add(extends.place,
                   concat("extends '", extends.text, "', but there is no file ", base.string()));
   } else {
-    read(base, chain);
+    read(base, false, chain);
   }
 }
 
@@ -119,10 +134,18 @@ void apply_profile(const std::string& name, Chain& chain, Problems& problems) {
 }
 
 void apply_set(const std::string& text, Value& document, Problems& problems) {
+  constexpr std::size_t kLongestKey = 500;
   const std::size_t equals = text.find('=');
   const std::string key(trimmed(std::string_view(text).substr(0, equals)));
   if (equals == std::string::npos || key.empty()) {
-    problems.add({"--set", 0, 0}, concat("'", text, "' is not key=value, such as train.epochs=3"));
+    problems.add({"--set", 0, 0},
+                 concat(Value::of(text).shown(), " is not key=value, such as train.epochs=3"));
+    return;
+  }
+  if (key.size() > kLongestKey) {
+    problems.add({"--set", 0, 0}, concat("a key has ", key.size(),
+                                         " bytes; expected names joined "
+                                         "by dots, such as 'pipeline.stages'"));
     return;
   }
   try {
@@ -147,7 +170,7 @@ Value load_document(const fs::path& file, const std::string& profile,
                     const std::vector<std::string>& sets, Problems& faults) {
   Problems problems;
   Chain chain;
-  ChainReader(problems, faults).read(file, chain);
+  ChainReader(problems, faults).read(file, true, chain);
   problems.add(problems.empty() ? Problems() : faults);
   problems.throw_if_any();
   if (!profile.empty()) apply_profile(profile, chain, problems);

@@ -1,6 +1,7 @@
 #include "core/config/merge.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace pipewright {
 namespace {
@@ -26,12 +27,17 @@ Value merged(Value base, const Value& over) {
 }
 
 Value merged_keys(Value base, const Value& over) {
+  // Keys of one mapping differ, so only those that were there before are looked for.
+  std::unordered_map<std::string, std::size_t> before;
+  for (std::size_t i = 0; i < base.fields.size(); ++i) before.emplace(base.fields[i].first, i);
   for (const auto& [key, value] : over.fields) {
-    Value* old = base.find(key);
-    if (old == nullptr)
+    const auto known = before.find(key);
+    if (known == before.end()) {
       base.fields.emplace_back(key, value);
-    else
-      *old = merged(std::move(*old), value);
+    } else {
+      Value& old = base.fields[known->second].second;
+      old = merged(std::move(old), value);
+    }
   }
   base.place = over.place;
   base.key_line = over.key_line;

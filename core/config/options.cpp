@@ -69,6 +69,16 @@ bool of_unknown_part(const Value& mapping, const std::vector<OptionInfo>& declar
          std::ranges::count(name->choices, *given) == 0;
 }
 
+/// "; did you mean 'version'?", or what else helps somebody who wrote this unknown key.
+std::string advice_for(const std::string& key, const std::vector<std::string>& known) {
+  if (known.empty()) return "; there are none here";
+  const std::size_t dot = key.find('.');
+  if (dot != std::string::npos && std::ranges::count(known, key.substr(0, dot)) > 0)
+    return concat("; write '", key.substr(0, dot), ": {", key.substr(dot + 1),
+                  ": …}', dotted keys are for profiles, sweep, table and --set");
+  return suggestion(key, known);
+}
+
 }  // namespace
 
 Options::Options(const Value* mapping, std::string path, Problems& problems)
@@ -176,6 +186,11 @@ std::filesystem::path Options::path(const std::string& name, const std::string& 
   const OptionInfo info = described(name, Type::Path, help, Value::of(fallback));
   const std::optional<std::string> given_text = read(info, to_text);
   const std::string text = given_text.value_or(fallback);
+  constexpr std::size_t kLongestPath = 4095;  // bytes, of Linux
+  if (text.size() > kLongestPath) {
+    problem(name, concat("has ", text.size(), " bytes; a path has at most ", kLongestPath));
+    return {};
+  }
   const std::filesystem::path folder = given_text ? folder_of(where(name)) : ".";
   const std::filesystem::path result =
       text.empty() ? std::filesystem::path() : resolved_path(text, folder);
@@ -221,16 +236,14 @@ void Options::problem(const std::string& name, const std::string& message) {
 }
 
 void Options::finish() {
+  constexpr std::size_t kMostAdvised = 100;  // comparing names costs more than reading them
   std::vector<std::string> known;
   for (const OptionInfo& info : declared_) known.push_back(info.name);
+  std::size_t unknown = 0;
   if (mapping_ != nullptr && !of_unknown_part(*mapping_, declared_)) {
     for (const auto& [key, value] : mapping_->fields) {
       if (std::ranges::count(known, key) > 0) continue;
-      std::string hint = known.empty() ? "; there are none here" : suggestion(key, known);
-      const std::size_t dot = key.find('.');
-      if (dot != std::string::npos && std::ranges::count(known, key.substr(0, dot)) > 0)
-        hint = concat("; write '", key.substr(0, dot), ": {", key.substr(dot + 1),
-                      ": …}', dotted keys are for profiles, sweep, table and --set");
+      const std::string hint = ++unknown > kMostAdvised ? std::string() : advice_for(key, known);
       problems_->add(value.key_place(), concat("unknown option '", full_name(key), "'", hint));
     }
   }

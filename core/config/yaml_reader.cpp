@@ -13,20 +13,39 @@
 #include "core/config/plain_scalar.h"
 #include "core/config/value.h"
 #include "core/config/yaml_fault.h"
+#include "core/config/yaml_file.h"
 #include "core/config/yaml_source.h"
 
 namespace pipewright {
 namespace {
 
 constexpr std::size_t kDeepest = 100;
-constexpr std::size_t kMostNodes = 1'000'000;
+constexpr std::size_t kMostNodes = 100'000;
+constexpr std::size_t kMostKeys = 10'000;  // of one mapping
+constexpr std::size_t kLongestText = std::size_t{1} << 16;
 constexpr std::size_t kMostCopiedNodes = 100'000;
 constexpr std::size_t kMostCopiedBytes = std::size_t{16} << 20;
 constexpr std::size_t kLongestKey = 128;  // yaml-cpp reads keys of at most 1,024 bytes, escaped
-constexpr std::uint64_t kLargestFile = std::uint64_t{16} << 20;
+constexpr std::uint64_t kLargestFile = std::uint64_t{2} << 20;
 
 /// Leaves yaml-cpp early: the reason is in the problems already.
 struct Stop {};
+
+/// Whether a text that begins with a quote has another one that ends it. yaml-cpp is content with
+/// the end of the file.
+bool closes_quote(std::string_view text) {
+  const char quote = text.front();
+  for (std::size_t at = 1; at < text.size(); ++at) {
+    if (quote == '"' && text[at] == '\\') {
+      ++at;
+    } else if (text[at] == quote) {
+      const bool doubled = quote == '\'' && at + 1 < text.size() && text[at + 1] == quote;
+      if (!doubled) return true;
+      ++at;
+    }
+  }
+  return false;
+}
 
 /// How much a value holds, counted only as far as the limits of copying.
 struct Extent {
@@ -181,6 +200,12 @@ void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anc
                        const std::string& text) {
   count_node(mark);
   check_tag(mark, tag);
+  if (text.size() > kLongestText)
+    stop(place(mark),
+         concat("a text has ", text.size(), " bytes; at most ", kLongestText, " are read"));
+  const std::string_view source = source_.from(mark.line, mark.column);
+  if ((source.starts_with('"') || source.starts_with('\'')) && !closes_quote(source))
+    stop(place(mark), "a quote is never closed");
   if (text.find('\0') != std::string::npos)
     problems_.add(place(mark), "the text holds a NUL character; remove it");
   const bool plain = tag == "?";
@@ -252,6 +277,8 @@ void Builder::receive_key(const YAML::Mark& mark, const std::string& text,
                           const std::string& refusal) {
   Frame& frame = stack_.back();
   const Place place = this->place(mark);
+  if (frame.keys.size() == kMostKeys)
+    stop(place, concat("a mapping has more than ", kMostKeys, " keys"));
   frame.key = Key{text, place, source_.from(mark.line, mark.column), refusal.empty()};
   if (!refusal.empty()) return problems_.add(place, refusal);
   if (text.size() > kLongestKey) {
@@ -320,7 +347,9 @@ std::optional<Value> parsed(const YamlSource& source, Problems& problems) {
     // stops at the start of a second one.
     parser.HandleNextDocument(builder);
     if (parser) parser.HandleNextDocument(builder);
-    return builder.take();
+    Value root = builder.take();
+    if (root.place.line == 0) root.place = source.place(0, 0);  // of an empty file, too
+    return root;
   } catch (const Stop&) {
   } catch (const YAML::Exception& exception) {
     const YAML::Mark mark = exception.mark.is_null() ? builder.last() : exception.mark;
@@ -332,6 +361,14 @@ std::optional<Value> parsed(const YamlSource& source, Problems& problems) {
   }
   return std::nullopt;
 }
+
+void strip_lines(Value& value) {
+  value.place.line = value.place.column = value.key_line = value.key_column = 0;
+  for (Value& item : value.items) strip_lines(item);
+  for (auto& [key, field] : value.fields) strip_lines(field);
+}
+
+}  // namespace
 
 /// A file that is not there, or that no experiment can be, was named wrongly; one that is there and
 /// cannot be read is the disk's or its owner's fault.
@@ -346,14 +383,6 @@ std::string read_yaml_file(const std::filesystem::path& path) {
     throw Error(readable ? ErrorKind::Data : ErrorKind::Experiment, error.message(), path.string());
   }
 }
-
-void strip_lines(Value& value) {
-  value.place.line = value.place.column = value.key_line = value.key_column = 0;
-  for (Value& item : value.items) strip_lines(item);
-  for (auto& [key, field] : value.fields) strip_lines(field);
-}
-
-}  // namespace
 
 Value parse_yaml(std::string_view text, const std::string& name, Problems& faults) {
   std::optional<Value> value = parsed(YamlSource(text, name), faults);

@@ -44,7 +44,26 @@ YamlSource::YamlSource(std::string_view text, std::string name) : name_(std::mov
 }
 
 bool YamlSource::check(Problems& problems) const {
-  return check_characters(problems) && check_one_document(problems);
+  return check_characters(problems) && check_indicators(problems) && check_one_document(problems);
+}
+
+// yaml-cpp keeps some hundred bytes for each of these before anybody can stop it.
+bool YamlSource::check_indicators(Problems& problems) const {
+  constexpr std::string_view kIndicators = "[]{},*&\"'";
+  constexpr std::size_t kMost = 300'000, kMostOpen = 1000;
+  std::size_t count = 0, open = 0;
+  for (std::size_t at = text_.find_first_of(kIndicators); at != std::string::npos;
+       at = text_.find_first_of(kIndicators, at + 1)) {
+    if (text_[at] == '[' || text_[at] == '{') ++open;
+    if ((text_[at] == ']' || text_[at] == '}') && open > 0) --open;
+    if (++count <= kMost && open <= kMostOpen) continue;
+    problems.add(place_of(at), open > kMostOpen
+                                   ? concat("brackets nest deeper than ", kMostOpen, " levels")
+                                   : concat("the document has more than ", kMost,
+                                            " brackets, commas and quotes"));
+    return false;
+  }
+  return true;
 }
 
 bool YamlSource::check_characters(Problems& problems) const {

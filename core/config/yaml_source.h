@@ -17,7 +17,8 @@ class YamlSource {
 
   const std::string& text() const { return text_; }
   /// Records a problem, and returns false, where the text is not UTF-8, has control characters, a
-  /// directive or a second document: nothing that follows could be trusted.
+  /// directive, a second document, or so many brackets that parsing it would take a machine's
+  /// memory: nothing that follows could be trusted.
   bool check(Problems& problems) const;
   /// Line and column from 1, columns in characters (bytes beyond the 4096th of a
   /// line). Places outside the text are put at its end.
@@ -27,6 +28,7 @@ class YamlSource {
 
  private:
   bool check_characters(Problems& problems) const;
+  bool check_indicators(Problems& problems) const;
   bool check_one_document(Problems& problems) const;
   std::string_view line(std::size_t index) const;
   Place place_of(std::size_t offset) const;

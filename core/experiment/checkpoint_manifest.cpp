@@ -222,18 +222,20 @@ void commit_manifest(const fs::path& checkpoints, const CheckpointManifest& mani
     value.at_or_add(kChecksum) = Value::of(digest(value));  // of all the other fields
     write_file(checkpoints / name, to_json(value) + "\n");
   };
-  std::vector<const CheckpointManifest*> kept{&manifest};
   const std::vector<FoundManifest> before = find_manifests(checkpoints);
-  std::error_code ignored;
-  if (manifest.minibatches == 0) fs::remove(checkpoints / kPrevious, ignored);
-  for (const FoundManifest& each : before) {
-    const auto& of = each.manifest;
-    if (!of || of->minibatches == 0 || of->minibatches >= manifest.minibatches) continue;
-    if (&each == &before.front()) write(kPrevious, *of);
-    kept.push_back(&*of);
-    break;
-  }
+  const auto previous = std::ranges::find_if(before, [&](const FoundManifest& each) {
+    return each.manifest && each.manifest->minibatches > 0 &&
+           each.manifest->minibatches < manifest.minibatches;
+  });
+  // In this order, so that two checkpoints are named at every moment.
   write(kManifest, manifest);
+  std::error_code ignored;
+  if (previous == before.end())
+    fs::remove(checkpoints / kPrevious, ignored);
+  else if (previous == before.begin())
+    write(kPrevious, *previous->manifest);
+  std::vector<const CheckpointManifest*> kept{&manifest};
+  if (previous != before.end()) kept.push_back(&*previous->manifest);
   remove_all_but(kept, checkpoints);
 }
 

@@ -61,8 +61,8 @@ std::vector<FoundManifest> find_manifests(const std::filesystem::path& checkpoin
 /// The newest one, or nothing. Throws its damage.
 std::optional<CheckpointManifest> read_manifest(const std::filesystem::path& checkpoints);
 
-/// Writes it atomically, after the one that it follows, if that is of a checkpoint, has become the
-/// previous one; then removes the files of other checkpoints.
+/// Writes it atomically; then the one that it follows becomes the previous one, if that is of a
+/// checkpoint and whole; then removes the files of other checkpoints.
 void commit_manifest(const std::filesystem::path& checkpoints, const CheckpointManifest& manifest);
 
 /// The files of a list of CheckpointFile::value(). Throws Error{Data}; `where` says what was read.

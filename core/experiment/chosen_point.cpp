@@ -79,22 +79,28 @@ std::string quoted_titles(const std::vector<std::string>& titles) {
   return titles.size() > kMost ? text + ", …" : text;
 }
 
-/// The titles that share most words with the name, all those that share as many.
-std::vector<std::string> nearest_titles(const std::vector<std::string>& titles,
+/// The titles that share most words with the name, all that share as many; where none shares any,
+/// those with the label that is nearest to it.
+std::vector<std::string> nearest_titles(const std::vector<SweepPoint>& points,
+                                        const std::vector<std::string>& titles,
                                         const std::string& name) {
   const Words words = words_of(name);
   const std::set<std::string> wanted(words.begin(), words.end());
+  std::vector<std::string> labels;
+  for (const SweepPoint& point : points) labels.push_back(point.label);
+  const std::string label = nearest(name, labels);
   std::vector<std::string> best;
   std::ptrdiff_t most = 0;
-  for (const std::string& title : titles) {
-    const std::ptrdiff_t shared = std::ranges::count_if(
-        words_of(title), [&](const std::string& word) { return wanted.contains(word); });
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    std::ptrdiff_t shared = 2 * std::ranges::count_if(words_of(titles[i]), [&](const auto& word) {
+                              return wanted.contains(word);
+                            });
+    if (points[i].label == label) ++shared;
     if (shared > most) best.clear();
     most = std::max(most, shared);
-    if (shared == most) best.push_back(title);
+    if (shared == most) best.push_back(titles[i]);
   }
-  const std::string near = nearest(name, titles);
-  return near.empty() ? best : std::vector<std::string>{near};
+  return best;
 }
 
 }  // namespace
@@ -115,16 +121,13 @@ ChosenPoint choose_point(const Value& document, const std::string& name) {
   const std::vector<std::string> titles = run_titles(points);
   const std::vector<std::size_t> found = matches(points, titles, name);
   if (found.empty())
-    refuse(concat("is none of the ", points.size(),
-                  " points of the sweep, nor their number; near: ",
-                  quoted_titles(nearest_titles(titles, name)), "; `pipewright check` lists all"));
-  const std::string first = digest_without_seed(points[found.front()].document);
-  std::vector<std::string> called;
-  for (const std::size_t i : found) {
-    called.push_back(titles[i]);
-    if (digest_without_seed(points[i].document) == first) called.pop_back();
-  }
-  called.insert(called.begin(), titles[found.front()]);
+    refuse(concat(
+        "is none of the ", points.size(), " points of the sweep, nor their number; near: ",
+        quoted_titles(nearest_titles(points, titles, name)), "; `pipewright check` lists all"));
+  std::vector<std::string> called;  // one title of those that differ in their seed only
+  std::set<std::string> seen;
+  for (const std::size_t i : found)
+    if (seen.insert(digest_without_seed(points[i].document)).second) called.push_back(titles[i]);
   if (called.size() > 1)
     refuse(concat("fits ", found.size(), " points of the sweep: ", quoted_titles(called)));
   return {.point = points[found.front()],

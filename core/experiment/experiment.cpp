@@ -238,9 +238,7 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   problems.throw_if_any();
   e.given = document;
   e.resolved = root.resolved();
-  Value nameless = e.resolved;
-  std::erase_if(nameless.fields, [](const auto& field) { return field.first == "name"; });
-  e.digest = digest(nameless);
+  e.digest = config_digest(e.resolved);
   e.identity = identity_of(e.resolved, paths_among(root.declared(), ""));
   return e;
 }

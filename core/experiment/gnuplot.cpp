@@ -1,15 +1,11 @@
 #include "core/experiment/gnuplot.h"
 
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <csignal>
-#include <cstdio>
-#include <memory>
 #include <vector>
 
+#include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
@@ -75,20 +71,6 @@ std::string title_of(const Curve& curve) {
   return runs > 1 ? concat(curve.name, " (", runs, " runs)") : curve.name;
 }
 
-/// Its exit status. If it ends before it has read all, that is no end for us.
-int told_to_gnuplot(const std::string& script) {
-  const auto before = std::signal(SIGPIPE, SIG_IGN);
-  std::FILE* const gnuplot =
-      popen("command -v gnuplot > /dev/null || exit 127; exec gnuplot -", "w");
-  int status = -1;
-  if (gnuplot != nullptr) {
-    std::fwrite(script.data(), 1, script.size(), gnuplot);
-    status = pclose(gnuplot);
-  }
-  std::signal(SIGPIPE, before);
-  return status;
-}
-
 }  // namespace
 
 std::string gnuplot_script(const Picture& picture, PictureFormat format,
@@ -125,13 +107,15 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
 void draw(const Picture& picture, PictureFormat format, const std::filesystem::path& file) {
   const std::filesystem::path part = file.string() + ".part";
   const std::string script = gnuplot_script(picture, format, part);
-  const int status = told_to_gnuplot(script);
-  constexpr int kNoSuchCommand = 127;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoSuchCommand)
+  if (program_on_path("gnuplot").empty())
     throw Error(ErrorKind::Experiment,
                 "plot needs gnuplot, which is not installed (Debian: gnuplot-nox)");
-  if (status != 0)
-    throw Error(ErrorKind::Data, concat("gnuplot failed (status ", status, ")"), file.string());
+  const ChildEnd end = run_with_input({"gnuplot", "-"}, script);
+  if (end.code != 0)
+    throw Error(ErrorKind::Data,
+                end.signal != 0 ? concat("signal ", end.signal, " ended gnuplot")
+                                : concat("gnuplot failed (exit code ", end.code, ")"),
+                file.string());
   std::filesystem::rename(part, file);
 }
 

@@ -7,9 +7,9 @@
 namespace pipewright {
 namespace {
 
-constexpr std::array<std::string_view, 9> kLayout{"stages",  "replicas",  "balance",
-                                                  "cut",     "placement", "execution",
-                                                  "threads", "device",    "recompute"};
+constexpr std::array<std::string_view, 10> kLayout{"stages",    "replicas",  "balance", "cut",
+                                                   "placement", "execution", "threads", "timeout",
+                                                   "device",    "recompute"};
 constexpr std::size_t kShown = 6;         // changes
 constexpr std::size_t kShownLength = 40;  // bytes of a value
 
@@ -18,7 +18,7 @@ bool is_layout(const std::string& option) {
 }
 
 bool keeps_the_bits(const std::string& option) {
-  return option == "execution" || option == "recompute" || option == "cut";
+  return option == "execution" || option == "recompute" || option == "cut" || option == "timeout";
 }
 
 void erase(Value& of, const std::string& section, const std::string& option) {
@@ -85,6 +85,11 @@ void add_changes(const std::string& path, const Value* before, const Value* now,
 }
 
 }  // namespace
+
+std::string config_digest(Value resolved) {
+  std::erase_if(resolved.fields, [](const auto& field) { return field.first == "name"; });
+  return digest(resolved);
+}
 
 std::string digest_without_seed(const Value& resolved) {
   Value science = without_name(resolved);

@@ -20,6 +20,9 @@ std::string identity_of(const Value& resolved, const std::vector<std::string>& p
 std::string identity_changes(const Value& before, const Value& now,
                              const std::vector<std::string>& paths);
 
+/// Digest of an experiment but for its name: run.json's `digest`.
+std::string config_digest(Value resolved);
+
 /// Digest of an experiment but for its name, what it leaves behind and its seed.
 std::string digest_without_seed(const Value& resolved);
 

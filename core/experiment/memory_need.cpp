@@ -21,6 +21,7 @@ constexpr const char* kWhatFor = "parameters, gradients and optimizer state";
 /// What a process holds in the machine's memory.
 struct Held {
   double bytes = 0;
+  double on_devices = 0;     ///< bytes elsewhere
   int largest = -1;          ///< stage
   double largest_bytes = 0;  ///< of one replica
 };
@@ -32,7 +33,11 @@ Held held_by(const Plan& plan, const Team& team) {
     const double bytes = stage_need(plan, stage).bytes;
     for (int replica = 0; replica < shape.replicas; ++replica) {
       const int worker = shape.worker_of(stage, replica);
-      if (!team.holds(worker) || !plan.devices[as_size(worker)].is_cpu()) continue;
+      if (!team.holds(worker)) continue;
+      if (!plan.devices[as_size(worker)].is_cpu()) {
+        held.on_devices += bytes;
+        continue;
+      }
       held.bytes += bytes;
       if (bytes > held.largest_bytes) held.largest = stage, held.largest_bytes = bytes;
     }
@@ -101,7 +106,10 @@ StageNeed stage_need(const Plan& plan, int stage) {
 std::string memory_text(const Plan& plan) {
   const Held held = held_by(plan, Team());
   const MemoryLimit limit = memory_limit();
-  std::string text = concat(bytes_text(held.bytes), " for ", kWhatFor);
+  std::string text = concat(bytes_text(held.bytes + held.on_devices), " for ", kWhatFor);
+  if (held.on_devices > 0)
+    text +=
+        concat(", ", bytes_text(held.on_devices), " of it on devices, whose memory is not seen");
   if (!limit.text.empty()) text += "; " + limit.text;
   if (const double free = free_memory(); held.bytes > free && held.bytes <= limit.bytes)
     text += concat(", of which ", bytes_text(free), " are free now");

@@ -132,7 +132,7 @@ void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
   Modeller modeller(hardware);
   double first = 0;
   for (RunRecord& run : runs) {
-    const Modelled& of = modeller.of(run.config);
+    const Modelled& of = modeller.of(run.config.of_any_seed());
     if (first == 0) first = of.samples_per_second;
     const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / kGiB; };
     run.modelled = {{"modelled_samples_per_second", of.samples_per_second},

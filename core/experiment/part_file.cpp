@@ -11,8 +11,9 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/base/plain_file.h"
+#include "core/base/input_file.h"
 #include "core/base/md5.h"
+#include "core/base/plain_file.h"
 #include "core/base/sha256.h"
 
 namespace pipewright {
@@ -22,19 +23,14 @@ namespace {
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat status {};
-    const bool open = descriptor >= 0 && ::fstat(descriptor, &status) == 0;
-    if (open && status.st_size > 0) {
-      size_ = static_cast<std::size_t>(status.st_size);
-      start_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    }
-    const int code = errno;
-    if (descriptor >= 0) ::close(descriptor);
-    if (!open || start_ == MAP_FAILED)
-      throw Error(ErrorKind::Data, concat("cannot read: ", std::string(std::strerror(code))),
+    const InputFile file(path);
+    if (file.size() == 0) return;
+    size_ = file.size();
+    start_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+    if (start_ == MAP_FAILED)
+      throw Error(ErrorKind::Data, concat("cannot read: ", std::string(std::strerror(errno))),
                   path.string());
-    if (start_ != nullptr) ::madvise(start_, size_, MADV_SEQUENTIAL);
+    ::madvise(start_, size_, MADV_SEQUENTIAL);
   }
   ~MappedFile() {
     if (start_ != nullptr) ::munmap(start_, size_);

@@ -26,7 +26,7 @@ struct ProfileSettings {
 /// Throws Error{Experiment} for what the layers refuse.
 Profile measure(const Experiment& experiment, const ProfileSettings& settings);
 
-/// The host name, as profiles and run.json record it.
+/// The host name, as profiles record it.
 std::string machine_name();
 
 /// As measure() would describe it: everything of the profile but what is measured.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/config/options.h"
@@ -37,14 +38,16 @@ std::vector<int> placement_by_scheme(const Value& config, std::int64_t stages) {
 
 /// Workers a run used over all its replicas: what makes stages and replicas comparable.
 std::optional<Value> workers_of(const RunRecord& run) {
-  const Value* stages = run.config.find_path("pipeline.stages");
-  const Value* replicas = run.config.find_path("pipeline.replicas");
-  const Value* placement = run.config.find_path("pipeline.placement");
+  if (!run.config.known()) return std::nullopt;
+  const Value& config = run.config.of_any_seed();
+  const Value* stages = config.find_path("pipeline.stages");
+  const Value* replicas = config.find_path("pipeline.replicas");
+  const Value* placement = config.find_path("pipeline.placement");
   if (stages == nullptr || replicas == nullptr || placement == nullptr) return std::nullopt;
   std::int64_t workers = 0;
   for (const Value& worker : placement->items) workers = std::max(workers, worker.integer + 1);
   if (placement->items.empty())
-    for (const int worker : placement_by_scheme(run.config, stages->integer))
+    for (const int worker : placement_by_scheme(config, stages->integer))
       workers = std::max<std::int64_t>(workers, worker + 1);
   if (workers == 0) workers = stages->integer;
   return Value::of(workers * replicas->integer);
@@ -54,7 +57,8 @@ std::optional<Value> workers_of(const RunRecord& run) {
 /// another scheme, say).
 std::optional<Value> value_of(const RunRecord& run, const std::string& key) {
   if (key == "workers") return workers_of(run);
-  if (const Value* value = run.config.find_path(key)) return *value;
+  if (run.config.known())
+    if (const std::optional<Value> value = run.config.find_path(key)) return value;
   if (const Value* value = run.varied.find(key)) return *value;
   return std::nullopt;
 }
@@ -88,7 +92,10 @@ void check_key(const TableKey& key, const char* what, const std::vector<RunRecor
       std::ranges::any_of(runs, has))
     return;
   std::vector<std::string> known{"label"};
-  for (const RunRecord& run : runs) add_options_of(run.config, "", known);
+  std::set<const Value*> read;
+  for (const RunRecord& run : runs)
+    if (run.config.known() && read.insert(&run.config.of_any_seed()).second)
+      add_options_of(run.config.of_any_seed(), "", known);
   const std::string near = nearest(key.name, known);
   problems.add(
       key.place,

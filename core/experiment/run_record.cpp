@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/file.h"
+#include "core/config/json.h"
 #include "core/experiment/run_folder.h"
 
 namespace pipewright {
@@ -12,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kRunFile = "run.json";
 constexpr const char* kPointFile = "point.json";
 constexpr double kMiB = 1024.0 * 1024.0;
 
@@ -20,25 +22,10 @@ std::string text_of(const Value& mapping, std::string_view key) {
   return value != nullptr && value->is(Value::Kind::Text) ? value->text : std::string();
 }
 
-/// Label, what varies, and how the process ended if only the sweep knows.
-void read_point(RunRecord& run) {
-  if (!fs::exists(run.folder / kPointFile)) return;
-  const Value point = load_yaml(run.folder / kPointFile);
-  if (const std::string label = text_of(point, "label"); !label.empty()) run.label = label;
-  if (const Value* varied = point.find("varied")) run.varied = *varied;
-  run.error = text_of(point, "error");
-  if (!run.error.empty()) run.state = "failed";
-}
-
-void read_state(RunRecord& run) {
-  if (!fs::exists(run.folder / "run.json")) return;
-  const Value state = load_yaml(run.folder / "run.json");
-  const std::string name = text_of(state, "state");
-  run.digest = text_of(state, "digest");
-  // A killed run could not take back its "running"; the sweep that saw it die knows better.
-  if (name == "running" && run.state == "failed") return;
-  run.state = name.empty() ? "failed" : name;
-  run.error = text_of(state, "error");
+/// Whether something has that name; what cannot be looked at has, so that reading it says why.
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::status(path, ignored).type() != fs::file_type::not_found;
 }
 
 /// More columns, the same in every epoch.
@@ -52,7 +39,7 @@ void add_columns(RunRecord& run, std::initializer_list<std::pair<const char*, do
 /// What crossed between workers, and what replicas summed.
 void add_traffic(RunRecord& run) {
   const fs::path file = RunFolder(run.folder).traffic();
-  if (!fs::exists(file)) return;
+  if (!is_there(file)) return;
   const NumberTable table = read_number_table(file, "kind");
   const auto column = [&](const char* name) {
     const auto found = std::ranges::find(table.columns, name);
@@ -89,46 +76,82 @@ void add_traffic(RunRecord& run) {
                       {"reduced_mib", reduced_bytes / count / kMiB}});
 }
 
-void read_results(RunRecord& run) {
-  if (fs::exists(run.folder / "experiment.yaml"))
-    run.config = load_yaml(run.folder / "experiment.yaml");
-  if (!fs::exists(run.folder / "epochs.csv")) return;
+/// epochs.csv and traffic.csv.
+void read_metrics(RunRecord& run) {
+  if (!is_there(run.folder / "epochs.csv")) return;
   NumberTable table = read_number_table(run.folder / "epochs.csv");
   run.columns = std::move(table.columns);
   run.epochs = std::move(table.rows);
   add_traffic(run);
 }
 
+void mark_failed(RunOutcome& run, const std::string& error) {
+  run.state = "failed";
+  run.error = error;
+}
+
+RunOutcome recorded_outcome(const Value& run) {
+  const std::string state = text_of(run, "state");
+  return {.state = state.empty() ? "failed" : state,
+          .name = text_of(run, "name"),
+          .digest = text_of(run, "digest"),
+          .error = text_of(run, "error")};
+}
+
+/// Label and what varies.
+void read_point(RunRecord& run) {
+  run.label = run.folder.filename().string();
+  run.varied = Value::mapping();
+  if (!is_there(run.folder / kPointFile)) return;
+  const Value point = load_json(run.folder / kPointFile);
+  if (const std::string label = text_of(point, "label"); !label.empty()) run.label = label;
+  if (const Value* varied = point.find("varied")) run.varied = *varied;
+}
+
 }  // namespace
 
-RunRecord read_run(const fs::path& folder) {
+RunOutcome read_outcome(const fs::path& folder) {
+  RunOutcome outcome{.state = "missing"};
+  try {
+    if (is_there(folder / kRunFile)) outcome = recorded_outcome(load_json(folder / kRunFile));
+    // A killed run could not take back its "running"; the sweep that saw it die knows better.
+    const bool silent = outcome.state == "running" || outcome.state == "missing";
+    if (!silent || !is_there(folder / kPointFile)) return outcome;
+    const std::string error = text_of(load_json(folder / kPointFile), "error");
+    if (!error.empty()) mark_failed(outcome, error);
+  } catch (const Error& error) {
+    mark_failed(outcome, error.what());
+  }
+  return outcome;
+}
+
+RunRecord read_numbers(const fs::path& folder) {
   RunRecord run;
   run.folder = folder;
-  run.label = folder.filename().string();
-  run.state = "missing";
-  run.varied = Value::mapping();
+  static_cast<RunOutcome&>(run) = read_outcome(folder);
   try {
-    read_point(run);
-    read_state(run);
-    read_results(run);
+    read_metrics(run);
   } catch (const Error& error) {
-    run.state = "failed";
-    run.error = error.what();
+    mark_failed(run, error.what());
   }
   return run;
 }
 
-std::vector<RunRecord> read_runs(const fs::path& sweep_folder) {
-  std::vector<fs::path> folders;
+RunRecord read_run(const fs::path& folder) {
+  RunRecord run = read_numbers(folder);
+  try {
+    read_point(run);
+    if (is_there(folder / "experiment.yaml")) run.config = load_yaml(folder / "experiment.yaml");
+  } catch (const Error& error) {
+    mark_failed(run, error.what());
+  }
+  return run;
+}
+
+bool is_run_folder(const fs::directory_entry& entry) {
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(sweep_folder, ignored))
-    if (entry.is_directory() &&
-        (fs::exists(entry.path() / "run.json") || fs::exists(entry.path() / kPointFile)))
-      folders.push_back(entry.path());
-  std::ranges::sort(folders);
-  std::vector<RunRecord> runs;
-  for (const fs::path& folder : folders) runs.push_back(read_run(folder));
-  return runs;
+  return entry.is_directory(ignored) && !entry.is_symlink(ignored) &&
+         (is_there(entry.path() / kRunFile) || is_there(entry.path() / kPointFile));
 }
 
 void write_point(const fs::path& folder, const std::string& label, const Value& varied,

@@ -7,18 +7,31 @@
 #include <vector>
 
 #include "core/config/value.h"
+#include "core/experiment/run_config.h"
 
 namespace pipewright {
 
-/// One run's outcome, as its folder says.
-struct RunRecord {
-  std::filesystem::path folder;
-  std::string label;   ///< of its point of the sweep; else the folder's name
+/// How a run stands.
+struct RunOutcome {
   std::string state;   ///< done, failed, interrupted, running, missing
+  std::string name;    ///< of its experiment
   std::string digest;  ///< of the configuration it ran with
   std::string error;   ///< why it failed
-  Value varied;        ///< mapping of dotted key → value
-  Value config;        ///< resolved experiment; Null when there is none
+
+  bool done() const { return state == "done"; }
+};
+
+/// What run.json says, and of a run that could not say how it ended, point.json; state "missing"
+/// without either. A folder whose files cannot be read holds a failed run, with the reason as its
+/// error. Never throws for what it finds.
+RunOutcome read_outcome(const std::filesystem::path& folder);
+
+/// One run's outcome and numbers, as its folder says.
+struct RunRecord : RunOutcome {
+  std::filesystem::path folder;
+  std::string label;  ///< of its point of the sweep; else the folder's name
+  Value varied;       ///< mapping of dotted key → value
+  RunConfig config;   ///< resolved experiment; not known when there is none
   /// Of epochs.csv; then, of a pipeline over several workers, what traffic.csv says of the whole
   /// training: sent_ratio (to the bytes uncompressed), sent_mib (a mini-batch, all links between
   /// stages together), required_mib_per_s (to keep the training's pace) and codec_share (of its
@@ -29,16 +42,17 @@ struct RunRecord {
   /// What a simulation says of it, finished or not: "modelled_…" and a number (add_modelled).
   std::vector<std::pair<std::string, double>> modelled;
   double modelled_epoch_hours = 0;  ///< 0: not known
-
-  bool done() const { return state == "done"; }
 };
 
-/// The record of a run folder (state "missing" when there is no run.json). A folder whose files
-/// cannot be read is a failed run, with the reason as its error. Never throws for what it finds.
+/// The record of a run folder whose label, varied values and configuration are known to the caller
+/// and left empty. Never throws for what it finds, either.
+RunRecord read_numbers(const std::filesystem::path& folder);
+
+/// read_numbers with label, varied values and configuration as point.json and experiment.yaml say.
 RunRecord read_run(const std::filesystem::path& folder);
 
-/// The records of all run folders directly in a sweep's folder, by name.
-std::vector<RunRecord> read_runs(const std::filesystem::path& sweep_folder);
+/// Whether a run or a sweep has left its files there. No link to a folder is one.
+bool is_run_folder(const std::filesystem::directory_entry& entry);
 
 /// What the sweep knows of a run, kept in its folder as point.json. `error` is set when the run's
 /// process ended without saying so itself (killed, or never started); a later state "done" wins.

@@ -164,6 +164,11 @@ PipelineSection read_pipeline(Options& root) {
                                "worker; mpi: one process per worker."));
   p.threads =
       static_cast<int>(o.integer("threads", 1, "Intra-op threads of each worker.", {1, 1024}));
+  o.number(
+      "timeout", 60,
+      "Seconds in which no worker has computed and no part of a message has moved, after which a "
+      "run with mpi counts as deadlocked; with threads it is certain after 8 s.",
+      {1e-3, 1e9});
   p.devices = read_devices(o);
   p.recompute = recomputation_named(
       o.choice("recompute", {"never", "always", "except_last"}, "never",
@@ -194,7 +199,7 @@ TrainOptions read_train(Options& root) {
   train.epochs =
       static_cast<int>(o.integer("epochs", 10, "Passes over the training data.", {0, 1e6}));
   train.seed = static_cast<std::uint64_t>(
-      o.integer("seed", 1, "Of initialisation, order, augmentation and dropout.", {0, 9e15}));
+      o.integer("seed", 1, "Of initialisation, order, augmentation and dropout.", {0, kLargestSeed}));
   train.float64 = o.choice("precision", {"float32", "float64"}, "float32",
                            "Of parameters and activations.") == "float64";
   train.sum_gradients = o.choice("gradient", {"mean", "sum"}, "mean",

@@ -12,6 +12,8 @@
 
 namespace pipewright {
 
+inline constexpr double kLargestSeed = 9e15;  ///< of train.seed
+
 struct BalanceOption {
   std::string rule = "parameters";  ///< "" = a list was given
   std::vector<std::int64_t> list;

@@ -1,14 +1,11 @@
 #include "core/experiment/slurm_jobs.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <set>
 
+#include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/experiment/sweep_processes.h"
@@ -56,21 +53,14 @@ std::set<int> array_numbers(const fs::path& sweep_folder) {
   return numbers;
 }
 
-struct Output {
-  int code = -1;
-  std::string text;
-};
-
-Output output_of(const std::string& shell_command) {
-  Output output;
-  FILE* pipe = ::popen(shell_command.c_str(), "r");
-  if (pipe == nullptr) return output;
-  char buffer[4096];
-  for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
-    output.text.append(buffer, count);
-  const int status = ::pclose(pipe);
-  if (WIFEXITED(status)) output.code = WEXITSTATUS(status);
-  return output;
+/// Of one of Slurm's programs. One that is not installed has answered that.
+ChildOutput answer_of(const std::vector<std::string>& command) {
+  constexpr std::size_t kLimit = std::size_t{64} << 20;  // of 4,000,001 array tasks
+  try {
+    return output_of(command, kLimit);
+  } catch (const Error& error) {
+    return {.text = error.message()};
+  }
 }
 
 /// States of Slurm's that a task does not come back from; what is not known is not over.
@@ -84,13 +74,14 @@ bool is_over(const std::string& state) {
 /// The states of the job's tasks; those it does not have are over.
 std::map<int, RunTask::State> task_states(const Job& job, const fs::path& folder) {
   // States are named because SQUEUE_STATES of a user's environment could hide some.
-  const std::string clusters =
-      job.cluster.empty() ? std::string() : "--clusters=" + shell_quoted(job.cluster) + " ";
-  const Output output = output_of(concat("squeue --noheader --array --states=all ", clusters,
-                                         "--jobs=", job.number, " --format='%F %K %T' 2>&1"));
+  std::vector<std::string> squeue{"squeue", "--noheader", "--array", "--states=all"};
+  if (!job.cluster.empty()) squeue.push_back("--clusters=" + job.cluster);
+  squeue.push_back("--jobs=" + job.number);
+  squeue.emplace_back("--format=%F %K %T");
+  const ChildOutput output = answer_of(squeue);
   // What Slurm says of a job that it has forgotten.
-  if (output.code != 0 && output.text.find("Invalid job id") != std::string::npos) return {};
-  if (output.code != 0)
+  if (output.end.code != 0 && output.text.find("Invalid job id") != std::string::npos) return {};
+  if (output.end.code != 0)
     throw Error(ErrorKind::Worker,
                 concat("cannot ask Slurm whether job ", job.number,
                        " is over: ", split(trimmed(output.text), '\n').back(),
@@ -187,9 +178,7 @@ fs::path next_array_folder(const fs::path& sweep_folder) {
 }
 
 void check_slurm() {
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split(path == nullptr ? "" : path, ':'))
-    if (::access((fs::path(folder.empty() ? "." : folder) / "sbatch").c_str(), X_OK) == 0) return;
+  if (!program_on_path("sbatch").empty()) return;
   throw Error(ErrorKind::Experiment,
               "there is no sbatch on the PATH, so Slurm is not installed here; --dry-run shows the "
               "batch script, and without --slurm the sweep runs on this machine");

@@ -1,12 +1,15 @@
 #include "core/experiment/sweep_check.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/config/merge.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/memory_need.h"
+#include "core/experiment/point_reader.h"
 #include "core/experiment/run_problems.h"
 #include "core/experiment/sweep_plan.h"
 
@@ -16,7 +19,6 @@ namespace {
 /// Runs that differ in their seed only.
 struct Group {
   std::string title;
-  std::string digest;
   Experiment experiment;
   std::size_t runs = 1;
 };
@@ -31,15 +33,22 @@ std::vector<Group> read_groups(const std::vector<SweepPoint>& points, RunProblem
   const std::vector<std::string> titles = run_titles(points);
   std::vector<Group> groups;
   std::vector<SweepPoint> firsts;
+  std::map<std::string, std::size_t> by_key, by_digest;  // indices into groups
   for (std::size_t i = 0; i < points.size(); ++i) try {
+      const std::optional<std::string> key = key_but_seed(points[i].document);
+      if (const auto known = by_key.find(key.value_or("")); key && known != by_key.end()) {
+        ++groups[known->second].runs;
+        continue;
+      }
       Experiment experiment = read_experiment(points[i].document);
-      std::string of = digest_without_seed(experiment.resolved);
-      const auto known = std::ranges::find(groups, of, &Group::digest);
-      if (known != groups.end())
-        ++known->runs;
-      else {
-        groups.push_back({"", std::move(of), std::move(experiment)});
+      const auto [of, added] =
+          by_digest.emplace(digest_without_seed(experiment.resolved), groups.size());
+      if (key) by_key.emplace(*key, of->second);
+      if (added) {
+        groups.push_back({"", std::move(experiment)});
         firsts.push_back(points[i]);
+      } else {
+        ++groups[of->second].runs;
       }
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::Bug) throw;

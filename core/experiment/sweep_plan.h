@@ -15,10 +15,11 @@ struct PlannedRun {
   std::string title;  ///< label and whatever else tells it from runs of the same label; unique
   Value varied;
   std::filesystem::path folder;
-  Value resolved;  ///< every default written out, paths absolute
+  RunConfig resolved;  ///< every default written out, paths absolute
   std::string digest;
-  int cores = 1;      ///< it keeps busy
-  int processes = 0;  ///< that MPI starts for it; 0: it is one process
+  int cores = 1;              ///< it keeps busy
+  int processes = 0;          ///< that MPI starts for it; 0: it is one process
+  bool settled_late = false;  ///< the run itself decides on its balance and records that
 };
 
 /// Reads every run of the document's sweep. Throws Error{Experiment} with the problems of all
@@ -33,9 +34,14 @@ std::filesystem::path write_run_inputs(const PlannedRun& run, bool overwrite);
 /// what varies, for results.sqlite. Throws Error{Data}.
 void write_point(const std::filesystem::path& folder, const SweepPoint& point);
 
-/// Where the document's results lie: the record of each run of its sweep, in order; "missing" with
-/// the configuration it would have where there is none. A file without a sweep that was `run` into
-/// `out` itself has that one record.
+/// What the planned runs have left in their folders so far, in order; "missing" where there is
+/// nothing. A run's configuration is the planned one, unless its folder says that it ran with
+/// another.
+std::vector<RunRecord> records_of(const std::vector<PlannedRun>& runs);
+
+/// The same of a document's sweep with results in `out`. A file without a sweep that was `run` into
+/// `out` itself has that one record. A point that cannot be planned here, for want of a plugin,
+/// say, is an error only if its folder does not say what ran.
 std::vector<RunRecord> sweep_records(const Value& document, const std::filesystem::path& out);
 
 /// What to call each point: its label and what tells it from others of that label, "PD4 seed 2";

@@ -1,53 +1,9 @@
 #include "core/experiment/sweep_processes.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
-
-#include "core/base/error.h"
-
-extern char** environ;
 
 namespace pipewright {
 namespace {
-
-/// What posix_spawn is told about files and signals; freed with the object.
-class SpawnSettings {
- public:
-  SpawnSettings(const std::filesystem::path& log, const sigset_t& unblocked) {
-    posix_spawn_file_actions_init(&files_);
-    posix_spawn_file_actions_addopen(&files_, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files_, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-    posix_spawn_file_actions_adddup2(&files_, 1, 2);
-    sigset_t fresh;
-    sigemptyset(&fresh);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&fresh, signal);
-    posix_spawnattr_init(&attributes_);
-    posix_spawnattr_setsigdefault(&attributes_, &fresh);
-    posix_spawnattr_setsigmask(&attributes_, &unblocked);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&files_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  const posix_spawn_file_actions_t* files() const { return &files_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
 
 bool is_ignored(int signal) {
   struct sigaction action {};
@@ -66,11 +22,7 @@ SweepProcesses::SweepProcesses() {
 }
 
 SweepProcesses::~SweepProcesses() {
-  for (const pid_t child : children_) {
-    ::kill(child, SIGKILL);
-    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
+  children_.clear();  // kills and reaps them
   const timespec none{};
   sigset_t ended;
   sigemptyset(&ended);
@@ -82,32 +34,19 @@ SweepProcesses::~SweepProcesses() {
 
 pid_t SweepProcesses::start(const std::vector<std::string>& arguments,
                             const std::filesystem::path& log) {
-  PIPEWRIGHT_CHECK(!arguments.empty());
-  std::vector<char*> texts;
-  for (const std::string& argument : arguments)
-    texts.push_back(const_cast<char*>(argument.c_str()));
-  texts.push_back(nullptr);
-  const SpawnSettings settings(log, before_);
-  pid_t child = 0;
-  const int failed = ::posix_spawnp(&child, texts[0], settings.files(), settings.attributes(),
-                                    texts.data(), environ);
-  if (failed != 0)
-    throw Error(ErrorKind::Worker, concat("cannot start ", arguments[0], ": ",
-                                          std::string_view(std::strerror(failed))));
-  children_.push_back(child);
-  return child;
+  children_.emplace_back(arguments, ChildSettings{.log = log, .own_group = true, .mask = before_});
+  return children_.back().pid();
 }
 
 bool SweepProcesses::reap(Event& event) {
-  for (std::size_t i = 0; i < children_.size(); ++i) {
-    int status = 0;
-    const pid_t child = children_[i];
-    const pid_t ended = ::waitpid(child, &status, WNOHANG);
-    if (ended == 0 || (ended < 0 && errno == EINTR)) continue;
-    children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
-    event = {.kind = Event::Kind::Ended, .child = child, .exit_code = -1};
-    if (ended == child && WIFEXITED(status)) event.exit_code = WEXITSTATUS(status);
-    if (ended == child && WIFSIGNALED(status)) event.signal = WTERMSIG(status);
+  for (auto child = children_.begin(); child != children_.end(); ++child) {
+    const auto end = child->poll();
+    if (!end) continue;
+    event = {.kind = Event::Kind::Ended,
+             .child = child->pid(),
+             .exit_code = end->code,
+             .signal = end->signal};
+    children_.erase(child);
     return true;
   }
   return false;
@@ -138,7 +77,7 @@ SweepProcesses::Event SweepProcesses::wait(std::chrono::milliseconds at_most) {
 }
 
 void SweepProcesses::interrupt() const {
-  for (const pid_t child : children_) ::kill(child, SIGINT);
+  for (const ChildProcess& child : children_) child.signal(SIGINT);
 }
 
 }  // namespace pipewright

@@ -2,13 +2,13 @@
 /// together.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include "core/base/child_process.h"
 
 namespace pipewright {
 
@@ -30,8 +30,8 @@ class SweepProcesses {
   SweepProcesses(const SweepProcesses&) = delete;
   SweepProcesses& operator=(const SweepProcesses&) = delete;
 
-  /// Starts `arguments[0]` with its output appended to `log` and nothing to read. Throws
-  /// Error{Worker} when the system refuses.
+  /// Starts `arguments[0]` with its output appended to `log` and nothing to read. Throws as
+  /// ChildProcess.
   pid_t start(const std::vector<std::string>& arguments, const std::filesystem::path& log);
   /// Sleeps until a child has ended (and is reaped), a signal has come or the time is over.
   Event wait(std::chrono::milliseconds at_most);
@@ -42,7 +42,7 @@ class SweepProcesses {
  private:
   bool reap(Event& event);
 
-  std::vector<pid_t> children_;
+  std::vector<ChildProcess> children_;
   sigset_t watched_{};
   sigset_t before_{};
 };

@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/run_claim.h"
+#include "core/experiment/run_keys.h"
 #include "core/experiment/sweep_processes.h"
 
 namespace pipewright {
@@ -35,10 +36,12 @@ std::string outcome_of(const SweepProcesses::Event& event) {
   return "ended without finishing";
 }
 
-/// "test_accuracy 0.9306"
+/// "test_accuracy 93.06 %", as tables and single runs say it; "test_loss 0.2501"
 std::string shown(const std::string& metric, double value) {
   std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
+  const bool percent = is_share(metric);
+  std::snprintf(text.data(), text.size(), percent ? "%.2f %%" : "%.4g",
+                percent ? 100 * value : value);
   return concat(metric, " ", std::string_view(text.data()));
 }
 
@@ -102,7 +105,7 @@ class SweepExecution {
   void finish(const SweepProcesses::Event& event) {
     const Child child = children_.extract(event.child).mapped();
     const PlannedRun& run = *child.run;
-    const RunRecord record = read_run(run.folder);
+    const RunRecord record = read_numbers(run.folder);
     if (event.exit_code == 0 && record.done()) {
       ++result_.done;
       const auto value = metric_of(record, settings_.metric, "last");
@@ -138,7 +141,7 @@ class SweepExecution {
 
   /// Also tells the folder, where the run itself could not and nobody else is at work.
   void fail(const FailedRun& failed, const PlannedRun& run) {
-    const std::string state = read_run(run.folder).state;
+    const std::string state = read_outcome(run.folder).state;
     if (state == "running" || state == "missing") {
       try {
         const FolderLock lock(run.folder);
@@ -172,9 +175,9 @@ std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
   if (settings.overwrite) return runs;
   std::vector<PlannedRun> left, other, done;
   for (const PlannedRun& run : runs) {
-    const RunRecord record = read_run(run.folder);
-    const bool ours = record.digest.empty() || record.digest == run.digest;
-    (!ours ? other : record.done() ? done : left).push_back(run);
+    const RunOutcome found = read_outcome(run.folder);
+    const bool ours = found.digest.empty() || found.digest == run.digest;
+    (!ours ? other : found.done() ? done : left).push_back(run);
   }
   if (!other.empty())
     throw Error(ErrorKind::Experiment,

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <set>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -18,28 +21,61 @@ namespace {
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kSeed = "train.seed";
 
-/// What the sweep varies between runs of one label (or at all, without labels), except seeds.
-std::vector<TableKey> default_rows(const TableSpec& spec, const std::vector<RunRecord>& runs) {
-  std::vector<TableKey> rows;
-  if (spec.labelled) rows.push_back({"label", {}});
-  const auto taken = [&](const std::string& key) {
-    const auto named = [&](const TableKey& known) { return known.name == key; };
-    return key == "label" || key == kSeed || std::ranges::any_of(rows, named) ||
-           std::ranges::any_of(spec.columns, named);
-  };
-  const auto splits_label = [&](const RunRecord& run, const std::string& key) {
-    return std::ranges::any_of(runs, [&](const RunRecord& other) {
-      return other.label == run.label && key_text(other, key) != key_text(run, key);
-    });
-  };
+/// What the sweep varies, except labels, seeds and `ignored`, in the order in which runs name it.
+std::vector<std::string> varied_keys(const std::vector<RunRecord>& runs,
+                                     const std::vector<TableKey>& ignored) {
+  std::set<std::string> seen{"label", kSeed};
+  for (const TableKey& key : ignored) seen.insert(key.name);
+  std::vector<std::string> keys;
   for (const RunRecord& run : runs)
     for (const auto& [key, value] : run.varied.fields)
-      if (!taken(key) && (!spec.labelled || splits_label(run, key))) rows.push_back({key, {}});
+      if (seen.insert(key).second) keys.push_back(key);
+  return keys;
+}
+
+/// Whether runs of one group have different values of the key. `groups`: of each run.
+bool differs_within(const std::vector<std::size_t>& groups, const std::string& key,
+                    const std::vector<RunRecord>& runs) {
+  std::map<std::size_t, std::string> first;  // value of each group
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string text = key_text(runs[i], key);
+    const auto [known, added] = first.try_emplace(groups[i], text);
+    if (!added && known->second != text) return true;
+  }
+  return false;
+}
+
+/// What the sweep varies between runs of one label (or at all, without labels), except seeds.
+std::vector<TableKey> default_rows(const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  std::map<std::string, std::size_t> labels;
+  std::vector<std::size_t> groups;
+  for (const RunRecord& run : runs)
+    groups.push_back(labels.try_emplace(run.label, labels.size()).first->second);
+  std::vector<TableKey> rows;
   const auto is_label = [](const TableKey& key) { return key.name == "label"; };
-  if (std::ranges::any_of(spec.columns, is_label)) std::erase_if(rows, is_label);
+  if (spec.labelled && std::ranges::none_of(spec.columns, is_label)) rows.push_back({"label", {}});
+  for (const std::string& key : varied_keys(runs, spec.columns))
+    if (!spec.labelled || differs_within(groups, key, runs)) rows.push_back({key, {}});
   if (rows.empty()) rows.push_back({"name", {}});
   return rows;
 }
+
+/// Names in the order in which they are first asked for, each with its index.
+template <class Name>
+class Indices {
+ public:
+  explicit Indices(std::vector<Name>& names) : names_(names) {}
+
+  std::size_t of(const Name& name) {
+    const auto [found, added] = known_.try_emplace(name, names_.size());
+    if (added) names_.push_back(name);
+    return found->second;
+  }
+
+ private:
+  std::vector<Name>& names_;
+  std::map<Name, std::size_t> known_;
+};
 
 template <class Name>
 std::size_t index_of(std::vector<Name>& names, const Name& name) {
@@ -52,10 +88,12 @@ std::size_t index_of(std::vector<Name>& names, const Name& name) {
 void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
   if (run.state == "done" || is_modelled(spec.metric.name)) {
     const std::optional<double> value = metric_of(run, spec.metric.name, spec.epoch);
-    if (value)
-      cell.values.push_back(*value);
-    else
+    if (!value) {
       ++cell.without;
+      return;
+    }
+    cell.values.push_back(*value);
+    cell.seeds.push_back(key_text(run, kSeed));
   } else if (run.state == "missing") {
     ++cell.missing;
   } else if (run.state == "interrupted") {
@@ -69,19 +107,32 @@ void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
 
 void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& runs) {
   std::vector<std::pair<std::size_t, std::size_t>> where;
+  std::vector<std::size_t> cells;  // of each run
+  Indices rows(table.row_names);
+  Indices columns(table.column_names);
   for (const RunRecord& run : runs) {
     std::vector<std::string> row, column;
     for (const std::string& key : table.row_keys) row.push_back(key_text(run, key));
     for (const TableKey& key : spec.columns) column.push_back(key_title(run, key.name));
     const std::string title = column.empty() ? spec.metric.name : join(column, ", ");
-    where.emplace_back(index_of(table.row_names, row), index_of(table.column_names, title));
+    where.emplace_back(rows.of(row), columns.of(title));
   }
   table.cells.assign(table.row_names.size(), std::vector<TableCell>(table.column_names.size()));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     TableCell& cell = table.cells[where[i].first][where[i].second];
     cell.runs.push_back(i);
     count(runs[i], spec, cell);
+    cells.push_back(where[i].first * table.column_names.size() + where[i].second);
   }
+  for (const std::string& key : varied_keys(runs, spec.columns))
+    if (std::ranges::count(table.row_keys, key) == 0 && differs_within(cells, key, runs))
+      table.mixed.push_back(key);
+}
+
+/// "optimizer.lr and pipeline.stages"
+std::string listed(const std::vector<std::string>& keys) {
+  if (keys.size() == 1) return keys.front();
+  return concat(join(std::span(keys).first(keys.size() - 1), ", "), " and ", keys.back());
 }
 
 /// One column.
@@ -198,8 +249,9 @@ double TableCell::mean() const {
 
 double TableCell::std() const {
   if (values.size() < 2) return kNoNumber;
+  const double center = mean();
   double squares = 0;
-  for (const double value : values) squares += (value - mean()) * (value - mean());
+  for (const double value : values) squares += (value - center) * (value - center);
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
@@ -212,6 +264,20 @@ std::string cell_name(const Table& table, std::size_t row, std::size_t column) {
   }
   if (table.column_names.size() > 1) parts.push_back(table.column_names[column]);
   return join(parts, ", ");
+}
+
+std::string mixing_note(const Table& table) {
+  std::vector<std::string> parts;
+  const auto add = [&](const std::string& of, const std::vector<std::string>& keys) {
+    if (!keys.empty())
+      parts.push_back(concat(parts.empty() ? "Cells" : "cells", of, " mix ", listed(keys)));
+  };
+  add("", table.mixed);
+  for (const Table& other : table.beside)
+    if (other.mixed != table.mixed) add(" of " + other.metric, other.mixed);
+  if (parts.empty()) return {};
+  return concat(join(parts, ", "), ": ± is over all runs of a cell, not over seeds alone; ",
+                "table.rows or table.columns can tell them apart.");
 }
 
 Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs) {

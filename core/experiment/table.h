@@ -22,8 +22,9 @@ struct PublishedNumber {
 
 /// The runs that share a row and a column.
 struct TableCell {
-  std::vector<double> values;     ///< the metric of each run that is done
-  std::vector<std::size_t> runs;  ///< indices into the records given
+  std::vector<double> values;      ///< the metric of each run that is done
+  std::vector<std::string> seeds;  ///< train.seed of each of these; "–" where it is not known
+  std::vector<std::size_t> runs;   ///< indices into the records given
   int failed = 0, missing = 0, interrupted = 0, running = 0;
   int without = 0;  ///< done, but without the metric
   std::optional<PublishedNumber> published;
@@ -43,11 +44,16 @@ struct Table {
   std::vector<std::vector<TableCell>> cells;  ///< [row][column]
   std::vector<std::string> notes;             ///< how recipes differ from the published ones
   std::vector<Table> beside;                  ///< the same rows, one column of another metric each
+  std::vector<std::string> mixed;  ///< keys besides train.seed in which runs of a cell differ
 };
 
 /// Rows and columns stand in the order in which the runs name them first. Throws Error{Experiment}
 /// with all problems: keys no run has, a metric no run has, published numbers that do not fit.
 Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs);
+
+/// "Cells mix optimizer.lr: …", of the columns beside too; "" where runs of a cell differ in their
+/// seed at most. Markdown and LaTeX have it below the table.
+std::string mixing_note(const Table& table);
 
 /// "vgg16, PD4"; "stages 2, PD4": numbers with what they count.
 std::string cell_name(const Table& table, std::size_t row, std::size_t column);

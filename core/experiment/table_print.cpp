@@ -121,6 +121,7 @@ std::string markdown(const Table& table) {
     }
     if (r == 0) out += "|\n";
   }
+  if (const std::string note = mixing_note(table); !note.empty()) out += "\n" + note + "\n";
   if (!table.notes.empty()) out += "\nDiffers from what was published:\n";
   for (std::size_t note = 0; note < table.notes.size(); ++note)
     out += concat("[", note + 1, "] ", markdown_text(table.notes[note]), "\n");
@@ -141,6 +142,8 @@ std::string latex(const Table& table) {
     if (r == 0) out += "    \\midrule\n";
   }
   out += "    \\bottomrule\n  \\end{tabular}\n";
+  if (const std::string note = mixing_note(table); !note.empty())
+    out += concat("  \\\\ {\\footnotesize ", latex_text(note), "}\n");
   for (std::size_t note = 0; note < table.notes.size(); ++note)
     out += concat("  \\\\ {\\footnotesize [", note + 1, "] ", latex_text(table.notes[note]), "}\n");
   return out + "\\end{table}\n";

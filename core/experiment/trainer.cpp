@@ -11,6 +11,7 @@
 #include "core/experiment/checkpoint.h"
 #include "core/experiment/past.h"
 #include "core/experiment/translation.h"
+#include "core/runtime/bring_tensors.h"
 #include "core/stage/safetensors.h"
 #include "core/stage/torch.h"
 
@@ -99,17 +100,11 @@ void Trainer::train() {
 TensorFile Trainer::latest_weights() {
   TensorFile file;
   for (int stage = 0; stage < plan_.experiment->pipeline.stages; ++stage) {
-    TensorFile part;
-    if (const auto& held = stages_[static_cast<std::size_t>(stage)])
-      part.tensors = held->named_state();
-    if (team_.size() > 1) {
-      const auto all = team_.gather(part.tensors.empty() ? "" : safetensors_bytes(part));
-      if (!team_.first()) continue;
-      const int worker = plan_.training.schedule.shape.worker_of(stage, 0);
-      const std::string& bytes = all[static_cast<std::size_t>(worker)];
-      part = bytes.empty() ? TensorFile{} : parse_safetensors(bytes, "the weights");
-    }
-    for (auto& named : part.tensors) file.tensors.push_back(std::move(named));
+    NamedTensors tensors;
+    if (const auto& held = stages_[static_cast<std::size_t>(stage)]) tensors = held->named_state();
+    if (team_.size() > 1)
+      tensors = bring_tensors(team_, plan_.training.schedule.shape.worker_of(stage, 0), tensors);
+    for (auto& named : tensors) file.tensors.push_back(std::move(named));
   }
   return file;
 }

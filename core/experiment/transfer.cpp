@@ -76,7 +76,9 @@ class Receiver {
     if (status != kOk && status != kPartial)
       return refuse(Kind::Refused, concat("the server answers ", status));
     const std::uint64_t from = status == kPartial ? begins_at_ : 0;
-    if (status == kPartial && from != asked_from_) return refuse(Kind::NotThatPart, {});
+    if (status == kPartial && from != asked_from_)
+      return refuse(Kind::NotThatPart, concat("the server sends the file from byte ", from,
+                                              " on, asked was for byte ", asked_from_));
     const std::uint64_t whole = from + static_cast<std::uint64_t>(length);
     if (length >= 0 && whole != wanted_.size_in_bytes)
       return refuse(Kind::Refused, concat("the server's file has ", whole, " bytes, the official ",
@@ -155,7 +157,7 @@ TransferEnd end_of(CURLcode code, CURL* curl, const Transfer& wanted, const Part
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
   if (code == CURLE_ABORTED_BY_CALLBACK) return {Kind::Interrupted, {}};
   if (code == CURLE_HTTP_RETURNED_ERROR && status == kNoSuchRange && part.size() > 0)
-    return {Kind::NotThatPart, {}};
+    return {Kind::NotThatPart, concat("the server has nothing from byte ", part.size(), " on")};
   if (code == CURLE_HTTP_RETURNED_ERROR)
     return {Kind::Refused,
             concat("the server answers ", status, status == 404 ? " (there is no such file)" : "")};

@@ -6,12 +6,15 @@
 
 #include "core/base/error.h"
 #include "core/stage/safetensors.h"
+#include "core/stage/safetensors_header.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
+
+constexpr std::size_t kShown = 8;  // differences told in full
 
 NameTranslation translation(const WeightsFile& file) {
   return NameTranslation(file.names.value_or(ForeignNames{}));
@@ -51,10 +54,22 @@ typename Given::const_iterator first_of(const ForeignTensor& source, const Given
   return given.end();
 }
 
-/// What is missing in a weights file, of another shape, or left over.
+/// "", or why the tensor of the file cannot be the model's of that shape.
+std::string misfit(const TensorHeader& given, const Shape& shape) {
+  if (given.shape != shape)
+    return concat("'", given.name, "' is ", shape_text(given.shape), ", the model's is ",
+                  shape_text(shape));
+  if (!at::isFloatingType(given.type))
+    return concat("'", given.name, "' holds whole numbers (", c10::toString(given.type),
+                  "), the model's are floating; convert it if it is the right file");
+  return {};
+}
+
+/// What is missing in a weights file, of another shape or type, or left over.
 std::vector<std::string> differences(const WeightsFile& file, const NamedShapes& declared) {
-  const NamedShapes shapes = read_safetensors_shapes(file.path);
-  const std::map<std::string, Shape> given(shapes.begin(), shapes.end());
+  const std::vector<TensorHeader> tensors = read_safetensors_header(file.path);
+  std::map<std::string, const TensorHeader*> given;
+  for (const TensorHeader& tensor : tensors) given.emplace(tensor.name, &tensor);
   const NameTranslation translated = translation(file);
   std::vector<std::string> wrong, names;
   std::set<std::string> used;
@@ -74,15 +89,15 @@ std::vector<std::string> differences(const WeightsFile& file, const NamedShapes&
       continue;
     }
     used.insert(found->first);
-    if (found->second != shape)
-      wrong.push_back(concat("'", found->first, "' is ", shape_text(found->second),
-                             ", the model's is ", shape_text(shape)));
+    if (std::string why = misfit(*found->second, shape); !why.empty())
+      wrong.push_back(std::move(why));
   }
-  for (const auto& [name, shape] : shapes) {
-    if (used.contains(name) || translated.ignores(name)) continue;
-    const std::string meant = suggestion(name, names);
-    wrong.push_back(
-        concat("'", name, "' is left over", meant.starts_with("; did") ? meant : std::string()));
+  for (const TensorHeader& tensor : tensors) {
+    if (used.contains(tensor.name) || translated.ignores(tensor.name)) continue;
+    const bool shown = wrong.size() < kShown;  // a suggestion that nobody reads costs time, too
+    const std::string meant = shown ? suggestion(tensor.name, names) : std::string();
+    wrong.push_back(concat("'", tensor.name, "' is left over",
+                           meant.starts_with("; did") ? meant : std::string()));
   }
   return wrong;
 }
@@ -97,7 +112,6 @@ std::string shape_text(const Shape& shape) {
 
 void check_weights(const WeightsFile& file, const NamedShapes& declared) {
   std::vector<std::string> wrong = differences(file, declared);
-  constexpr std::size_t kShown = 8;
   if (wrong.empty()) return;
   const std::size_t all = wrong.size();
   if (all > kShown) wrong.resize(kShown);

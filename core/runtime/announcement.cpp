@@ -11,6 +11,12 @@ constexpr std::int64_t kNumbers = 512;
 
 }  // namespace
 
+std::size_t bytes_of(const Shape& shape) {
+  std::size_t bytes = c10::elementSize(shape.type);
+  for (const std::int64_t size : shape.sizes) bytes *= static_cast<std::size_t>(size);
+  return bytes;
+}
+
 Shapes shapes_of(const Tensors& message) {
   Shapes shapes;
   for (const at::Tensor& tensor : message)

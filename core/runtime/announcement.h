@@ -18,6 +18,7 @@ struct Shape {
 };
 using Shapes = std::vector<Shape>;
 
+std::size_t bytes_of(const Shape& shape);
 Shapes shapes_of(const Tensors& message);
 /// Tensors of such shapes, with memory that says nothing yet.
 Tensors room_for(const Shapes& shapes, at::Device device);

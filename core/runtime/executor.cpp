@@ -58,7 +58,8 @@ class Interpreter {
   std::unique_ptr<Transport> make_transport() const {
     switch (request_.execution) {
       case Execution::Serial: return serial_transport(program_);
-      case Execution::Threads: return queue_transport(program_, devices(), request_.stop);
+      case Execution::Threads:
+        return queue_transport(program_, devices(), request_.stop);
       case Execution::Mpi: return request_.team->transport(program_, own_device());
     }
     PIPEWRIGHT_CHECK(false, "no such execution");
@@ -108,21 +109,31 @@ class Interpreter {
     Team& team = *request_.team;
     const int worker = team.rank();
     if (worker < static_cast<int>(program_.workers.size())) {
-      team.set_activity([this, worker] { return log_.current(worker); });
+      team.set_activity([this, worker] { return activity(worker); });
       try {
         for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
           step(worker, i);
         finish(worker, [this] { finish_device(); });
       } catch (...) {
-        team.set_activity({});
+        team.set_activity([last = activity(worker)] { return last; });
         throw;
       }
-      team.set_activity({});
+      // Until it begins the next one, this is what it did last, and what others say if it dies.
+      team.set_activity([last = activity(worker) + " (done)"] { return last; });
     }
     team.sum(losses_.all());
     for (const std::span<double> counts : {messages_.traffic().all(), losses_.metric_sums()})
       if (!counts.empty()) team.sum(counts);  // one stage has no edges
     if (request_.trace != nullptr) gather_trace();
+  }
+
+  /// "stage 1, 1F7": what a worker does.
+  std::string activity(int worker) const {
+    const std::string current = log_.current(worker);
+    if (!current.empty() || program_.workers[as_size(worker)].empty()) return current;
+    const Action& first = program_.workers[as_size(worker)].front().action;
+    return concat("stage ", first.stage, ", ",
+                  action_name(first, program_.schedule.shape.microbatches), " (not begun)");
   }
 
   void gather_trace() {

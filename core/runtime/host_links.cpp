@@ -10,11 +10,10 @@
 namespace pipewright {
 namespace {
 
-/// Whether the next message of such shapes is asked for before it is announced.
+/// Whether the next message of such shapes is asked for before it is announced: an empty tensor
+/// could not be told from one that was declined.
 bool can_be_asked_for(const Tensors& message) {
-  return std::ranges::all_of(message, [](const at::Tensor& tensor) {
-    return tensor.nbytes() > 0 && tensor.nbytes() <= Wire::kLargestPart;
-  });
+  return std::ranges::all_of(message, [](const at::Tensor& tensor) { return tensor.nbytes() > 0; });
 }
 
 class HostSender final : public LinkSender {
@@ -31,13 +30,13 @@ class HostSender final : public LinkSender {
       if (!tensor.is_cpu()) tensor = tensor.cpu();
     Shapes shapes = shapes_of(message);
     if (shapes != asked_for_) {
-      for (std::size_t i = 0; i < asked_for_.size(); ++i)
-        team_.send(peer_, link_channel(link), at::empty({0}, at::kByte));
+      for (const Shape& shape : asked_for_)
+        team_.decline(peer_, link_channel(link), bytes_of(shape));
       team_.send(peer_, announcement_channel(link), announcement(shapes));
     }
     asked_for_.clear();
     if (--left_ > 0 && can_be_asked_for(message)) asked_for_ = std::move(shapes);
-    std::int64_t last = 0;
+    Mail::Ticket last = 0;
     for (at::Tensor& tensor : message)
       last = team_.send(peer_, link_channel(link), std::move(tensor));
     if (capacity_ > 0) on_their_way_.push_back(last);
@@ -47,7 +46,7 @@ class HostSender final : public LinkSender {
   WireTeam& team_;
   int peer_, left_, capacity_;
   Shapes asked_for_;
-  std::deque<std::int64_t> on_their_way_;
+  std::deque<Mail::Ticket> on_their_way_;
 };
 
 class HostReceiver final : public LinkReceiver {
@@ -75,7 +74,7 @@ class HostReceiver final : public LinkReceiver {
     team_.wait(team_.receive(peer_, announcement_channel(link_), numbers));
     tickets_.clear();
     Tensors message = ask_for(announced(numbers));
-    for (const Wire::Ticket ticket : tickets_) team_.wait(ticket);
+    for (const Mail::Ticket ticket : tickets_) team_.wait(ticket);
     return message;
   }
 
@@ -90,7 +89,7 @@ class HostReceiver final : public LinkReceiver {
   int link_, peer_;
   EarlyMessages messages_;
   Tensors asked_for_;
-  std::vector<Wire::Ticket> tickets_;
+  std::vector<Mail::Ticket> tickets_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 
 #include "core/base/as_size.h"
@@ -16,11 +17,11 @@ namespace {
 class QueueTransport final : public Transport {
  public:
   QueueTransport(const Program& program, std::vector<at::Device> devices,
-                 const std::atomic<bool>* stop, std::chrono::milliseconds standstill)
+                 const std::atomic<bool>* stop, std::chrono::milliseconds timeout)
       : program_(program),
         devices_(std::move(devices)),
         stop_(stop),
-        standstill_(standstill),
+        timeout_(timeout),
         messages_(as_size(program.messages)),
         ready_(as_size(program.messages)),
         workers_(program.workers.size()),
@@ -91,10 +92,11 @@ class QueueTransport final : public Transport {
       if (all_.awake_ > 0 || all_.wakes_ != wakes_) {
         wakes_ = all_.wakes_;
         since_ = now;
-      } else if (now - since_ > all_.standstill_) {
+      } else if (now - since_ > all_.timeout_) {
+        const std::chrono::duration<double> seconds = all_.timeout_;
         throw Error(ErrorKind::Worker,
                     concat("every worker waits for another, and nothing has come for ",
-                           std::chrono::duration<double>(now - since_).count(), " s"));
+                           seconds.count(), " s"));
       }
     }
 
@@ -108,21 +110,11 @@ class QueueTransport final : public Transport {
   /// One round of it.
   void sum(const Action& action, Stage& stage, int worker) {
     Reduction& reduction = reductions_[as_size(action.stage)];
-    int round = 0;
-    {
-      const std::lock_guard lock(reduction_mutex_);
-      round = reduction.rounds();
-      if (reduction.contribute(action.replica, stage.gradients(), stage.device())) round = -1;
-    }
-    if (round < 0) {
-      for (std::size_t w = 0; w < workers_.size(); ++w) wake(static_cast<int>(w));
-    } else {
-      wait(worker, [&] {
-        const std::lock_guard lock(reduction_mutex_);
-        return reduction.rounds() > round;
-      });
-    }
-    const std::lock_guard lock(reduction_mutex_);
+    const int round = reduction.rounds();
+    if (reduction.contribute(action.replica, stage.gradients(), stage.device()))
+      for (const int other : program_.schedule.shape.workers_of(action.stage)) wake(other);
+    else
+      wait(worker, [&] { return reduction.rounds() > round; });
     reduction.take(action.replica, stage.gradients());
   }
 
@@ -157,13 +149,12 @@ class QueueTransport final : public Transport {
   const Program& program_;
   const std::vector<at::Device> devices_;  ///< of the workers
   const std::atomic<bool>* stop_;
-  const std::chrono::milliseconds standstill_;
+  const std::chrono::milliseconds timeout_;
   std::vector<Parcel> messages_;
   std::vector<std::atomic<bool>> ready_;
   std::vector<Worker> workers_;
   std::vector<std::atomic<int>> waiting_on_link_;
-  std::mutex reduction_mutex_;
-  std::vector<Reduction> reductions_;
+  std::deque<Reduction> reductions_;  ///< of the stages; each synchronises itself
   std::atomic<bool> aborted_ = false;
   std::atomic<int> awake_;  ///< workers that do not wait
   std::atomic<std::int64_t> wakes_ = 0;
@@ -173,8 +164,8 @@ class QueueTransport final : public Transport {
 
 std::unique_ptr<Transport> queue_transport(const Program& program, std::vector<at::Device> devices,
                                            const std::atomic<bool>* stop,
-                                           std::chrono::milliseconds standstill) {
-  return std::make_unique<QueueTransport>(program, std::move(devices), stop, standstill);
+                                           std::chrono::milliseconds timeout) {
+  return std::make_unique<QueueTransport>(program, std::move(devices), stop, timeout);
 }
 
 }  // namespace pipewright

@@ -12,10 +12,11 @@ bool Reduction::contribute(int replica, std::vector<at::Tensor>& tensors, at::De
   Tensors own;
   for (at::Tensor& tensor : tensors) own.push_back(std::move(tensor));
   part.own = depart(std::move(own), device);
-  if (++contributed_ < static_cast<int>(parts_.size())) return false;
+  // The last to come sees what all have put there; nobody comes again before the sum is made.
+  if (contributed_.fetch_add(1, std::memory_order_acq_rel) + 1 < std::ssize(parts_)) return false;
   add();
-  contributed_ = 0;
-  ++rounds_;
+  contributed_.store(0, std::memory_order_relaxed);
+  rounds_.fetch_add(1, std::memory_order_release);
   return true;
 }
 

@@ -4,14 +4,16 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <vector>
 
 #include "core/runtime/parcel.h"
 
 namespace pipewright {
 
-/// Gathers one contribution per replica, then holds their sum, added in order 0 … R−1. Not
-/// synchronised: its owner is.
+/// Gathers one contribution per replica, then holds their sum, added in order 0 … R−1. Each
+/// replica's worker calls it from a thread of its own, all at the same time; none waits in it, and
+/// the last to contribute makes the sum while others do what they do.
 class Reduction {
  public:
   explicit Reduction(int replicas) : parts_(static_cast<std::size_t>(replicas)) {}
@@ -24,8 +26,8 @@ class Reduction {
   /// one device, not to be written to). On the thread of the replica's worker, and before it
   /// contributes again.
   void take(int replica, std::vector<at::Tensor>& tensors);
-  /// How many sums have been made.
-  int rounds() const { return rounds_; }
+  /// How many sums have been made. What made them is visible to whoever reads it.
+  int rounds() const { return rounds_.load(std::memory_order_acquire); }
 
  private:
   struct Part {
@@ -34,9 +36,9 @@ class Reduction {
   };
   void add();
 
-  std::vector<Part> parts_;
-  int contributed_ = 0;
-  int rounds_ = 0;
+  std::vector<Part> parts_;  ///< each its replica's own, but while the sum is made
+  std::atomic<int> contributed_ = 0;
+  std::atomic<int> rounds_ = 0;
 };
 
 }  // namespace pipewright

@@ -1,3 +1,5 @@
+#include <deque>
+
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/runtime/reduction.h"
@@ -64,7 +66,7 @@ class SerialTransport final : public Transport {
 
   std::vector<Tensors> messages_;
   int replicas_;
-  std::vector<Sum> sums_;
+  std::deque<Sum> sums_;
 };
 
 }  // namespace

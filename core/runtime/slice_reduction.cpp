@@ -75,7 +75,7 @@ void SliceReduction::exchange(const std::vector<at::Tensor>& out,
 
 void SliceReduction::exchange_on_host(const std::vector<at::Tensor>& out,
                                       const std::vector<at::Tensor>& in) {
-  std::vector<Wire::Ticket> tickets(peers_.size());
+  std::vector<Mail::Ticket> tickets(peers_.size());
   for (std::size_t r = 0; r < peers_.size(); ++r) {
     if (r == replica_) continue;
     tickets[r] = team_.receive(peers_[r], channel_, in[r]);

@@ -1,5 +1,5 @@
-/// Messages between the processes of one run, as MPI gives them: between two processes and on one
-/// channel they arrive in the order they were sent. Nothing here waits.
+/// Pieces of messages between the processes of one run, as MPI gives them: between two processes
+/// and on one channel they arrive in the order they were sent. Nothing here waits.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,16 @@
 
 namespace pipewright {
 
-/// Used by one thread at a time.
+/// Used by one thread at a time. Everything throws Error{Worker} where the wire itself fails.
 class Wire {
  public:
-  using Ticket = std::int32_t;  ///< a message on its way
+  using Ticket = std::int32_t;  ///< a piece on its way
 
   /// Longest note, in bytes: what an eager MPI message holds.
   static constexpr std::size_t kLongestNote = 2048;
-  /// A receive of more bytes than this is not asked for before its message has been announced.
-  static constexpr std::size_t kLargestPart = std::size_t{1} << 30;
+  /// Most bytes of a piece. MPI says only that all of a piece has gone or come, so this is how fine
+  /// the progress of a large message can be seen.
+  static constexpr std::size_t kLargestPiece = std::size_t{512} << 10;
 
   virtual ~Wire() = default;
   virtual int rank() const = 0;
@@ -26,7 +27,7 @@ class Wire {
 
   /// The memory must stay as it is until done().
   virtual Ticket send(int peer, int channel, const void* data, std::size_t bytes) = 0;
-  /// Room for `bytes`; the message may have fewer if `bytes` is at most kLargestPart.
+  /// Room for `bytes`; the piece may have fewer.
   virtual Ticket receive(int peer, int channel, void* data, std::size_t bytes) = 0;
   /// The bytes that went or came, once all have: the ticket is spent then. Also drives progress.
   virtual std::optional<std::size_t> done(Ticket ticket) = 0;

@@ -1,7 +1,7 @@
 /// The two ends of a link between processes. Through the host, over the team's wire: a message is
 /// the contiguous memory of its tensors, one part each, and nothing else; the receiver has asked
 /// for it beforehand, in the shape of the link's message before. Where the shape is another (the
-/// first message, a smaller last mini-batch), empty parts answer what was asked for, and an
+/// first message, a smaller last mini-batch), what was asked for is declined, and an
 /// announcement of the new shapes goes ahead. Between devices, in a group of theirs: a note goes
 /// ahead of each message, empty where the shapes are the last message's. Both sides know the order
 /// of messages from the schedule, so none carries a name.

@@ -7,18 +7,19 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string_view>
 #include <tuple>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/input_file.h"
+#include "core/stage/safetensors_header.h"
 
 namespace pipewright {
 namespace {
@@ -28,6 +29,9 @@ static_assert(std::endian::native == std::endian::little, "tensor data are littl
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kHeaderLimit = 100'000'000;
 constexpr std::size_t kDimensionLimit = 64;  // LibTorch's own for most operations
+constexpr std::uint64_t kMostTensors = 100'000;
+constexpr std::size_t kMostMetadata = 10'000;
+constexpr std::uint64_t kLongestText = std::uint64_t{1} << 20;
 constexpr std::string_view kMetadata = "__metadata__";
 
 constexpr std::array<std::pair<std::string_view, at::ScalarType>, 10> kTypes{{
@@ -50,6 +54,28 @@ struct Entry {
   std::optional<std::vector<std::uint64_t>> shape;
   std::optional<std::vector<std::uint64_t>> offsets;
 };
+
+/// What a header would ask memory for, seen from its brackets and quotes alone.
+struct HeaderCounts {
+  std::uint64_t mappings = 0, longest_text = 0;
+};
+
+HeaderCounts counts_of(std::string_view header) {
+  HeaderCounts counts;
+  for (std::size_t at = header.find_first_of("{\""); at < header.size();
+       at = header.find_first_of("{\"", at + 1)) {
+    if (header[at] == '{') {
+      ++counts.mappings;
+      continue;
+    }
+    const std::size_t begin = at + 1;
+    at = header.find_first_of("\"\\", begin);
+    while (at < header.size() && header[at] == '\\') at = header.find_first_of("\"\\", at + 2);
+    at = std::min(at, header.size());
+    counts.longest_text = std::max<std::uint64_t>(counts.longest_text, at - begin);
+  }
+  return counts;
+}
 
 /// Takes the header as the parser meets it, so that nothing but what the format knows is ever
 /// built: {"name": {"dtype": text, "shape": [n…], "data_offsets": [n, n]}, "__metadata__": {…}}.
@@ -93,6 +119,8 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
 
   bool string(std::string& text) override {
     if (level_ == Level::Metadata) {
+      if (metadata.size() == kMostMetadata)
+        fail(concat("has more than ", kMostMetadata, " entries of metadata"));
       metadata.emplace(key_, text);
     } else if (level_ == Level::Tensor && key_ == "dtype" && list_ == nullptr) {
       once(entries.back().dtype).emplace(text);
@@ -206,6 +234,7 @@ std::vector<Layout> tiled(std::vector<Entry> entries, std::uint64_t data_bytes,
                           const std::filesystem::path& path) {
   std::vector<std::pair<std::vector<std::uint64_t>, Layout>> placed;
   for (const Entry& entry : entries) placed.emplace_back(*entry.offsets, checked(entry, path));
+  std::vector<Entry>().swap(entries);
   std::ranges::stable_sort(placed, {}, [](const auto& p) { return p.first; });
   std::vector<Layout> layouts;
   std::uint64_t end = 0;
@@ -221,13 +250,15 @@ std::vector<Layout> tiled(std::vector<Entry> entries, std::uint64_t data_bytes,
   return layouts;
 }
 
-void read_exactly(std::istream& in, void* out, std::uint64_t bytes,
+/// Gives the next bytes, fewer only at the end: of a file, or of a text in memory.
+using Source = std::function<std::uint64_t(char* out, std::uint64_t count)>;
+
+void read_exactly(const Source& in, void* out, std::uint64_t bytes,
                   const std::filesystem::path& path) {
-  in.read(static_cast<char*>(out), static_cast<std::streamsize>(bytes));
-  if (static_cast<std::uint64_t>(in.gcount()) != bytes) fail(path, "cannot read the whole file");
+  if (in(static_cast<char*>(out), bytes) != bytes) fail(path, "cannot read the whole file");
 }
 
-at::Tensor read_tensor(std::istream& in, const Layout& layout, const std::filesystem::path& path) {
+at::Tensor read_tensor(const Source& in, const Layout& layout, const std::filesystem::path& path) {
   at::Tensor tensor;
   try {
     tensor = at::empty(layout.shape, at::TensorOptions(layout.type));
@@ -245,48 +276,54 @@ at::Tensor read_tensor(std::istream& in, const Layout& layout, const std::filesy
 
 /// A file whose header is read and checked; `in` stands at the first tensor's data.
 struct OpenFile {
-  std::unique_ptr<std::istream> in;
+  Source in;
   std::vector<Layout> layouts;
   std::map<std::string, std::string> metadata;
 };
 
-OpenFile open_stream(std::unique_ptr<std::istream> stream, std::uint64_t size,
-                     const std::filesystem::path& path) {
-  std::istream& in = *stream;
+std::string read_header(const Source& in, std::uint64_t length, const std::filesystem::path& path) {
+  std::string header(length, '\0');
+  read_exactly(in, header.data(), length, path);
+  // The parser skips a byte-order mark and takes a zero byte for the end of the text.
+  if (!header.starts_with('{') || header.find('\0') != std::string::npos)
+    fail(path, "safetensors header: is not JSON");
+  const HeaderCounts counts = counts_of(header);
+  if (counts.mappings > kMostTensors + 2)  // around all of them, and of metadata
+    fail(path, concat("safetensors header: describes ", counts.mappings - 1, " tensors; at most ",
+                      kMostTensors, " are read"));
+  if (counts.longest_text > kLongestText)
+    fail(path, concat("safetensors header: has a text of ", counts.longest_text, " bytes; at most ",
+                      kLongestText, " are read"));
+  return header;
+}
+
+OpenFile opened(Source in, std::uint64_t size, const std::filesystem::path& path) {
   std::uint64_t length = 0;
   if (size < kLengthBytes) fail(path, concat("is no safetensors file: it has ", size, " bytes"));
   read_exactly(in, &length, kLengthBytes, path);
   if (length > kHeaderLimit || length > size - kLengthBytes)
     fail(path, concat("is truncated or no safetensors file: a header of ", length,
                       " bytes in a file of ", size));
-  std::string header(length, '\0');
-  read_exactly(in, header.data(), length, path);
-  // The parser skips a byte-order mark and takes a zero byte for the end of the text.
-  if (!header.starts_with('{') || header.find('\0') != std::string::npos)
-    fail(path, "safetensors header: is not JSON");
   HeaderReader reader(path.string());
-  nlohmann::json::sax_parse(header, &reader);
-  return {std::move(stream), tiled(std::move(reader.entries), size - kLengthBytes - length, path),
+  nlohmann::json::sax_parse(read_header(in, length, path), &reader);
+  return {std::move(in), tiled(std::move(reader.entries), size - kLengthBytes - length, path),
           std::move(reader.metadata)};
 }
 
 OpenFile open_file(const std::filesystem::path& path) {
-  std::error_code error;
-  if (const auto status = std::filesystem::status(path, error); !std::filesystem::exists(status))
-    fail(path, "cannot open: no such file");
-  else if (!std::filesystem::is_regular_file(status))
-    fail(path, "is not a file");
-  const std::uint64_t size = std::filesystem::file_size(path, error);
-  auto in = std::make_unique<std::ifstream>(path, std::ios::binary);
-  if (error || !*in) fail(path, "cannot open");
-  return open_stream(std::move(in), size, path);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) fail(path, "cannot open: no such file");
+  auto file = std::make_shared<InputFile>(path);
+  const std::uint64_t size = file->size();
+  return opened([file](char* out, std::uint64_t count) { return file->read(out, count); }, size,
+                path);
 }
 
-TensorFile read_all(OpenFile opened, const std::filesystem::path& path) {
+TensorFile read_all(OpenFile from, const std::filesystem::path& path) {
   TensorFile file;
-  file.metadata = std::move(opened.metadata);
-  for (const Layout& layout : opened.layouts)
-    file.tensors.emplace_back(layout.name, read_tensor(*opened.in, layout, path));
+  file.metadata = std::move(from.metadata);
+  for (const Layout& layout : from.layouts)
+    file.tensors.emplace_back(layout.name, read_tensor(from.in, layout, path));
   return file;
 }
 
@@ -342,15 +379,28 @@ TensorFile read_safetensors(const std::filesystem::path& path) {
 
 TensorFile parse_safetensors(std::string bytes, const std::string& name) {
   const std::uint64_t size = bytes.size();
-  return read_all(open_stream(std::make_unique<std::istringstream>(std::move(bytes)), size, name),
-                  name);
+  std::uint64_t at = 0;
+  const auto take = [&](char* out, std::uint64_t count) {
+    count = std::min(count, size - at);
+    std::memcpy(out, bytes.data() + at, count);
+    at += count;
+    return count;
+  };
+  return read_all(opened(take, size, name), name);
+}
+
+std::vector<TensorHeader> read_safetensors_header(const std::filesystem::path& path) {
+  std::vector<TensorHeader> tensors;
+  for (Layout& layout : open_file(path).layouts)
+    tensors.push_back({std::move(layout.name), layout.type, std::move(layout.shape)});
+  return tensors;
 }
 
 std::vector<std::pair<std::string, std::vector<std::int64_t>>> read_safetensors_shapes(
     const std::filesystem::path& path) {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes;
-  for (Layout& layout : open_file(path).layouts)
-    shapes.emplace_back(std::move(layout.name), std::move(layout.shape));
+  for (TensorHeader& tensor : read_safetensors_header(path))
+    shapes.emplace_back(std::move(tensor.name), std::move(tensor.shape));
   return shapes;
 }
 

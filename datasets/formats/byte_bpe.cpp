@@ -16,6 +16,8 @@ constexpr const char* kOrigin =
     "part of GPT-2's and RoBERTa's byte-level BPE (encoder.json, vocab.bpe, dict.txt), which "
     "fairseq's examples/roberta publishes; give the folder that holds them";
 
+constexpr std::size_t kLargestVocabulary = std::size_t{16} << 20;  // GPT-2's has 1 MB
+
 /// Unicode's White_Space. PCRE2's \s has U+180E besides, which is none since Unicode 6.3.
 #define SPACES                                                                                     \
   "\\x09-\\x0d\\x20\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}" \
@@ -75,15 +77,18 @@ void ByteBpe::read_tokens(const std::filesystem::path& path) {
   const auto fail = [&path](const std::string& what) {
     throw Error(ErrorKind::Data, what, path.string());
   };
-  const auto json = nlohmann::json::parse(read_text(path, kOrigin), nullptr, false);
+  const std::string text = read_text(path, kOrigin);
+  if (text.size() > kLargestVocabulary)
+    fail(concat("has ", text.size(), " bytes; at most ", kLargestVocabulary, " are read"));
+  const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) fail("is not a JSON object of tokens and their ids");
   const auto count = json.size();
   if (count > std::numeric_limits<std::int32_t>::max()) fail("has too many tokens");
   bytes_.resize(count);
   for (const auto& [token, id] : json.items()) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= count)
-      fail(concat("token '", token, "' has id ", id.dump(), ", must be an integer from 0 to ",
-                  count - 1));
+      fail(concat("token '", token, "' has id ", id.dump().substr(0, 40),
+                  ", must be an integer from 0 to ", count - 1));
     std::string bytes = unspelled(token, path);
     if (bytes.empty()) fail("has an empty token");
     std::string& place = bytes_[id.get<std::size_t>()];

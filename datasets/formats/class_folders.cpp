@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "core/base/error.h"
+#include "datasets/formats/circle.h"
 
 namespace pipewright {
 namespace {
@@ -21,6 +22,7 @@ std::vector<fs::path> sorted_images(const fs::path& folder) {
   std::error_code problem;
   Walk walk(folder, fs::directory_options::follow_directory_symlink, problem);
   for (; !problem && walk != Walk(); walk.increment(problem)) {
+    refuse_circle(walk.depth(), walk->path());
     std::error_code gone;  // a link to nothing
     if (is_image_name(walk->path().filename().string()) && walk->is_regular_file(gone))
       files.push_back(walk->path().lexically_relative(folder));

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "datasets/formats/circle.h"
 #include "datasets/formats/tar.h"
 #include "datasets/formats/zip.h"
 
@@ -43,6 +44,7 @@ void collect_folder(const std::filesystem::path& folder, Collector& files) {
   std::error_code problem;
   Walk walk(folder, std::filesystem::directory_options::follow_directory_symlink, problem);
   for (; !problem && walk != Walk(); walk.increment(problem)) {
+    refuse_circle(walk.depth(), walk->path());
     std::error_code gone;  // a link to nothing
     if (!walk->is_regular_file(gone)) continue;
     const std::string name = walk->path().lexically_relative(folder).generic_string();

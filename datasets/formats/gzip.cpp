@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -21,9 +22,7 @@ struct Inflater {
   z_stream stream{};
 };
 
-}  // namespace
-
-std::string read_gzip(const std::filesystem::path& path, std::uint64_t limit_in_bytes) {
+std::string unpacked(const std::filesystem::path& path, std::uint64_t limit_in_bytes) {
   constexpr std::uint64_t kMost = std::numeric_limits<uInt>::max();
   PIPEWRIGHT_CHECK(limit_in_bytes < kMost / 2, limit_in_bytes);
   const auto fail = [&path](const std::string& what) {
@@ -62,6 +61,14 @@ std::string read_gzip(const std::filesystem::path& path, std::uint64_t limit_in_
   }
   content.resize(content.size() - stream.avail_out);
   return content;
+}
+
+}  // namespace
+
+std::string read_gzip(const std::filesystem::path& path, std::uint64_t limit_in_bytes) try {
+  return unpacked(path, limit_in_bytes);
+} catch (const std::bad_alloc&) {
+  throw Error(ErrorKind::Data, "no memory for what it unpacks to", path.string());
 }
 
 }  // namespace pipewright

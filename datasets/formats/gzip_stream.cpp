@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 
 namespace pipewright {
 namespace {
@@ -17,8 +17,7 @@ constexpr std::size_t kPiece = 1 << 17;
 }  // namespace
 
 struct GzipStream::State {
-  explicit State(const std::filesystem::path& name)
-      : path(name), file(name, std::ios::binary), piece(kPiece) {
+  explicit State(const std::filesystem::path& name) : path(name), file(name), piece(kPiece) {
     PIPEWRIGHT_CHECK(inflateInit2(&stream, 15 + 16) == Z_OK);  // 16: gzip only
   }
   ~State() { inflateEnd(&stream); }
@@ -30,14 +29,13 @@ struct GzipStream::State {
   }
 
   std::filesystem::path path;
-  std::ifstream file;
+  InputFile file;
   std::vector<char> piece;  // of the file; what zlib has not taken is next_in, avail_in
   z_stream stream{};
   bool packed = false, ended = false;
 };
 
 GzipStream::GzipStream(const std::filesystem::path& path) : state_(std::make_unique<State>(path)) {
-  if (!state_->file) state_->fail("cannot open");
   refill();
   const std::string_view first(reinterpret_cast<const char*>(state_->stream.next_in),
                                state_->stream.avail_in);
@@ -48,10 +46,9 @@ GzipStream::~GzipStream() = default;
 
 bool GzipStream::refill() {
   State& state = *state_;
-  state.file.read(state.piece.data(), static_cast<std::streamsize>(state.piece.size()));
-  if (state.file.bad()) state.fail("cannot read");
+  const std::uint64_t got = state.file.read(state.piece.data(), state.piece.size());
   state.stream.next_in = reinterpret_cast<Bytef*>(state.piece.data());
-  state.stream.avail_in = static_cast<uInt>(state.file.gcount());
+  state.stream.avail_in = static_cast<uInt>(got);
   return state.stream.avail_in > 0;
 }
 

@@ -23,12 +23,22 @@ Image decode_image(std::string_view bytes, const std::string& where) {
               where);
 }
 
-Image black_image(std::int64_t height, std::int64_t width, const std::string& where) {
+void check_holds(std::int64_t height, std::int64_t width, std::uint64_t most_pixels,
+                 const std::string& where) {
   if (height <= 0 || width <= 0 || height > kMostPixels / width)
     throw Error(ErrorKind::Data,
                 concat("image of ", width, " × ", height, " pixels; at most ", kMostPixels,
                        " pixels are read"),
                 where);
+  if (static_cast<std::uint64_t>(height * width) > most_pixels)
+    throw Error(
+        ErrorKind::Data,
+        concat("is truncated: so few bytes hold no image of ", width, " × ", height, " pixels"),
+        where);
+}
+
+Image black_image(std::int64_t height, std::int64_t width, const std::string& where) {
+  check_holds(height, width, kMostPixels, where);
   return {height, width, std::vector<std::uint8_t>(static_cast<std::size_t>(3 * height * width))};
 }
 

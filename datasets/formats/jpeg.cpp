@@ -84,6 +84,11 @@ class Decoder {
   std::int64_t height() const { return codec_.image_height; }
   std::int64_t width() const { return codec_.image_width; }
   int components() const { return codec_.num_components; }
+  /// Huffman coding takes at least one bit for each block of 8 × 8 pixels; blocks at the edges may
+  /// be one pixel wide.
+  std::uint64_t most_pixels(std::size_t bytes) const {
+    return codec_.arith_code ? kMostPixels : 8 * std::uint64_t{bytes} * 64;
+  }
   const char* message() const { return failure_.message.data(); }
 
  private:
@@ -117,6 +122,7 @@ Image decode_jpeg(std::string_view bytes, const std::string& where) {
   const int components = decoder.components();
   if (components == 2 || components > 4)
     fail(concat("JPEG image of ", components, " components; 1, 3 or 4 can be read"));
+  check_holds(decoder.height(), decoder.width(), decoder.most_pixels(bytes.size()), where);
   Image image = black_image(decoder.height(), decoder.width(), where);
   if (components == 3) {
     if (!decoder.read_pixels(image.pixels.data())) damaged();

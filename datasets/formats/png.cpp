@@ -2,6 +2,7 @@
 
 #include <png.h>
 
+#include <algorithm>
 #include <array>
 #include <csetjmp>
 #include <cstdio>
@@ -58,6 +59,12 @@ class Decoder {
 
   std::int64_t height() const { return png_get_image_height(png_, info_); }
   std::int64_t width() const { return png_get_image_width(png_, info_); }
+  /// Deflate packs at most 1,032 bytes into one, and a byte holds at most 8 pixels.
+  std::uint64_t most_pixels(std::size_t bytes) const {
+    const auto bits = std::uint64_t{png_get_channels(png_, info_)} *
+                      std::uint64_t{png_get_bit_depth(png_, info_)};
+    return 1032 * std::uint64_t{bytes} * 8 / std::max<std::uint64_t>(bits, 1);
+  }
   const char* message() const { return message_.data(); }
 
  private:
@@ -89,6 +96,7 @@ Image decode_png(std::string_view bytes, const std::string& where) {
                 where);
   };
   if (!decoder.read_header()) damaged();
+  check_holds(decoder.height(), decoder.width(), decoder.most_pixels(bytes.size()), where);
   Image image = black_image(decoder.height(), decoder.width(), where);
   if (!decoder.read_pixels(image.pixels.data())) damaged();
   return image;

@@ -1,6 +1,7 @@
 #include "datasets/formats/text_file.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -22,6 +23,24 @@ std::filesystem::path gzipped(const std::filesystem::path& path) {
   return path.string() + ".gz";
 }
 
+/// Lines are kept one by one, at some fifty bytes each, whatever stands in them.
+void check_lines(std::string_view text, const std::filesystem::path& path) {
+  constexpr std::ptrdiff_t kAlways = 1 << 20, kShortest = 8;
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  if (lines > kAlways && std::ssize(text) < kShortest * lines)
+    throw Error(ErrorKind::Data,
+                concat("has ", lines, " lines in ", text.size(), " bytes, which is no text"),
+                path.string());
+}
+
+/// Texts are packed to a third, not to a hundredth: what unpacks to more is made to take memory.
+std::uint64_t limit_of(const std::filesystem::path& packed) {
+  constexpr std::uint64_t kAlways = std::uint64_t{16} << 20, kTimes = 100;
+  std::error_code unknown;
+  const std::uint64_t size = std::filesystem::file_size(packed, unknown);
+  return unknown ? kLimit : std::min(kLimit, std::max(kAlways, kTimes * std::min(size, kLimit)));
+}
+
 }  // namespace
 
 bool text_is_there(const std::filesystem::path& path) {
@@ -36,7 +55,7 @@ std::string read_text(const std::filesystem::path& path, const std::string& orig
         path.string());
   const bool packed = !on_disk(path);
   const std::filesystem::path read = packed ? gzipped(path) : path;
-  std::string text = packed ? read_gzip(read, kLimit) : read_file(read, kLimit);
+  std::string text = packed ? read_gzip(read, limit_of(read)) : read_file(read, kLimit);
   if (text.empty()) throw Error(ErrorKind::Data, "is empty", read.string());
   const std::size_t valid = valid_utf8(text);
   if (valid < text.size())
@@ -44,6 +63,7 @@ std::string read_text(const std::filesystem::path& path, const std::string& orig
                    1 + static_cast<std::size_t>(std::count(
                            text.begin(), text.begin() + static_cast<std::ptrdiff_t>(valid), '\n')),
                    "is not UTF-8; save the file as UTF-8");
+  check_lines(text, read);
   return text;
 }
 

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "datasets/formats/byte_bpe.h"
-#include "datasets/formats/text_file.h"
 #include "datasets/formats/utf8.h"
 #include "datasets/formats/word_counts.h"
 
@@ -13,13 +12,30 @@ namespace {
 
 constexpr const char* kUnknown = "<unk>";
 constexpr const char* kEndOfLine = "<eos>";
+constexpr std::string_view kSpace = " \t\n\v\f\r";
 
-/// Calls `visit` for each word, ends of lines among them.
+/// Calls `visit` for each word, ends of lines among them. Neither words nor lines are kept: a text
+/// of blanks or line ends would take many times its size.
 template <class Visit>
 void for_each_word(std::string_view text, const Visit& visit) {
-  for (const std::string_view line : lines_of(text)) {
-    for (const std::string_view word : words_of(line)) visit(word);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    for (std::size_t from = line.find_first_not_of(kSpace); from < line.size();) {
+      const std::size_t to = std::min(line.find_first_of(kSpace, from), line.size());
+      visit(line.substr(from, to - from));
+      from = line.find_first_not_of(kSpace, to);
+    }
     visit(kEndOfLine);
+    at = end + 1;
+  }
+}
+
+template <class Visit>
+void for_each_character(std::string_view text, const Visit& visit) {
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
+    end = next_character(text, at + 1);
+    visit(text.substr(at, end - at));
   }
 }
 
@@ -41,18 +57,15 @@ TextTokenizer byte_tokenizer() {
 
 TextTokenizer character_tokenizer(std::string_view training_text) {
   std::vector<std::string> known{kUnknown};
-  {
-    const std::vector<std::string_view> all = characters(training_text);
-    const std::set<std::string_view> sorted(all.begin(),
-                                            all.end());  // bytes sort as code points do
-    known.insert(known.end(), sorted.begin(), sorted.end());
-  }
+  std::set<std::string_view> sorted;  // bytes sort as code points do
+  for_each_character(training_text, [&](std::string_view one) { sorted.insert(one); });
+  known.insert(known.end(), sorted.begin(), sorted.end());
   const auto index = std::make_shared<const WordIndex>(std::move(known));
   return {[index](std::string_view text) {
             std::vector<std::int32_t> tokens;
             tokens.reserve(text.size());
-            for (const std::string_view character : characters(text))
-              tokens.push_back(number_of(*index, character));
+            for_each_character(
+                text, [&](std::string_view one) { tokens.push_back(number_of(*index, one)); });
             return tokens;
           },
           index->size()};

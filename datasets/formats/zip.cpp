@@ -38,16 +38,12 @@ bool unpack(std::string& packed, std::string& out) {
 
 bool is_zip(const std::filesystem::path& path) {
   char first[4] = {};
-  std::ifstream(path, std::ios::binary).read(first, 4);
+  InputFile(path).read(first, 4);
   const std::string_view bytes(first, 4);
   return bytes == "PK\x03\x04" || bytes == "PK\x05\x06";
 }
 
-ZipReader::ZipReader(const std::filesystem::path& archive)
-    : archive_(archive), file_(archive, std::ios::binary) {
-  if (!file_) fail("cannot open");
-  file_.seekg(0, std::ios::end);
-  file_size_ = static_cast<std::uint64_t>(file_.tellg());
+ZipReader::ZipReader(const std::filesystem::path& archive) : archive_(archive), file_(archive) {
   read_directory();
 }
 
@@ -56,18 +52,18 @@ void ZipReader::fail(std::string_view what) const {
 }
 
 std::string ZipReader::bytes_at(std::uint64_t offset, std::uint64_t count) {
-  if (offset > file_size_ || count > file_size_ - offset) fail("damaged or truncated zip archive");
+  const std::uint64_t size = file_.size();
+  if (offset > size || count > size - offset) fail("damaged or truncated zip archive");
   std::string bytes(count, '\0');
-  file_.seekg(static_cast<std::streamoff>(offset));
-  if (!file_.read(bytes.data(), static_cast<std::streamsize>(count))) fail("cannot read");
+  if (file_.read_at(offset, bytes.data(), count) < count) fail("the archive has become shorter");
   return bytes;
 }
 
 /// The directory is found from the end of the archive, where a comment may follow. Its number of
 /// files is not looked at: it holds 16 bits, and Tiny-ImageNet has 120,000.
 void ZipReader::read_directory() {
-  const std::uint64_t tail = std::min(file_size_, kEndRecord + kLongestComment);
-  const std::string bytes = bytes_at(file_size_ - tail, tail);
+  const std::uint64_t tail = std::min(file_.size(), kEndRecord + kLongestComment);
+  const std::string bytes = bytes_at(file_.size() - tail, tail);
   const std::size_t end = bytes.rfind("PK\x05\x06");
   if (end == std::string::npos || bytes.size() - end < kEndRecord)
     fail("no zip archive, or truncated: it has no directory");

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
+
+#include "core/base/input_file.h"
 
 namespace pipewright {
 
@@ -29,8 +30,7 @@ class ZipReader {
   [[noreturn]] void fail(std::string_view what) const;
 
   std::filesystem::path archive_;
-  std::ifstream file_;
-  std::uint64_t file_size_ = 0;
+  InputFile file_;
   std::string directory_;  // records of all files
   std::size_t position_ = 0;
   std::string name_;

@@ -209,10 +209,12 @@ class Attack:
         kinds = ["alone", "alone", "alone", "twice", "sweep"]
         while self.kills.total() < kills:
             self.chain(kinds[self.chains % len(kinds)], f"chain{self.chains}")
+            if self.chains % 10 == 0:
+                self.report()
 
     def report(self):
         kills = ", ".join(f"{kind} {count}" for kind, count in sorted(self.kills.items()))
-        print(f"{self.kills.total()} kills in {self.chains} chains ({kills}); exit codes {dict(self.outcomes)}")
+        print(f"{self.kills.total()} kills in {self.chains} chains ({kills}); exit codes {dict(self.outcomes)}", flush=True)
 
 
 def main():

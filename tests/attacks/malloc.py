@@ -7,9 +7,8 @@ Each command is run once to count its allocations, then N times with one of them
 evenly in log k. A command that fails must say so in one line with exit code 3 (5 in a process of
 several, 7 of a sweep), and a run that failed must go on to the same bytes with --resume. It may also
 end well: libraries try again, or do without. What libraries do to the process by themselves where
-malloc fails is counted apart, with the library in which the allocation was asked for as evidence; a
-stack that leads through our own frames above the library's is no excuse by itself, so the list below
-names functions, not libraries.
+malloc fails is counted apart; the evidence is the stack of the allocation, whose innermost frame must
+be the library's (FOREIGN).
 """
 
 import argparse
@@ -26,9 +25,12 @@ from collections import Counter
 from pathlib import Path
 
 SECONDS_LIMIT = 120
-# Who ends the process, or cannot report a failure, where an allocation fails in it: a pattern of the
-# stack, and the reason.
-FOREIGN = []
+# Who cannot bear that an allocation fails: the library that asked for it, a function it was called
+# for, and what happens.
+FOREIGN = [
+    (r"libtorch_cpu\.so", r"mkldnn_|convolution", r"dies of signal 11", "oneDNN uses what malloc did not give"),
+    (r"lib(pmix|open-rte|open-pal|mpi|event\w*)[-.]|/mca_", r"PMPI_Init", r"lines|signal|exit code", "MPI, while it starts"),
+]
 
 SMALL = {
     "dataset": {"name": "digits"},
@@ -108,11 +110,12 @@ class Attack:
         return final.read_bytes() if final.exists() else None
 
     def fault(self, k, what, err):
-        stack = (self.folder / "trace").read_text().splitlines()[2:] if (self.folder / "trace").exists() else []
-        text = "\n".join(stack)
-        for pattern, reason in FOREIGN:
-            if re.search(pattern, text):
-                self.outcomes[f"by a library: {reason}"] += 1
+        stack = (self.folder / "trace").read_text().splitlines() if (self.folder / "trace").exists() else []
+        callers = [frame for frame in stack if not re.search(r"/(libstdc\+\+|libc)\.so|failing_malloc", frame)]
+        for library, function, outcome, reason in FOREIGN:
+            asked = callers and re.search(library, callers[0])
+            if asked and re.search(function, "\n".join(stack)) and re.search(outcome, what):
+                self.outcomes[f"by a library, {what}: {reason}"] += 1
                 return
         self.outcomes[what] += 1
         self.faults.append((k, what, err.strip().splitlines()[-3:], stack[:14]))

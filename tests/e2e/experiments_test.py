@@ -5,6 +5,7 @@ about, and that tables and pictures can be made of them, is what is tested.
 
 import csv
 import io
+import re
 import shutil
 
 import harness
@@ -70,6 +71,20 @@ for experiment in FILES:
 
 
 class Folder(harness.EndToEnd):
+    def test_what_is_known_to_differ_is_said(self):
+        experiments = SOURCE_DIR / "experiments"
+        for file, label, text in (
+            ("gpipe_test/compression_cifar10", "none", "published later than the other rows: in the README of 2022-11-20"),
+            ("spectrain/transformer", "spectrain_v1", "with the learning rate of the epoch before in the first forwards"),
+        ):
+            page = self.pipewright("table", experiments / f"{file}.yaml", "--out", "none").out
+            mark = re.search(rf"(?m)^(\[\d\]) .*{text}$", page)[1]
+            self.assertRegex(page, rf"(?m)^\| {label} .* published \[1\] {re.escape(mark)} ")
+        for model in ("vgg16", "densenet121", "googlenet"):
+            head = (experiments / f"spectrain/{model}.yaml").read_text().partition("extends:")[0]
+            self.assertIn("No data-parallel script exists", head)
+        self.assertIn("each weighed by its samples", " ".join(self.pipewright("describe", "train").out.split()))
+
     def test_every_paper_has_its_files(self):
         papers = {file.parent.name for file in FILES}
         self.assertLessEqual({"spectrain", "pipeoptim", "gpipe_test", "torchgpipe", "interlocking"}, papers)

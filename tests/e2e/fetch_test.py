@@ -40,8 +40,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if asked and server.ranges and start >= len(content):
             self.answer(416, b"")
             return
-        self.send_response(206 if asked and server.ranges else 200)
-        if asked and server.ranges:
+        partial = server.insists or (asked and server.ranges)
+        self.send_response(206 if partial else 200)
+        if partial:
             self.send_header("Content-Range", f"bytes {start + server.shift}-{len(content) - 1}/{len(content)}")
         if server.says_length:
             self.send_header("Content-Length", str(len(content) - start))
@@ -75,6 +76,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files, self.moved, self.cuts, self.requests = files, {}, [], []
         self.ranges, self.says_length, self.shift, self.refusal = True, True, 0, 404
+        self.insists = False  # on a range, asked for or not
         self.goes_on = threading.Event()
         self.goes_on.set()
         self.address = f"http://127.0.0.1:{self.server_address[1]}"
@@ -229,6 +231,12 @@ class GoingOn(Fetch):
         self.small(server)
         self.assert_fetched()
         self.assertEqual([asked for _, asked in server.requests], ["bytes=70000-", None])
+
+    def test_a_server_that_insists_on_another_range_is_named_with_that_reason(self):
+        server = self.serve({"/small.bin": SMALL})
+        server.shift, server.insists = 5, True
+        done = self.small(server, code=DATA)
+        self.assertRegex(done.err, r"cannot download: the server sends the file from byte 5 on, asked was for byte 0")
 
     def test_a_part_that_is_too_long_is_started_again(self):
         server = self.serve({"/small.bin": SMALL})

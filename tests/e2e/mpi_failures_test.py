@@ -21,8 +21,13 @@ LONG = {
     "optimizer": {"name": "sgd", "lr": 0.01},
     "train": {"epochs": 4000},
 }
-WITHIN = 10  # seconds, as promised; the tests allow for a loaded machine
-ALLOWED = 4 * WITHIN
+# Seconds, as promised, from a failure until no process is left. Other work on the machine can make
+# one try late, so the promise holds if one of three keeps it.
+KILLED_WITHIN, STOPPED_WITHIN = 2, 10
+TRIES = 3
+ALLOWED = 60  # after which nothing is waited for any more
+ACTION = r"stage {rank}, {rank}[FBU]\d+( \((done|not begun)\))?"
+SHARED_MEMORY = Path("/dev/shm")
 
 
 def processes(folder):
@@ -42,7 +47,76 @@ def processes(folder):
     return found
 
 
+def own_processes(run):
+    """The program, mpirun and what they have started: process ids."""
+    children = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] not in "ZX":
+            children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found, new = [], [run.pid]
+    while new:
+        found += new
+        new = [child for parent in new for child in children.get(parent, [])]
+    return found
+
+
+def alive(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 class MpiFailures(harness.EndToEnd):
+    def setUp(self):
+        super().setUp()
+        self.shared_before = set(SHARED_MEMORY.iterdir()) if SHARED_MEMORY.is_dir() else set()
+
+    def left_in_shared_memory(self):
+        """Of Open MPI's, since the test began; other tests' runs may be among them for a moment."""
+        until = time.monotonic() + ALLOWED
+        while True:
+            left = [
+                file
+                for file in set(SHARED_MEMORY.iterdir()) - self.shared_before
+                if "_segment" in file.name
+            ] if SHARED_MEMORY.is_dir() else []
+            if not left or time.monotonic() > until:
+                return left
+            time.sleep(0.05)
+
+    def seconds_until_all_have_gone(self, number, rank, run):
+        """After a signal to one process, until neither program, mpirun nor any process is left."""
+        own = own_processes(run)
+        hit = processes(self.folder)[rank]
+        began = time.monotonic()
+        os.kill(hit, number)
+        while any(alive(process) for process in own if process != run.pid) or run.poll() is None:
+            self.assertLess(time.monotonic() - began, ALLOWED, "processes are left")
+            time.sleep(0.01)
+        return time.monotonic() - began
+
+    def ends_in_time(self, number, rank, within, said):
+        """The run ends as it should each time, and within the promised time once."""
+        times = []
+        for _ in range(TRIES):
+            run = self.begin()
+            times.append(self.seconds_until_all_have_gone(number, rank, run))
+            done = self.ends(run, WORKER)
+            spoken = [line for line in done.lines if line.startswith("worker")]
+            self.assertEqual(len(spoken), 1, done.err)
+            self.assertRegex(spoken[0], f"^worker {rank}, {ACTION.format(rank=rank)}: {said}")
+            self.assertEqual(self.state()["state"], "failed")
+            self.assertIn(f"worker {rank}", self.state()["error"])
+            if times[-1] <= within:
+                return
+            shutil.rmtree(self.folder / "out")
+        self.fail(f"it took {times} s, not {within} s")
+
     def begin(self, experiment=LONG):
         self.write("long.yaml", experiment)
         run = self.start("run", "long.yaml", "--out", "out")
@@ -76,14 +150,7 @@ class MpiFailures(harness.EndToEnd):
         self.ends(run, INTERRUPTED)
 
     def killed(self, rank):
-        run = self.begin()
-        os.kill(processes(self.folder)[rank], signal.SIGKILL)
-        done = self.ends(run, WORKER)
-        spoken = [line for line in done.lines if line.startswith("worker")]
-        self.assertEqual(len(spoken), 1, done.err)
-        self.assertRegex(spoken[0], rf"^worker {rank}(, stage {rank}, {rank}[FBU]\d+)?: its process \d+ on .* was killed$")
-        self.assertEqual(self.state()["state"], "failed")
-        self.assertIn(f"worker {rank}", self.state()["error"])
+        self.ends_in_time(signal.SIGKILL, rank, KILLED_WITHIN, r"its process \d+ on .* was killed$")
         others = {f"last-actions-{other}.txt" for other in range(3) if other != rank}
         self.assertLessEqual(others, {file.name for file in (self.folder / "out").iterdir()})
         self.goes_on()
@@ -95,12 +162,22 @@ class MpiFailures(harness.EndToEnd):
         self.killed(1)
 
     def test_a_process_is_stopped(self):
-        run = self.begin()
-        os.kill(processes(self.folder)[1], signal.SIGSTOP)
-        done = self.ends(run, WORKER)
-        self.assertEqual(sum("has not answered for 5 s" in line for line in done.lines), 1, done.err)
-        self.assertIn("worker 1", self.state()["error"])
+        self.ends_in_time(
+            signal.SIGSTOP, 1, STOPPED_WITHIN, r"its process \d+ on .* has not answered for 5 s "
+        )
         self.goes_on()
+
+    def test_everything_is_killed_at_once(self):
+        run = self.begin()
+        self.assertEqual(self.left_in_shared_memory(), [], "a name of shared memory outlives a kill")
+        for process in own_processes(run):
+            os.kill(process, signal.SIGKILL)
+        run.wait()
+        for pipe in (run.stdout, run.stderr):
+            pipe.close()
+        self.assertEqual(self.left_in_shared_memory(), [])
+        for part in self.folder.rglob("*.part"):
+            part.unlink()
 
     def test_signals(self):
         for number in (signal.SIGINT, signal.SIGTERM):

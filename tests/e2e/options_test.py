@@ -54,6 +54,10 @@ class Options(harness.EndToEnd):
         self.refuse(
             'optimizer: {lr: "0.1"}\n', r"^x\.yaml:1:17: optimizer\.lr is '0\.1'; expected a number.*quotes"
         )
+        self.refuse(
+            "pipeline: {timeout: 0}\n",
+            r"^x\.yaml:1:21: pipeline\.timeout is 0; expected a number from 0\.001 to ",
+        )
         self.refuse("output: {steps: 1}\n", r"^x\.yaml:1:17: output\.steps is 1; expected true or false")
         self.refuse("model: mlp\n", r"^x\.yaml:1:8: model is 'mlp'; expected a mapping.*\{name: mlp\}")
         self.refuse("model: {widths: 12}\n", r"^x\.yaml:1:17: model\.widths is 12; expected a list")
@@ -78,7 +82,7 @@ class Options(harness.EndToEnd):
     def test_what_is_no_experiment_at_all(self):
         self.refuse("", r"^x\.yaml:1:1: the file is empty")
         self.refuse("[1, 2]\n", r"^x\.yaml:1:1: the file is a list")
-        self.refuse("just words\n", r"^x\.yaml:1:1: the file is 'just words'")
+        self.refuse("just words\n", r"^x\.yaml:1:1: the file is no experiment; expected options such as")
         self.refuse("model: {name: mlp\n", r"^x\.yaml:\d+:\d+: .*'\{'")
         self.refuse("train:\n\tepochs: 1\n", r"^x\.yaml:2:1: .*tab")
 

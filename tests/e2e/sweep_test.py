@@ -1,7 +1,9 @@
 """Sweeps: a run that fails does not stop the others, and nothing is done twice."""
 
 import json
+import shutil
 import signal
+import sqlite3
 import time
 
 import harness
@@ -106,6 +108,76 @@ class Sweep(harness.EndToEnd):
         after = self.contents(self.runs())
         self.assertEqual(len(after), 2)
         self.assertLessEqual(before.items(), after.items())
+
+    def store(self, query):
+        with sqlite3.connect(self.folder / "sw/results.sqlite") as store:
+            return store.execute(query).fetchall()
+
+    def test_runs_of_another_version_of_the_file_are_left_out_of_everything(self):
+        grid = {"sweep": {"grid": {"train.seed": [1, 2]}}, "table": {"rows": "scheme.name"}}
+        self.assertNotIn("another version", self.sweep(changed(MLP, grid)).err)
+        now = changed(MLP, grid | {"optimizer.lr": 0.2})
+        said = (
+            "2 runs of another version of this file are left here; "
+            "`pipewright sweep s.yaml --out sw --prune` removes them"
+        )
+        self.assertIn(said, self.sweep(now).err)
+        table = self.pipewright("table", "s.yaml", "--out", "sw")
+        self.assertIn("2 of 2 runs stand behind it", table.out)
+        self.assert_errors(table, harness.plain(said))
+        points = self.store('SELECT point, "train.seed", state FROM results')
+        self.assertEqual(points, [(1, 1, "done"), (2, 2, "done")])
+        self.assertEqual(self.store("SELECT count(*) FROM runs WHERE point IS NULL"), [(2,)])
+        self.assertEqual(
+            self.store("SELECT test_accuracy FROM results ORDER BY point"),
+            self.store(
+                "SELECT value FROM epochs JOIN runs USING (folder) "
+                "WHERE metric = 'test_accuracy' AND point > 0 ORDER BY point"
+            ),
+        )
+
+    def test_prune_removes_what_is_ours_and_of_another_version(self):
+        grid = {"sweep": {"grid": {"train.seed": [1, 2, 3]}}}
+        self.sweep(changed(MLP, grid))
+        emptied, noted, linked = (run.path for run in self.runs())
+        (noted / "notes.txt").write_text("mine")
+        precious = self.write("precious/2/state.safetensors", "mine")
+        shutil.rmtree(linked / "checkpoint", ignore_errors=True)
+        (linked / "checkpoint").symlink_to(precious.parent.parent)
+        self.write("sw/foreign/run.json", "{}")
+        now = changed(MLP, grid | {"optimizer.lr": 0.2, "name": "other"})
+        self.sweep(now)
+        said = self.sweep(now, "--prune")
+        self.assertNotIn("removed", said.out, "runs of the name 's' are no runs of 'other'")
+        self.sweep(changed(now, {"name": "s"}), "--resume")
+        today = [run for run in self.runs() if run.path not in (emptied, noted, linked)]
+        before = self.contents(today)
+
+        done = self.sweep(changed(now, {"name": "s"}), "--prune")
+        removed = [f"removed {path.relative_to(self.folder)}" for path in (emptied, linked)]
+        self.assertEqual(done.out.splitlines(), removed)
+        self.assert_errors(done, rf"^kept {noted.relative_to(self.folder)}: it also holds notes\.txt$")
+        self.assertEqual((self.folder / "sw/foreign/run.json").read_text(), "{}")
+        self.assertEqual(sorted(path.name for path in noted.iterdir()), [".pipewright", "notes.txt"])
+        self.assertFalse(emptied.exists() or linked.exists())
+        self.assertEqual(precious.read_text(), "mine")
+        self.assertEqual(self.contents(today), before)
+        self.assertEqual(self.store("SELECT count(*) FROM runs WHERE point > 0"), [(3,)])
+        self.assertEqual(self.pipewright("table", "s.yaml", "--out", "sw").err, "")
+
+    def test_prune_leaves_a_run_alone_that_is_under_way(self):
+        slow = changed(MLP, {"loader.limit_train": 960, "train.epochs": 10000})
+        self.write("s.yaml", changed(slow, {"sweep": {"grid": {"train.seed": [1]}}}))
+        self.pipewright("sweep", "s.yaml", "--out", "sw", "--prune")  # makes the folder ours
+        process = self.start("run", "s.yaml", "--out", "sw/mine")
+        begin = time.monotonic()
+        while not (self.folder / "sw/mine/run.json").exists():
+            self.assertLess(time.monotonic() - begin, 60)
+            time.sleep(0.01)
+        done = self.pipewright("sweep", "s.yaml", "--out", "sw", "--prune")
+        self.assertEqual(done.out, "")
+        self.assertRegex(done.err, rf"^kept sw/mine: .*being worked in by pid {process.pid} ")
+        self.assertTrue((self.folder / "sw/mine/run.json").exists())
 
     def test_all_points_are_checked_before_the_first_one_starts(self):
         wrong = changed(MLP, {"sweep": {"grid": {"pipeline.stages": [1, 2, 9], "train.seed": [1, -1]}}})

@@ -5,7 +5,7 @@ import io
 import shutil
 
 import harness
-from harness import EXPERIMENT, SWEEP, changed
+from harness import EXPERIMENT, MLP, SWEEP, changed
 from sweep_test import MIXED
 
 THREE_SEEDS = changed(
@@ -59,6 +59,51 @@ class Table(harness.EndToEnd):
         self.assert_errors(
             self.table("--metric", "train_los", code=EXPERIMENT),
             r"^--metric: .*'train_los'.*did you mean 'train_loss'\?",
+        )
+
+    def test_cells_that_mix_settings_say_so(self):
+        rates = {"sweep": {"grid": {"optimizer.lr": [0.05, 0.1], "train.seed": [1, 2]}}}
+        self.write("s.yaml", changed(MLP, rates | {"table": {"rows": "scheme.name"}}))
+        note = r"Cells mix optimizer\.lr: ± is over all runs of a cell, not over seeds alone; table\.rows"
+        self.assertRegex(self.table().out, note)
+        self.assertRegex(self.table("--format", "latex").out, note.replace("±", r"\$\\pm\$"))
+        csv_table = self.table("--format", "csv")
+        self.assertNotIn("mix", csv_table.out)
+        self.assert_errors(csv_table, note)
+        self.assertNotIn("mix", self.table("--set", "table.columns=optimizer.lr").out)
+
+    def test_the_best_is_named_with_all_that_cannot_be_told_from_it(self):
+        # The scheme makes no difference where there is one stage: equal runs are ties whatever the seeds.
+        self.write(
+            "s.yaml",
+            changed(
+                MLP,
+                {
+                    "pipeline": {"stages": 1},
+                    "loader.limit_train": 960,
+                    "optimizer": {"name": "sgd", "lr": 0.05, "momentum": 0.9},
+                    "train.epochs": 5,
+                    "sweep": {
+                        "points": [
+                            {"label": "a", "scheme": {"name": "model_parallel"}},
+                            {"label": "b", "scheme": {"name": "gpipe"}},
+                            {"label": "c", "scheme": {"name": "gpipe"}, "optimizer.lr": 1e-7},
+                        ],
+                        "grid": {"train.seed": [1, 2, 3]},
+                    },
+                    "table": {"rows": "label", "metric": "train_loss"},
+                },
+            ),
+        )
+        done = self.pipewright("sweep", "s.yaml", "--out", "sw")
+        self.assertRegex(
+            done.out,
+            r"Best: a \([\d.]+\) and 1 other that cannot be told from it \(b\); worst: c \([\d.]+\); `pipewright",
+        )
+        few = self.pipewright("sweep", "s.yaml", "--out", "few", "--set", "sweep.grid.train.seed=[1]")
+        self.assertRegex(
+            few.out,
+            r"Best: a \([\d.]+\), but no other can be told from it by fewer than 3 runs each; worst: c",
         )
 
     def test_faults_of_the_table(self):

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <list>
 #include <vector>
 
@@ -15,6 +18,29 @@ namespace {
 
 constexpr int kNoteTag = 0;
 
+/// MPI tells its errors as numbers: ours say what could not be done, and why.
+void expect(int code, const char* what) {
+  if (code == MPI_SUCCESS) return;
+  char reason[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, reason, &length);
+  throw Error(ErrorKind::Worker, concat("MPI cannot ", what, ": ", std::string(reason)));
+}
+
+/// Open MPI's memory between the processes of a machine is a file each has mapped. Without a name
+/// nothing of it is left when all are killed. Only files that this process has mapped are ours.
+void remove_names_of_shared_memory() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    if (path == std::string::npos) continue;
+    const std::filesystem::path file = line.substr(path);
+    const std::string name = file.filename().string();
+    if (name.starts_with("vader_segment.") || name.starts_with("sm_segment."))
+      ::unlink(file.c_str());
+  }
+}
+
 class MpiWire final : public Wire {
  public:
   MpiWire() {
@@ -25,115 +51,120 @@ class MpiWire final : public Wire {
     else
       MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
     PIPEWRIGHT_CHECK(level >= MPI_THREAD_SERIALIZED, "MPI gives thread level ", level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    MPI_Comm_dup(MPI_COMM_WORLD, &messages_);
-    MPI_Comm_dup(MPI_COMM_WORLD, &notes_);
+    for (const MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF})
+      MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);  // and of those made from it
+    expect(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "say the rank");
+    expect(MPI_Comm_size(MPI_COMM_WORLD, &size_), "say the size");
+    expect(MPI_Comm_dup(MPI_COMM_WORLD, &messages_), "make a communicator");
+    expect(MPI_Comm_dup(MPI_COMM_WORLD, &notes_), "make a communicator");
+    meet_everybody();
+    remove_names_of_shared_memory();
   }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
   Ticket send(int peer, int channel, const void* data, std::size_t bytes) override {
-    const auto* const from = static_cast<const std::byte*>(data);
-    return in_parts(bytes, [&](std::size_t begin, int count, MPI_Request* request) {
-      MPI_Isend(from + begin, count, MPI_BYTE, peer, channel, messages_, request);
-    });
+    const Ticket ticket = take_ticket();
+    expect(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, peer, channel, messages_,
+                     &request(ticket)),
+           "send a message");
+    return ticket;
   }
 
   Ticket receive(int peer, int channel, void* data, std::size_t bytes) override {
-    auto* const to = static_cast<std::byte*>(data);
-    return in_parts(bytes, [&](std::size_t begin, int count, MPI_Request* request) {
-      MPI_Irecv(to + begin, count, MPI_BYTE, peer, channel, messages_, request);
-    });
+    const Ticket ticket = take_ticket();
+    expect(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, peer, channel, messages_,
+                     &request(ticket)),
+           "receive a message");
+    return ticket;
   }
 
   std::optional<std::size_t> done(Ticket ticket) override {
-    Transfer& transfer = transfers_[static_cast<std::size_t>(ticket)];
-    while (!transfer.requests.empty()) {
-      int complete = 0;
-      MPI_Status status;
-      MPI_Test(&transfer.requests.back(), &complete, &status);
-      if (complete == 0) return std::nullopt;
-      int count = 0;
-      MPI_Get_count(&status, MPI_BYTE, &count);
-      transfer.bytes += static_cast<std::size_t>(count > 0 ? count : 0);
-      transfer.requests.pop_back();
-    }
+    int complete = 0, count = 0;
+    MPI_Status status;
+    expect(MPI_Test(&request(ticket), &complete, &status), "complete a message");
+    if (complete == 0) return std::nullopt;
+    expect(MPI_Get_count(&status, MPI_BYTE, &count), "count a message's bytes");
     free_.push_back(ticket);
-    return transfer.bytes;
+    return static_cast<std::size_t>(std::max(count, 0));
   }
 
   void tell(int peer, std::string_view note) override {
     PIPEWRIGHT_CHECK(note.size() <= kLongestNote, note.size(), " bytes");
     told_.remove_if([](Told& old) {
       int complete = 0;
-      MPI_Test(&old.request, &complete, MPI_STATUS_IGNORE);
+      expect(MPI_Test(&old.request, &complete, MPI_STATUS_IGNORE), "complete a note");
       return complete != 0;
     });
     Told& told = told_.emplace_back(Told{std::string(note), MPI_REQUEST_NULL});
-    MPI_Isend(told.text.data(), static_cast<int>(told.text.size()), MPI_BYTE, peer, kNoteTag,
-              notes_, &told.request);
+    expect(MPI_Isend(told.text.data(), static_cast<int>(told.text.size()), MPI_BYTE, peer, kNoteTag,
+                     notes_, &told.request),
+           "send a note");
   }
 
   std::optional<Note> hear() override {
-    int there = 0;
+    int there = 0, count = 0;
     MPI_Message message;
     MPI_Status status;
-    MPI_Improbe(MPI_ANY_SOURCE, kNoteTag, notes_, &there, &message, &status);
+    expect(MPI_Improbe(MPI_ANY_SOURCE, kNoteTag, notes_, &there, &message, &status),
+           "look for notes");
     if (there == 0) return std::nullopt;
-    int count = 0;
-    MPI_Get_count(&status, MPI_BYTE, &count);
+    expect(MPI_Get_count(&status, MPI_BYTE, &count), "count a note's bytes");
     Note note{status.MPI_SOURCE, std::string(static_cast<std::size_t>(count), '\0')};
-    MPI_Mrecv(note.text.data(), count, MPI_BYTE, &message, &status);
+    expect(MPI_Mrecv(note.text.data(), count, MPI_BYTE, &message, &status), "receive a note");
     return note;
   }
 
   void close() override {
-    MPI_Barrier(messages_);  // nobody sends notes any more …
+    expect(MPI_Barrier(messages_), "end");  // nobody sends notes any more …
     while (hear()) {
     }
-    for (Told& told : told_) MPI_Wait(&told.request, MPI_STATUS_IGNORE);
-    MPI_Barrier(messages_);
+    for (Told& told : told_) expect(MPI_Wait(&told.request, MPI_STATUS_IGNORE), "complete a note");
+    expect(MPI_Barrier(messages_), "end");
     while (hear()) {
     }
-    MPI_Finalize();
+    expect(MPI_Finalize(), "end");
   }
 
   void abort(int exit_code) override {
+    // MPI_Abort waits for mpirun, which may wait for a machine that no longer answers.
+    constexpr unsigned kSeconds = 3;
+    static volatile int code_of_end = 0;
+    code_of_end = exit_code;
+    std::signal(SIGALRM, [](int) { ::_exit(code_of_end); });
+    ::alarm(kSeconds);
     MPI_Abort(MPI_COMM_WORLD, exit_code);
     ::_exit(exit_code);
   }
 
  private:
-  struct Transfer {
-    std::vector<MPI_Request> requests;
-    std::size_t bytes = 0;
-  };
   struct Told {
     std::string text;
     MPI_Request request;
   };
 
-  /// MPI counts in int: a large message goes in parts.
-  template <class Start>
-  Ticket in_parts(std::size_t bytes, const Start& start) {
-    const Ticket ticket = take_ticket();
-    Transfer& transfer = transfers_[static_cast<std::size_t>(ticket)];
-    transfer.bytes = 0;
-    std::size_t begin = 0;
-    do {
-      const std::size_t part = std::min(bytes - begin, kLargestPart);
-      start(begin, static_cast<int>(part), &transfer.requests.emplace_back(MPI_REQUEST_NULL));
-      begin += part;
-    } while (begin < bytes);
-    return ticket;
+  /// Afterwards everybody has mapped everybody's memory, also where MPI does so only when it is
+  /// needed.
+  void meet_everybody() {
+    std::vector<MPI_Request> requests(2 * static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
+    std::vector<char> bytes(static_cast<std::size_t>(size_));
+    const char byte = 0;
+    for (int peer = 0; peer < size_; ++peer) {
+      const auto p = static_cast<std::size_t>(peer);
+      expect(MPI_Irecv(&bytes[p], 1, MPI_BYTE, peer, 0, messages_, &requests[2 * p]), "begin");
+      expect(MPI_Isend(&byte, 1, MPI_BYTE, peer, 0, messages_, &requests[2 * p + 1]), "begin");
+    }
+    expect(MPI_Waitall(2 * size_, requests.data(), MPI_STATUSES_IGNORE), "begin");
+    expect(MPI_Barrier(messages_), "begin");
   }
+
+  MPI_Request& request(Ticket ticket) { return requests_[static_cast<std::size_t>(ticket)]; }
 
   Ticket take_ticket() {
     if (free_.empty()) {
-      transfers_.emplace_back();
-      return static_cast<Ticket>(transfers_.size()) - 1;
+      requests_.push_back(MPI_REQUEST_NULL);
+      return static_cast<Ticket>(requests_.size()) - 1;
     }
     const Ticket ticket = free_.back();
     free_.pop_back();
@@ -142,7 +173,7 @@ class MpiWire final : public Wire {
 
   int rank_ = 0, size_ = 1;
   MPI_Comm messages_ = MPI_COMM_NULL, notes_ = MPI_COMM_NULL;
-  std::vector<Transfer> transfers_;
+  std::vector<MPI_Request> requests_;
   std::vector<Ticket> free_;
   std::list<Told> told_;
 };

@@ -83,9 +83,31 @@ TEST_F(LoadDocument, RefusesWhatIsNoMapping) {
   write("text.yaml", "model:mlp\n");
   EXPECT_EQ(refusal("empty.yaml"),
             "empty.yaml:1:1: the file is empty; expected options such as 'model: {name: mlp}'");
-  EXPECT_EQ(refusal("text.yaml"),
-            "text.yaml:1:1: the file is 'model:mlp'; expected options such as 'model: {name: mlp}' "
-            "(with a space after ':')");
+  EXPECT_EQ(
+      refusal("text.yaml"),
+      "text.yaml:1:1: the file is no experiment; expected options such as 'model: {name: mlp}' "
+      "(with a space after ':')");
+}
+
+TEST_F(LoadDocument, ShowsNothingOfAFileThatIsNoExperiment) {
+  const std::string refused = "; expected options such as 'model: {name: mlp}'";
+  for (const std::string secret :
+       {"root:$6$salt$hash:19000:0:99999:7:::\nbin:*:1:0:::::\n", "secret: {key: 010}\n",
+        "name: compose\nsecret: 1\nsecret: 2\n", "[secret, yes]\n", "'secret\n", "\tsecret: 1\n"}) {
+    write("secret", secret);
+    write("e.yaml", "extends: secret\n");
+    EXPECT_EQ(refusal("e.yaml"), "secret:1:1: the file is no experiment" + refused) << secret;
+  }
+  write("shadow", "root:$6$salt$hash:19000:0:99999:7:::\n");
+  EXPECT_EQ(refusal("shadow"), "shadow:1:1: no key of the file is an option" + refused);
+  write("keys", "secret: {key: 1}\n");
+  EXPECT_EQ(refusal("keys"), "keys:1:1: no key of the file is an option" + refused);
+}
+
+TEST_F(LoadDocument, ShowsTheFaultsOfAnExperimentThatIsExtended) {
+  write("base.yaml", "# ours\n\"model\" : {name: mlp}\ntrain: {epochs: 010}\n");
+  write("e.yaml", "extends: base.yaml\n");
+  EXPECT_EQ(refusal("e.yaml").substr(0, 22), "base.yaml:3:17: '010' ");
 }
 
 TEST_F(LoadDocument, AppliesTheProfileThenTheSets) {
@@ -109,7 +131,7 @@ TEST_F(LoadDocument, ProfilesOfBaseFilesComeFirst) {
 
 TEST_F(LoadDocument, RefusesUnknownProfiles) {
   write("e.yaml", "profiles: {laptop: {}, cluster: {}}\n");
-  write("none.yaml", "a: 1\n");
+  write("none.yaml", "train: {}\n");
   EXPECT_EQ(refusal("e.yaml", "labtop"),
             "--profile: unknown profile 'labtop'; did you mean 'laptop'?");
   EXPECT_EQ(refusal("e.yaml", "zzzzzz"),
@@ -119,14 +141,14 @@ TEST_F(LoadDocument, RefusesUnknownProfiles) {
 }
 
 TEST_F(LoadDocument, ReportsAllWrongSetsTogether) {
-  write("e.yaml", "a: 1\n");
-  EXPECT_EQ(refusal("e.yaml", "", {"b=yes", "c", "a.d=1", "extends=x.yaml", "=3"}),
+  write("e.yaml", "train: 1\n");
+  EXPECT_EQ(refusal("e.yaml", "", {"b=yes", "c", "train.d=1", "extends=x.yaml", "=3"}),
             "--set: 'c' is not key=value, such as train.epochs=3\n"
             "--set: '=3' is not key=value, such as train.epochs=3\n"
-            "--set a.d: 'a.d' cannot be set: a is 1, not a mapping\n"
             "--set b: 'yes' is not how a flag is written; write true, or \"yes\" in quotes for the "
             "text\n"
-            "--set extends: 'extends' can be given in a file only, at its top");
+            "--set extends: 'extends' can be given in a file only, at its top\n"
+            "--set train.d: 'train.d' cannot be set: train is 1, not a mapping");
 }
 
 TEST_F(LoadDocument, KeepsSweepAndTable) {

@@ -65,7 +65,9 @@ TEST(Images, OfTooManyPixelsAreRefusedBeforeMemoryIsTaken) {
   std::string jpeg = sample_file("jpeg_444");
   const std::size_t size = jpeg.find("\xff\xc0") + 5;
   jpeg.replace(size, 4, "\xea\x60\xea\x60");
-  EXPECT_TRUE(contains(refusal(jpeg), "image of 60000 × 60000 pixels; at most 134217728"));
+  EXPECT_TRUE(contains(refusal(jpeg), "image of 60000 × 60000 pixels; at most 64000000"));
+  jpeg.replace(size, 4, "\x1f\x40\x1f\x40");
+  EXPECT_TRUE(contains(refusal(jpeg), "so few bytes hold no image of 8000 × 8000 pixels"));
   EXPECT_TRUE(contains(error_of([] { black_image(std::int64_t{1} << 40, 1 << 30, "x"); }), "x: "));
   EXPECT_NE(error_of([] { black_image(0, 5, "x"); }), "");
 }

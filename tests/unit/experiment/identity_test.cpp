@@ -17,7 +17,7 @@ TEST(Identity, IsKeptByNameOutputAndLayout) {
        {"{name: x}", "{output.steps: false}", "{pipeline.stages: 2}", "{pipeline.replicas: 2}",
         "{pipeline.balance: layers}", "{pipeline.placement: [0, 0, 1, 1]}",
         "{pipeline.execution: threads}", "{pipeline.threads: 2}", "{pipeline.device: [cpu]}",
-        "{train.epochs: 2}"})
+        "{pipeline.timeout: 2}", "{train.epochs: 2}"})
     EXPECT_EQ(identity(changes), identity("{}")) << changes;
 }
 
@@ -67,6 +67,7 @@ TEST(LayoutChanges, NamesWhatMayChangeTheBits) {
   };
   EXPECT_EQ(layout_changes(layout("{}"), layout("{}")), "");
   EXPECT_EQ(layout_changes(layout("{}"), layout("{pipeline.execution: threads}")), "");
+  EXPECT_EQ(layout_changes(layout("{}"), layout("{pipeline.timeout: 2}")), "");
   EXPECT_EQ(layout_changes(layout("{}"), layout("{pipeline.stages: 2, pipeline.replicas: 2}")),
             "pipeline.stages 4 → 2, pipeline.replicas 1 → 2");
 }

@@ -47,6 +47,46 @@ TEST_F(RunStore, AnswersQueriesAboutRunsAndEpochs) {
   EXPECT_FALSE(query.step());
 }
 
+TEST_F(RunStore, ResultsAreTodaysPointsWithTheirKeysAndLastNumbers) {
+  const auto today = [&](const std::string& name, const std::string& keys) {
+    RunRecord record = read_run(root_ / name);
+    record.varied = parse_yaml(keys, "varied");
+    return record;
+  };
+  run("GP-3", "GP", "interrupted", "{model: {name: mlp}}", accuracies({"0.9"}));
+  const std::vector<RunRecord> points{
+      today("GP-3", "{scheme.name: gpipe, train.seed: 3}"),
+      today("PD-1", "{scheme.name: pipe\"dream, train.seed: 1, optimizer.lr: 0.5}")};
+  EXPECT_EQ(rebuild_run_store(root_, points), 3u);
+  Database database = open();
+  Statement results(database,
+                    "SELECT point, folder, state, \"scheme.name\", \"train.seed\", "
+                    "\"optimizer.lr\", epochs, test_accuracy, test_accuracy IS NULL FROM results");
+  ASSERT_TRUE(results.step());
+  EXPECT_EQ(results.integer(0), 1);
+  EXPECT_EQ(results.text(2), "interrupted");
+  EXPECT_EQ(results.integer(8), 1) << "a run that is not done has no number";
+  ASSERT_TRUE(results.step());
+  EXPECT_EQ(results.text(1), "PD-1");
+  EXPECT_EQ(results.text(3), "pipe\"dream");
+  EXPECT_EQ(results.integer(4), 1);
+  EXPECT_EQ(results.number(5), 0.5);
+  EXPECT_EQ(results.integer(6), 2);
+  EXPECT_EQ(results.number(7), 0.75);
+  EXPECT_FALSE(results.step()) << "PD-2 is left from another version of the file";
+
+  Statement leftover(database, "SELECT folder FROM runs WHERE point IS NULL");
+  ASSERT_TRUE(leftover.step());
+  EXPECT_EQ(leftover.text(0), "PD-2");
+  Statement curves(database, "SELECT folder, epoch, test_accuracy FROM curves");
+  ASSERT_TRUE(curves.step());
+  EXPECT_EQ(curves.text(0), "PD-1");
+  EXPECT_EQ(curves.number(2), 0.5);
+  ASSERT_TRUE(curves.step());
+  EXPECT_EQ(curves.integer(1), 1);
+  EXPECT_FALSE(curves.step());
+}
+
 TEST_F(RunStore, DeletingItLosesNothing) {
   rebuild_run_store(root_);
   const std::string before = content();

@@ -21,6 +21,14 @@ TEST(SweepPlan, RunsOfOneLabelAreToldApartByWhatDiffers) {
             (std::vector<std::string>{"PD seed 1", "PD seed 2", "GP seed 1", "GP seed 2"}));
 }
 
+TEST(SweepPlan, AKeyThatOnlySomeRunsOfALabelHaveTellsThemApart) {
+  const Value sweep = document(
+      "{points: [{label: a, train.epochs: 1}, {label: a, optimizer.lr: 0.5}, {label: b, "
+      "train.epochs: 2}]}");
+  EXPECT_EQ(run_titles(expand_sweep(sweep)),
+            (std::vector<std::string>{"a epochs 1", "a lr 0.5", "b"}));
+}
+
 TEST(SweepPlan, RunsWithoutLabelsAreCalledByTheirValues) {
   EXPECT_EQ(
       run_titles(expand_sweep(document("{grid: {scheme.name: [gpipe], train.seed: [1, 2]}}"))),
@@ -31,7 +39,7 @@ TEST(SweepPlan, HasEveryRunWithAllItsDefaults) {
   const std::vector<PlannedRun> runs = plan_sweep(document("{grid: {train.seed: [1, 2]}}"), "out");
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_EQ(runs[1].resolved.find_path("train.seed")->integer, 2);
-  EXPECT_NE(runs[1].resolved.find_path("loader.batch_size"), nullptr);
+  EXPECT_TRUE(runs[1].resolved.find_path("loader.batch_size").has_value());
   EXPECT_NE(runs[0].digest, runs[1].digest);
   EXPECT_EQ(runs[0].folder.parent_path(), "out");
 }
@@ -79,6 +87,16 @@ TEST_F(SweepRecords, OfRunsThatAreNotThereHaveTheConfigurationTheyWouldHave) {
   EXPECT_EQ(records[0].state, "done");
   EXPECT_EQ(records[1].state, "missing");
   EXPECT_EQ(records[1].config.find_path("train.seed")->integer, 2);
+}
+
+TEST_F(SweepRecords, ARunWithOtherOptionsThanPlannedIsShownWithItsOwn) {
+  const Value sweep = document("{grid: {train.seed: [1]}}");
+  const std::vector<PlannedRun> planned = plan_sweep(sweep, root_);
+  const std::string folder = planned[0].folder.filename();
+  run(folder, "1", "done", "{train: {seed: 1, epochs: 77}}", accuracies({"0.5"}));
+  EXPECT_EQ(records_of(planned)[0].config.find_path("train.epochs")->integer, 77);
+  put(folder + "/run.json", R"({"state": "done", "digest": ")" + planned[0].digest + "\"}");
+  EXPECT_EQ(records_of(planned)[0].config.find_path("train.epochs")->integer, 10);
 }
 
 TEST_F(SweepRecords, OfAFileWithoutASweepIsTheFolderOfItsRun) {

@@ -208,7 +208,7 @@ TEST_F(Sweep, PrintsALinePerRunWithTheMetric) {
   put("epochs.csv", accuracies({"0.5", "0.93"}));
   sweep(concat("cp ", (root_ / "epochs.csv").string(), " \"$4\"\n", kDone), {planned("PD4-2")});
   const std::string text = printed();
-  EXPECT_EQ(text.find("[1/1] PD4-2: test_accuracy 0.93 ("), 0u) << text;
+  EXPECT_EQ(text.find("[1/1] PD4-2: test_accuracy 93.00 % ("), 0u) << text;
 }
 
 }  // namespace

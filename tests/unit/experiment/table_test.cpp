@@ -69,6 +69,34 @@ TEST_F(Tables, BestLossIsTheSmallest) {
   EXPECT_DOUBLE_EQ(metric_of(one, "test_loss", "best").value(), 0.2);
 }
 
+TEST_F(Tables, CellsWhoseRunsDifferInMoreThanTheirSeedSayInWhat) {
+  const auto of = [&](const std::string& folder, const std::string& keys) {
+    return run(folder, folder, "done", "{scheme: {name: x}}", accuracies({"0.9"}), keys);
+  };
+  const std::vector<RunRecord> runs{
+      of("a", "{label: a, optimizer.lr: 0.1, pipeline.stages: 2, train.seed: 1}"),
+      of("b", "{label: b, optimizer.lr: 0.1, pipeline.stages: 2, train.seed: 2}"),
+      of("c", "{label: c, optimizer.lr: 0.2, pipeline.stages: 4, train.seed: 1}")};
+  const Table pooled = make_table(spec_of("{rows: scheme.name}"), runs);
+  EXPECT_EQ(pooled.mixed, (std::vector<std::string>{"optimizer.lr", "pipeline.stages"}));
+  const std::string note =
+      "Cells mix optimizer.lr and pipeline.stages: ± is over all runs of a cell, not over seeds "
+      "alone; table.rows or table.columns can tell them apart.";
+  EXPECT_EQ(mixing_note(pooled), note);
+  EXPECT_NE(print_table(pooled, TableFormat::Markdown).find("\n\n" + note + "\n"),
+            std::string::npos);
+  EXPECT_NE(print_table(pooled, TableFormat::Latex).find("Cells mix optimizer.lr"),
+            std::string::npos);
+  EXPECT_EQ(print_table(pooled, TableFormat::Csv).find("mix"), std::string::npos);
+  // A column of its own for each rate tells the stages apart too; the column beside pools both.
+  const Table apart =
+      make_table(spec_of("{rows: scheme.name, columns: optimizer.lr, beside: test_loss}"), runs);
+  EXPECT_TRUE(apart.mixed.empty());
+  EXPECT_NE(mixing_note(apart).find("Cells of test_loss mix optimizer.lr and pipeline.stages"),
+            std::string::npos);
+  EXPECT_EQ(mixing_note(make_table(spec_of("{}"), runs)), "");
+}
+
 TEST_F(Tables, WithoutTableSectionRowsAreWhatTheSweepVariesExceptSeeds) {
   const auto varied = [&](const std::string& folder, const std::string& keys) {
     return run(folder, folder, "done", "{scheme: {name: x}}", accuracies({"0.9"}), keys);

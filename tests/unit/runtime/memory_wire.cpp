@@ -1,5 +1,6 @@
 #include "tests/unit/runtime/memory_wire.h"
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -8,14 +9,24 @@
 namespace pipewright::test {
 namespace {
 
+using TimePoint = std::chrono::steady_clock::time_point;
+std::atomic<std::int64_t> virtual_rounds = 0;
+constexpr std::chrono::milliseconds kRound{200};
+
 /// What is between the ends.
 class Exchange {
  public:
+  Exchange(int size, double bytes_per_second)
+      : bytes_per_second_(bytes_per_second), rounds_(static_cast<std::size_t>(size)) {
+    virtual_rounds = 0;
+  }
+
   struct Transfer {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
     std::size_t bytes = 0;
     bool complete = false;
+    TimePoint arrives;
   };
   using Handle = std::shared_ptr<Transfer>;
 
@@ -23,29 +34,36 @@ class Exchange {
     const std::lock_guard lock(mutex_);
     Line& line = lines_[{from, to, channel}];
     line.sent.push_back(transfer);
-    match(line);
+    match(line, {from, to});
   }
   void receive(int from, int to, int channel, const Handle& transfer) {
     const std::lock_guard lock(mutex_);
     Line& line = lines_[{from, to, channel}];
     line.wanted.push_back(transfer);
-    match(line);
+    match(line, {from, to});
   }
   std::optional<std::size_t> done(const Handle& transfer) {
     const std::lock_guard lock(mutex_);
-    if (!transfer->complete) return std::nullopt;
+    if (!transfer->complete || has_to_come(transfer->arrives)) return std::nullopt;
     return transfer->bytes;
   }
   void tell(int from, int to, std::string note) {
     const std::lock_guard lock(mutex_);
-    notes_[to].push_back({from, std::move(note)});
+    const TimePoint arrives = carry({from, to}, note.size());
+    notes_[{from, to}].push_back({arrives, std::move(note)});
   }
   std::optional<Wire::Note> hear(int to) {
     const std::lock_guard lock(mutex_);
-    if (notes_[to].empty()) return std::nullopt;
-    Wire::Note note = std::move(notes_[to].front());
-    notes_[to].pop_front();
-    return note;
+    for (int from = 0; from < std::ssize(rounds_); ++from) {
+      auto& notes = notes_[{from, to}];
+      if (notes.empty() || has_to_come(notes.front().first)) continue;
+      Wire::Note note{from, std::move(notes.front().second)};
+      notes.pop_front();
+      return note;
+    }
+    ++rounds_[static_cast<std::size_t>(to)];
+    virtual_rounds = *std::ranges::min_element(rounds_);
+    return std::nullopt;
   }
 
  private:
@@ -53,7 +71,22 @@ class Exchange {
     std::deque<Handle> sent, wanted;
   };
 
-  static void match(Line& line) {
+  using Direction = std::pair<int, int>;
+
+  bool has_to_come(TimePoint arrives) const {
+    return bytes_per_second_ > 0 && arrives > virtual_now();
+  }
+  /// When such bytes arrive that are sent now.
+  TimePoint carry(Direction direction, std::size_t bytes) {
+    if (bytes_per_second_ <= 0) return {};
+    TimePoint& free = free_[direction];
+    free = std::max(free, virtual_now()) +
+           std::chrono::microseconds(
+               static_cast<std::int64_t>(1e6 * static_cast<double>(bytes) / bytes_per_second_));
+    return free;
+  }
+
+  void match(Line& line, Direction direction) {
     while (!line.sent.empty() && !line.wanted.empty()) {
       Transfer& from = *line.sent.front();
       Transfer& to = *line.wanted.front();
@@ -62,6 +95,7 @@ class Exchange {
       if (from.bytes > 0) std::memcpy(to.to, from.from, from.bytes);
       to.bytes = from.bytes;
       from.complete = to.complete = true;
+      from.arrives = to.arrives = carry(direction, from.bytes);
       line.sent.pop_front();
       line.wanted.pop_front();
     }
@@ -69,7 +103,10 @@ class Exchange {
 
   std::mutex mutex_;
   std::map<std::tuple<int, int, int>, Line> lines_;
-  std::map<int, std::deque<Wire::Note>> notes_;
+  std::map<Direction, std::deque<std::pair<TimePoint, std::string>>> notes_;
+  std::map<Direction, TimePoint> free_;  ///< when all that was sent has arrived
+  double bytes_per_second_;
+  std::vector<std::int64_t> rounds_;  ///< of each keeper
 };
 
 class MemoryWire final : public Wire {
@@ -119,8 +156,12 @@ class MemoryWire final : public Wire {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Wire>> memory_wires(int size) {
-  const auto exchange = std::make_shared<Exchange>();
+TimePoint virtual_now() {
+  return TimePoint(virtual_rounds.load() * kRound);
+}
+
+std::vector<std::unique_ptr<Wire>> memory_wires(int size, double bytes_per_second) {
+  const auto exchange = std::make_shared<Exchange>(size, bytes_per_second);
   std::vector<std::unique_ptr<Wire>> wires;
   for (int rank = 0; rank < size; ++rank)
     wires.push_back(std::make_unique<MemoryWire>(exchange, rank, size));
@@ -129,8 +170,8 @@ std::vector<std::unique_ptr<Wire>> memory_wires(int size) {
 
 std::vector<Ended> play(int size, const std::function<void(WireTeam&)>& process,
                         TeamPatience patience, const std::atomic<bool>* stop,
-                        const DeviceGroups::Find& nccl) {
-  auto wires = memory_wires(size);
+                        const DeviceGroups::Find& nccl, double bytes_per_second) {
+  auto wires = memory_wires(size, bytes_per_second);
   std::vector<Ended> ended(static_cast<std::size_t>(size));
   // A team that failed lives on until all have: as a process that tells the others.
   std::vector<std::unique_ptr<WireTeam>> teams(static_cast<std::size_t>(size));

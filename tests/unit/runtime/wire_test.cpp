@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <regex>
 #include <thread>
 
+#include "core/base/child_process.h"
+#include "core/runtime/bring_tensors.h"
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/runtime/memory_wire.h"
@@ -133,6 +136,25 @@ TEST(Wire, AddsInTheOrderOfTheProcesses) {
   for (const Ended& process : ended) EXPECT_FALSE(process.error);
 }
 
+TEST(Wire, BringsTensorsToTheFirstProcess) {
+  const NamedTensors own{{"a name", at::arange(6, at::kFloat).view({2, 3})},
+                         {"scalar", at::full({}, 7, at::kLong)},
+                         {"none", at::empty({0, 3}, at::kBFloat16)},
+                         {"long", at::arange(300000, at::kDouble)}};
+  const auto ended = play(3, [&](WireTeam& team) {
+    for (const int from : {2, 0, 1}) {
+      const auto came = bring_tensors(team, from, team.rank() == from ? own : NamedTensors());
+      ASSERT_EQ(came.size(), team.first() ? own.size() : 0);
+      for (std::size_t i = 0; i < came.size(); ++i) {
+        EXPECT_EQ(came[i].first, own[i].first);
+        EXPECT_EQ(came[i].second.scalar_type(), own[i].second.scalar_type());
+        EXPECT_TRUE(at::equal(came[i].second, own[i].second)) << came[i].first;
+      }
+    }
+  });
+  for (const Ended& process : ended) EXPECT_FALSE(process.error);
+}
+
 TEST(Wire, EndsEverybodyWithTheFirstError) {
   for (const int broken : {0, 1, 3}) {
     const auto ended = play(
@@ -163,10 +185,10 @@ TEST(Wire, EndsEverybodyWithTheFirstError) {
 TEST(Wire, NoticesAProcessThatFallsSilent) {
   auto wires = memory_wires(3);
   const std::unique_ptr<Wire> silent = std::move(wires[0]);  // never beats, never answers
-  silent->tell(1, "H0 elsewhere");
-  silent->tell(2, "H0 elsewhere");
-  silent->tell(1, "B0 stage 0, 0F7");
-  silent->tell(2, "B0 stage 0, 0F7");
+  for (const int other : {1, 2}) {
+    silent->tell(other, note_text(HelloNote{{0, "", "elsewhere"}}));
+    silent->tell(other, note_text(HeartbeatNote{0ms, "stage 0, 0F7"}));
+  }
   WireTeam one(std::move(wires[1]), nullptr, kSoon), two(std::move(wires[2]), nullptr, kSoon);
   for (WireTeam* const team : {&one, &two}) {
     try {
@@ -223,6 +245,208 @@ TEST(Wire, BlamesNobodyForItsOwnSilence) {
   while (!stopped) std::this_thread::sleep_for(1ms);
   std::jthread other([&] { one.barrier(); });
   EXPECT_NO_THROW(two.barrier());
+}
+
+/// A link of 1 MB/s, in virtual time: 8 MiB take 8.4 s, several times what anybody may stand still.
+constexpr double kSlowLink = 1e6;
+constexpr TeamPatience kVirtual{
+    .reaction = 1h, .after_signal = 1h, .standstill = 3s, .now = virtual_now};
+constexpr std::int64_t kLong = std::int64_t{8} << 20;
+
+TEST(Wire, LetsAMessageTakeLongerThanAnybodyMayStandStill) {
+  const auto ended = play(
+      3,
+      [](WireTeam& team) {  // the third only waits
+        const at::Tensor sent = at::arange(kLong / 4, at::kInt), came = at::empty_like(sent);
+        if (team.rank() == 0) team.send(1, 3, sent);
+        if (team.rank() == 1) {
+          team.wait(team.receive(0, 3, came));
+          EXPECT_TRUE(at::equal(came, sent));
+        }
+        team.barrier();
+      },
+      kVirtual, nullptr, find_nccl, kSlowLink);
+  for (const Ended& process : ended) EXPECT_FALSE(process.error) << process.error->what();
+  EXPECT_GT(virtual_now().time_since_epoch(), 2 * kVirtual.standstill) << "it took its time";
+}
+
+TEST(Wire, LetsMessagesOfBothWaysBeSlow) {
+  const auto ended = play(
+      2,
+      [](WireTeam& team) {
+        const int other = 1 - team.rank();
+        for (int i = 0; i < 2; ++i) {
+          team.send(other, 3, at::full({kLong / 4}, team.rank(), at::kInt));
+          const at::Tensor came = at::empty({kLong / 4}, at::kInt);
+          team.wait(team.receive(other, 3, came));
+          EXPECT_TRUE(came.eq(other).all().item<bool>());
+        }
+      },
+      kVirtual, nullptr, find_nccl, kSlowLink);
+  for (const Ended& process : ended) EXPECT_FALSE(process.error) << process.error->what();
+}
+
+TEST(Wire, NoticesSilenceAmidALongMessage) {
+  auto wires = memory_wires(2, kSlowLink);
+  Mail mail(*wires[0], virtual_now);  // it beats never, and stops after some pieces
+  mail.send(1, 3, at::zeros({kLong / 4}, at::kInt));
+  WireTeam team(std::move(wires[1]), nullptr, kVirtual);
+  const auto ticket = team.receive(0, 3, at::empty({kLong / 4}, at::kInt));
+  std::atomic<bool> over = false;
+  std::jthread sender([&] {
+    while (!over) {
+      if (mail.moved() < 6) mail.advance_sends();
+      wires[0]->hear();  // time goes on
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  try {
+    team.wait(ticket);
+    ADD_FAILURE() << "it came";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("has not answered"), std::string::npos) << error.message();
+  }
+  over = true;
+}
+
+TEST(Wire, SaysWhereARunStandsStill) {
+  TeamPatience patience = kSoon;
+  patience.standstill = 300ms;
+  const auto ended = play(
+      2,
+      [](WireTeam& team) {
+        Laboratory laboratory("{scheme: {name: gpipe}, pipeline.stages: 2}");
+        laboratory.watch(3, [&](const Pass& pass) {  // the second stage's
+          if (pass.minibatch == 3) team.wait(team.receive(0, 99, at::empty({1})));  // nobody sends
+        });
+        const Stages stages = laboratory.plan().stages(team);
+        train(laboratory.plan(), stages, Execution::Mpi, nullptr, 0, &team);
+      },
+      patience);
+  for (const Ended& process : ended) {
+    ASSERT_TRUE(process.error);
+    EXPECT_EQ(process.error->kind(), ErrorKind::Worker);
+    EXPECT_TRUE(std::regex_match(
+        process.error->what(),
+        std::regex("worker ([01]), stage \\1, \\1[FBU][0-9]+(\\.[0-9]+)?: every worker waits for "
+                   "another, and no message has moved for 0\\.3 s \\(pipeline\\.timeout\\)")))
+        << process.error->what();
+  }
+}
+
+/// What ends a wait of process 1 of two, of which the other says only these notes.
+Error end_after(const std::vector<std::string>& notes, const TeamPatience& patience = kSoon) {
+  auto wires = memory_wires(2);
+  for (const std::string& note : notes) wires[0]->tell(1, note);
+  WireTeam team(std::move(wires[1]), nullptr, patience);
+  try {
+    team.barrier();
+  } catch (const Error& error) {
+    return team.settle(error);
+  }
+  return Error(ErrorKind::Bug, "nothing ended it");
+}
+
+TEST(Wire, EndsTheRunOverADamagedNote) {
+  TeamPatience patience = kSoon;
+  patience.silence = 1h;
+  for (const std::string& note : std::vector<std::string>{"",
+                                                          "X",
+                                                          "H",
+                                                          "Habc\n\n",
+                                                          "H99999999999\n\n",
+                                                          "H1\nspace",
+                                                          "B",
+                                                          "B1",
+                                                          "B-1\nx",
+                                                          "B1x\nx",
+                                                          "B99999999999999999999\nx",
+                                                          "F",
+                                                          "F5\n2\nw\nm",
+                                                          "F5\n-1\nw\nm",
+                                                          "F99\n0\nw\nm",
+                                                          "F0\n0\nw\nm",
+                                                          "F5\n0\nw",
+                                                          "Lx",
+                                                          std::string(Wire::kLongestNote, '\xff'),
+                                                          std::string(3, '\0')}) {
+    const Error error = end_after({note}, patience);
+    EXPECT_EQ(error.kind(), ErrorKind::Worker);
+    EXPECT_STREQ(error.what(), "worker 1: a damaged note came over the link from worker 0");
+  }
+}
+
+TEST(Wire, KnowsThatAProcessDiedOnlyWhereItsNumberMeansIt) {
+  ProcessIdentity ended = own_identity();
+  {
+    ChildProcess child({"true"});
+    child.wait();
+    ended.process = child.pid();
+  }
+  const std::string beat = note_text(HeartbeatNote{0ms, "stage 0, 0F7"});
+  const Error died = end_after({note_text(HelloNote{ended}), beat});
+  EXPECT_EQ(died.where(), "worker 0, stage 0, 0F7");
+  EXPECT_NE(died.message().find("was killed"), std::string::npos) << died.message();
+  ended.space = "another container of the same name";
+  const Error silent = end_after({note_text(HelloNote{ended}), beat});
+  EXPECT_NE(silent.message().find("has not answered"), std::string::npos) << silent.message();
+}
+
+TEST(Wire, EndsTheRunWhereAnActivityCannotBeTold) {
+  const auto ended = play(
+      2,
+      [](WireTeam& team) {
+        if (team.first())
+          team.set_activity([]() -> std::string { throw std::runtime_error("no words"); });
+        team.wait(team.receive(1 - team.rank(), 0, at::empty({1})));  // nobody sends it
+      },
+      kSoon);
+  for (const Ended& process : ended) {
+    ASSERT_TRUE(process.error);
+    EXPECT_EQ(process.error->kind(), ErrorKind::Worker);
+    EXPECT_STREQ(process.error->what(), "worker 0: no words");
+  }
+}
+
+/// Fails as MPI does, from the fifth look for notes on.
+class BrokenWire final : public Wire {
+ public:
+  explicit BrokenWire(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {}
+
+  int rank() const override { return wire_->rank(); }
+  int size() const override { return wire_->size(); }
+  Ticket send(int peer, int channel, const void* data, std::size_t bytes) override {
+    return wire_->send(peer, channel, data, bytes);
+  }
+  Ticket receive(int peer, int channel, void* data, std::size_t bytes) override {
+    return wire_->receive(peer, channel, data, bytes);
+  }
+  std::optional<std::size_t> done(Ticket ticket) override { return wire_->done(ticket); }
+  void tell(int peer, std::string_view note) override { wire_->tell(peer, note); }
+  std::optional<Note> hear() override {
+    if (++heard_ < 5) return wire_->hear();
+    throw Error(ErrorKind::Worker, "MPI cannot look for notes: out of order");
+  }
+  void close() override { wire_->close(); }
+  void abort(int exit_code) override { wire_->abort(exit_code); }
+
+ private:
+  std::unique_ptr<Wire> wire_;
+  int heard_ = 0;
+};
+
+TEST(Wire, EndsTheRunWhereTheWireItselfFails) {
+  auto wires = memory_wires(2);
+  WireTeam broken(std::make_unique<BrokenWire>(std::move(wires[0])), nullptr, kSoon),
+      other(std::move(wires[1]), nullptr, kSoon);
+  broken.set_activity([] { return std::string("stage 0, 0F1"); });
+  for (WireTeam* const team : {&broken, &other}) try {
+      team->wait(team->receive(1 - team->rank(), 0, at::empty({1})));
+      ADD_FAILURE() << "it came";
+    } catch (const Error& error) {
+      EXPECT_STREQ(team->settle(error).what(),
+                   "worker 0, stage 0, 0F1: MPI cannot look for notes: out of order");
+    }
 }
 
 TEST(Wire, EndsWhenEverybodyWaitsForSomebody) {

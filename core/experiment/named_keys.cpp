@@ -1,0 +1,28 @@
+#include "core/experiment/named_keys.h"
+
+#include "core/experiment/plot_spec.h"
+#include "core/experiment/run_keys.h"
+#include "core/experiment/table_spec.h"
+
+namespace pipewright {
+
+void check_named_keys(const Value& document, const std::vector<RunRecord>& runs) {
+  Problems problems;
+  const auto check = [&](const std::vector<TableKey>& keys, const char* what) {
+    for (const TableKey& key : keys) check_key(key, what, runs, problems);
+  };
+  const auto check_match = [&](const TablePublished& published, const char* what) {
+    for (const auto& [column, key] : published.match) check_key(key, what, runs, problems);
+  };
+  const TableSpec table = read_table_spec(document);
+  check(table.rows, "table.rows");
+  check(table.columns, "table.columns");
+  if (table.published) check_match(*table.published, "table.published.match");
+  const PlotSpec plot = read_plot_spec(document);
+  check(plot.pictures, "plot.pictures");
+  check(plot.lines, "plot.lines");
+  if (plot.published) check_match(plot.published->numbers, "plot.published.match");
+  problems.throw_if_any();
+}
+
+}  // namespace pipewright

@@ -95,6 +95,7 @@ RunRecord record_of(const PlannedRun& run) {
   record.label = run.label;
   record.varied = run.varied;
   record.config = recorded_config(run, record);
+  if (record.state == "missing") record.digest = run.digest;
   return record;
 }
 

@@ -28,7 +28,7 @@ class ManyRuns(harness.EndToEnd):
         self.assertEqual(seeds, set(range(1, 11)))
         # What the program plans itself it need not read.
         for run in (self.folder / "few/sw").glob("*/run.json"):
-            (run.parent / "experiment.yaml").write_text("[")
+            (run.parent / "experiment.yaml").write_text("{train: {seed: 77}}")
             (run.parent / "point.json").write_text("[")
         self.assertEqual(self.look("few", "table", "many.yaml")[0], table)
         self.look("few", "sweep", "many.yaml", "--resume")

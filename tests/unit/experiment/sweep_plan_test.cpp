@@ -86,6 +86,7 @@ TEST_F(SweepRecords, OfRunsThatAreNotThereHaveTheConfigurationTheyWouldHave) {
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0].state, "done");
   EXPECT_EQ(records[1].state, "missing");
+  EXPECT_EQ(records[1].digest, plan_sweep(sweep, root_)[1].digest);
   EXPECT_EQ(records[1].config.find_path("train.seed")->integer, 2);
 }
 

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -109,8 +110,10 @@ bool is_marker(const Descriptor& file, const fs::path& folder) {
   return text.starts_with(kOurs) || (kOurs.starts_with(text) && other_name(folder).empty());
 }
 
-Descriptor open_marker(const fs::path& folder, bool adopt) {
+/// `made_here`: whether there was none before.
+Descriptor open_marker(const fs::path& folder, bool adopt, bool& made_here) {
   const fs::path path = folder / kFolderMarker;
+  made_here = false;
   for (;;) {
     Descriptor there(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
     if (there.is_open() && is_marker(there, folder)) return there;
@@ -124,6 +127,7 @@ Descriptor open_marker(const fs::path& folder, bool adopt) {
       refuse_foreign(folder,
                      concat("has '", name, "' in it and no ", std::string_view(kFolderMarker)));
     Descriptor made(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
+    made_here = made.is_open();
     if (made.is_open()) return made;
     if (errno != EEXIST) fail(path, "cannot create", errno);
   }
@@ -132,6 +136,12 @@ Descriptor open_marker(const fs::path& folder, bool adopt) {
 /// False when another process has it; a file system may also have no locks.
 bool take(const Descriptor& file, int how) {
   return ::flock(file.number(), how | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+/// Whether it was taken back between the opening and the locking of it.
+bool is_gone(const Descriptor& marker) {
+  struct stat status {};
+  return ::fstat(marker.number(), &status) == 0 && status.st_nlink == 0;
 }
 
 /// Only a new marker is synced: who was last at work may be lost in a power cut.
@@ -152,12 +162,34 @@ void sign(const Descriptor& marker, const fs::path& folder) {
 
 }  // namespace
 
-FolderLock::FolderLock(const fs::path& folder, FolderTerms terms) {
-  make_folders(folder);
-  marker_ = open_marker(folder, terms.adopt);
-  if (!take(marker_, LOCK_EX)) refuse_taken(folder, marker_);
+FolderLock::FolderLock(const fs::path& folder, FolderTerms terms) : folder_(folder) {
+  do {
+    std::error_code none;
+    made_folder_ = !fs::exists(folder, none);
+    make_folders(folder);
+    marker_ = open_marker(folder, terms.adopt, made_marker_);
+    if (!take(marker_, LOCK_EX)) refuse_taken(folder, marker_);
+  } while (is_gone(marker_));
   if (terms.inherited) ::fcntl(marker_.number(), F_SETFD, 0);
   sign(marker_, folder);
+}
+
+FolderLock::FolderLock(FolderLock&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      marker_(std::move(other.marker_)),
+      made_folder_(other.made_folder_),
+      made_marker_(std::exchange(other.made_marker_, false)) {}
+
+FolderLock::~FolderLock() {
+  if (!made_marker_) return;
+  try {
+    if (!other_name(folder_).empty()) return;
+    std::error_code ignored;
+    fs::remove(folder_ / kFolderMarker, ignored);
+    if (made_folder_)
+      fs::remove(folder_, ignored);  // fails where somebody has put a file meanwhile
+  } catch (const Error&) {           // a folder that cannot be read keeps its marker
+  }
 }
 
 bool is_held(const fs::path& folder) {

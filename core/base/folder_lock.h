@@ -18,15 +18,21 @@ struct FolderTerms {
 
 /// Holds a folder of ours: nobody else can take it until the object is gone or this process is
 /// dead. The folder is made where it is missing. One that is neither empty nor ours is not touched.
-/// A file system without locks is no reason to refuse.
+/// A file system without locks is no reason to refuse. Where nothing was written into a folder that
+/// this object has marked, it takes the marker back, and the folder if there was none before.
 class FolderLock {
  public:
   /// Throws Error{Experiment} when the folder is somebody else's, or when somebody works in it,
   /// with pid, host and since when; Error{Data} when it cannot be written.
   explicit FolderLock(const std::filesystem::path& folder, FolderTerms terms = {});
+  ~FolderLock();
+  FolderLock(FolderLock&& other) noexcept;
+  FolderLock& operator=(FolderLock&&) = delete;
 
  private:
+  std::filesystem::path folder_;
   Descriptor marker_;
+  bool made_folder_ = false, made_marker_ = false;
 };
 
 /// Whether a process that is alive holds the folder.

@@ -50,6 +50,22 @@ TEST_F(Folders, AreMadeAndMarked) {
   EXPECT_NO_THROW(FolderLock(folder_ / "empty"));
 }
 
+TEST_F(Folders, InWhichNothingWasWrittenAreAsBefore) {
+  { const FolderLock lock(folder_); }
+  EXPECT_FALSE(fs::exists(folder_));
+  fs::create_directory(folder_);
+  { const FolderLock lock(folder_); }
+  EXPECT_TRUE(fs::is_empty(folder_));
+  {
+    const FolderLock lock(folder_);
+    write_file(folder_ / "run.json", "{}");
+  }
+  EXPECT_TRUE(fs::exists(marker_));
+  fs::remove(folder_ / "run.json");
+  { const FolderLock lock(folder_); }  // the marker was there before
+  EXPECT_TRUE(fs::exists(marker_));
+}
+
 TEST_F(Folders, OfSomebodyElseAreRefused) {
   write_file(folder_ / "b.txt", "mine");
   write_file(folder_ / "a.txt", "mine");

@@ -176,10 +176,10 @@ class Foreign(harness.EndToEnd):
 
     def test_a_sweep_takes_up_what_single_runs_have_made_and_nothing_else(self):
         self.write("e.yaml", changed(TINY, {"sweep": {"grid": {"train.seed": [1, 2]}}}))
-        self.train(TINY, "sw/alone")
+        self.write("alone.yaml", TINY)
+        self.pipewright("run", "alone.yaml", "--quiet", "--out", "sw/alone")
         self.write("sw/profile-0123456789abcdef.yaml", "measured: true")
         self.write("sw/thesis.tex", "of somebody else")
-        (self.folder / "sw/alone.yaml").unlink()
         self.refuse(r"^sw: the folder has 'alone' in it", "--out", "sw", command="sweep", ways=WAYS[:1])
         (self.folder / "sw/thesis.tex").unlink()
         self.pipewright("sweep", "e.yaml", "--out", "sw")

@@ -113,10 +113,10 @@ class SlurmArray(harness.EndToEnd):
         self.assertIn("\n#SBATCH --array=1-2\n", done.out)
         self.assertEqual(done.lines, ["task 1: seed 1", "task 1: seed 2", "task 2: seed 3"])
 
-    def test_any_name_survives_the_script(self):
-        awkward = changed(TWO, {"name": AWKWARD + "\\", "sweep": {"points": [{"label": f"{AWKWARD}\t\n\\"}]}})
+    def test_any_folder_and_name_survive_the_script(self):
+        awkward = changed(TWO, {"name": "-e .. n", "sweep": {"points": [{"label": "-n  50.a _"}]}})
         self.sweep(awkward, "--slurm", out=AWKWARD)
-        self.assertEqual(self.run_task(1, out=AWKWARD), (0, f"{AWKWARD}  \\: exit code 0\n"))
+        self.assertEqual(self.run_task(1, out=AWKWARD), (0, "-n  50.a _: exit code 0\n"))
         self.assertEqual(self.states(AWKWARD), ["done"])
 
     def test_a_folder_that_slurm_cannot_be_told_is_refused(self):

@@ -175,12 +175,14 @@ std::filesystem::path program_on_path(const std::string& name) {
   return {};
 }
 
-ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t limit) {
+namespace {
+
+ChildOutput collected(const std::vector<std::string>& arguments, std::size_t limit, int input) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) refuse(arguments.at(0), errno);
   const Descriptor out(ends[0]);
   Descriptor in(ends[1]);
-  ChildProcess child(arguments, {.output = in.number()});
+  ChildProcess child(arguments, {.input = input, .output = in.number()});
   in.close();
   ChildOutput output;
   char buffer[4096];
@@ -195,7 +197,14 @@ ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t lim
   return output;
 }
 
-ChildEnd run_with_input(const std::vector<std::string>& arguments, const std::string& input) {
+}  // namespace
+
+ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t limit) {
+  return collected(arguments, limit, -1);
+}
+
+ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t limit,
+                      const std::string& input) {
   // A file in memory, not a pipe: a program that does not read it all ends us with no SIGPIPE.
   const Descriptor file(::memfd_create("input", MFD_CLOEXEC));
   if (file.number() < 0) refuse(arguments.at(0), errno);
@@ -205,7 +214,7 @@ ChildEnd run_with_input(const std::vector<std::string>& arguments, const std::st
     if (count > 0) written += static_cast<std::size_t>(count);
   }
   ::lseek(file.number(), 0, SEEK_SET);
-  return ChildProcess(arguments, {.input = file.number()}).wait();
+  return collected(arguments, limit, file.number());
 }
 
 }  // namespace pipewright

@@ -68,7 +68,8 @@ struct ChildOutput {
 /// ChildProcess.
 ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t limit);
 
-/// Runs a program to its end that reads `input` and prints where we do. Throws as ChildProcess.
-ChildEnd run_with_input(const std::vector<std::string>& arguments, const std::string& input);
+/// The same for a program that reads `input`.
+ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t limit,
+                      const std::string& input);
 
 }  // namespace pipewright

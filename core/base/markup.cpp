@@ -116,7 +116,7 @@ std::string csv_text(std::string_view given) {
 
 std::string xml_text(std::string_view text) {
   static constexpr Replacement kReplacements[] = {
-      {"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}};
+      {"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}};
   return replaced(printable(text), kReplacements);
 }
 

@@ -18,7 +18,7 @@ std::string latex_text(std::string_view text);
 /// such a text gets an apostrophe before it; a number keeps its sign.
 std::string csv_text(std::string_view text);
 
-/// For text and attributes of XML, SVG and HTML.
+/// For text and attributes (in double quotes, as all of ours are) of XML, SVG and HTML.
 std::string xml_text(std::string_view text);
 
 }  // namespace pipewright

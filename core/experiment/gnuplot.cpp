@@ -9,6 +9,7 @@
 #include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/base/terminal.h"
 #include "core/base/text.h"
 
 namespace pipewright {
@@ -42,9 +43,12 @@ std::string gnuplot_string(std::string_view bytes) {
 }
 
 /// A text to be drawn; one longer than the picture is wide would leave no room for the curves.
+/// gnuplot writes ">" as it is, while no text of XML may hold "]]>".
 std::string drawn_text(std::string_view text) {
   constexpr std::size_t kMost = 80;  // characters
-  return gnuplot_string(printable(text, kMost));
+  std::string drawn = printable(text, kMost);
+  for (std::size_t at; (at = drawn.find("]]>")) != std::string::npos;) drawn.insert(at + 2, " ");
+  return gnuplot_string(drawn);
 }
 
 std::string data_block(const std::string& name, const std::vector<CurvePoint>& points) {
@@ -111,7 +115,9 @@ void draw(const Picture& picture, PictureFormat format, const std::filesystem::p
   if (program_on_path("gnuplot").empty())
     throw Error(ErrorKind::Experiment,
                 "plot needs gnuplot, which is not installed (Debian: gnuplot-nox)");
-  const ChildEnd end = run_with_input({"gnuplot", "-"}, script);
+  constexpr std::size_t kMostSaid = 4000;  // bytes
+  const auto [end, said] = output_of({"gnuplot", "-"}, kMostSaid, script);
+  print_error("%s", said.c_str());  // which may hold any bytes
   if (end.code != 0)
     throw Error(ErrorKind::Data,
                 end.signal != 0 ? concat("signal ", end.signal, " ended gnuplot")

@@ -243,7 +243,7 @@ class Labels(harness.EndToEnd):
             if b"\x00" in text:
                 continue  # no argument can hold it
             with self.subTest(text=text):
-                sets = ("--set", text + b"=1", "--set", b"model.name=" + text, "--set", text)
+                sets = (b"--set=" + text + b"=1", b"--set=model.name=" + text, b"--set=" + text)
                 code, _, said = self.run_bytes("check", "x.yaml", *sets, b"--profile=" + text)
                 self.assertEqual(code, 2, said)
                 self.assertLess(len(said), 20_000)

@@ -34,12 +34,12 @@ TEST(ChildProcess, PrintsBothOfItsOutputsIntoOne) {
 
 TEST(ChildProcess, ReadsNothingUnlessItIsGivenSomething) {
   EXPECT_EQ(output_of({"cat"}, 100).text, "");
-  EXPECT_EQ(run_with_input({"grep", "-qx", "a line"}, "one\na line\n").code, 0);
-  EXPECT_EQ(run_with_input({"grep", "-qx", "a line"}, "one\n").code, 1);
+  EXPECT_EQ(output_of({"grep", "-qx", "a line"}, 100, "one\na line\n").end.code, 0);
+  EXPECT_EQ(output_of({"grep", "-qx", "a line"}, 100, "one\n").end.code, 1);
 }
 
 TEST(ChildProcess, DoesNotEndUsByLeavingItsInputUnread) {
-  EXPECT_EQ(run_with_input({"true"}, std::string(1 << 20, 'x')).code, 0);
+  EXPECT_EQ(output_of({"true"}, 100, std::string(1 << 20, 'x')).end.code, 0);
 }
 
 TEST(ChildProcess, HasVariablesBesidesOurs) {

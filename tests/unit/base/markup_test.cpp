@@ -55,7 +55,7 @@ TEST(CsvText, KeepsTheSignOfNumbers) {
 }
 
 TEST(XmlText, IsTextAndAttributeOfXml) {
-  EXPECT_EQ(xml_text("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
+  EXPECT_EQ(xml_text("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d='e'&gt;&amp;");
   EXPECT_EQ(xml_text("\x01\x1b\ufffe\xff"), "\\x01\\x1b\\u{fffe}\\xff");
 }
 

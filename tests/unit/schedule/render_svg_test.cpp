@@ -28,7 +28,7 @@ testing::AssertionResult well_formed(const std::string& xml) {
       open.push_back(match[2]);
     }
   }
-  text = std::regex_replace(text, std::regex("&(amp|lt|gt|quot|#39);"), "");
+  text = std::regex_replace(text, std::regex("&(amp|lt|gt|quot);"), "");
   if (!open.empty()) return testing::AssertionFailure() << open.back() << " stays open";
   if (text.find_first_of("<&") != std::string::npos)
     return testing::AssertionFailure()
@@ -39,7 +39,7 @@ testing::AssertionResult well_formed(const std::string& xml) {
 TEST(RenderSvg, IsWellFormedWhateverTheTitle) {
   const std::string svg = render_svg(pipedream(4, 4), "a <b> & \"c\"\x01 'd'");
   EXPECT_TRUE(well_formed(svg));
-  EXPECT_NE(svg.find("a &lt;b&gt; &amp; &quot;c&quot;\\x01 &#39;d&#39;"), std::string::npos);
+  EXPECT_NE(svg.find("a &lt;b&gt; &amp; &quot;c&quot;\\x01 'd'"), std::string::npos);
   EXPECT_TRUE(well_formed(render_svg(pairwise(), "")));
   EXPECT_TRUE(well_formed(render_svg(evaluation_schedule({.stages = 2, .minibatches = 3}), "e")));
   EXPECT_TRUE(well_formed(render_weights_svg(spectrain_2(4, 9), 5, "<&>")));

@@ -4,7 +4,7 @@ import json
 import re
 
 import harness
-from harness import CNN, EXPERIMENT, MLP, changed
+from harness import CNN, DATA, EXPERIMENT, MLP, changed
 
 FILES = [
     ".pipewright",
@@ -153,6 +153,15 @@ class RunFolder(harness.EndToEnd):
         self.write("x.yaml", MLP)
         done = self.pipewright("run", "x.yaml", "--quiet", "--out", "taken/out", code=harness.DATA)
         self.assert_errors(done, r"taken/out")
+
+    def test_a_run_that_cannot_begin_leaves_everything_as_it_was(self):
+        nowhere = ["--set", "dataset={name: tensors, file: nowhere.safetensors}"]
+        run = self.train(MLP, "out")
+        before = {name: run.bytes(name) for name in run.names() if name != ".pipewright"}
+        self.pipewright("run", "out.yaml", "--out", "out", "--overwrite", *nowhere, code=DATA)
+        self.assertEqual(before, {name: run.bytes(name) for name in run.names() if name != ".pipewright"})
+        self.pipewright("run", "out.yaml", "--out", "new", *nowhere, code=DATA)
+        self.assertFalse((self.folder / "new").exists())
 
 
 if __name__ == "__main__":

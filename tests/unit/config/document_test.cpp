@@ -99,7 +99,7 @@ TEST_F(LoadDocument, ShowsNothingOfAFileThatIsNoExperiment) {
     EXPECT_EQ(refusal("e.yaml"), "secret:1:1: the file is no experiment" + refused) << secret;
   }
   write("shadow", "root:$6$salt$hash:19000:0:99999:7:::\n");
-  EXPECT_EQ(refusal("shadow"), "shadow:1:1: the file is no experiment" + refused);
+  EXPECT_EQ(refusal("shadow"), "shadow:1:1: no key of the file is an option" + refused);
   write("keys", "secret: {key: 1}\n");
   EXPECT_EQ(refusal("keys"), "keys:1:1: no key of the file is an option" + refused);
 }

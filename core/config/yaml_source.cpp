@@ -58,7 +58,7 @@ bool YamlSource::check_indicators(Problems& problems) const {
     if ((text_[at] == ']' || text_[at] == '}') && open > 0) --open;
     if (++count <= kMost && open <= kMostOpen) continue;
     problems.add(place_of(at), open > kMostOpen
-                                   ? concat("brackets nest deeper than ", kMostOpen, " levels")
+                                   ? concat("the document nests deeper than ", kMostOpen, " levels")
                                    : concat("the document has more than ", kMost,
                                             " brackets, commas and quotes"));
     return false;

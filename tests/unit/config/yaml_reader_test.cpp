@@ -247,11 +247,11 @@ TEST(StrictYaml, RefusesWhatWouldTakeMoreMemoryThanExperimentsNeed) {
   EXPECT_EQ(refusal("a: " + std::string(65'537, 'x')),
             "f.yaml:1:4: a text has 65537 bytes; at most 65536 are read");
   EXPECT_EQ(refusal(std::string(1'000'000, '[')),
-            "f.yaml:1:1001: brackets nest deeper than 1000 levels");
+            "f.yaml:1:1001: the document nests deeper than 1000 levels");
   EXPECT_NE(refusal("[" + repeated("[]", 400'000)).find("more than 300000 brackets"),
             std::string::npos);
   EXPECT_EQ(refusal("a: '" + std::string(2000, '[') + "'"),
-            "f.yaml:1:1005: brackets nest deeper than 1000 levels");  // for a price
+            "f.yaml:1:1005: the document nests deeper than 1000 levels");  // for a price
 }
 
 TEST(LoadYaml, SaysWhichFileCannotBeRead) {

@@ -102,8 +102,8 @@ void read_from_folder(ExperimentArguments& given, bool resume) {
 /// What a person types to go on after a signal.
 Error interrupted(const std::filesystem::path& out) {
   std::error_code ignored;
-  if (!std::filesystem::exists(RunFolder(out).experiment(), ignored))
-    return Error(ErrorKind::Interrupted, "interrupted before the run began; nothing is left of it");
+  if (!std::filesystem::exists(out / "run.json", ignored))
+    return Error(ErrorKind::Interrupted, "interrupted before the run began");
   const std::string path = out.string();
   const std::string folder = shell_quoted(path.starts_with('-') ? concat("./", path) : path);
   return Error(ErrorKind::Interrupted,

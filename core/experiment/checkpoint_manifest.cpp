@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kPrevious = "manifest.previous.json";
+constexpr std::uint64_t kLargestManifest = 1 << 22;  // bytes
 constexpr const char* kChecksum = "checksum";
 
 [[noreturn]] void fail(const fs::path& path, const std::string& what) {
@@ -107,7 +108,7 @@ void refuse_a_link(const fs::path& checkpoints) {
 /// A manifest's file. Throws Error{Data}.
 FoundManifest read_one(const fs::path& path) {
   Value value;
-  const std::string text = read_file(path);
+  const std::string text = read_file(path, kLargestManifest);
   try {
     value = parse_yaml(text, path.string());
   } catch (const Error&) {

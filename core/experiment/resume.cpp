@@ -101,7 +101,7 @@ ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before
 
 Value read_run_json(const RunFolder& folder) {
   const std::filesystem::path path = folder.path() / "run.json";
-  const std::string text = read_file(path);
+  const std::string text = read_file(path, 1 << 22);
   try {
     Value run = parse_yaml(text, path.string());
     if (run.is(Value::Kind::Mapping)) return run;

@@ -310,8 +310,8 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     if (beginning.what == Resumption::Compare) return;
     const auto begin = [&](const std::vector<std::string>& remarks) {
       const std::lock_guard lock(ending);
-      state.emplace(folder, experiment, contents, all_remarks(beginning.earlier, remarks), team);
       if (team.first()) folder.write_experiment(experiment.resolved);
+      state.emplace(folder, experiment, contents, all_remarks(beginning.earlier, remarks), team);
     };
     // The folder of an earlier session stays as it is until it is known that its run goes on.
     const bool fresh = beginning.what == Resumption::Begin;

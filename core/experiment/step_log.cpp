@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -53,8 +54,13 @@ std::string digits_of(std::uint32_t crc) {
 /// The first so many bytes, in blocks; fewer where the file is shorter.
 void read_blocks(const fs::path& path, std::int64_t bytes,
                  const std::function<void(std::string_view)>& take) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) fail_at(path, "cannot open", errno);
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(descriptor);
+    throw Error(ErrorKind::Data, "is no regular file", path.string());
+  }
   std::string block(kBlock, '\0');
   int code = 0;
   while (bytes > 0 && code == 0) {

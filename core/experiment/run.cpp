@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <ctime>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -222,15 +221,6 @@ void write_last_actions(const RunFolder& folder, const ActionLog& log) {
   }
 }
 
-/// What is left of a folder that was made for a run which then could not begin.
-void remove_marked(const std::filesystem::path& folder) {
-  std::error_code failed;
-  const std::filesystem::directory_iterator names(folder, failed);
-  if (failed || std::distance(begin(names), end(names)) != 1) return;
-  std::filesystem::remove(folder / kFolderMarker, failed);
-  std::filesystem::remove(folder, failed);  // only if it is empty
-}
-
 /// Collective: what process 0, which alone takes the folder, finds there.
 Beginning begin_in(const RunFolder& folder, const Experiment& experiment, const RunChoices& choices,
                    Team& team, std::unique_ptr<FolderLock>& lock) {
@@ -269,8 +259,6 @@ class EmergencyReport {
 void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
   const RunFolder folder(path);
-  std::error_code none;
-  const bool fresh_folder = !std::filesystem::exists(path, none);
   std::unique_ptr<FolderLock> claimed;  // by process 0, to the end
   ActionLog log(experiment.shape(1).workers());
   std::optional<RunState> state;
@@ -328,7 +316,6 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
   } catch (const std::exception& error) {
     const Error settled = team.settle(failure_of(error, team));
     end(settled, team.speaks());
-    if (claimed && fresh_folder && !state) remove_marked(path);
     throw settled;
   }
 }

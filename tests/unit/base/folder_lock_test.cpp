@@ -95,8 +95,11 @@ TEST_F(Folders, AreNotOursByAFileOfThatNameAlone) {
 }
 
 TEST_F(Folders, AreOursWhereMakingTheMarkerWasCutShort) {
-  { const FolderLock lock(folder_); }
-  const std::string whole = read_file(marker_);
+  std::string whole;
+  {
+    const FolderLock lock(folder_);
+    whole = read_file(marker_);
+  }
   for (const std::size_t length : {0UL, 1UL, 60UL, 256UL, 511UL}) {
     write_file(marker_, whole.substr(0, length));
     EXPECT_EQ(refusal(), "taken") << length;

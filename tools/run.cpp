@@ -2,13 +2,13 @@
 #include <chrono>
 #include <cmath>
 
-#include "core/experiment/run.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/terminal.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plugins.h"
 #include "core/experiment/resume.h"
+#include "core/experiment/run.h"
 #include "core/experiment/run_claim.h"
 #include "core/experiment/sweep_plan.h"
 #include "core/runtime/mpi_wire.h"

@@ -113,8 +113,7 @@ TEST(StrictYaml, RefusesNestingDeeperThanAHundred) {
   EXPECT_EQ(refusal(std::string(100, '[') + "1" + std::string(100, ']')), "no error");
   EXPECT_EQ(refusal(std::string(101, '[') + "1" + std::string(101, ']')),
             "f.yaml:1:101: the document nests deeper than 100 levels");
-  EXPECT_NE(refusal(std::string(300'000, '[')).find("brackets nest deeper than 1000 levels"),
-            std::string::npos);
+  EXPECT_NE(refusal(std::string(300'000, '[')).find("nests deeper"), std::string::npos);
   EXPECT_NE(refusal(repeated("- ", 100'000)).find("nests deeper"), std::string::npos);
   EXPECT_NE(refusal(repeated("? ", 100'000)).find("nests deeper"), std::string::npos);
 }

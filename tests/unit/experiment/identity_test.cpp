@@ -31,10 +31,10 @@ TEST(Identity, IsChangedByWhatIsLearnedAndHow) {
 
 TEST(Identity, KnowsOfAPathOnlyThatItIsGiven) {
   const auto of = [](const char* file) {
-    return identity(concat("{dataset: {name: tensors, file: '", file, "'}}"));
+    return identity(concat("{model.weights: '", file, "'}"));
   };
-  EXPECT_EQ(of("/here/data.safetensors"), of("/there/data.safetensors"));
-  EXPECT_NE(of("/here/data.safetensors"), of(""));
+  EXPECT_EQ(of("/here/weights.safetensors"), of("/there/weights.safetensors"));
+  EXPECT_NE(of("/here/weights.safetensors"), of(""));
 }
 
 TEST(IdentityChanges, NamesOptionsAndTheirValues) {

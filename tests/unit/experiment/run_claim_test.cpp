@@ -22,7 +22,10 @@ TEST(RunFiles, AreKnownByTheirWholeNames) {
 
 class Claims : public RunFolders {
  protected:
-  Claims() : folder_(root_ / "run") { claim(folder_, {}); }
+  Claims() : folder_(root_ / "run") {
+    const FolderLock lock = claim(folder_, {});
+    put("run/readme.txt", "mine");  // a folder that stays empty is given back
+  }
 
   std::string refusal(const ClaimTerms& terms) const {
     return error_text([&] { claim(folder_, terms); });

@@ -17,7 +17,8 @@ class Sweep : public RunFolders {
       R"(echo '{"state": "done", "digest": "d1"}' > "$4/run.json")";
 
   Sweep() {
-    const FolderLock ours(root_);  // before the test puts anything there
+    const FolderLock ours(root_);
+    write_file(root_ / "notes.txt", "");  // a folder that stays empty is given back
     settings_.out = root_;
     settings_.jobs = 1;
     output_ = std::tmpfile();

@@ -106,7 +106,7 @@ void check_one(const Value& document, const Problems& faults) {
   print_plan(plan);
   print_cut(*experiment);
   print_remarks(plan);
-  check_memory(plan, alone);
+  check_memory(plan);
 }
 
 /// Of the runs that differ in their seed only: the most that any stage has.

@@ -116,6 +116,12 @@ std::string memory_text(const Plan& plan) {
   return text;
 }
 
+void check_memory(const Plan& plan) {
+  if (plan.experiment->pipeline.execution == Execution::Mpi) return;
+  Team alone;
+  check_memory(plan, alone);
+}
+
 void check_memory(const Plan& plan, Team& team) {
   const Held held = held_by(plan, team);
   if (const MemoryLimit limit = memory_limit(); held.bytes > limit.bytes) refuse(held, limit, team);

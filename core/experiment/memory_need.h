@@ -23,5 +23,8 @@ std::string memory_text(const Plan& plan);
 /// process need more than its limits allow, or the processes of a host more than it has. Names the
 /// stage that needs the most. Stages on devices other than the CPU are not counted.
 void check_memory(const Plan& plan, Team& team);
+/// The same of a plan that is only looked at, with this machine's memory. Processes of
+/// `execution: mpi` may be on other machines, so nothing of theirs is refused.
+void check_memory(const Plan& plan);
 
 }  // namespace pipewright

@@ -70,7 +70,7 @@ Plan plan_of(Group& group, Group* before, const BalanceRequest& request) {
     open_data(group.experiment);
   Plan plan = plan_open_data(group.experiment);
   check_weights(plan);
-  check_memory(plan, alone);
+  check_memory(plan);
   return plan;
 }
 

@@ -97,7 +97,11 @@ class Weights(harness.EndToEnd):
         safetensors.write_hole(self.folder / "hole.safetensors", shapes)
         widths = {"model.widths": [64, most, most, 10], "model.weights": "hole.safetensors"}
         self.write("x.yaml", changed(MLP, widths))
-        self.assertIn("40015200010", self.pipewright("check", "x.yaml").out)
+        done = self.pipewright("check", "x.yaml", code=DATA)
+        self.assertIn("40015200010", done.out)
+        self.assert_errors(done, "stage 1: its parameters, gradients and optimizer state need 447.06 GiB; this machine has")
+        elsewhere = self.pipewright("check", "x.yaml", "--set", "pipeline.execution=mpi")
+        self.assertRegex(elsewhere.out, "memory      447.20 GiB .*; this machine has")
         wrong = self.pipewright("check", "x.yaml", "--set", f"model.widths=[64, {most}, {most - 1}, 10]", code=DATA)
         self.assert_errors(wrong, rf"'1\.weight' is {most}×{most}, the model's is {most - 1}×{most}")
 

@@ -178,6 +178,8 @@ class Sweep(harness.EndToEnd):
         self.assertEqual(done.out, "")
         self.assertRegex(done.err, rf"^kept sw/mine: .*being worked in by pid {process.pid} ")
         self.assertTrue((self.folder / "sw/mine/run.json").exists())
+        process.send_signal(signal.SIGINT)  # which leaves nothing half written, as a kill may
+        process.wait(timeout=60)
 
     def test_all_points_are_checked_before_the_first_one_starts(self):
         wrong = changed(MLP, {"sweep": {"grid": {"pipeline.stages": [1, 2, 9], "train.seed": [1, -1]}}})

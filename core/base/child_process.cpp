@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "core/base/error.h"
+#include "core/base/machine_limits.h"
 
 extern char** environ;
 
@@ -38,7 +38,7 @@ class Descriptor {
 
 [[noreturn]] void refuse(const std::string& program, int error) {
   throw Error(error == ENOENT ? ErrorKind::Experiment : ErrorKind::Worker,
-              concat("cannot start ", program, ": ", std::string_view(std::strerror(error))));
+              concat("cannot start ", program, ": ", errno_text(error)));
 }
 
 /// What posix_spawn is told about files and signals; freed with the object.

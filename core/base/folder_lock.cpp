@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/machine_limits.h"
 
 namespace pipewright {
 namespace {
@@ -27,8 +27,7 @@ constexpr std::string_view kLast = "Last at work: ";
 constexpr std::size_t kBytes = 512;  // always as long, so that one write replaces all of it
 
 [[noreturn]] void fail(const fs::path& path, std::string_view what, int code) {
-  throw Error(ErrorKind::Data, concat(what, ": ", std::string_view(std::strerror(code))),
-              path.string());
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
 }
 
 std::string host_name() {

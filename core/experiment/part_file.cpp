@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/input_file.h"
+#include "core/base/machine_limits.h"
 #include "core/base/md5.h"
 #include "core/base/plain_file.h"
 #include "core/base/sha256.h"
@@ -28,8 +28,7 @@ class MappedFile {
     size_ = file.size();
     start_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
     if (start_ == MAP_FAILED)
-      throw Error(ErrorKind::Data, concat("cannot read: ", std::string(std::strerror(errno))),
-                  path.string());
+      throw Error(ErrorKind::Data, concat("cannot read: ", errno_text(errno)), path.string());
     ::madvise(start_, size_, MADV_SEQUENTIAL);
   }
   ~MappedFile() {
@@ -110,8 +109,7 @@ void PartFile::fail(std::string_view what) const {
       errno == ENOSPC || errno == EDQUOT
           ? "; make room, or choose another folder with --to; the same command then goes on"
           : "; --to chooses another folder";
-  throw Error(ErrorKind::Data, concat(what, ": ", std::string_view(std::strerror(errno)), advice),
-              path_.string());
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(errno), advice), path_.string());
 }
 
 }  // namespace pipewright

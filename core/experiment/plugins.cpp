@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/machine_limits.h"
 #include "core/base/sha256.h"
 #include "core/base/stamp.h"
 #include "core/schedule/schedule.h"
@@ -34,7 +34,7 @@ class PluginFile {
       : file_(path, O_RDONLY | O_NONBLOCK), loaded_as_(concat("/proc/self/fd/", file_.number())) {
     struct stat status {};
     if (!file_.is_open() || ::fstat(file_.number(), &status) != 0)
-      refuse(path, concat("cannot open: ", std::string_view(std::strerror(errno))));
+      refuse(path, concat("cannot open: ", errno_text(errno)));
     if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) refuse(path, "is no regular file");
     if ((status.st_mode & S_IWOTH) != 0)
       refuse(path, "may be written by everybody, so anybody's code could be in it; `chmod o-w` it");

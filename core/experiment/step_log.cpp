@@ -11,12 +11,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/machine_limits.h"
 #include "core/experiment/checkpoint_files.h"
 
 namespace pipewright {
@@ -47,8 +47,7 @@ std::string digits_of(std::uint32_t crc) {
 }
 
 [[noreturn]] void fail_at(const fs::path& path, std::string_view what, int code) {
-  throw Error(ErrorKind::Data, concat(what, ": ", std::string_view(std::strerror(code))),
-              path.string());
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
 }
 
 /// The first so many bytes, in blocks; fewer where the file is shorter.

@@ -147,7 +147,9 @@ class Compression(harness.EndToEnd):
         pair["pipeline"]["gradient_compression"] = {"name": "powersgd", "rank": 1}
         self.write("y.yaml", pair)
         self.pipewright("profile", "y.yaml", "--repetitions", "1")
-        done = self.pipewright("simulate", "y.yaml", "--minibatches", "3", "--json", "s.json")
+        done = self.pipewright(
+            "simulate", "y.yaml", "--profile-file", "profile.yaml", "--minibatches", "3", "--json", "s.json"
+        )
         self.assertIn("how fast powersgd encodes and decodes", done.out)
         links = json.loads((self.folder / "s.json").read_text())["links"]
         self.assertEqual([link["bytes"] for link in links], [3 * 4 * factors] * 2)  # a ring of two

@@ -24,7 +24,7 @@ class Claims : public RunFolders {
  protected:
   Claims() : folder_(root_ / "run") {
     const FolderLock lock = claim(folder_, {});
-    put("run/readme.txt", "mine");  // a folder that stays empty is given back
+    put("run/z.txt", "mine");  // a folder that stays empty is given back
   }
 
   std::string refusal(const ClaimTerms& terms) const {

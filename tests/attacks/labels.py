@@ -298,6 +298,8 @@ class Labels(harness.EndToEnd):
                 shutil.copy(folder / "experiment.yaml", kept)
             note = '"' + "".join(f"\\U{ord(c):08x}" for c in text) + '"'
             (folder / "experiment.yaml").write_text(kept.read_text() + f"note: {note}\n")
+            # With the digest of the planned run nobody would look at what was recorded.
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"digest": "0" * 16}))
             point = json.loads((folder / "point.json").read_text())
             point["label"], point["varied"] = text, {"note": text}
             (folder / "point.json").write_text(json.dumps(point))

@@ -24,13 +24,17 @@ std::string color_of(std::size_t i) {
 }
 
 /// These bytes as a string of gnuplot. Whatever it could read in them, such as quotes or commands
-/// in backquotes, is written as an octal number; letters beyond ASCII stay.
+/// in backquotes, is written as an octal number; letters beyond ASCII stay. A digit behind such a
+/// number is one, too: gnuplot 5.4 reads "\0771" as one number.
 std::string gnuplot_string(std::string_view bytes) {
   std::string out = "\"";
+  bool plain = true;
   for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = byte >= 0x80 || std::isalnum(byte) != 0 ||
-                       std::string_view(" .,:;()/%+-_=#").find(c) != std::string_view::npos;
+    const bool digit_behind_number = !plain && std::isdigit(byte) != 0;
+    plain = !digit_behind_number &&
+            (byte >= 0x80 || std::isalnum(byte) != 0 ||
+             std::string_view(" .,:;()/%+-_=#").find(c) != std::string_view::npos);
     if (plain) {
       out += c;
     } else {

@@ -220,7 +220,7 @@ for name, text, says, limits in (
     ("a million values", "loader: {batch_size: [" + "1," * 1_000_000 + "1]}\n", "", {}),
     ("a million lines of values", "loader:\n  batch_size:\n" + "  - 1\n" * 300_000, "100000 values", {}),
     ("100,000 brackets", "model: " + "[" * 100_000, "deeper", {}),
-    ("100,000 braces", "{" * 100_000, "brackets", {}),
+    ("100,000 braces", "{" * 100_000, "nests deeper", {}),
     ("15 million brackets", "[" * 15_000_000, "", {}),
     ("100,000 dashes", "- " * 100_000, "nests deeper", {}),
     ("100,000 question marks", "? " * 100_000, "", {}),

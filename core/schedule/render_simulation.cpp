@@ -135,11 +135,9 @@ double mean_pass_seconds(const Schedule& schedule, const Simulation& simulation)
 std::string launches(const Schedule& schedule, const Hardware& hardware,
                      const Simulation& simulation) {
   constexpr double kShort = 50e-6;
-  const double seconds = mean_pass_seconds(schedule, simulation);
-  if (!hardware.rates.known() || seconds >= kShort) return {};
-  return concat("\nnote: a pass takes ", time_text(seconds),
-                " on average; starting its operations on such a device takes longer and is not "
-                "modelled, so expect it to be slower than this\n");
+  if (!hardware.rates.known() || mean_pass_seconds(schedule, simulation) >= kShort) return {};
+  return "\nnote: passes take less than 50 µs on average; starting their operations on such a "
+         "device takes longer and is not modelled, so expect it to be slower than this\n";
 }
 
 Value traffic_value(const Traffic& traffic) {

@@ -48,6 +48,13 @@ class Simulate(harness.EndToEnd):
             small = ["--set", "pipeline.stages=2"] if file.stem == "laptop" else []
             self.assertGreater(self.simulated("--hardware", file, *small)["makespan"], 0, file)
 
+    def test_passes_too_short_to_be_believed_are_remarked_on(self):
+        dgx = SOURCE_DIR / "experiments/hardware/dgx1-v100.yaml"
+        note = "note: passes take less than 50 µs on average"
+        self.assertIn(note, self.pipewright("simulate", "x.yaml", "--hardware", dgx).out)
+        seconds = self.pipewright("simulate", "x.yaml", "--hardware", dgx, "--costs", "costs.yaml")
+        self.assertNotIn(note, seconds.out)
+
     def said(self, *arguments):
         """The first line that is printed, and what --json says of the same."""
         done = self.pipewright("simulate", "x.yaml", "--json", "s.json", *arguments)

@@ -111,7 +111,7 @@ TEST_F(Plots, NoTextIsCodeOfGnuplotOrTheEndOfATextOfXml) {
                         .curves = {{.name = "'90s don''t", .points = {{1, 40, 0, 1}}}}};
   const std::string script = gnuplot_script(picture, PictureFormat::Svg, "x.svg");
   for (const char* part : {"set title \"\\135\\135 \\076\\140id\\140\\042\\134x1b\"",
-                           "title \"\\04790s don\\047\\047t\""})
+                           "title \"\\047\\071\\060s don\\047\\047t\""})
     EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
 }
 

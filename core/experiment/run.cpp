@@ -88,7 +88,8 @@ class RunState {
   /// does not take this either.
   void fail(const std::string& how, const std::string& error) {
     try {
-      end(how, error);
+      // Processes whose link has broken each report the other's silence: the first report stays.
+      if (recorded_state(folder_) == "running") end(how, error);
     } catch (const std::exception&) {
     }
   }

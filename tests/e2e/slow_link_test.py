@@ -103,9 +103,10 @@ class SlowLink(harness.EndToEnd):
         self.assertEqual(processes(self.folder), {})
         state = json.loads((self.folder / "out" / "run.json").read_text())
         self.assertEqual(state["state"], "failed")
+        # Each process misses the other; the first to say so is the one on record.
         self.assertRegex(
             state["error"],
-            r"^worker 1, stage 1, 1[FBU]\d+( \(done\))?: its process \d+ on .* has not answered",
+            r"^worker (\d), stage \1, \1[FBU]\d+( \((done|not begun)\))?: its process \d+ on .* has not answered",
         )
         run.kill()
         for pipe in (run.stdout, run.stderr):

@@ -1,5 +1,6 @@
 // The wire over Open MPI (or another MPI): the only file that knows it, in a module of its own that
 // is loaded when `execution: mpi` asks for it. MPI_THREAD_SERIALIZED.
+#include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
 
@@ -29,16 +30,19 @@ void expect(int code, const char* what) {
 
 /// Open MPI's memory between the processes of a machine is a file each has mapped. Without a name
 /// nothing of it is left when all are killed. Only files that this process has mapped are ours.
-void remove_names_of_shared_memory() {
+/// Returns the names that this process has removed.
+std::vector<std::filesystem::path> remove_names_of_shared_memory() {
+  std::vector<std::filesystem::path> removed;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     const std::size_t path = line.find('/');
     if (path == std::string::npos) continue;
     const std::filesystem::path file = line.substr(path);
     const std::string name = file.filename().string();
-    if (name.starts_with("vader_segment.") || name.starts_with("sm_segment."))
-      ::unlink(file.c_str());
+    const bool segment = name.starts_with("vader_segment.") || name.starts_with("sm_segment.");
+    if (segment && ::unlink(file.c_str()) == 0) removed.push_back(file);
   }
+  return removed;
 }
 
 class MpiWire final : public Wire {
@@ -58,7 +62,7 @@ class MpiWire final : public Wire {
     expect(MPI_Comm_dup(MPI_COMM_WORLD, &messages_), "make a communicator");
     expect(MPI_Comm_dup(MPI_COMM_WORLD, &notes_), "make a communicator");
     meet_everybody();
-    remove_names_of_shared_memory();
+    names_ = remove_names_of_shared_memory();
   }
 
   int rank() const override { return rank_; }
@@ -121,6 +125,9 @@ class MpiWire final : public Wire {
     while (hear()) {
     }
     for (Told& told : told_) expect(MPI_Wait(&told.request, MPI_STATUS_IGNORE), "complete a note");
+    // MPI removes its names at the end, and complains where one is not there.
+    for (const std::filesystem::path& name : names_)
+      ::close(::open(name.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     expect(MPI_Barrier(messages_), "end");
     while (hear()) {
     }
@@ -176,6 +183,7 @@ class MpiWire final : public Wire {
   std::vector<MPI_Request> requests_;
   std::vector<Ticket> free_;
   std::list<Told> told_;
+  std::vector<std::filesystem::path> names_;  ///< of shared memory, removed by this process
 };
 
 }  // namespace

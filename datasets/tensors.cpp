@@ -74,11 +74,10 @@ class SampleFile {
 class TensorDataset final : public Dataset {
  public:
   explicit TensorDataset(Options& options)
-      : file_(options.path("file", "",
-                           "A safetensors file with train.x, train.y, test.x and test.y: x "
-                           "[samples, ...] floating, y [samples] integers from 0. Required.")) {
-    if (file_.empty()) options.problem("file", "is required: the safetensors file to read");
-  }
+      : file_(
+            options.required_path("file",
+                                  "A safetensors file with train.x, train.y, test.x and test.y: x "
+                                  "[samples, ...] floating, y [samples] integers from 0.")) {}
 
   void open(const DatasetRequest&) override {
     const SampleFile file(file_);

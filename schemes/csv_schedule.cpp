@@ -155,8 +155,8 @@ class CsvSchedule {
 class FromCsv final : public Scheme {
  public:
   explicit FromCsv(Options& options)
-      : path_(options.path("file", "",
-                           "The CSV file: a row per worker, cells as 2F0, 2B0, 2I0, 2W0.")) {
+      : path_(options.required_path(
+            "file", "The CSV file: a row per worker, cells as 2F0, 2B0, 2I0, 2W0.")) {
     const std::string digest = path_.empty() ? "" : read();
     const std::string expected =
         options.text("sha256", digest,
@@ -170,7 +170,9 @@ class FromCsv final : public Scheme {
                              "; leave sha256 out to follow the file as it is now"));
   }
 
-  std::vector<int> placement(int stages) const override { return file(stages).placement(); }
+  std::vector<int> placement(int stages) const override {
+    return path_.empty() ? std::vector<int>() : file(stages).placement();
+  }
 
   Schedule schedule(const PipelineShape& shape) const override {
     const CsvSchedule& of = file(shape.stages);
@@ -206,9 +208,7 @@ class FromCsv final : public Scheme {
 
   const CsvSchedule& file(int stages) const {
     if (fault_) throw *fault_;
-    if (!file_)
-      throw Error(ErrorKind::Experiment,
-                  "csv_schedule follows a file; name it as scheme.file: schedule.csv");
+    if (!file_) throw Error(ErrorKind::Experiment, "scheme.file is missing");
     const std::size_t named = file_->placement().size();
     if (static_cast<int>(named) != stages)
       throw Error(ErrorKind::Experiment,

@@ -47,6 +47,8 @@ std::string example_line(const std::string& name, const std::vector<OptionInfo>&
   std::vector<std::string> fields;
   if (!name.empty()) fields.push_back(concat("name: ", name));
   for (const OptionInfo& info : options) {
+    if (info.required && info.type == OptionInfo::Type::Path)
+      fields.push_back(concat(info.name, ": path/to/", info.name));
     const Value& value = info.fallback;
     const bool told = value.is(Value::Kind::Flag) || value.is(Value::Kind::Integer) ||
                       value.is(Value::Kind::Number) || !value.text.empty() || !value.items.empty();

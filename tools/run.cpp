@@ -1,7 +1,4 @@
 // `pipewright run`: trains one experiment.
-#include <chrono>
-#include <cmath>
-
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/terminal.h"
@@ -20,18 +17,13 @@
 namespace pipewright {
 namespace {
 
-std::chrono::milliseconds timeout_of(const Experiment& experiment) {
-  const double seconds = experiment.resolved.find_path("pipeline.timeout")->number;
-  return std::chrono::milliseconds(std::llround(1e3 * seconds));
-}
-
 /// As one process of several. A failure ends them all.
 template <class Told>
 void run_in_team(Experiment& experiment, const std::filesystem::path& out,
                  const RunChoices& choices, const Told& told) {
   const std::atomic<bool>* const stop = interrupt_flag();
   interrupt_on(kStopSignal);
-  WireTeam team(mpi_wire(), stop, {.standstill = timeout_of(experiment)});
+  WireTeam team(mpi_wire(), stop, {.standstill = experiment.pipeline.timeout});
   try {
     run_experiment(experiment, out, choices, team, stop);
     team.part();

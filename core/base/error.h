@@ -11,7 +11,8 @@ namespace pipewright {
 /// What went wrong, as the exit code of the command line (see README, "Exit codes").
 enum class ErrorKind : int {
   Experiment = 2,    ///< the experiment file or the command line is wrong
-  Data = 3,          ///< a data or weights file is missing or damaged
+  Data = 3,          ///< a data or weights file is missing or damaged, or memory, threads,
+                     ///< descriptors or the disk do not suffice
   Schedule = 4,      ///< a scheme produced a schedule that cannot be right
   Worker = 5,        ///< a worker or link failed
   NotFinite = 6,     ///< a loss or a weight is NaN or infinite
@@ -21,14 +22,11 @@ enum class ErrorKind : int {
 };
 
 /// The only exception that leaves a public function. `where` is `file:line:column` of the YAML, or
-/// worker, stage and action; empty when there is no place. what() is "where: message".
+/// worker, stage and action; empty when there is no place. what() is "where: message", `where`
+/// made printable: a file's name cannot begin another line.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, std::string message, std::string where = {})
-      : std::runtime_error(where.empty() ? message : where + ": " + message),
-        kind_(kind),
-        message_(std::move(message)),
-        where_(std::move(where)) {}
+  Error(ErrorKind kind, std::string message, std::string where = {});
 
   ErrorKind kind() const { return kind_; }
   const std::string& message() const { return message_; }

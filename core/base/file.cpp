@@ -15,6 +15,7 @@
 #include "core/base/input_file.h"
 #include "core/base/machine_limits.h"
 #include "core/base/plain_file.h"
+#include "core/base/temporary_file.h"
 
 namespace pipewright {
 namespace {
@@ -73,40 +74,6 @@ const char* kind_of(mode_t mode) {
   if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
   return S_ISFIFO(mode) ? "a pipe" : "a socket";
 }
-
-/// A file beside another one, which nobody had before: what lies there under a name that is tried
-/// is not opened, and no link is followed.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::filesystem::path& beside) {
-    constexpr int kNames = 100;
-    for (int i = 0; i < kNames && !file_.is_open(); ++i) {
-      name_ = concat(beside.string(), ".", ::getpid(), i == 0 ? "" : concat("-", i), ".part");
-      file_ = Descriptor(name_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
-      if (!file_.is_open() && errno != EEXIST) break;
-    }
-    if (!file_.is_open()) fail(name_, "cannot create", errno);
-  }
-  ~TemporaryFile() {
-    if (!renamed_) ::unlink(name_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  void write(std::span<const std::string_view> pieces) {
-    write_pieces(file_.number(), pieces, name_);
-    if (::fsync(file_.number()) != 0) fail(name_, "cannot sync", errno);
-  }
-  void rename(const std::filesystem::path& path) {
-    if (::rename(name_.c_str(), path.c_str()) != 0) fail(path, "cannot rename", errno);
-    renamed_ = true;
-  }
-
- private:
-  std::filesystem::path name_;
-  Descriptor file_;
-  bool renamed_ = false;
-};
 
 }  // namespace
 
@@ -169,7 +136,8 @@ void write_file(const std::filesystem::path& path, std::span<const std::string_v
   require_plain_file(path);
   {
     TemporaryFile file(path);
-    file.write(pieces);
+    write_pieces(file.descriptor(), pieces, file.name());
+    if (::fsync(file.descriptor()) != 0) fail(file.name(), "cannot sync", errno);
     file.rename(path);
   }
   sync_folder(folder_of(path));

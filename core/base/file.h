@@ -26,7 +26,8 @@ void make_folders(const std::filesystem::path& folder);
 /// Makes the names in the folder outlive a power cut. Throws Error{Data}.
 void sync_folder(const std::filesystem::path& folder);
 
-/// `~/x` with the home folder put in; anything else relative to `base` when it is not absolute.
+/// `~/x` with the home folder put in, `~/data/x` with the folder that PIPEWRIGHT_DATA names where
+/// it is set; anything else relative to `base` when it is not absolute.
 std::filesystem::path resolved_path(const std::string& text, const std::filesystem::path& base);
 
 }  // namespace pipewright

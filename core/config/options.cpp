@@ -183,18 +183,32 @@ std::vector<double> Options::numbers(const std::string& name, std::vector<double
 
 std::filesystem::path Options::path(const std::string& name, const std::string& fallback,
                                     const std::string& help) {
-  const OptionInfo info = described(name, Type::Path, help, Value::of(fallback));
+  return read_path(described(name, Type::Path, help, Value::of(fallback)));
+}
+
+std::filesystem::path Options::required_path(const std::string& name, const std::string& help) {
+  OptionInfo info = described(name, Type::Path, help, Value());
+  info.required = true;
+  const std::filesystem::path result = read_path(info);
+  if (!given(name))
+    problems_->add(place_, concat(full_name(name), " is missing; expected ", expected(info)));
+  else if (find(name)->is(Value::Kind::Text) && find(name)->text.empty())
+    problem(name, "is empty; expected the path of a file or folder");
+  return result;
+}
+
+std::filesystem::path Options::read_path(const OptionInfo& info) {
   const std::optional<std::string> given_text = read(info, to_text);
-  const std::string text = given_text.value_or(fallback);
+  const std::string text = given_text.value_or(info.fallback.text);
   constexpr std::size_t kLongestPath = 4095;  // bytes, of Linux
   if (text.size() > kLongestPath) {
-    problem(name, concat("has ", text.size(), " bytes; a path has at most ", kLongestPath));
+    problem(info.name, concat("has ", text.size(), " bytes; a path has at most ", kLongestPath));
     return {};
   }
-  const std::filesystem::path folder = given_text ? folder_of(where(name)) : ".";
+  const std::filesystem::path folder = given_text ? folder_of(where(info.name)) : ".";
   const std::filesystem::path result =
       text.empty() ? std::filesystem::path() : resolved_path(text, folder);
-  accept(name, Value::of(result.string()));
+  accept(info.name, Value::of(result.string()));
   return result;
 }
 

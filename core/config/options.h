@@ -67,6 +67,8 @@ class Options {
   /// fallback); "~/" expands; "" stays empty. Resolved files have it absolute.
   std::filesystem::path path(const std::string& name, const std::string& fallback,
                              const std::string& help);
+  /// As path(), but absence is a problem, and so is an empty one.
+  std::filesystem::path required_path(const std::string& name, const std::string& help);
   /// A value of any shape, for the reader to check (problem() reports); `fallback` if absent.
   Value any(const std::string& name, Value fallback, const std::string& help);
   /// As text(), but absence is a problem.
@@ -88,6 +90,7 @@ class Options {
 
  private:
   Options(Options& parent, const std::string& name, const Value* mapping);
+  std::filesystem::path read_path(const OptionInfo& info);
 
   std::string full_name(const std::string& name) const;
   const OptionInfo& declare(OptionInfo info);

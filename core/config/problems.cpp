@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/printable.h"
 #include "core/config/value.h"
 
 namespace pipewright {
@@ -19,8 +20,8 @@ bool stands_before(const Place& a, const Place& b) {
 
 }  // namespace
 
-void Problems::add(const Place& place, std::string message, ErrorKind kind) {
-  Error error(kind, std::move(message), place.text());
+void Problems::add(const Place& place, const std::string& message, ErrorKind kind) {
+  Error error(kind, printable(message), place.text());  // keys may hold line feeds
   // An aliased value, or a base file used by two, is read more than once.
   const auto same = [&](const Error& known) {
     return std::string_view(known.what()) == error.what();

@@ -66,7 +66,8 @@ struct Value {
 /// The first hundred are kept, the others counted.
 class Problems {
  public:
-  void add(const Place& place, std::string message, ErrorKind kind = ErrorKind::Experiment);
+  /// `message` becomes one line.
+  void add(const Place& place, const std::string& message, ErrorKind kind = ErrorKind::Experiment);
   void add(const Problems& others);
   bool empty() const { return errors_.empty(); }
   const std::vector<Error>& errors() const { return errors_; }

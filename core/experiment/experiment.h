@@ -1,6 +1,7 @@
 /// An experiment file as types: everything read and checked, nothing opened or allocated yet.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -45,6 +46,7 @@ struct PipelineOptions {
   std::vector<int> placement;
   Execution execution = Execution::Serial;
   int threads = 1;
+  std::chrono::milliseconds timeout{60000};  ///< deadlock: nobody computes and nothing moves
   std::vector<std::string> devices;  ///< one per worker
   Recomputation recompute = Recomputation::Never;
   RunningStatistics batch_norm = RunningStatistics::PerMicrobatch;

@@ -9,6 +9,7 @@
 #include "core/base/child_process.h"
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/base/temporary_file.h"
 #include "core/base/terminal.h"
 #include "core/base/text.h"
 
@@ -114,11 +115,11 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
 }
 
 void draw(const Picture& picture, PictureFormat format, const std::filesystem::path& file) {
-  const std::filesystem::path part = file.string() + ".part";
-  const std::string script = gnuplot_script(picture, format, part);
   if (program_on_path("gnuplot").empty())
     throw Error(ErrorKind::Experiment,
                 "plot needs gnuplot, which is not installed (Debian: gnuplot-nox)");
+  TemporaryFile part(file);
+  const std::string script = gnuplot_script(picture, format, part.name());
   constexpr std::size_t kMostSaid = 4000;  // bytes
   const auto [end, said] = output_of({"gnuplot", "-"}, kMostSaid, script);
   print_error("%s", said.c_str());  // which may hold any bytes
@@ -127,7 +128,7 @@ void draw(const Picture& picture, PictureFormat format, const std::filesystem::p
                 end.signal != 0 ? concat("signal ", end.signal, " ended gnuplot")
                                 : concat("gnuplot failed (exit code ", end.code, ")"),
                 file.string());
-  std::filesystem::rename(part, file);
+  part.rename(file);
 }
 
 }  // namespace pipewright

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "core/base/descriptor.h"
 #include "core/base/error.h"
@@ -26,45 +27,51 @@ std::vector<Plugin>& plugins() {
   throw Error(ErrorKind::Experiment, message, path.string());
 }
 
-/// The open file of a plugin: what is checked and hashed is what is loaded.
+/// The file of a plugin, open: what is checked and hashed is what is loaded.
 class PluginFile {
  public:
   /// A plugin that is not there is a mistake on the command line, not missing data.
   explicit PluginFile(const std::filesystem::path& path)
-      : file_(path, O_RDONLY | O_NONBLOCK), loaded_as_(concat("/proc/self/fd/", file_.number())) {
-    struct stat status {};
-    if (!file_.is_open() || ::fstat(file_.number(), &status) != 0)
+      : path_(std::filesystem::absolute(path).lexically_normal()),
+        file_(path, O_RDONLY | O_NONBLOCK) {
+    if (!file_.is_open() || ::fstat(file_.number(), &status_) != 0)
       refuse(path, concat("cannot open: ", errno_text(errno)));
-    if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) refuse(path, "is no regular file");
-    if ((status.st_mode & S_IWOTH) != 0)
+    if (S_ISFIFO(status_.st_mode) || S_ISCHR(status_.st_mode)) refuse(path, "is no regular file");
+    if ((status_.st_mode & S_IWOTH) != 0)
       refuse(path, "may be written by everybody, so anybody's code could be in it; `chmod o-w` it");
     try {
-      bytes_ = read_file(loaded_as_);
+      bytes_ = read_file(concat("/proc/self/fd/", file_.number()));
     } catch (const Error& error) {
       refuse(path, error.message());
     }
   }
 
+  const std::filesystem::path& path() const { return path_; }
   const std::string& bytes() const { return bytes_; }
 
-  /// For as long as the process lives: the loader knows the library by the descriptor's number.
-  bool load() {
-    static std::vector<Descriptor> kept;
-    kept.push_back(std::move(file_));
-    return ::dlopen(loaded_as_.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
+  /// By its name, next to which the system looks for libraries that it needs (`$ORIGIN`).
+  bool load() { return ::dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr; }
+
+  /// Whether somebody has written to it, or put another in its place, since it was opened.
+  bool changed() const {
+    struct stat now {};
+    const auto moment = [](const timespec& t) { return std::pair(t.tv_sec, t.tv_nsec); };
+    return ::stat(path_.c_str(), &now) != 0 || now.st_dev != status_.st_dev ||
+           now.st_ino != status_.st_ino || moment(now.st_ctim) != moment(status_.st_ctim);
   }
 
   /// What the loader says, without the name that it knows the library by.
   std::string loader_message() const {
     const char* said = ::dlerror();
     std::string text = said == nullptr ? "the system does not say why" : said;
-    const std::string prefix = loaded_as_ + ": ";
+    const std::string prefix = path_.string() + ": ";
     return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
   }
 
  private:
-  Descriptor file_;
-  std::string loaded_as_;
+  std::filesystem::path path_;
+  Descriptor file_;  ///< as long as it is open, no other file gets its inode number
+  struct stat status_ {};
   std::string bytes_;
 };
 
@@ -102,12 +109,12 @@ void load_plugin(const std::filesystem::path& path) {
   PluginFile file(path);
   const std::vector<std::string> schemes = checked_schemes(path, file.bytes());
   if (!file.load()) refuse(path, concat("cannot be loaded: ", file.loader_message()));
+  if (file.changed()) refuse(path, "was replaced or written to while it was loaded; try again");
   for (const std::string& scheme : schemes)
     if (Registry<Scheme>::instance().find(scheme) == nullptr)
       refuse(path, concat("did not register its scheme '", scheme,
                           "'; link it to Pipewright::pipewright, the shared library"));
-  plugins().push_back(
-      {std::filesystem::absolute(path).lexically_normal(), sha256(file.bytes()), schemes});
+  plugins().push_back({file.path(), sha256(file.bytes()), schemes});
 }
 
 const std::vector<Plugin>& loaded_plugins() {

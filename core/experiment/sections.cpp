@@ -3,6 +3,7 @@
 #include "core/experiment/compression.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/text.h"
 #include "core/stage/metric.h"
@@ -164,11 +165,12 @@ PipelineSection read_pipeline(Options& root) {
                                "worker; mpi: one process per worker."));
   p.threads =
       static_cast<int>(o.integer("threads", 1, "Intra-op threads of each worker.", {1, 1024}));
-  o.number(
+  const double timeout = o.number(
       "timeout", 60,
       "Seconds in which no worker has computed and no part of a message has moved, after which a "
-      "run with mpi counts as deadlocked; with threads it is certain after 8 s.",
+      "run counts as deadlocked; with threads at most 8, for it is certain then.",
       {1e-3, 1e9});
+  p.timeout = std::chrono::milliseconds(std::llround(1e3 * timeout));
   p.devices = read_devices(o);
   p.recompute = recomputation_named(
       o.choice("recompute", {"never", "always", "except_last"}, "never",

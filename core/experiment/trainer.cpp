@@ -146,6 +146,7 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
                   .sum_gradients = e.train.sum_gradients,
                   .execution = e.pipeline.execution,
                   .threads = e.pipeline.threads,
+                  .timeout = e.pipeline.timeout,
                   .on_minibatch =
                       [&](int) {
                         if (progress_ != nullptr) progress_->step();
@@ -218,6 +219,7 @@ void Trainer::evaluate(EpochRow& row) {
                                     .minibatches_per_epoch = loader.minibatches(),
                                     .execution = plan_.experiment->pipeline.execution,
                                     .threads = plan_.experiment->pipeline.threads,
+                                    .timeout = plan_.experiment->pipeline.timeout,
                                     .stop = stop_,
                                     .metrics = metrics,
                                     .team = &team_,

@@ -59,7 +59,10 @@ class Interpreter {
     switch (request_.execution) {
       case Execution::Serial: return serial_transport(program_);
       case Execution::Threads:
-        return queue_transport(program_, devices(), request_.stop);
+        // Nothing is under way while all wait, as it may be between processes.
+        return queue_transport(
+            program_, devices(), request_.stop,
+            std::min<std::chrono::milliseconds>(request_.timeout, std::chrono::seconds(8)));
       case Execution::Mpi: return request_.team->transport(program_, own_device());
     }
     PIPEWRIGHT_CHECK(false, "no such execution");

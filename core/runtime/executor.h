@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -32,6 +33,8 @@ struct RunRequest {
   bool sum_gradients = false;     ///< over micro-batches, instead of their mean
   Execution execution = Execution::Serial;
   int threads = 1;  ///< intra-op threads of each worker
+  /// With `threads`: all wait for each other for so long, or for 8 s: a deadlock.
+  std::chrono::milliseconds timeout = std::chrono::seconds(8);
   /// A mini-batch is over: its last loss is known (any thread), with `mpi` worker 0 has updated.
   std::function<void(int minibatch)> on_minibatch;
   const std::atomic<bool>* stop = nullptr;          ///< becomes true: throw Error{Interrupted} soon

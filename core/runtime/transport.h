@@ -42,6 +42,6 @@ std::unique_ptr<Transport> serial_transport(const Program& program);
 /// `standstill`: how long all may wait for each other.
 std::unique_ptr<Transport> queue_transport(
     const Program& program, std::vector<at::Device> devices, const std::atomic<bool>* stop,
-    std::chrono::milliseconds standstill = std::chrono::seconds(8));
+    std::chrono::milliseconds standstill);
 
 }  // namespace pipewright

@@ -80,6 +80,7 @@ class Commands(harness.EndToEnd):
         self.assertRegex(self.pipewright("list", "schems", code=EXPERIMENT).err, r"did you mean 'schemes'\?")
 
     def test_describe_every_part_with_an_example_that_is_accepted(self):
+        self.write("path/to/file", "0F0,0B0\n")  # which csv_schedule follows
         names = self.names()
         for kind, plural in KINDS.items():
             for name in names[plural]:
@@ -87,10 +88,11 @@ class Commands(harness.EndToEnd):
                 self.assertTrue(page.startswith(f"{kind} {name}\n"), page)
                 self.assertIn("\nOptions\n", page)
                 example = page.rsplit("\nExample\n", 1)[1]
-                # csv_schedule follows a file, which is not here.
-                if kind in ("scheme", "optimizer", "loss") and name != "csv_schedule":
+                if kind in ("scheme", "optimizer", "loss"):
                     self.write("x.yaml", example.strip() + "\n")
                     self.pipewright("check", "x.yaml")
+                if "Required" in page or ": required" in page:
+                    self.assertRegex(example, r"\w+: path/to/\w+")
 
     def test_describe_sections_and_what_is_not_there(self):
         for section in ("pipeline", "lr_schedule", "table", "plot"):

@@ -41,8 +41,25 @@ class Options(harness.EndToEnd):
         )
 
     def test_a_missing_key_names_its_section(self):
-        self.refuse("dataset: {name: tensors}\n", r"^x\.yaml:1:\d+: dataset\.file: is required")
+        self.refuse(
+            "dataset: {name: tensors}\n",
+            r"^x\.yaml:1:\d+: dataset\.file is missing; expected the path of a file or folder$",
+        )
+        self.refuse(
+            "scheme: {name: csv_schedule, file: ''}\n",
+            r"^x\.yaml:1:36: scheme\.file: is empty; expected the path of a file or folder$",
+        )
 
+    def test_a_key_cannot_begin_a_line_of_its_own(self):
+        """Else a file that somebody was sent could say in our name what it likes."""
+        self.refuse(
+            '"a\\nx.yaml:1:1: all is well": 1\nmodel: {name: mlp, "b\\ny.yaml:1:1: c": 1}\n',
+            r"^x\.yaml:1:1: unknown option 'a\\nx\.yaml:1:1: all is well'; known: ",
+            r"^x\.yaml:2:20: unknown option 'model\.b\\ny\.yaml:1:1: c'; known: ",
+        )
+        self.assert_errors(
+            self.pipewright("check", "a\nb.yaml:1:1: c.yaml", code=EXPERIMENT), r"^a\\nb\.yaml:1:1: c\.yaml: cannot open"
+        )
     def test_a_wrong_type_shows_the_value_and_what_is_expected(self):
         self.refuse(
             "train: {epochs: 1.5}\n", r"^x\.yaml:1:17: train\.epochs is 1\.5; expected a whole number"

@@ -42,6 +42,12 @@ class Plot(harness.EndToEnd):
         self.assertTrue((self.folder / "sw/plots/train_loss.png").read_bytes().startswith(b"\x89PNG"))
         self.assertEqual(list(self.folder.glob("**/*.part")), [])
         self.plot()  # again, over what is there
+        mine = self.write("mine.txt", "mine")
+        link = self.folder / "sw/plots/train_loss.svg.part"
+        link.symlink_to(mine)
+        self.plot()
+        link.unlink()
+        self.assertEqual(mine.read_text(), "mine")
 
         self.plot("--metric", "lr", "--output", "elsewhere", "--set", "plot.pictures=train.seed")
         self.assertEqual(

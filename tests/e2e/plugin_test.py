@@ -173,7 +173,7 @@ class Refused(harness.EndToEnd):
         arguments = [word for file in files for word in ("--plugin", file)]
         return self.pipewright("list", "schemes", *arguments, code=EXPERIMENT)
 
-    def shared_library(self, name, source):
+    def shared_library(self, name, source, *flags):
         """Says so on stdout when it is loaded."""
         told = '#include <cstdio>\nstatic const int told = std::puts("its code ran");\n'
         file = self.write(f"{name}.cpp", told + source)
@@ -181,7 +181,8 @@ class Refused(harness.EndToEnd):
         include = home / "pipewright/include/pipewright"
         lib = home / "pipewright/lib"
         subprocess.run(
-            [CXX, "-std=c++20", "-shared", "-fPIC", "-I", include, file, "-o", library, f"-L{lib}", "-lpipewright"],
+            [CXX, "-std=c++20", "-shared", "-fPIC", "-I", include, file, "-o", library, f"-L{lib}", "-lpipewright",
+             *flags],
             check=True,
         )
         return library
@@ -237,6 +238,30 @@ class Refused(harness.EndToEnd):
     def test_one_that_the_system_cannot_load(self):
         lacking = self.shared_library("lacking", SCHEME + "void nowhere();\nstatic const int x = (nowhere(), 1);\n")
         self.assert_errors(self.refused(lacking), r"lacking\.so: cannot be loaded: undefined symbol: .*nowhere")
+
+    def test_one_that_everybody_may_write(self):
+        fits = self.shared_library("fits", SCHEME)
+        fits.chmod(0o777)
+        wrong = self.refused(fits)
+        self.assert_errors(wrong, r"fits\.so: may be written by everybody, .*; `chmod o-w` it$")
+        self.assertEqual("", wrong.out)
+
+    def test_one_that_changes_while_it_is_loaded(self):
+        """What has been hashed and what runs would not be the same."""
+        write = '[] { std::FILE* f = std::fopen("fits.so", "a"); std::fputc(0, f); std::fclose(f); }()'
+        for change in ('std::rename("other.so", "fits.so")', 'std::remove("fits.so")', write):
+            self.write("other.so", "")
+            self.shared_library("fits", SCHEME + f"static const int changing = ({change}, 0);\n")
+            with self.subTest(change):
+                self.assert_errors(self.refused("fits.so"), r"^fits\.so: was replaced or written to while it was loaded")
+
+    def test_a_library_of_its_own_lies_beside_it(self):
+        helper = "__attribute__((visibility(\"default\"))) int helper() { return 1; }\n"
+        self.write("helper.cpp", helper)
+        subprocess.run([CXX, "-shared", "-fPIC", "helper.cpp", "-o", "libhelper.so"], cwd=self.folder, check=True)
+        fits = self.shared_library("fits", SCHEME + "int helper();\nstatic const int helped = helper();\n",
+                                   f"-L{self.folder}", "-lhelper", "-Wl,-rpath,$ORIGIN")
+        self.assertIn("half_way", self.pipewright("list", "schemes", "--plugin", fits).out)
 
     def test_one_that_only_looks_as_if_it_had_a_scheme(self):
         ghost = f'extern const char ghost[] = "pipewright scheme|{VERSION}|libstdc++|ghost";\n'

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/experiment/trainer.h"
 #include "core/runtime/executor.h"
 #include "core/runtime/transport.h"
 #include "core/schedule/builders.h"
@@ -100,6 +101,20 @@ TEST(Links, EndARunInWhichEverybodyWaits) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Worker);
     EXPECT_NE(error.message().find("every worker waits for another"), std::string::npos);
+  }
+}
+
+TEST(Links, OfThreadsWaitAsLongAsTheExperimentSays) {
+  Laboratory laboratory("{pipeline: {stages: 2, execution: threads, timeout: 0.2}}");
+  laboratory.plan().training.workers[0].clear();  // and so never sends anything
+  Team alone;
+  Trainer trainer(laboratory.plan(), alone, nullptr, nullptr, nullptr);
+  try {
+    trainer.train();
+    ADD_FAILURE() << "something came";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("nothing has come for 0.2 s"), std::string::npos)
+        << error.what();
   }
 }
 

@@ -35,9 +35,9 @@ class GoogLeNet final : public BlockModel {
                               "3x3 before them, one 3x3 in place of a 5x5, dropout 0.2.") ==
                "cifar") {
     if (!cifar_ && size() < kLeastLargeSize)
-      options.problem("size", concat(size(),
-                                     " is too small for form torchvision, which needs at least ",
-                                     kLeastLargeSize));
+      options.problem("size",
+                      concat(size(), " is too small for form torchvision, which needs at least ",
+                             kLeastLargeSize));
   }
 
   /// The cuts of the CIFAR form: SpecTrain's 2 stages, SpecTrain's and PipeOptim's 4.

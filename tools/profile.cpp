@@ -8,6 +8,7 @@
 #include "core/experiment/profiling.h"
 #include "core/runtime/device.h"
 #include "core/schedule/pipedream_partition.h"
+#include "core/schedule/render_plan.h"
 #include "core/schedule/render_profile.h"
 #include "tools/command.h"
 

@@ -9,7 +9,7 @@
 #include "core/experiment/experiment.h"
 #include "core/schedule/idle_remark.h"
 #include "core/schedule/render.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/render_refusal.h"
 #include "tools/command.h"
 #include "tools/drawing_title.h"
 
@@ -46,7 +46,7 @@ int run(const std::vector<std::string>& arguments) {
     throw Error(ErrorKind::Experiment,
                 concat("--minibatches is ", minibatches, "; expected at least 1"));
   const Schedule schedule = experiment.schedule(minibatches);
-  validate(schedule);
+  validate_for_eyes(schedule);
   const bool terminal = ::isatty(STDOUT_FILENO) != 0;
   print_colored(render_text(
       schedule,

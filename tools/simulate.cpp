@@ -12,8 +12,8 @@
 #include "core/experiment/profiling.h"
 #include "core/schedule/cost_table.h"
 #include "core/schedule/render.h"
+#include "core/schedule/render_refusal.h"
 #include "core/schedule/render_simulation.h"
-#include "core/schedule/validate.h"
 #include "tools/command.h"
 #include "tools/drawing_title.h"
 
@@ -131,7 +131,7 @@ int run(const std::vector<std::string>& arguments) {
   const Hardware machine = hardware(line, experiment.shape(1).workers());
   Costs cost = costs(line, experiment, machine);
   const Schedule schedule = experiment.schedule(minibatches(line, experiment));
-  validate(schedule);
+  validate_for_eyes(schedule);
   const std::vector<std::string> untimed = compress(cost.stages, experiment, machine);
   const Simulation simulation =
       simulate(schedule, cost.stages, machine,
@@ -139,7 +139,7 @@ int run(const std::vector<std::string>& arguments) {
                 .optimizer_state = static_cast<double>(optimizer_slots(experiment, schedule))});
   const std::int64_t samples = experiment.loader.batch_size;
   print("times: %s\n%s: %s", cost.from.c_str(), experiment.name.c_str(),
-              render_simulation(schedule, machine, simulation, samples).c_str());
+        render_simulation(schedule, machine, simulation, samples).c_str());
   if (!schedule.auxiliary.empty() && !line.given("costs"))
     print("\nnote: a profile has no auxiliary heads; their time is not counted\n");
   if (!untimed.empty())

@@ -36,7 +36,8 @@ Value load_document(const std::filesystem::path& file, const std::string& profil
 
 /// One run of a sweep: a document without `sweep` and `table`, its label and what varies.
 struct SweepPoint {
-  std::string label;  ///< the point's `label`, else component_name_of() its values; "run" without any
+  std::string
+      label;  ///< the point's `label`, else component_name_of() its values; "run" without any
   std::vector<std::pair<std::string, Value>> varied;  ///< dotted key → value (label included)
   Value document;
   std::string folder() const;  ///< "<label, made a file name>-<16 hex digits of the digest>"

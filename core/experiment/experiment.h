@@ -17,7 +17,7 @@
 #include "core/experiment/bleu.h"
 #include "core/experiment/lr_schedule.h"
 #include "core/experiment/weights_file.h"
-#include "core/runtime/executor.h"
+#include "core/runtime/run_request.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
@@ -47,7 +47,7 @@ struct PipelineOptions {
   Execution execution = Execution::Serial;
   int threads = 1;
   std::chrono::milliseconds timeout{60000};  ///< deadlock: nobody computes and nothing moves
-  std::vector<std::string> devices;  ///< one per worker
+  std::vector<std::string> devices;          ///< one per worker
   Recomputation recompute = Recomputation::Never;
   RunningStatistics batch_norm = RunningStatistics::PerMicrobatch;
   Compression compression;

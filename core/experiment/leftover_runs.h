@@ -14,8 +14,8 @@ namespace pipewright {
 std::vector<std::filesystem::path> leftover_runs(const std::filesystem::path& sweep_folder,
                                                  const std::vector<RunRecord>& today);
 
-/// Those of them that can be removed: with our marker, and of the experiment of that name or of none
-/// that ever began, for two files can share a folder.
+/// Those of them that can be removed: with our marker, and of the experiment of that name or of
+/// none that ever began, for two files can share a folder.
 std::vector<std::filesystem::path> leftovers_of(const std::string& name,
                                                 const std::filesystem::path& sweep_folder,
                                                 const std::vector<RunRecord>& today);

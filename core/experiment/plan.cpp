@@ -10,6 +10,7 @@
 #include "core/base/foreign_error.h"
 #include "core/base/machine_limits.h"
 #include "core/experiment/boundaries.h"
+#include "core/experiment/made_up_batch.h"
 #include "core/runtime/device.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/predictions.h"
@@ -239,6 +240,29 @@ std::unique_ptr<Stage> made_stage(StageParts parts, std::uint64_t seed, const Te
   }
 }
 
+/// The largest inputs that the plan's loaders give. Images of the evaluation have a size of their
+/// own: they come as the data set has them.
+Tensors largest_inputs(const Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  const auto meta = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(at::kMeta);
+  Tensors inputs = made_up_batch(*e.model, e.loader.batch_size, meta).x;
+  // Texts' own longest: a target may be as long as the longest source.
+  if (e.model->vocabulary() > 0) return Tensors(inputs.size(), inputs[0]);
+  if (e.model->flattens() || plan.test.empty()) return inputs;
+  const Batch one = e.dataset->batch(plan.test_split, std::span(plan.test).first(1), nullptr);
+  std::vector<std::int64_t> sizes = inputs[0].sizes().vec();
+  if (one.x.empty() || one.x[0].dim() != inputs[0].dim()) return inputs;
+  for (std::size_t i = 1; i < sizes.size(); ++i)
+    sizes[i] = std::max(sizes[i], one.x[0].size(static_cast<std::int64_t>(i)));
+  return {at::empty(sizes, meta)};
+}
+
+std::int64_t most_values(const Tensors& tensors) {
+  std::int64_t most = 0;
+  for (const at::Tensor& tensor : tensors) most = std::max(most, tensor.numel());
+  return most;
+}
+
 }  // namespace
 
 Plan make_plan(Experiment& experiment) {
@@ -396,6 +420,17 @@ std::vector<std::unique_ptr<GradientExchange>> Plan::exchanges(const Team& team)
           parameter_shapes(layers[static_cast<std::size_t>(stage)], head_of(stage)), p.replicas,
           p.gradient_compression, experiment->train.seed);
     }
+  return all;
+}
+
+EdgeValues most_values(const Plan& plan) {
+  EdgeValues all;
+  try {
+    for (const Tensors& tensors : boundaries(*plan.experiment, largest_inputs(plan)))
+      all.push_back(most_values(tensors));
+  } catch (const c10::Error&) {  // a layer that looks at values
+    return {};
+  }
   return all;
 }
 

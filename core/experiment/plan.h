@@ -48,6 +48,11 @@ Plan make_plan(Experiment& experiment);
 void open_data(Experiment& experiment);
 Plan plan_open_data(Experiment& experiment);
 
+/// How many values a tensor at each edge has at most, in training and in evaluation: that of a
+/// whole mini-batch, of texts at their longest, of images as large as the larger of the two. Reads
+/// a sample of the evaluation. Empty where layers do not compute shapes without values.
+EdgeValues most_values(const Plan& plan);
+
 /// Whether the experiment's weights file, if it has one, holds exactly the names and shapes that
 /// the layers declare; no tensor is made. Throws Error{Data} listing what is missing, left over or
 /// of another shape.

@@ -15,8 +15,8 @@ struct Plugin {
 
 /// Loads a shared library whose schemes are then registered like our own. Throws Error{Experiment},
 /// before any of its code runs, when it is no shared library, has no scheme, was compiled with a
-/// Pipewright that does not fit, has a scheme that is there already, or can be written by everybody.
-/// It stays loaded. Call it before other threads look for schemes.
+/// Pipewright that does not fit, has a scheme that is there already, or can be written by
+/// everybody. It stays loaded. Call it before other threads look for schemes.
 void load_plugin(const std::filesystem::path& path);
 
 /// Those loaded so far, in that order.

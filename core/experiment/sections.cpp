@@ -113,9 +113,9 @@ RunningStatistics statistics_named(const std::string& name) {
 LoaderOptions read_loader(Options& root) {
   Options o = root.section("loader", "How mini-batches are made of the data set.");
   LoaderOptions loader;
-  loader.batch_size = o.integer(
-      "batch_size", 32, "Samples of a mini-batch, over all replicas and micro-batches.",
-      {1, kMostSamples});
+  loader.batch_size =
+      o.integer("batch_size", 32, "Samples of a mini-batch, over all replicas and micro-batches.",
+                {1, kMostSamples});
   loader.shuffle =
       o.flag("shuffle", true, "A new order every epoch, from the seed; false: the file's order.");
   loader.drop_last = o.flag("drop_last", true, "Leave out a last, smaller training mini-batch.");
@@ -200,8 +200,8 @@ TrainOptions read_train(Options& root) {
   TrainOptions train;
   train.epochs =
       static_cast<int>(o.integer("epochs", 10, "Passes over the training data.", {0, 1e6}));
-  train.seed = static_cast<std::uint64_t>(
-      o.integer("seed", 1, "Of initialisation, order, augmentation and dropout.", {0, kLargestSeed}));
+  train.seed = static_cast<std::uint64_t>(o.integer(
+      "seed", 1, "Of initialisation, order, augmentation and dropout.", {0, kLargestSeed}));
   train.float64 = o.choice("precision", {"float32", "float64"}, "float32",
                            "Of parameters and activations.") == "float64";
   train.sum_gradients = o.choice("gradient", {"mean", "sum"}, "mean",

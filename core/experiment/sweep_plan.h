@@ -35,8 +35,8 @@ std::filesystem::path write_run_inputs(const PlannedRun& run, bool overwrite);
 void write_point(const std::filesystem::path& folder, const SweepPoint& point);
 
 /// What the planned runs have left in their folders so far, in order; "missing" where there is
-/// nothing. A run's configuration and digest are the planned ones, unless its folder says that it ran
-/// with others.
+/// nothing. A run's configuration and digest are the planned ones, unless its folder says that it
+/// ran with others.
 std::vector<RunRecord> records_of(const std::vector<PlannedRun>& runs);
 
 /// The same of a document's sweep with results in `out`. A file without a sweep that was `run` into

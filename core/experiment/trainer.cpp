@@ -12,6 +12,7 @@
 #include "core/experiment/past.h"
 #include "core/experiment/translation.h"
 #include "core/runtime/bring_tensors.h"
+#include "core/runtime/executor.h"
 #include "core/stage/safetensors.h"
 #include "core/stage/torch.h"
 

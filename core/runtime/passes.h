@@ -2,7 +2,8 @@
 #pragma once
 
 #include "core/codecs/codec.h"
-#include "core/runtime/executor.h"
+#include "core/runtime/program.h"
+#include "core/runtime/run_request.h"
 
 namespace pipewright {
 

@@ -1,4 +1,5 @@
 #include "core/runtime/program.h"
+#include "core/schedule/render_refusal.h"
 
 #include <algorithm>
 #include <map>
@@ -217,7 +218,7 @@ std::vector<Port> sends_of(const Instruction& instruction) {
 
 Program compile(Schedule schedule) {
   Program program;
-  program.serial_order = validate(schedule);
+  program.serial_order = validate_for_eyes(schedule);
   program.versions = resolve_versions(schedule);
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     auto& instructions = program.workers.emplace_back();

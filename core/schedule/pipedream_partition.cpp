@@ -6,8 +6,6 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/machine_limits.h"
-#include "core/base/text_table.h"
-#include "core/schedule/render_profile.h"
 
 namespace pipewright {
 namespace {
@@ -187,27 +185,6 @@ PipeDreamPlan pipedream_partition(const Profile& profile, const PipeDreamRules& 
                        profile.layers.size(), " layers, and a stage holds at least one"));
   unfold(levels, levels.size() - 1, 0, profile.layers.size(), top.units(), 1, plan.stages);
   return plan;
-}
-
-std::string render_plan(const Profile& profile, const PipeDreamPlan& plan) {
-  TextTable table({"stage", "replicas", "layers", ""}, {3});
-  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-    const PipeDreamStage& stage = plan.stages[i];
-    const std::string &first = profile.layers[stage.begin].name,
-                      &last = profile.layers[stage.end - 1].name;
-    table.add({std::to_string(i), std::to_string(stage.replicas),
-               std::to_string(stage.end - stage.begin),
-               first == last ? first : concat(first, " … ", last)});
-  }
-  const bool equal = std::ranges::all_of(plan.stages, [&](const PipeDreamStage& stage) {
-    return stage.replicas == plan.stages[0].replicas;
-  });
-  return concat(table.text(), "\na mini-batch every ", time_text(plan.seconds), " is predicted",
-                equal ? concat("; run it with pipeline.stages: ", plan.stages.size(),
-                               ", replicas: ", plan.stages[0].replicas)
-                      : "; a plan whose stages have unequal replicas is only reported: our "
-                        "pipelines have as many of every stage",
-                '\n');
 }
 
 }  // namespace pipewright

@@ -44,12 +44,9 @@ struct PipeDreamPlan {
 };
 
 /// Uses all workers. Throws Error{Experiment} when it cannot, with more unreplicated stages than
-/// layers. O(layers² · units²) for the topmost level, O(layers³ · units²) and layers² · units numbers
-/// for each level inside; throws Error{Experiment} where that takes more than some minutes or than
-/// the machine's memory.
+/// layers. O(layers² · units²) for the topmost level, O(layers³ · units²) and layers² · units
+/// numbers for each level inside; throws Error{Experiment} where that takes more than some minutes
+/// or than the machine's memory.
 PipeDreamPlan pipedream_partition(const Profile& profile, const PipeDreamRules& rules);
-
-/// One row per stage, the predicted time, and whether our pipelines can run it.
-std::string render_plan(const Profile& profile, const PipeDreamPlan& plan);
 
 }  // namespace pipewright

@@ -72,11 +72,11 @@ struct Simulation {
 /// Workers perform their actions in order, each as soon as its inputs are there. A message leaves
 /// when it is made, or when its link has room (PipelineShape::link_capacity counts messages sent
 /// and not yet taken). The action that names a predicted version first makes it, and takes that
-/// much longer; keeping versions takes memory and no time. A Reduce starts when all replicas have come to it, with their gradients
-/// encoded where they are compressed, and takes a ring all-reduce of each sum. The schedule must
-/// pass validate(); `costs` has one entry per stage. Throws Error{Experiment} when the hardware has
-/// fewer devices than the schedule has workers, Error{Schedule} when an action can never start.
-/// Equal arguments give equal results.
+/// much longer; keeping versions takes memory and no time. A Reduce starts when all replicas have
+/// come to it, with their gradients encoded where they are compressed, and takes a ring all-reduce
+/// of each sum. The schedule must pass validate(); `costs` has one entry per stage. Throws
+/// Error{Experiment} when the hardware has fewer devices than the schedule has workers,
+/// Error{Schedule} when an action can never start. Equal arguments give equal results.
 Simulation simulate(const Schedule& schedule, std::span<const StageCost> costs,
                     const Hardware& hardware, const SimulationOptions& options = {});
 

@@ -11,7 +11,7 @@ namespace pipewright {
 /// Fills the memory of `simulation.workers`. `versions`: of the schedule.
 void count_memory(const Schedule& schedule, const PassSlots& slots,
                   std::span<const StageCost> costs, const Versions& versions,
-                  const ClockTimes& times,
-                  const SimulationOptions& options, Simulation& simulation);
+                  const ClockTimes& times, const SimulationOptions& options,
+                  Simulation& simulation);
 
 }  // namespace pipewright

@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 #include "core/schedule/deadlock.h"
 #include "core/schedule/pass_slots.h"
-#include "core/schedule/render.h"
 #include "core/schedule/versions.h"
 #include "core/schedule/worker_set.h"
 
@@ -24,22 +23,10 @@ bool learns(const Schedule& schedule, const Action& backward) {
   return std::ranges::count(schedule.learns_from[as_size(backward.stage)], backward.loss) > 0;
 }
 
-/// Refuses with the grid, the culprit marked; kNowhere: there is none to mark.
-[[noreturn]] void refuse_action(const Schedule& schedule, ActionPlace culprit,
-                                const std::string& message) {
-  const bool marked = culprit != kNowhere;
-  const RenderOptions options{
-      .width = 120, .minibatches = 8, .culprit = marked ? &culprit : nullptr};
-  throw Error(
-      ErrorKind::Schedule,
-      concat("the schedule is not valid: ", message, "\n", render_text(schedule, options)),
-      marked ? concat("worker ", culprit.first, ", action ", culprit.second) : std::string());
-}
-
 [[noreturn]] void fail(const Schedule& schedule, ActionPlace culprit, const std::string& message) {
   const Action& action = schedule.workers[as_size(culprit.first)][as_size(culprit.second)];
-  refuse_action(schedule, culprit,
-                concat(action_name(action, schedule.shape.microbatches), " ", message));
+  throw InvalidSchedule(concat(action_name(action, schedule.shape.microbatches), " ", message),
+                        culprit);
 }
 
 /// Numbers within their ranges, and every action on the worker that holds its stage.
@@ -138,11 +125,12 @@ ActionPlace some_of_pass(const Schedule& schedule, const Action& like) {
 
 [[noreturn]] void refuse_gap(const Schedule& schedule, const Action& missing) {
   const bool of_loss = is_backward(missing.kind);
-  refuse_action(schedule, some_of_pass(schedule, missing),
-                concat("it has no ", kind_name(missing.kind), " of stage ", missing.stage,
-                       ", replica ", missing.replica, ", mini-batch ", missing.minibatch,
-                       ", micro-batch ", missing.microbatch,
-                       of_loss ? concat(", for the loss of stage ", missing.loss) : std::string()));
+  throw InvalidSchedule(
+      concat("it has no ", kind_name(missing.kind), " of stage ", missing.stage, ", replica ",
+             missing.replica, ", mini-batch ", missing.minibatch, ", micro-batch ",
+             missing.microbatch,
+             of_loss ? concat(", for the loss of stage ", missing.loss) : std::string()),
+      some_of_pass(schedule, missing));
 }
 
 /// Every pass there exactly once, and no other.
@@ -467,7 +455,7 @@ class Progress {
     for (int w = 0; w < static_cast<int>(done_.size()); ++w)
       waits.push_back(finished(w) ? Wait{} : wait_of(w));
     const Deadlock deadlock = explain_deadlock(schedule_, index_, waits);
-    refuse_action(schedule_, deadlock.root, deadlock.message);
+    throw InvalidSchedule(deadlock.message, deadlock.root);
   }
 
   /// What the next action of a worker waits for that can never start.
@@ -498,6 +486,12 @@ class Progress {
 
 }  // namespace
 
+InvalidSchedule::InvalidSchedule(const std::string& message, ActionPlace culprit)
+    : Error(ErrorKind::Schedule, concat("the schedule is not valid: ", message),
+            culprit == kNowhere ? std::string()
+                                : concat("worker ", culprit.first, ", action ", culprit.second)),
+      culprit_(culprit) {}
+
 std::vector<ActionPlace> validate(const Schedule& schedule) {
   check_ranges(schedule);
   check_complete(schedule);
@@ -511,7 +505,7 @@ std::vector<ActionPlace> validate(const Schedule& schedule) {
   try {
     check_weights_of_halves(schedule, index, resolve_versions(schedule, index));
   } catch (const MissingWeights& error) {
-    refuse_action(schedule, error.place(), error.message());
+    throw InvalidSchedule(error.message(), error.place());
   }
   return order;
 }

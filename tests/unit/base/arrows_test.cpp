@@ -19,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using Rooms = std::set<std::string>;
 
-/// base ← config ← schedule ← stage ← codecs ← runtime ← experiment ← tools; plugins see core, never each
-/// other.
+/// base ← config ← schedule ← stage ← codecs ← runtime ← experiment ← tools; plugins see core,
+/// never each other.
 const std::map<std::string, Rooms> kMayLookInto{
     {"core/base", {"core/base"}},
     {"core/config", {"core/base", "core/config"}},

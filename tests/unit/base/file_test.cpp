@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <optional>
 
 #include <array>
 #include <csignal>

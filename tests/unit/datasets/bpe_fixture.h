@@ -18,9 +18,8 @@ inline void put_byte_bpe(const TemporaryFolder& folder) {
     return std::string{static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | code % 64)};
   };
   for (unsigned byte = 0; byte < 256; ++byte)
-    spelled.push_back(utf8(byte <= 32 || byte == 127 || (byte > 127 && byte < 161) || byte == 173
-                               ? unused++
-                               : byte));
+    spelled.push_back(utf8(
+        byte <= 32 || byte == 127 || (byte > 127 && byte < 161) || byte == 173 ? unused++ : byte));
   for (const char* merged : {"lo", "low", "\u0120low"}) spelled.emplace_back(merged);
   std::string dict;
   for (std::size_t i = 0; i < spelled.size(); ++i) {

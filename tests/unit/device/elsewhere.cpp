@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/runtime/executor.h"
 #include "core/stage/torch.h"
 
 namespace pipewright::test {

@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/experiment/checkpoint_files.h"
 #include "core/experiment/checkpoint_manifest.h"
+#include "core/runtime/executor.h"
 #include "core/stage/safetensors.h"
 #include "core/stage/torch.h"
 #include "tests/unit/experiment/run_folders.h"

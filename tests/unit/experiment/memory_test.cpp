@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "core/experiment/measured_balance.h"
-#include "core/experiment/memory_trial.h"
 #include "core/experiment/profiling.h"
 #include "core/stage/torch.h"
+#include "tests/unit/experiment/memory_trial.h"
 
 namespace pipewright::test {
 namespace {

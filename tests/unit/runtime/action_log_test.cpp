@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/runtime/executor.h"
 #include "tests/unit/runtime/laboratory.h"
 
 namespace pipewright::test {

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "core/base/error.h"
+#include "core/runtime/executor.h"
 #include "core/runtime/traffic.h"
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "core/runtime/executor.h"
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"

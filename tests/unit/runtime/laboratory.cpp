@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/config/merge.h"
+#include "core/runtime/executor.h"
 #include "core/stage/torch.h"
 
 namespace pipewright::test {

@@ -5,6 +5,7 @@
 #include <map>
 #include <thread>
 
+#include "core/runtime/executor.h"
 #include "core/runtime/program.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/validate.h"

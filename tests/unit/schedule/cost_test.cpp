@@ -74,8 +74,9 @@ CostTable table_of(const std::string& text, int stages, Problems& problems) {
 
 TEST(CostTable, TakesOneNumberForAllStagesOrOneEach) {
   Problems problems;
-  const CostTable table =
-      table_of("{samples: 4, forward: [1, 2], update: 0.5, prediction: [0, 0.3], input_bytes: [10, 20]}", 2, problems);
+  const CostTable table = table_of(
+      "{samples: 4, forward: [1, 2], update: 0.5, prediction: [0, 0.3], input_bytes: [10, 20]}", 2,
+      problems);
   problems.throw_if_any();
   EXPECT_EQ(table.samples, 4);
   EXPECT_EQ(table.stages[1].forward, 2);

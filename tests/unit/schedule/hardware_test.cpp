@@ -38,9 +38,10 @@ TEST(Hardware, HasItsHostsDevicesOneAfterTheOther) {
 }
 
 TEST(Hardware, RefusesMoreDevicesThanAnyoneHas) {
-  EXPECT_EQ(complaint("{hosts: 65536, devices: {count: 65536}}"),
-            "hardware.hosts is 65536 and devices.count 65536: 4294967296 devices; at most 65536 are "
-            "possible");
+  EXPECT_EQ(
+      complaint("{hosts: 65536, devices: {count: 65536}}"),
+      "hardware.hosts is 65536 and devices.count 65536: 4294967296 devices; at most 65536 are "
+      "possible");
   EXPECT_EQ(complaint("{hosts: 256, devices: {count: 256}}"), "");
 }
 

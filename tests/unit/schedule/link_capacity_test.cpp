@@ -6,14 +6,14 @@
 
 #include "core/base/error.h"
 #include "core/schedule/builders.h"
-#include "core/schedule/validate.h"
+#include "core/schedule/render_refusal.h"
 
 namespace pipewright {
 namespace {
 
 std::string refusal(const Schedule& schedule) {
   try {
-    validate(schedule);
+    validate_for_eyes(schedule);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Schedule);
     return error.what();

@@ -84,8 +84,7 @@ class Clock {
     const int version = weights.source == Weights::Source::Version
                             ? weights.version
                             : updates_[{action.stage, action.replica}];
-    return predicted_
-        .insert({action.stage, action.replica, version, weights.ahead, weights.rule})
+    return predicted_.insert({action.stage, action.replica, version, weights.ahead, weights.rule})
         .second;
   }
 
@@ -245,7 +244,7 @@ class Clock {
   std::vector<std::vector<Span>> spans_;
   std::multimap<double, std::function<void()>> events_;
   double now_ = 0;
-  std::set<Pass> made_, there_;  // at its own stage; at the stage that takes it
+  std::set<Pass> made_, there_;                 // at its own stage; at the stage that takes it
   std::map<std::pair<int, int>, int> updates_;  // of a stage's replica
   std::set<std::tuple<int, int, int, int, int>> predicted_;
   std::map<Edge, int> waiting_;

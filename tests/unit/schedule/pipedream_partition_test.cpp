@@ -1,5 +1,6 @@
 // PipeDream's partitioner against every plan there is, and against plans worked out by hand.
 #include "core/schedule/pipedream_partition.h"
+#include "core/schedule/render_plan.h"
 
 #include <gtest/gtest.h>
 

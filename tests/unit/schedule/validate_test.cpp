@@ -1,5 +1,5 @@
 // What validate() refuses, one reason at a time, and how it says so.
-#include "core/schedule/validate.h"
+#include "core/schedule/render_refusal.h"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ Schedule with_head() {
 
 std::string refusal(const Schedule& schedule) {
   try {
-    validate(schedule);
+    validate_for_eyes(schedule);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Schedule);
     return error.what();
@@ -239,7 +239,8 @@ TEST(Validate, RefusesReplicasThatReduceInDifferentOrders) {
                       merged(by_stage[2], by_stage[3], true)};
   EXPECT_EQ(refusal(schedule), "accepted");
   schedule.workers[1] = merged(by_stage[2], by_stage[3], false);
-  expect_refused(schedule, "its replicas never come to the same reduction, and worker 1 stands at ");
+  expect_refused(schedule,
+                 "its replicas never come to the same reduction, and worker 1 stands at ");
 }
 
 TEST(Validate, MarksThePassWhoseBackwardIsMissing) {

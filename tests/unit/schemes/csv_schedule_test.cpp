@@ -168,7 +168,8 @@ TEST(CsvSchedule, KnowsItsFileByTheContent) {
 TEST(CsvSchedule, IsProvedLikeAnyOther) {
   expect_refused("0F0,0B0\n1B0,1F0\n", "can never start");
   expect_refused("0F0\n1F0,1B0\n", "it has no backward of stage 0");
-  expect_refused("0F0,0I0\n1F0,1B0\n", "only relays the loss of stage 1, but its stage learns from it");
+  expect_refused("0F0,0I0\n1F0,1B0\n",
+                 "only relays the loss of stage 1, but its stage learns from it");
   expect_refused("0F0,0W0\n1F0,1B0\n", "it has no backward of stage 0");
   expect_refused("0F0,0B0,0W0\n1F0,1B0\n", "ends no input-only backward");
   expect_refused("0F0,0W0,0I0\n1F0,1B0\n", "can never start: it waits for 0b0");

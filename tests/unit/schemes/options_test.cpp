@@ -32,9 +32,7 @@ TEST(Schemes, AreRegisteredUnderTheirFileNames) {
         "spectrain", "xpipe", "zb_h1", "zb_h2"})
     EXPECT_TRUE(known.contains(name)) << name;
   for (const std::string& name : names)
-    EXPECT_TRUE(std::filesystem::exists(source_dir() / "schemes" /
-                                        (name + ".cpp")))
-        << name;
+    EXPECT_TRUE(std::filesystem::exists(source_dir() / "schemes" / (name + ".cpp"))) << name;
 }
 
 TEST(Schemes, NeedNoOptions) {

@@ -1,4 +1,4 @@
-#include "core/experiment/memory_trial.h"
+#include "tests/unit/experiment/memory_trial.h"
 
 #include <numeric>
 

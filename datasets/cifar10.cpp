@@ -1,7 +1,7 @@
 /// CIFAR-10 in its authors' binary format: 10,000 records in each of data_batch_1..5.bin and
 /// test_batch.bin.
 #include "core/base/error.h"
-#include "datasets/formats/cifar.h"
+#include "datasets/images/cifar.h"
 
 namespace pipewright {
 namespace {

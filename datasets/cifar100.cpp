@@ -1,6 +1,6 @@
 /// CIFAR-100 in its authors' binary format: 50,000 records in train.bin and 10,000 in test.bin,
 /// each with a coarse label (20 superclasses) and a fine one (100 classes).
-#include "datasets/formats/cifar.h"
+#include "datasets/images/cifar.h"
 
 namespace pipewright {
 namespace {

@@ -1,6 +1,6 @@
 /// CoLA, the Corpus of Linguistic Acceptability (Warstadt, Singh and Bowman, "Neural Network
 /// Acceptability Judgments", 2018), in GLUE's files: source, label, the authors' mark, sentence.
-#include "datasets/formats/glue.h"
+#include "datasets/texts/glue.h"
 
 namespace pipewright {
 namespace {

@@ -1,7 +1,7 @@
 /// Handwritten digits of 8 × 8 pixels, part of the program: nothing to download, trained in
 /// seconds. Origin and terms are in digits.inc.
 #include "core/base/error.h"
-#include "datasets/formats/byte_images.h"
+#include "datasets/images/byte_images.h"
 
 namespace pipewright {
 namespace {

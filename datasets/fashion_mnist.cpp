@@ -1,5 +1,5 @@
 /// Fashion-MNIST in its official four idx files: 28 × 28 grey images of 10 kinds of clothing.
-#include "datasets/formats/idx_images.h"
+#include "datasets/images/idx_images.h"
 
 namespace pipewright {
 namespace {

@@ -4,10 +4,10 @@
 #include <map>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
-#include "core/stage/sources.h"
-#include "datasets/formats/encoded_images.h"
-#include "datasets/formats/lines.h"
+#include "core/fetch/sources.h"
+#include "core/system/file.h"
+#include "datasets/archives/lines.h"
+#include "datasets/images/encoded_images.h"
 
 namespace pipewright {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "datasets/formats/class_folders.h"
+#include "datasets/images/class_folders.h"
 
 namespace pipewright {
 namespace {

@@ -14,12 +14,12 @@
 #include <system_error>
 
 #include "core/base/error.h"
-#include "core/stage/sources.h"
-#include "datasets/formats/file_tree.h"
-#include "datasets/formats/labelled_texts.h"
-#include "datasets/formats/pattern.h"
-#include "datasets/formats/utf8.h"
-#include "datasets/formats/word_counts.h"
+#include "core/fetch/sources.h"
+#include "datasets/archives/file_tree.h"
+#include "datasets/texts/labelled_texts.h"
+#include "datasets/texts/pattern.h"
+#include "datasets/texts/utf8.h"
+#include "datasets/texts/word_counts.h"
 
 namespace pipewright {
 namespace {

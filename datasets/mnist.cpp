@@ -1,6 +1,6 @@
 /// MNIST in its official four idx files: 28 × 28 grey images of handwritten digits. Mirrored ones
 /// are no digits, so `flip` is false unless asked for.
-#include "datasets/formats/idx_images.h"
+#include "datasets/images/idx_images.h"
 
 namespace pipewright {
 namespace {

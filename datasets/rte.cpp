@@ -1,6 +1,6 @@
 /// RTE, Recognizing Textual Entailment (four challenges from Dagan et al., 2006, to Bentivogli et
 /// al., 2009), in GLUE's files: does the first text entail the second?
-#include "datasets/formats/glue.h"
+#include "datasets/texts/glue.h"
 
 namespace pipewright {
 namespace {

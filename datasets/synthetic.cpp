@@ -13,8 +13,8 @@
 #include <mutex>
 
 #include "core/base/error.h"
-#include "core/base/machine_limits.h"
 #include "core/stage/dataset.h"
+#include "core/system/machine_limits.h"
 #include "datasets/synthetic_tokens.h"
 
 namespace pipewright {

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/dataset.h"
-#include "core/stage/safetensors.h"
+#include "core/stage/files/safetensors.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {

@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/fetch/sources.h"
 #include "core/stage/dataset.h"
-#include "core/stage/sources.h"
-#include "datasets/formats/byte_bpe.h"
-#include "datasets/formats/text_file.h"
-#include "datasets/formats/text_tokenizers.h"
-#include "datasets/formats/utf8.h"
+#include "datasets/texts/byte_bpe.h"
+#include "datasets/texts/text_file.h"
+#include "datasets/texts/text_tokenizers.h"
+#include "datasets/texts/utf8.h"
 
 namespace pipewright {
 namespace {

@@ -5,10 +5,10 @@
 #include <map>
 
 #include "core/base/error.h"
-#include "core/stage/sources.h"
-#include "datasets/formats/class_folders.h"
-#include "datasets/formats/file_tree.h"
-#include "datasets/formats/lines.h"
+#include "core/fetch/sources.h"
+#include "datasets/archives/file_tree.h"
+#include "datasets/archives/lines.h"
+#include "datasets/images/class_folders.h"
 
 namespace pipewright {
 namespace {

@@ -15,10 +15,10 @@
 
 #include "core/base/error.h"
 #include "core/stage/dataset.h"
-#include "datasets/formats/joint_bpe.h"
-#include "datasets/formats/parallel_text.h"
-#include "datasets/formats/text_file.h"
-#include "datasets/formats/token_lists.h"
+#include "datasets/texts/joint_bpe.h"
+#include "datasets/texts/parallel_text.h"
+#include "datasets/texts/text_file.h"
+#include "datasets/texts/token_lists.h"
 
 namespace pipewright {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/stage/layers.h"
-#include "models/image_model.h"
+#include "models/parts/image_model.h"
 
 namespace pipewright {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/stage/composite.h"
-#include "models/amoebanet_cell.h"
-#include "models/image_model.h"
+#include "models/parts/amoebanet_cell.h"
+#include "models/parts/image_model.h"
 
 namespace pipewright {
 namespace {

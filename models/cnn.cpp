@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "models/image_model.h"
+#include "models/parts/image_model.h"
 
 namespace pipewright {
 namespace {

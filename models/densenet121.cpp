@@ -12,7 +12,7 @@
 #include <array>
 #include <cmath>
 
-#include "models/blocks.h"
+#include "models/parts/blocks.h"
 
 namespace pipewright {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "core/stage/layers.h"
 #include "core/stage/model.h"
-#include "models/gnmt_layers.h"
+#include "models/parts/gnmt_layers.h"
 
 namespace pipewright {
 namespace {

@@ -4,7 +4,7 @@
 ///
 /// Parameters and buffers have torchvision's names: "inception3a.branch2.1.conv.weight". Only
 /// `cifar` has "….conv.bias" and, for the second 3×3 in place of a 5×5, "branch3.2".
-#include "models/blocks.h"
+#include "models/parts/blocks.h"
 
 namespace pipewright {
 namespace {

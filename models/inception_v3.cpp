@@ -3,7 +3,7 @@
 /// convolution or a pool of the stem, an inception block, or the classifier.
 ///
 /// Layers, parameters and buffers have torchvision's names: "Mixed_5b.branch5x5_1.conv.weight".
-#include "models/blocks.h"
+#include "models/parts/blocks.h"
 
 namespace pipewright {
 namespace {

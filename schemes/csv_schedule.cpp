@@ -12,11 +12,11 @@
 #include <map>
 #include <optional>
 
-#include "core/base/file.h"
 #include "core/base/sha256.h"
 #include "core/base/text.h"
 #include "core/config/options.h"
 #include "core/schedule/builders.h"
+#include "core/system/file.h"
 
 namespace pipewright {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/config/value.h"
-#include "core/experiment/chosen_point.h"
 #include "core/experiment/experiment.h"
+#include "core/sweep/chosen_point.h"
 
 namespace pipewright {
 

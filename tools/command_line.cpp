@@ -4,12 +4,12 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
-#include "core/base/given_files.h"
 #include "core/base/printable.h"
-#include "core/base/terminal.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
+#include "core/system/file.h"
+#include "core/system/given_files.h"
+#include "core/system/terminal.h"
 #include "tools/command.h"
 
 namespace pipewright {

@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "core/base/child_process.h"
 #include "core/base/error.h"
-#include "core/runtime/mpi_wire.h"
+#include "core/runtime/processes/mpi_wire.h"
+#include "core/system/child_process.h"
 #include "tools/interrupt.h"
 
 namespace pipewright {

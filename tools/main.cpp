@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/base/foreign_error.h"
-#include "core/base/terminal.h"
-#include "core/runtime/allocation.h"
 #include "core/runtime/build_info.h"
+#include "core/runtime/devices/allocation.h"
+#include "core/system/foreign_error.h"
+#include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/launch.h"
 

@@ -3,15 +3,15 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/base/terminal.h"
 #include "core/base/text.h"
 #include "core/config/merge.h"
-#include "core/experiment/best_cells.h"
-#include "core/experiment/leftover_runs.h"
-#include "core/experiment/modelled.h"
 #include "core/experiment/plugins.h"
-#include "core/experiment/sweep_plan.h"
-#include "core/experiment/table.h"
+#include "core/profiling/modelled.h"
+#include "core/records/leftover_runs.h"
+#include "core/reports/best_cells.h"
+#include "core/reports/table.h"
+#include "core/sweep/sweep_plan.h"
+#include "core/system/terminal.h"
 
 namespace pipewright {
 namespace {

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <map>
 
-#include "core/base/file.h"
-#include "core/base/given_files.h"
 #include "core/config/component_name.h"
 #include "core/config/experiment_keys.h"
 #include "core/config/merge.h"
 #include "core/config/yaml_file.h"
+#include "core/system/file.h"
+#include "core/system/given_files.h"
 
 namespace pipewright {
 namespace {

@@ -1,8 +1,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/base/file.h"
 #include "core/config/json.h"
+#include "core/system/file.h"
 
 namespace pipewright {
 namespace {

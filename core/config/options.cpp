@@ -4,9 +4,9 @@
 #include <cmath>
 #include <type_traits>
 
-#include "core/base/file.h"
 #include "core/config/option_text.h"
 #include "core/config/plain_scalar.h"
+#include "core/system/file.h"
 
 namespace pipewright {
 namespace {

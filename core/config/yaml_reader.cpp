@@ -9,12 +9,12 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "core/base/file.h"
 #include "core/config/plain_scalar.h"
 #include "core/config/value.h"
 #include "core/config/yaml_fault.h"
 #include "core/config/yaml_file.h"
 #include "core/config/yaml_source.h"
+#include "core/system/file.h"
 
 namespace pipewright {
 namespace {

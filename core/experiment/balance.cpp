@@ -2,8 +2,8 @@
 
 #include <numeric>
 
+#include "core/cost/partition.h"
 #include "core/runtime/batches.h"
-#include "core/schedule/partition.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {

@@ -13,8 +13,6 @@
 #include "core/codecs/edge_ends.h"
 #include "core/config/options.h"
 #include "core/config/value.h"
-#include "core/experiment/beam_search.h"
-#include "core/experiment/bleu.h"
 #include "core/experiment/lr_schedule.h"
 #include "core/experiment/weights_file.h"
 #include "core/runtime/run_request.h"
@@ -25,6 +23,8 @@
 #include "core/stage/metric.h"
 #include "core/stage/model.h"
 #include "core/stage/optimizer.h"
+#include "core/translation/beam_search.h"
+#include "core/translation/bleu.h"
 
 namespace pipewright {
 

@@ -1,8 +1,8 @@
 #include "core/experiment/named_keys.h"
 
-#include "core/experiment/plot_spec.h"
-#include "core/experiment/run_keys.h"
-#include "core/experiment/table_spec.h"
+#include "core/reports/plot_spec.h"
+#include "core/reports/run_keys.h"
+#include "core/reports/table_spec.h"
 
 namespace pipewright {
 

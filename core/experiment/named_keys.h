@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/config/value.h"
-#include "core/experiment/run_record.h"
+#include "core/records/run_record.h"
 
 namespace pipewright {
 

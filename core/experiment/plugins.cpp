@@ -7,13 +7,13 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/base/descriptor.h"
 #include "core/base/error.h"
-#include "core/base/file.h"
-#include "core/base/machine_limits.h"
 #include "core/base/sha256.h"
 #include "core/base/stamp.h"
 #include "core/schedule/schedule.h"
+#include "core/system/descriptor.h"
+#include "core/system/file.h"
+#include "core/system/machine_limits.h"
 
 namespace pipewright {
 namespace {

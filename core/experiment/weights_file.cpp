@@ -5,8 +5,8 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/stage/safetensors.h"
-#include "core/stage/safetensors_header.h"
+#include "core/stage/files/safetensors.h"
+#include "core/stage/files/safetensors_header.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage/foreign_names.h"
+#include "core/stage/files/foreign_names.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {

@@ -12,11 +12,11 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
-#include "core/base/foreign_error.h"
-#include "core/runtime/device_stream.h"
+#include "core/runtime/devices/device_stream.h"
 #include "core/runtime/losses.h"
 #include "core/runtime/messages.h"
 #include "core/stage/torch.h"
+#include "core/system/foreign_error.h"
 
 namespace pipewright {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "core/runtime/late_value.h"
+#include "core/runtime/devices/late_value.h"
 #include "core/runtime/passes.h"
 
 namespace pipewright {

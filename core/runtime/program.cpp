@@ -1,5 +1,5 @@
 #include "core/runtime/program.h"
-#include "core/schedule/render_refusal.h"
+#include "core/drawing/render_refusal.h"
 
 #include <algorithm>
 #include <map>

@@ -6,7 +6,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
-#include "core/runtime/parcel.h"
+#include "core/runtime/devices/parcel.h"
 #include "core/runtime/reduction.h"
 #include "core/runtime/transport.h"
 

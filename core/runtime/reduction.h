@@ -7,7 +7,7 @@
 #include <atomic>
 #include <vector>
 
-#include "core/runtime/parcel.h"
+#include "core/runtime/devices/parcel.h"
 
 namespace pipewright {
 

@@ -12,9 +12,9 @@
 #include "core/codecs/gradient_exchange.h"
 #include "core/runtime/action_log.h"
 #include "core/runtime/batches.h"
-#include "core/runtime/team.h"
-#include "core/runtime/traffic.h"
-#include "core/schedule/span.h"
+#include "core/runtime/processes/team.h"
+#include "core/schedule/traffic.h"
+#include "core/simulation/span.h"
 #include "core/stage/metric.h"
 
 namespace pipewright {

@@ -10,7 +10,7 @@
 
 #include "core/codecs/gradient_exchange.h"
 #include "core/runtime/program.h"
-#include "core/runtime/traffic.h"
+#include "core/schedule/traffic.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {
@@ -40,8 +40,8 @@ std::unique_ptr<Transport> serial_transport(const Program& program);
 
 /// For one thread per worker, each on its device. `stop` (may be null) is looked at while waiting.
 /// `standstill`: how long all may wait for each other.
-std::unique_ptr<Transport> queue_transport(
-    const Program& program, std::vector<at::Device> devices, const std::atomic<bool>* stop,
-    std::chrono::milliseconds standstill);
+std::unique_ptr<Transport> queue_transport(const Program& program, std::vector<at::Device> devices,
+                                           const std::atomic<bool>* stop,
+                                           std::chrono::milliseconds standstill);
 
 }  // namespace pipewright

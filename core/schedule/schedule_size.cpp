@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/base/machine_limits.h"
+#include "core/system/machine_limits.h"
 
 namespace pipewright {
 namespace {

@@ -1,6 +1,6 @@
 /// torchvision's names of models whose layers are called nearly as there.
 #include "core/base/error.h"
-#include "core/stage/foreign_names.h"
+#include "core/stage/files/foreign_names.h"
 
 namespace pipewright {
 namespace {

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "core/base/text.h"
-#include "core/stage/foreign_names.h"
+#include "core/stage/files/foreign_names.h"
 
 namespace pipewright {
 namespace {

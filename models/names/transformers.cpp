@@ -1,5 +1,5 @@
 /// Hugging Face's names of Transformers. Files of the bare models lack the first part of the names.
-#include "core/stage/foreign_names.h"
+#include "core/stage/files/foreign_names.h"
 
 namespace pipewright {
 namespace {

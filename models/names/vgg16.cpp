@@ -1,6 +1,6 @@
 /// torchvision's names of vgg16 and vgg16_bn: it counts convolutions, batch norms, ReLUs and pools.
 #include "core/base/error.h"
-#include "core/stage/foreign_names.h"
+#include "core/stage/files/foreign_names.h"
 
 namespace pipewright {
 namespace {

@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "core/codecs/edge_coding.h"
 #include "core/config/value.h"
-#include "core/runtime/allocation.h"
+#include "core/runtime/devices/allocation.h"
 #include "core/stage/torch.h"
 #include "tests/bench/processor_time.h"
 

@@ -20,11 +20,11 @@
 
 #include "core/base/error.h"
 #include "core/experiment/experiment.h"
-#include "core/experiment/plan.h"
-#include "core/runtime/allocation.h"
-#include "core/runtime/device.h"
+#include "core/runtime/devices/allocation.h"
+#include "core/runtime/devices/device.h"
 #include "core/runtime/executor.h"
 #include "core/stage/torch.h"
+#include "core/training/plan.h"
 #include "tests/bench/fixed_batches.h"
 #include "tests/bench/processor_time.h"
 

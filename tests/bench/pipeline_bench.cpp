@@ -19,13 +19,13 @@
 #include <thread>
 
 #include "core/experiment/experiment.h"
-#include "core/experiment/plan.h"
-#include "core/runtime/allocation.h"
-#include "core/runtime/device.h"
+#include "core/runtime/devices/allocation.h"
+#include "core/runtime/devices/device.h"
 #include "core/runtime/executor.h"
-#include "core/runtime/mpi_wire.h"
-#include "core/runtime/wire_team.h"
+#include "core/runtime/processes/mpi_wire.h"
+#include "core/runtime/processes/wire_team.h"
 #include "core/stage/torch.h"
+#include "core/training/plan.h"
 #include "tests/bench/fixed_batches.h"
 
 namespace pipewright::bench {

@@ -10,12 +10,12 @@
 #include <limits>
 
 #include "core/experiment/experiment.h"
-#include "core/experiment/plan.h"
-#include "core/runtime/allocation.h"
-#include "core/runtime/device.h"
+#include "core/runtime/devices/allocation.h"
+#include "core/runtime/devices/device.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/builders.h"
 #include "core/stage/torch.h"
+#include "core/training/plan.h"
 #include "tests/bench/fixed_batches.h"
 
 namespace pipewright::bench {

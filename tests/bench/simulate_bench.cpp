@@ -3,12 +3,12 @@
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
+#include "core/cost/cost_table.h"
 #include "core/schedule/builders.h"
-#include "core/schedule/cost_table.h"
 #include "core/schedule/recompute.h"
-#include "core/schedule/simulate.h"
 #include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
+#include "core/simulation/simulate.h"
 
 namespace pipewright::bench {
 namespace {

@@ -8,10 +8,10 @@
 #include <chrono>
 #include <limits>
 
-#include "core/runtime/allocation.h"
-#include "core/runtime/mpi_wire.h"
+#include "core/runtime/devices/allocation.h"
+#include "core/runtime/processes/mpi_wire.h"
+#include "core/runtime/processes/wire_team.h"
 #include "core/runtime/transport.h"
-#include "core/runtime/wire_team.h"
 #include "core/schedule/builders.h"
 #include "core/stage/torch.h"
 

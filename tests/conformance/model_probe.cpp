@@ -11,7 +11,7 @@
 
 #include "core/config/value.h"
 #include "core/experiment/experiment.h"
-#include "core/stage/safetensors.h"
+#include "core/stage/files/safetensors.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {

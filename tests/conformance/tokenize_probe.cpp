@@ -10,11 +10,11 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "datasets/formats/byte_bpe.h"
-#include "datasets/formats/joint_bpe.h"
-#include "datasets/formats/punctuation.h"
-#include "datasets/formats/roberta_tokens.h"
-#include "datasets/formats/text_file.h"
+#include "datasets/texts/byte_bpe.h"
+#include "datasets/texts/joint_bpe.h"
+#include "datasets/texts/punctuation.h"
+#include "datasets/texts/roberta_tokens.h"
+#include "datasets/texts/text_file.h"
 
 namespace pipewright {
 namespace {

@@ -4,13 +4,13 @@
 #include <iterator>
 
 #include "core/base/error.h"
-#include "core/codecs/bits.h"
 #include "core/codecs/frame.h"
-#include "core/codecs/sign_loops.h"
-#include "core/codecs/sort_quantization_code.h"
-#include "core/codecs/sparse_loops.h"
-#include "core/codecs/uniform_loops.h"
-#include "core/codecs/zero_map.h"
+#include "core/codecs/loops/bits.h"
+#include "core/codecs/loops/sign_loops.h"
+#include "core/codecs/loops/sort_quantization_code.h"
+#include "core/codecs/loops/sparse_loops.h"
+#include "core/codecs/loops/uniform_loops.h"
+#include "core/codecs/loops/zero_map.h"
 #include "tests/fuzz/target.h"
 
 namespace pipewright::fuzz {

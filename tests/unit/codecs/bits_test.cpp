@@ -4,8 +4,8 @@
 #include <random>
 #include <vector>
 
-#include "core/codecs/bit_tensors.h"
-#include "core/codecs/bits.h"
+#include "core/codecs/loops/bit_tensors.h"
+#include "core/codecs/loops/bits.h"
 #include "core/stage/torch.h"
 
 namespace pipewright::testing {

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "core/codecs/small_float_loops.h"
+#include "core/codecs/loops/small_float_loops.h"
 #include "tests/unit/codecs/codec_trial.h"
 
 namespace pipewright::testing {

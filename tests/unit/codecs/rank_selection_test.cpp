@@ -1,4 +1,4 @@
-#include "core/codecs/rank_selection.h"
+#include "core/codecs/loops/rank_selection.h"
 
 #include <gtest/gtest.h>
 

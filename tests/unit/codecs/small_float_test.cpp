@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "core/codecs/small_float.h"
-#include "core/codecs/small_float_tensors.h"
+#include "core/codecs/loops/small_float.h"
+#include "core/codecs/loops/small_float_tensors.h"
 #include "tests/unit/codecs/codec_trial.h"
 
 namespace pipewright::testing {

@@ -7,10 +7,10 @@
 #include <limits>
 #include <random>
 
-#include "core/codecs/bits.h"
-#include "core/codecs/sort_quantization_code.h"
-#include "core/codecs/sort_quantization_device.h"
-#include "core/codecs/zero_map.h"
+#include "core/codecs/kinds/sort_quantization_device.h"
+#include "core/codecs/loops/bits.h"
+#include "core/codecs/loops/sort_quantization_code.h"
+#include "core/codecs/loops/zero_map.h"
 #include "tests/unit/codecs/codec_trial.h"
 
 namespace pipewright::testing {

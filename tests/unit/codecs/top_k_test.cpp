@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/codecs/sparse_loops.h"
+#include "core/codecs/loops/sparse_loops.h"
 #include "tests/unit/codecs/codec_trial.h"
 
 namespace pipewright::testing {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/base/random.h"
-#include "core/codecs/noise_loops.h"
-#include "core/codecs/uniform_quantizer.h"
+#include "core/codecs/kinds/uniform_quantizer.h"
+#include "core/codecs/loops/noise_loops.h"
 #include "tests/unit/codecs/codec_trial.h"
 
 namespace pipewright::testing {

@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "core/base/file.h"
 #include "core/config/merge.h"
 #include "core/config/options.h"
+#include "core/system/file.h"
 #include "tests/unit/config/error_text.h"
 
 namespace pipewright {

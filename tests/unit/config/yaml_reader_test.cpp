@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "core/base/file.h"
 #include "core/config/value.h"
+#include "core/system/file.h"
 #include "tests/unit/config/error_text.h"
 
 namespace pipewright {

@@ -1,7 +1,7 @@
-#include "datasets/formats/byte_bpe.h"
+#include "datasets/texts/byte_bpe.h"
 
-#include "datasets/formats/roberta_tokens.h"
-#include "datasets/formats/utf8.h"
+#include "datasets/texts/roberta_tokens.h"
+#include "datasets/texts/utf8.h"
 #include "tests/unit/datasets/bpe_fixture.h"
 
 namespace pipewright {

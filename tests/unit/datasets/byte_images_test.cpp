@@ -1,4 +1,4 @@
-#include "datasets/formats/byte_images.h"
+#include "datasets/images/byte_images.h"
 
 #include <set>
 

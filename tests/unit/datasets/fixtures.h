@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
 #include "core/stage/dataset.h"
+#include "core/system/file.h"
 #include "tests/unit/source_dir.h"
 
 namespace pipewright::fixtures {

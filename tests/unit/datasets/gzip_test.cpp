@@ -1,4 +1,4 @@
-#include "datasets/formats/gzip.h"
+#include "datasets/archives/gzip.h"
 
 #include "tests/unit/datasets/fixtures.h"
 

@@ -1,8 +1,8 @@
-#include "datasets/formats/image_look.h"
+#include "datasets/images/image_look.h"
 
 #include <cmath>
 
-#include "datasets/formats/image.h"
+#include "datasets/images/image.h"
 #include "tests/unit/datasets/fixtures.h"
 
 namespace pipewright {

@@ -1,6 +1,6 @@
-#include "datasets/formats/image.h"
+#include "datasets/images/image.h"
 
-#include "datasets/formats/resize.h"
+#include "datasets/images/resize.h"
 #include "tests/unit/datasets/fixtures.h"
 #include "tests/unit/datasets/image_samples.h"
 

@@ -1,7 +1,7 @@
-#include "datasets/formats/joint_bpe.h"
+#include "datasets/texts/joint_bpe.h"
 
-#include "datasets/formats/punctuation.h"
-#include "datasets/formats/text_file.h"
+#include "datasets/texts/punctuation.h"
+#include "datasets/texts/text_file.h"
 #include "tests/unit/datasets/fixtures.h"
 
 namespace pipewright {

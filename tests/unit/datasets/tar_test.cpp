@@ -1,6 +1,6 @@
-#include "datasets/formats/tar.h"
+#include "datasets/archives/tar.h"
 
-#include "datasets/formats/file_tree.h"
+#include "datasets/archives/file_tree.h"
 #include "tests/unit/datasets/fixtures.h"
 #include "tests/unit/datasets/tar_fixture.h"
 

@@ -1,6 +1,6 @@
 #include <ATen/ATen.h>
 
-#include "core/stage/safetensors.h"
+#include "core/stage/files/safetensors.h"
 #include "tests/unit/datasets/fixtures.h"
 
 namespace pipewright {

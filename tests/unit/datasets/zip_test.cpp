@@ -1,6 +1,6 @@
-#include "datasets/formats/zip.h"
+#include "datasets/archives/zip.h"
 
-#include "datasets/formats/file_tree.h"
+#include "datasets/archives/file_tree.h"
 #include "tests/unit/datasets/fixtures.h"
 
 namespace pipewright {

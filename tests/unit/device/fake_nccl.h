@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/runtime/nccl.h"
+#include "core/runtime/devices/nccl.h"
 
 namespace pipewright::test {
 

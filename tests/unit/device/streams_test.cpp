@@ -3,10 +3,10 @@
 
 #include <limits>
 
-#include "core/experiment/trainer.h"
-#include "core/runtime/late_value.h"
-#include "core/runtime/parcel.h"
+#include "core/runtime/devices/late_value.h"
+#include "core/runtime/devices/parcel.h"
 #include "core/stage/torch.h"
+#include "core/training/trainer.h"
 #include "tests/unit/device/elsewhere.h"
 #include "tests/unit/device/fake_device.h"
 #include "tests/unit/device/stream_model.h"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <set>
 
-#include "core/runtime/device.h"
+#include "core/runtime/devices/device.h"
 #include "tests/unit/codecs/codec_trial.h"
 
 namespace pipewright::testing {

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "core/codecs/edge_coding.h"
-#include "core/codecs/sort_quantization_code.h"
-#include "core/codecs/sort_quantization_device.h"
-#include "core/experiment/trainer.h"
-#include "core/runtime/device.h"
+#include "core/codecs/kinds/sort_quantization_device.h"
+#include "core/codecs/loops/sort_quantization_code.h"
+#include "core/runtime/devices/device.h"
 #include "core/stage/torch.h"
+#include "core/training/trainer.h"
 #include "tests/unit/device/elsewhere.h"
 
 namespace pipewright::test {

@@ -1,5 +1,5 @@
 // The words auxiliary heads are written in.
-#include "models/image_head.h"
+#include "models/parts/image_head.h"
 
 #include <string>
 #include <vector>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/stage/foreign_names.h"
+#include "core/stage/files/foreign_names.h"
 #include "core/stage/model.h"
 #include "core/stage/stage.h"
 

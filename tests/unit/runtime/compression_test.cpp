@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/runtime/executor.h"
-#include "core/runtime/traffic.h"
+#include "core/schedule/traffic.h"
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/experiment/experiment.h"
-#include "core/experiment/plan.h"
+#include "core/training/plan.h"
 
 namespace pipewright::test {
 

@@ -6,11 +6,11 @@
 #include <mutex>
 #include <thread>
 
-#include "core/experiment/trainer.h"
 #include "core/runtime/executor.h"
 #include "core/runtime/transport.h"
 #include "core/schedule/builders.h"
 #include "core/stage/torch.h"
+#include "core/training/trainer.h"
 #include "tests/unit/runtime/laboratory.h"
 
 namespace pipewright::test {

@@ -1,5 +1,5 @@
 // Messages of any size in pieces: whole, in order, and not more of them at once than a link takes.
-#include "core/runtime/mail.h"
+#include "core/runtime/processes/mail.h"
 
 #include <gtest/gtest.h>
 

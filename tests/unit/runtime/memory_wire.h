@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/runtime/wire_team.h"
+#include "core/runtime/processes/wire_team.h"
 
 namespace pipewright::test {
 

@@ -6,9 +6,9 @@
 #include <regex>
 #include <thread>
 
-#include "core/base/child_process.h"
-#include "core/runtime/bring_tensors.h"
+#include "core/runtime/processes/bring_tensors.h"
 #include "core/stage/torch.h"
+#include "core/system/child_process.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/runtime/memory_wire.h"
 #include "tests/unit/schemes/scheme_cases.h"

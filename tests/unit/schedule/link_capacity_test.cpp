@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/drawing/render_refusal.h"
 #include "core/schedule/builders.h"
-#include "core/schedule/render_refusal.h"
 
 namespace pipewright {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/drawing/render.h"
 #include "core/schedule/builders.h"
-#include "core/schedule/render.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/validate.h"
 #include "core/schedule/versions.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "tests/unit/schedule/drawn_schedules.h"
+#include "tests/unit/drawing/drawn_schedules.h"
 
 namespace pipewright {
 namespace {

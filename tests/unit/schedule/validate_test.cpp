@@ -1,5 +1,5 @@
 // What validate() refuses, one reason at a time, and how it says so.
-#include "core/schedule/render_refusal.h"
+#include "core/drawing/render_refusal.h"
 
 #include <gtest/gtest.h>
 

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "core/base/file.h"
 #include "core/base/sha256.h"
-#include "core/schedule/render.h"
+#include "core/drawing/render.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/validate.h"
+#include "core/system/file.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/source_dir.h"
 

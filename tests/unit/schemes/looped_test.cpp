@@ -5,10 +5,10 @@
 #include <map>
 
 #include "core/base/as_size.h"
-#include "core/base/file.h"
-#include "core/schedule/render.h"
+#include "core/drawing/render.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/validate.h"
+#include "core/system/file.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/source_dir.h"
 

@@ -7,12 +7,12 @@
 #include <map>
 #include <regex>
 
-#include "core/schedule/cost_table.h"
+#include "core/cost/cost_table.h"
+#include "core/drawing/render.h"
 #include "core/schedule/recompute.h"
-#include "core/schedule/render.h"
-#include "core/schedule/simulate.h"
 #include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
+#include "core/simulation/simulate.h"
 #include "tests/unit/schedule/naive_reading.h"
 #include "tests/unit/schemes/scheme_cases.h"
 

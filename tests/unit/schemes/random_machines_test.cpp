@@ -6,13 +6,13 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/schedule/cost_table.h"
+#include "core/cost/cost_table.h"
+#include "core/drawing/render.h"
 #include "core/schedule/recompute.h"
-#include "core/schedule/render.h"
-#include "core/schedule/simulate.h"
 #include "core/schedule/validate.h"
-#include "tests/unit/schedule/naive_clock.h"
+#include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/simulation/naive_clock.h"
 
 namespace pipewright {
 namespace {

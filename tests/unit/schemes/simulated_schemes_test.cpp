@@ -5,10 +5,10 @@
 #include <tuple>
 
 #include "core/base/as_size.h"
-#include "core/schedule/cost_table.h"
-#include "core/schedule/simulate.h"
+#include "core/cost/cost_table.h"
 #include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
+#include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright {

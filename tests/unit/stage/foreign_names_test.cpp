@@ -1,5 +1,5 @@
 // Rules from our names to another library's, and who has some.
-#include "core/stage/foreign_names.h"
+#include "core/stage/files/foreign_names.h"
 
 #include <gtest/gtest.h>
 

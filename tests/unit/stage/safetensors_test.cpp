@@ -1,4 +1,4 @@
-#include "core/stage/safetensors.h"
+#include "core/stage/files/safetensors.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
 #include "core/base/random.h"
+#include "core/system/file.h"
 
 namespace pipewright {
 namespace {

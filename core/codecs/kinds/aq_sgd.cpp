@@ -1,0 +1,163 @@
+/// AQ-SGD (Wang et al., 2022): both ends of an edge remember of each sample what arrived last, m,
+/// and only the quantized change crosses, m ← m + Q(a − m). A sample's first visit is not
+/// compressed. Gradients, and everything in evaluation, are quantized directly.
+///
+/// The memory of an edge is a copy of the training split's activations there, on each end; where
+/// inputs change from epoch to epoch, as with random crops, changes are no smaller than values.
+///
+/// Payload of a forward pass in training: a bit for each sample, whether it comes as a change,
+/// filled up to 8 bytes; the other samples' rows, float32; the changes as `uniform` sends a tensor.
+#include "core/base/error.h"
+#include "core/codecs/codec.h"
+#include "core/codecs/kinds/uniform_quantizer.h"
+#include "core/codecs/loops/bits.h"
+#include "core/codecs/payload.h"
+#include "core/codecs/sample_memory.h"
+#include "core/stage/torch.h"
+#include "core/stage/upload.h"
+
+namespace pipewright {
+namespace {
+
+struct AqSgdSettings {
+  UniformQuantizer quantizer;
+  at::ScalarType cache;
+};
+
+/// What a message is made of: both ends find the same from what they remember.
+struct Visit {
+  Visit(const SampleMemory& memory, at::IntArrayRef sizes, const CodecCall& call,
+        const UniformQuantizer& quantizer)
+      : row(sizes.slice(1)), flags(call.samples.size()) {
+    for (std::size_t i = 0; i < call.samples.size(); ++i) {
+      flags[i] = memory.has(call.samples[i], row) ? 1 : 0;
+      (flags[i] != 0 ? known : fresh).push_back(static_cast<std::int64_t>(i));
+      (flags[i] != 0 ? known_samples : fresh_samples).push_back(call.samples[i]);
+    }
+    flag_bytes = (packed_bytes(std::ssize(flags), 1) + 7) / 8 * 8;
+    fresh_bytes = 4 * std::ssize(fresh) * c10::multiply_integers(row);
+    change_bytes = quantizer.bytes(sizes_of(known));
+  }
+
+  std::vector<std::int64_t> sizes_of(const std::vector<std::int64_t>& rows) const {
+    std::vector<std::int64_t> sizes{std::ssize(rows)};
+    sizes.insert(sizes.end(), row.begin(), row.end());
+    return sizes;
+  }
+  std::int64_t bytes() const { return flag_bytes + fresh_bytes + change_bytes; }
+  at::Tensor flags_of(const at::Tensor& payload) const { return payload.narrow(0, 0, flag_bytes); }
+  at::Tensor fresh_of(const at::Tensor& payload) const {
+    return floats_of(payload, flag_bytes, fresh_bytes / 4).view(sizes_of(fresh));
+  }
+  at::Tensor changes_of(const at::Tensor& payload) const {
+    return payload.narrow(0, flag_bytes + fresh_bytes, change_bytes);
+  }
+  at::Tensor packed_flags() const {
+    const at::Tensor bytes = at::zeros({flag_bytes}, at::TensorOptions(at::kByte));
+    const auto used = static_cast<std::size_t>(packed_bytes(std::ssize(flags), 1));
+    pack(flags, 1, bytes_from(bytes, 0).first(used));
+    return bytes;
+  }
+
+  at::IntArrayRef row;
+  std::vector<std::uint16_t> flags;        ///< 1: comes as a change
+  std::vector<std::int64_t> known, fresh;  ///< places within the micro-batch
+  std::vector<std::int64_t> known_samples, fresh_samples;
+  std::int64_t flag_bytes, fresh_bytes, change_bytes;
+};
+
+at::Tensor index_of(const std::vector<std::int64_t>& places, at::Device device) {
+  return upload(at::tensor(places, at::kLong), device);
+}
+
+class AqSgdCoder final : public Coder {
+ public:
+  explicit AqSgdCoder(const AqSgdSettings& settings)
+      : settings_(settings), memory_(settings.cache) {}
+
+  void encode(const at::Tensor& x, const CodecCall& call, FrameBuilder& out) override {
+    const UniformQuantizer& quantizer = settings_.quantizer;
+    if (!remembers(x.sizes(), call)) {
+      if (!quantizer.encode(x, call, out.payload(quantizer.bytes(x.sizes())))) out.leave_raw();
+      return;
+    }
+    if (goes_raw(x)) return;
+    const Visit visit(memory_, x.sizes(), call, quantizer);
+    const at::Tensor payload = out.payload(visit.bytes());
+    visit.flags_of(payload).copy_(upload(visit.packed_flags(), x.device()));
+    if (!visit.fresh.empty())
+      visit.fresh_of(payload).copy_(x.index_select(0, index_of(visit.fresh, x.device())));
+    if (!visit.known.empty()) {
+      const at::Tensor known = x.index_select(0, index_of(visit.known, x.device()));
+      const at::Tensor before = memory_.rows(visit.known_samples, visit.row, x.device());
+      if (!quantizer.encode(known - before, call, visit.changes_of(payload)))
+        return out.leave_raw();
+    }
+    take_over(visit, payload);
+  }
+
+  at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes,
+                    const CodecCall& call) override {
+    if (!remembers(sizes, call)) return settings_.quantizer.decode(payload, sizes);
+    const Visit visit(memory_, sizes, call, settings_.quantizer);
+    check_bytes(payload, visit.bytes());
+    if (payload.is_cpu() && !visit.flags_of(payload).equal(visit.packed_flags()))
+      throw Error(ErrorKind::Data,
+                  "a compressed message has changes of other samples than this end remembers");
+    const at::Tensor x = at::empty(sizes, payload.options().dtype(at::kFloat));
+    if (!visit.fresh.empty())
+      x.index_copy_(0, index_of(visit.fresh, x.device()), visit.fresh_of(payload));
+    const at::Tensor known = take_over(visit, payload);
+    if (known.defined()) x.index_copy_(0, index_of(visit.known, x.device()), known);
+    return x;
+  }
+
+  NamedTensors state() const override { return memory_.state(); }
+  void restore(const NamedTensors& state) override { memory_.restore(state); }
+
+ private:
+  static bool remembers(at::IntArrayRef sizes, const CodecCall& call) {
+    return call.training && !call.backward && has_samples(sizes, call) &&
+           c10::multiply_integers(sizes) > 0;
+  }
+
+  /// Remembers what a message says, the same on both ends; gives the rows of known samples, if any.
+  at::Tensor take_over(const Visit& visit, const at::Tensor& payload) {
+    at::Tensor now;
+    if (!visit.known.empty()) {
+      const at::Tensor before = memory_.rows(visit.known_samples, visit.row, payload.device());
+      const at::Tensor change =
+          settings_.quantizer.decode(visit.changes_of(payload), visit.sizes_of(visit.known));
+      now = memory_.rounded(before + change);
+      memory_.keep(visit.known_samples, now);
+    }
+    if (!visit.fresh.empty()) memory_.keep(visit.fresh_samples, visit.fresh_of(payload));
+    return now;
+  }
+
+  const AqSgdSettings& settings_;
+  SampleMemory memory_;
+};
+
+class AqSgd final : public Codec {
+ public:
+  explicit AqSgd(Options& options)
+      : settings_{UniformQuantizer(options, {.bits = 4, .per = "token", .symmetric = true}),
+                  options.choice("cache", {"float16", "float32"}, "float16",
+                                 "What both ends remember samples in.") == "float16"
+                      ? at::kHalf
+                      : at::kFloat} {}
+  std::unique_ptr<Coder> coder() const override { return std::make_unique<AqSgdCoder>(settings_); }
+  std::optional<std::int64_t> payload_bytes(at::IntArrayRef) const override {
+    return std::nullopt;  // first visits are larger
+  }
+  bool by_sample() const override { return true; }
+
+ private:
+  AqSgdSettings settings_;
+};
+
+PIPEWRIGHT_CODEC(aq_sgd, AqSgd, "What changed of a sample since its last visit, quantized.");
+
+}  // namespace
+}  // namespace pipewright

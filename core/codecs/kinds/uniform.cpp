@@ -1,0 +1,43 @@
+/// Uniform quantization to b bits a value. With the range of the values as they are, step
+/// s = (max − min)/(2^b − 1), code rne((x − min)/s), x' = min + code·s; symmetric: s = max|x| /
+/// (2^(b−1) − 1) and 0 stays 0. No value is off by more than s/2, with stochastic rounding by s.
+#include "core/codecs/codec.h"
+#include "core/codecs/kinds/uniform_quantizer.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+class UniformCoder final : public Coder {
+ public:
+  explicit UniformCoder(const UniformQuantizer& quantizer) : quantizer_(quantizer) {}
+
+  void encode(const at::Tensor& x, const CodecCall& call, FrameBuilder& out) override {
+    if (!quantizer_.encode(x, call, out.payload(quantizer_.bytes(x.sizes())))) out.leave_raw();
+  }
+  at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes, const CodecCall&) override {
+    return quantizer_.decode(payload, sizes);
+  }
+
+ private:
+  const UniformQuantizer& quantizer_;
+};
+
+class Uniform final : public Codec {
+ public:
+  explicit Uniform(Options& options) : quantizer_(options, {}) {}
+  std::unique_ptr<Coder> coder() const override {
+    return std::make_unique<UniformCoder>(quantizer_);
+  }
+  std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
+    return quantizer_.bytes(sizes);
+  }
+
+ private:
+  UniformQuantizer quantizer_;
+};
+
+PIPEWRIGHT_CODEC(uniform, Uniform, "Uniform quantization to 1 to 16 bits a value.");
+
+}  // namespace
+}  // namespace pipewright

@@ -1,0 +1,78 @@
+#include "core/cost/cost.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kPredictionOfUpdate = 3.0 / 5;
+
+}  // namespace
+
+double seconds_of(const StageCost& cost, ActionKind kind) {
+  switch (kind) {
+    case ActionKind::Forward: return cost.forward + cost.coding_forward;
+    case ActionKind::Recompute: return cost.forward;
+    case ActionKind::Head: return cost.head;
+    case ActionKind::Backward: return cost.backward + cost.coding_backward;
+    case ActionKind::BackwardInput: return cost.backward_input + cost.coding_backward;
+    case ActionKind::BackwardWeight: return cost.backward_weight;
+    case ActionKind::Update: return cost.update;
+    case ActionKind::Reduce: return cost.coding_reduce;
+  }
+  return 0;
+}
+
+void add_layer(StageCost& stage, const LayerCost& layer) {
+  // Bytes from the stage's activations on: most so far of a forward, of a backward that makes the
+  // gradients, of one that adds to them.
+  std::int64_t forward = stage.activation_bytes + stage.peak_bytes;
+  std::int64_t first = forward + stage.parameter_bytes - stage.freed_bytes;
+  std::int64_t adding = stage.activation_bytes + stage.peak_adding_bytes;
+  const std::int64_t bare =
+      stage.output_bytes + std::max(layer.output_bytes, layer.activation_bytes) + layer.peak_bytes;
+  stage.forward += layer.forward;
+  stage.backward += layer.backward;
+  stage.backward_input += layer.backward_input;
+  stage.backward_weight += layer.backward_weight;
+  stage.update += layer.update;
+  stage.prediction += kPredictionOfUpdate * layer.update;
+  stage.output_bytes = layer.output_bytes;
+  stage.activation_bytes += layer.activation_bytes;
+  stage.parameter_bytes += layer.parameter_bytes;
+  stage.buffer_bytes += layer.buffer_bytes;
+  const std::int64_t here = stage.activation_bytes + layer.peak_bytes;
+  forward = std::max(forward, here);
+  first = std::max(first, here) + layer.parameter_bytes;
+  adding = std::max({adding, here, stage.activation_bytes + layer.peak_adding_bytes});
+  // Tensors that pass through are in both outputs, so keeping nothing may seem to need the more.
+  stage.peak_bare_bytes = std::min(std::max(stage.peak_bare_bytes, bare), forward);
+  stage.peak_bytes = forward - stage.activation_bytes;
+  stage.peak_adding_bytes = adding - stage.activation_bytes;
+  stage.freed_bytes = forward + stage.parameter_bytes - first;
+}
+
+std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance) {
+  const auto layers = static_cast<std::int64_t>(profile.layers.size());
+  const bool positive = std::ranges::all_of(balance, [](std::int64_t count) { return count > 0; });
+  const std::int64_t cut = std::accumulate(balance.begin(), balance.end(), std::int64_t{0});
+  if (!positive || cut != layers)
+    throw Error(ErrorKind::Experiment,
+                concat("the profile of ", profile.model, " has ", layers,
+                       " layers, the stages have ", cut, "; profile this experiment's model"));
+  std::vector<StageCost> stages;
+  auto layer = profile.layers.begin();
+  std::int64_t arriving = profile.input_bytes;
+  for (const std::int64_t count : balance) {
+    StageCost& stage = stages.emplace_back();
+    stage.input_bytes = arriving;
+    for (std::int64_t i = 0; i < count; ++i) add_layer(stage, *layer++);
+    arriving = stage.output_bytes;
+  }
+  return stages;
+}
+
+}  // namespace pipewright

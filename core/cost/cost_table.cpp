@@ -1,0 +1,103 @@
+#include "core/cost/cost_table.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/base/as_size.h"
+#include "core/config/options.h"
+
+namespace pipewright {
+namespace {
+
+/// One column of the table.
+class Column {
+ public:
+  Column(Options& options, const std::string& name, int stages, const std::string& help)
+      : options_(options), name_(name), values_(as_size(stages), 0) {
+    const Value value = options.any(name, Value::of(0), help);
+    given_ = options.given(name);
+    if (!given_ || value.refused) return;
+    if (!value.is(Value::Kind::Sequence)) {
+      values_.assign(values_.size(), number(value));
+    } else if (value.items.size() != values_.size()) {
+      options.problem(name, concat("has ", value.items.size(), " numbers for ", stages, " stages"));
+    } else {
+      for (std::size_t k = 0; k < values_.size(); ++k) values_[k] = number(value.items[k]);
+    }
+  }
+
+  bool given() const { return given_; }
+  double operator[](std::size_t stage) const { return values_[stage]; }
+  std::int64_t bytes(std::size_t stage) const { return std::llround(values_[stage]); }
+
+ private:
+  double number(const Value& value) {
+    const double read = value.is(Value::Kind::Integer)  ? static_cast<double>(value.integer)
+                        : value.is(Value::Kind::Number) ? value.number
+                                                        : std::numeric_limits<double>::quiet_NaN();
+    if (read >= 0 && read < 1e18) return read;
+    options_.problem(name_, concat("is ", value.shown(),
+                                   "; expected a number from 0, or a list with one per stage"));
+    return 0;
+  }
+
+  Options& options_;
+  std::string name_;
+  std::vector<double> values_;
+  bool given_ = false;
+};
+
+}  // namespace
+
+std::vector<StageCost> equal_costs(int stages, double forward) {
+  return std::vector<StageCost>(as_size(stages), {.forward = forward,
+                                                  .backward = 2 * forward,
+                                                  .backward_input = forward,
+                                                  .backward_weight = forward});
+}
+
+CostTable read_cost_table(const Value& document, int stages, Problems& problems) {
+  Options options(&document, "costs", problems);
+  CostTable table;
+  table.samples = options.integer("samples", 1, "Samples of one micro-batch.", kPositive);
+  auto column = [&](const char* name, const char* help) {
+    return Column(options, name, stages, help);
+  };
+  const Column forward = column("forward", "Seconds of a forward.");
+  const Column backward = column("backward", "Seconds of a backward.");
+  const Column backward_input = column("backward_input", "Seconds of an input-only backward.");
+  const Column backward_weight = column("backward_weight", "Seconds of a weight-only backward.");
+  const Column head = column("head", "Seconds of an auxiliary head, forward and backward.");
+  const Column update = column("update", "Seconds of the optimizer, once a mini-batch.");
+  const Column prediction = column("prediction", "Seconds of predicting the weights once.");
+  const Column input = column("input_bytes", "Bytes that arrive at the stage.");
+  const Column output = column("output_bytes", "Bytes sent on; a gradient is as large.");
+  const Column activation = column("activation_bytes", "Bytes kept from forward to backward.");
+  const Column peak = column("peak_bytes", "Passing need of one pass.");
+  const Column parameters = column("parameter_bytes", "Bytes of one version of the parameters.");
+  const Column buffers = column("buffer_bytes", "Bytes of buffers.");
+  if (!forward.given()) options.problem("forward", "is missing: the seconds of a forward");
+  options.finish();
+  for (std::size_t k = 0; k < as_size(stages); ++k) {
+    const double whole = backward.given() ? backward[k] : 2 * forward[k];
+    const bool next = k + 1 < as_size(stages);
+    table.stages.push_back(
+        {.forward = forward[k],
+         .backward = whole,
+         .backward_input = backward_input.given() ? backward_input[k] : whole / 2,
+         .backward_weight = backward_weight.given() ? backward_weight[k] : whole / 2,
+         .head = head[k],
+         .update = update[k],
+         .prediction = prediction[k],
+         .input_bytes = input.bytes(k),
+         .output_bytes = output.given() ? output.bytes(k) : (next ? input.bytes(k + 1) : 0),
+         .activation_bytes = activation.bytes(k),
+         .peak_bytes = peak.bytes(k),
+         .peak_bare_bytes = peak.bytes(k),
+         .parameter_bytes = parameters.bytes(k),
+         .buffer_bytes = buffers.bytes(k)});
+  }
+  return table;
+}
+
+}  // namespace pipewright

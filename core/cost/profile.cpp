@@ -1,0 +1,142 @@
+#include "core/cost/profile.h"
+
+#include <set>
+
+#include "core/config/options.h"
+
+namespace pipewright {
+namespace {
+
+constexpr const char* kFormat = "pipewright_profile";
+constexpr int kVersion = 1;
+constexpr double kMost = 9e15;  // that a double counts exactly
+
+/// What reads a profile and what writes it visit the same fields by the same names.
+template <class Visitor, class Cost>
+void visit_layer(Visitor& visit, Cost& cost) {
+  visit("name", cost.name);
+  visit("forward", cost.forward);
+  visit("backward", cost.backward);
+  visit("backward_input", cost.backward_input);
+  visit("backward_weight", cost.backward_weight);
+  visit("update", cost.update);
+  visit("flops", cost.flops);
+  visit("output_bytes", cost.output_bytes);
+  visit("activation_bytes", cost.activation_bytes);
+  visit("peak_bytes", cost.peak_bytes);
+  visit("peak_adding_bytes", cost.peak_adding_bytes);
+  visit("parameters", cost.parameters);
+  visit("parameter_bytes", cost.parameter_bytes);
+  visit("buffer_bytes", cost.buffer_bytes);
+}
+
+template <class Visitor, class Of>
+void visit_profile(Visitor& visit, Of& profile) {
+  visit("model", profile.model);
+  visit("digest", profile.digest);
+  visit("device", profile.device);
+  visit("precision", profile.precision);
+  visit("samples", profile.samples);
+  visit("threads", profile.threads);
+  visit("timed", profile.timed);
+  visit("input_bytes", profile.input_bytes);
+}
+
+class Writer {
+ public:
+  template <class T>
+  void operator()(const char* name, const T& value) {
+    value_.at_or_add(name) = Value::of(value);
+  }
+  Value& value() { return value_; }
+
+ private:
+  Value value_ = Value::mapping();
+};
+
+/// Every field must be there.
+class Reader {
+ public:
+  explicit Reader(Options& options) : options_(options) {}
+
+  void operator()(const char* name, std::string& value) {
+    value = options_.required_text(name, "");
+  }
+  void operator()(const char* name, double& value) {
+    require(name);
+    value = options_.number(name, 0, "", kNotNegative);
+  }
+  void operator()(const char* name, std::int64_t& value) {
+    require(name);
+    value = options_.integer(name, 0, "", {0, kMost});
+  }
+  void operator()(const char* name, int& value) {
+    require(name);
+    value = static_cast<int>(options_.integer(name, 1, "", {1, 1 << 20}));
+  }
+  void operator()(const char* name, bool& value) {
+    require(name);
+    value = options_.flag(name, false, "");
+  }
+
+ private:
+  void require(const char* name) {
+    if (!options_.given(name)) options_.problem(name, "is missing");
+  }
+
+  Options& options_;
+};
+
+std::vector<LayerCost> read_layers(const Value& list, Problems& problems) {
+  std::vector<LayerCost> layers;
+  std::set<std::string> names;
+  for (const Value& item : list.items) {
+    Options options(&item, concat("layers[", layers.size(), "]"), problems);
+    Reader reader(options);
+    LayerCost& cost = layers.emplace_back();
+    visit_layer(reader, cost);
+    options.finish();
+    if (!names.insert(cost.name).second)
+      options.problem("name", concat("'", cost.name, "' is the name of a layer before it, too"));
+  }
+  return layers;
+}
+
+}  // namespace
+
+Value profile_value(const Profile& profile) {
+  Writer writer;
+  writer(kFormat, kVersion);
+  visit_profile(writer, profile);
+  if (!profile.machine.empty()) writer("machine", profile.machine);
+  Value layers = Value::sequence();
+  for (const LayerCost& cost : profile.layers) {
+    Writer layer;
+    visit_layer(layer, cost);
+    layers.items.push_back(std::move(layer.value()));
+  }
+  writer.value().at_or_add("layers") = std::move(layers);
+  return std::move(writer.value());
+}
+
+Profile read_profile(const Value& document) {
+  Problems problems;
+  Options options(&document, "", problems);
+  if (const std::int64_t format = options.integer(kFormat, 0, ""); format != kVersion)
+    options.problem(kFormat, concat("expected ", kVersion, ", which says that this is a profile ",
+                                    "as `pipewright profile` writes it"));
+  Profile profile;
+  Reader reader(options);
+  visit_profile(reader, profile);
+  profile.machine = options.text("machine", "", "");
+  const Value layers = options.any("layers", Value::sequence(), "");
+  if (!layers.is(Value::Kind::Sequence) || layers.items.empty())
+    options.problem("layers", concat("expected a list of layers, not ", layers.described()));
+  else
+    profile.layers = read_layers(layers, problems);
+  options.finish();
+  problems.throw_if_any();
+  return profile;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,153 @@
+#include "core/cost/stage_memory.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "core/base/as_size.h"
+#include "core/schedule/versions.h"
+
+namespace pipewright {
+namespace {
+
+bool needs_as_much(const StageMoment& a, const StageMoment& b) {
+  return a.learns == b.learns && a.added == b.added && a.bare == b.bare && a.kept >= b.kept &&
+         a.inputs >= b.inputs && a.versions >= b.versions;
+}
+
+void add_moment(std::vector<StageMoment>& moments, const StageMoment& moment) {
+  if (std::ranges::any_of(moments, [&](const auto& other) { return needs_as_much(other, moment); }))
+    return;
+  std::erase_if(moments, [&](const auto& other) { return needs_as_much(moment, other); });
+  moments.push_back(moment);
+}
+
+/// One stage of replica 0, followed through its worker's actions.
+class Walk {
+ public:
+  explicit Walk(std::vector<StageMoment>& moments) : moments_(moments) {}
+
+  void action(const Action& action, const ActionWeights& weights, bool recomputed,
+              bool last_of_forward) {
+    versions_ += weights.makes ? 1 : 0;
+    if (action.kind == ActionKind::Update) {
+      versions_ += weights.in_place ? 0 : 1;
+      added_ = false;
+    }
+    most_versions_ = std::max(most_versions_, versions_);
+    const bool bare = recomputed && action.kind == ActionKind::Forward;
+    if (action.kind == ActionKind::Forward) ++(bare ? inputs_ : kept_);
+    if (action.kind == ActionKind::Recompute) --inputs_, ++kept_;
+    if (action.kind != ActionKind::Update && action.kind != ActionKind::Reduce) pass(action, bare);
+    if (last_of_forward) --kept_;
+    versions_ -= static_cast<int>(weights.frees.size());
+  }
+
+ private:
+  void pass(const Action& action, bool bare) {
+    const bool learns =
+        action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
+    add_moment(moments_, {.learns = learns,
+                          .bare = bare,
+                          .kept = kept_,
+                          .inputs = inputs_,
+                          .versions = most_versions_,
+                          .added = added_});
+    added_ |= learns;
+  }
+
+  std::vector<StageMoment>& moments_;
+  int kept_ = 0, inputs_ = 0, versions_ = 1, most_versions_ = 1;
+  bool added_ = false;
+};
+
+/// Beyond what is kept, the gradients included.
+std::int64_t passing_bytes(const StageCost& stage, const StageMoment& moment) {
+  if (moment.learns && !moment.added)
+    return stage.peak_bytes + stage.parameter_bytes - stage.freed_bytes;
+  return (moment.added ? stage.parameter_bytes : 0) + (moment.learns ? stage.peak_adding_bytes
+                                                       : moment.bare ? stage.peak_bare_bytes
+                                                                     : stage.peak_bytes);
+}
+
+}  // namespace
+
+std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
+  const Versions versions = resolve_versions(schedule);
+  std::vector<std::vector<StageMoment>> moments(as_size(schedule.shape.stages));
+  std::vector<Walk> walks;
+  for (auto& of_stage : moments) walks.emplace_back(of_stage);
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
+    const auto& actions = schedule.workers[w];
+    std::map<std::tuple<int, int, int>, std::size_t> last;  // pass of stage, mini-, micro-batch
+    std::set<std::tuple<int, int, int>> recomputed;         // the same
+    const auto is_pass = [](const Action& action) {
+      return action.kind != ActionKind::Update && action.kind != ActionKind::Reduce;
+    };
+    const auto key = [](const Action& action) {
+      return std::tuple(action.stage, action.minibatch, action.microbatch);
+    };
+    for (std::size_t i = 0; i < actions.size(); ++i)
+      if (actions[i].replica == 0 && is_pass(actions[i])) {
+        last[key(actions[i])] = i;
+        if (actions[i].kind == ActionKind::Recompute) recomputed.insert(key(actions[i]));
+      }
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const Action& action = actions[i];
+      if (action.replica != 0) continue;
+      walks[as_size(action.stage)].action(action, versions.workers[w][i],
+                                          recomputed.contains(key(action)),
+                                          is_pass(action) && last.at(key(action)) == i);
+    }
+  }
+  return moments;
+}
+
+StageMemories::StageMemories(const Profile& profile, std::vector<std::vector<StageMoment>> moments,
+                             int optimizer_slots)
+    : profile_(profile),
+      moments_(std::move(moments)),
+      slots_(optimizer_slots),
+      row_begin_(profile.layers.size()) {}
+
+void StageMemories::fill_row(std::size_t begin) const {
+  if (row_begin_ == begin) return;
+  row_begin_ = begin;
+  row_.clear();
+  StageCost stage;
+  stage.input_bytes = begin == 0 ? profile_.input_bytes : profile_.layers[begin - 1].output_bytes;
+  for (std::size_t i = begin; i < profile_.layers.size(); ++i) {
+    add_layer(stage, profile_.layers[i]);
+    row_.push_back(stage);
+  }
+}
+
+StageMemory StageMemories::of(std::size_t begin, std::size_t end, int number) const {
+  fill_row(begin);
+  const StageCost& stage = row_[end - begin - 1];
+  StageMemory most;
+  for (const StageMoment& moment : moments_[as_size(number)]) {
+    const StageMemory memory{
+        .weights = moment.versions * stage.parameter_bytes + stage.buffer_bytes,
+        .optimizer = slots_ * stage.parameter_bytes,
+        .activations = (moment.kept + moment.inputs) * stage.input_bytes +
+                       moment.kept * stage.activation_bytes,
+        .passing = passing_bytes(stage, moment)};
+    if (memory.total() > most.total()) most = memory;
+  }
+  return most;
+}
+
+std::vector<StageMemory> StageMemories::of_cut(std::span<const std::int64_t> balance) const {
+  std::vector<StageMemory> stages;
+  std::size_t begin = 0;
+  for (const std::int64_t layers : balance) {
+    const std::size_t end = begin + static_cast<std::size_t>(layers);
+    stages.push_back(of(begin, end, static_cast<int>(stages.size())));
+    begin = end;
+  }
+  return stages;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,16 @@
+/// What the stages of a cut are called in tables and messages.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/cost/profile.h"
+
+namespace pipewright {
+
+/// "conv1_1 … conv2_2", or "fc1" of a single layer.
+std::vector<std::string> stage_names(const Profile& profile, std::span<const std::int64_t> balance);
+
+}  // namespace pipewright

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/base/text_table.h"
+#include "core/cost/stage_cut.h"
+#include "core/cost/stage_names.h"
+#include "core/drawing/render_profile.h"
+
+namespace pipewright {
+namespace {
+
+struct Row {
+  std::size_t begin = 0, end = 0;
+  double seconds = 0;  ///< or operations, where no times are known
+  double parameters = 0;
+  std::int64_t memory = 0;
+};
+
+std::vector<Row> rows_of(const Profile& profile, const StageMemories& memories,
+                         const CutRules& rules, std::span<const std::int64_t> balance) {
+  std::vector<Row> rows;
+  std::size_t begin = 0;
+  for (const std::int64_t layers : balance) {
+    Row row{.begin = begin, .end = begin + static_cast<std::size_t>(layers)};
+    row.memory = memories.of(row.begin, row.end, static_cast<int>(rows.size())).total();
+    for (std::size_t i = row.begin; i < row.end; ++i) {
+      row.parameters += static_cast<double>(profile.layers[i].parameters);
+      if (!profile.timed) row.seconds += profile.layers[i].flops;
+    }
+    if (profile.timed) row.seconds = stage_seconds(profile, row.begin, row.end, rules);
+    begin = row.end;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+std::string percent(double share) {
+  return concat(std::round(1000 * share) / 10, " %");
+}
+
+std::string weight_text(const Profile& profile, double weight) {
+  return profile.timed ? time_text(weight) : count_text(weight);
+}
+
+/// What keeps the cut from being faster.
+std::string limit(const Profile& profile, const std::vector<Row>& rows,
+                  const std::vector<std::string>& names) {
+  const auto slowest = std::ranges::max_element(rows, {}, &Row::seconds);
+  const double sum = std::accumulate(rows.begin(), rows.end(), 0.0,
+                                     [](double a, const Row& row) { return a + row.seconds; });
+  if (sum == 0) return {};
+  const double mean = sum / static_cast<double>(rows.size());
+  const auto stage = static_cast<std::size_t>(slowest - rows.begin());
+  std::string text = concat("stage ", stage, " (", names[stage],
+                            ") limits: ", weight_text(profile, slowest->seconds), " where ",
+                            weight_text(profile, mean), " each would be ideal; imbalance ",
+                            percent(slowest->seconds / mean - 1));
+  if (slowest->end - slowest->begin == 1 && rows.size() > 1)
+    text += "; it is one layer, which cannot be cut";
+  return text + '\n';
+}
+
+}  // namespace
+
+std::vector<std::string> stage_names(const Profile& profile,
+                                     std::span<const std::int64_t> balance) {
+  std::vector<std::string> names;
+  std::size_t begin = 0;
+  for (const std::int64_t layers : balance) {
+    const std::size_t end = begin + static_cast<std::size_t>(layers);
+    const std::string &first = profile.layers[begin].name, &last = profile.layers[end - 1].name;
+    names.push_back(layers == 1 ? first : concat(first, " … ", last));
+    begin = end;
+  }
+  return names;
+}
+
+std::string render_cut(const Profile& profile, const StageMemories& memories, const CutRules& rules,
+                       std::span<const std::int64_t> balance) {
+  const std::vector<Row> rows = rows_of(profile, memories, rules, balance);
+  const std::vector<std::string> names = stage_names(profile, balance);
+  const double sum = std::accumulate(rows.begin(), rows.end(), 0.0,
+                                     [](double a, const Row& row) { return a + row.seconds; });
+  TextTable table({"stage", "layers", "", profile.timed ? "time" : "operations", "share",
+                   "parameters", "memory", "sends on"},
+                  {2});
+  for (std::size_t stage = 0; stage < rows.size(); ++stage) {
+    const Row& row = rows[stage];
+    const bool last = stage + 1 == rows.size();
+    table.add(
+        {std::to_string(stage), std::to_string(row.end - row.begin), names[stage],
+         weight_text(profile, row.seconds), percent(sum > 0 ? row.seconds / sum : 0),
+         count_text(row.parameters), bytes_text(static_cast<double>(row.memory)),
+         last ? "" : bytes_text(static_cast<double>(profile.layers[row.end - 1].output_bytes))});
+  }
+  return table.text() + '\n' + limit(profile, rows, names);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,69 @@
+/// The terminal grid as lines of columns, before it is cut to the width of a terminal.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/drawing/render.h"
+#include "core/drawing/render_labels.h"
+#include "core/drawing/render_window.h"
+
+namespace pipewright {
+
+/// One column of one line: a character and its ANSI colour (0: the terminal's own).
+struct Glyph {
+  std::string text = " ";
+  int color = 0;
+};
+using GlyphLine = std::vector<Glyph>;
+
+/// Each slot takes as many columns as the longest label and one before it, the boundary with the
+/// slot before: there stand the updates, which take no time, and the marks of the culprit.
+class RenderGrid {
+ public:
+  RenderGrid(const Schedule& schedule, const RenderLabels& labels, const RenderOptions& options);
+
+  const GlyphLine& header() const { return header_; }
+  const std::vector<GlyphLine>& workers() const { return lines_; }
+  /// Columns at which a line may be cut, ascending; the last is its length.
+  const std::vector<int>& cuts() const { return cuts_; }
+
+ private:
+  /// Where an action's label stands: columns [begin, end) and whether time fills it.
+  struct Cell {
+    int begin = 0;
+    int end = 0;
+    bool visible = false;
+    bool boundary = false;  ///< takes no time: only column `begin`, without a label
+  };
+
+  bool is_culprit(std::size_t worker, std::size_t position) const;
+  bool is_drawn(std::size_t worker, std::size_t position) const;
+  void measure();
+  int end_of(int slot) const;
+  int begin_of(int slot) const;
+  std::vector<std::size_t> never_of(std::size_t worker) const;
+  Cell cell_of(std::size_t worker, std::size_t position) const;
+  void draw_header();
+  GlyphLine line_of(std::size_t worker) const;
+
+  const Schedule& schedule_;
+  const RenderLabels& labels_;
+  const SlotTimes times_;
+  const RenderWindow window_;
+  const std::optional<ActionPlace> culprit_;
+  int cell_ = 0;         ///< columns of a slot, its boundary included
+  int widened_at_ = -1;  ///< the slot before which a culprit that takes no time gets columns
+  int widened_by_ = 0;
+  std::vector<std::vector<std::size_t>> never_;  ///< per worker: positions that stand under `?`
+  int never_most_ = 0;
+  GlyphLine header_;
+  std::vector<GlyphLine> lines_;
+  std::vector<int> cuts_;
+};
+
+/// ANSI colour of each kind of action.
+int color_of(ActionKind kind);
+
+}  // namespace pipewright

@@ -1,0 +1,70 @@
+#include "core/drawing/render_labels.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+
+namespace pipewright {
+
+RenderLabels::RenderLabels(const Schedule& schedule)
+    : microbatches_(schedule.shape.microbatches), replicas_(schedule.shape.replicas) {
+  for (const auto& actions : schedule.workers) {
+    Holding& holding = workers_.emplace_back();
+    if (!actions.empty()) holding.replica = actions.front().replica;
+    for (const Action& action : actions) {
+      auto& stages = holding.stages;
+      const auto at = std::lower_bound(stages.begin(), stages.end(), action.stage);
+      if (at == stages.end() || *at != action.stage) stages.insert(at, action.stage);
+    }
+    if (holding.stages.size() > 1) several_stages_ = true;
+    if (holding.stages != std::vector{static_cast<int>(workers_.size()) - 1}) plain_ = false;
+  }
+}
+
+std::string RenderLabels::action(const Action& action) const {
+  std::string label;
+  if (several_stages_) label += std::to_string(action.stage);
+  label += kind_letter(action.kind);
+  label += std::to_string(action.minibatch);
+  if (is_pass(action.kind) && microbatches_ > 1) label += concat(".", action.microbatch);
+  return label;
+}
+
+std::string RenderLabels::worker(std::size_t worker) const {
+  return concat("worker ", worker);
+}
+
+std::string RenderLabels::stages(std::size_t worker) const {
+  const Holding& holding = workers_[worker];
+  if (holding.stages.empty()) return {};
+  std::vector<std::string> numbers;
+  for (const int stage : holding.stages) numbers.push_back(std::to_string(stage));
+  std::string text = concat(numbers.size() > 1 ? "stages " : "stage ", join(numbers, ", "));
+  if (replicas_ > 1) text += concat(", replica ", holding.replica);
+  return text;
+}
+
+std::string_view kind_letter(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::Forward: return "F";
+    case ActionKind::Head: return "H";
+    case ActionKind::Recompute: return "r";
+    case ActionKind::Backward: return "B";
+    case ActionKind::BackwardInput: return "b";
+    case ActionKind::BackwardWeight: return "W";
+    case ActionKind::Reduce: return "R";
+    case ActionKind::Update: return "U";
+  }
+  return "?";
+}
+
+std::string weights_text(int version, int ahead) {
+  if (ahead == 0) return std::to_string(version);
+  return concat(version, "→", version + ahead, "(", ahead > 0 ? "+" : "", ahead, ")");
+}
+
+bool is_pass(ActionKind kind) {
+  return kind != ActionKind::Reduce && kind != ActionKind::Update;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,108 @@
+#include "core/drawing/render_layout.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/drawing/render_page.h"
+
+namespace pipewright {
+
+using namespace sizes;
+
+GridLayout::GridLayout(const Schedule& schedule, int minibatches)
+    : schedule_(schedule),
+      labels_(schedule),
+      versions_(resolve_versions(schedule)),
+      times_(slot_times(schedule)),
+      window_(render_window(schedule, times_, minibatches)) {
+  measure();
+}
+
+double GridLayout::block_height() const {
+  return static_cast<double>(schedule_.workers.size()) * (kLane + kLaneGap) + kAxis;
+}
+
+double GridLayout::x_of(const LayoutBlock& block, int slot) const {
+  return left_ + slot_ * (slot - block.window.from);
+}
+
+double GridLayout::y_of(const LayoutBlock& block, std::size_t worker) const {
+  return block.y + static_cast<double>(worker) * (kLane + kLaneGap);
+}
+
+bool GridLayout::is_drawn(RenderWindow window, std::size_t worker, std::size_t position) const {
+  const int start = times_.start[worker][position];
+  const int slots = slots_of(schedule_.workers[worker][position].kind);
+  if (start == kNeverStarts) return false;
+  if (slots > 0) return start < window.to && start + slots > window.from;
+  return start <= window.to && (start > window.from || window.from == 0);
+}
+
+void GridLayout::measure() {
+  double names = 0, least_slot = 6;
+  for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker) {
+    names = std::max({names, text_width(labels_.worker(worker), kName),
+                      labels_.plain() ? 0 : text_width(labels_.stages(worker), kSmall)});
+    for (std::size_t i = 0; i < schedule_.workers[worker].size(); ++i) {
+      const Action& action = schedule_.workers[worker][i];
+      const int slots = slots_of(action.kind);
+      if (slots == 0 || !is_drawn(window_, worker, i)) continue;
+      const double needed = std::max(text_width(number_of(action), kNumber) + 5,
+                                     text_width(note_of(worker, i), kNote) + 4);
+      least_slot = std::max(least_slot, needed / slots);
+    }
+  }
+  left_ = kMargin + names + 14;
+  cut_into_blocks(least_slot);
+  right_ = x_of(blocks_.front(), blocks_.front().window.to);
+}
+
+/// As few blocks as the numbers and a page allow, of the same length but the last.
+void GridLayout::cut_into_blocks(double least_slot) {
+  const int slots = std::max(1, window_.to - window_.from);
+  const int most = std::max(5, static_cast<int>(kWidest / least_slot) / 5 * 5);
+  const int blocks = (slots + most - 1) / most;
+  const int length = blocks == 1 ? slots : (slots + 5 * blocks - 1) / (5 * blocks) * 5;
+  slot_ = std::clamp(kUsual / length, least_slot, std::max(least_slot, kWidestSlot));
+  double y = kHeading;
+  for (int from = window_.from; from < window_.from + slots; from += length) {
+    blocks_.push_back({{from, std::min(from + length, window_.from + slots)}, y});
+    y += block_height();
+  }
+}
+
+std::string GridLayout::number_of(const Action& action) const {
+  if (schedule_.shape.microbatches == 1) return std::to_string(action.minibatch);
+  return concat(action.minibatch, ".", action.microbatch);
+}
+
+GridLayout::Note GridLayout::note() const {
+  if (labels_.several_stages() || !schedule_.auxiliary.empty()) return Note::Places;
+  return schedule_.shape.training ? Note::Versions : Note::None;
+}
+
+std::string GridLayout::note_of(std::size_t worker, std::size_t position) const {
+  const Action& action = schedule_.workers[worker][position];
+  std::string text;
+  switch (note()) {
+    case Note::None: break;
+    case Note::Places:
+      if (labels_.several_stages()) text += concat("s", action.stage);
+      if (!schedule_.auxiliary.empty() && is_backward(action.kind))
+        text += concat("←", action.loss);
+      break;
+    case Note::Versions: {
+      const WeightKey& key = versions_.workers[worker][position].key;
+      text = concat("w", key.version);
+      if (key.ahead != 0) text += concat(key.ahead > 0 ? "+" : "", key.ahead);
+    }
+  }
+  return text;
+}
+
+bool is_backward(ActionKind kind) {
+  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput ||
+         kind == ActionKind::BackwardWeight;
+}
+
+}  // namespace pipewright

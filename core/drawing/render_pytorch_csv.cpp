@@ -1,0 +1,64 @@
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/drawing/render.h"
+#include "core/drawing/render_labels.h"
+#include "core/schedule/dependencies.h"
+
+namespace pipewright {
+namespace {
+
+[[noreturn]] void refuse(const Schedule& schedule, const Action& action, const std::string& why) {
+  throw Error(ErrorKind::Schedule,
+              concat("PyTorch's format has no word for this schedule: ",
+                     action_name(action, schedule.shape.microbatches), " ", why));
+}
+
+/// "2F0"
+std::string cell_of(const Schedule& schedule, const PassIndex& index, const Action& action) {
+  const char* operation = "";
+  switch (action.kind) {
+    case ActionKind::Forward: operation = "F"; break;
+    case ActionKind::Backward: operation = "B"; break;
+    case ActionKind::BackwardInput: operation = "I"; break;
+    case ActionKind::BackwardWeight: operation = "W"; break;
+    default: refuse(schedule, action, "is of an auxiliary loss");
+  }
+  if (action.loss != schedule.shape.stages - 1 && action.kind != ActionKind::Forward)
+    refuse(schedule, action, "is of an auxiliary loss");
+  if (action.kind == ActionKind::BackwardInput && index.weight_backward(action) == kNowhere)
+    refuse(schedule, action, "relays a loss without learning from it");
+  if (action.weights != Weights::latest())
+    refuse(schedule, action, "asks for other weights than the newest");
+  return concat(action.stage, operation, action.microbatch);
+}
+
+}  // namespace
+
+std::string render_pytorch_csv(const Schedule& schedule) {
+  const PassIndex index(schedule);
+  std::string out;
+  for (int worker = 0; worker < schedule.shape.workers_per_replica(); ++worker) {
+    std::vector<std::string> first, now;
+    int minibatch = 0;
+    auto compare = [&](const Action& next) {
+      if (minibatch == 0) first = now;
+      if (first != now) refuse(schedule, next, "comes after a mini-batch unlike the first");
+      now.clear();
+    };
+    for (const Action& action : schedule.workers[static_cast<std::size_t>(worker)]) {
+      if (!is_pass(action.kind)) continue;
+      if (action.minibatch < minibatch)
+        refuse(schedule, action, "overlaps with the next mini-batch: it is not synchronous");
+      if (action.minibatch > minibatch) compare(action);
+      minibatch = action.minibatch;
+      now.push_back(cell_of(schedule, index, action));
+    }
+    if (minibatch == 0) first = now;
+    out += join(first, ",") + "\n";
+  }
+  return out;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,242 @@
+#include "core/drawing/render_simulation.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "core/base/as_size.h"
+#include "core/base/printable.h"
+#include "core/base/text.h"
+#include "core/drawing/render_labels.h"
+#include "core/drawing/render_profile.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kMostRows = 32;
+
+using Row = std::vector<std::string>;
+
+/// Columns as wide as they need be, the first flush left.
+std::string aligned(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string blanks(widths[c] - width_of(row[c]), ' ');
+      text += c == 0 ? concat(' ', row[c], blanks) : concat("  ", blanks, row[c]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string percent(double part, double whole) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", whole > 0 ? 100 * part / whole : 0);
+  return text;
+}
+
+std::string rate_text(double per_second) {
+  char text[32];
+  std::snprintf(text, sizeof text, per_second < 100 ? "%.2f" : "%.0f", per_second);
+  return text;
+}
+
+std::string bytes(std::int64_t count) {
+  return bytes_text(static_cast<double>(count));
+}
+
+/// At most kMostRows of them.
+template <class Item, class Print>
+std::string table(Row heads, const std::vector<Item>& items, const Print& print) {
+  std::vector<Row> rows{std::move(heads)};
+  for (std::size_t i = 0; i < std::min(items.size(), kMostRows); ++i)
+    rows.push_back(print(i, items[i]));
+  const std::string cut = items.size() > kMostRows
+                              ? concat(" … and ", items.size() - kMostRows, " more\n")
+                              : std::string();
+  return aligned(rows) + cut;
+}
+
+bool counts_memory(const Simulation& simulation) {
+  return std::ranges::any_of(simulation.workers,
+                             [](const WorkerReport& worker) { return worker.peak.total() > 0; });
+}
+
+std::string worker_table(const Schedule& schedule, const Simulation& simulation) {
+  const RenderLabels labels(schedule);
+  const bool memory = counts_memory(simulation);
+  Row heads{"worker", "computes", "sends", "idle"};
+  if (memory)
+    heads.insert(heads.end(), {"peak memory", "weights", "gradients", "optimizer", "activations",
+                               "boundaries", "passing"});
+  return table(heads, simulation.workers, [&](std::size_t w, const WorkerReport& worker) {
+    const std::string stages = labels.plain() ? "" : concat(": ", labels.stages(w));
+    Row row{concat(w, stages), percent(worker.computing, simulation.makespan),
+            percent(worker.communicating, simulation.makespan),
+            percent(worker.idle, simulation.makespan)};
+    if (memory)
+      for (const std::int64_t part :
+           {worker.peak.total(), worker.peak.weights, worker.peak.gradients, worker.peak.optimizer,
+            worker.peak.activations, worker.peak.boundaries, worker.peak.passing})
+        row.push_back(bytes(part));
+    return row;
+  });
+}
+
+Row traffic_row(const std::string& name, const Traffic& traffic, double makespan) {
+  return {name, std::to_string(traffic.messages), bytes(traffic.bytes),
+          percent(traffic.busy, makespan)};
+}
+
+/// What each device that is too small would need.
+std::string overflows(const Hardware& hardware, const Simulation& simulation) {
+  std::string text;
+  int more = 0;
+  for (std::size_t w = 0; w < simulation.workers.size(); ++w) {
+    const std::int64_t need = simulation.workers[w].peak.total();
+    const std::int64_t has = hardware.devices[w].memory;
+    if (has == 0 || need <= has) continue;
+    if (!text.empty()) {
+      ++more;
+      continue;
+    }
+    const MemoryUse& peak = simulation.workers[w].peak;
+    const bool activations = peak.activations + peak.boundaries > peak.weights + peak.optimizer;
+    text = concat("\nnote: worker ", w, " needs ", bytes(need), ", its device has ", bytes(has),
+                  activations
+                      ? "; most are activations: try more micro-batches or pipeline.recompute"
+                      : "; most are weights: try more stages, another balance, or a scheme that "
+                        "keeps fewer versions",
+                  "\n");
+  }
+  if (more > 0) text += concat("note: so do ", more, " more workers\n");
+  return text;
+}
+
+double mean_pass_seconds(const Schedule& schedule, const Simulation& simulation) {
+  double seconds = 0, passes = 0;
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w)
+    for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {
+      if (!is_pass(schedule.workers[w][i].kind)) continue;
+      seconds += simulation.spans[w][i].end - simulation.spans[w][i].begin;
+      ++passes;
+    }
+  return passes > 0 ? seconds / passes : 0;
+}
+
+/// A described device starts operations one by one, and the model does not count that: where passes
+/// are shorter than starting some of them takes, the times mean little.
+std::string launches(const Schedule& schedule, const Hardware& hardware,
+                     const Simulation& simulation) {
+  constexpr double kShort = 50e-6;
+  if (!hardware.rates.known() || mean_pass_seconds(schedule, simulation) >= kShort) return {};
+  return "\nnote: passes take less than 50 µs on average; starting their operations on such a "
+         "device takes longer and is not modelled, so expect it to be slower than this\n";
+}
+
+Value traffic_value(const Traffic& traffic) {
+  Value value = Value::mapping();
+  value.at_or_add("messages") = Value::of(traffic.messages);
+  value.at_or_add("bytes") = Value::of(traffic.bytes);
+  value.at_or_add("busy") = Value::of(traffic.busy);
+  return value;
+}
+
+Value use_value(const MemoryUse& use) {
+  Value value = Value::mapping();
+  value.at_or_add("total") = Value::of(use.total());
+  value.at_or_add("weights") = Value::of(use.weights);
+  value.at_or_add("gradients") = Value::of(use.gradients);
+  value.at_or_add("optimizer") = Value::of(use.optimizer);
+  value.at_or_add("activations") = Value::of(use.activations);
+  value.at_or_add("boundaries") = Value::of(use.boundaries);
+  value.at_or_add("passing") = Value::of(use.passing);
+  return value;
+}
+
+Value worker_value(const Simulation& simulation, std::size_t w) {
+  const WorkerReport& worker = simulation.workers[w];
+  Value value = Value::mapping();
+  value.at_or_add("worker") = Value::of(static_cast<std::int64_t>(w));
+  value.at_or_add("computing") = Value::of(worker.computing);
+  value.at_or_add("communicating") = Value::of(worker.communicating);
+  value.at_or_add("idle") = Value::of(worker.idle);
+  value.at_or_add("utilisation") = Value::of(simulation.utilisation(w));
+  value.at_or_add("peak") = use_value(worker.peak);
+  value.at_or_add("peak_at") = Value::of(worker.peak_at);
+  if (worker.memory.empty()) return value;
+  Value& steps = value.at_or_add("memory") = Value::sequence();
+  for (const MemoryStep& step : worker.memory)
+    steps.items.push_back(Value::sequence({Value::of(step.time), Value::of(step.use.total())}));
+  return value;
+}
+
+}  // namespace
+
+std::string render_simulation(const Schedule& schedule, const Hardware& hardware,
+                              const Simulation& simulation, std::int64_t samples) {
+  const PipelineShape& shape = schedule.shape;
+  const double period = simulation.seconds_per_minibatch();
+  std::string text =
+      concat(shape.stages, " stages on ", schedule.workers.size(), " of ", hardware.devices.size(),
+             " devices (", hardware.name, "), ", shape.minibatches, " mini-batches of ",
+             shape.microbatches, shape.microbatches == 1 ? " micro-batch\n" : " micro-batches\n");
+  text += concat("makespan    ", time_text(simulation.makespan), "; in the steady part ",
+                 time_text(period), " a mini-batch\n");
+  text += concat("throughput  ", rate_text(period > 0 ? static_cast<double>(samples) / period : 0),
+                 " samples/s in the steady part\n");
+  text += concat("bubble      ", percent(simulation.bubble, 1), " of all workers' time\n\n");
+  text += worker_table(schedule, simulation);
+  if (!simulation.links.empty())
+    text += "\n" + table({"link", "messages", "traffic", "busy"}, simulation.links,
+                         [&](std::size_t, const LinkReport& link) {
+                           return traffic_row(concat(link.from, " → ", link.to), link.traffic,
+                                              simulation.makespan);
+                         });
+  if (std::ranges::any_of(simulation.buses, [](const Traffic& bus) { return bus.messages > 0; }))
+    text += "\n" + table({"bus", "messages", "traffic", "busy"}, simulation.buses,
+                         [&](std::size_t b, const Traffic& bus) {
+                           return traffic_row(hardware.buses[b].name, bus, simulation.makespan);
+                         });
+  return text + overflows(hardware, simulation) + launches(schedule, hardware, simulation);
+}
+
+Value simulation_value(const Schedule& schedule, const Hardware& hardware,
+                       const Simulation& simulation, std::int64_t samples) {
+  Value value = Value::mapping();
+  const double period = simulation.seconds_per_minibatch();
+  value.at_or_add("hardware") = Value::of(hardware.name);
+  value.at_or_add("stages") = Value::of(schedule.shape.stages);
+  value.at_or_add("minibatches") = Value::of(schedule.shape.minibatches);
+  value.at_or_add("microbatches") = Value::of(schedule.shape.microbatches);
+  value.at_or_add("makespan") = Value::of(simulation.makespan);
+  value.at_or_add("bubble") = Value::of(simulation.bubble);
+  value.at_or_add("seconds_per_minibatch") = Value::of(period);
+  value.at_or_add("samples_per_second") =
+      Value::of(period > 0 ? static_cast<double>(samples) / period : 0.0);
+  Value& workers = value.at_or_add("workers") = Value::sequence();
+  for (std::size_t w = 0; w < simulation.workers.size(); ++w)
+    workers.items.push_back(worker_value(simulation, w));
+  Value& links = value.at_or_add("links") = Value::sequence();
+  for (const LinkReport& link : simulation.links) {
+    Value one = traffic_value(link.traffic);
+    one.at_or_add("from") = Value::of(link.from);
+    one.at_or_add("to") = Value::of(link.to);
+    links.items.push_back(std::move(one));
+  }
+  Value& buses = value.at_or_add("buses") = Value::sequence();
+  for (std::size_t b = 0; b < simulation.buses.size(); ++b) {
+    Value one = traffic_value(simulation.buses[b]);
+    one.at_or_add("name") = Value::of(hardware.buses[b].name);
+    buses.items.push_back(std::move(one));
+  }
+  return value;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,120 @@
+// Bars to scale, unlike the grid of slots: what is thin is short.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/base/as_size.h"
+#include "core/drawing/render_labels.h"
+#include "core/drawing/render_page.h"
+#include "core/drawing/render_profile.h"
+#include "core/drawing/render_simulation.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kMargin = 24, kHeading = 62, kLane = 34, kGap = 6, kAxis = 30, kLegend = 34;
+constexpr double kNames = 90, kWidth = 1040;
+constexpr double kThinnest = 0.6;  ///< px; what is thinner would not be seen
+
+/// 1, 2 or 5 times a power of ten, about a tenth of the whole.
+double tick_of(double end) {
+  const double raw = end / 10, power = std::pow(10, std::floor(std::log10(raw)));
+  for (const double step : {1.0, 2.0, 5.0})
+    if (raw <= step * power) return step * power;
+  return 10 * power;
+}
+
+class Timeline {
+ public:
+  Timeline(const Schedule& schedule, const Simulation& simulation, const std::string& title,
+           double end)
+      : schedule_(schedule),
+        simulation_(simulation),
+        labels_(schedule),
+        end_(end > 0 ? std::min(end, simulation.makespan) : simulation.makespan),
+        bottom_(kHeading + static_cast<double>(schedule.workers.size()) * (kLane + kGap)),
+        page_(2 * kMargin + kNames + kWidth, bottom_ + kAxis + kLegend, title) {
+    page_.text(kMargin, 32, title, {.size = 18, .bold = true});
+    page_.text(
+        kMargin, 49,
+        concat(time_text(simulation.makespan), "; idle ", std::lround(100 * simulation.bubble),
+               " %", end_ < simulation.makespan ? concat("; drawn: until ", time_text(end_)) : ""),
+        {.color = palette::kQuiet});
+  }
+
+  std::string svg() && {
+    for (std::size_t w = 0; w < schedule_.workers.size(); ++w) draw_lane(w);
+    if (end_ > 0) draw_axis();
+    draw_legend();
+    return std::move(page_).svg();
+  }
+
+ private:
+  double x(double time) const { return kMargin + kNames + kWidth * std::min(time / end_, 1.0); }
+
+  void draw_lane(std::size_t w) {
+    const double y = kHeading + static_cast<double>(w) * (kLane + kGap);
+    page_.text(kMargin, y + 21, labels_.worker(w), {.size = 12.5});
+    page_.box(kMargin + kNames, y, kWidth, kLane, palette::kLane, 3);
+    for (std::size_t i = 0; i < schedule_.workers[w].size(); ++i) {
+      const Span& span = simulation_.spans[w][i];
+      if (span.begin >= end_) break;
+      draw_action(schedule_.workers[w][i], span, y);
+    }
+  }
+
+  void draw_action(const Action& action, const Span& span, double y) {
+    const Shade shade = shade_of(action.kind, action.minibatch);
+    const double left = x(span.begin), width = x(span.end) - left;
+    kinds_.insert(action.kind);
+    if (width <= 0) {
+      page_.line(left, y - 2, left, y + kLane + 2, {.color = shade.fill, .width = 1});
+      return;
+    }
+    const double gap = std::min(0.6, width / 8);
+    page_.box(left + gap, y + 3, std::max(kThinnest, width - 2 * gap), kLane - 6, shade.fill,
+              std::min(3.0, width / 4),
+              concat(kind_name(action.kind), " of ", labels_.action(action), ", ",
+                     time_text(span.begin), " to ", time_text(span.end)));
+    const std::string name = labels_.action(action);
+    if (text_width(name, 10) < width - 4)
+      page_.text(left + width / 2, y + 21, name,
+                 {.size = 10, .color = shade.ink, .anchor = "middle"});
+  }
+
+  void draw_axis() {
+    const double step = tick_of(end_);
+    for (int tick = 0; tick * step <= end_ * (1 + 1e-9); ++tick) {
+      const double at = x(tick * step);
+      page_.line(at, bottom_ - 2, at, bottom_ + 4, {.color = palette::kQuiet});
+      page_.text(at, bottom_ + 16, tick == 0 ? "0" : time_text(tick * step),
+                 {.size = 10, .color = palette::kQuiet, .anchor = "middle"});
+    }
+  }
+
+  void draw_legend() {
+    double at = kMargin + kNames;
+    for (const ActionKind kind : kinds_) {
+      page_.box(at, bottom_ + kAxis + 4, 14, 12, shade_of(kind, 2).fill);
+      page_.text(at + 20, bottom_ + kAxis + 14, kind_name(kind), {.color = palette::kQuiet});
+      at += text_width(kind_name(kind), 11) + 38;
+    }
+  }
+
+  const Schedule& schedule_;
+  const Simulation& simulation_;
+  const RenderLabels labels_;
+  const double end_;
+  const double bottom_;
+  SvgPage page_;
+  std::set<ActionKind> kinds_;
+};
+
+}  // namespace
+
+std::string render_timeline_svg(const Schedule& schedule, const Simulation& simulation,
+                                const std::string& title, double end) {
+  return Timeline(schedule, simulation, title, end).svg();
+}
+
+}  // namespace pipewright

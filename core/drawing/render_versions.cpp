@@ -1,0 +1,98 @@
+#include <algorithm>
+#include <map>
+
+#include "core/base/as_size.h"
+#include "core/base/printable.h"
+#include "core/base/text.h"
+#include "core/drawing/render.h"
+#include "core/drawing/render_labels.h"
+#include "core/schedule/versions.h"
+
+namespace pipewright {
+namespace {
+
+/// Cells of equal columns.
+using Table = std::vector<std::vector<std::string>>;
+
+std::string table_text(const Table& table) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : table)
+    for (std::size_t column = 0; column < row.size(); ++column) {
+      if (column == widths.size()) widths.push_back(0);
+      widths[column] = std::max(widths[column], width_of(row[column]));
+    }
+  std::string out;
+  for (const auto& row : table) {
+    std::string line;
+    for (std::size_t column = 0; column < row.size(); ++column)
+      line += row[column] + std::string(widths[column] - width_of(row[column]) + 2, ' ');
+    line.resize(line.find_last_not_of(' ') + 1);
+    out += line + '\n';
+  }
+  return out;
+}
+
+/// What each kind of pass of one stage and replica reads, mini-batch by mini-batch.
+using Reads = std::map<ActionKind, std::vector<std::string>>;
+
+/// Reads of every (stage, replica); "0/1" when a mini-batch's passes of one kind differ.
+std::map<std::pair<int, int>, Reads> reads_of(const Schedule& schedule, const Versions& versions,
+                                              int minibatches) {
+  std::map<std::pair<int, int>, Reads> all;
+  std::map<std::string*, std::string> last;  // the last version written into each cell
+  for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
+    for (std::size_t i = 0; i < schedule.workers[worker].size(); ++i) {
+      const Action& action = schedule.workers[worker][i];
+      if (!is_pass(action.kind) || action.minibatch >= minibatches) continue;
+      auto& cells = all[{action.stage, action.replica}][action.kind];
+      cells.resize(as_size(minibatches));
+      std::string& cell = cells[as_size(action.minibatch)];
+      const WeightKey& key = versions.workers[worker][i].key;
+      const std::string text = weights_text(key.version, key.ahead);
+      if (cell.empty())
+        cell = text;
+      else if (last[&cell] != text)
+        cell += "/" + text;
+      last[&cell] = text;
+    }
+  }
+  return all;
+}
+
+void append_rows(Table& table, const std::string& stage, int depth, const StageVersions& versions,
+                 const Reads& reads) {
+  std::vector<std::string> front = {
+      stage, std::to_string(depth), std::to_string(versions.forward_staleness),
+      std::to_string(versions.backward_staleness), std::to_string(versions.copies)};
+  for (const auto& [kind, cells] : reads) {
+    auto& row = table.emplace_back(std::move(front));
+    row.emplace_back(kind_letter(kind));
+    row.insert(row.end(), cells.begin(), cells.end());
+    front.assign(5, "");
+  }
+}
+
+}  // namespace
+
+std::string render_versions(const Schedule& schedule, int minibatches) {
+  const Versions versions = resolve_versions(schedule);
+  const int shown = std::clamp(minibatches, 0, schedule.shape.minibatches);
+  const auto reads = reads_of(schedule, versions, shown);
+  Table table = {{"stage", "D", "stale F", "stale B", "copies", ""}};
+  for (int minibatch = 0; minibatch < shown; ++minibatch)
+    table.front().push_back(concat("m", minibatch));
+  for (const auto& [place, rows] : reads) {
+    const auto [stage, replica] = place;
+    if (replica > 0 && rows == reads.at({stage, 0})) continue;
+    append_rows(
+        table, replica > 0 ? concat(stage, " (replica ", replica, ")") : std::to_string(stage),
+        schedule.shape.stages - 1 - stage, versions.stages[as_size(stage)][as_size(replica)], rows);
+  }
+  return table_text(table) +
+         "Columns m0, m1, …: the version of the stage's weights that the passes of mini-batch 0, "
+         "1, … "
+         "read;\n2→5(+3) is version 2 predicted 3 steps ahead. Staleness counts the prediction "
+         "in.\n";
+}
+
+}  // namespace pipewright

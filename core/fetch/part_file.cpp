@@ -1,0 +1,115 @@
+#include "core/fetch/part_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/base/error.h"
+#include "core/base/md5.h"
+#include "core/base/sha256.h"
+#include "core/system/file.h"
+#include "core/system/input_file.h"
+#include "core/system/machine_limits.h"
+#include "core/system/plain_file.h"
+
+namespace pipewright {
+namespace {
+
+/// A file's bytes without a copy in memory: archives have gigabytes.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path) {
+    const InputFile file(path);
+    if (file.size() == 0) return;
+    size_ = file.size();
+    start_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+    if (start_ == MAP_FAILED)
+      throw Error(ErrorKind::Data, concat("cannot read: ", errno_text(errno)), path.string());
+    ::madvise(start_, size_, MADV_SEQUENTIAL);
+  }
+  ~MappedFile() {
+    if (start_ != nullptr) ::munmap(start_, size_);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  std::string_view bytes() const { return {static_cast<const char*>(start_), size_}; }
+
+ private:
+  void* start_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+}  // namespace
+
+std::string checksum_of(const std::filesystem::path& path, const std::string& like) {
+  constexpr std::size_t kMd5Digits = 32;
+  const MappedFile file(path);
+  return like.size() == kMd5Digits ? md5(file.bytes()) : sha256(file.bytes());
+}
+
+PartFile::PartFile(const std::filesystem::path& target)
+    : target_(target), path_(target.string() + ".part") {
+  make_folders(folder_of(path_));
+  for (const std::filesystem::path& file : {target_, path_}) require_plain_file(file);
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (descriptor_ < 0) fail("cannot create");
+  struct stat ours {
+  }, named{};
+  // By the time the lock is ours, who had it may have given the file its final name.
+  const bool alone = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 &&
+                     ::fstat(descriptor_, &ours) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+                     ours.st_ino == named.st_ino;
+  if (!alone) {
+    ::close(descriptor_);
+    throw Error(ErrorKind::Data, "another `pipewright fetch` is downloading this file",
+                path_.string());
+  }
+  size_ = static_cast<std::uint64_t>(ours.st_size);
+}
+
+PartFile::~PartFile() {
+  ::close(descriptor_);
+}
+
+void PartFile::append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("cannot write");
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+    size_ += static_cast<std::uint64_t>(written);
+  }
+}
+
+void PartFile::clear() {
+  if (::ftruncate(descriptor_, 0) != 0) fail("cannot empty");
+  size_ = 0;
+}
+
+void PartFile::finish() {
+  if (::fsync(descriptor_) != 0) fail("cannot sync");
+  if (::rename(path_.c_str(), target_.c_str()) != 0) fail("cannot rename");
+  sync_folder(folder_of(target_));
+}
+
+void PartFile::remove() {
+  if (::unlink(path_.c_str()) != 0) fail("cannot remove");
+}
+
+void PartFile::fail(std::string_view what) const {
+  const std::string advice =
+      errno == ENOSPC || errno == EDQUOT
+          ? "; make room, or choose another folder with --to; the same command then goes on"
+          : "; --to chooses another folder";
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(errno), advice), path_.string());
+}
+
+}  // namespace pipewright

@@ -1,0 +1,34 @@
+#include "core/profiling/boundaries.h"
+
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+std::vector<at::Tensor> without_memory(const auto& specs, const at::TensorOptions& meta) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& spec : specs) tensors.push_back(at::empty(spec.shape, meta));
+  return tensors;
+}
+
+}  // namespace
+
+std::vector<Tensors> boundaries(const Experiment& experiment, Tensors inputs) {
+  const at::NoGradGuard no_grad;
+  const auto meta =
+      at::TensorOptions(experiment.train.float64 ? at::kDouble : at::kFloat).device(at::kMeta);
+  std::vector<Tensors> all;
+  std::size_t layer = 0;
+  for (std::size_t stage = 0; stage + 1 < experiment.balance.size(); ++stage) {
+    for (std::int64_t i = 0; i < experiment.balance[stage]; ++i, ++layer) {
+      const Layer& next = *experiment.layers[layer];
+      const auto parameters = without_memory(next.parameters(), meta);
+      auto buffers = without_memory(next.buffers(), meta);
+      inputs = next.forward_all(inputs, parameters, buffers, {});
+    }
+    all.push_back(inputs);
+  }
+  return all;
+}
+
+}  // namespace pipewright

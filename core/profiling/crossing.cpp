@@ -1,0 +1,119 @@
+#include "core/profiling/crossing.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/profiling/boundaries.h"
+#include "core/profiling/made_up_batch.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+/// What one tensor in an edge's message comes to.
+struct Message {
+  double values = 0;                 ///< bytes of what codecs take
+  std::int64_t exact = 0;            ///< … and of what they leave alone
+  std::vector<FrameHeader> headers;  ///< of the former, one each
+};
+
+/// At each edge, for one micro-batch.
+std::vector<Message> messages(const Experiment& e) {
+  const auto meta = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(at::kMeta);
+  const auto samples = e.loader.batch_size / e.pipeline.replicas / e.pipeline.microbatches;
+  std::vector<Message> edges;
+  for (const Tensors& tensors : boundaries(e, made_up_batch(*e.model, samples, meta).x)) {
+    Message& message = edges.emplace_back();
+    for (const at::Tensor& tensor : tensors) {
+      const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
+      if (!tensor.is_floating_point()) {
+        message.exact += bytes;
+        continue;
+      }
+      message.values += static_cast<double>(bytes);
+      message.headers.push_back({.sizes = tensor.sizes().vec(), .payload = bytes});
+    }
+  }
+  return edges;
+}
+
+/// Integers cross forward only.
+std::int64_t sent(const NamedCodec& named, const Message& message, bool backward) {
+  std::int64_t bytes = backward ? 0 : message.exact;
+  for (const FrameHeader& header : message.headers) {
+    const auto payload = named.codec ? named.codec->payload_bytes(header.sizes) : std::nullopt;
+    bytes += payload ? *payload + header.bytes() : header.payload;
+  }
+  return bytes;
+}
+
+class Speeds {
+ public:
+  explicit Speeds(const Hardware& hardware) : hardware_(hardware) {}
+
+  /// Seconds of encoding and of decoding so many bytes.
+  std::pair<double, double> seconds(const NamedCodec& named, double bytes) {
+    return named.codec ? seconds(named.name, bytes) : std::pair(0.0, 0.0);
+  }
+  std::pair<double, double> seconds(const std::string& name, double bytes) {
+    const auto known = std::ranges::find(hardware_.codecs, name, &CodecSpeed::codec);
+    if (known != hardware_.codecs.end()) return {bytes / known->encode, bytes / known->decode};
+    unknown_.insert(name);
+    return {0, 0};
+  }
+  std::vector<std::string> unknown() const { return {unknown_.begin(), unknown_.end()}; }
+
+ private:
+  const Hardware& hardware_;
+  std::set<std::string> unknown_;
+};
+
+void compress_edges(std::vector<StageCost>& costs, const Experiment& experiment, Speeds& speeds) {
+  const Compression& compression = experiment.pipeline.compression;
+  const std::vector<Message> crossing = messages(experiment);
+  for (std::size_t edge = 0; edge < crossing.size(); ++edge) {
+    const auto& [forward, backward, in_evaluation] = compression[edge];
+    StageCost &before = costs[edge], &behind = costs[edge + 1];
+    before.sent_bytes = sent(forward, crossing[edge], false);
+    behind.sent_gradient_bytes = sent(backward, crossing[edge], true);
+    const auto [encode, decode] = speeds.seconds(forward, crossing[edge].values);
+    before.coding_forward += encode;
+    behind.coding_forward += decode;
+    const auto [encode_back, decode_back] = speeds.seconds(backward, crossing[edge].values);
+    behind.coding_backward += encode_back;
+    before.coding_backward += decode_back;
+  }
+}
+
+void compress_gradients(std::vector<StageCost>& costs, const Experiment& experiment,
+                        Speeds& speeds) {
+  auto layer = experiment.layers.begin();
+  for (std::size_t stage = 0; stage < costs.size(); ++stage) {
+    const auto end = layer + experiment.balance[stage];
+    const ExchangedBytes bytes =
+        exchanged_bytes(parameter_shapes(std::vector<LayerPtr>(layer, end)),
+                        experiment.pipeline.gradient_compression, experiment.train.float64 ? 8 : 4);
+    layer = end;
+    if (bytes.compressed == 0) continue;
+    costs[stage].reduced_bytes = bytes.sums;
+    const auto [encode, decode] = speeds.seconds("powersgd", static_cast<double>(bytes.compressed));
+    costs[stage].coding_reduce += encode + decode;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> compress(std::vector<StageCost>& costs, const Experiment& experiment,
+                                  const Hardware& hardware) {
+  const PipelineOptions& pipeline = experiment.pipeline;
+  if (experiment.balance.empty()) return {};
+  Speeds speeds(hardware);
+  if (!pipeline.compression.empty()) compress_edges(costs, experiment, speeds);
+  if (pipeline.replicas > 1 && pipeline.gradient_compression.rank > 0)
+    compress_gradients(costs, experiment, speeds);
+  return speeds.unknown();
+}
+
+}  // namespace pipewright

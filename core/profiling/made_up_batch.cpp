@@ -1,0 +1,43 @@
+#include "core/profiling/made_up_batch.h"
+
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+at::TensorOptions whole(const at::TensorOptions& options) {
+  return options.dtype(at::kLong);
+}
+
+/// None of the tokens that mean something by themselves, where there are others.
+at::Tensor tokens(const Shape& shape, std::int64_t vocabulary, const at::TensorOptions& options) {
+  const std::int64_t first = vocabulary > kEndToken + 1 ? kEndToken + 1 : 0;
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) count *= extent;
+  return at::arange(count, whole(options)).remainder(vocabulary - first).add(first).view(shape);
+}
+
+}  // namespace
+
+Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOptions& options) {
+  Shape shape = model.input_shape();
+  shape.insert(shape.begin(), samples);
+  Batch batch;
+  if (model.vocabulary() == 0) {
+    at::Tensor x = at::empty(shape, options);
+    if (!x.is_meta()) x = at::arange(x.numel(), options).sin_().view(shape);
+    batch.x = {x};
+  } else {
+    batch.x = {tokens(shape, model.vocabulary(), options)};
+    if (model.task() == Task::Translate)
+      batch.x.push_back(tokens({samples, shape[1] - 1}, model.vocabulary(), options));
+  }
+  Shape targets{samples};
+  if (model.task() != Task::Classify) targets.push_back(batch.x.back().size(1));
+  batch.y = at::zeros(targets, whole(options));
+  return batch;
+}
+
+}  // namespace pipewright

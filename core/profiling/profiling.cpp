@@ -1,0 +1,145 @@
+#include "core/profiling/profiling.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/profiling/layer_measurement.h"
+#include "core/profiling/made_up_batch.h"
+#include "core/runtime/batches.h"
+#include "core/runtime/devices/intra_op_threads.h"
+#include "core/stage/operation_count.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+std::int64_t bytes_of(const Tensors& tensors) {
+  std::int64_t sum = 0;
+  for (const at::Tensor& tensor : tensors) sum += static_cast<std::int64_t>(tensor.nbytes());
+  return sum;
+}
+
+at::TensorOptions precision_of(const Experiment& e) {
+  return at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat);
+}
+
+std::vector<at::Tensor> empty_tensors(const auto& specs, const at::TensorOptions& options) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& spec : specs) tensors.push_back(at::empty(spec.shape, options));
+  return tensors;
+}
+
+/// What is known of a layer from shapes. `x` becomes its outputs.
+LayerCost count_layer(const Layer& layer, Tensors& x, const at::TensorOptions& meta) {
+  const auto parameters = empty_tensors(layer.parameters(), meta);
+  auto buffers = empty_tensors(layer.buffers(), meta);
+  LayerCost cost{.name = layer.name()};
+  const OperationCount operations;
+  x = layer.forward_all(x, parameters, buffers, {});
+  cost.flops = operations.flops();
+  cost.output_bytes = bytes_of(x);
+  for (const at::Tensor& parameter : parameters) {
+    cost.parameters += parameter.numel();
+    cost.parameter_bytes += static_cast<std::int64_t>(parameter.nbytes());
+  }
+  for (const at::Tensor& buffer : buffers)
+    cost.buffer_bytes += static_cast<std::int64_t>(buffer.nbytes());
+  return cost;
+}
+
+void count_all(Profile& profile, const Experiment& e) {
+  const at::NoGradGuard no_grad;
+  const auto meta = precision_of(e).device(at::kMeta);
+  Tensors x = made_up_batch(*e.model, profile.samples, meta).x;
+  profile.input_bytes = bytes_of(x);
+  for (const LayerPtr& layer : e.layers) profile.layers.push_back(count_layer(*layer, x, meta));
+}
+
+void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& settings) {
+  const IntraOpThreads threads(e.pipeline.threads);
+  const Batch batch =
+      made_up_batch(*e.model, profile.samples, precision_of(e).device(settings.device));
+  Boundary boundary{.tensors = batch.x};
+  for (const at::Tensor& x : batch.x)
+    boundary.memory.push_back(std::make_shared<Boundary::Memory>(
+        Boundary::Memory{.bytes = static_cast<std::int64_t>(x.nbytes())}));
+  profile.timed = !settings.device.is_meta();
+  const double seconds = settings.seconds / static_cast<double>(e.layers.size());
+  for (std::size_t i = 0; i < e.layers.size(); ++i) {
+    if (settings.on_layer) settings.on_layer(i);
+    LayerMeasurement measurement(e, i, boundary, batch.y, settings.device);
+    if (profile.timed) measurement.measure_times(profile.layers[i], settings.repetitions, seconds);
+    measurement.measure_peak(profile.layers[i]);
+    boundary = measurement.measure_kept(profile.layers);
+  }
+}
+
+/// Options that change no cost.
+Value without(Value part, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    std::erase_if(part.fields, [&](const auto& field) { return field.first == name; });
+  return part;
+}
+
+}  // namespace
+
+Profile described(const Experiment& e, at::Device device) {
+  const auto& p = e.pipeline;
+  Value costs = Value::mapping();
+  costs.at_or_add("model") =
+      without(*e.resolved.find("model"), {"weights", "weights_format", "fresh"});
+  costs.at_or_add("loss") = *e.resolved.find("loss");
+  costs.at_or_add("optimizer") = without(*e.resolved.find("optimizer"), {"lr"});
+  return {.model = e.resolved.find_path("model.name")->text,
+          .digest = digest(costs),
+          .device = c10::DeviceTypeName(device.type(), /*lower_case=*/true),
+          .precision = e.train.float64 ? "float64" : "float32",
+          .samples =
+              slice_of(slice_of(e.loader.batch_size, p.replicas, 0).size, p.microbatches, 0).size,
+          .threads = p.threads};
+}
+
+Profile measure(const Experiment& experiment, const ProfileSettings& settings) {
+  Profile profile = described(experiment, settings.device);
+  count_all(profile, experiment);
+  measure_all(profile, experiment, settings);
+  if (profile.timed) profile.machine = machine_name();
+  return profile;
+}
+
+std::string machine_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string misfit(const Profile& profile, const Experiment& experiment, at::Device device) {
+  const Profile wanted = described(experiment, device);
+  if (profile.model != wanted.model)
+    return concat("it is of the model ", profile.model, ", this experiment has ", wanted.model);
+  if (profile.samples != wanted.samples)
+    return concat("it is of micro-batches of ", profile.samples, " samples, this experiment has ",
+                  wanted.samples);
+  if (profile.device != wanted.device)
+    return concat("it was measured on ", profile.device, ", this experiment runs on ",
+                  wanted.device);
+  if (profile.precision != wanted.precision)
+    return concat("it is of ", profile.precision, ", this experiment computes in ",
+                  wanted.precision);
+  if (profile.threads != wanted.threads)
+    return concat("it was measured with pipeline.threads: ", profile.threads,
+                  ", this experiment has ", wanted.threads);
+  if (profile.digest != wanted.digest)
+    return "it is of the same model with other options, or of another loss or optimizer";
+  const auto same = [](const LayerCost& cost, const LayerPtr& layer) {
+    return cost.name == layer->name();
+  };
+  if (!std::ranges::equal(profile.layers, experiment.layers, same))
+    return concat("its ", profile.layers.size(), " layers are not the model's ",
+                  experiment.layers.size());
+  return {};
+}
+
+}  // namespace pipewright

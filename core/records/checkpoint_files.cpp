@@ -1,0 +1,110 @@
+#include "core/records/checkpoint_files.h"
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kFolderDigits = 6;
+constexpr std::array<std::string_view, 3> kBesideTheManifest{
+    "manifest.json", "manifest.previous.json", "steps-#.csv"};
+constexpr std::array<std::string_view, 5> kOfOneCheckpoint{
+    "metrics.safetensors", "stage-#.safetensors", "stage-#.replica-#.safetensors",
+    "edges-#.replica-#.safetensors", "exchange-#.replica-#.safetensors"};
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// In a pattern '#' stands for one digit or more. What follows the pattern, if it all matches.
+bool matches(std::string_view name, std::string_view pattern, std::string_view& rest) {
+  for (const char expected : pattern) {
+    if (name.empty() || (expected == '#' ? !is_digit(name.front()) : name.front() != expected))
+      return false;
+    name.remove_prefix(1);
+    while (expected == '#' && !name.empty() && is_digit(name.front())) name.remove_prefix(1);
+  }
+  rest = name;
+  return true;
+}
+
+/// "", or ".4711.part", whatever tells the processes that write apart.
+bool is_whole_or_part(std::string_view rest) {
+  if (rest.empty()) return true;
+  constexpr std::string_view kPart = ".part";
+  return rest.starts_with('.') && rest.ends_with(kPart) && rest.size() > kPart.size();
+}
+
+template <std::size_t count>
+bool matches_any(std::string_view name, const std::array<std::string_view, count>& patterns) {
+  std::string_view rest;
+  return std::ranges::any_of(patterns, [&](std::string_view pattern) {
+    return matches(name, pattern, rest) && is_whole_or_part(rest);
+  });
+}
+
+/// A folder itself, not a link to one.
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::symlink_status(path, ignored).type() == fs::file_type::directory;
+}
+
+void remove_file(const fs::path& path) {
+  std::error_code ignored;
+  if (!is_folder(path)) fs::remove(path, ignored);  // of a link: the link
+}
+
+void remove_if_empty(const fs::path& folder) {
+  std::error_code ignored;
+  fs::remove(folder, ignored);
+}
+
+}  // namespace
+
+bool is_checkpoint_file(std::string_view name) {
+  return matches_any(name, kBesideTheManifest);
+}
+
+bool is_checkpoint_folder(std::string_view name) {
+  return name.size() >= kFolderDigits && std::ranges::all_of(name, is_digit);
+}
+
+std::string checkpoint_folder_name(std::int64_t minibatches) {
+  const std::string digits = std::to_string(minibatches);
+  return digits.size() < kFolderDigits ? std::string(kFolderDigits - digits.size(), '0') + digits
+                                       : digits;
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+void remove_checkpoint(const fs::path& folder, const std::vector<std::string>& kept) {
+  if (!is_folder(folder)) return;
+  for (const std::string& name : names_in(folder))
+    if (matches_any(name, kOfOneCheckpoint) && std::ranges::count(kept, name) == 0)
+      remove_file(folder / name);
+  if (kept.empty()) remove_if_empty(folder);
+}
+
+void remove_checkpoints(const fs::path& checkpoints) {
+  if (!is_folder(checkpoints)) return;
+  const std::vector<std::string> names = names_in(checkpoints);
+  for (const std::string& name : names)
+    if (is_checkpoint_file(name)) remove_file(checkpoints / name);
+  for (const std::string& name : names)
+    if (is_checkpoint_folder(name)) remove_checkpoint(checkpoints / name);
+  remove_if_empty(checkpoints);
+}
+
+}  // namespace pipewright

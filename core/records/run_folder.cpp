@@ -1,0 +1,146 @@
+#include "core/records/run_folder.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/records/checkpoint_files.h"
+#include "core/records/run_files.h"
+#include "core/system/file.h"
+#include "core/system/given_files.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+constexpr const char* kEpochsHeader =
+    "epoch,train_loss,test_loss,test_accuracy,lr,seconds,samples_per_second";
+
+std::string field(double value) {
+  return std::isnan(value) ? std::string() : number_text(value);
+}
+
+/// 17 significant digits, as the contract says: every double reads back as itself.
+std::string exact(double value) {
+  char text[40];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 17);
+  return {text, end.ptr};
+}
+
+double parsed(std::string_view text, const std::filesystem::path& path, std::size_t line) {
+  if (text.empty()) return kNotMeasured;
+  double value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size())
+    throw Error(ErrorKind::Data, concat("'", text, "' is not a number"),
+                concat(path.string(), ":", line));
+  return value;
+}
+
+const char* kind_of(const EdgeTraffic& edge) {
+  return edge.reduces() ? "reduce" : edge.from < edge.to ? "forward" : "backward";
+}
+
+}  // namespace
+
+std::string RunFolder::state() const {
+  if (!std::filesystem::exists(path_ / "run.json")) return "missing";
+  const Value run = load_yaml(path_ / "run.json");
+  const Value* state = run.find("state");
+  return state != nullptr ? state->text : "missing";
+}
+
+void RunFolder::clear() const {
+  remove_files(path_, is_run_file);
+  const auto remove_link = [](const fs::path& path) {
+    std::error_code none;
+    if (fs::is_symlink(fs::symlink_status(path, none))) fs::remove(path, none);
+  };
+  remove_link(checkpoints());
+  for (const fs::path& folder : own_entries(checkpoints(), is_checkpoint_folder))
+    remove_link(folder);
+  remove_checkpoints(checkpoints());
+}
+
+void RunFolder::write_experiment(const Value& resolved) const {
+  const std::string text = to_yaml(resolved);
+  std::error_code none;
+  if (fs::is_regular_file(fs::symlink_status(experiment(), none))) {
+    const std::string before = read_file(experiment());
+    if (before == text) return;
+    if (is_given_file(experiment()) && before != to_yaml(load_yaml(experiment())))
+      throw Error(ErrorKind::Experiment,
+                  "is the experiment file given, and the run would replace it by the resolved one; "
+                  "give another --out",
+                  experiment().string());
+  }
+  write_file(experiment(), text);
+}
+
+void RunFolder::write_state(const Value& run) const {
+  write_file(path_ / "run.json", to_json(run) + "\n");
+}
+
+void RunFolder::write_epochs(const std::vector<EpochRow>& rows,
+                             const std::vector<std::string>& metrics) const {
+  std::string text = kEpochsHeader;
+  for (const std::string& name : metrics) text += ",test_" + name;
+  text += "\n";
+  for (const EpochRow& row : rows) {
+    text += concat(row.epoch, ",", field(row.train_loss), ",", field(row.test_loss), ",",
+                   field(row.test_accuracy), ",", field(row.lr), ",", field(row.seconds), ",",
+                   field(row.samples_per_second));
+    for (const double value : row.metrics) text += "," + field(value);
+    text += "\n";
+  }
+  write_file(path_ / "epochs.csv", text);
+}
+
+void RunFolder::write_traffic(const std::vector<TrafficRow>& rows) const {
+  std::string text =
+      "from,to,from_worker,to_worker,minibatches,messages,value_bytes,sent_bytes,ratio,"
+      "encode_seconds,decode_seconds,train_seconds,required_bytes_per_second,kind\n";
+  for (const TrafficRow& row : rows) {
+    const EdgeTraffic& edge = row.edge;
+    text +=
+        concat(edge.from, ",", edge.to, ",", row.from_worker, ",", row.to_worker, ",",
+               row.minibatches, ",", edge.messages, ",", exact(edge.value_bytes), ",",
+               exact(edge.sent_bytes), ",", field(edge.sent_bytes / edge.value_bytes), ",",
+               field(edge.reduces() ? kNotMeasured : edge.encode_seconds), ",",
+               field(edge.reduces() ? kNotMeasured : edge.decode_seconds), ",", field(row.seconds),
+               ",", field(edge.sent_bytes / row.seconds), ",", kind_of(edge), "\n");
+  }
+  write_file(traffic(), text);
+}
+
+void RunFolder::write_last_actions(int worker, const std::string& actions) const {
+  write_file(path_ / concat("last-actions-", worker, ".txt"), actions);
+}
+
+NumberTable read_number_table(const std::filesystem::path& path, std::string_view words) {
+  const std::string text = read_file(path);
+  NumberTable table;
+  std::size_t number = 0;
+  for (const std::string& line : split(text, '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    const std::vector<std::string> fields = split(line, ',');
+    if (table.columns.empty()) {
+      table.columns = fields;
+      continue;
+    }
+    if (fields.size() != table.columns.size())
+      throw Error(ErrorKind::Data,
+                  concat("has ", fields.size(), " fields, the header ", table.columns.size()),
+                  concat(path.string(), ":", number));
+    std::vector<double>& row = table.rows.emplace_back();
+    for (std::size_t c = 0; c < fields.size(); ++c)
+      row.push_back(table.columns[c] == words ? kNotMeasured : parsed(fields[c], path, number));
+  }
+  return table;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,193 @@
+#include "core/records/run_record.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/config/json.h"
+#include "core/records/run_folder.h"
+#include "core/system/file.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRunFile = "run.json";
+constexpr const char* kPointFile = "point.json";
+constexpr double kMiB = 1024.0 * 1024.0;
+
+std::string text_of(const Value& mapping, std::string_view key) {
+  const Value* value = mapping.find(key);
+  return value != nullptr && value->is(Value::Kind::Text) ? value->text : std::string();
+}
+
+/// Whether something has that name; what cannot be looked at has, so that reading it says why.
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::status(path, ignored).type() != fs::file_type::not_found;
+}
+
+/// More columns, the same in every epoch.
+void add_columns(RunRecord& run, std::initializer_list<std::pair<const char*, double>> metrics) {
+  for (const auto& [name, value] : metrics) {
+    run.columns.emplace_back(name);
+    for (std::vector<double>& epoch : run.epochs) epoch.push_back(value);
+  }
+}
+
+/// What crossed between workers, and what replicas summed.
+void add_traffic(RunRecord& run) {
+  const fs::path file = RunFolder(run.folder).traffic();
+  if (!is_there(file)) return;
+  const NumberTable table = read_number_table(file, "kind");
+  const auto column = [&](const char* name) {
+    const auto found = std::ranges::find(table.columns, name);
+    if (found == table.columns.end())
+      throw Error(ErrorKind::Data, concat("has no column '", name, "'"), file.string());
+    return static_cast<std::size_t>(found - table.columns.begin());
+  };
+  const std::size_t stage = column("from"), next = column("to"), from = column("from_worker"),
+                    to = column("to_worker"), values = column("value_bytes"),
+                    sent = column("sent_bytes"), encode = column("encode_seconds"),
+                    decode = column("decode_seconds"), minibatches = column("minibatches"),
+                    seconds = column("train_seconds");
+  double value_bytes = 0, sent_bytes = 0, codec_seconds = 0, count = 0, train_seconds = 0;
+  double gradient_bytes = 0, reduced_bytes = 0;
+  for (const std::vector<double>& edge : table.rows) {
+    count = edge[minibatches];
+    train_seconds = edge[seconds];
+    if (edge[stage] == edge[next]) {
+      gradient_bytes += edge[values];
+      reduced_bytes += edge[sent];
+    } else if (edge[from] != edge[to]) {
+      value_bytes += edge[values];
+      sent_bytes += edge[sent];
+      codec_seconds += edge[encode] + edge[decode];
+    }
+  }
+  if (value_bytes > 0)
+    add_columns(run, {{"sent_ratio", sent_bytes / value_bytes},
+                      {"sent_mib", sent_bytes / count / kMiB},
+                      {"required_mib_per_s", sent_bytes / train_seconds / kMiB},
+                      {"codec_share", codec_seconds / train_seconds}});
+  if (gradient_bytes > 0)
+    add_columns(run, {{"reduced_ratio", reduced_bytes / gradient_bytes},
+                      {"reduced_mib", reduced_bytes / count / kMiB}});
+}
+
+/// epochs.csv and traffic.csv.
+void read_metrics(RunRecord& run) {
+  if (!is_there(run.folder / "epochs.csv")) return;
+  NumberTable table = read_number_table(run.folder / "epochs.csv");
+  run.columns = std::move(table.columns);
+  run.epochs = std::move(table.rows);
+  add_traffic(run);
+}
+
+void mark_failed(RunOutcome& run, const std::string& error) {
+  run.state = "failed";
+  run.error = error;
+}
+
+RunOutcome recorded_outcome(const Value& run) {
+  const std::string state = text_of(run, "state");
+  return {.state = state.empty() ? "failed" : state,
+          .name = text_of(run, "name"),
+          .digest = text_of(run, "digest"),
+          .error = text_of(run, "error")};
+}
+
+/// Label and what varies.
+void read_point(RunRecord& run) {
+  run.label = run.folder.filename().string();
+  run.varied = Value::mapping();
+  if (!is_there(run.folder / kPointFile)) return;
+  const Value point = load_json(run.folder / kPointFile);
+  if (const std::string label = text_of(point, "label"); !label.empty()) run.label = label;
+  if (const Value* varied = point.find("varied")) run.varied = *varied;
+}
+
+}  // namespace
+
+RunOutcome read_outcome(const fs::path& folder) {
+  RunOutcome outcome{.state = "missing"};
+  try {
+    if (is_there(folder / kRunFile)) outcome = recorded_outcome(load_json(folder / kRunFile));
+    // A killed run could not take back its "running"; the sweep that saw it die knows better.
+    const bool silent = outcome.state == "running" || outcome.state == "missing";
+    if (!silent || !is_there(folder / kPointFile)) return outcome;
+    const std::string error = text_of(load_json(folder / kPointFile), "error");
+    if (!error.empty()) mark_failed(outcome, error);
+  } catch (const Error& error) {
+    mark_failed(outcome, error.what());
+  }
+  return outcome;
+}
+
+RunRecord read_numbers(const fs::path& folder) {
+  RunRecord run;
+  run.folder = folder;
+  static_cast<RunOutcome&>(run) = read_outcome(folder);
+  try {
+    read_metrics(run);
+  } catch (const Error& error) {
+    mark_failed(run, error.what());
+  }
+  return run;
+}
+
+RunRecord read_run(const fs::path& folder) {
+  RunRecord run = read_numbers(folder);
+  try {
+    read_point(run);
+    if (is_there(folder / "experiment.yaml")) run.config = load_yaml(folder / "experiment.yaml");
+  } catch (const Error& error) {
+    mark_failed(run, error.what());
+  }
+  return run;
+}
+
+bool is_run_folder(const fs::directory_entry& entry) {
+  std::error_code ignored;
+  return entry.is_directory(ignored) && !entry.is_symlink(ignored) &&
+         (is_there(entry.path() / kRunFile) || is_there(entry.path() / kPointFile));
+}
+
+void write_point(const fs::path& folder, const std::string& label, const Value& varied,
+                 const std::string& error) {
+  Value point = Value::mapping();
+  point.at_or_add("label") = Value::of(label);
+  point.at_or_add("varied") = varied;
+  if (!error.empty()) point.at_or_add("error") = Value::of(error);
+  write_file(folder / kPointFile, to_json(point) + "\n");
+}
+
+std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
+                                const std::string& epoch) {
+  for (const auto& [name, value] : run.modelled)
+    if (name == metric) return value;
+  const auto column = std::ranges::find(run.columns, metric);
+  if (!run.done() || column == run.columns.end()) return std::nullopt;
+  const auto index = static_cast<std::size_t>(column - run.columns.begin());
+  std::optional<double> chosen;
+  for (const std::vector<double>& row : run.epochs) {
+    const double value = row.at(index);
+    if (std::isnan(value)) continue;
+    const bool better = !chosen || (smaller_is_better(metric) ? value < *chosen : value > *chosen);
+    if (epoch == "last" || better) chosen = value;
+  }
+  return chosen;
+}
+
+bool is_modelled(const std::string& metric) {
+  return metric.starts_with("modelled_");
+}
+
+bool smaller_is_better(const std::string& metric) {
+  constexpr std::array kSmaller{"loss",   "perplexity", "error", "seconds",   "hours", "gib",
+                                "bubble", "ratio",      "mib",   "mib_per_s", "share"};
+  return std::ranges::any_of(kSmaller, [&](const char* end) { return metric.ends_with(end); });
+}
+
+}  // namespace pipewright

@@ -1,0 +1,94 @@
+#include "core/reports/best_cells.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "core/base/text.h"
+#include "core/reports/mean_difference.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kMostNames = 3;
+
+struct NamedCell {
+  const TableCell* cell;
+  std::string name;  ///< "vgg16, PD4"
+};
+
+/// Those with numbers, the best first.
+std::vector<NamedCell> ranking(const Table& table) {
+  std::vector<NamedCell> cells;
+  for (std::size_t r = 0; r < table.cells.size(); ++r)
+    for (std::size_t c = 0; c < table.cells[r].size(); ++c)
+      if (const TableCell& cell = table.cells[r][c]; !cell.values.empty())
+        cells.push_back({&cell, cell_name(table, r, c)});
+  const bool smaller = smaller_is_better(table.metric);
+  std::ranges::stable_sort(cells, [&](const NamedCell& a, const NamedCell& b) {
+    return smaller ? a.cell->mean() < b.cell->mean() : a.cell->mean() > b.cell->mean();
+  });
+  return cells;
+}
+
+/// The cells that cannot be told from one of them.
+struct Ties {
+  std::vector<std::string> names;
+  bool few_runs = true;  ///< that is why, of all of them
+};
+
+Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
+  Ties ties;
+  const TableCell& one = *cells[index].cell;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i == index) continue;
+    const TableCell& other = *cells[i].cell;
+    const auto interval = mean_difference({one.values, one.seeds}, {other.values, other.seeds});
+    if (interval && !interval->contains(0)) continue;
+    ties.names.push_back(cells[i].name);
+    ties.few_runs = ties.few_runs && !interval;
+  }
+  return ties;
+}
+
+/// "vgg16, PD4 (93.10)"
+std::string shown(const Table& table, const NamedCell& named) {
+  const double mean = named.cell->mean();
+  char text[64];
+  std::snprintf(text, sizeof text, table.percent ? "%.2f" : "%.4g",
+                table.percent ? 100 * mean : mean);
+  return concat(named.name, " (", std::string_view(text), ")");
+}
+
+std::string words_of(const Ties& ties, std::size_t others) {
+  if (ties.names.empty()) return {};
+  const std::string why = ties.few_runs ? " by fewer than 3 runs each" : "";
+  if (ties.names.size() == others)
+    return concat(others == 1 ? ", but the other cannot be told from it"
+                              : ", but no other can be told from it",
+                  why);
+  std::vector<std::string> names = ties.names;
+  if (names.size() > kMostNames) {
+    names.resize(kMostNames);
+    names.emplace_back("…");
+  }
+  return concat(" and ", ties.names.size(), ties.names.size() == 1 ? " other" : " others",
+                " that cannot be told from it", why, " (", join(names, "; "), ")");
+}
+
+}  // namespace
+
+std::optional<BestCells> best_cells(const Table& table) {
+  const std::vector<NamedCell> cells = ranking(table);
+  if (cells.empty()) return std::nullopt;
+  const std::size_t others = cells.size() - 1;
+  const Ties with_best = ties_with(0, cells);
+  BestCells best{.sentence = concat("Best: ", shown(table, cells[0]), words_of(with_best, others)),
+                 .run = cells[0].cell->runs.front()};
+  if (others == 0) return best;
+  best.sentence += concat("; worst: ", shown(table, cells.back()));
+  if (with_best.names.size() < others) best.sentence += words_of(ties_with(others, cells), others);
+  return best;
+}
+
+}  // namespace pipewright

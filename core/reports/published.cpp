@@ -1,0 +1,139 @@
+#include "core/reports/published.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/system/file.h"
+
+namespace pipewright {
+namespace {
+
+/// One record of a CSV text from `at` on, which is moved behind it.
+std::vector<std::string> next_record(std::string_view text, std::size_t& at) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quoted) {
+      const bool doubled = c == '"' && at + 1 < text.size() && text[at + 1] == '"';
+      if (c != '"' || doubled) fields.back() += c;
+      if (doubled) ++at;
+      if (c == '"' && !doubled) quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == ',') {
+      fields.emplace_back();
+    } else if (c == '\n') {
+      ++at;
+      return fields;
+    } else if (c != '\r') {
+      fields.back() += c;
+    }
+  }
+  return fields;
+}
+
+/// What is left of a name when its spelling is not looked at.
+std::string bare(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (c != '-' && c != '_' && c != ' ')
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+bool same(const std::string& a, const std::string& b) {
+  const auto x = published_number(a), y = published_number(b);
+  return x && y ? *x == *y : bare(a) == bare(b);
+}
+
+/// Whether the first line of a file can be shown: a file that is no table, such as /etc/passwd, is
+/// not this program's to tell of.
+bool is_header(const std::vector<std::string>& columns) {
+  const auto is_name = [](const std::string& column) {
+    return column.size() <= 100 && column.find(':') == std::string::npos;
+  };
+  return columns.size() > 1 && std::ranges::all_of(columns, is_name);
+}
+
+}  // namespace
+
+std::optional<double> published_number(const std::string& text) {
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool PublishedNumbers::has(const std::string& column, const Place& place, const char* what,
+                           Problems& problems) const {
+  if (std::ranges::count(columns, column) > 0) return true;
+  problems.add(place, concat(what, ": ", file.filename().string(), " has no column '", column, "'",
+                             is_header(columns) ? suggestion(column, columns)
+                                                : "; its first line is no header of a table"));
+  return false;
+}
+
+std::size_t PublishedNumbers::index_of(const std::string& column) const {
+  const auto found = std::ranges::find(columns, column);
+  PIPEWRIGHT_CHECK(found != columns.end(), "no column '", column, "' in ", file.string());
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+std::vector<std::size_t> PublishedNumbers::matching(
+    const std::vector<std::pair<std::string, std::string>>& wanted) const {
+  std::vector<std::size_t> all;
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    if (std::ranges::all_of(wanted, [&](const auto& pair) {
+          return same(rows[row][index_of(pair.first)], pair.second);
+        }))
+      all.push_back(row);
+  return all;
+}
+
+std::optional<std::string> PublishedNumbers::find(
+    const std::vector<std::pair<std::string, std::string>>& wanted,
+    const std::string& value) const {
+  std::set<std::string> found;
+  for (const std::size_t row : matching(wanted))
+    if (const std::string& text = rows[row][index_of(value)]; !text.empty()) found.insert(text);
+  if (found.size() > 1) {
+    std::vector<std::string> texts;
+    for (const auto& [column, text] : wanted) texts.push_back(concat(column, " ", text));
+    throw Error(
+        ErrorKind::Experiment,
+        concat(found.size(), " different values of ", file.filename().string(), " have ",
+               join(texts, ", "), "; match another of its columns too: ", join(columns, ", ")));
+  }
+  if (found.empty()) return std::nullopt;
+  return *found.begin();
+}
+
+PublishedNumbers read_published(const std::filesystem::path& file) {
+  const std::string text = read_file(file, std::uint64_t{1} << 26);
+  PublishedNumbers numbers;
+  numbers.file = file;
+  std::size_t at = 0;
+  for (std::size_t record = 1; at < text.size(); ++record) {
+    std::vector<std::string> fields = next_record(text, at);
+    if (fields.size() == 1 && fields.front().empty()) continue;
+    if (numbers.columns.empty())
+      numbers.columns = std::move(fields);
+    else if (fields.size() != numbers.columns.size())
+      throw Error(ErrorKind::Data,
+                  concat("record ", record, " has ", fields.size(), " fields, the header ",
+                         numbers.columns.size()),
+                  file.string());
+    else
+      numbers.rows.push_back(std::move(fields));
+  }
+  if (numbers.columns.empty())
+    throw Error(ErrorKind::Data, "is empty; expected a header and rows", file.string());
+  return numbers;
+}
+
+}  // namespace pipewright

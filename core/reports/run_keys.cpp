@@ -1,0 +1,126 @@
+#include "core/reports/run_keys.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/config/options.h"
+#include "core/schedule/schedule.h"
+
+namespace pipewright {
+namespace {
+
+std::string value_text(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::Null: return "";
+    case Value::Kind::Text: return value.text;
+    case Value::Kind::Number: return number_text(value.number);
+    default: return to_json(value);
+  }
+}
+
+/// Where the run's scheme puts its stages; nothing where it leaves that to others, or cannot say
+/// any more.
+std::vector<int> placement_by_scheme(const Value& config, std::int64_t stages) {
+  const Value* scheme = config.find("scheme");
+  const Value* name = scheme == nullptr ? nullptr : scheme->find("name");
+  const auto* entry = name == nullptr ? nullptr : Registry<Scheme>::instance().find(name->text);
+  if (entry == nullptr) return {};
+  Problems problems;
+  Options options(scheme, "scheme", problems);
+  try {
+    return entry->make(options)->placement(static_cast<int>(stages));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// Workers a run used over all its replicas: what makes stages and replicas comparable.
+std::optional<Value> workers_of(const RunRecord& run) {
+  if (!run.config.known()) return std::nullopt;
+  const Value& config = run.config.of_any_seed();
+  const Value* stages = config.find_path("pipeline.stages");
+  const Value* replicas = config.find_path("pipeline.replicas");
+  const Value* placement = config.find_path("pipeline.placement");
+  if (stages == nullptr || replicas == nullptr || placement == nullptr) return std::nullopt;
+  std::int64_t workers = 0;
+  for (const Value& worker : placement->items) workers = std::max(workers, worker.integer + 1);
+  if (placement->items.empty())
+    for (const int worker : placement_by_scheme(config, stages->integer))
+      workers = std::max<std::int64_t>(workers, worker + 1);
+  if (workers == 0) workers = stages->integer;
+  return Value::of(workers * replicas->integer);
+}
+
+/// The run's value of a key, or of the derived key `workers`; none where it has none (an option of
+/// another scheme, say).
+std::optional<Value> value_of(const RunRecord& run, const std::string& key) {
+  if (key == "workers") return workers_of(run);
+  if (run.config.known())
+    if (const std::optional<Value> value = run.config.find_path(key)) return value;
+  if (const Value* value = run.varied.find(key)) return *value;
+  return std::nullopt;
+}
+
+void add_options_of(const Value& config, const std::string& prefix, std::vector<std::string>& out) {
+  for (const auto& [key, value] : config.fields) {
+    if (value.fields.empty()) out.push_back(prefix + key);
+    add_options_of(value, prefix + key + ".", out);
+  }
+}
+
+}  // namespace
+
+std::string key_text(const RunRecord& run, const std::string& key) {
+  if (key.starts_with('=')) return key.substr(1);
+  if (key == "label") return run.label;
+  const std::optional<Value> value = value_of(run, key);
+  return value ? value_text(*value) : "–";
+}
+
+std::string key_title(const RunRecord& run, const std::string& key) {
+  const std::optional<Value> value = value_of(run, key);
+  if (key == "label" || !value || value->is(Value::Kind::Text)) return key_text(run, key);
+  return concat(split(key, '.').back(), " ", value_text(*value));
+}
+
+void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
+               Problems& problems) {
+  const auto has = [&](const RunRecord& run) { return value_of(run, key.name).has_value(); };
+  if (key.name == "label" || key.name.starts_with('=') || runs.empty() ||
+      std::ranges::any_of(runs, has))
+    return;
+  std::vector<std::string> known{"label"};
+  std::set<const Value*> read;
+  for (const RunRecord& run : runs)
+    if (run.config.known() && read.insert(&run.config.of_any_seed()).second)
+      add_options_of(run.config.of_any_seed(), "", known);
+  const std::string near = nearest(key.name, known);
+  problems.add(
+      key.place,
+      concat(what, ": no run has an option '", key.name, "'",
+             near.empty() ? "; expected label or a key of experiment.yaml such as model.name"
+                          : concat("; did you mean '", near, "'?")));
+}
+
+void check_metric(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
+                  Problems& problems) {
+  std::vector<std::string> known;
+  for (const RunRecord& run : runs) {
+    for (const auto& [name, value] : run.modelled)
+      if (std::ranges::count(known, name) == 0) known.push_back(name);
+    for (const std::string& column : run.columns)
+      if (column != "epoch" && std::ranges::count(known, column) == 0) known.push_back(column);
+  }
+  if (known.empty() || std::ranges::count(known, metric.name) > 0) return;
+  problems.add(metric.place, concat(what, ": no run has a metric '", metric.name, "'",
+                                    suggestion(metric.name, known)));
+}
+
+bool is_share(const std::string& metric) {
+  if (metric == "modelled_bubble") return true;
+  return metric.ends_with("accuracy") || metric.ends_with("top5") || metric.ends_with("matthews");
+}
+
+}  // namespace pipewright

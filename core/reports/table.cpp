@@ -1,0 +1,307 @@
+#include "core/reports/table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+#include <span>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/reports/published.h"
+#include "core/reports/run_keys.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+constexpr const char* kSeed = "train.seed";
+
+/// What the sweep varies, except labels, seeds and `ignored`, in the order in which runs name it.
+std::vector<std::string> varied_keys(const std::vector<RunRecord>& runs,
+                                     const std::vector<TableKey>& ignored) {
+  std::set<std::string> seen{"label", kSeed};
+  for (const TableKey& key : ignored) seen.insert(key.name);
+  std::vector<std::string> keys;
+  for (const RunRecord& run : runs)
+    for (const auto& [key, value] : run.varied.fields)
+      if (seen.insert(key).second) keys.push_back(key);
+  return keys;
+}
+
+/// Whether runs of one group have different values of the key. `groups`: of each run.
+bool differs_within(const std::vector<std::size_t>& groups, const std::string& key,
+                    const std::vector<RunRecord>& runs) {
+  std::map<std::size_t, std::string> first;  // value of each group
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string text = key_text(runs[i], key);
+    const auto [known, added] = first.try_emplace(groups[i], text);
+    if (!added && known->second != text) return true;
+  }
+  return false;
+}
+
+/// What the sweep varies between runs of one label (or at all, without labels), except seeds.
+std::vector<TableKey> default_rows(const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  std::map<std::string, std::size_t> labels;
+  std::vector<std::size_t> groups;
+  for (const RunRecord& run : runs)
+    groups.push_back(labels.try_emplace(run.label, labels.size()).first->second);
+  std::vector<TableKey> rows;
+  const auto is_label = [](const TableKey& key) { return key.name == "label"; };
+  if (spec.labelled && std::ranges::none_of(spec.columns, is_label)) rows.push_back({"label", {}});
+  for (const std::string& key : varied_keys(runs, spec.columns))
+    if (!spec.labelled || differs_within(groups, key, runs)) rows.push_back({key, {}});
+  if (rows.empty()) rows.push_back({"name", {}});
+  return rows;
+}
+
+/// Names in the order in which they are first asked for, each with its index.
+template <class Name>
+class Indices {
+ public:
+  explicit Indices(std::vector<Name>& names) : names_(names) {}
+
+  std::size_t of(const Name& name) {
+    const auto [found, added] = known_.try_emplace(name, names_.size());
+    if (added) names_.push_back(name);
+    return found->second;
+  }
+
+ private:
+  std::vector<Name>& names_;
+  std::map<Name, std::size_t> known_;
+};
+
+template <class Name>
+std::size_t index_of(std::vector<Name>& names, const Name& name) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  names.push_back(name);
+  return names.size() - 1;
+}
+
+void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
+  if (run.state == "done" || is_modelled(spec.metric.name)) {
+    const std::optional<double> value = metric_of(run, spec.metric.name, spec.epoch);
+    if (!value) {
+      ++cell.without;
+      return;
+    }
+    cell.values.push_back(*value);
+    cell.seeds.push_back(key_text(run, kSeed));
+  } else if (run.state == "missing") {
+    ++cell.missing;
+  } else if (run.state == "interrupted") {
+    ++cell.interrupted;
+  } else if (run.state == "running") {
+    ++cell.running;
+  } else {
+    ++cell.failed;
+  }
+}
+
+void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  std::vector<std::pair<std::size_t, std::size_t>> where;
+  std::vector<std::size_t> cells;  // of each run
+  Indices rows(table.row_names);
+  Indices columns(table.column_names);
+  for (const RunRecord& run : runs) {
+    std::vector<std::string> row, column;
+    for (const std::string& key : table.row_keys) row.push_back(key_text(run, key));
+    for (const TableKey& key : spec.columns) column.push_back(key_title(run, key.name));
+    const std::string title = column.empty() ? spec.metric.name : join(column, ", ");
+    where.emplace_back(rows.of(row), columns.of(title));
+  }
+  table.cells.assign(table.row_names.size(), std::vector<TableCell>(table.column_names.size()));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    TableCell& cell = table.cells[where[i].first][where[i].second];
+    cell.runs.push_back(i);
+    count(runs[i], spec, cell);
+    cells.push_back(where[i].first * table.column_names.size() + where[i].second);
+  }
+  for (const std::string& key : varied_keys(runs, spec.columns))
+    if (std::ranges::count(table.row_keys, key) == 0 && differs_within(cells, key, runs))
+      table.mixed.push_back(key);
+}
+
+/// "optimizer.lr and pipeline.stages"
+std::string listed(const std::vector<std::string>& keys) {
+  if (keys.size() == 1) return keys.front();
+  return concat(join(std::span(keys).first(keys.size() - 1), ", "), " and ", keys.back());
+}
+
+/// One column.
+Table of_metric(const TableKey& metric, const std::vector<std::string>& row_keys,
+                const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  TableSpec one = spec;
+  one.metric = metric;
+  one.columns.clear();
+  Table table{.metric = metric.name, .percent = is_share(metric.name), .row_keys = row_keys};
+  fill(table, one, runs);
+  return table;
+}
+
+/// Records, and returns false for, columns that the file of published numbers does not have.
+bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers,
+                   Problems& problems) {
+  bool fine = numbers.has(wanted.value.name, wanted.value.place, "table.published", problems);
+  for (const auto& [column, key] : wanted.match)
+    fine = numbers.has(column, key.place, "table.published", problems) && fine;
+  if (wanted.std)
+    fine = numbers.has(wanted.std->name, wanted.std->place, "table.published", problems) && fine;
+  return fine;
+}
+
+PublishedNumber number_of(std::string text, bool error) {
+  PublishedNumber number{.text = text, .value = published_number(text)};
+  if (!error || !number.value) return number;
+  const std::size_t dot = text.find('.');
+  const auto decimals = dot == std::string::npos ? 0 : static_cast<int>(text.size() - dot - 1);
+  number.value = 100 - *number.value;
+  std::array<char, 64> shown{};
+  std::snprintf(shown.data(), shown.size(), "%.*f", decimals, *number.value);
+  number.text = shown.data();
+  return number;
+}
+
+/// Of the labels of the cell's runs.
+std::vector<std::size_t> notes_of(const TableCell& cell, const TablePublished& wanted,
+                                  const std::vector<RunRecord>& runs, Table& table) {
+  std::vector<std::size_t> notes;
+  for (const auto& [label, text] : wanted.differs)
+    if (label == "all" ||
+        std::ranges::any_of(cell.runs, [&](std::size_t run) { return runs[run].label == label; }))
+      notes.push_back(index_of(table.notes, text));
+  return notes;
+}
+
+/// A cell shows the published number of its runs where they agree on one.
+void add_published(Table& table, const TablePublished& wanted, const std::vector<RunRecord>& runs,
+                   Problems& problems) {
+  const PublishedNumbers numbers = read_published(wanted.file);
+  if (!check_columns(wanted, numbers, problems)) return;
+  for (std::vector<TableCell>& row : table.cells) {
+    for (TableCell& cell : row) {
+      std::vector<std::string> found, deviations;
+      for (const std::size_t run : cell.runs) {
+        std::vector<std::pair<std::string, std::string>> texts;
+        for (const auto& [column, key] : wanted.match)
+          texts.emplace_back(column, key_text(runs[run], key.name));
+        try {
+          const auto text = numbers.find(texts, wanted.value.name);
+          if (!text) continue;
+          index_of(found, *text);
+          if (wanted.std) index_of(deviations, numbers.find(texts, wanted.std->name).value_or(""));
+        } catch (const Error& error) {
+          problems.add(wanted.place, concat("table.published: ", error.message()));
+        }
+      }
+      if (found.size() != 1) continue;
+      cell.published = number_of(found.front(), wanted.error);
+      if (deviations.size() == 1) cell.published->std = deviations.front();
+      cell.published->notes = notes_of(cell, wanted, runs, table);
+    }
+  }
+}
+
+std::string caption_of(const Table& table, const TableSpec& spec,
+                       const std::vector<RunRecord>& runs) {
+  TableCell all;
+  for (const std::vector<TableCell>& row : table.cells)
+    for (const TableCell& cell : row) {
+      all.values.insert(all.values.end(), cell.values.begin(), cell.values.end());
+      all.failed += cell.failed;
+      all.missing += cell.missing;
+      all.interrupted += cell.interrupted;
+      all.running += cell.running;
+      all.without += cell.without;
+    }
+  const std::string when = is_modelled(table.metric) ? concat(" on ", spec.hardware.stem().string())
+                                                     : concat(" at the ", spec.epoch, " epoch");
+  std::string text = concat(table.metric, table.percent ? " in percent" : "", when,
+                            ", mean ± sample standard deviation (number of runs); ",
+                            all.values.size(), " of ", runs.size(), " runs stand behind it");
+  const auto add = [&](int number, const char* what) {
+    if (number > 0) text += concat(", ", number, " ", what);
+  };
+  add(all.failed, "failed");
+  add(all.missing, "missing");
+  add(all.interrupted, "interrupted");
+  add(all.running, "running");
+  if (all.without > 0) text += concat(", ", all.without, " without ", table.metric);
+  if (spec.published)
+    text += concat("; published: ", spec.published->file.filename().string(),
+                   ", and ours minus theirs");
+  return text + ".";
+}
+
+}  // namespace
+
+double TableCell::mean() const {
+  if (values.empty()) return kNoNumber;
+  return std::accumulate(values.begin(), values.end(), 0.) / static_cast<double>(values.size());
+}
+
+double TableCell::std() const {
+  if (values.size() < 2) return kNoNumber;
+  const double center = mean();
+  double squares = 0;
+  for (const double value : values) squares += (value - center) * (value - center);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+std::string cell_name(const Table& table, std::size_t row, std::size_t column) {
+  std::vector<std::string> parts;
+  for (std::size_t k = 0; k < table.row_keys.size(); ++k) {
+    const std::string& text = table.row_names[row][k];
+    const bool number = text.find_first_not_of("0123456789.-+e") == std::string::npos;
+    parts.push_back(number ? concat(split(table.row_keys[k], '.').back(), " ", text) : text);
+  }
+  if (table.column_names.size() > 1) parts.push_back(table.column_names[column]);
+  return join(parts, ", ");
+}
+
+std::string mixing_note(const Table& table) {
+  std::vector<std::string> parts;
+  const auto add = [&](const std::string& of, const std::vector<std::string>& keys) {
+    if (!keys.empty())
+      parts.push_back(concat(parts.empty() ? "Cells" : "cells", of, " mix ", listed(keys)));
+  };
+  add("", table.mixed);
+  for (const Table& other : table.beside)
+    if (other.mixed != table.mixed) add(" of " + other.metric, other.mixed);
+  if (parts.empty()) return {};
+  return concat(join(parts, ", "), ": ± is over all runs of a cell, not over seeds alone; ",
+                "table.rows or table.columns can tell them apart.");
+}
+
+Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  Problems problems;
+  for (const TableKey& key : spec.rows) check_key(key, "table.rows", runs, problems);
+  for (const TableKey& key : spec.columns) check_key(key, "table.columns", runs, problems);
+  if (spec.published)
+    for (const auto& [column, key] : spec.published->match)
+      check_key(key, "table.published.match", runs, problems);
+  check_metric(spec.metric, "table.metric", runs, problems);
+  Table table;
+  table.metric = spec.metric.name;
+  table.percent = is_share(spec.metric.name);
+  for (const TableKey& key : spec.rows.empty() ? default_rows(spec, runs) : spec.rows)
+    table.row_keys.push_back(key.name);
+  fill(table, spec, runs);
+  if (spec.published) add_published(table, *spec.published, runs, problems);
+  for (const TableKey& metric : spec.beside) {
+    check_metric(metric, "table.beside", runs, problems);
+    table.beside.push_back(of_metric(metric, table.row_keys, spec, runs));
+  }
+  problems.throw_if_any();
+  table.caption = caption_of(table, spec, runs);
+  return table;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "core/base/markup.h"
+#include "core/base/printable.h"
+#include "core/reports/table.h"
+
+namespace pipewright {
+namespace {
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 400> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+/// Two decimals of percent; four significant digits otherwise, the same for mean and std.
+int decimals_of(const Table& table, double mean) {
+  if (table.percent) return 2;
+  if (mean == 0 || !std::isfinite(mean)) return 4;
+  return std::clamp(3 - static_cast<int>(std::floor(std::log10(std::abs(mean)))), 0, 8);
+}
+
+double shown(const Table& table, double value) {
+  return table.percent ? 100 * value : value;
+}
+
+/// Ours minus theirs, in what is shown; NaN where one of them is missing.
+double difference(const Table& table, const TableCell& cell) {
+  if (!cell.published || !cell.published->value) return std::nan("");
+  return shown(table, cell.mean()) - *cell.published->value;
+}
+
+/// A name, or another text that we have not made, as the format needs it.
+using Escaped = std::string (*)(std::string_view);
+
+/// A table is as wide as its longest cell.
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kMost = 200;  // characters
+  return printable(text, kMost);
+}
+
+std::string for_markdown(std::string_view text) {
+  return markdown_text(shortened(text));
+}
+
+/// "91.10 ± 0.10 published, +0.12 [1]"
+std::string published_text(const Table& table, const TableCell& cell, Escaped escaped) {
+  std::string text = escaped(cell.published->text);
+  if (!cell.published->std.empty()) text += " ± " + escaped(cell.published->std);
+  text += " published";
+  const double d = difference(table, cell);
+  if (!std::isnan(d))
+    text += concat(", ", d < 0 ? "−" : "+",
+                   fixed(std::abs(d), decimals_of(table, *cell.published->value)));
+  for (const std::size_t note : cell.published->notes) text += concat(" [", note + 1, "]");
+  return text;
+}
+
+/// "93.10 ± 0.22 (3)", "2 failed", "93.10 (1), 1 missing; 91.10 published, +2.00"; "–" for no run
+/// at all.
+std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped) {
+  if (cell.empty()) return "–";
+  std::vector<std::string> parts;
+  if (!cell.values.empty()) {
+    const int decimals = decimals_of(table, shown(table, cell.mean()));
+    std::string text = fixed(shown(table, cell.mean()), decimals);
+    if (cell.values.size() > 1) text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
+    parts.push_back(text + concat(" (", cell.values.size(), ")"));
+  }
+  const auto add = [&](int number, const std::string& what) {
+    if (number > 0) parts.push_back(concat(number, " ", what));
+  };
+  add(cell.failed, "failed");
+  add(cell.missing, "missing");
+  add(cell.interrupted, "interrupted");
+  add(cell.running, "running");
+  add(cell.without, concat("without ", escaped(table.metric)));
+  std::string text = join(parts, ", ");
+  if (cell.published) text += "; " + published_text(table, cell, escaped);
+  return text;
+}
+
+/// Header and rows, all as texts; the first row_keys.size() columns are names.
+std::vector<std::vector<std::string>> grid_of(const Table& table, Escaped escaped) {
+  std::vector<std::vector<std::string>> grid{table.row_keys};
+  grid[0].insert(grid[0].end(), table.column_names.begin(), table.column_names.end());
+  for (const Table& other : table.beside)
+    grid[0].push_back(other.metric + (other.percent ? ", percent" : ""));
+  for (std::string& name : grid[0]) name = escaped(name);
+  for (std::size_t r = 0; r < table.cells.size(); ++r) {
+    std::vector<std::string>& line = grid.emplace_back(table.row_names[r]);
+    for (std::string& name : line) name = escaped(name);
+    for (const TableCell& cell : table.cells[r]) line.push_back(cell_text(table, cell, escaped));
+    for (const Table& other : table.beside)
+      line.push_back(cell_text(other, other.cells[r][0], escaped));
+  }
+  return grid;
+}
+
+std::string markdown(const Table& table) {
+  std::vector<std::vector<std::string>> grid = grid_of(table, for_markdown);
+  std::vector<std::size_t> widths(grid[0].size(), 3);
+  for (std::vector<std::string>& line : grid)
+    for (std::size_t c = 0; c < line.size(); ++c)
+      widths[c] = std::max(widths[c], width_of(line[c]));
+  std::string out = markdown_text(table.caption) + "\n\n";
+  for (std::size_t r = 0; r < grid.size(); ++r) {
+    for (std::size_t c = 0; c < grid[r].size(); ++c) {
+      const bool name = c < table.row_keys.size();
+      const std::string space(widths[c] - width_of(grid[r][c]), ' ');
+      out += concat("| ", name ? grid[r][c] : space, name ? space : grid[r][c], " ");
+    }
+    out += "|\n";
+    for (std::size_t c = 0; r == 0 && c < widths.size(); ++c) {
+      const bool name = c < table.row_keys.size();
+      const std::string line(widths[c] + 1, '-');
+      out += name ? concat("|:", line) : concat("|", line, ":");
+    }
+    if (r == 0) out += "|\n";
+  }
+  if (const std::string note = mixing_note(table); !note.empty()) out += "\n" + note + "\n";
+  if (!table.notes.empty()) out += "\nDiffers from what was published:\n";
+  for (std::size_t note = 0; note < table.notes.size(); ++note)
+    out += concat("[", note + 1, "] ", markdown_text(table.notes[note]), "\n");
+  return out;
+}
+
+std::string latex(const Table& table) {
+  const std::vector<std::vector<std::string>> grid = grid_of(table, shortened);
+  std::string out = concat(
+      "% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n  \\caption{",
+      latex_text(table.caption), "}\n  \\begin{tabular}{", std::string(table.row_keys.size(), 'l'),
+      std::string(table.column_names.size() + table.beside.size(), 'r'), "}\n    \\toprule\n");
+  for (std::size_t r = 0; r < grid.size(); ++r) {
+    out += "    ";
+    for (const std::string& text : grid[r])
+      out += concat(&text == grid[r].data() ? "" : " & ", latex_text(text));
+    out += " \\\\\n";
+    if (r == 0) out += "    \\midrule\n";
+  }
+  out += "    \\bottomrule\n  \\end{tabular}\n";
+  if (const std::string note = mixing_note(table); !note.empty())
+    out += concat("  \\\\ {\\footnotesize ", latex_text(note), "}\n");
+  for (std::size_t note = 0; note < table.notes.size(); ++note)
+    out += concat("  \\\\ {\\footnotesize [", note + 1, "] ", latex_text(table.notes[note]), "}\n");
+  return out + "\\end{table}\n";
+}
+
+std::string notes_text(const Table& table, const TableCell& cell) {
+  std::vector<std::string> notes;
+  if (cell.published)
+    for (const std::size_t note : cell.published->notes) notes.push_back(table.notes[note]);
+  return join(notes, "; ");
+}
+
+/// One line per cell; numbers with twelve digits, nothing where there is none.
+std::string csv_lines(const Table& table) {
+  std::string out;
+  const auto plain = [](double value) {
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.12g", value);
+    return std::isnan(value) ? std::string() : std::string(text.data());
+  };
+  const auto number = [&](double value) { return plain(shown(table, value)); };
+  for (std::size_t r = 0; r < table.cells.size(); ++r)
+    for (std::size_t c = 0; c < table.cells[r].size(); ++c) {
+      const TableCell& cell = table.cells[r][c];
+      if (cell.empty()) continue;
+      out += concat(csv_text(join(table.row_names[r], " / ")), ",", csv_text(table.column_names[c]),
+                    ",", cell.values.size(), ",", number(cell.mean()), ",", number(cell.std()), ",",
+                    cell.failed, ",", cell.missing, ",",
+                    csv_text(cell.published ? cell.published->text : ""), ",", cell.interrupted,
+                    ",", cell.running, ",", table.percent ? "percent" : "", ",",
+                    plain(difference(table, cell)), ",", csv_text(notes_text(table, cell)), "\n");
+    }
+  return out;
+}
+
+std::string csv(const Table& table) {
+  std::string out =
+      "row,column,n,mean,std,failed,missing,published,interrupted,running,unit,difference,"
+      "differs\n";
+  out += csv_lines(table);
+  for (const Table& other : table.beside) out += csv_lines(other);
+  return out;
+}
+
+}  // namespace
+
+std::string print_table(const Table& table, TableFormat format) {
+  switch (format) {
+    case TableFormat::Markdown: return markdown(table);
+    case TableFormat::Csv: return csv(table);
+    case TableFormat::Latex: return latex(table);
+  }
+  return {};
+}
+
+}  // namespace pipewright

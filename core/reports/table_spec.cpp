@@ -1,0 +1,147 @@
+#include "core/reports/table_spec.h"
+
+#include <algorithm>
+
+namespace pipewright {
+namespace {
+
+void read_differs(Options& section, TablePublished& published) {
+  const Value given = section.any("differs", Value::mapping(),
+                                  "What is known to differ from the published recipe, as a mapping "
+                                  "of labels (or all) to texts; cells are marked, texts follow the "
+                                  "table.");
+  if (!given.is(Value::Kind::Mapping))
+    section.problem("differs", concat("expected a mapping such as {all: one seed only}, not ",
+                                      given.described()));
+  for (const auto& [label, text] : given.fields) {
+    if (text.is(Value::Kind::Text))
+      published.differs.emplace_back(label, text.text);
+    else
+      section.problem("differs", concat("'", label, "' needs a text, not ", text.described()));
+  }
+}
+
+TablePublished read_published_section(Options& section) {
+  TablePublished published = read_published_match(section);
+  const std::string std =
+      section.text("std", "", "The CSV column of its standard deviation, if any.");
+  if (!std.empty()) published.std = {std, section.where("std")};
+  published.error =
+      section.flag("error", false, "The numbers are errors in percent; 100 minus them is shown.");
+  read_differs(section, published);
+  return published;
+}
+
+TableSpec read(Options& options) {
+  TableSpec spec;
+  spec.rows = read_keys(options, "rows",
+                        "label or dotted keys whose values name the rows; default: what the sweep "
+                        "varies, except train.seed.");
+  spec.columns = read_keys(options, "columns",
+                           "label or dotted keys whose values name the columns; default: one "
+                           "column, the metric.");
+  spec.metric.name = options.text("metric", "test_accuracy",
+                                  "A column of epochs.csv; of what crosses edges (traffic.csv) "
+                                  "sent_ratio, sent_mib, required_mib_per_s and codec_share, of "
+                                  "what replicas sum reduced_ratio and reduced_mib; or modelled_… "
+                                  "on `hardware`.");
+  spec.metric.place = options.where("metric");
+  spec.beside = read_keys(options, "beside",
+                          "Further metrics, each a column behind the others: [sent_ratio, "
+                          "required_mib_per_s].");
+  spec.epoch = options.choice("epoch", {"last", "best"}, "last",
+                              "The last epoch that was evaluated, or the best of each run.");
+  spec.hardware = options.path(
+      "hardware", "",
+      "A description of hardware: every run is simulated on it, which gives the metrics "
+      "modelled_samples_per_second, modelled_speedup (over the first run), modelled_bubble, "
+      "modelled_required_mib_per_s and modelled_link_mib_per_s (what links must carry and can), "
+      "modelled_state_gib, modelled_activation_gib, modelled_memory_gib, "
+      "modelled_worker_state_gib, modelled_worker_memory_gib, modelled_parameters and, of trained "
+      "runs, modelled_hours; other tables are followed by "
+      "accuracy against modelled time.");
+  Options section = options.section("published", "Numbers of others, shown beside ours.");
+  const bool wanted = options.given("published");
+  Problems unheard;  // without the section, its absent options are no problems
+  Options nothing(nullptr, "table.published", unheard);
+  TablePublished published = read_published_section(wanted ? section : nothing);
+  if (wanted) spec.published = std::move(published);
+  if (wanted) section.finish();
+  return spec;
+}
+
+bool gives_labels(const Value& document) {
+  for (const char* part : {"sweep.zip", "sweep.grid"}) {
+    const Value* lists = document.find_path(part);
+    if (lists != nullptr && lists->find("label") != nullptr) return true;
+  }
+  const Value* points = document.find_path("sweep.points");
+  return points != nullptr && std::ranges::any_of(points->items, [](const Value& point) {
+           return point.find("label") != nullptr;
+         });
+}
+
+}  // namespace
+
+std::vector<TableKey> read_keys(Options& options, const std::string& name, const char* help) {
+  const Value given = options.any(name, Value::sequence(), help);
+  const bool list = given.is(Value::Kind::Sequence);
+  std::vector<TableKey> keys;
+  for (const Value& key : list ? given.items : std::vector<Value>{given}) {
+    if (key.is(Value::Kind::Text) && !key.text.empty())
+      keys.push_back({key.text, key.place});
+    else
+      options.problem(name, concat("expected label, a dotted key such as model.name, or a list of "
+                                   "them, not ",
+                                   key.described()));
+  }
+  return keys;
+}
+
+TablePublished read_published_match(Options& section) {
+  TablePublished published;
+  published.file = section.path("file", "", "A CSV file with a header and one number per row.");
+  published.place = section.where("file");
+  const Value match =
+      section.any("match", Value::mapping(),
+                  "Which row belongs to a cell: {CSV column: label, a dotted key, or =text}.");
+  published.value.name = section.text("value", "value", "The CSV column of the number.");
+  published.value.place = section.where("value");
+  if (published.file.empty())
+    section.problem("file", "is missing; expected the path of a CSV file");
+  if (!match.is(Value::Kind::Mapping)) {
+    section.problem("match",
+                    concat("expected a mapping such as {scheme: label}, not ", match.described()));
+    return published;
+  }
+  if (match.fields.empty())
+    section.problem("match", "is missing; expected a mapping such as {scheme: label}");
+  for (const auto& [column, key] : match.fields) {
+    if (key.is(Value::Kind::Text))
+      published.match.emplace_back(column, TableKey{key.text, key.place});
+    else
+      section.problem("match",
+                      concat("'", column, "' needs label or a dotted key, not ", key.described()));
+  }
+  return published;
+}
+
+TableSpec read_table_spec(const Value& document) {
+  Problems problems;
+  Options options(document.find("table"), "table", problems);
+  TableSpec spec = read(options);
+  options.finish();
+  problems.throw_if_any();
+  spec.labelled = gives_labels(document);
+  return spec;
+}
+
+std::vector<OptionInfo> table_options() {
+  const Value given = parse_yaml("published: {file: x.csv, match: {scheme: label}}", "");
+  Problems unheard;
+  Options options(&given, "table", unheard);
+  read(options);
+  return options.declared();
+}
+
+}  // namespace pipewright

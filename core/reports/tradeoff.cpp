@@ -1,0 +1,77 @@
+#include "core/reports/tradeoff.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/base/markup.h"
+#include "core/base/text.h"
+#include "core/reports/run_keys.h"
+
+namespace pipewright {
+namespace {
+
+/// The table of another metric of the same runs; its cells stand in the same places.
+Table table_of(TableSpec spec, const std::string& metric, const std::vector<RunRecord>& runs) {
+  spec.metric.name = metric;
+  spec.published.reset();
+  return make_table(spec, runs);
+}
+
+bool beats(const TradeoffRow& a, const TradeoffRow& b, bool smaller) {
+  const bool as_good = smaller ? a.metric <= b.metric : a.metric >= b.metric;
+  return as_good && a.hours <= b.hours && (a.metric != b.metric || a.hours < b.hours);
+}
+
+std::string line_of(const TradeoffRow& row, bool percent) {
+  char text[160];
+  const double scale = percent ? 100 : 1;
+  std::snprintf(text, sizeof text, "%.2f ± %.2f (%zu) | %.4g | %.4g | %.1f | %.3g | %s |",
+                scale * row.metric, scale * row.std, row.runs, row.hours, row.samples_per_second,
+                100 * row.bubble, row.worker_gib, row.efficient ? "★" : " ");
+  return concat("| ", markdown_text(row.name), " | ", std::string_view(text), "\n");
+}
+
+}  // namespace
+
+std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  const Table reached = table_of(spec, spec.metric.name, runs),
+              hours = table_of(spec, "modelled_hours", runs),
+              rate = table_of(spec, "modelled_samples_per_second", runs),
+              bubble = table_of(spec, "modelled_bubble", runs),
+              memory = table_of(spec, "modelled_worker_state_gib", runs);
+  std::vector<TradeoffRow> rows;
+  for (std::size_t r = 0; r < reached.cells.size(); ++r)
+    for (std::size_t c = 0; c < reached.cells[r].size(); ++c) {
+      const TableCell& cell = reached.cells[r][c];
+      if (cell.values.empty()) continue;
+      rows.push_back({.name = cell_name(reached, r, c),
+                      .metric = cell.mean(),
+                      .std = cell.values.size() > 1 ? cell.std() : 0,
+                      .runs = cell.values.size(),
+                      .hours = hours.cells[r][c].mean(),
+                      .samples_per_second = rate.cells[r][c].mean(),
+                      .bubble = bubble.cells[r][c].mean(),
+                      .worker_gib = memory.cells[r][c].mean()});
+    }
+  const bool smaller = smaller_is_better(spec.metric.name);
+  for (TradeoffRow& row : rows)
+    row.efficient = std::ranges::none_of(
+        rows, [&](const TradeoffRow& other) { return beats(other, row, smaller); });
+  std::ranges::sort(rows, {}, &TradeoffRow::hours);
+  return rows;
+}
+
+std::string print_tradeoff(const TableSpec& spec, const std::vector<TradeoffRow>& rows) {
+  const bool percent = is_share(spec.metric.name);
+  const std::string metric = markdown_text(spec.metric.name);
+  std::string text = concat(metric, percent ? " in percent" : "", " against the time modelled on ",
+                            markdown_text(spec.hardware.stem().string()),
+                            "; ★: no other is as good and as fast.\n\n| | ", metric,
+                            " | hours | samples/s | bubble in % | GiB of state on the fullest "
+                            "worker | |\n|:--|--:|--:|--:|--:|"
+                            "--:|:--|\n");
+  for (const TradeoffRow& row : rows) text += line_of(row, percent);
+  return text;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,55 @@
+#include "core/runtime/devices/device.h"
+
+#include <dlfcn.h>
+
+#include "core/base/error.h"
+#include "core/runtime/build_info.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+/// Registers LibTorch's CUDA half with the running process. Returns why it could not.
+std::string load_cuda() {
+  const std::string path = concat(build_info().torch_root, "/lib/libtorch_cuda.so");
+  if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
+  const char* said = dlerror();
+  return said == nullptr ? "the system does not say why" : said;
+}
+
+}  // namespace
+
+const std::string& cuda_load_error() {
+  static const std::string error = load_cuda();
+  return error;
+}
+
+int cuda_device_count() {
+  if (!cuda_load_error().empty() || !at::globalContext().hasCUDA()) return 0;
+  return static_cast<int>(
+      at::globalContext().getAcceleratorHooksInterface(at::kCUDA).deviceCount());
+}
+
+std::vector<at::Device> resolve_devices(const std::vector<std::string>& names,
+                                        const std::string& where) {
+  std::vector<at::Device> devices;
+  for (std::size_t worker = 0; worker < names.size(); ++worker) {
+    const std::string& name = names[worker];
+    if (name == "cpu") {
+      devices.emplace_back(at::kCPU);
+      continue;
+    }
+    const int count = cuda_device_count();
+    const int wanted = name == "cuda" ? -1 : std::stoi(name.substr(5));
+    if (count == 0 || wanted >= count)
+      throw Error(ErrorKind::Experiment,
+                  concat("pipeline.device is '", name, "'; this machine has ", count,
+                         " CUDA devices that LibTorch can use (pipewright doctor says more)"),
+                  where);
+    devices.emplace_back(at::kCUDA, static_cast<at::DeviceIndex>(
+                                        wanted < 0 ? static_cast<int>(worker) % count : wanted));
+  }
+  return devices;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,175 @@
+#include "core/runtime/devices/device_group.h"
+
+#include <c10/core/DeviceGuard.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/runtime/devices/device_stream.h"
+#include "core/runtime/processes/channels.h"
+#include "core/runtime/processes/wire_team.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+using Members = std::vector<int>;
+
+/// In an order that is everybody's own part of one order of all, so that nobody waits for a group
+/// whose other members wait for theirs.
+struct Wanted {
+  std::set<Members> links, replicas;
+};
+Wanted wanted_by(const Program& program) {
+  Wanted wanted;
+  const PipelineShape& shape = program.schedule.shape;
+  for (std::size_t worker = 0; worker < program.workers.size(); ++worker)
+    for (const Instruction& instruction : program.workers[worker]) {
+      for (const Port& port : sends_of(instruction))
+        if (port.link >= 0) wanted.links.insert({static_cast<int>(worker), port.to});
+      if (instruction.action.kind == ActionKind::Reduce)
+        wanted.replicas.insert(shape.workers_of(instruction.action.stage));
+    }
+  return wanted;
+}
+
+/// A number for the device that no other one on any machine has (52 bits of a hash), exact in a
+/// double; 0 if it cannot take part.
+double device_number(const NcclApi* nccl, at::Device device) {
+  if (device.is_cpu() || nccl == nullptr) return 0;
+  char bus[64] = {}, host[256] = {};
+  if (nccl->bus_id(bus, sizeof bus, device.index()) != 0) return 0;
+  ::gethostname(host, sizeof host - 1);
+  const std::size_t hash = std::hash<std::string>()(concat(host, " ", bus));
+  return static_cast<double>(hash >> 12 | 1);
+}
+
+void expect(const NcclApi& nccl, int code, const char* what) {
+  if (code != 0) throw Error(ErrorKind::Worker, concat("NCCL ", what, ": ", nccl.error_text(code)));
+}
+
+}  // namespace
+
+// ---- one group -------------------------------------------------------------------------------
+
+DeviceGroup::DeviceGroup(const NcclApi& api, NcclCommunicator communicator, at::Device device)
+    : api_(api), communicator_(communicator), device_(device) {}
+
+DeviceGroup::~DeviceGroup() {
+  api_.comm_destroy(communicator_);
+}
+
+void DeviceGroup::exchange(const std::vector<Transfer>& out, const std::vector<Transfer>& in) {
+  const c10::DeviceGuard guard(device_);
+  void* const stream = current_stream(device_).native_handle();
+  expect(api_, api_.group_start(), "cannot start");
+  int failed = 0;  // a group is ended whatever happens in it
+  for (const auto& [member, tensor] : out)
+    if (failed == 0)
+      failed = api_.send(tensor.const_data_ptr(), tensor.nbytes(), NcclApi::kByte, member,
+                         communicator_, stream);
+  for (const auto& [member, tensor] : in)
+    if (failed == 0)
+      failed = api_.receive(tensor.mutable_data_ptr(), tensor.nbytes(), NcclApi::kByte, member,
+                            communicator_, stream);
+  const int ended = api_.group_end();
+  expect(api_, failed != 0 ? failed : ended, "cannot exchange");
+}
+
+std::string DeviceGroup::failure() const {
+  int error = 0;
+  const int code = api_.comm_get_async_error(communicator_, &error);
+  if (code == 0 && error == 0) return {};
+  return api_.error_text(code != 0 ? code : error);
+}
+
+// ---- all of a process ------------------------------------------------------------------------
+
+void DeviceGroups::prepare(const Program& program, at::Device own) {
+  std::vector<double> devices(as_size(team_.size()), 0);
+  devices[as_size(team_.rank())] = device_number(own.is_cpu() ? nullptr : find_(), own);
+  team_.sum(devices);
+  if (std::ranges::all_of(devices, [](double number) { return number == 0; })) return;
+  const auto concerns_us = [&](const Members& members) {
+    std::set<double> different;
+    for (const int member : members) different.insert(devices[as_size(member)]);
+    return std::ranges::find(members, team_.rank()) != members.end() &&
+           different.size() == members.size() && !different.contains(0);
+  };
+  const Wanted wanted = wanted_by(program);
+  for (const Members& members : wanted.links)
+    if (concerns_us(members)) join(links_, members, own);
+  for (const Members& members : wanted.replicas)
+    if (concerns_us(members)) join(replicas_, members, own);
+}
+
+void DeviceGroups::join(Known& known, const Members& members, at::Device own) {
+  if (known.contains(members)) return;
+  const NcclApi& api = *find_();
+  const NcclId id = agreed_id(api, members);
+  const auto place = static_cast<int>(std::ranges::find(members, team_.rank()) - members.begin());
+  const auto size = static_cast<int>(members.size());
+  NcclCommunicator communicator = nullptr;
+  const c10::DeviceGuard guard(own);
+  expect(api, api.comm_init_rank(&communicator, size, id, place), "cannot connect");
+  auto group = std::make_unique<DeviceGroup>(api, communicator, own);
+  meet(*group, size, place);
+  const std::lock_guard lock(mutex_);
+  known.emplace(members, std::move(group));
+}
+
+/// The first exchange between two members connects them, for which each waits for the other: here,
+/// where all come in one order, not at a message of a schedule, which need not be answered.
+void DeviceGroups::meet(DeviceGroup& group, int size, int place) {
+  std::vector<DeviceGroup::Transfer> out, in;
+  const auto byte = [&] {
+    return at::zeros({1}, at::TensorOptions(at::kByte).device(group.device()));
+  };
+  for (int other = 0; other < size; ++other) {
+    if (other == place) continue;
+    out.emplace_back(other, byte());
+    in.emplace_back(other, byte());
+  }
+  group.exchange(out, in);
+  const c10::Event met = recorded_on(current_stream(group.device()));
+  team_.wait_for_device([&] { return met.query(); });
+}
+
+/// Made by the first member.
+NcclId DeviceGroups::agreed_id(const NcclApi& api, const Members& members) {
+  NcclId id;
+  at::Tensor bytes = at::zeros({static_cast<std::int64_t>(id.bytes.size())}, at::kByte);
+  if (team_.rank() == members[0]) {
+    expect(api, api.get_unique_id(&id), "cannot start");
+    std::memcpy(bytes.mutable_data_ptr(), id.bytes.data(), id.bytes.size());
+    for (std::size_t i = 1; i < members.size(); ++i) team_.send(members[i], kJoinChannel, bytes);
+  } else {
+    team_.wait(team_.receive(members[0], kJoinChannel, bytes));
+    std::memcpy(id.bytes.data(), bytes.const_data_ptr(), id.bytes.size());
+  }
+  return id;
+}
+
+DeviceGroup* DeviceGroups::between(int from, int to) const {
+  const auto found = links_.find({from, to});
+  return found == links_.end() ? nullptr : found->second.get();
+}
+
+DeviceGroup* DeviceGroups::among(const Members& replicas) const {
+  const auto found = replicas_.find(replicas);
+  return found == replicas_.end() ? nullptr : found->second.get();
+}
+
+std::string DeviceGroups::failure() const {
+  const std::lock_guard lock(mutex_);
+  for (const Known* known : {&links_, &replicas_})
+    for (const auto& [members, group] : *known)
+      if (const std::string failure = group->failure(); !failure.empty()) return failure;
+  return {};
+}
+
+}  // namespace pipewright

@@ -1,0 +1,114 @@
+#include <c10/core/StreamGuard.h>
+
+#include <deque>
+#include <map>
+
+#include "core/runtime/devices/device_stream.h"
+#include "core/runtime/devices/parcel.h"
+#include "core/runtime/processes/announcement.h"
+#include "core/runtime/processes/channels.h"
+#include "core/runtime/processes/early_messages.h"
+#include "core/runtime/processes/wire_links.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+std::vector<DeviceGroup::Transfer> with(int member, const Tensors& tensors) {
+  std::vector<DeviceGroup::Transfer> transfers;
+  for (const at::Tensor& tensor : tensors)
+    if (tensor.nbytes() > 0) transfers.emplace_back(member, tensor);
+  return transfers;
+}
+
+class DeviceSender final : public LinkSender {
+ public:
+  DeviceSender(WireTeam& team, DeviceGroup& group, int peer, int capacity)
+      : team_(team),
+        group_(group),
+        peer_(peer),
+        capacity_(capacity),
+        stream_(link_stream(team.rank(), peer, group.device())) {}
+
+  void send(int link, Tensors message) override {
+    std::deque<c10::Event>& on_their_way = on_their_way_[link];
+    if (capacity_ > 0 && std::ssize(on_their_way) >= capacity_) {
+      team_.wait_for_device([&] { return on_their_way.front().query(); });
+      on_their_way.pop_front();
+    }
+    announce(shapes_of(message));
+    recorded_on(current_stream(group_.device())).block(stream_);
+    for (const at::Tensor& tensor : message) record_use(tensor, stream_);
+    const c10::StreamGuard switched(stream_);
+    group_.exchange(with(1, message), {});
+    if (capacity_ > 0) on_their_way.push_back(recorded_on(stream_));
+  }
+
+  void finish() override {
+    const c10::Event sent = recorded_on(stream_);
+    team_.wait_for_device([&] { return sent.query(); });
+  }
+
+ private:
+  void announce(Shapes shapes) {
+    const bool known = shapes == last_;
+    team_.send(peer_, kShapesChannel, known ? at::empty({0}, at::kLong) : announcement(shapes));
+    last_ = std::move(shapes);
+  }
+
+  WireTeam& team_;
+  DeviceGroup& group_;
+  int peer_, capacity_;
+  c10::Stream stream_;
+  Shapes last_;
+  std::map<int, std::deque<c10::Event>> on_their_way_;  ///< of each link
+};
+
+/// What has been announced has been queued by its sender: a stream that receives it waits for the
+/// sender's device at most.
+class DeviceReceiver final : public LinkReceiver {
+ public:
+  DeviceReceiver(WireTeam& team, DeviceGroup& group, int peer, std::vector<int> order)
+      : team_(team),
+        group_(group),
+        peer_(peer),
+        stream_(link_stream(peer, team.rank(), group.device())),
+        messages_(std::move(order)) {}
+
+  Tensors receive(int message) override {
+    // What came early was not used yet; its event has gone into the stream with the later ones.
+    Parcel parcel{messages_.find(message, [this] { return take(); }), recorded_on(stream_)};
+    return arrive(std::move(parcel));
+  }
+
+ private:
+  Tensors take() {
+    const at::Tensor numbers = room_for_announcement();
+    if (team_.wait(team_.receive(peer_, kShapesChannel, numbers)) > 0) last_ = announced(numbers);
+    const c10::StreamGuard switched(stream_);
+    Tensors room = room_for(last_, group_.device());
+    group_.exchange({}, with(0, room));
+    return room;
+  }
+
+  WireTeam& team_;
+  DeviceGroup& group_;
+  int peer_;
+  c10::Stream stream_;
+  EarlyMessages messages_;
+  Shapes last_;
+};
+
+}  // namespace
+
+std::unique_ptr<LinkSender> device_sender(WireTeam& team, DeviceGroup& group, int peer,
+                                          int capacity) {
+  return std::make_unique<DeviceSender>(team, group, peer, capacity);
+}
+
+std::unique_ptr<LinkReceiver> device_receiver(WireTeam& team, DeviceGroup& group, int peer,
+                                              std::vector<int> order) {
+  return std::make_unique<DeviceReceiver>(team, group, peer, std::move(order));
+}
+
+}  // namespace pipewright

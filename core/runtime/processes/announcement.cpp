@@ -1,0 +1,72 @@
+#include "core/runtime/processes/announcement.h"
+
+#include "core/base/error.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+/// In 64-bit numbers: tensors, then of each its type, dimensions and sizes.
+constexpr std::int64_t kNumbers = 512;
+
+}  // namespace
+
+std::size_t bytes_of(const Shape& shape) {
+  std::size_t bytes = c10::elementSize(shape.type);
+  for (const std::int64_t size : shape.sizes) bytes *= static_cast<std::size_t>(size);
+  return bytes;
+}
+
+Shapes shapes_of(const Tensors& message) {
+  Shapes shapes;
+  for (const at::Tensor& tensor : message)
+    shapes.push_back({tensor.scalar_type(), tensor.sizes().vec()});
+  return shapes;
+}
+
+Tensors room_for(const Shapes& shapes, at::Device device) {
+  Tensors tensors;
+  for (const Shape& shape : shapes)
+    tensors.push_back(at::empty(shape.sizes, at::TensorOptions(shape.type).device(device)));
+  return tensors;
+}
+
+at::Tensor room_for_announcement() {
+  return at::zeros({kNumbers}, at::kLong);
+}
+
+at::Tensor announcement(const Shapes& shapes) {
+  const at::Tensor numbers = room_for_announcement();
+  std::int64_t* next = numbers.mutable_data_ptr<std::int64_t>();
+  const std::int64_t* const end = next + kNumbers;
+  auto put = [&](std::int64_t value) {
+    PIPEWRIGHT_CHECK(next < end, "a message of ", shapes.size(),
+                     " tensors is too long to announce");
+    *next++ = value;
+  };
+  put(std::ssize(shapes));
+  for (const Shape& shape : shapes) {
+    put(static_cast<std::int64_t>(shape.type));
+    put(std::ssize(shape.sizes));
+    for (const std::int64_t size : shape.sizes) put(size);
+  }
+  return numbers;
+}
+
+Shapes announced(const at::Tensor& numbers) {
+  const std::int64_t* next = numbers.const_data_ptr<std::int64_t>();
+  const std::int64_t* const end = next + kNumbers;
+  auto take = [&](std::int64_t limit) {
+    PIPEWRIGHT_CHECK(next < end && *next >= 0 && *next <= limit, "a damaged announcement");
+    return *next++;
+  };
+  Shapes shapes(static_cast<std::size_t>(take(kNumbers)));
+  for (Shape& shape : shapes) {
+    shape.type = static_cast<at::ScalarType>(take(static_cast<std::int64_t>(at::kBFloat16)));
+    shape.sizes.resize(static_cast<std::size_t>(take(kNumbers)));
+    for (std::int64_t& size : shape.sizes) size = take(std::int64_t{1} << 40);
+  }
+  return shapes;
+}
+
+}  // namespace pipewright

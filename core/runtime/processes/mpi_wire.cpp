@@ -1,0 +1,35 @@
+#include "core/runtime/processes/mpi_wire.h"
+
+#include <dlfcn.h>
+
+#include "core/base/error.h"
+#include "core/system/module_file.h"
+
+namespace pipewright {
+namespace {
+
+constexpr const char* kModule = "libpipewright_mpi.so";
+
+}  // namespace
+
+bool mpi_is_built() {
+  return !module_file(kModule).empty();
+}
+
+std::unique_ptr<Wire> mpi_wire() {
+  const auto file = module_file(kModule);
+  if (file.empty())
+    throw Error(ErrorKind::Experiment,
+                "execution: mpi needs a build with MPI, which this is not; install libopenmpi-dev "
+                "and openmpi-bin and run tools/setup again, or use execution: threads");
+  // MPI's own plug-ins look for its symbols in the whole program.
+  void* const module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (module == nullptr)
+    throw Error(ErrorKind::Experiment, concat("MPI cannot be loaded: ", ::dlerror()));
+  using Open = Wire* (*)();
+  const auto open = reinterpret_cast<Open>(::dlsym(module, "pipewright_open_wire"));
+  PIPEWRIGHT_CHECK(open != nullptr, file.string(), " has no pipewright_open_wire");
+  return std::unique_ptr<Wire>(open());
+}
+
+}  // namespace pipewright

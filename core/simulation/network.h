@@ -1,0 +1,98 @@
+/// The links of a piece of hardware while a schedule runs on it: when each message arrives, and how
+/// much each link and bus has carried.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <unordered_map>
+#include <vector>
+
+#include "core/simulation/hardware.h"
+
+namespace pipewright {
+
+/// What a link or a bus has carried.
+struct Traffic {
+  std::int64_t messages = 0;
+  std::int64_t bytes = 0;
+  double busy = 0;  ///< s
+};
+
+struct Delivery {
+  double sent = 0;     ///< the sender is done with it
+  double arrived = 0;  ///< the receiver has it
+};
+
+/// A message under way on hardware with buses; `tag` is the sender's own.
+struct PostedMessage {
+  int link = 0;
+  double ready = 0;
+  std::int64_t bytes = 0;
+  std::int64_t tag = 0;
+};
+
+class Network {
+ public:
+  explicit Network(const Hardware& hardware);
+
+  /// The link between two workers; made when first asked for.
+  int link(int from, int to);
+
+  /// Whether links share anything: then messages must be posted, and come out in order of time.
+  bool shared() const { return !buses_.empty(); }
+  /// A message made at `ready`. For links that share nothing; each sender's in its own order.
+  Delivery carry(int link, double ready, std::int64_t bytes);
+  void post(const PostedMessage& message);
+  /// The posted message that begins next. What is posted later must not be ready before that.
+  std::optional<std::pair<PostedMessage, Delivery>> next();
+
+  /// Seconds of a ring all-reduce of so many bytes among workers, buses included; its messages and
+  /// bytes are counted, but nobody waits for its links.
+  double all_reduce(const std::vector<int>& workers, std::int64_t bytes);
+
+  struct Link {
+    int from = 0, to = 0;
+    double latency = 0, bandwidth = 0;
+    std::vector<int> buses;
+    double free = 0;
+    int lane = 0;
+    Traffic traffic;
+  };
+  const std::vector<Link>& links() const { return links_; }
+  const std::vector<Traffic>& buses() const { return traffic_; }
+
+ private:
+  /// Messages that begin in order: of a link or, with few copy engines, of a device.
+  struct Lane {
+    std::deque<PostedMessage> waiting;
+    std::vector<double> engines;  ///< when each is free; empty: unlimited
+    double begun = 0;
+  };
+  struct Turn {
+    double time = 0;
+    std::int64_t order = 0;
+    int lane = 0;
+    bool operator>(const Turn& other) const {
+      return time != other.time ? time > other.time : order > other.order;
+    }
+  };
+
+  double beginning(const Link& link, double ready) const;
+  void queue_turn(int lane);
+
+  const Hardware& hardware_;
+  std::unordered_map<std::uint64_t, int> known_;
+  std::vector<Link> links_;
+  std::vector<Lane> lanes_;
+  std::vector<int> lane_of_sender_;  ///< with few copy engines
+  const std::vector<Bus>& buses_;
+  std::vector<double> bus_free_;
+  std::vector<Traffic> traffic_;  ///< of buses
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
+  std::int64_t posted_ = 0;
+};
+
+}  // namespace pipewright

@@ -1,0 +1,54 @@
+#include "core/simulation/simulate.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/schedule/predictions.h"
+#include "core/simulation/simulate_clock.h"
+#include "core/simulation/simulate_memory.h"
+
+namespace pipewright {
+namespace {
+
+bool predictions_take_time(const Schedule& schedule, std::span<const StageCost> costs) {
+  const bool timed =
+      std::ranges::any_of(costs, [](const StageCost& cost) { return cost.prediction > 0; });
+  if (!timed) return false;
+  const Predictions predictions = predictions_of(schedule);
+  return predictions.any || predictions.by_drift;
+}
+
+}  // namespace
+
+double Simulation::utilisation(std::size_t worker) const {
+  return makespan > 0 ? workers[worker].computing / makespan : 0;
+}
+
+double Simulation::seconds_per_minibatch() const {
+  const std::size_t count = minibatch_ends.size();
+  if (count < 4) return count == 0 ? 0 : makespan / static_cast<double>(count);
+  const std::size_t first = count / 4, last = 3 * count / 4;
+  return (minibatch_ends[last] - minibatch_ends[first]) / static_cast<double>(last - first);
+}
+
+Simulation simulate(const Schedule& schedule, std::span<const StageCost> costs,
+                    const Hardware& hardware, const SimulationOptions& options) {
+  PIPEWRIGHT_CHECK(costs.size() == as_size(schedule.shape.stages), "one cost per stage");
+  if (hardware.devices.size() < schedule.workers.size())
+    throw Error(ErrorKind::Experiment,
+                concat("the hardware '", hardware.name, "' has ", hardware.devices.size(),
+                       " devices, the schedule ", schedule.workers.size(), " workers"));
+  Simulation simulation;
+  const PassSlots slots(schedule);
+  const bool predicts = predictions_take_time(schedule, costs);
+  std::optional<Versions> versions;
+  if (options.memory || predicts) versions = resolve_versions(schedule);
+  ClockTimes times =
+      run_clock(schedule, slots, costs, predicts ? &*versions : nullptr, hardware, simulation);
+  if (options.memory) count_memory(schedule, slots, costs, *versions, times, options, simulation);
+  simulation.spans = std::move(times.spans);
+  return simulation;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,382 @@
+// Every action starts when its worker is free and its input there, so times follow from one walk
+// in any order that respects these; no queue of events is needed. Only what several senders share
+// (buses) depends on who comes first: there, when no worker can go on, the earliest message does.
+#include "core/simulation/simulate_clock.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/random.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kNotYet = -1;
+constexpr std::size_t kKinds = 16;
+
+/// Where the message of a (stage, replica) goes, forwards or backwards.
+struct Edge {
+  int to = -1;    ///< worker; −1: there is no such stage
+  int link = -1;  ///< −1: the same worker
+  std::int64_t bytes = 0;
+  std::size_t sent = 0, taken = 0;
+  std::size_t takes = 0;  ///< first of its last `link_capacity` times in Clock::takes_
+};
+
+struct Worker {
+  enum class Doing : std::uint8_t { Next, WaitsForRoom, WaitsForTransfer, Meets };
+  std::size_t next = 0;
+  double free = 0;
+  double factor = 1;
+  Doing doing = Doing::Next;
+  bool queued = false;
+};
+
+/// Replicas on their way to a reduction of one stage.
+struct Meeting {
+  std::vector<int> workers;  ///< of all replicas
+  std::vector<int> here;
+  double last = 0;
+};
+
+bool sends_gradient(ActionKind kind) {
+  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
+}
+
+class Clock {
+ public:
+  Clock(const Schedule& schedule, const PassSlots& slots, std::span<const StageCost> costs,
+        const Versions* versions, const Hardware& hardware, Simulation& simulation)
+      : schedule_(schedule),
+        shape_(schedule.shape),
+        slots_(slots),
+        costs_(costs),
+        versions_(versions),
+        hardware_(hardware),
+        network_(hardware),
+        result_(simulation),
+        workers_(schedule.workers.size()),
+        edges_(2 * as_size(shape_.stages) * as_size(shape_.replicas)),
+        meetings_(shape_.replicas > 1 ? as_size(shape_.stages) : 0) {
+    times_.forward_arrivals.assign(slots.forwards(), kNotYet);
+    times_.backward_arrivals.assign(slots.backwards(), kNotYet);
+    for (const auto& worker : schedule.workers) times_.spans.emplace_back(worker.size());
+    result_.workers.resize(schedule.workers.size());
+    result_.minibatch_ends.assign(as_size(shape_.minibatches), 0);
+    tabulate();
+    lay_edges();
+  }
+
+  ClockTimes run() {
+    for (std::size_t w = workers_.size(); w-- > 0;) wake(static_cast<int>(w));
+    do {
+      while (!awake_.empty()) {
+        const int w = awake_.back();
+        awake_.pop_back();
+        workers_[as_size(w)].queued = false;
+        advance(w);
+      }
+    } while (deliver_posted());
+    check_finished();
+    report();
+    return std::move(times_);
+  }
+
+ private:
+  void tabulate() {
+    seconds_.resize(costs_.size());
+    for (std::size_t stage = 0; stage < costs_.size(); ++stage)
+      for (std::size_t kind = 0; kind < kKinds; ++kind)
+        seconds_[stage][kind] = seconds_of(costs_[stage], static_cast<ActionKind>(kind));
+    for (std::size_t w = 0; w < workers_.size(); ++w)
+      workers_[w].factor = hardware_.time_factor(static_cast<int>(w));
+  }
+
+  void lay_edges() {
+    for (int replica = 0; replica < shape_.replicas; ++replica)
+      for (int stage = 0; stage < shape_.stages; ++stage) {
+        if (stage + 1 < shape_.stages)
+          lay(edge(stage, replica, false), stage, stage + 1, replica,
+              costs_[as_size(stage)].sent_bytes.value_or(costs_[as_size(stage)].output_bytes));
+        if (stage > 0)
+          lay(edge(stage, replica, true), stage, stage - 1, replica,
+              costs_[as_size(stage)].sent_gradient_bytes.value_or(
+                  costs_[as_size(stage)].input_bytes));
+      }
+    if (shape_.replicas > 1)
+      for (int stage = 0; stage < shape_.stages; ++stage)
+        for (int replica = 0; replica < shape_.replicas; ++replica)
+          meetings_[as_size(stage)].workers.push_back(shape_.worker_of(stage, replica));
+  }
+
+  void lay(Edge& edge, int stage, int to, int replica, std::int64_t bytes) {
+    const int from = shape_.worker_of(stage, replica);
+    edge.to = shape_.worker_of(to, replica);
+    edge.bytes = bytes;
+    if (edge.to == from) return;
+    edge.link = network_.link(from, edge.to);
+    edge.takes = takes_.size();
+    takes_.resize(takes_.size() + as_size(shape_.link_capacity), 0);
+  }
+
+  Edge& edge(int stage, int replica, bool gradient) {
+    return edges_[(as_size(replica) * as_size(shape_.stages) + as_size(stage)) * 2 +
+                  (gradient ? 1 : 0)];
+  }
+
+  void wake(int w) {
+    Worker& worker = workers_[as_size(w)];
+    if (worker.queued) return;
+    worker.queued = true;
+    awake_.push_back(w);
+  }
+
+  const Action& current(int w) const {
+    return schedule_.workers[as_size(w)][workers_[as_size(w)].next];
+  }
+
+  /// Goes on until the worker has to wait for somebody.
+  void advance(int w) {
+    Worker& self = workers_[as_size(w)];
+    if (self.doing == Worker::Doing::WaitsForRoom && !send(w)) return;
+    if (self.doing != Worker::Doing::Next) return;
+    const std::size_t count = schedule_.workers[as_size(w)].size();
+    while (self.next < count) {
+      const Action& action = current(w);
+      if (action.kind == ActionKind::Reduce) {
+        if (!meet(w, action)) return;
+        continue;
+      }
+      if (!perform(w, action) || !send(w)) return;
+    }
+  }
+
+  /// False: its input is not there yet.
+  bool perform(int w, const Action& action) {
+    Worker& self = workers_[as_size(w)];
+    double begin = self.free;
+    if (const InputPlace input = input_place(action); input.stage >= 0) {
+      const double arrival = arrival_of(action, input);
+      if (arrival < 0) return false;
+      begin = std::max(begin, arrival);
+      if (shape_.link_capacity > 0) take(edge(input.stage, action.replica, input.gradient), begin);
+    }
+    double seconds = seconds_[as_size(action.stage)][static_cast<std::size_t>(action.kind)];
+    if (versions_ != nullptr && versions_->workers[as_size(w)][self.next].makes)
+      seconds += costs_[as_size(action.stage)].prediction;
+    seconds *= self.factor;
+    if (hardware_.jitter > 0) seconds *= jitter(w, self.next);
+    self.free = begin + seconds;
+    times_.spans[as_size(w)][self.next] = {begin, self.free};
+    result_.workers[as_size(w)].computing += seconds;
+    double& end = result_.minibatch_ends[as_size(action.minibatch)];
+    end = std::max(end, self.free);
+    return true;
+  }
+
+  double arrival_of(const Action& action, InputPlace input) const {
+    if (!input.gradient) return times_.forward_arrivals[slots_.forward(action, input.stage)];
+    const std::size_t slot = slots_.backward(action, input.stage);
+    return slot == PassSlots::kNone ? kNotYet : times_.backward_arrivals[slot];
+  }
+
+  void take(Edge& from, double time) {
+    if (from.link < 0) return;
+    takes_[from.takes + from.taken++ % as_size(shape_.link_capacity)] = time;
+    wake(network_.links()[as_size(from.link)].from);
+  }
+
+  /// What the current action has made goes on its way; then the next one is current. False: the
+  /// worker waits, for room on the link or until the message is out.
+  bool send(int w) {
+    Worker& self = workers_[as_size(w)];
+    const Action& action = current(w);
+    const bool gradient = sends_gradient(action.kind);
+    Edge* way = nullptr;
+    std::size_t slot = 0;
+    if (action.kind == ActionKind::Forward) {
+      way = &edge(action.stage, action.replica, false);
+      slot = slots_.forward(action, action.stage);
+    } else if (gradient && action.stage > 0 &&
+               slots_.backward(action, action.stage - 1) != PassSlots::kNone) {
+      way = &edge(action.stage, action.replica, true);
+      slot = slots_.backward(action, action.stage);
+    }
+    self.doing = Worker::Doing::Next;
+    if (way == nullptr || way->to < 0) {
+      ++self.next;
+      return true;
+    }
+    if (way->link < 0) {
+      (gradient ? times_.backward_arrivals : times_.forward_arrivals)[slot] = self.free;
+      ++self.next;
+      return true;
+    }
+    if (!make_room(*way, self)) return false;
+    if (network_.shared()) {
+      network_.post({way->link, self.free, way->bytes,
+                     static_cast<std::int64_t>(2 * slot + (gradient ? 1 : 0))});
+      if (hardware_.sending_blocks) {
+        self.doing = Worker::Doing::WaitsForTransfer;
+        return false;
+      }
+      ++self.next;
+      return true;
+    }
+    const Delivery delivery = network_.carry(way->link, self.free, way->bytes);
+    if (hardware_.sending_blocks) block(w, delivery.sent);
+    ++self.next;
+    arrive(gradient, slot, way->to, delivery.arrived);
+    return true;
+  }
+
+  /// Bounded links: message n leaves when message n − capacity has been taken.
+  bool make_room(Edge& way, Worker& self) {
+    const std::size_t capacity = as_size(shape_.link_capacity);
+    if (capacity == 0) return true;
+    if (way.sent >= way.taken + capacity) {
+      self.doing = Worker::Doing::WaitsForRoom;
+      return false;
+    }
+    const double room = takes_[way.takes + way.sent % capacity];
+    if (way.sent++ >= capacity) self.free = std::max(self.free, room);
+    return true;
+  }
+
+  /// The device does nothing else until then.
+  void block(int w, double until) {
+    Worker& self = workers_[as_size(w)];
+    result_.workers[as_size(w)].communicating += until - self.free;
+    self.free = until;
+  }
+
+  void arrive(bool gradient, std::size_t slot, int to, double time) {
+    (gradient ? times_.backward_arrivals : times_.forward_arrivals)[slot] = time;
+    wake(to);
+  }
+
+  /// False: nothing is under way.
+  bool deliver_posted() {
+    const auto next = network_.next();
+    if (!next) return false;
+    const auto& [message, delivery] = *next;
+    const Network::Link& link = network_.links()[as_size(message.link)];
+    if (hardware_.sending_blocks) {
+      block(link.from, delivery.sent);
+      workers_[as_size(link.from)].doing = Worker::Doing::Next;
+      ++workers_[as_size(link.from)].next;
+      wake(link.from);
+    }
+    arrive(message.tag % 2 == 1, static_cast<std::size_t>(message.tag / 2), link.to,
+           delivery.arrived);
+    return true;
+  }
+
+  /// The last replica to come lets all of them go. False: others are to come.
+  bool meet(int w, const Action& action) {
+    Worker& self = workers_[as_size(w)];
+    if (meetings_.empty()) {  // one replica has nothing to reduce
+      times_.spans[as_size(w)][self.next++] = {self.free, self.free};
+      return true;
+    }
+    Meeting& meeting = meetings_[as_size(action.stage)];
+    const auto coding = [&](const Worker& worker) {
+      return seconds_[as_size(action.stage)][static_cast<std::size_t>(ActionKind::Reduce)] *
+             worker.factor;
+    };
+    meeting.here.push_back(w);
+    meeting.last = std::max(meeting.last, self.free + coding(self));
+    self.doing = Worker::Doing::Meets;
+    if (meeting.here.size() < meeting.workers.size()) return false;
+    const double seconds = sum(meeting.workers, costs_[as_size(action.stage)]);
+    const double end = meeting.last + seconds;
+    for (const int each : meeting.here) {
+      Worker& worker = workers_[as_size(each)];
+      times_.spans[as_size(each)][worker.next++] = {meeting.last - coding(worker), end};
+      result_.workers[as_size(each)].computing += coding(worker);
+      result_.workers[as_size(each)].communicating += seconds;
+      worker.free = end;
+      worker.doing = Worker::Doing::Next;
+      if (each != w) wake(each);
+    }
+    meeting.here.clear();
+    meeting.last = 0;
+    return true;
+  }
+
+  /// Seconds on links.
+  double sum(const std::vector<int>& replicas, const StageCost& cost) {
+    if (!cost.reduced_bytes) return network_.all_reduce(replicas, cost.parameter_bytes);
+    double seconds = 0;
+    for (const std::int64_t bytes : *cost.reduced_bytes)
+      seconds += network_.all_reduce(replicas, bytes);
+    return seconds;
+  }
+
+  /// Log-normal with mean 1.
+  double jitter(int w, std::size_t position) const {
+    const double variance = std::log1p(hardware_.jitter * hardware_.jitter);
+    const RandomStream stream(hardware_.seed, "simulate.jitter", static_cast<std::uint64_t>(w));
+    return std::exp(std::sqrt(variance) * stream.normal(position) - variance / 2);
+  }
+
+  void check_finished() const {
+    for (std::size_t w = 0; w < workers_.size(); ++w)
+      if (workers_[w].next < schedule_.workers[w].size())
+        throw Error(ErrorKind::Schedule,
+                    concat(action_name(schedule_.workers[w][workers_[w].next], shape_.microbatches),
+                           " can never start"),
+                    concat("worker ", w, ", action ", workers_[w].next));
+  }
+
+  void report() {
+    for (const Worker& worker : workers_)
+      result_.makespan = std::max(result_.makespan, worker.free);
+    double idle = 0;
+    for (WorkerReport& worker : result_.workers) {
+      worker.idle = std::max(0.0, result_.makespan - worker.computing - worker.communicating);
+      idle += worker.idle;
+    }
+    const double all = result_.makespan * static_cast<double>(workers_.size());
+    result_.bubble = all > 0 ? idle / all : 0;
+    for (const Network::Link& link : network_.links())
+      if (link.traffic.messages > 0) result_.links.push_back({link.from, link.to, link.traffic});
+    std::ranges::sort(result_.links, {},
+                      [](const LinkReport& link) { return std::pair(link.from, link.to); });
+    result_.buses = network_.buses();
+  }
+
+  const Schedule& schedule_;
+  const PipelineShape& shape_;
+  const PassSlots& slots_;
+  const std::span<const StageCost> costs_;
+  const Versions* const versions_;
+  const Hardware& hardware_;
+  Network network_;
+  Simulation& result_;
+  ClockTimes times_;
+  std::vector<Worker> workers_;
+  std::vector<Edge> edges_;  ///< [replica][stage][forwards, backwards]
+  std::vector<double> takes_;
+  std::vector<Meeting> meetings_;  ///< per stage
+  std::vector<std::array<double, kKinds>> seconds_;
+  std::vector<int> awake_;
+};
+
+}  // namespace
+
+InputPlace input_place(const Action& action) {
+  if (action.kind == ActionKind::Forward) return {action.stage - 1, false};
+  if (sends_gradient(action.kind) && action.loss != action.stage) return {action.stage + 1, true};
+  return {};
+}
+
+ClockTimes run_clock(const Schedule& schedule, const PassSlots& slots,
+                     std::span<const StageCost> costs, const Versions* versions,
+                     const Hardware& hardware, Simulation& simulation) {
+  return Clock(schedule, slots, costs, versions, hardware, simulation).run();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,220 @@
+// What is held follows from the order on a worker and from `versions`; only messages that wait to
+// be taken come from outside, so each worker is walked by itself, its arrivals merged in by time.
+#include "core/simulation/simulate_memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "core/schedule/versions.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::int32_t kNever = -1;
+
+bool changes_weights(ActionKind kind) {
+  return kind == ActionKind::Reduce || kind == ActionKind::Update;
+}
+
+/// Whether it needs what the forward of its micro-batch has kept.
+bool uses_activations(ActionKind kind) {
+  return kind != ActionKind::Forward && !changes_weights(kind);
+}
+
+/// Whether it adds to its stage's gradient.
+bool makes_gradient(ActionKind kind) {
+  return uses_activations(kind) && kind != ActionKind::BackwardInput &&
+         kind != ActionKind::Recompute;
+}
+
+struct Arrival {
+  double time = 0;
+  std::int64_t bytes = 0;
+};
+
+/// One worker.
+class Memory {
+ public:
+  Memory(const Schedule& schedule, const PassSlots& slots, std::span<const StageCost> costs,
+         const ClockTimes& times, const SimulationOptions& options,
+         std::vector<std::int32_t>& last_use, std::vector<bool>& recomputed, WorkerReport& report)
+      : shape_(schedule.shape),
+        slots_(slots),
+        costs_(costs),
+        times_(times),
+        options_(options),
+        last_use_(last_use),
+        recomputed_(recomputed),
+        report_(report) {}
+
+  void walk(const std::vector<Action>& actions, const std::vector<Span>& spans,
+            const std::vector<ActionWeights>& weights) {
+    hold_stages(actions);
+    gather_arrivals(actions);
+    sample(0);
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      let_arrive(spans[i].begin);
+      begin(actions[i], weights[i]);
+      sample(spans[i].begin);
+      let_arrive(std::nextafter(spans[i].end, 0.0));  // what comes as it ends comes after
+      end(actions[i], weights[i], static_cast<std::int32_t>(i));
+      if (options_.memory_over_time) sample(spans[i].end);
+    }
+  }
+
+ private:
+  const StageCost& cost(const Action& action) const { return costs_[as_size(action.stage)]; }
+  bool& has_gradient(const Action& action) {
+    return gradients_[as_size(action.replica) * costs_.size() + as_size(action.stage)].there;
+  }
+
+  /// What is there from the start, and the last action that needs each forward's activations.
+  void hold_stages(const std::vector<Action>& actions) {
+    gradients_.resize(costs_.size() * as_size(shape_.replicas));
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const Action& action = actions[i];
+      if (!changes_weights(action.kind))
+        last_use_[slots_.forward(action, action.stage)] = static_cast<std::int32_t>(i);
+      if (action.kind == ActionKind::Recompute)
+        recomputed_[slots_.forward(action, action.stage)] = true;
+      Gradient& gradient =
+          gradients_[as_size(action.replica) * costs_.size() + as_size(action.stage)];
+      if (gradient.held) continue;
+      gradient.held = true;
+      const auto parameters = static_cast<double>(cost(action).parameter_bytes);
+      now_.weights += cost(action).parameter_bytes + cost(action).buffer_bytes;
+      if (shape_.training)
+        now_.optimizer += static_cast<std::int64_t>(parameters * options_.optimizer_state);
+    }
+  }
+
+  void gather_arrivals(const std::vector<Action>& actions) {
+    for (const Action& action : actions) {
+      const std::int64_t bytes = incoming(action);
+      if (bytes == 0) continue;
+      const InputPlace input = input_place(action);
+      arrivals_.push_back({input.gradient
+                               ? times_.backward_arrivals[slots_.backward(action, input.stage)]
+                               : times_.forward_arrivals[slots_.forward(action, input.stage)],
+                           bytes});
+    }
+    std::ranges::sort(arrivals_, {}, &Arrival::time);
+  }
+
+  /// Bytes that come from another stage, from another worker or not.
+  std::int64_t incoming(const Action& action) const {
+    const InputPlace input = input_place(action);
+    if (input.stage < 0) return 0;
+    return input.gradient ? cost(action).output_bytes : cost(action).input_bytes;
+  }
+
+  void let_arrive(double until) {
+    for (; arrived_ < arrivals_.size() && arrivals_[arrived_].time <= until; ++arrived_) {
+      now_.boundaries += arrivals_[arrived_].bytes;
+      sample(arrivals_[arrived_].time);
+    }
+  }
+
+  void begin(const Action& action, const ActionWeights& weights) {
+    const StageCost& stage = cost(action);
+    if (weights.makes) now_.weights += stage.parameter_bytes;
+    if (action.kind == ActionKind::Update && !weights.in_place)
+      now_.weights += stage.parameter_bytes;
+    if (action.kind == ActionKind::Forward && action.stage == 0)
+      now_.boundaries += stage.input_bytes;
+    if (keeps_activations(action)) now_.activations += stage.activation_bytes;
+    if (action.kind != ActionKind::Forward) now_.boundaries -= incoming(action);  // now passing
+    if (!changes_weights(action.kind)) hold_passing(action);
+    if (makes_gradient(action.kind) && !has_gradient(action)) {
+      has_gradient(action) = true;
+      now_.gradients += stage.parameter_bytes;
+    }
+  }
+
+  /// As StageMemories has it: a backward that makes the gradients gives back activations meanwhile.
+  void hold_passing(const Action& action) {
+    const StageCost& stage = cost(action);
+    now_.passing = stage.peak_bytes;
+    if (!makes_gradient(action.kind)) {
+      if (!keeps_activations(action) && action.kind == ActionKind::Forward)
+        now_.passing = stage.peak_bare_bytes;
+    } else if (has_gradient(action)) {
+      now_.passing = std::max(stage.peak_bytes, stage.peak_adding_bytes);
+    } else if (action.kind != ActionKind::Head) {
+      given_back_ = std::min(stage.freed_bytes, stage.activation_bytes);
+      now_.activations -= given_back_;
+      now_.passing -= stage.freed_bytes - given_back_;
+    }
+  }
+
+  /// A forward that is run again keeps its input only.
+  bool keeps_activations(const Action& action) const {
+    return action.kind == ActionKind::Recompute ||
+           (action.kind == ActionKind::Forward &&
+            !recomputed_[slots_.forward(action, action.stage)]);
+  }
+
+  void end(const Action& action, const ActionWeights& weights, std::int32_t position) {
+    const StageCost& stage = cost(action);
+    now_.passing = 0;
+    now_.activations += std::exchange(given_back_, 0);
+    now_.weights -= static_cast<std::int64_t>(weights.frees.size()) * stage.parameter_bytes;
+    if (action.kind == ActionKind::Update) {
+      has_gradient(action) = false;
+      now_.gradients -= stage.parameter_bytes;
+    }
+    if (changes_weights(action.kind)) return;
+    if (last_use_[slots_.forward(action, action.stage)] != position) return;
+    now_.activations -= stage.activation_bytes;
+    now_.boundaries -= stage.input_bytes;
+  }
+
+  void sample(double time) {
+    report_.most_state =
+        std::max(report_.most_state, now_.weights + now_.gradients + now_.optimizer);
+    const std::int64_t total = now_.total();
+    if (total > most_) {
+      most_ = total;
+      report_.peak = now_;
+      report_.peak_at = time;
+    }
+    if (options_.memory_over_time) report_.memory.push_back({time, now_});
+  }
+
+  struct Gradient {
+    bool held = false;   ///< the worker holds the stage
+    bool there = false;  ///< since its last update
+  };
+
+  const PipelineShape& shape_;
+  const PassSlots& slots_;
+  const std::span<const StageCost> costs_;
+  const ClockTimes& times_;
+  const SimulationOptions& options_;
+  std::vector<std::int32_t>& last_use_;  ///< by forward
+  std::vector<bool>& recomputed_;        ///< the same
+  WorkerReport& report_;
+  std::vector<Gradient> gradients_;  ///< [replica][stage]
+  std::vector<Arrival> arrivals_;
+  std::size_t arrived_ = 0;
+  MemoryUse now_;
+  std::int64_t given_back_ = 0;  ///< of the activations, by the action that runs
+  std::int64_t most_ = -1;
+};
+
+}  // namespace
+
+void count_memory(const Schedule& schedule, const PassSlots& slots,
+                  std::span<const StageCost> costs, const Versions& versions,
+                  const ClockTimes& times, const SimulationOptions& options,
+                  Simulation& simulation) {
+  std::vector<std::int32_t> last_use(slots.forwards(), kNever);
+  std::vector<bool> recomputed(slots.forwards(), false);
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w)
+    Memory(schedule, slots, costs, times, options, last_use, recomputed, simulation.workers[w])
+        .walk(schedule.workers[w], times.spans[w], versions.workers[w]);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,60 @@
+#include "core/sweep/point_reader.h"
+
+#include "core/experiment/identity.h"
+#include "core/experiment/sections.h"
+
+namespace pipewright {
+namespace {
+
+void add_key(const Value& value, std::string& key) {
+  constexpr char kEnd = '\0';
+  if (value.is(Value::Kind::Text)) (key += value.place.file) += kEnd;
+  if (!value.is(Value::Kind::Mapping) && !value.is(Value::Kind::Sequence))
+    (key += to_json(value)) += kEnd;
+  key += value.is(Value::Kind::Mapping) ? '{' : '[';
+  for (const Value& item : value.items) add_key(item, key);
+  for (const auto& [name, field] : value.fields) {
+    (key += name) += kEnd;
+    add_key(field, key);
+  }
+  key += ']';
+}
+
+PointExperiment planned(const Experiment& experiment) {
+  const PipelineOptions& pipeline = experiment.pipeline;
+  const int workers = experiment.shape(1).workers();
+  const bool alone = pipeline.execution == Execution::Serial;
+  return {.resolved = experiment.resolved,
+          .digest = experiment.digest,
+          .cores = pipeline.threads * (alone ? 1 : workers),
+          .processes = pipeline.execution == Execution::Mpi ? workers : 0,
+          .settled_late = experiment.measured_balance.has_value()};
+}
+
+}  // namespace
+
+std::optional<std::string> key_but_seed(const Value& document) {
+  const Value* seed = document.find_path("train.seed");
+  if (seed == nullptr || !seed->is(Value::Kind::Integer) || seed->integer < 0 ||
+      static_cast<double>(seed->integer) > kLargestSeed)
+    return std::nullopt;
+  Value rest = document;
+  std::erase_if(rest.find("train")->fields,
+                [](const auto& field) { return field.first == "seed"; });
+  std::string key;
+  add_key(rest, key);
+  return key;
+}
+
+PointExperiment PointReader::read(const Value& document) {
+  const std::optional<std::string> key = key_but_seed(document);
+  if (!key) return planned(read_experiment(document));
+  const auto found = known_.find(*key);
+  if (found == known_.end()) return known_[*key] = planned(read_experiment(document));
+  PointExperiment experiment = found->second;
+  experiment.resolved = experiment.resolved.with_seed(document.find_path("train.seed")->integer);
+  experiment.digest = config_digest(experiment.resolved.whole());
+  return experiment;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,100 @@
+#include "core/sweep/sweep_check.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/config/merge.h"
+#include "core/experiment/identity.h"
+#include "core/sweep/point_reader.h"
+#include "core/sweep/run_problems.h"
+#include "core/sweep/sweep_plan.h"
+#include "core/training/memory_need.h"
+
+namespace pipewright {
+namespace {
+
+/// Runs that differ in their seed only.
+struct Group {
+  std::string title;
+  Experiment experiment;
+  std::size_t runs = 1;
+};
+
+/// What decides how many samples there are and of what shape: a seed changes only what is in them.
+bool same_data(const Experiment& a, const Experiment& b) {
+  return *a.resolved.find("dataset") == *b.resolved.find("dataset") &&
+         *a.resolved.find("model") == *b.resolved.find("model");
+}
+
+std::vector<Group> read_groups(const std::vector<SweepPoint>& points, RunProblems& problems) {
+  const std::vector<std::string> titles = run_titles(points);
+  std::vector<Group> groups;
+  std::vector<SweepPoint> firsts;
+  std::map<std::string, std::size_t> by_key, by_digest;  // indices into groups
+  for (std::size_t i = 0; i < points.size(); ++i) try {
+      const std::optional<std::string> key = key_but_seed(points[i].document);
+      if (const auto known = by_key.find(key.value_or("")); key && known != by_key.end()) {
+        ++groups[known->second].runs;
+        continue;
+      }
+      Experiment experiment = read_experiment(points[i].document);
+      const auto [of, added] =
+          by_digest.emplace(digest_without_seed(experiment.resolved), groups.size());
+      if (key) by_key.emplace(*key, of->second);
+      if (added) {
+        groups.push_back({"", std::move(experiment)});
+        firsts.push_back(points[i]);
+      } else {
+        ++groups[of->second].runs;
+      }
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Bug) throw;
+      problems.add(error, titles[i]);
+    }
+  const std::vector<std::string> without_seed = run_titles(firsts);
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i].title = without_seed[i];
+  return groups;
+}
+
+/// With the data set of the run before where it is the same one.
+Plan plan_of(Group& group, Group* before, const BalanceRequest& request) {
+  Team alone;
+  settle_balance(group.experiment, request, alone);
+  if (before != nullptr && before->experiment.dataset &&
+      same_data(before->experiment, group.experiment))
+    group.experiment.dataset = std::move(before->experiment.dataset);
+  else
+    open_data(group.experiment);
+  Plan plan = plan_open_data(group.experiment);
+  check_weights(plan);
+  check_memory(plan);
+  return plan;
+}
+
+}  // namespace
+
+std::size_t check_sweep(
+    const Value& document, const BalanceRequest& request,
+    const std::function<void(const std::string& title, std::size_t runs, const Plan& plan)>& show) {
+  const std::vector<SweepPoint> points = expand_sweep(document);
+  RunProblems problems;
+  std::vector<Group> groups = read_groups(points, problems);
+  problems.throw_if_any(points.size());
+  Group* before = nullptr;
+  for (Group& group : groups) try {
+      const Plan plan = plan_of(group, before, request);
+      before = &group;
+      show(group.title, group.runs, plan);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Bug) throw;
+      before = nullptr;
+      problems.add(error, group.title);
+    }
+  problems.throw_if_any(groups.size());
+  return points.size();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,210 @@
+#include "core/sweep/sweep_runner.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/experiment/plugins.h"
+#include "core/records/run_claim.h"
+#include "core/reports/run_keys.h"
+#include "core/sweep/sweep_processes.h"
+#include "core/system/file.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The last line a text has, from `start` on; "" when it has none.
+std::string last_line(const fs::path& log, std::uintmax_t start) {
+  std::error_code ignored;
+  if (fs::file_size(log, ignored) <= start || ignored) return {};
+  const std::string text = read_file(log).substr(static_cast<std::size_t>(start));
+  const std::string_view whole = trimmed(text);
+  const std::size_t line = whole.find_last_of("\r\n");
+  return std::string(trimmed(line == std::string_view::npos ? whole : whole.substr(line)));
+}
+
+std::string outcome_of(const SweepProcesses::Event& event) {
+  if (event.signal != 0)
+    return concat("killed by signal ", event.signal,
+                  event.signal == SIGKILL ? " (out of memory?)" : "");
+  if (event.exit_code != 0) return concat("exit code ", event.exit_code);
+  return "ended without finishing";
+}
+
+/// "test_accuracy 93.06 %", as tables and single runs say it; "test_loss 0.2501"
+std::string shown(const std::string& metric, double value) {
+  std::array<char, 40> text{};
+  const bool percent = is_share(metric);
+  std::snprintf(text.data(), text.size(), percent ? "%.2f %%" : "%.4g",
+                percent ? 100 * value : value);
+  return concat(metric, " ", std::string_view(text.data()));
+}
+
+/// One sweep under way.
+class SweepExecution {
+ public:
+  SweepExecution(const std::vector<PlannedRun>& left, const SweepSettings& settings,
+                 SweepProgress& progress)
+      : left_(left), settings_(settings), progress_(progress) {}
+
+  SweepResult run() {
+    // From here on signals are events; one that came before has set the flag.
+    result_.interrupted = settings_.stop != nullptr && *settings_.stop;
+    while (processes_.running() > 0 || (next_ < left_.size() && !result_.interrupted)) {
+      const bool free = processes_.running() < static_cast<std::size_t>(settings_.jobs);
+      if (free && next_ < left_.size() && !result_.interrupted)
+        start(left_[next_++]);
+      else
+        handle(processes_.wait(std::chrono::seconds(1)));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  struct Child {
+    const PlannedRun* run;
+    std::uintmax_t log_start;
+  };
+
+  void start(const PlannedRun& run) {
+    const fs::path log = run.folder / "log.txt";
+    try {
+      const fs::path given = write_run_inputs(run, settings_.overwrite);
+      std::vector<std::string> arguments = settings_.program;
+      for (const std::string& argument :
+           {std::string("run"), given.string(), std::string("--out"), run.folder.string(),
+            std::string(settings_.overwrite ? "--overwrite" : "--resume")})
+        arguments.push_back(argument);
+      for (const std::string& argument : plugin_arguments()) arguments.push_back(argument);
+      std::error_code none_yet;
+      const std::uintmax_t size = fs::file_size(log, none_yet);
+      const pid_t child = processes_.start(arguments, log);
+      children_[child] = {&run, none_yet ? 0 : size};
+      progress_.started(run.title);
+    } catch (const Error& error) {
+      fail({run.title, "not started", error.what()}, run);
+    }
+  }
+
+  void handle(const SweepProcesses::Event& event) {
+    using Kind = SweepProcesses::Event::Kind;
+    if (event.kind == Kind::Nothing) progress_.refresh();
+    if (event.kind == Kind::Ended) finish(event);
+    if (event.kind != Kind::Signal) return;
+    processes_.interrupt();
+    progress_.line(concat(result_.interrupted ? "interrupted again" : "interrupted",
+                          "; waiting for ", processes_.running(), " runs to save their state"));
+    result_.interrupted = true;
+  }
+
+  void finish(const SweepProcesses::Event& event) {
+    const Child child = children_.extract(event.child).mapped();
+    const PlannedRun& run = *child.run;
+    const RunRecord record = read_numbers(run.folder);
+    if (event.exit_code == 0 && record.done()) {
+      ++result_.done;
+      const auto value = metric_of(record, settings_.metric, "last");
+      progress_.ended(run.title, value ? shown(settings_.metric, *value) : "done", false);
+    } else if (result_.interrupted && is_interruption(event, record)) {
+      if (record.state == "running") note_interruption(run);
+      progress_.ended(run.title, "interrupted", false);
+    } else {
+      fail({run.title, outcome_of(event), last_line(run.folder / "log.txt", child.log_start),
+            event.signal != 0},
+           run);
+    }
+  }
+
+  /// Our signal may come before the run can save its state, or a second one while it does.
+  static bool is_interruption(const SweepProcesses::Event& event, const RunRecord& record) {
+    return record.state == "interrupted" || event.signal == SIGINT ||
+           event.exit_code == static_cast<int>(ErrorKind::Interrupted);
+  }
+
+  /// In the place of a run that died before it could.
+  static void note_interruption(const PlannedRun& run) {
+    try {
+      const RunFolder folder(run.folder);
+      const FolderLock lock = claim(folder, {.resume = true});
+      Value state = load_yaml(run.folder / "run.json");
+      state.at_or_add("state") = Value::of("interrupted");
+      folder.write_state(state);
+    } catch (const Error&) {
+      // It stays "running", which --resume takes up as well.
+    }
+  }
+
+  /// Also tells the folder, where the run itself could not and nobody else is at work.
+  void fail(const FailedRun& failed, const PlannedRun& run) {
+    const std::string state = read_outcome(run.folder).state;
+    if (state == "running" || state == "missing") {
+      try {
+        const FolderLock lock(run.folder);
+        write_point(run.folder, run.label, run.varied, failed.reason());
+      } catch (const Error&) {
+        // The disk that the run failed on is the one we cannot write to: the list below says it.
+      }
+    }
+    result_.failed.push_back(failed);
+    progress_.ended(run.title, concat("failed, ", failed.reason()), true);
+  }
+
+  const std::vector<PlannedRun>& left_;
+  const SweepSettings& settings_;
+  SweepProgress& progress_;
+  SweepProcesses processes_;
+  std::map<pid_t, Child> children_;
+  std::size_t next_ = 0;
+  SweepResult result_;
+};
+
+}  // namespace
+
+std::string FailedRun::reason() const {
+  if (last_line.empty()) return outcome;
+  return concat(outcome, killed ? ", after: " : ": ", last_line);
+}
+
+std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
+                                   const SweepSettings& settings) {
+  if (settings.overwrite) return runs;
+  std::vector<PlannedRun> left, other, done;
+  for (const PlannedRun& run : runs) {
+    const RunOutcome found = read_outcome(run.folder);
+    const bool ours = found.digest.empty() || found.digest == run.digest;
+    (!ours ? other : found.done() ? done : left).push_back(run);
+  }
+  if (!other.empty())
+    throw Error(ErrorKind::Experiment,
+                concat(other.size(), " folders hold runs of other options (first ",
+                       other.front().folder.filename().string(),
+                       "); give --overwrite to begin anew, or another --out"),
+                settings.out.string());
+  if (!done.empty() && !settings.resume)
+    throw Error(
+        ErrorKind::Experiment,
+        concat("the folder holds ", done.size(),
+               " finished runs of this sweep; give --resume to keep them and run the other ",
+               left.size(), ", --overwrite to begin anew, or another --out"),
+        settings.out.string());
+  return left;
+}
+
+SweepResult run_sweep(const std::vector<PlannedRun>& left, const SweepSettings& settings,
+                      SweepProgress& progress, const FolderLock&) {
+  PIPEWRIGHT_CHECK(settings.jobs >= 1);
+  return SweepExecution(left, settings, progress).run();
+}
+
+int default_jobs(const std::vector<PlannedRun>& runs) {
+  int needed = 1;
+  for (const PlannedRun& run : runs) needed = std::max(needed, run.cores);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / needed);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,220 @@
+#include "core/system/child_process.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "core/base/error.h"
+#include "core/system/machine_limits.h"
+
+extern char** environ;
+
+namespace pipewright {
+namespace {
+
+/// A descriptor that is closed with the object, and in children.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int number() const { return number_; }
+  void close() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+
+ private:
+  int number_;
+};
+
+[[noreturn]] void refuse(const std::string& program, int error) {
+  throw Error(error == ENOENT ? ErrorKind::Experiment : ErrorKind::Worker,
+              concat("cannot start ", program, ": ", errno_text(error)));
+}
+
+/// What posix_spawn is told about files and signals; freed with the object.
+class SpawnSettings {
+ public:
+  explicit SpawnSettings(const ChildSettings& settings) {
+    posix_spawn_file_actions_init(&files_);
+    if (settings.input >= 0)
+      posix_spawn_file_actions_adddup2(&files_, settings.input, 0);
+    else
+      posix_spawn_file_actions_addopen(&files_, 0, "/dev/null", O_RDONLY, 0);
+    if (settings.output >= 0)
+      posix_spawn_file_actions_adddup2(&files_, settings.output, 1);
+    else if (!settings.log.empty())
+      posix_spawn_file_actions_addopen(&files_, 1, settings.log.c_str(),
+                                       O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (settings.output >= 0 || !settings.log.empty())
+      posix_spawn_file_actions_adddup2(&files_, 1, 2);
+
+    sigset_t fresh;
+    sigemptyset(&fresh);
+    for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD}) sigaddset(&fresh, signal);
+    short flags = POSIX_SPAWN_SETSIGDEF;
+    posix_spawnattr_init(&attributes_);
+    posix_spawnattr_setsigdefault(&attributes_, &fresh);
+    if (settings.mask) {
+      posix_spawnattr_setsigmask(&attributes_, &*settings.mask);
+      flags |= POSIX_SPAWN_SETSIGMASK;
+    }
+    if (settings.own_group) {
+      posix_spawnattr_setpgroup(&attributes_, 0);
+      flags |= POSIX_SPAWN_SETPGROUP;
+    }
+    posix_spawnattr_setflags(&attributes_, flags);
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&files_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+  const posix_spawn_file_actions_t* files() const { return &files_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t files_;
+  posix_spawnattr_t attributes_;
+};
+
+/// As C wants lists of words; the words outlive it.
+std::vector<char*> words_of(const std::vector<std::string>& texts) {
+  std::vector<char*> words;
+  for (const std::string& text : texts) words.push_back(const_cast<char*>(text.c_str()));
+  words.push_back(nullptr);
+  return words;
+}
+
+/// Our environment with those variables.
+std::vector<std::string> environment_with(
+    const std::vector<std::pair<std::string, std::string>>& additions) {
+  std::vector<std::string> all;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (std::ranges::none_of(additions, [&](const auto& added) { return added.first == name; }))
+      all.emplace_back(text);
+  }
+  for (const auto& [name, value] : additions) all.push_back(concat(name, "=", value));
+  return all;
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
+                           const ChildSettings& settings) {
+  PIPEWRIGHT_CHECK(!arguments.empty());
+  const std::vector<std::string> variables = environment_with(settings.environment);
+  const std::vector<char*> words = words_of(arguments), environment = words_of(variables);
+  const SpawnSettings spawn(settings);
+  const int error = ::posix_spawnp(&pid_, words[0], spawn.files(), spawn.attributes(), words.data(),
+                                   environment.data());
+  if (error != 0) refuse(arguments[0], error);
+}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ == 0 || end_) return;
+  signal(SIGKILL);
+  wait();
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)), end_(std::exchange(other.end_, std::nullopt)) {}
+
+ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(end_, other.end_);
+  return *this;
+}
+
+std::optional<ChildEnd> ChildProcess::reaped(int options) {
+  if (end_) return end_;
+  int status = 0;
+  pid_t ended = 0;
+  do ended = ::waitpid(pid_, &status, options);
+  while (ended < 0 && errno == EINTR);
+  if (ended == 0) return std::nullopt;
+  end_ = ChildEnd{};  // where it could not be waited for, nothing is known of its end
+  if (ended == pid_ && WIFEXITED(status)) end_->code = WEXITSTATUS(status);
+  if (ended == pid_ && WIFSIGNALED(status)) end_->signal = WTERMSIG(status);
+  return end_;
+}
+
+std::optional<ChildEnd> ChildProcess::poll() {
+  return reaped(WNOHANG);
+}
+
+ChildEnd ChildProcess::wait() {
+  return *reaped(0);
+}
+
+void ChildProcess::signal(int number) const {
+  if (pid_ != 0 && !end_) ::kill(pid_, number);
+}
+
+std::filesystem::path program_on_path(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  for (const std::string& folder : split(path != nullptr ? path : "/bin:/usr/bin", ':')) {
+    const std::filesystem::path file = std::filesystem::path(folder.empty() ? "." : folder) / name;
+    std::error_code none;
+    if (std::filesystem::is_regular_file(file, none) && ::access(file.c_str(), X_OK) == 0)
+      return file;
+  }
+  return {};
+}
+
+namespace {
+
+ChildOutput collected(const std::vector<std::string>& arguments, std::size_t limit, int input) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) refuse(arguments.at(0), errno);
+  const Descriptor out(ends[0]);
+  Descriptor in(ends[1]);
+  ChildProcess child(arguments, {.input = input, .output = in.number()});
+  in.close();
+  ChildOutput output;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t count = ::read(out.number(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    const std::size_t room = limit - std::min(limit, output.text.size());
+    output.text.append(buffer, std::min(static_cast<std::size_t>(count), room));
+  }
+  output.end = child.wait();
+  return output;
+}
+
+}  // namespace
+
+ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t limit) {
+  return collected(arguments, limit, -1);
+}
+
+ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t limit,
+                      const std::string& input) {
+  // A file in memory, not a pipe: a program that does not read it all ends us with no SIGPIPE.
+  const Descriptor file(::memfd_create("input", MFD_CLOEXEC));
+  if (file.number() < 0) refuse(arguments.at(0), errno);
+  for (std::size_t written = 0; written < input.size();) {
+    const ssize_t count = ::write(file.number(), input.data() + written, input.size() - written);
+    if (count < 0 && errno != EINTR) refuse(arguments.at(0), errno);
+    if (count > 0) written += static_cast<std::size_t>(count);
+  }
+  ::lseek(file.number(), 0, SEEK_SET);
+  return collected(arguments, limit, file.number());
+}
+
+}  // namespace pipewright

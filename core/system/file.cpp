@@ -1,0 +1,166 @@
+#include "core/system/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+#include <optional>
+#include <system_error>
+
+#include "core/base/error.h"
+#include "core/system/descriptor.h"
+#include "core/system/input_file.h"
+#include "core/system/machine_limits.h"
+#include "core/system/plain_file.h"
+#include "core/system/temporary_file.h"
+
+namespace pipewright {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, std::string_view what, int code) {
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
+}
+
+void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path, "cannot write", errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+/// Small pieces travel together: a file of many short ones takes few calls.
+void write_pieces(int descriptor, std::span<const std::string_view> pieces,
+                  const std::filesystem::path& path) {
+  constexpr std::size_t kTogether = 1 << 16;
+  std::string waiting;
+  for (const std::string_view piece : pieces) {
+    if (waiting.size() + piece.size() > kTogether) {
+      write_all(descriptor, waiting, path);
+      waiting.clear();
+    }
+    if (piece.size() > kTogether)
+      write_all(descriptor, piece, path);
+    else
+      waiting += piece;
+  }
+  write_all(descriptor, waiting, path);
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+/// "x/y" of "~/x/y" below "~"; nothing for a text that is not in the folder.
+std::optional<std::string> below(const std::string& text, const std::string& folder) {
+  if (text == folder) return "";
+  if (text.starts_with(folder + "/")) return text.substr(folder.size() + 1);
+  return {};
+}
+
+std::string setting(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? std::string() : value;
+}
+
+/// "a symbolic link", for what is no regular file.
+const char* kind_of(mode_t mode) {
+  if (S_ISLNK(mode)) return "a symbolic link";
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return S_ISFIFO(mode) ? "a pipe" : "a socket";
+}
+
+}  // namespace
+
+void sync_folder(const std::filesystem::path& folder) {
+  // Some file systems cannot sync folders and say EINVAL.
+  const Descriptor directory(folder, O_RDONLY | O_DIRECTORY);
+  if (directory.is_open() && ::fsync(directory.number()) != 0 && errno != EINVAL)
+    fail(folder, "cannot sync the folder", errno);
+}
+
+void make_folders(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (folder.empty() || fs::is_directory(folder, none)) return;
+  if (!folder.has_filename()) return make_folders(folder.parent_path());  // "folder/"
+  int failed = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
+  if (failed == ENOENT && folder_of(folder) != folder) {
+    make_folders(folder_of(folder));
+    failed = ::mkdir(folder.c_str(), 0777) == 0 ? 0 : errno;
+  }
+  const bool link = failed == EEXIST && fs::is_symlink(fs::symlink_status(folder, none));
+  if (link && fs::status(folder, none).type() == fs::file_type::not_found)
+    return make_folders(folder_of(folder) / fs::read_symlink(folder, none));
+  if (failed == EEXIST && fs::is_directory(folder, none)) return;  // another process was faster
+  if (failed == EEXIST)
+    throw Error(ErrorKind::Data, "cannot make the folder: there is a file of this name",
+                folder.string());
+  if (failed != 0) fail(folder, "cannot make the folder", failed);
+  sync_folder(folder_of(folder));
+}
+
+void require_plain_file(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
+  throw Error(ErrorKind::Data,
+              concat("is ", std::string_view(kind_of(status.st_mode)),
+                     "; only a regular file is replaced; remove it or give another name"),
+              path.string());
+}
+
+std::string read_file(const std::filesystem::path& path, std::uint64_t limit_in_bytes) {
+  InputFile file(path);
+  if (file.size() > limit_in_bytes)
+    throw Error(ErrorKind::Data,
+                concat("file has ", file.size(), " bytes, at most ", limit_in_bytes, " are read"),
+                path.string());
+  std::string content;
+  try {
+    content.resize(file.size());
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::Data, concat("no memory for its ", file.size(), " bytes"),
+                path.string());
+  }
+  content.resize(file.read(content.data(), content.size()));
+  return content;
+}
+
+void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
+  make_folders(folder_of(path));
+  require_plain_file(path);
+  {
+    TemporaryFile file(path);
+    write_pieces(file.descriptor(), pieces, file.name());
+    if (::fsync(file.descriptor()) != 0) fail(file.name(), "cannot sync", errno);
+    file.rename(path);
+  }
+  sync_folder(folder_of(path));
+}
+
+void write_file(const std::filesystem::path& path, std::string_view content) {
+  write_file(path, std::span(&content, 1));
+}
+
+std::filesystem::path resolved_path(const std::string& text, const std::filesystem::path& base) {
+  namespace fs = std::filesystem;
+  const auto rest = below(text, "~/data");
+  if (const std::string data = setting("PIPEWRIGHT_DATA"); rest && !data.empty()) {
+    const std::string home = setting("HOME");
+    const auto in_home = below(data, "~");
+    const fs::path folder =
+        in_home && !home.empty() ? fs::path(home) / *in_home : fs::absolute(data);
+    return (rest->empty() ? folder : folder / *rest).lexically_normal();
+  }
+  if (const auto in_home = below(text, "~"); in_home && std::getenv("HOME") != nullptr)
+    return fs::path(setting("HOME")) / *in_home;
+  const fs::path path(text);
+  return (path.is_absolute() ? path : fs::absolute(base) / path).lexically_normal();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,204 @@
+#include "core/system/folder_lock.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/system/file.h"
+#include "core/system/machine_limits.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kOurs =
+    "Pipewright made this folder. It deletes and replaces only files of its own names here.\n";
+constexpr std::string_view kLast = "Last at work: ";
+constexpr std::size_t kBytes = 512;  // always as long, so that one write replaces all of it
+
+[[noreturn]] void fail(const fs::path& path, std::string_view what, int code) {
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
+}
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// "pid 1234 on host x since 2026-01-31T12:00:00Z"
+std::string this_process() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char since[32];
+  std::strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return concat("pid ", ::getpid(), " on host ", host_name(), " since ", std::string_view(since));
+}
+
+std::string text_of(const Descriptor& marker) {
+  std::string text(kBytes, '\0');
+  const ssize_t count = ::pread(marker.number(), text.data(), text.size(), 0);
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return text;
+}
+
+/// Who was last at work, as the marker says it.
+std::optional<std::string> holder_of(const Descriptor& marker) {
+  const std::string text = text_of(marker);
+  const std::size_t begin = text.find(kLast), end = text.find('\n', kOurs.size());
+  if (begin != kOurs.size() || end == std::string::npos) return std::nullopt;
+  const std::string holder = text.substr(begin + kLast.size(), end - begin - kLast.size());
+  const bool plain = std::ranges::all_of(holder, [](char c) { return c >= ' ' && c <= '~'; });
+  return plain ? std::optional(holder) : std::nullopt;
+}
+
+bool is_dead(const std::string& holder) {
+  int pid = 0;
+  char host[256] = {};
+  if (std::sscanf(holder.c_str(), "pid %d on host %255s", &pid, host) != 2) return false;
+  return host == host_name() && pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+/// What another process has taken is told with its name.
+[[noreturn]] void refuse_taken(const fs::path& folder, const Descriptor& marker) {
+  const std::string holder = holder_of(marker).value_or("another process");
+  const std::string by = is_dead(holder) ? "a process that was started by " + holder : holder;
+  throw Error(ErrorKind::Experiment,
+              concat("the folder is being worked in by ", by,
+                     "; wait until it has ended, or give another --out"),
+              folder.string());
+}
+
+[[noreturn]] void refuse_foreign(const fs::path& folder, const std::string& what) {
+  throw Error(
+      ErrorKind::Experiment,
+      concat("the folder ", what, ", so it is not Pipewright's, which writes nothing there;",
+             " give another --out, one that is empty or does not exist"),
+      folder.string());
+}
+
+/// The first name in the folder but for the marker; "" when there is none.
+std::string other_name(const fs::path& folder) {
+  std::error_code failed;
+  std::string first;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    if (name != kFolderMarker && (first.empty() || name < first)) first = name;
+  }
+  if (failed) fail(folder, "cannot read the folder", failed.value());
+  return first;
+}
+
+/// A process that was killed while it made the marker has left its beginning, or nothing.
+bool is_marker(const Descriptor& file, const fs::path& folder) {
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  const std::string text = text_of(file);
+  return text.starts_with(kOurs) || (kOurs.starts_with(text) && other_name(folder).empty());
+}
+
+/// `made_here`: whether there was none before.
+Descriptor open_marker(const fs::path& folder, bool adopt, bool& made_here) {
+  const fs::path path = folder / kFolderMarker;
+  made_here = false;
+  for (;;) {
+    Descriptor there(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+    if (there.is_open() && is_marker(there, folder)) return there;
+    if (there.is_open() || errno == ELOOP || errno == EISDIR)
+      refuse_foreign(folder,
+                     concat("has a ", std::string_view(kFolderMarker), " of somebody else"));
+    if (errno != ENOENT) fail(path, "cannot open", errno);
+    const std::string name = other_name(folder);
+    // Whoever was faster has made the marker before anything else.
+    if (!name.empty() && !adopt && !fs::exists(fs::symlink_status(path)))
+      refuse_foreign(folder,
+                     concat("has '", name, "' in it and no ", std::string_view(kFolderMarker)));
+    Descriptor made(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
+    made_here = made.is_open();
+    if (made.is_open()) return made;
+    if (errno != EEXIST) fail(path, "cannot create", errno);
+  }
+}
+
+/// False when another process has it; a file system may also have no locks.
+bool take(const Descriptor& file, int how) {
+  return ::flock(file.number(), how | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+/// Whether it was taken back between the opening and the locking of it.
+bool is_gone(const Descriptor& marker) {
+  struct stat status {};
+  return ::fstat(marker.number(), &status) == 0 && status.st_nlink == 0;
+}
+
+/// Only a new marker is synced: who was last at work may be lost in a power cut.
+void sign(const Descriptor& marker, const fs::path& folder) {
+  const bool is_new = text_of(marker).size() < kBytes;
+  std::string text = concat(kOurs, kLast, this_process(), "\n");
+  text.resize(kBytes - 1, ' ');
+  text += '\n';
+  const fs::path path = folder / kFolderMarker;
+  ::lseek(marker.number(), 0, SEEK_SET);
+  const ssize_t written = ::write(marker.number(), text.data(), text.size());
+  if (written != static_cast<ssize_t>(text.size()))
+    fail(path, "cannot write", written < 0 ? errno : ENOSPC);
+  if (!is_new) return;
+  if (::fsync(marker.number()) != 0) fail(path, "cannot sync", errno);
+  sync_folder(folder);
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const fs::path& folder, FolderTerms terms) : folder_(folder) {
+  do {
+    std::error_code none;
+    made_folder_ = !fs::exists(folder, none);
+    make_folders(folder);
+    marker_ = open_marker(folder, terms.adopt, made_marker_);
+    if (!take(marker_, LOCK_EX)) refuse_taken(folder, marker_);
+  } while (is_gone(marker_));
+  if (terms.inherited) ::fcntl(marker_.number(), F_SETFD, 0);
+  sign(marker_, folder);
+}
+
+FolderLock::FolderLock(FolderLock&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      marker_(std::move(other.marker_)),
+      made_folder_(other.made_folder_),
+      made_marker_(std::exchange(other.made_marker_, false)) {}
+
+FolderLock::~FolderLock() {
+  if (!made_marker_) return;
+  try {
+    if (!other_name(folder_).empty()) return;
+    std::error_code ignored;
+    fs::remove(folder_ / kFolderMarker, ignored);
+    if (made_folder_)
+      fs::remove(folder_, ignored);  // fails where somebody has put a file meanwhile
+  } catch (const Error&) {           // a folder that cannot be read keeps its marker
+  }
+}
+
+bool is_held(const fs::path& folder) {
+  const Descriptor marker(folder / kFolderMarker, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  return marker.is_open() && !take(marker, LOCK_SH);
+}
+
+FolderTurn::FolderTurn(const fs::path& folder) : folder_(folder, O_RDONLY | O_DIRECTORY) {
+  while (folder_.is_open() && ::flock(folder_.number(), LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace pipewright

@@ -1,0 +1,62 @@
+#include "core/system/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/base/error.h"
+#include "core/system/machine_limits.h"
+
+namespace pipewright {
+namespace {
+
+/// "a FIFO", "a device": what stands where a plain file is expected.
+std::string_view kind_of(mode_t mode) {
+  if (S_ISFIFO(mode)) return "a FIFO or pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return "no plain file";
+}
+
+}  // namespace
+
+// Without O_NONBLOCK, opening a FIFO waits for somebody who writes into it.
+InputFile::InputFile(std::filesystem::path path)
+    : path_(std::move(path)), file_(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY) {
+  if (!file_.is_open() && errno == ENXIO)
+    throw Error(ErrorKind::Data, "cannot read: it is a socket or a device; expected a plain file",
+                path_.string());
+  struct stat status {};
+  if (!file_.is_open() || ::fstat(file_.number(), &status) != 0) fail("cannot open", errno);
+  if (S_ISDIR(status.st_mode)) fail("cannot read", EISDIR);
+  if (!S_ISREG(status.st_mode))
+    throw Error(ErrorKind::Data,
+                concat("cannot read: it is ", kind_of(status.st_mode), "; expected a plain file"),
+                path_.string());
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+std::uint64_t InputFile::read(char* out, std::uint64_t count) {
+  std::uint64_t done = 0;
+  while (done < count) {
+    const ssize_t got = ::read(file_.number(), out + done, count - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("cannot read", errno);
+    if (got == 0) break;
+    done += static_cast<std::uint64_t>(got);
+  }
+  return done;
+}
+
+std::uint64_t InputFile::read_at(std::uint64_t offset, char* out, std::uint64_t count) {
+  if (::lseek(file_.number(), static_cast<off_t>(offset), SEEK_SET) < 0) fail("cannot read", errno);
+  return read(out, count);
+}
+
+void InputFile::fail(std::string_view what, int code) const {
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path_.string());
+}
+
+}  // namespace pipewright

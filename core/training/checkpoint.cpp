@@ -1,0 +1,319 @@
+#include "core/training/checkpoint.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/experiment/identity.h"
+#include "core/stage/files/safetensors.h"
+#include "core/stage/torch.h"
+#include "core/training/checkpoint_manifest.h"
+#include "core/training/past.h"
+#include "core/training/resume_point.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMetrics = "metrics.safetensors";
+constexpr const char* kEdges = "edges-";
+constexpr const char* kExchange = "exchange-";
+constexpr const char* kHead = "head_after.";
+constexpr const char* kLastGradient = "last_gradient";
+constexpr const char* kDrift = "drift";
+
+/// A stage replica that this process holds.
+struct Held {
+  int index = 0, replica = 0;
+  Stage* stage = nullptr;
+  std::string head, head_after;  ///< "heads.0.", and its name by layer
+};
+
+std::vector<Held> held(const Plan& plan, const std::vector<std::unique_ptr<Stage>>& stages) {
+  const auto layers = plan.stage_layers();
+  const std::size_t count = layers.size();
+  std::vector<Held> all;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (!stages[i]) continue;
+    const std::size_t index = i % count;
+    all.push_back({.index = static_cast<int>(index),
+                   .replica = static_cast<int>(i / count),
+                   .stage = stages[i].get(),
+                   .head = concat("heads.", index, "."),
+                   .head_after = concat(kHead, layers[index].back()->name(), ".")});
+  }
+  return all;
+}
+
+/// The name in a checkpoint. Heads are called after their stage, which another cut may not have.
+std::string saved_name(const Held& of, const std::string& name) {
+  return name.starts_with(of.head) ? of.head_after + name.substr(of.head.size()) : name;
+}
+
+std::vector<std::string> slots_of(const Held& of, const Optimizer& optimizer) {
+  std::vector<std::string> slots = optimizer.slot_names(of.stage->predicts());
+  if (of.stage->optimizer_state().last_gradient.defined()) slots.emplace_back(kLastGradient);
+  if (of.stage->optimizer_state().drift.defined()) slots.emplace_back(kDrift);
+  return slots;
+}
+
+NamedTensors buffers_of(const Held& of) {
+  NamedTensors all;
+  for (auto& [name, tensor] : of.stage->named_buffers())
+    all.emplace_back(saved_name(of, name), tensor);
+  return all;
+}
+
+/// Weights, and those of the optimizer's slots that are in `known`.
+NamedTensors learned_by(const Held& of, const Optimizer& optimizer,
+                        const std::vector<std::string>& known) {
+  NamedTensors all;
+  for (auto& [name, tensor] : of.stage->named_parameters())
+    all.emplace_back(saved_name(of, name), tensor);
+  OptimizerState& state = of.stage->optimizer_state();
+  const auto slots = slots_of(of, optimizer);
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    if (std::ranges::count(known, slots[s]) == 0) continue;
+    const at::Tensor& flat = slots[s] == kLastGradient ? state.last_gradient
+                             : slots[s] == kDrift      ? state.drift
+                                                       : state.slots[s];
+    for (const FlatLayout::Entry& entry : of.stage->layout().entries)
+      all.emplace_back(concat("optimizer.", slots[s], ".", saved_name(of, entry.name)),
+                       flat.narrow(0, entry.offset, entry.size).view(entry.shape));
+  }
+  return all;
+}
+
+/// Replicas share weights and optimizer state, so replica 0's stand for all.
+NamedTensors saved_by(const Held& of, const Optimizer& optimizer) {
+  NamedTensors all;
+  if (of.replica == 0) all = learned_by(of, optimizer, slots_of(of, optimizer));
+  for (auto& named : buffers_of(of)) all.push_back(std::move(named));
+  return all;
+}
+
+std::string file_name(const Held& of) {
+  return concat("stage-", of.index, of.replica == 0 ? "" : concat(".replica-", of.replica),
+                ".safetensors");
+}
+
+/// Phase one, on every process: its files, and their descriptions.
+Value write_files(const fs::path& folder, const std::vector<Held>& mine,
+                  const Optimizer& optimizer) {
+  Value files = Value::sequence();
+  for (const Held& of : mine) {
+    TensorFile file{.tensors = saved_by(of, optimizer)};
+    if (of.replica > 0 && file.tensors.empty()) continue;
+    const fs::path path = folder / file_name(of);
+    write_safetensors(path, file);
+    CheckpointFile described = described_file(path);
+    described.replica = of.replica;
+    described.steps = of.stage->optimizer_state().steps;
+    files.items.push_back(described.value());
+  }
+  return files;
+}
+
+/// "edges-2.replica-0.safetensors".
+std::string memory_name(const char* kind, std::size_t i, const Plan& plan) {
+  const auto count = static_cast<std::size_t>(plan.experiment->pipeline.stages);
+  return concat(kind, i % count, ".replica-", i / count, ".safetensors");
+}
+
+/// What the ends of edges, or exchanges, remember; the same.
+template <class Part>
+void write_memories(const fs::path& folder, const Plan& plan, const char* kind,
+                    const std::vector<std::unique_ptr<Part>>& parts, Value& files) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i]) continue;
+    TensorFile file{.tensors = parts[i]->state()};
+    if (file.tensors.empty()) continue;
+    const fs::path path = folder / memory_name(kind, i, plan);
+    write_safetensors(path, file);
+    files.items.push_back(described_file(path).value());
+  }
+}
+
+/// A file of theirs, to the one that wrote it. `check`: it has not been looked at in this process.
+template <class Part>
+void read_memory(const fs::path& folder, const CheckpointFile& file, const Plan& plan,
+                 const char* kind, const std::vector<std::unique_ptr<Part>>& parts, bool check) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i] || file.name != memory_name(kind, i, plan)) continue;
+    const fs::path path = folder / file.name;
+    if (check) check_file(path, file);
+    parts[i]->restore(read_safetensors(path).tensors);
+  }
+}
+
+/// Whether stages and replicas are the same as when the checkpoint was written.
+bool same_stages(const CheckpointManifest& manifest, const Plan& plan) {
+  const Value now = layout_of(plan.experiment->resolved);
+  return std::ranges::all_of(std::array{"stages", "balance", "replicas"}, [&](const char* option) {
+    const Value* const before = manifest.layout.find(option);
+    return before != nullptr && *before == *now.find(option);
+  });
+}
+
+CheckpointManifest manifest_of(const Plan& plan, std::int64_t minibatches) {
+  const Experiment& e = *plan.experiment;
+  return {.minibatches = minibatches,
+          .epochs = e.train.epochs,
+          .identity = e.identity,
+          .layout = layout_of(e.resolved)};
+}
+
+/// The tensors that stages wait for, by the replica in whose files they are, and name.
+class Wanted {
+ public:
+  Wanted(const std::vector<Held>& mine, const Optimizer& optimizer,
+         const CheckpointManifest& manifest) {
+    int replicas = 1;
+    for (const CheckpointFile& file : manifest.files)
+      replicas = std::max(replicas, file.replica + 1);
+    for (const Held& of : mine) {
+      of.stage->optimizer_state().steps = 0;
+      for (auto& [name, tensor] : learned_by(of, optimizer, manifest.slots))
+        add(0, name, tensor, of.stage);
+      for (auto& [name, tensor] : buffers_of(of))
+        add(of.replica < replicas ? of.replica : 0, name, tensor, of.stage);
+    }
+  }
+
+  bool empty() const { return waiting_.empty(); }
+
+  void take(const TensorFile& content, const CheckpointFile& file, const fs::path& path) {
+    for (const auto& [name, saved] : content.tensors) {
+      const auto [begin, end] = waiting_.equal_range({file.replica, name});
+      for (auto each = begin; each != end; ++each) {
+        auto& [tensor, stage] = each->second;
+        if (saved.sizes() != tensor.sizes())
+          throw Error(ErrorKind::Data, concat("tensor '", name, "' has another shape"),
+                      path.string());
+        tensor.copy_(saved);
+        std::int64_t& steps = stage->optimizer_state().steps;
+        steps = std::max(steps, file.steps);
+      }
+      waiting_.erase(begin, end);
+    }
+  }
+
+  /// Heads that stand after other layers than before start as they are. How many tensors those are.
+  std::size_t drop_heads() {
+    return std::erase_if(waiting_, [](const auto& each) {
+      return each.first.second.find(kHead) != std::string::npos;
+    });
+  }
+
+  void throw_if_any(const fs::path& where) const {
+    if (empty()) return;
+    throw Error(ErrorKind::Data,
+                concat("has no tensor '", waiting_.begin()->first.second, "' in any of its files"),
+                where.string());
+  }
+
+ private:
+  void add(int replica, const std::string& name, const at::Tensor& tensor, Stage* stage) {
+    waiting_.emplace(std::pair(replica, name), std::pair(tensor, stage));
+  }
+
+  std::multimap<std::pair<int, std::string>, std::pair<at::Tensor, Stage*>> waiting_;
+};
+
+void check_manifest(const CheckpointManifest& manifest, const Plan& plan, const fs::path& where) {
+  if (manifest.identity != plan.experiment->identity)
+    throw Error(ErrorKind::Experiment,
+                "holds a checkpoint of another experiment; give --overwrite to begin anew",
+                where.string());
+  check_same_past(plan, manifest.minibatches, manifest.epochs);
+}
+
+}  // namespace
+
+void begin_checkpoints(const fs::path& checkpoints, const Plan& plan, Team& team) {
+  if (team.first()) commit_manifest(checkpoints, manifest_of(plan, 0));
+  team.barrier();
+}
+
+void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
+                     const std::vector<std::unique_ptr<Stage>>& stages,
+                     const std::vector<std::unique_ptr<EdgeEnds>>& edges,
+                     const std::vector<std::unique_ptr<GradientExchange>>& exchanges,
+                     const TrainingState& state, const StepLog* steps, Team& team) {
+  const Optimizer& optimizer = *plan.experiment->optimizer;
+  const std::vector<Held> mine = held(plan, stages);
+  CheckpointManifest manifest = manifest_of(plan, state.minibatches);
+  const fs::path folder = checkpoints / manifest.folder();
+  Value own = write_files(folder, mine, optimizer);
+  write_memories(folder, plan, kEdges, edges, own);
+  write_memories(folder, plan, kExchange, exchanges, own);
+  const auto written = team.gather(to_json(own));
+  if (team.first()) {
+    for (const std::string& files : written)
+      for (CheckpointFile& file : read_files(parse_yaml(files, "files"), "files"))
+        manifest.files.push_back(std::move(file));
+    write_training_state(folder / kMetrics, state);
+    manifest.files.push_back(described_file(folder / kMetrics));
+    manifest.slots = slots_of(mine.front(), optimizer);
+    if (steps != nullptr) {
+      steps->sync();
+      manifest.steps = steps->part();
+    }
+    commit_manifest(checkpoints, manifest);
+  }
+  team.barrier();  // or a fast process would write the next one's files while others are removed
+}
+
+std::optional<LoadedCheckpoint> load_checkpoint(
+    const fs::path& checkpoints, const Plan& plan,
+    const std::vector<std::unique_ptr<Stage>>& stages,
+    const std::vector<std::unique_ptr<EdgeEnds>>& edges,
+    const std::vector<std::unique_ptr<GradientExchange>>& exchanges, Team& team) {
+  const ResumePoint point = choose_checkpoint(checkpoints, plan.experiment->identity, team);
+  if (!point.manifest) return std::nullopt;
+  const CheckpointManifest& manifest = *point.manifest;
+  check_manifest(manifest, plan, checkpoints);
+  const fs::path folder = checkpoints / manifest.folder();
+  LoadedCheckpoint loaded{.state = {}, .steps = manifest.steps, .remarks = {}};
+  if (!point.remark.empty()) loaded.remarks.push_back(point.remark);
+  Wanted wanted(held(plan, stages), *plan.experiment->optimizer, manifest);
+  const bool remembers = same_stages(manifest, plan);
+  const bool check = team.size() > 1;  // else this process has just looked at all of them
+  bool forgotten = false;
+  for (const CheckpointFile& file : manifest.files) {
+    const fs::path path = folder / file.name;
+    if (file.name.starts_with(kEdges) || file.name.starts_with(kExchange)) {
+      if (remembers) {
+        read_memory(folder, file, plan, kEdges, edges, check);
+        read_memory(folder, file, plan, kExchange, exchanges, check);
+      }
+      forgotten = forgotten || !remembers;
+      continue;
+    }
+    if (file.name != kMetrics && wanted.empty()) continue;
+    if (check) check_file(path, file);
+    if (file.name == kMetrics)
+      loaded.state = read_training_state(path, manifest.minibatches, plan.minibatches,
+                                         plan.experiment->metrics.size() - 1);
+    else
+      wanted.take(read_safetensors(path), file, path);
+  }
+  const std::string changes = layout_changes(manifest.layout, layout_of(plan.experiment->resolved));
+  if (!changes.empty())
+    loaded.remarks.push_back(
+        concat("resumed under another layout (", changes,
+               "): the result may differ in its bits from that of a run without a stop"));
+  if (forgotten)
+    loaded.remarks.emplace_back(
+        "what compression remembers of earlier messages and gradients begins anew, because stages "
+        "or replicas are others than before");
+  if (wanted.drop_heads() > 0)
+    loaded.remarks.emplace_back(
+        "auxiliary heads that stand after other layers than before start anew");
+  wanted.throw_if_any(folder);
+  return loaded;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,47 @@
+#include "core/training/drain_points.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+
+namespace pipewright {
+namespace {
+
+std::int64_t next_multiple(std::int64_t of, std::int64_t after) {
+  return (after / of + 1) * of;
+}
+
+}  // namespace
+
+std::int64_t DrainPoints::next(std::int64_t position) const {
+  std::int64_t point = minibatches;
+  if (each_epoch) point = std::min(point, next_multiple(per_epoch, position));
+  if (checkpoint_every > 0) point = std::min(point, next_multiple(checkpoint_every, position));
+  return point;
+}
+
+bool DrainPoints::checkpoint_at(std::int64_t position) const {
+  return has_checkpoints() && position > 0 && position < minibatches &&
+         position % checkpoint_every == 0;
+}
+
+std::int64_t DrainPoints::longest() const {
+  return minibatches == 0 ? per_epoch : next(0);  // multiples of two numbers: no gap is longer
+}
+
+std::string DrainPoints::remark() const {
+  if (each_epoch || !has_checkpoints()) return {};
+  return concat("drain: never, but each checkpoint drains the pipeline: every ", checkpoint_every,
+                " mini-batches (train.checkpoint)");
+}
+
+DrainPoints drain_points(const TrainOptions& train, int minibatches_per_epoch) {
+  const std::int64_t per_epoch = minibatches_per_epoch;
+  return {
+      .minibatches = per_epoch * train.epochs,
+      .per_epoch = per_epoch,
+      .each_epoch = train.drain_each_epoch,
+      .checkpoint_every = train.checkpoint_every * (train.checkpoint_unit_epoch ? per_epoch : 1)};
+}
+
+}  // namespace pipewright

@@ -1,0 +1,133 @@
+#include "core/training/memory_need.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <numeric>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/profiling/measured_balance.h"
+#include "core/system/machine_limits.h"
+
+namespace pipewright {
+namespace {
+
+constexpr const char* kWhatFor = "parameters, gradients and optimizer state";
+
+/// What a process holds in the machine's memory.
+struct Held {
+  double bytes = 0;
+  double on_devices = 0;     ///< bytes elsewhere
+  int largest = -1;          ///< stage
+  double largest_bytes = 0;  ///< of one replica
+};
+
+Held held_by(const Plan& plan, const Team& team) {
+  const PipelineShape& shape = plan.training.schedule.shape;
+  Held held;
+  for (int stage = 0; stage < shape.stages; ++stage) {
+    const double bytes = stage_need(plan, stage).bytes;
+    for (int replica = 0; replica < shape.replicas; ++replica) {
+      const int worker = shape.worker_of(stage, replica);
+      if (!team.holds(worker)) continue;
+      if (!plan.devices[as_size(worker)].is_cpu()) {
+        held.on_devices += bytes;
+        continue;
+      }
+      held.bytes += bytes;
+      if (bytes > held.largest_bytes) held.largest = stage, held.largest_bytes = bytes;
+    }
+  }
+  return held;
+}
+
+[[noreturn]] void refuse(const Held& held, const MemoryLimit& limit, const Team& team) {
+  const ErrorKind kind = team.size() > 1 ? ErrorKind::Worker : ErrorKind::Data;
+  const std::string stage = concat("stage ", held.largest);
+  if (held.largest_bytes > limit.bytes)
+    throw Error(
+        kind, concat("its ", kWhatFor, " need ", bytes_text(held.largest_bytes), "; ", limit.text),
+        stage);
+  throw Error(kind, concat("the stages' ", kWhatFor, " need ", bytes_text(held.bytes),
+                           " together, the most ", stage, " with ", bytes_text(held.largest_bytes),
+                           "; ", limit.text));
+}
+
+/// What processes tell the first one, which adds up those of a host.
+struct Note {
+  std::array<char, 64> host{};
+  Held held;
+  double there = 0;  ///< bytes of the host
+};
+
+std::string note_of(const Held& held) {
+  Note note{.held = held, .there = machine_memory().bytes};
+  ::gethostname(note.host.data(), note.host.size() - 1);
+  return {reinterpret_cast<const char*>(&note), sizeof note};
+}
+
+void check_hosts(const std::vector<std::string>& notes, const Team& team) {
+  std::map<std::string, Note> hosts;
+  for (const std::string& bytes : notes) {
+    Note note;
+    std::memcpy(&note, bytes.data(), std::min(bytes.size(), sizeof note));
+    const auto [at, added] = hosts.emplace(note.host.data(), note);
+    if (added) continue;
+    Held& all = at->second.held;
+    all.bytes += note.held.bytes;
+    if (note.held.largest_bytes > all.largest_bytes) {
+      all.largest = note.held.largest;
+      all.largest_bytes = note.held.largest_bytes;
+    }
+  }
+  for (const auto& [host, note] : hosts)
+    if (note.held.bytes > note.there)
+      refuse(note.held, {note.there, concat("host ", host, " has ", bytes_text(note.there))}, team);
+}
+
+}  // namespace
+
+StageNeed stage_need(const Plan& plan, int stage) {
+  const Experiment& e = *plan.experiment;
+  StageNeed need;
+  for (const auto& [name, shape] :
+       parameter_shapes(plan.stage_layers()[as_size(stage)], plan.head_of(stage)))
+    need.parameters += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
+  need.copies = plan.training.versions.stages[as_size(stage)][0].copies;
+  need.bytes = need.parameters * (e.train.float64 ? 8 : 4) *
+               (need.copies + 1 + optimizer_slots(e, plan.training.schedule));
+  return need;
+}
+
+std::string memory_text(const Plan& plan) {
+  const Held held = held_by(plan, Team());
+  const MemoryLimit limit = memory_limit();
+  std::string text = concat(bytes_text(held.bytes + held.on_devices), " for ", kWhatFor);
+  if (held.on_devices > 0)
+    text +=
+        concat(", ", bytes_text(held.on_devices), " of it on devices, whose memory is not seen");
+  if (!limit.text.empty()) text += "; " + limit.text;
+  if (const double free = free_memory(); held.bytes > free && held.bytes <= limit.bytes)
+    text += concat(", of which ", bytes_text(free), " are free now");
+  return text;
+}
+
+void check_memory(const Plan& plan) {
+  if (plan.experiment->pipeline.execution == Execution::Mpi) return;
+  Team alone;
+  check_memory(plan, alone);
+}
+
+void check_memory(const Plan& plan, Team& team) {
+  const Held held = held_by(plan, team);
+  if (const MemoryLimit limit = memory_limit(); held.bytes > limit.bytes) refuse(held, limit, team);
+  if (team.size() == 1) return;
+  const auto notes = team.gather(note_of(held));
+  if (team.first()) check_hosts(notes, team);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,447 @@
+#include "core/training/plan.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/profiling/boundaries.h"
+#include "core/profiling/made_up_batch.h"
+#include "core/runtime/devices/device.h"
+#include "core/schedule/builders.h"
+#include "core/schedule/predictions.h"
+#include "core/schedule/schedule_size.h"
+#include "core/stage/skips.h"
+#include "core/stage/torch.h"
+#include "core/system/foreign_error.h"
+#include "core/system/machine_limits.h"
+
+namespace pipewright {
+namespace {
+
+/// Messages a link holds in an evaluation, so that a fast stage does not run away from a slow one.
+constexpr int kEvaluationLinkCapacity = 2;
+
+std::int64_t elements(const std::vector<std::int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::string task_text(Task task, bool tokens) {
+  switch (task) {
+    case Task::Classify: return tokens ? "a class for a text" : "a class for a sample";
+    case Task::Continue: return "the next token at every place";
+    case Task::Translate: return "a translation";
+  }
+  PIPEWRIGHT_CHECK(false, "no such task");
+}
+
+/// Both must be about tokens or neither, and mean the same by a target.
+void check_task(const Experiment& e) {
+  const Dataset& dataset = *e.dataset;
+  const Model& model = *e.model;
+  const bool given = dataset.vocabulary() > 0, wanted = model.vocabulary() > 0;
+  if (given != wanted || dataset.task() != model.task())
+    throw Error(ErrorKind::Experiment,
+                concat("the model makes ", task_text(model.task(), wanted), ", the data set wants ",
+                       task_text(dataset.task(), given),
+                       "; choose another model or data set (pipewright list models)"),
+                e.where("model"));
+}
+
+void check_tokens(const Experiment& e) {
+  const Dataset& dataset = *e.dataset;
+  const Model& model = *e.model;
+  const std::int64_t given = dataset.sample_shape()[0], most = model.input_shape()[0];
+  if (given > most)
+    throw Error(ErrorKind::Experiment,
+                concat("the data set has samples of up to ", given, " tokens, the model takes ",
+                       most, "; change one of them (pipewright describe model …)"),
+                e.where("model"));
+  if (dataset.vocabulary() > model.vocabulary() || dataset.classes() > model.classes())
+    throw Error(ErrorKind::Experiment,
+                concat("the data set has ", dataset.vocabulary(), " tokens and ", dataset.classes(),
+                       " classes, the model ", model.vocabulary(), " and ", model.classes()),
+                e.where("model"));
+}
+
+void check_metrics(const Experiment& e) {
+  if (e.model->encoder_layers() == 0 && std::ranges::count(e.metric_names, kBleu) > 0)
+    throw Error(ErrorKind::Experiment,
+                "the metric bleu is of translations, which this model does not make; choose "
+                "another metric or model (pipewright list models)",
+                e.where("metrics"));
+}
+
+void check_fit(const Experiment& e) {
+  const Dataset& dataset = *e.dataset;
+  const Model& model = *e.model;
+  check_task(e);
+  check_metrics(e);
+  if (model.vocabulary() > 0) {
+    check_tokens(e);
+    return;
+  }
+  const auto given = dataset.sample_shape(), wanted = model.input_shape();
+  if (model.flattens() ? elements(given) != elements(wanted) : given != wanted)
+    throw Error(ErrorKind::Experiment,
+                concat("the model takes samples of ", shape_text(wanted), ", the data set has ",
+                       shape_text(given),
+                       "; change the model's input options (pipewright describe model …)"),
+                e.where("model"));
+  if (dataset.classes() > model.classes())
+    throw Error(ErrorKind::Experiment,
+                concat("the data set has ", dataset.classes(), " classes, the model only ",
+                       model.classes(), " outputs"),
+                e.where("model"));
+}
+
+/// The order of an epoch and a copy of it must fit into memory.
+void check_order(std::int64_t samples) {
+  const double bytes = 2 * sizeof(std::int64_t) * static_cast<double>(samples);
+  if (bytes < 1 << 26) return;
+  if (const MemoryLimit limit = memory_limit(); bytes > limit.bytes)
+    throw Error(ErrorKind::Data,
+                concat("the order of ", samples, " samples alone takes ", bytes_text(bytes), "; ",
+                       limit.text, "; set loader.limit_train and limit_test"));
+}
+
+/// All, or the first so many; where samples come class by class, so many at equal distances.
+std::vector<std::int64_t> limited(const Dataset& dataset, Split split, std::int64_t limit) {
+  const std::int64_t size = dataset.size(split), count = limit > 0 ? std::min(size, limit) : size;
+  check_order(count);
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i)
+    indices[static_cast<std::size_t>(i)] = dataset.sorted_by_class() ? i * size / count : i;
+  return indices;
+}
+
+/// Compiled, where that fits into memory.
+Program program_of(const Experiment& e, const PipelineShape& shape, std::int64_t minibatches,
+                   const std::function<Schedule(int)>& schedule) {
+  constexpr std::size_t kEach =
+      sizeof(Action) + sizeof(Instruction) + sizeof(ActionWeights) + sizeof(ActionPlace);
+  try {
+    check_schedule_size(shape, minibatches, kEach);
+  } catch (const Error& error) {
+    throw Error(error.kind(), error.message(), e.where("pipeline"));
+  }
+  return compile(schedule(static_cast<int>(minibatches)));
+}
+
+/// Sets the samples apart: training, and test or held-out ones.
+void split_samples(Plan& plan) {
+  const LoaderOptions& loader = plan.experiment->loader;
+  const Dataset& dataset = *plan.experiment->dataset;
+  plan.train = limited(dataset, Split::Train, loader.limit_train);
+  if (loader.validation == 0) {
+    plan.test = limited(dataset, Split::Test, loader.limit_test);
+    return;
+  }
+  const auto held_out = static_cast<std::ptrdiff_t>(loader.validation);
+  if (held_out >= std::ssize(plan.train))
+    throw Error(ErrorKind::Experiment,
+                concat("loader.validation holds out ", held_out, " of ", plan.train.size(),
+                       " training samples; none are left to train on"),
+                plan.experiment->where("loader.validation"));
+  std::vector<std::int64_t> order = epoch_permutation(plan.train, true, 0, 0);
+  plan.test.assign(order.end() - held_out, order.end());
+  plan.train.assign(order.begin(), order.end() - held_out);
+  std::ranges::sort(plan.train);
+  std::ranges::sort(plan.test);
+  plan.test_split = Split::Train;
+}
+
+EpochOrder order_of(const Plan& plan, int epoch) {
+  const Experiment& e = *plan.experiment;
+  if (!e.loader.reshuffle) epoch = 0;
+  EpochOrder order{epoch_permutation(plan.train, e.loader.shuffle, e.train.seed, epoch),
+                   e.loader.batch_size, e.loader.drop_last};
+  if (e.loader.bucket > 0)
+    order.indices = bucketed(std::move(order.indices), plan.lengths, e.loader.batch_size,
+                             e.loader.bucket, e.train.seed, epoch);
+  return order;
+}
+
+/// Of the training samples, where they are put together by it.
+void read_lengths(Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  if (e.loader.bucket == 0) return;
+  for (std::int64_t i = 0; i < e.dataset->size(Split::Train); ++i)
+    plan.lengths.push_back(e.dataset->length(Split::Train, i));
+  if (std::ranges::count(plan.lengths, 0) == std::ssize(plan.lengths))
+    throw Error(ErrorKind::Experiment,
+                "loader.bucket sorts texts by length; all samples of this data set have the same",
+                e.where("loader.bucket"));
+}
+
+void check_minibatches(Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  const EpochOrder order{plan.train, e.loader.batch_size, e.loader.drop_last};
+  plan.minibatches = order.minibatches();
+  if (plan.minibatches == 0)
+    throw Error(ErrorKind::Experiment,
+                concat("an epoch has no mini-batch: ", plan.train.size(),
+                       " training samples, loader.batch_size ", e.loader.batch_size, ", drop_last ",
+                       e.loader.drop_last),
+                e.where("loader.batch_size"));
+  const std::int64_t least = order.size_of(plan.minibatches - 1) / e.pipeline.replicas;
+  if (least < e.pipeline.microbatches)
+    throw Error(
+        ErrorKind::Experiment,
+        concat("the last mini-batch has ", least, " samples",
+               e.pipeline.replicas > 1 ? " per replica" : "", " for ", e.pipeline.microbatches,
+               " micro-batches; set loader.drop_last: true or another batch_size"),
+        e.where("pipeline.microbatches"));
+}
+
+/// Of the layer that ends a stage.
+std::size_t last_layer(const Experiment& e, int stage) {
+  return static_cast<std::size_t>(
+      std::accumulate(e.balance.begin(), e.balance.begin() + stage + 1, std::int64_t{-1}));
+}
+
+void check_heads(const Experiment& e, const std::vector<int>& auxiliary) {
+  for (const int stage : auxiliary) {
+    const std::size_t last = last_layer(e, stage);
+    if (!e.model->head(last))
+      throw Error(
+          ErrorKind::Experiment,
+          concat("the scheme wants a loss after stage ", stage, ", but no auxiliary head is ",
+                 "possible after the model's layer '", e.layers[last]->name(),
+                 "'; choose another scheme, or cut the model elsewhere"),
+          e.where("scheme"));
+  }
+}
+
+/// Of a stage whose passes name a rule by drift, those included that need no prediction.
+std::optional<double> drift_decay(const Schedule& schedule, int stage) {
+  for (const auto& worker : schedule.workers)
+    for (const Action& action : worker) {
+      const PredictionRule& rule = schedule.rules[static_cast<std::size_t>(action.weights.rule)];
+      if (action.stage == stage && rule.kind == PredictionRule::Kind::Drift) return rule.decay;
+    }
+  return {};
+}
+
+/// Where memory runs out, that stage is named.
+std::unique_ptr<Stage> made_stage(StageParts parts, std::uint64_t seed, const Team& team) {
+  const std::string where = concat("stage ", parts.index);
+  try {
+    return std::make_unique<Stage>(std::move(parts), seed);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    const auto machine =
+        machine_error(error, team.size() > 1 ? ErrorKind::Worker : ErrorKind::Data);
+    if (!machine) throw;
+    throw Error(machine->kind(), machine->message(), where);
+  }
+}
+
+/// The largest inputs that the plan's loaders give. Images of the evaluation have a size of their
+/// own: they come as the data set has them.
+Tensors largest_inputs(const Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  const auto meta = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(at::kMeta);
+  Tensors inputs = made_up_batch(*e.model, e.loader.batch_size, meta).x;
+  // Texts' own longest: a target may be as long as the longest source.
+  if (e.model->vocabulary() > 0) return Tensors(inputs.size(), inputs[0]);
+  if (e.model->flattens() || plan.test.empty()) return inputs;
+  const Batch one = e.dataset->batch(plan.test_split, std::span(plan.test).first(1), nullptr);
+  std::vector<std::int64_t> sizes = inputs[0].sizes().vec();
+  if (one.x.empty() || one.x[0].dim() != inputs[0].dim()) return inputs;
+  for (std::size_t i = 1; i < sizes.size(); ++i)
+    sizes[i] = std::max(sizes[i], one.x[0].size(static_cast<std::int64_t>(i)));
+  return {at::empty(sizes, meta)};
+}
+
+std::int64_t most_values(const Tensors& tensors) {
+  std::int64_t most = 0;
+  for (const at::Tensor& tensor : tensors) most = std::max(most, tensor.numel());
+  return most;
+}
+
+}  // namespace
+
+Plan make_plan(Experiment& experiment) {
+  open_data(experiment);
+  return plan_open_data(experiment);
+}
+
+void open_data(Experiment& experiment) {
+  experiment.dataset->open({.seed = experiment.train.seed,
+                            .model_input = experiment.model->input_shape(),
+                            .model_flattens = experiment.model->flattens(),
+                            .model_classes = experiment.model->classes(),
+                            .model_vocabulary = experiment.model->vocabulary(),
+                            .model_task = experiment.model->task()});
+}
+
+Plan plan_open_data(Experiment& experiment) {
+  PIPEWRIGHT_CHECK(!experiment.balance.empty(), "the cut is not settled");
+  Plan plan;
+  plan.experiment = &experiment;
+  plan.devices = resolve_devices(experiment.pipeline.devices, experiment.where("pipeline.device"));
+  check_fit(experiment);
+  split_samples(plan);
+  read_lengths(plan);
+  check_minibatches(plan);
+  plan.drains = drain_points(experiment.train, plan.minibatches);
+  plan.training = program_of(experiment, experiment.shape(1), plan.drains.longest(),
+                             [&](int count) { return experiment.schedule(count); });
+  plan.auxiliary = plan.training.schedule.auxiliary;
+  check_heads(experiment, plan.auxiliary);
+  const EpochOrder test{plan.test, experiment.loader.batch_size, false};
+  PipelineShape shape = experiment.shape(std::max(1, test.minibatches()));
+  shape.replicas = 1;
+  shape.microbatches = 1;
+  shape.link_capacity = kEvaluationLinkCapacity;
+  shape.training = false;
+  plan.evaluation = program_of(experiment, shape, shape.minibatches,
+                               [&](int) { return evaluation_schedule(shape); });
+  return plan;
+}
+
+Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) const {
+  std::vector<EpochOrder> orders;
+  for (int epoch = first_epoch; epoch < first_epoch + count; ++epoch)
+    orders.push_back(order_of(*this, epoch));
+  const Experiment& e = *experiment;
+  return Loader({.dataset = e.dataset.get(),
+                 .split = Split::Train,
+                 .precision = e.train.float64 ? at::kDouble : at::kFloat,
+                 .augment = true,
+                 .seed = e.train.seed,
+                 .first_epoch = first_epoch,
+                 .first_minibatch = first_minibatch,
+                 .replicas = e.pipeline.replicas,
+                 .microbatches = e.pipeline.microbatches,
+                 .keep = 2 * e.pipeline.stages + 2,
+                 .prefetch = e.loader.prefetch,
+                 .threads = e.pipeline.threads,
+                 .input_shape = e.model->input_shape()},
+                std::move(orders));
+}
+
+Loader Plan::evaluation_loader() const {
+  const Experiment& e = *experiment;
+  // Images may have another size than in training (`eval_size`): as the data set has them.
+  const auto shape = e.model->flattens() ? e.model->input_shape() : std::vector<std::int64_t>();
+  return Loader({.dataset = e.dataset.get(),
+                 .split = test_split,
+                 .precision = e.train.float64 ? at::kDouble : at::kFloat,
+                 .keep = 4 * e.pipeline.stages + 2,
+                 .prefetch = e.loader.prefetch,
+                 .threads = e.pipeline.threads,
+                 .input_shape = shape},
+                {{test, e.loader.batch_size, false}});
+}
+
+std::vector<std::vector<LayerPtr>> Plan::stage_layers() const {
+  std::vector<std::vector<LayerPtr>> stages;
+  auto next = experiment->layers.begin();
+  for (const std::int64_t count : experiment->balance) {
+    stages.emplace_back(next, next + count);
+    next += count;
+  }
+  return stages;
+}
+
+LayerPtr Plan::head_of(int stage) const {
+  if (!std::ranges::binary_search(auxiliary, stage)) return nullptr;
+  LayerPtr head = experiment->model->head(last_layer(*experiment, stage));
+  head->set_name(concat("heads.", stage));
+  return head;
+}
+
+std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
+  check_weights(*this);
+  const Experiment& e = *experiment;
+  const auto layers = stage_layers();
+  const auto copies = leaving_copies(e.layers, e.balance);
+  const Schedule& schedule = training.schedule;
+  const Predictions predictions = predictions_of(schedule);
+  std::vector<std::unique_ptr<Stage>> all;
+  for (int replica = 0; replica < e.pipeline.replicas; ++replica)
+    for (int stage = 0; stage < e.pipeline.stages; ++stage) {
+      const int worker = schedule.shape.worker_of(stage, replica);
+      if (!team.holds(worker)) {
+        all.emplace_back();
+        continue;
+      }
+      StageParts parts{.index = stage,
+                       .last = stage == e.pipeline.stages - 1,
+                       .layers = layers[static_cast<std::size_t>(stage)],
+                       .head = head_of(stage),
+                       .copies = copies[static_cast<std::size_t>(stage)],
+                       .options = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat)
+                                      .device(devices[static_cast<std::size_t>(worker)]),
+                       .optimizer = e.optimizer.get(),
+                       .loss = e.loss.get(),
+                       .predicts = predictions.any,
+                       .keep_gradient = predictions.by_lookahead,
+                       .drift_decay = drift_decay(schedule, stage),
+                       .running_statistics = e.pipeline.batch_norm};
+      all.push_back(made_stage(std::move(parts), e.train.seed, team));
+    }
+  if (e.weights.path.empty()) return all;
+  std::vector<std::pair<std::string, at::Tensor>> state;
+  for (const auto& stage : all)
+    if (stage) std::ranges::copy(stage->named_state(), std::back_inserter(state));
+  load_weights(e.weights, state);
+  return all;
+}
+
+std::vector<std::unique_ptr<EdgeEnds>> Plan::edges(const Team& team) const {
+  const PipelineOptions& p = experiment->pipeline;
+  std::vector<std::unique_ptr<EdgeEnds>> all;
+  if (p.compression.empty()) return all;
+  const EdgeValues most = most_values(*this);
+  for (int replica = 0; replica < p.replicas; ++replica)
+    for (int stage = 0; stage < p.stages; ++stage) {
+      const bool held = team.holds(training.schedule.shape.worker_of(stage, replica));
+      all.push_back(held ? std::make_unique<EdgeEnds>(p.compression, stage, most) : nullptr);
+    }
+  return all;
+}
+
+std::vector<std::unique_ptr<GradientExchange>> Plan::exchanges(const Team& team) const {
+  const PipelineOptions& p = experiment->pipeline;
+  std::vector<std::unique_ptr<GradientExchange>> all;
+  if (p.replicas == 1 || p.gradient_compression.rank == 0) return all;
+  const auto layers = stage_layers();
+  for (int replica = 0; replica < p.replicas; ++replica)
+    for (int stage = 0; stage < p.stages; ++stage) {
+      all.emplace_back();
+      if (!team.holds(training.schedule.shape.worker_of(stage, replica))) continue;
+      all.back() = std::make_unique<GradientExchange>(
+          parameter_shapes(layers[static_cast<std::size_t>(stage)], head_of(stage)), p.replicas,
+          p.gradient_compression, experiment->train.seed);
+    }
+  return all;
+}
+
+EdgeValues most_values(const Plan& plan) {
+  EdgeValues all;
+  try {
+    for (const Tensors& tensors : boundaries(*plan.experiment, largest_inputs(plan)))
+      all.push_back(most_values(tensors));
+  } catch (const c10::Error&) {  // a layer that looks at values
+    return {};
+  }
+  return all;
+}
+
+void check_weights(const Plan& plan) {
+  if (plan.experiment->weights.path.empty()) return;
+  const auto layers = plan.stage_layers();
+  NamedShapes declared;
+  for (std::size_t stage = 0; stage < layers.size(); ++stage)
+    for (auto& entry : state_shapes(layers[stage], plan.head_of(static_cast<int>(stage))))
+      declared.push_back(std::move(entry));
+  check_weights(plan.experiment->weights, declared);
+}
+
+}  // namespace pipewright

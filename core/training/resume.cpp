@@ -1,0 +1,169 @@
+#include "core/training/resume.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/experiment/identity.h"
+#include "core/experiment/path_options.h"
+#include "core/experiment/plugins.h"
+#include "core/runtime/build_info.h"
+#include "core/system/file.h"
+#include "core/training/contents.h"
+#include "core/training/processor.h"
+
+namespace pipewright {
+namespace {
+
+/// The text of a field, "" without one.
+std::string text_of(const Value& run, const char* key) {
+  const Value* const value = run.find(key);
+  return value != nullptr ? value->text : std::string();
+}
+
+[[noreturn]] void refuse(const RunFolder& folder, const std::string& message) {
+  throw Error(ErrorKind::Experiment, message, folder.path().string());
+}
+
+/// experiment.yaml, for what can be told from it; Null where it cannot be read.
+Value recorded(const RunFolder& folder) {
+  try {
+    return load_yaml(folder.experiment());
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+[[noreturn]] void refuse_another(const RunFolder& folder, const Value& run,
+                                 const Experiment& experiment) {
+  const Value before = recorded(folder);
+  const std::string version = text_of(run, "pipewright");
+  std::string why =
+      before.is(Value::Kind::Mapping)
+          ? identity_changes(before, experiment.resolved, path_options(experiment.resolved))
+          : std::string();
+  if (version != build_info().version)
+    why = concat("it was written by Pipewright ", version);
+  else if (why.empty())
+    why = "its experiment.yaml does not say how it differs";
+  refuse(folder, concat("the folder holds a run of another experiment (", why,
+                        "); give --overwrite or another --out"));
+}
+
+/// What a finished run has been asked to leave, and how far it loaded ahead, decides no bit, but
+/// the files that it left.
+Value outcome_of(const Value& resolved) {
+  Value outcome = Value::mapping();
+  if (const Value* output = resolved.find("output")) outcome.at_or_add("output") = *output;
+  return outcome;
+}
+
+std::string joined(const std::string& a, const std::string& b) {
+  return a.empty() || b.empty() ? a + b : concat(a, ", ", b);
+}
+
+bool same_paths(const Value& before, const Value& now) {
+  return std::ranges::all_of(path_options(now), [&](const std::string& path) {
+    const Value *const old = before.find_path(path), *const value = now.find_path(path);
+    return path.starts_with("pipeline.") || (old != nullptr && value != nullptr && *old == *value);
+  });
+}
+
+/// It is done; the identities are the same.
+ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before,
+                                    const Experiment& experiment) {
+  const Value& now = experiment.resolved;
+  const Value* const epochs = before.find_path("train.epochs");
+  if (epochs == nullptr)
+    refuse(folder,
+           "the run is done, but its experiment.yaml cannot be read, which says of what; give "
+           "--overwrite or another --out");
+  if (epochs->integer < experiment.train.epochs) return {Resumption::Prolong, {}};
+  if (epochs->integer > experiment.train.epochs)
+    refuse(folder,
+           concat("the run is done after ", epochs->integer, " epochs, train.epochs ",
+                  experiment.train.epochs, " asks for fewer; its results stay as they are"));
+  const Value layout = layout_of(now), old_layout = layout_of(before);
+  const std::string other = joined(layout_changes(old_layout, layout),
+                                   changes_between(outcome_of(before), outcome_of(now)));
+  if (!other.empty())
+    refuse(folder, concat("the run is done already, in another way (", other,
+                          "); its results stay as they are: give another --out, or --overwrite"));
+  if (!same_paths(before, now)) return {Resumption::Compare, {}};
+  const std::string how = changes_between(old_layout, layout);
+  return {Resumption::Leave,
+          how.empty()
+              ? std::string()
+              : concat("it was trained under another layout, which changes no bit (", how, ")")};
+}
+
+}  // namespace
+
+Value read_run_json(const RunFolder& folder) {
+  const std::filesystem::path path = folder.path() / "run.json";
+  const std::string text = read_file(path, 1 << 22);
+  try {
+    Value run = parse_yaml(text, path.string());
+    if (run.is(Value::Kind::Mapping)) return run;
+  } catch (const Error&) {
+  }
+  throw Error(ErrorKind::Data, "is damaged: it is no JSON; give --overwrite or another --out",
+              path.string());
+}
+
+ResumptionChoice resumption(const RunFolder& folder, const Value& run,
+                            const Experiment& experiment) {
+  const bool done = text_of(run, "state") == "done";
+  if (done && text_of(run, "digest") == experiment.digest) return {Resumption::Leave, {}};
+  if (text_of(run, "identity") != experiment.identity) refuse_another(folder, run, experiment);
+  if (!done) return {Resumption::GoOn, {}};
+  return choice_of_finished(folder, recorded(folder), experiment);
+}
+
+void check_contents(const RunFolder& folder, const Value& run, const Value& contents) {
+  const Value* const before = run.find("contents");
+  const std::string changed =
+      before != nullptr ? changed_contents(*before, contents) : std::string();
+  if (!changed.empty())
+    refuse(folder, concat("the folder holds a run of another experiment (", changed,
+                          " had another content then); give --overwrite or another --out"));
+}
+
+void check_plugins(const RunFolder& folder) {
+  const Value run = read_run_json(folder);
+  const Value* const plugins = run.find("plugins");
+  if (plugins == nullptr) return;
+  for (const Value& plugin : plugins->items) {
+    const std::string path = text_of(plugin, "path"), sha256 = text_of(plugin, "sha256");
+    const bool loaded = std::ranges::any_of(loaded_plugins(), [&](const Plugin& each) {
+      return each.path == path || each.sha256 == sha256;
+    });
+    if (!loaded)
+      refuse(folder, concat("the run uses a plugin, and a folder loads no code by itself; add "
+                            "--plugin ",
+                            shell_quoted(path)));
+  }
+}
+
+std::vector<std::string> changed_surroundings(const Value& run) {
+  std::vector<std::string> remarks;
+  const auto compare = [&](const char* key, const std::string& what, const std::string& now) {
+    const std::string before = text_of(run, key);
+    if (before.empty() || before == now) return;
+    remarks.push_back(concat(what, " is not the one that the run was begun with (", before, " → ",
+                             now, "): bits may differ from those of a run without a stop"));
+  };
+  compare("processor", "the processor", processor_name());
+  compare("instruction_set", "the instruction set", instruction_set());
+  compare("libtorch", "the version of LibTorch", build_info().torch_version);
+  if (const Value* plugins = run.find("plugins"))
+    for (const Value& plugin : plugins->items)
+      for (const Plugin& each : loaded_plugins())
+        if (each.path == text_of(plugin, "path") && each.sha256 != text_of(plugin, "sha256"))
+          remarks.push_back(concat("the plugin ", each.path.string(),
+                                   " has another content than when the run was begun: the result "
+                                   "may differ"));
+  return remarks;
+}
+
+}  // namespace pipewright

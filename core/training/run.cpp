@@ -1,0 +1,324 @@
+#include "core/training/run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/drawing/render.h"
+#include "core/experiment/plugins.h"
+#include "core/profiling/measured_balance.h"
+#include "core/profiling/profiling.h"
+#include "core/records/run_claim.h"
+#include "core/records/run_folder.h"
+#include "core/runtime/build_info.h"
+#include "core/runtime/devices/intra_op_threads.h"
+#include "core/system/file.h"
+#include "core/system/foreign_error.h"
+#include "core/system/terminal.h"
+#include "core/training/contents.h"
+#include "core/training/memory_need.h"
+#include "core/training/past.h"
+#include "core/training/plan.h"
+#include "core/training/processor.h"
+#include "core/training/progress.h"
+#include "core/training/resume.h"
+#include "core/training/trainer.h"
+
+namespace pipewright {
+namespace {
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+/// The plugins in force, each with its path and the SHA-256 of its file.
+Value plugins_value() {
+  Value plugins = Value::sequence();
+  for (const Plugin& plugin : loaded_plugins()) {
+    Value entry = Value::mapping();
+    entry.at_or_add("path") = Value::of(plugin.path.string());
+    entry.at_or_add("sha256") = Value::of(plugin.sha256);
+    plugins.items.push_back(std::move(entry));
+  }
+  return plugins;
+}
+
+/// run.json as it grows: written when the run starts, and again however it ends.
+class RunState {
+ public:
+  /// `contents`: what lies at the experiment's paths; `remarks`: what has been told of the run.
+  RunState(const RunFolder& folder, const Experiment& experiment, const Value& contents,
+           const Value& remarks, Team& team)
+      : folder_(folder), first_(team.first()) {
+    const BuildInfo& build = build_info();
+    set("state", Value::of("running"));
+    set("name", Value::of(experiment.name));
+    set("digest", Value::of(experiment.digest));
+    set("identity", Value::of(experiment.identity));
+    set("seed", Value::of(static_cast<std::int64_t>(experiment.train.seed)));
+    set("pipewright", Value::of(build.version));
+    set("libtorch", Value::of(build.torch_version));
+    set("contents", contents);
+    set("plugins", plugins_value());
+    set("machine", Value::of(machine_name()));
+    set("processor", Value::of(processor_name()));
+    set("instruction_set", Value::of(instruction_set()));
+    set("cores", Value::of(static_cast<std::int64_t>(std::thread::hardware_concurrency())));
+    set("processes", Value::of(static_cast<std::int64_t>(team.size())));
+    set("started", Value::of(now_text()));
+    set("remarks", remarks);
+    if (team.first()) folder_.write_state(run_);
+  }
+
+  /// The same where an error is on its way: it is the one to tell, even if the disk that caused it
+  /// does not take this either.
+  void fail(const std::string& how, const std::string& error) {
+    try {
+      // Processes whose link has broken each report the other's silence: the first report stays.
+      if (recorded_state(folder_) == "running") end(how, error);
+    } catch (const std::exception&) {
+    }
+  }
+
+  void end(const std::string& state, const std::string& error = {}) {
+    if (!first_) run_ = read_run_json(folder_);  // process 0 knows more
+    set("state", Value::of(state));
+    set("finished", Value::of(now_text()));
+    set("wall_seconds",
+        Value::of(
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()));
+    if (!error.empty()) set("error", Value::of(error));
+    folder_.write_state(run_);
+  }
+
+ private:
+  void set(const std::string& key, Value value) { run_.at_or_add(key) = std::move(value); }
+
+  const RunFolder& folder_;
+  bool first_;
+  Value run_ = Value::mapping();
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// What process 0 finds in the folder.
+struct Beginning {
+  Resumption what = Resumption::Begin;
+  Value earlier = Value::mapping();  ///< run.json of the sessions before; empty: there are none
+  std::string remark;
+};
+
+/// The folder is only read. Throws Error{Experiment} when what it holds is in the way.
+Beginning find_beginning(const RunFolder& folder, const Experiment& experiment,
+                         const RunChoices& choices) {
+  std::error_code none;
+  if (choices.overwrite || !std::filesystem::exists(folder.path() / "run.json", none)) return {};
+  Value run = read_run_json(folder);
+  if (!choices.resume) {
+    const Value* const found = run.find("state");
+    const std::string state = found != nullptr ? found->text : "unknown";
+    throw Error(ErrorKind::Experiment,
+                concat("the folder holds a run already (", state == "running" ? "killed" : state,
+                       "); give --resume to go on, --overwrite to begin anew, or another --out"),
+                folder.path().string());
+  }
+  const ResumptionChoice choice = resumption(folder, run, experiment);
+  return {choice.what, std::move(run), choice.remark};
+}
+
+/// Takes the folder, unless there is nothing left to do in it: a run that has ended is only looked
+/// at to find that out.
+Beginning take_folder(const RunFolder& folder, const Experiment& experiment,
+                      const RunChoices& choices, std::unique_ptr<FolderLock>& lock) {
+  const std::string state = recorded_state(folder);
+  if (state != "missing" && state != "running") {
+    Beginning found = find_beginning(folder, experiment, choices);
+    if (found.what == Resumption::Leave) return found;
+  }
+  lock = std::make_unique<FolderLock>(
+      claim(folder, {.resume = choices.resume, .overwrite = choices.overwrite}));
+  Beginning found = find_beginning(folder, experiment, choices);
+  if (found.what == Resumption::Leave) lock.reset();
+  return found;
+}
+
+/// What a person has been told of the run stays with it: those of the sessions before, and of this.
+Value all_remarks(const Value& earlier, const std::vector<std::string>& now) {
+  const Value* const before = earlier.find("remarks");
+  Value all = before != nullptr && before->is(Value::Kind::Sequence) ? *before : Value::sequence();
+  for (const std::string& remark : now)
+    if (std::ranges::count(all.items, Value::of(remark)) == 0)
+      all.items.push_back(Value::of(remark));
+  return all;
+}
+
+/// A finished run goes on from its last checkpoint, for its end has drained the pipeline where the
+/// longer training may not.
+void check_prolonged(const Trainer& trainer, const Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  if (trainer.done() > 0) return;
+  throw Error(ErrorKind::Experiment,
+              concat("the run is done and has kept no checkpoint to go on from (train.checkpoint); "
+                     "give --overwrite to train ",
+                     e.train.epochs, " epochs from the beginning, or another --out"),
+              e.where("train.epochs"));
+}
+
+/// Takes up the folder's checkpoint, where there is one, and changes nothing else there. Remarks
+/// for the person who waits.
+std::vector<std::string> take_up(Trainer& trainer, const Plan& plan, const Beginning& beginning) {
+  std::vector<std::string> remarks = trainer.resume();
+  if (beginning.what == Resumption::Prolong) check_prolonged(trainer, plan);
+  if (trainer.done() > 0)
+    for (const std::string& remark : changed_surroundings(beginning.earlier))
+      remarks.push_back(remark);
+  return remarks;
+}
+
+/// Of this process's workers.
+void check_operators_threads(const Plan& plan, const Team& team) {
+  const PipelineOptions& p = plan.experiment->pipeline;
+  const int workers =
+      p.execution == Execution::Threads ? static_cast<int>(plan.training.workers.size()) : 1;
+  check_pools(workers, p.threads, team.size() > 1 ? ErrorKind::Worker : ErrorKind::Data);
+}
+
+void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices, Team& team,
+              Trainer& trainer, const std::vector<std::string>& remarks) {
+  const Experiment& e = *plan.experiment;
+  Progress progress(e.name, plan.drains.minibatches, trainer.done(),
+                    choices.quiet || !team.first());
+  if (trainer.done() > 0)
+    progress.line(concat("going on after ", position_text(trainer.done(), plan.minibatches)));
+  for (const std::string& remark : remarks) progress.line(remark);
+  if (const std::string remark = plan.drains.remark(); !remark.empty()) progress.line(remark);
+  trainer.show(&progress);
+  trainer.train();
+  if (team.first() && e.output.trace && !trainer.trace().empty())
+    write_file(folder.path() / "trace.json", render_trace(trainer.traced(), trainer.trace()));
+}
+
+/// Of this process's workers. An error is on its way: it is the one to tell, not that the disk does
+/// not take this either.
+void write_last_actions(const RunFolder& folder, const ActionLog& log) {
+  try {
+    for (int worker = 0; worker < log.workers(); ++worker)
+      if (const std::string actions = log.last(worker); !actions.empty())
+        folder.write_last_actions(worker, actions);
+  } catch (const std::exception&) {
+  }
+}
+
+/// Collective: what process 0, which alone takes the folder, finds there.
+Beginning begin_in(const RunFolder& folder, const Experiment& experiment, const RunChoices& choices,
+                   Team& team, std::unique_ptr<FolderLock>& lock) {
+  Beginning beginning;
+  if (team.first()) beginning = take_folder(folder, experiment, choices, lock);
+  double what = team.first() ? static_cast<double>(beginning.what) : 0;
+  team.sum({&what, 1});
+  beginning.what = static_cast<Resumption>(static_cast<int>(what));
+  return beginning;
+}
+
+/// In our terms, as a member of the team; one of several says which it is.
+Error failure_of(const std::exception& error, const Team& team) {
+  if (team.size() == 1) return foreign_error(error);
+  const Error known = foreign_error(error, ErrorKind::Worker);
+  if (known.kind() != ErrorKind::Worker || !known.where().empty()) return known;
+  return Error(known.kind(), known.message(), concat("worker ", team.rank()));
+}
+
+/// Takes the report back however the run ends: it refers to what is gone then.
+class EmergencyReport {
+ public:
+  EmergencyReport(Team& team, std::function<void(const Error&, bool speaks)> report) : team_(team) {
+    team_.set_emergency(std::move(report));
+  }
+  ~EmergencyReport() { team_.set_emergency({}); }
+  EmergencyReport(const EmergencyReport&) = delete;
+  EmergencyReport& operator=(const EmergencyReport&) = delete;
+
+ private:
+  Team& team_;
+};
+
+}  // namespace
+
+void run_experiment(Experiment& experiment, const std::filesystem::path& path,
+                    const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
+  const RunFolder folder(path);
+  std::unique_ptr<FolderLock> claimed;  // by process 0, to the end
+  ActionLog log(experiment.shape(1).workers());
+  std::optional<RunState> state;
+  std::mutex ending;  // a failure is reported by this thread or by the team's
+  const auto end = [&](const Error& error, bool speaks) {
+    const std::lock_guard lock(ending);
+    const bool interrupted = error.kind() == ErrorKind::Interrupted;
+    if (state && speaks) state->fail(interrupted ? "interrupted" : "failed", error.what());
+    if (state && !interrupted) write_last_actions(folder, log);
+  };
+  const EmergencyReport report(team, [&](const Error& error, bool speaks) {
+    if (speaks) print_error("%s\n", error.what());
+    end(error, speaks);
+  });
+  const auto tell = [&](const std::string& text) {
+    if (choices.quiet || !team.first()) return;
+    print_error("%s: %s\n", experiment.name.c_str(), text.c_str());
+  };
+  try {
+    const Beginning beginning = begin_in(folder, experiment, choices, team, claimed);
+    if (!beginning.remark.empty()) tell(beginning.remark);
+    if (beginning.what == Resumption::Leave) return;
+    settle_balance(experiment,
+                   {.runs = path.parent_path(),
+                    .recorded = choices.resume ? folder.experiment() : std::filesystem::path(),
+                    .tell = tell},
+                   team);
+    const Plan plan = make_plan(experiment);
+    check_memory(plan, team);
+    Value contents = Value::mapping();
+    if (team.first()) {
+      contents = contents_of(experiment);
+      check_contents(folder, beginning.earlier, contents);
+      if (choices.overwrite) folder.clear();  // not before it is known that the run can begin
+    }
+    team.barrier();
+    if (beginning.what == Resumption::Compare) return;
+    const auto begin = [&](const std::vector<std::string>& remarks) {
+      const std::lock_guard lock(ending);
+      if (team.first()) folder.write_experiment(experiment.resolved);
+      state.emplace(folder, experiment, contents, all_remarks(beginning.earlier, remarks), team);
+    };
+    // The folder of an earlier session stays as it is until it is known that its run goes on.
+    const bool fresh = beginning.what == Resumption::Begin;
+    if (fresh) begin({});
+    check_operators_threads(plan, team);
+    Trainer trainer(plan, team, &folder, nullptr, stop);
+    trainer.record_in(log);
+    std::vector<std::string> remarks;
+    if (choices.resume) remarks = take_up(trainer, plan, beginning);
+    if (!fresh) begin(remarks);
+    train_in(folder, plan, choices, team, trainer, remarks);
+    team.barrier();
+    if (team.first()) state->end("done");
+  } catch (const std::exception& error) {
+    const Error settled = team.settle(failure_of(error, team));
+    end(settled, team.speaks());
+    throw settled;
+  }
+}
+
+}  // namespace pipewright

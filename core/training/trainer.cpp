@@ -1,0 +1,301 @@
+#include "core/training/trainer.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/runtime/executor.h"
+#include "core/runtime/processes/bring_tensors.h"
+#include "core/stage/files/safetensors.h"
+#include "core/stage/torch.h"
+#include "core/training/checkpoint.h"
+#include "core/training/past.h"
+#include "core/training/translation.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+
+/// Mean of mini-batches' losses, weighted by their samples.
+template <class LossOf>
+double mean_loss(int minibatches, const LossOf& loss_of, const EpochOrder& order) {
+  double sum = 0, samples = 0;
+  for (int m = 0; m < minibatches; ++m) {
+    const auto size = static_cast<double>(order.size_of(m));
+    sum += loss_of(static_cast<std::size_t>(m)) * size;
+    samples += size;
+  }
+  return sum / samples;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress* progress,
+                 const std::atomic<bool>* stop)
+    : plan_(plan),
+      team_(team),
+      folder_(folder),
+      progress_(progress),
+      stop_(stop),
+      stages_(plan.stages(team)),
+      edges_(plan.edges(team)),
+      exchanges_(plan.exchanges(team)),
+      last_(&plan.training) {}
+
+std::vector<std::string> Trainer::resume() {
+  if (folder_ == nullptr) return {};
+  auto loaded = load_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, team_);
+  if (!loaded) return {};
+  state_ = std::move(loaded->state);
+  if (!keeps_steps()) return std::move(loaded->remarks);
+  if (loaded->steps.name.empty())
+    loaded->remarks.push_back(concat("steps.csv begins after ",
+                                     position_text(done(), plan_.minibatches),
+                                     ": until there the run had output.steps: false"));
+  else
+    steps_ = StepLog::go_on(folder_->checkpoints(), loaded->steps, done(), plan_.auxiliary);
+  return std::move(loaded->remarks);
+}
+
+/// Losses go into a file by and by, which is steps.csv in the end.
+bool Trainer::keeps_steps() const {
+  return folder_ != nullptr && team_.first() && plan_.experiment->output.steps;
+}
+
+void Trainer::begin_steps() {
+  if (keeps_steps() && !steps_)
+    steps_ = StepLog::begin(folder_->checkpoints(), done(), plan_.auxiliary);
+}
+
+/// No checkpoint has use for it.
+void Trainer::remove_steps() {
+  if (!steps_ || plan_.drains.has_checkpoints()) return;
+  std::error_code ignored;
+  std::filesystem::remove(steps_->path(), ignored);
+  std::filesystem::remove(folder_->checkpoints(), ignored);  // if it is empty
+  steps_.reset();
+}
+
+void Trainer::train() {
+  const DrainPoints& drains = plan_.drains;
+  if (folder_ != nullptr && done() == 0 && drains.has_checkpoints())
+    begin_checkpoints(folder_->checkpoints(), plan_, team_);
+  begin_steps();
+  const std::array<std::int64_t, 1> any{0};  // data that is made up is made off the clock
+  static_cast<void>(plan_.experiment->dataset->batch(Split::Train, any, nullptr));
+  while (done() < drains.minibatches) train_to(drains.next(done()));
+  if (folder_ == nullptr) return;
+  write_tables();
+  remove_steps();
+  if (!plan_.experiment->output.weights) return;
+  const TensorFile weights = latest_weights();
+  if (team_.first()) write_safetensors(folder_->final_weights(), weights);
+}
+
+/// Of replica 0, in layer order; whole in process 0 only.
+TensorFile Trainer::latest_weights() {
+  TensorFile file;
+  for (int stage = 0; stage < plan_.experiment->pipeline.stages; ++stage) {
+    NamedTensors tensors;
+    if (const auto& held = stages_[static_cast<std::size_t>(stage)]) tensors = held->named_state();
+    if (team_.size() > 1)
+      tensors = bring_tensors(team_, plan_.training.schedule.shape.worker_of(stage, 0), tensors);
+    for (auto& named : tensors) file.tensors.push_back(std::move(named));
+  }
+  return file;
+}
+
+double Trainer::lr_at(std::int64_t step) const {
+  const Experiment& e = *plan_.experiment;
+  return learning_rate_at(e, plan_.minibatches, e.train.epochs, step);
+}
+
+/// Segments of equal schedules share a program.
+const Program& Trainer::program_for(std::int64_t first, int minibatches) {
+  constexpr std::size_t kKept = 8;
+  const Experiment& e = *plan_.experiment;
+  const Schedule schedule = e.schedule(minibatches, static_cast<int>(first));
+  auto same = [&](const Program& program) {
+    return program.schedule.workers == schedule.workers && program.schedule.rules == schedule.rules;
+  };
+  if (same(plan_.training)) return plan_.training;
+  for (const Program& program : programs_)
+    if (same(program)) return program;
+  if (programs_.size() == kKept) programs_.pop_front();
+  return programs_.emplace_back(compile(schedule));
+}
+
+RunResult Trainer::run(const Program& program, std::int64_t first) {
+  const Experiment& e = *plan_.experiment;
+  const int count = program.schedule.shape.minibatches, per_epoch = plan_.minibatches;
+  const auto epoch = static_cast<int>(first / per_epoch);
+  const auto last_epoch = static_cast<int>((first + count - 1) / per_epoch);
+  const auto skipped = static_cast<int>(first % per_epoch);
+  Loader loader = plan_.training_loader(epoch, last_epoch + 1 - epoch, skipped);
+  return execute(program, stages_,
+                 {.batches = loader,
+                  .lr = [&](int minibatch) { return lr_at(first + minibatch); },
+                  .seed = e.train.seed,
+                  .first_epoch = epoch,
+                  .first_minibatch = skipped,
+                  .minibatches_per_epoch = per_epoch,
+                  .sum_gradients = e.train.sum_gradients,
+                  .execution = e.pipeline.execution,
+                  .threads = e.pipeline.threads,
+                  .timeout = e.pipeline.timeout,
+                  .on_minibatch =
+                      [&](int) {
+                        if (progress_ != nullptr) progress_->step();
+                      },
+                  .stop = stop_,
+                  .trace = e.output.trace ? &trace_ : nullptr,
+                  .team = &team_,
+                  .log = log_,
+                  .edges = edges_.empty() ? nullptr : &edges_,
+                  .exchanges = exchanges_.empty() ? nullptr : &exchanges_});
+}
+
+/// One segment: from an empty pipeline to an empty pipeline.
+void Trainer::train_to(std::int64_t end) {
+  const std::int64_t first = done();
+  last_ = &program_for(first, static_cast<int>(end - first));
+  const auto begin = std::chrono::steady_clock::now();
+  const RunResult result = run(*last_, first);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  add(state_.traffic, result.traffic);
+  keep_losses(result.losses, first);
+  for (const std::vector<double>& losses : result.losses) {
+    state_.open_losses.push_back(losses[0]);
+    state_.open_seconds += seconds.count() / static_cast<double>(end - first);
+    ++state_.minibatches;
+    if (done() == end) check_weights();
+    if (done() % plan_.minibatches == 0) finish_epoch();
+  }
+  save();
+}
+
+void Trainer::keep_losses(const std::vector<std::vector<double>>& losses, std::int64_t first) {
+  if (steps_) steps_->append(losses, first, plan_.minibatches);
+  if (collected_ != nullptr) collected_->insert(collected_->end(), losses.begin(), losses.end());
+}
+
+/// The row of the epoch that has just become whole.
+void Trainer::finish_epoch() {
+  const Experiment& e = *plan_.experiment;
+  const EpochOrder order{plan_.train, e.loader.batch_size, e.loader.drop_last};
+  const std::int64_t first = std::ssize(state_.epochs) * std::int64_t{plan_.minibatches};
+  EpochRow row{.epoch = static_cast<int>(std::ssize(state_.epochs)),
+               .train_loss = mean_loss(
+                   plan_.minibatches, [&](std::size_t m) { return state_.open_losses[m]; }, order),
+               .test_loss = kNotMeasured,
+               .test_accuracy = kNotMeasured,
+               .lr = lr_at(first),
+               .seconds = std::exchange(state_.open_seconds, 0)};
+  state_.open_losses.clear();
+  std::int64_t samples = 0;
+  for (int m = 0; m < plan_.minibatches; ++m) samples += order.size_of(m);
+  row.samples_per_second = static_cast<double>(samples) / row.seconds;
+  const bool due = e.train.drain_each_epoch && (row.epoch + 1) % e.train.evaluate_every == 0;
+  row.metrics.assign(e.metrics.size() - 1, kNotMeasured);
+  if (due || row.epoch + 1 == e.train.epochs) evaluate(row);
+  state_.epochs.push_back(row);
+  if (progress_ != nullptr) progress_->epoch(row, e.train.epochs);
+}
+
+void Trainer::evaluate(EpochRow& row) {
+  if (plan_.test.empty()) return;
+  std::vector<const Metric*> metrics;
+  for (const auto& metric : plan_.experiment->metrics)
+    if (metric) metrics.push_back(metric.get());
+  Loader loader = plan_.evaluation_loader();
+  const RunResult result = execute(plan_.evaluation, stages_,
+                                   {.batches = loader,
+                                    .lr = [](int) { return 0.0; },
+                                    .first_epoch = row.epoch,
+                                    .minibatches_per_epoch = loader.minibatches(),
+                                    .execution = plan_.experiment->pipeline.execution,
+                                    .threads = plan_.experiment->pipeline.threads,
+                                    .timeout = plan_.experiment->pipeline.timeout,
+                                    .stop = stop_,
+                                    .metrics = metrics,
+                                    .team = &team_,
+                                    .log = log_,
+                                    .edges = edges_.empty() ? nullptr : &edges_});
+  const EpochOrder order{plan_.test, plan_.experiment->loader.batch_size, false};
+  row.test_loss = mean_loss(
+      loader.minibatches(), [&](std::size_t m) { return result.losses[m][0]; }, order);
+  row.test_accuracy = result.metrics.front();
+  row.metrics.clear();
+  auto measured = result.metrics.begin() + 1;
+  for (auto metric = plan_.experiment->metrics.begin() + 1;
+       metric != plan_.experiment->metrics.end(); ++metric)
+    row.metrics.push_back(*metric ? *measured++ : bleu());
+}
+
+/// Computed by process 0, known to all.
+double Trainer::bleu() {
+  const TensorFile weights = latest_weights();
+  double score = team_.first() ? translation_bleu(plan_, weights, stop_) : 0;
+  team_.sum({&score, 1});
+  return score;
+}
+
+/// After a segment; says where it ended.
+void Trainer::check_weights() const {
+  for (const auto& stage : stages_) {
+    if (!stage) continue;  // another process's
+    for (const auto& [name, tensor] : stage->named_state())
+      if (!tensor.isfinite().all().item<bool>()) {
+        const std::int64_t last = done() - 1, minibatch = last % plan_.minibatches;
+        const bool whole = minibatch + 1 == plan_.minibatches;
+        throw Error(ErrorKind::NotFinite,
+                    concat("'", name, "' is not finite after ",
+                           whole ? "" : concat("mini-batch ", minibatch, " of "), "epoch ",
+                           last / plan_.minibatches, " (", stage->optimizer_state().steps,
+                           " updates); try a smaller optimizer.lr"),
+                    concat("stage ", stage->index()));
+      }
+  }
+}
+
+void Trainer::save() {
+  if (folder_ == nullptr || !plan_.drains.checkpoint_at(done())) return;
+  save_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, state_,
+                  steps_ ? &*steps_ : nullptr, team_);
+  write_tables();
+}
+
+/// Besides the accuracy.
+std::vector<std::string> Trainer::own_metrics() const {
+  const auto& names = plan_.experiment->metric_names;
+  return {names.begin() + 1, names.end()};
+}
+
+void Trainer::write_tables() const {
+  if (!team_.first()) return;
+  folder_->write_epochs(state_.epochs, own_metrics());
+  if (steps_) steps_->copy_to(folder_->steps());
+  if (!state_.traffic.empty()) write_traffic();
+}
+
+/// The pace that links must keep up with is that of this training.
+void Trainer::write_traffic() const {
+  const PipelineShape& shape = plan_.training.schedule.shape;
+  double seconds = state_.open_seconds;
+  for (const EpochRow& epoch : state_.epochs) seconds += epoch.seconds;
+  std::vector<TrafficRow> rows;
+  for (const EdgeTraffic& edge : state_.traffic)
+    rows.push_back({.edge = edge,
+                    .from_worker = shape.worker_of(edge.from, 0),
+                    .to_worker = shape.worker_of(edge.to, 0),
+                    .minibatches = done(),
+                    .seconds = seconds});
+  folder_->write_traffic(rows);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,82 @@
+#include "datasets/archives/file_tree.h"
+
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/system/file.h"
+#include "datasets/archives/circle.h"
+#include "datasets/archives/tar.h"
+#include "datasets/archives/zip.h"
+
+namespace pipewright {
+namespace {
+
+/// macOS puts "._x" beside x in archives and on foreign disks.
+bool is_hidden(std::string_view name) {
+  return name.starts_with('.') || name.find("/.") != std::string_view::npos;
+}
+
+class Collector {
+ public:
+  Collector(std::filesystem::path place, const Wanted& wanted, std::uint64_t limit_in_bytes)
+      : place_(std::move(place)), wanted_(wanted), left_(limit_in_bytes) {}
+
+  /// The most bytes that the file may have; 0 leaves it out.
+  std::uint64_t limit(const std::string& name) const { return is_hidden(name) ? 0 : wanted_(name); }
+  void add(const std::string& name, std::string content) {
+    if (content.size() > left_)
+      throw Error(ErrorKind::Data, concat("too many bytes in all, up to '", name, "'"),
+                  place_.string());
+    left_ -= content.size();
+    tree_.insert_or_assign(name, std::move(content));
+  }
+  FileTree take() { return std::move(tree_); }
+
+ private:
+  std::filesystem::path place_;
+  const Wanted& wanted_;
+  std::uint64_t left_;
+  FileTree tree_;
+};
+
+void collect_folder(const std::filesystem::path& folder, Collector& files) {
+  using Walk = std::filesystem::recursive_directory_iterator;
+  std::error_code problem;
+  Walk walk(folder, std::filesystem::directory_options::follow_directory_symlink, problem);
+  for (; !problem && walk != Walk(); walk.increment(problem)) {
+    refuse_circle(walk.depth(), walk->path());
+    std::error_code gone;  // a link to nothing
+    if (!walk->is_regular_file(gone)) continue;
+    const std::string name = walk->path().lexically_relative(folder).generic_string();
+    if (const std::uint64_t limit = files.limit(name); limit > 0)
+      files.add(name, read_file(walk->path(), limit));
+  }
+  if (problem)
+    throw Error(ErrorKind::Data, "cannot list the folder: " + problem.message(), folder.string());
+}
+
+template <class Reader>
+void collect_archive(Reader&& reader, Collector& files) {
+  while (reader.next()) {
+    const std::string name = reader.name().substr(reader.name().find('/') + 1);
+    if (const std::uint64_t limit = files.limit(name); limit > 0)
+      files.add(name, reader.content(limit));
+  }
+}
+
+}  // namespace
+
+FileTree read_tree(const std::filesystem::path& place, const Wanted& wanted,
+                   std::uint64_t limit_in_bytes) {
+  Collector files(place, wanted, limit_in_bytes);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(place, ignored))
+    collect_folder(place, files);
+  else if (is_zip(place))
+    collect_archive(ZipReader(place), files);
+  else
+    collect_archive(TarReader(place), files);
+  return files.take();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,186 @@
+#include "datasets/texts/byte_bpe.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "datasets/texts/text_file.h"
+#include "datasets/texts/utf8.h"
+
+namespace pipewright {
+namespace {
+
+constexpr const char* kOrigin =
+    "part of GPT-2's and RoBERTa's byte-level BPE (encoder.json, vocab.bpe, dict.txt), which "
+    "fairseq's examples/roberta publishes; give the folder that holds them";
+
+constexpr std::size_t kLargestVocabulary = std::size_t{16} << 20;  // GPT-2's has 1 MB
+
+/// Unicode's White_Space. PCRE2's \s has U+180E besides, which is none since Unicode 6.3.
+#define SPACES                                                                                     \
+  "\\x09-\\x0d\\x20\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}" \
+  "\\x{3000}"
+constexpr const char* kPieces = "'(?:[stmd]|re|ve|ll)| ?\\p{L}+| ?\\p{N}+| ?[^" SPACES
+                                "\\p{L}\\p{N}]+|[" SPACES "]+(?![^" SPACES "])|[" SPACES "]+";
+#undef SPACES
+
+/// In the files each byte stands as a printable character: itself where it is one in Latin-1, else
+/// the next unused one from U+0100 on.
+std::unordered_map<std::string_view, char> bytes_by_character() {
+  static const std::string spelled = [] {
+    std::string all;
+    unsigned unused = 0x100;
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const bool printable = (byte > 32 && byte < 127) || (byte > 160 && byte != 173);
+      const unsigned code = printable ? byte : unused++;
+      if (code >= 0x80) all += static_cast<char>(0xC0 | code >> 6);
+      all += static_cast<char>(code >= 0x80 ? 0x80 | (code & 0x3F) : code);
+    }
+    return all;
+  }();
+  std::unordered_map<std::string_view, char> bytes;
+  for (const std::string_view character : characters(spelled))
+    bytes.emplace(character, static_cast<char>(bytes.size()));
+  return bytes;
+}
+
+/// Bytes of a token as it stands in the files.
+std::string unspelled(std::string_view token, const std::filesystem::path& path) {
+  static const auto bytes = bytes_by_character();
+  std::string out;
+  for (const std::string_view character : characters(token)) {
+    const auto found = bytes.find(character);
+    if (found == bytes.end())
+      throw Error(ErrorKind::Data,
+                  concat("token '", token, "' has '", character, "', which stands for no byte"),
+                  path.string());
+    out += found->second;
+  }
+  return out;
+}
+
+std::uint64_t key(std::int32_t first, std::int32_t second) {
+  return std::uint64_t{static_cast<std::uint32_t>(first)} << 32 |
+         static_cast<std::uint32_t>(second);
+}
+
+}  // namespace
+
+ByteBpe::ByteBpe(const std::filesystem::path& folder) : pieces_(kPieces) {
+  read_tokens(folder / "encoder.json");
+  read_merges(folder / "vocab.bpe");
+}
+
+void ByteBpe::read_tokens(const std::filesystem::path& path) {
+  const auto fail = [&path](const std::string& what) {
+    throw Error(ErrorKind::Data, what, path.string());
+  };
+  const std::string text = read_text(path, kOrigin);
+  if (text.size() > kLargestVocabulary)
+    fail(concat("has ", text.size(), " bytes; at most ", kLargestVocabulary, " are read"));
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) fail("is not a JSON object of tokens and their ids");
+  const auto count = json.size();
+  if (count > std::numeric_limits<std::int32_t>::max()) fail("has too many tokens");
+  bytes_.resize(count);
+  for (const auto& [token, id] : json.items()) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= count)
+      fail(concat("token '", token, "' has id ", id.dump().substr(0, 40),
+                  ", must be an integer from 0 to ", count - 1));
+    std::string bytes = unspelled(token, path);
+    if (bytes.empty()) fail("has an empty token");
+    std::string& place = bytes_[id.get<std::size_t>()];
+    if (!place.empty()) fail(concat("id ", id.dump(), " is given to two tokens"));
+    known_.emplace(bytes, id.get<std::int32_t>());
+    place = std::move(bytes);
+  }
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const auto found = known_.find(std::string(1, static_cast<char>(byte)));
+    if (found == known_.end()) fail(concat("has no token for the byte ", byte));
+    single_.push_back(found->second);
+  }
+}
+
+void ByteBpe::read_merges(const std::filesystem::path& path) {
+  const std::string text = read_text(path, kOrigin);
+  const std::vector<std::string_view> lines = lines_of(text);
+  if (!lines[0].starts_with("#version")) throw_bad_line(path, 1, "must begin with '#version'");
+  const auto token = [&](const std::string& bytes, std::size_t line) {
+    const auto found = known_.find(bytes);
+    if (found == known_.end())
+      throw_bad_line(path, line, concat("merges into or from a token that is not in encoder.json"));
+    return found->second;
+  };
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string_view> pair = words_of(lines[i]);
+    if (pair.empty() && i + 1 == lines.size()) break;
+    if (pair.size() != 2)
+      throw_bad_line(path, i + 1, concat("has ", pair.size(), " tokens, must have 2"));
+    const std::string first = unspelled(pair[0], path), second = unspelled(pair[1], path);
+    const Merge merge{static_cast<std::int32_t>(i), token(first + second, i + 1)};
+    if (!merges_.emplace(key(token(first, i + 1), token(second, i + 1)), merge).second)
+      throw_bad_line(path, i + 1, "repeats an earlier merge");
+  }
+}
+
+const ByteBpe::Merge* ByteBpe::merge_of(std::int32_t first, std::int32_t second) const {
+  const auto found = merges_.find(key(first, second));
+  return found == merges_.end() ? nullptr : &found->second;
+}
+
+void ByteBpe::append_piece(std::string_view piece, std::vector<std::int32_t>& out) const {
+  std::vector<std::int32_t> tokens;
+  for (const char byte : piece) tokens.push_back(single_[static_cast<unsigned char>(byte)]);
+  for (;;) {
+    const Merge* best = nullptr;
+    std::size_t from = 0;  // the leftmost pair of the best merge
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+      const Merge* merge = merge_of(tokens[i], tokens[i + 1]);
+      if (merge == nullptr || (best != nullptr && merge->rank >= best->rank)) continue;
+      best = merge;
+      from = i;
+    }
+    if (best == nullptr) break;
+    const std::int32_t first = tokens[from], second = tokens[from + 1];
+    std::size_t end = from;
+    for (std::size_t i = from; i < tokens.size(); ++i) {
+      const bool merges = i + 1 < tokens.size() && tokens[i] == first && tokens[i + 1] == second;
+      tokens[end++] = merges ? best->token : tokens[i];
+      if (merges) ++i;
+    }
+    tokens.resize(end);
+  }
+  out.insert(out.end(), tokens.begin(), tokens.end());
+}
+
+std::vector<std::int32_t> ByteBpe::encode(std::string_view text) const {
+  std::vector<std::int32_t> tokens;
+  struct Place {
+    std::size_t begin, end;
+  };
+  std::unordered_map<std::string_view, Place> done;  // where in `tokens` a piece is already
+  pieces_.for_each(text, [&](std::string_view piece) {
+    const auto [found, is_new] = done.try_emplace(piece, Place{tokens.size(), 0});
+    Place& place = found->second;
+    if (is_new) {
+      append_piece(piece, tokens);
+      place.end = tokens.size();
+    } else {
+      for (std::size_t i = place.begin; i < place.end; ++i) tokens.push_back(tokens[i]);
+    }
+  });
+  return tokens;
+}
+
+std::string ByteBpe::decode(std::span<const std::int32_t> tokens) const {
+  std::string text;
+  for (const std::int32_t token : tokens) {
+    PIPEWRIGHT_CHECK(token >= 0 && token < size(), "token ", token);
+    text += bytes_[static_cast<std::size_t>(token)];
+  }
+  return text;
+}
+
+}  // namespace pipewright

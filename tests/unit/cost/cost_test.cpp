@@ -1,0 +1,109 @@
+#include "core/cost/cost.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/cost/cost_table.h"
+
+namespace pipewright {
+namespace {
+
+LayerCost layer(double forward, std::int64_t output, std::int64_t peak) {
+  return {.forward = forward,
+          .backward = 2 * forward,
+          .backward_input = 0.75 * forward,
+          .backward_weight = 1.25 * forward,
+          .update = 0.5,
+          .output_bytes = output,
+          .activation_bytes = 10 * output,
+          .peak_bytes = peak,
+          .parameter_bytes = 100,
+          .buffer_bytes = 1};
+}
+
+Profile three_layers() {
+  return {
+      .model = "m", .input_bytes = 8, .layers = {layer(1, 4, 7), layer(2, 5, 6), layer(4, 6, 9)}};
+}
+
+TEST(StageCosts, AreSumsOverTheLayersOfAStage) {
+  const std::vector<std::int64_t> balance{2, 1};
+  const auto stages = stage_costs(three_layers(), balance);
+  ASSERT_EQ(stages.size(), 2u);
+  EXPECT_EQ(stages[0].forward, 3);
+  EXPECT_EQ(stages[0].backward, 6);
+  EXPECT_EQ(stages[0].backward_input, 2.25);
+  EXPECT_EQ(stages[0].backward_weight, 3.75);
+  EXPECT_EQ(stages[0].update, 1);
+  EXPECT_DOUBLE_EQ(stages[0].prediction, 0.6);
+  EXPECT_EQ(stages[0].activation_bytes, 90);
+  EXPECT_EQ(stages[0].parameter_bytes, 200);
+  EXPECT_EQ(stages[0].buffer_bytes, 2);
+  EXPECT_EQ(stages[1].forward, 4);
+}
+
+TEST(StageCosts, NeedWhatTheirNeediestMomentNeeds) {
+  const std::vector<std::int64_t> balance{2, 1};
+  const StageCost stage = stage_costs(three_layers(), balance)[0];
+  EXPECT_EQ(stage.peak_bytes, 6) << "the first layer's 7 are needed when the second keeps nothing";
+  EXPECT_EQ(stage.peak_adding_bytes, 6);
+  // The first layer's backward: its 40 and 7 beside both gradients; at the end 90, 6 and 200 would
+  // be
+  EXPECT_EQ(stage.freed_bytes, (90 + 6 + 200) - (40 + 7 + 200));
+  EXPECT_EQ(stage.peak_bare_bytes, 4 + 50 + 6) << "what the first layer made, and the second's";
+}
+
+TEST(StageCosts, SendWhatTheLastLayerMakesToTheNextStage) {
+  const std::vector<std::int64_t> balance{1, 2};
+  const auto stages = stage_costs(three_layers(), balance);
+  EXPECT_EQ(stages[0].input_bytes, 8);
+  EXPECT_EQ(stages[0].output_bytes, 4);
+  EXPECT_EQ(stages[1].input_bytes, 4);
+  EXPECT_EQ(stages[1].output_bytes, 6);
+}
+
+TEST(StageCosts, RefuseACutOfAnotherModel) {
+  for (const std::vector<std::int64_t>& balance :
+       std::vector<std::vector<std::int64_t>>{{1, 1}, {2, 2}, {3, 0}, {4, -1}, {}})
+    EXPECT_THROW(stage_costs(three_layers(), balance), Error);
+}
+
+CostTable table_of(const std::string& text, int stages, Problems& problems) {
+  return read_cost_table(parse_yaml(text, "c.yaml"), stages, problems);
+}
+
+TEST(CostTable, TakesOneNumberForAllStagesOrOneEach) {
+  Problems problems;
+  const CostTable table = table_of(
+      "{samples: 4, forward: [1, 2], update: 0.5, prediction: [0, 0.3], input_bytes: [10, 20]}", 2,
+      problems);
+  problems.throw_if_any();
+  EXPECT_EQ(table.samples, 4);
+  EXPECT_EQ(table.stages[1].forward, 2);
+  EXPECT_EQ(table.stages[1].backward, 4) << "twice a forward unless it is given";
+  EXPECT_EQ(table.stages[1].backward_input, 2);
+  EXPECT_EQ(table.stages[0].update, 0.5);
+  EXPECT_EQ(table.stages[1].update, 0.5);
+  EXPECT_EQ(table.stages[0].prediction, 0);
+  EXPECT_EQ(table.stages[1].prediction, 0.3);
+  EXPECT_EQ(table.stages[0].output_bytes, 20) << "what the next stage takes";
+}
+
+TEST(CostTable, SaysWhatIsWrong) {
+  auto complaint = [](const std::string& text) {
+    Problems problems;
+    table_of(text, 2, problems);
+    return problems.empty() ? std::string() : problems.errors()[0].message();
+  };
+  EXPECT_EQ(complaint("{forward: [1, 2, 3]}"), "costs.forward: has 3 numbers for 2 stages");
+  EXPECT_EQ(complaint("{forward: slow}"),
+            "costs.forward: is 'slow'; expected a number from 0, or a list with one per stage");
+  EXPECT_EQ(complaint("{forward: -1}"),
+            "costs.forward: is -1; expected a number from 0, or a list with one per stage");
+  EXPECT_NE(complaint("{backward: 1}").find("forward"), std::string::npos);
+  EXPECT_NE(complaint("{forward: 1, bakward: 1}").find("did you mean 'backward'"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace pipewright

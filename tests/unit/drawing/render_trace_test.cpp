@@ -1,0 +1,62 @@
+// What other programs read: one line per action, and a Chrome trace.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/drawing/render.h"
+#include "tests/unit/drawing/drawn_schedules.h"
+
+namespace pipewright {
+namespace {
+
+TEST(RenderCsv, OneLinePerAction) {
+  EXPECT_EQ(render_csv(spectrain(2, 2)), golden("csv_spectrain.csv"));
+  EXPECT_EQ(render_csv(pairwise()), golden("csv_pairwise.csv"));
+}
+
+using Json = nlohmann::json;
+
+TEST(RenderTrace, EveryActionIsAnEventOfItsWorker) {
+  const Schedule schedule = pipeline_schedule({.stages = 2, .replicas = 2, .minibatches = 2}, {});
+  const SlotTimes times = slot_times(schedule);
+  const Json trace = Json::parse(render_trace(schedule));
+  std::vector<std::size_t> next(4, 0);
+  for (const Json& event : trace.at("traceEvents")) {
+    const std::string phase = event.at("ph");
+    if (phase != "X" && phase != "i") continue;
+    const std::size_t worker = event.at("tid");
+    const std::size_t position = next[worker]++;
+    const Action& action = schedule.workers[worker][position];
+    EXPECT_EQ(event.at("ts"), 1000 * times.start[worker][position]);
+    EXPECT_EQ(event.value("dur", 0), 1000 * slots_of(action.kind));
+    EXPECT_EQ(event.at("args").at("minibatch"), action.minibatch);
+  }
+  for (std::size_t worker = 0; worker < 4; ++worker)
+    EXPECT_EQ(next[worker], schedule.workers[worker].size());
+}
+
+TEST(RenderTrace, ArrowsGoFromTheSenderToTheReceiver) {
+  const Json trace = Json::parse(render_trace(pipedream(3, 2)));
+  std::map<int, Json> begins;
+  int arrows = 0;
+  for (const Json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "s") begins[event.at("id")] = event;
+    if (event.at("ph") != "f") continue;
+    ++arrows;
+    const Json& begin = begins.at(event.at("id"));
+    const int from = begin.at("tid"), to = event.at("tid");
+    EXPECT_EQ(to - from, event.at("name") == "activation" ? 1 : -1);
+    EXPECT_LT(begin.at("ts").get<int>(), event.at("ts").get<int>());
+  }
+  EXPECT_EQ(arrows, 2 * 2 * 2);  // edges × directions × mini-batches
+}
+
+TEST(RenderTrace, StagesOfOneWorkerSendNoMessages) {
+  const Schedule schedule =
+      pipeline_schedule({.stages = 2, .minibatches = 2, .placement = {0, 0}}, {});
+  EXPECT_EQ(render_trace(schedule).find("\"message\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace pipewright

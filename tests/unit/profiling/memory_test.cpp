@@ -1,0 +1,106 @@
+// What a profile says a stage needs, against what the stage needed.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string_view>
+
+#include "core/profiling/measured_balance.h"
+#include "core/profiling/profiling.h"
+#include "core/stage/torch.h"
+#include "tests/unit/profiling/memory_trial.h"
+
+namespace pipewright::test {
+namespace {
+
+/// Models that are small, but have more activations than the 64 bytes that a parameter is rounded
+/// to. The loss of maps is of pixels.
+struct Small {
+  const char* model;
+  const char* more = "";
+};
+constexpr Small kSmall[] = {
+    {"{name: vgg16, width: 0.125}"},
+    {"{name: resnet18, size: 8, width: 0.125, cut: layers}"},
+    {"{name: resnet50, size: 8, width: 0.125, stem: cifar, cut: blocks}"},
+    {"{name: densenet121, size: 8, width: 0.125}"},
+    {"{name: googlenet, size: 8, width: 0.125}"},
+    {"{name: mobilenet_v2, size: 32, width: 0.125}"},
+    {"{name: encoder, layers: 4, width: 64, heads: 4, feed_forward: 128, tokens: 24}"},
+    {"{name: residual_lstm, vocabulary: 200, tokens: 20, width: 32, blocks: 4}"},
+    {"{name: gnmt8, vocabulary: 200, tokens: 12, width: 32}"},
+    {"{name: unet, size: 32, depth: 3, base_channels: 8, convolutions: 2}",
+     "loss: {name: binary_cross_entropy}, "},
+};
+
+constexpr const char* kSchemes[] = {
+    "scheme: {name: gpipe}, pipeline: {stages: 3, microbatches: 4}",
+    "scheme: {name: gpipe}, pipeline: {stages: 2, microbatches: 1}",
+    "scheme: {name: spectrain, version: 1}, pipeline: {stages: 3}",
+    "scheme: {name: gpipe}, pipeline: {stages: 3, microbatches: 4, recompute: always}",
+    "scheme: {name: gpipe}, pipeline: {stages: 2, microbatches: 2, recompute: except_last}",
+    "scheme: {name: spectrain, version: 1}, pipeline: {stages: 3, recompute: always}",
+};
+
+constexpr double kTolerance = 0.1;
+
+TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
+  for (const Small& small : kSmall)
+    for (const char* scheme : kSchemes) {
+      const std::string text =
+          concat("{dataset: {name: synthetic}, model: ", small.model, ", ", small.more, scheme,
+                 ", loader: {batch_size: 8}, ", "optimizer: {name: sgd, momentum: 0.9}}");
+      const Experiment e = read_experiment(parse_yaml(text, "f.yaml"));
+      const Profile profile = measure(e, {.repetitions = 1});
+      const auto predicted = stage_memories(e, profile, e.pipeline.stages).of_cut(e.balance);
+      const auto measured = measure_stage_peaks(e, 2 * e.pipeline.stages, at::kCPU);
+      for (std::size_t stage = 0; stage < measured.size(); ++stage) {
+        const auto peak = static_cast<double>(measured[stage]);
+        const double error = static_cast<double>(predicted[stage].total()) / peak - 1;
+        EXPECT_LE(std::abs(error), kTolerance)
+            << small.model << ", " << scheme << ", stage " << stage << ": "
+            << predicted[stage].total() << " predicted, " << measured[stage] << " measured";
+      }
+    }
+}
+
+Experiment of_two_samples(const Small& small) {
+  return read_experiment(parse_yaml(concat("{dataset: {name: synthetic}, model: ", small.model,
+                                           ", ", small.more, "loader: {batch_size: 2}}"),
+                                    "f.yaml"));
+}
+
+bool has_lstm(const Small& small) {
+  return std::string_view(small.model).find("vocabulary") != std::string_view::npos;
+}
+
+TEST(Memory, ThatIsKeptIsCountedOnTheMetaDeviceToTheByte) {
+  for (const Small& small : kSmall) {
+    if (has_lstm(small)) continue;
+    const Experiment e = of_two_samples(small);
+    const Profile measured = measure(e, {.repetitions = 1});
+    const Profile counted = measure(e, {.device = at::kMeta});
+    for (std::size_t i = 0; i < measured.layers.size(); ++i)
+      EXPECT_EQ(counted.layers[i].activation_bytes, measured.layers[i].activation_bytes)
+          << small.model << " " << measured.layers[i].name;
+    const auto whole = [&](const Profile& profile) {
+      return static_cast<double>(stage_memories(e, profile, 1).of_cut(e.balance)[0].total());
+    };
+    EXPECT_NEAR(whole(counted) / whole(measured), 1, kTolerance)
+        << small.model << ": kernels need memory of their own, too";
+  }
+}
+
+TEST(Memory, OfAnLstmIsAtMostWhatOneDnnKeeps) {
+  for (const Small& small : kSmall) {
+    if (!has_lstm(small)) continue;
+    const Experiment e = of_two_samples(small);
+    const auto kept = [&](const ProfileSettings& settings) {
+      return stage_memories(e, measure(e, settings), 1).of_cut(e.balance)[0].activations;
+    };
+    EXPECT_GT(kept({.device = at::kMeta}), 0) << small.model;
+    EXPECT_LT(kept({.device = at::kMeta}), kept({.repetitions = 1})) << small.model;
+  }
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -1,0 +1,76 @@
+// Accuracy against modelled time: which rows there are, and which of them no other beats.
+#include "core/reports/tradeoff.h"
+
+#include "tests/unit/records/run_folders.h"
+
+namespace pipewright {
+namespace {
+
+class Tradeoffs : public RunFolders {
+ protected:
+  /// A finished run with that last accuracy, which takes so many hours.
+  RunRecord trained(const std::string& label, const std::string& accuracy, double hours) {
+    RunRecord record =
+        run(concat("run-", ++count_), label, "done", "{name: x}", accuracies({"0.1", accuracy}));
+    record.modelled = {{"modelled_hours", hours},
+                       {"modelled_samples_per_second", 100},
+                       {"modelled_bubble", 0.25},
+                       {"modelled_worker_state_gib", 2}};
+    return record;
+  }
+  TableSpec spec() const {
+    return read_table_spec(
+        parse_yaml("table: {rows: label, hardware: h.yaml}", (root_ / "t.yaml").string()));
+  }
+  int count_ = 0;
+};
+
+TEST_F(Tradeoffs, TheParetoSetIsWhatNoOtherBeatsInBoth) {
+  const auto rows = make_tradeoff(
+      spec(), {trained("slow and good", "0.9", 10), trained("beaten", "0.7", 5),
+               trained("fast and fair", "0.8", 4), trained("as fast, worse", "0.79", 4),
+               trained("fastest", "0.2", 1), trained("slow and as good", "0.9", 11)});
+  std::vector<std::string> efficient;
+  for (const TradeoffRow& row : rows)
+    if (row.efficient) efficient.push_back(row.name);
+  EXPECT_EQ(efficient, (std::vector<std::string>{"fastest", "fast and fair", "slow and good"}));
+}
+
+TEST_F(Tradeoffs, EqualRowsBothStay) {
+  const auto rows = make_tradeoff(spec(), {trained("a", "0.9", 1), trained("b", "0.9", 1)});
+  EXPECT_TRUE(rows.at(0).efficient);
+  EXPECT_TRUE(rows.at(1).efficient);
+}
+
+TEST_F(Tradeoffs, ARowIsTheMeanOverItsRunsThatAreDone) {
+  RunRecord failed = trained("a", "0.1", 3);
+  failed.state = "failed";
+  RunRecord never = failed;
+  never.label = "b";
+  const auto rows =
+      make_tradeoff(spec(), {trained("a", "0.8", 3), trained("a", "0.9", 3), failed, never});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].runs, 2u);
+  EXPECT_DOUBLE_EQ(rows[0].metric, 0.85);
+  EXPECT_EQ(rows[0].hours, 3);
+  EXPECT_EQ(print_tradeoff(spec(), rows),
+            "test_accuracy in percent against the time modelled on h; ★: no other is as good and "
+            "as fast.\n\n"
+            "| | test_accuracy | hours | samples/s | bubble in % | GiB of state on the fullest "
+            "worker | |\n"
+            "|:--|--:|--:|--:|--:|--:|:--|\n"
+            "| a | 85.00 ± 7.07 (2) | 3 | 100 | 25.0 | 2 | ★ |\n");
+}
+
+TEST_F(Tradeoffs, AModelledMetricNeedsNoTraining) {
+  RunRecord missing = trained("a", "0.1", 3);
+  missing.state = "missing";
+  TableSpec of = spec();
+  of.metric.name = "modelled_hours";
+  const Table table = make_table(of, {missing});
+  EXPECT_EQ(table.cells[0][0].values, std::vector<double>{3});
+  EXPECT_NE(table.caption.find("modelled_hours on h, "), std::string::npos) << table.caption;
+}
+
+}  // namespace
+}  // namespace pipewright

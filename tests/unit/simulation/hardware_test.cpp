@@ -1,0 +1,128 @@
+#include "core/simulation/hardware.h"
+#include "tests/unit/source_dir.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+namespace pipewright {
+namespace {
+
+Hardware read(const std::string& text) {
+  Problems problems;
+  Hardware hardware = read_hardware(parse_yaml(text, "h.yaml"), problems);
+  problems.throw_if_any();
+  return hardware;
+}
+
+std::string complaint(const std::string& text) {
+  Problems problems;
+  read_hardware(parse_yaml(text, "h.yaml"), problems);
+  return problems.empty() ? std::string() : problems.errors()[0].message();
+}
+
+TEST(Hardware, HasItsHostsDevicesOneAfterTheOther) {
+  const Hardware hardware = read(
+      "{hosts: 2, devices: {count: 3, memory_gib: 1, speed: 2, slowdown: [1, 1, 1, 1, 4, 1]},"
+      " within: {latency_us: 2, bandwidth_gb_per_s: 10},"
+      " between: {latency_us: 50, bandwidth_gb_per_s: 1}}");
+  ASSERT_EQ(hardware.devices.size(), 6u);
+  EXPECT_EQ(hardware.devices[5].memory, std::int64_t{1} << 30);
+  EXPECT_EQ(hardware.time_factor(0), 0.5);
+  EXPECT_EQ(hardware.time_factor(4), 2);
+  EXPECT_DOUBLE_EQ(hardware.speed_of(0, 2).latency, 2e-6);
+  EXPECT_EQ(hardware.speed_of(0, 2).bandwidth, 10e9);
+  EXPECT_DOUBLE_EQ(hardware.speed_of(2, 3).latency, 50e-6);
+  EXPECT_EQ(hardware.speed_of(2, 3).bandwidth, 1e9);
+}
+
+TEST(Hardware, RefusesMoreDevicesThanAnyoneHas) {
+  EXPECT_EQ(
+      complaint("{hosts: 65536, devices: {count: 65536}}"),
+      "hardware.hosts is 65536 and devices.count 65536: 4294967296 devices; at most 65536 are "
+      "possible");
+  EXPECT_EQ(complaint("{hosts: 256, devices: {count: 256}}"), "");
+}
+
+TEST(Hardware, SharesTheNetworkCardOfAHostUnlessToldOtherwise) {
+  const std::string two = "hosts: 2, devices: {count: 2}, between: {bandwidth_gb_per_s: 1";
+  const Hardware shared = read("{" + two + "}}");
+  ASSERT_EQ(shared.buses.size(), 4u);
+  int crossed = 0;
+  for (const Bus& bus : shared.buses) {
+    EXPECT_EQ(bus.bandwidth, 1e9);
+    EXPECT_FALSE(bus.carries(0, 1));
+    if (bus.carries(1, 2)) ++crossed;
+  }
+  EXPECT_EQ(crossed, 2) << "out of one host and into the other";
+  EXPECT_TRUE(read("{" + two + ", shared: false}}").buses.empty());
+}
+
+TEST(Hardware, SharesABusWithinAHostWhenAsked) {
+  const Hardware hardware =
+      read("{hosts: 2, devices: {count: 2}, within: {bandwidth_gb_per_s: 8, shared: true}}");
+  ASSERT_EQ(hardware.buses.size(), 2u);
+  EXPECT_TRUE(hardware.buses[0].carries(0, 1));
+  EXPECT_FALSE(hardware.buses[0].carries(2, 3));
+  EXPECT_FALSE(hardware.buses[0].carries(0, 2));
+}
+
+TEST(Hardware, HasSpecialLinksBothWaysUnlessToldOtherwise) {
+  const Hardware hardware = read(
+      "{devices: {count: 3}, within: {bandwidth_gb_per_s: 10}, links: ["
+      "{from: 0, to: 1, bandwidth_gb_per_s: 50},"
+      "{from: 1, to: 2, bandwidth_gb_per_s: 25, both_ways: false}]}");
+  EXPECT_EQ(hardware.speed_of(1, 0).bandwidth, 50e9);
+  EXPECT_EQ(hardware.speed_of(1, 2).bandwidth, 25e9);
+  EXPECT_EQ(hardware.speed_of(2, 1).bandwidth, 10e9);
+}
+
+TEST(Hardware, KnowsHowFastItCompresses) {
+  const Hardware hardware =
+      read("{codecs: [{name: fp16, encode_gb_per_s: 2, decode_gb_per_s: 8}, {name: none}]}");
+  ASSERT_EQ(hardware.codecs.size(), 2u);
+  EXPECT_EQ(hardware.codecs[0].codec, "fp16");
+  EXPECT_EQ(hardware.codecs[0].encode, 2e9);
+  EXPECT_EQ(hardware.codecs[0].decode, 8e9);
+  EXPECT_TRUE(std::isinf(hardware.codecs[1].encode)) << "0: it takes no time";
+  EXPECT_NE(complaint("{codecs: [{encode_gb_per_s: 2}]}").find("name"), std::string::npos);
+}
+
+TEST(Hardware, OfNoWordsIsOneDeviceWithFreeTransfers) {
+  const Hardware hardware = read("{}");
+  EXPECT_EQ(hardware.devices.size(), 1u);
+  EXPECT_TRUE(std::isinf(hardware.within.bandwidth));
+  EXPECT_TRUE(hardware.buses.empty());
+}
+
+TEST(Hardware, SaysWhatIsWrong) {
+  EXPECT_NE(complaint("{devices: {count: 0}}").find("count"), std::string::npos);
+  EXPECT_NE(complaint("{devices: {count: 2, slowdown: [1]}}")
+                .find("slowdown has 1 numbers for 2 devices"),
+            std::string::npos);
+  EXPECT_NE(complaint("{buses: [{devices: [1]}]}").find("buses[0].devices"), std::string::npos);
+  EXPECT_NE(complaint("{links: [{form: 0}]}").find("did you mean 'from'"), std::string::npos);
+  EXPECT_NE(complaint("{links: 3}").find("expected a list"), std::string::npos);
+  EXPECT_NE(complaint("{withing: {}}").find("did you mean 'within'"), std::string::npos);
+}
+
+TEST(Hardware, OfEveryPresetReadsWithoutComplaint) {
+  int presets = 0;
+  for (const auto& file :
+       std::filesystem::directory_iterator(source_dir() / "experiments/hardware")) {
+    if (file.path().extension() != ".yaml") continue;
+    ++presets;
+    Problems problems;
+    const Hardware hardware = read_hardware(load_yaml(file.path()), problems);
+    EXPECT_NO_THROW(problems.throw_if_any()) << file.path();
+    EXPECT_GT(hardware.devices.size(), 1u) << file.path();
+    EXPECT_TRUE(std::isfinite(hardware.speed_of(0, 1).bandwidth)) << file.path();
+    EXPECT_GT(hardware.speed_of(0, 1).latency, 0) << file.path();
+    EXPECT_GT(hardware.devices[0].memory, 0) << file.path();
+  }
+  EXPECT_GE(presets, 6);
+}
+
+}  // namespace
+}  // namespace pipewright

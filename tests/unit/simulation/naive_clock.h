@@ -1,0 +1,257 @@
+/// A simulation once more, as a plain list of events in order of time: slow, and with none of
+/// simulate()'s shortcuts. What simulate() says is compared with what this says.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "core/simulation/simulate.h"
+#include "tests/unit/schedule/naive_reading.h"
+
+namespace pipewright::naive {
+
+class Clock {
+ public:
+  Clock(const Schedule& schedule, const std::vector<StageCost>& costs, const Hardware& hardware)
+      : schedule_(schedule), costs_(costs), hardware_(hardware), workers_(schedule.workers.size()) {
+    for (const auto& worker : schedule.workers) spans_.emplace_back(worker.size());
+  }
+
+  std::vector<std::vector<Span>> spans() {
+    for (std::size_t w = 0; w < workers_.size(); ++w) start(w);
+    while (!events_.empty()) {
+      const auto first = events_.begin();
+      now_ = first->first;
+      const auto happen = first->second;
+      events_.erase(first);
+      happen();
+    }
+    return spans_;
+  }
+
+ private:
+  enum class Doing { Nothing, Computes, Sends, Waits, Meets };
+  struct Worker {
+    std::size_t next = 0;
+    Doing doing = Doing::Nothing;
+  };
+  struct Message {
+    Pass output{};
+    std::size_t from = 0, to = 0;
+    std::int64_t bytes = 0;
+  };
+  using Edge = std::tuple<int, int, int>;  // stage, stage, replica
+
+  void at(double time, std::function<void()> happen) { events_.emplace(time, std::move(happen)); }
+
+  const Action* current(std::size_t w) const {
+    const auto& actions = schedule_.workers[w];
+    return workers_[w].next < actions.size() ? &actions[workers_[w].next] : nullptr;
+  }
+  std::size_t worker_of(int stage, int replica) const {
+    return as_size(schedule_.shape.worker_of(stage, replica));
+  }
+
+  void start(std::size_t w) {
+    const Action* action = current(w);
+    if (action == nullptr || workers_[w].doing != Doing::Nothing) return;
+    if (action->kind == ActionKind::Reduce) return encode(w, *action);
+    const Pass needed = input(schedule_, *action);
+    const bool own = needed[1] == action->stage;
+    if (needed[0] != 0 && !(own ? made_ : there_).contains(needed)) return;
+    workers_[w].doing = Doing::Computes;
+    if (needed[0] != 0 && !own) take(needed[1], *action);
+    const StageCost& cost = costs_[as_size(action->stage)];
+    const double seconds =
+        (seconds_of(cost, action->kind) + (predicts_anew(*action) ? cost.prediction : 0)) *
+        hardware_.time_factor(static_cast<int>(w));
+    if (action->kind == ActionKind::Update) ++updates_[{action->stage, action->replica}];
+    spans_[w][workers_[w].next] = {now_, now_ + seconds};
+    at(now_ + seconds, [this, w] {
+      workers_[w].doing = Doing::Sends;
+      send(w);
+    });
+  }
+
+  /// Whether it asks for weights ahead that no action before it has asked for.
+  bool predicts_anew(const Action& action) {
+    const Weights& weights = action.weights;
+    if (weights.ahead == 0 || weights.source == Weights::Source::OfForward) return false;
+    const int version = weights.source == Weights::Source::Version
+                            ? weights.version
+                            : updates_[{action.stage, action.replica}];
+    return predicted_.insert({action.stage, action.replica, version, weights.ahead, weights.rule})
+        .second;
+  }
+
+  void take(int from, const Action& action) {
+    if (worker_of(from, action.replica) == worker_of(action.stage, action.replica)) return;
+    --waiting_[{from, action.stage, action.replica}];
+    const std::size_t sender = worker_of(from, action.replica);
+    at(now_, [this, sender] { send(sender); });
+  }
+
+  /// What the worker's action has made leaves, if there is somebody to take it and room.
+  void send(std::size_t w) {
+    if (workers_[w].doing != Doing::Sends) return;
+    const Action& action = *current(w);
+    const int to = action.kind == ActionKind::Forward ? action.stage + 1
+                   : is_backward(action)              ? action.stage - 1
+                                                      : -1;
+    const bool wanted = to >= 0 && to < schedule_.shape.stages &&
+                        (action.kind == ActionKind::Forward || taken(action, to));
+    if (action.kind != ActionKind::Update) {
+      const Pass made = pass(action);
+      made_.insert(made);
+      if (!wanted || worker_of(to, action.replica) == w) {
+        there_.insert(made);
+      } else {
+        int& waiting = waiting_[{action.stage, to, action.replica}];
+        const int capacity = schedule_.shape.link_capacity;
+        if (capacity > 0 && waiting >= capacity) return;
+        ++waiting;
+        const StageCost& cost = costs_[as_size(action.stage)];
+        queues_[w].push_back({made, w, worker_of(to, action.replica),
+                              is_backward(action) ? cost.input_bytes : cost.output_bytes});
+        if (hardware_.sending_blocks)
+          workers_[w].doing = Doing::Waits;
+        else
+          go_on(w);
+        return dispatch(w);
+      }
+    }
+    go_on(w);
+  }
+
+  bool taken(const Action& gradient, int stage) const {
+    for (const Action& action : schedule_.workers[worker_of(stage, gradient.replica)])
+      if (is_backward(action) && action.stage == stage && action.loss == gradient.loss) return true;
+    return false;
+  }
+
+  void go_on(std::size_t w) {
+    workers_[w].doing = Doing::Nothing;
+    ++workers_[w].next;
+    start(w);
+  }
+
+  /// Begins what can be sent now: one message a link, as many as there are engines, then in order.
+  void dispatch(std::size_t w) {
+    auto& queue = queues_[w];
+    for (bool begun = true; begun;) {
+      begun = false;
+      std::set<std::size_t> passed;
+      for (auto message = queue.begin(); message != queue.end(); ++message) {
+        const bool ordered = hardware_.copy_engines > 0;
+        const bool engine = !ordered || copies_[w] < hardware_.copy_engines;
+        if (engine && !busy_.contains({w, message->to}) && !passed.contains(message->to)) {
+          const Message chosen = *message;
+          queue.erase(message);
+          carry(chosen);
+          begun = true;
+          break;
+        }
+        passed.insert(message->to);
+        if (ordered) break;
+      }
+    }
+  }
+
+  void carry(const Message& message) {
+    const int from = static_cast<int>(message.from), to = static_cast<int>(message.to);
+    const LinkSpeed speed = hardware_.speed_of(from, to);
+    const auto size = static_cast<double>(message.bytes);
+    double sent = now_ + size / speed.bandwidth;
+    for (const Bus& bus : hardware_.buses) {
+      if (!bus.carries(from, to)) continue;
+      double& free = bus_free_[&bus];
+      free = std::max(free, now_) + size / bus.bandwidth;
+      sent = std::max(sent, free);
+    }
+    busy_.insert({message.from, message.to});
+    ++copies_[message.from];
+    at(sent, [this, message] {
+      busy_.erase({message.from, message.to});
+      --copies_[message.from];
+      if (hardware_.sending_blocks) go_on(message.from);
+      dispatch(message.from);
+    });
+    at(sent + speed.latency, [this, message] {
+      there_.insert(message.output);
+      start(message.to);
+    });
+  }
+
+  double coding(std::size_t w) const {
+    return costs_[as_size(current(w)->stage)].coding_reduce *
+           hardware_.time_factor(static_cast<int>(w));
+  }
+
+  /// Then the worker waits for the other replicas.
+  void encode(std::size_t w, const Action& action) {
+    workers_[w].doing = Doing::Computes;
+    at(now_ + coding(w), [this, w, &action] {
+      workers_[w].doing = Doing::Meets;
+      reduce(action);
+    });
+  }
+
+  void reduce(const Action& action) {
+    std::vector<std::size_t> replicas;
+    for (int r = 0; r < schedule_.shape.replicas; ++r) {
+      replicas.push_back(worker_of(action.stage, r));
+      const Action* other = current(replicas.back());
+      if (other == nullptr || workers_[replicas.back()].doing != Doing::Meets ||
+          other->kind != ActionKind::Reduce || other->stage != action.stage)
+        return;
+    }
+    double latency = 0, slowest = 0;
+    const auto count = static_cast<double>(replicas.size());
+    for (std::size_t r = 0; r < replicas.size(); ++r) {
+      const LinkSpeed speed = hardware_.speed_of(
+          static_cast<int>(replicas[r]), static_cast<int>(replicas[(r + 1) % replicas.size()]));
+      latency = std::max(latency, speed.latency);
+      slowest = std::max(slowest, 1 / speed.bandwidth);
+    }
+    for (const Bus& bus : hardware_.buses) {
+      int crossing = 0;
+      for (std::size_t r = 0; r < replicas.size(); ++r)
+        crossing += bus.carries(static_cast<int>(replicas[r]),
+                                static_cast<int>(replicas[(r + 1) % replicas.size()]));
+      slowest = std::max(slowest, crossing / bus.bandwidth);
+    }
+    const StageCost& cost = costs_[as_size(action.stage)];
+    std::vector<std::int64_t> sums{cost.parameter_bytes};
+    if (cost.reduced_bytes) sums.assign(cost.reduced_bytes->begin(), cost.reduced_bytes->end());
+    double seconds = 0;
+    for (const std::int64_t bytes : sums)
+      seconds += 2 * (count - 1) * (static_cast<double>(bytes) / count * slowest + latency);
+    for (const std::size_t w : replicas) {
+      spans_[w][workers_[w].next] = {now_ - coding(w), now_ + seconds};
+      workers_[w].doing = Doing::Waits;
+      at(now_ + seconds, [this, w] { go_on(w); });
+    }
+  }
+
+  const Schedule& schedule_;
+  const std::vector<StageCost>& costs_;
+  const Hardware& hardware_;
+  std::vector<Worker> workers_;
+  std::vector<std::vector<Span>> spans_;
+  std::multimap<double, std::function<void()>> events_;
+  double now_ = 0;
+  std::set<Pass> made_, there_;                 // at its own stage; at the stage that takes it
+  std::map<std::pair<int, int>, int> updates_;  // of a stage's replica
+  std::set<std::tuple<int, int, int, int, int>> predicted_;
+  std::map<Edge, int> waiting_;
+  std::map<std::size_t, std::deque<Message>> queues_;
+  std::set<std::pair<std::size_t, std::size_t>> busy_;  // links
+  std::map<std::size_t, int> copies_;
+  std::map<const Bus*, double> bus_free_;
+};
+
+}  // namespace pipewright::naive

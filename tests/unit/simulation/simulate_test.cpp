@@ -1,0 +1,373 @@
+// Makespans, bubbles, traffic and bytes that follow from a closed form or from counting on paper.
+#include "core/simulation/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/cost/cost_table.h"
+#include "core/schedule/builders.h"
+#include "core/schedule/recompute.h"
+#include "core/schedule/slots.h"
+#include "core/schedule/validate.h"
+
+namespace pipewright {
+namespace {
+
+Simulation simulated(const Schedule& schedule, std::span<const StageCost> costs,
+                     const Hardware& hardware, const SimulationOptions& options = {}) {
+  validate(schedule);
+  return simulate(schedule, costs, hardware, options);
+}
+
+/// A forward takes 1 s, a backward 2, links nothing.
+Simulation on_ideal(const Schedule& schedule) {
+  return simulated(schedule, equal_costs(schedule.shape.stages),
+                   ideal_hardware(schedule.shape.workers()));
+}
+
+Schedule gpipe(int stages, int microbatches, int minibatches = 1) {
+  return pipeline_schedule(
+      {.stages = stages, .microbatches = microbatches, .minibatches = minibatches},
+      {.fill_drain = true});
+}
+
+Schedule one_f_one_b(int stages, int microbatches, int minibatches = 1) {
+  return pipeline_schedule(
+      {.stages = stages, .microbatches = microbatches, .minibatches = minibatches},
+      {.flush = true});
+}
+
+Schedule pipedream(int stages, int minibatches) {
+  return pipeline_schedule({.stages = stages, .minibatches = minibatches}, {.flush = false},
+                           latest_weights, forward_weights);
+}
+
+/// Forwards of m micro-batches through two stages.
+Schedule two_forwards(int microbatches) {
+  return evaluation_schedule({.stages = 2, .microbatches = microbatches});
+}
+
+Hardware linked(int devices, LinkSpeed speed) {
+  Hardware hardware = ideal_hardware(devices);
+  hardware.within = speed;
+  return hardware;
+}
+
+const LinkReport& link_of(const Simulation& simulation, int from, int to) {
+  const auto found = std::ranges::find_if(
+      simulation.links, [&](const LinkReport& link) { return link.from == from && link.to == to; });
+  if (found == simulation.links.end()) throw std::out_of_range("no such link");
+  return *found;
+}
+
+TEST(Makespan, OfFillDrainAndOneForwardOneBackwardIsThreeTimesMPlusPLess1) {
+  const std::vector<std::array<int, 3>> known{{4, 8, 33}, {4, 16, 57}, {8, 32, 117}};
+  for (const auto& [stages, microbatches, seconds] : known) {
+    EXPECT_EQ(on_ideal(gpipe(stages, microbatches)).makespan, seconds);
+    EXPECT_EQ(on_ideal(one_f_one_b(stages, microbatches)).makespan, seconds);
+  }
+}
+
+TEST(Makespan, OfMiniBatchesThatFlushIsTheSum) {
+  EXPECT_EQ(on_ideal(gpipe(4, 8, 5)).makespan, 5 * 33);
+  EXPECT_EQ(on_ideal(one_f_one_b(4, 8, 5)).makespan, 5 * 33);
+}
+
+TEST(Makespan, OfOneMiniBatchInFlightIsTheSumOfAllPasses) {
+  const Schedule schedule =
+      pipeline_schedule({.stages = 5, .minibatches = 7}, {.one_at_a_time = true});
+  EXPECT_EQ(on_ideal(schedule).makespan, 5 * 7 * 3);
+}
+
+TEST(Makespan, IsThatOfTheDrawingsWhereTheyApply) {
+  for (const Schedule& schedule :
+       {gpipe(3, 5, 2), one_f_one_b(4, 6, 2), pipedream(5, 9),
+        pipeline_schedule({.stages = 4, .minibatches = 5, .placement = {0, 1, 1, 0}},
+                          {.flush = false})}) {
+    const Simulation simulation = on_ideal(schedule);
+    const SlotTimes slots = slot_times(schedule);
+    EXPECT_EQ(simulation.makespan, slots.makespan);
+    for (std::size_t w = 0; w < schedule.workers.size(); ++w)
+      for (std::size_t i = 0; i < schedule.workers[w].size(); ++i)
+        EXPECT_EQ(simulation.spans[w][i].begin, slots.start[w][i]);
+  }
+}
+
+/// Each backward is preceded by another forward, but the first of a stage is done while it waits.
+TEST(Makespan, OfFillDrainThatRecomputesIsAForwardLongerForEachMicroBatch) {
+  for (const auto& [n, m] : {std::pair{4, 8}, {4, 16}, {8, 32}})
+    EXPECT_EQ(on_ideal(with_recomputation(gpipe(n, m), Recomputation::Always)).makespan,
+              (m + n - 1) + 3 * m + 2 * (n - 1));
+}
+
+TEST(Bubble, OfFillDrainAndOneForwardOneBackwardIsNLess1OfMPlusNLess1) {
+  for (int n = 1; n <= 9; ++n)
+    for (int m = n; m <= 40; m += 5) {
+      const double bubble = static_cast<double>(n - 1) / (m + n - 1);
+      EXPECT_NEAR(on_ideal(gpipe(n, m)).bubble, bubble, 1e-15);
+      EXPECT_NEAR(on_ideal(one_f_one_b(n, m)).bubble, bubble, 1e-15);
+    }
+}
+
+TEST(Bubble, OfEveryWorkerIsTheTimeItDoesNothing) {
+  const Simulation simulation = on_ideal(gpipe(4, 8));
+  for (std::size_t w = 0; w < 4; ++w) {
+    EXPECT_EQ(simulation.workers[w].computing, 24);
+    EXPECT_EQ(simulation.workers[w].idle, 9);
+    EXPECT_DOUBLE_EQ(simulation.utilisation(w), 24.0 / 33);
+  }
+}
+
+TEST(SteadyState, OfPipeDreamHasNoBubble) {
+  EXPECT_EQ(on_ideal(pipedream(4, 32)).seconds_per_minibatch(), 3);
+}
+
+TEST(SteadyState, OfMiniBatchesThatFlushIsTheirMakespan) {
+  EXPECT_EQ(on_ideal(gpipe(4, 8, 8)).seconds_per_minibatch(), 33);
+  EXPECT_EQ(on_ideal(gpipe(4, 8, 2)).seconds_per_minibatch(), 33);
+}
+
+/// PipeDream over four stages whose forwards ask for weights `ahead` steps ahead on all but the
+/// last stage; a backward asks for those of its forward. A prediction takes half a second.
+Simulation predicting(int ahead) {
+  const WeightRule rule = [ahead](const PassPlace& pass) {
+    return Weights::latest(pass.stage + 1 < pass.stages ? ahead : 0);
+  };
+  std::vector<StageCost> costs = equal_costs(4);
+  for (StageCost& cost : costs) cost.prediction = 0.5;
+  return simulated(
+      pipeline_schedule({.stages = 4, .minibatches = 32}, {.flush = false}, rule, forward_weights),
+      costs, ideal_hardware(4));
+}
+
+TEST(Predictions, TakeTimeOnceForEachVersionPredicted) {
+  EXPECT_EQ(predicting(0).seconds_per_minibatch(), 3);
+  EXPECT_EQ(predicting(2).seconds_per_minibatch(), 3.5);
+  // 32 forwards and backwards; the 4 − w forwards that fill the pipe share version 0's prediction.
+  for (std::size_t w = 0; w < 3; ++w)
+    EXPECT_EQ(predicting(2).workers[w].computing,
+              32 * 3 + (32 - (3.0 - static_cast<double>(w))) / 2)
+        << w;
+  EXPECT_EQ(predicting(2).workers[3].computing, 32 * 3);
+}
+
+TEST(Predictions, OfOneVersionAreSharedByAllThatAskForIt) {
+  const WeightRule ahead = [](const PassPlace&) { return Weights::latest(1); };
+  std::vector<StageCost> costs = equal_costs(2);
+  for (StageCost& cost : costs) cost.prediction = 0.5;
+  const Schedule schedule = pipeline_schedule({.stages = 2, .microbatches = 4, .minibatches = 3},
+                                              {.fill_drain = true}, ahead, ahead);
+  const Simulation simulation = simulated(schedule, costs, ideal_hardware(2));
+  // Three mini-batches of 4 · (1 + 2) s and one prediction each, for eight passes that read it.
+  EXPECT_EQ(simulation.workers[0].computing, 3 * 12.5);
+}
+
+TEST(Links, AMessageTakesItsBytesThenItsLatency) {
+  std::vector<StageCost> costs = equal_costs(2);
+  costs[0].output_bytes = costs[1].input_bytes = 500;
+  const Hardware hardware = linked(2, {.latency = 0.25, .bandwidth = 1000});
+  const Simulation simulation = simulated(two_forwards(1), costs, hardware);
+  EXPECT_EQ(simulation.spans[1][0].begin, 1 + 0.5 + 0.25);
+  EXPECT_EQ(simulation.makespan, 2.75);
+  const Traffic& traffic = link_of(simulation, 0, 1).traffic;
+  EXPECT_EQ(traffic.messages, 1);
+  EXPECT_EQ(traffic.bytes, 500);
+  EXPECT_EQ(traffic.busy, 0.5);
+}
+
+TEST(Links, CarryOneMessageAtATime) {
+  std::vector<StageCost> costs = equal_costs(2);
+  costs[0].output_bytes = 3000;
+  const Hardware hardware = linked(2, {.latency = 0, .bandwidth = 1000});
+  const Simulation simulation = simulated(two_forwards(3), costs, hardware);
+  // made at 1, 2, 3; through at 4, 7, 10
+  EXPECT_EQ(simulation.spans[1][0].begin, 4);
+  EXPECT_EQ(simulation.spans[1][1].begin, 7);
+  EXPECT_EQ(simulation.spans[1][2].begin, 10);
+  EXPECT_EQ(simulation.spans[0][2].end, 3) << "the sender goes on meanwhile";
+}
+
+TEST(Links, GradientsGoTheOtherWay) {
+  std::vector<StageCost> costs = equal_costs(2);
+  costs[0].output_bytes = 1000;
+  costs[1].input_bytes = 1000;
+  const Hardware hardware = linked(2, {.latency = 0.5, .bandwidth = 1000});
+  const Simulation simulation = simulated(gpipe(2, 1), costs, hardware);
+  // F 0–1, link until 2.5, F 2.5–3.5, B 3.5–5.5, link until 7, B 7–9
+  EXPECT_EQ(simulation.makespan, 9);
+  EXPECT_EQ(link_of(simulation, 1, 0).traffic.bytes, 1000);
+}
+
+TEST(Links, WithRoomForOneMessageHoldTheSenderBack) {
+  std::vector<StageCost> costs = equal_costs(2);
+  costs[1].forward = 10;
+  Schedule schedule = two_forwards(4);
+  EXPECT_EQ(simulated(schedule, costs, ideal_hardware(2)).spans[0][3].end, 4);
+  schedule.shape.link_capacity = 1;
+  const Simulation simulation = simulated(schedule, costs, ideal_hardware(2));
+  // Taken at 1, 11, 21, 31: message 1 leaves at 2, message 2 at 11, message 3 at 21.
+  EXPECT_EQ(simulation.spans[0][2], (Span{2, 3}));
+  EXPECT_EQ(simulation.spans[0][3], (Span{11, 12}));
+  EXPECT_EQ(simulation.makespan, 41);
+}
+
+TEST(Links, StandStillWhileTheirSenderBlocks) {
+  std::vector<StageCost> costs = equal_costs(2);
+  costs[0].output_bytes = 500;
+  Hardware hardware = linked(2, {.latency = 0.25, .bandwidth = 1000});
+  hardware.sending_blocks = true;
+  const Simulation simulation = simulated(two_forwards(2), costs, hardware);
+  EXPECT_EQ(simulation.spans[0][1].begin, 1.5) << "the latency is the network's";
+  EXPECT_EQ(simulation.workers[0].communicating, 1);
+  EXPECT_EQ(simulation.workers[0].computing, 2);
+}
+
+/// Workers 0 and 1 send to 2 and 3, a forward of stage 0 each: two replicas of two stages.
+Simulation two_pairs(const Hardware& hardware, std::int64_t bytes) {
+  std::vector<StageCost> costs = equal_costs(2);
+  costs[0].output_bytes = bytes;
+  return simulated(evaluation_schedule({.stages = 2, .replicas = 2}), costs, hardware);
+}
+
+TEST(Buses, AreSharedByTheirLinks) {
+  Hardware hardware = linked(4, {.latency = 0, .bandwidth = 1000});
+  EXPECT_EQ(two_pairs(hardware, 2000).makespan, 1 + 2 + 1);
+  hardware.buses = {{.name = "bus", .devices = {0, 1, 2, 3}, .bandwidth = 1000}};
+  const Simulation simulation = two_pairs(hardware, 2000);
+  EXPECT_EQ(simulation.spans[1][0].begin, 3);
+  EXPECT_EQ(simulation.spans[3][0].begin, 5) << "waits for the other pair's message";
+  EXPECT_EQ(simulation.buses[0].bytes, 4000);
+  EXPECT_EQ(simulation.buses[0].busy, 4);
+}
+
+TEST(Buses, FasterThanTheirLinksDelayLess) {
+  Hardware hardware = linked(4, {.latency = 0, .bandwidth = 1000});
+  hardware.buses = {{.name = "bus", .devices = {0, 1, 2, 3}, .bandwidth = 2000}};
+  EXPECT_EQ(two_pairs(hardware, 2000).makespan, 1 + 2 + 1) << "it has room for both";
+}
+
+TEST(Buses, ServeFirstWhoComesFirst) {
+  Hardware hardware = linked(4, {.latency = 0, .bandwidth = 1000});
+  hardware.buses = {{.name = "bus", .devices = {0, 1, 2, 3}, .bandwidth = 1000}};
+  hardware.devices[0].slowdown = 1.5;  // the first pair's message is made later
+  const Simulation simulation = two_pairs(hardware, 2000);
+  EXPECT_EQ(simulation.spans[3][0].begin, 3);
+  EXPECT_EQ(simulation.spans[1][0].begin, 5);
+}
+
+TEST(Buses, CarryOnlyWhatCrossesThem) {
+  using Crossing = Bus::Crossing;
+  Bus bus{.name = "host", .devices = {2, 3}, .crossing = Crossing::Leaving};
+  EXPECT_TRUE(bus.carries(2, 0));
+  EXPECT_FALSE(bus.carries(0, 2));
+  EXPECT_FALSE(bus.carries(2, 3));
+  bus.crossing = Crossing::Entering;
+  EXPECT_TRUE(bus.carries(0, 3));
+  EXPECT_FALSE(bus.carries(3, 0));
+  bus.crossing = Crossing::Inside;
+  EXPECT_TRUE(bus.carries(3, 2));
+  EXPECT_FALSE(bus.carries(3, 0));
+  bus.crossing = Crossing::Any;
+  EXPECT_TRUE(bus.carries(0, 3));
+  EXPECT_FALSE(bus.carries(0, 1));
+}
+
+/// Worker 0 holds stages 0 and 2 and sends to 1 and 2 at almost the same time.
+Simulation two_ways(int engines) {
+  std::vector<StageCost> costs = equal_costs(4);
+  costs[0].output_bytes = costs[2].output_bytes = 10000;
+  Hardware hardware = linked(3, {.latency = 0, .bandwidth = 1000});
+  hardware.copy_engines = engines;
+  Schedule schedule =
+      evaluation_schedule({.stages = 4, .minibatches = 2, .placement = {0, 1, 0, 2}});
+  return simulated(schedule, costs, hardware);
+}
+
+TEST(CopyEngines, SendOneMessageAfterTheOther) {
+  auto starts = [](const Simulation& simulation) { return simulation.spans[2][0].begin; };
+  // Mini-batch 0: stage 0 until 1, message until 11, stage 1 until 12, stage 2 until 13. Meanwhile
+  // worker 0 has sent mini-batch 1 (11–21), and its message to worker 2 waits for the one engine.
+  EXPECT_EQ(starts(two_ways(0)), 13 + 10);
+  EXPECT_EQ(starts(two_ways(2)), 13 + 10);
+  EXPECT_EQ(starts(two_ways(1)), 21 + 10);
+}
+
+TEST(Replicas, MeetAtAReductionAndPayARing) {
+  std::vector<StageCost> costs = equal_costs(1);
+  costs[0].parameter_bytes = 6000;
+  Hardware hardware = linked(3, {.latency = 0.25, .bandwidth = 1000});
+  hardware.devices[1].slowdown = 2;
+  const Schedule schedule = pipeline_schedule({.stages = 1, .replicas = 3}, {.flush = true});
+  const Simulation simulation = simulated(schedule, costs, hardware);
+  const double ring = 2 * 2 / 3.0 * 6000 / 1000 + 4 * 0.25;
+  EXPECT_EQ(simulation.spans[0][2], (Span{6, 6 + ring})) << "the straggler comes at 6";
+  EXPECT_EQ(simulation.makespan, 6 + ring);
+  EXPECT_EQ(simulation.workers[0].communicating, ring);
+  EXPECT_EQ(simulation.workers[0].idle, 3);
+  EXPECT_EQ(link_of(simulation, 2, 0).traffic.bytes, 8000);
+  EXPECT_EQ(link_of(simulation, 2, 0).traffic.messages, 4);
+}
+
+TEST(Replicas, OfASharedBusReduceSlower) {
+  std::vector<StageCost> costs = equal_costs(1);
+  costs[0].parameter_bytes = 6000;
+  Hardware hardware = linked(3, {.latency = 0, .bandwidth = 1000});
+  hardware.buses = {{.name = "bus", .devices = {0, 1, 2}, .bandwidth = 1000}};
+  const Simulation simulation =
+      simulated(pipeline_schedule({.stages = 1, .replicas = 3}, {.flush = true}), costs, hardware);
+  EXPECT_EQ(simulation.makespan, 3 + 3 * 8) << "three links of the ring share it";
+}
+
+TEST(Stragglers, SetThePaceOfAFullPipe) {
+  Hardware hardware = ideal_hardware(4);
+  hardware.devices[2].slowdown = 1.5;
+  const Simulation simulation = simulated(pipedream(4, 40), equal_costs(4), hardware);
+  EXPECT_DOUBLE_EQ(simulation.seconds_per_minibatch(), 4.5);
+  hardware.devices[2].speed = 3;
+  EXPECT_DOUBLE_EQ(simulated(pipedream(4, 40), equal_costs(4), hardware).seconds_per_minibatch(),
+                   3);
+}
+
+TEST(Jitter, IsTheSameForTheSameSeedAndNoOther) {
+  Hardware hardware = ideal_hardware(4);
+  hardware.jitter = 0.1;
+  auto makespan = [&] { return simulated(pipedream(4, 40), equal_costs(4), hardware).makespan; };
+  const double first = makespan();
+  EXPECT_EQ(makespan(), first);
+  hardware.seed = 2;
+  EXPECT_NE(makespan(), first);
+}
+
+TEST(Jitter, HasTheMeanAndTheDeviationThatAreAskedFor) {
+  Hardware hardware = ideal_hardware(1);
+  hardware.jitter = 0.2;
+  const Schedule schedule = evaluation_schedule({.stages = 1, .minibatches = 40000});
+  const Simulation simulation = simulated(schedule, equal_costs(1), hardware);
+  double sum = 0, squares = 0;
+  for (const Span& span : simulation.spans[0]) {
+    const double seconds = span.end - span.begin;
+    sum += seconds;
+    squares += seconds * seconds;
+  }
+  const double mean = sum / 40000;
+  EXPECT_NEAR(mean, 1, 5 * 0.2 / std::sqrt(40000.0));
+  EXPECT_NEAR(std::sqrt(squares / 40000 - mean * mean), 0.2, 0.01);
+}
+
+TEST(Simulation, RefusesHardwareWithTooFewDevices) {
+  try {
+    on_ideal(gpipe(4, 1));
+    simulate(gpipe(4, 1), equal_costs(4), ideal_hardware(3));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Experiment);
+    EXPECT_STREQ(error.what(), "the hardware 'ideal' has 3 devices, the schedule 4 workers");
+  }
+}
+
+}  // namespace
+}  // namespace pipewright

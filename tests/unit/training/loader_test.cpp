@@ -1,0 +1,269 @@
+// Mini-batches: their order is a function of seed and epoch, their cut of the shape.
+#include "core/training/loader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/stage/torch.h"
+
+namespace pipewright::test {
+namespace {
+
+std::vector<std::int64_t> indices(std::int64_t size) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(size));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+/// Sample i is [i, i + ½], its label i; counts how often a mini-batch is assembled.
+class Numbers final : public Dataset {
+ public:
+  void open(const DatasetRequest&) override {}
+  std::int64_t size(Split) const override { return 1000; }
+  std::vector<std::int64_t> sample_shape() const override { return {2}; }
+  std::int64_t classes() const override { return 1000; }
+  Batch batch(Split, std::span<const std::int64_t> of,
+              const RandomStream* augmentation) const override {
+    ++assembled;
+    augmented = augmentation != nullptr;
+    const at::Tensor y = at::tensor(at::ArrayRef<std::int64_t>(of.data(), of.size()), at::kLong);
+    return {{at::stack({y, y + 0.5}, 1).to(at::kFloat)}, y};
+  }
+  mutable std::atomic<int> assembled = 0;
+  mutable std::atomic<bool> augmented = false;
+};
+
+Loader::Settings settings(const Numbers& numbers, int replicas = 1, int microbatches = 1) {
+  return {
+      .dataset = &numbers, .replicas = replicas, .microbatches = microbatches, .input_shape = {2}};
+}
+
+std::vector<std::int64_t> labels(const at::Tensor& y) {
+  return {y.const_data_ptr<std::int64_t>(), y.const_data_ptr<std::int64_t>() + y.numel()};
+}
+
+TEST(EpochPermutation, IsAPermutationAndAFunctionOfSeedAndEpochOnly) {
+  const auto once = epoch_permutation(indices(100), true, 7, 3);
+  EXPECT_EQ(once, epoch_permutation(indices(100), true, 7, 3));
+  EXPECT_NE(once, epoch_permutation(indices(100), true, 8, 3));
+  EXPECT_NE(once, epoch_permutation(indices(100), true, 7, 4));
+  EXPECT_NE(once, indices(100));
+  auto sorted = once;
+  std::ranges::sort(sorted);
+  EXPECT_EQ(sorted, indices(100));
+}
+
+TEST(EpochPermutation, IsTheFilesOrderWithoutShuffle) {
+  EXPECT_EQ(epoch_permutation(indices(9), false, 7, 3), indices(9));
+}
+
+TEST(EpochPermutation, PutsEverySampleInEveryPlaceAboutEquallyOften) {
+  std::vector<int> first(4, 0);
+  constexpr int kDraws = 4000;
+  for (int epoch = 0; epoch < kDraws; ++epoch)
+    ++first[static_cast<std::size_t>(epoch_permutation(indices(4), true, 1, epoch)[0])];
+  for (const int count : first) EXPECT_NEAR(count, kDraws / 4, 4 * std::sqrt(kDraws * 0.25 * 0.75));
+}
+
+TEST(EpochOrder, DropsASmallerLastMiniBatchOnRequest) {
+  const EpochOrder drops{indices(10), 4, true}, keeps{indices(10), 4, false};
+  EXPECT_EQ(drops.minibatches(), 2);
+  EXPECT_EQ(keeps.minibatches(), 3);
+  EXPECT_EQ(keeps.size_of(1), 4);
+  EXPECT_EQ(keeps.size_of(2), 2);
+  EXPECT_EQ((EpochOrder{indices(8), 4, false}.minibatches()), 2);
+  EXPECT_EQ((EpochOrder{indices(3), 4, true}.minibatches()), 0);
+}
+
+TEST(SliceOf, DiffersByAtMostOneTheLargerFirst) {
+  EXPECT_EQ(slice_of(7, 3, 0).size, 3);
+  EXPECT_EQ(slice_of(7, 3, 1).begin, 3);
+  EXPECT_EQ(slice_of(7, 3, 2).begin, 5);
+  EXPECT_EQ(slice_of(7, 3, 2).size, 2);
+}
+
+TEST(Loader, SharesOfReplicasAndMicroBatchesCoverTheMiniBatch) {
+  const Numbers numbers;
+  for (const int replicas : {1, 2, 3})
+    for (const int microbatches : {1, 2, 3}) {
+      Loader loader(settings(numbers, replicas, microbatches), {{indices(24), 11, false}});
+      for (const int minibatch : {0, 1}) {
+        std::int64_t next = 0;
+        for (int r = 0; r < replicas; ++r) {
+          std::int64_t of_replica = 0;
+          for (int m = 0; m < microbatches; ++m) {
+            const Share share = loader.share(minibatch, r, m);
+            EXPECT_EQ(share.first_sample, next);
+            EXPECT_EQ(share.all_samples, 11);
+            next += share.samples;
+            of_replica += share.samples;
+          }
+          EXPECT_EQ(loader.share(minibatch, r, 0).replica_samples, of_replica);
+        }
+        EXPECT_EQ(next, 11);
+      }
+      EXPECT_EQ(loader.share(2, 0, 0).all_samples, 2) << "the smaller last one";
+    }
+}
+
+TEST(Loader, GivesInputsAndTargetsOfTheSameSamples) {
+  const Numbers numbers;
+  Loader loader(settings(numbers, 1, 2), {{epoch_permutation(indices(20), true, 1, 0), 5, true}});
+  for (int m = 0; m < 2; ++m) {
+    const Share share = loader.share(3, 0, m);
+    const at::Tensor x = loader.inputs(3, share, at::kCPU)[0],
+                     y = loader.targets(3, share, at::kCPU);
+    EXPECT_EQ(x.size(0), m == 0 ? 3 : 2);
+    EXPECT_TRUE(at::equal(x.select(1, 0), y.to(at::kFloat)));
+  }
+}
+
+TEST(Loader, GoesThroughItsEpochsInOrder) {
+  const Numbers numbers;
+  Loader loader(settings(numbers), {{indices(4), 2, true}, {{9, 8, 7, 6}, 2, true}});
+  EXPECT_EQ(loader.minibatches(), 4);
+  EXPECT_EQ(loader.per_epoch(), 2);
+  EXPECT_EQ(labels(loader.targets(1, loader.share(1, 0, 0), at::kCPU)),
+            (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(labels(loader.targets(2, loader.share(2, 0, 0), at::kCPU)),
+            (std::vector<std::int64_t>{9, 8}));
+}
+
+TEST(Loader, AssemblesAMiniBatchOnceForAllWhoAskAndAgainLater) {
+  const Numbers numbers;
+  Loader::Settings of = settings(numbers);
+  of.keep = 2;
+  Loader loader(of, {{indices(40), 4, true}});
+  for (int i = 0; i < 3; ++i) loader.inputs(0, loader.share(0, 0, 0), at::kCPU);
+  loader.targets(0, loader.share(0, 0, 0), at::kCPU);
+  EXPECT_EQ(numbers.assembled, 1);
+  for (int m = 1; m < 4; ++m) loader.inputs(m, loader.share(m, 0, 0), at::kCPU);
+  loader.inputs(0, loader.share(0, 0, 0), at::kCPU);
+  EXPECT_EQ(numbers.assembled, 5);
+}
+
+TEST(Loader, AugmentsOnRequestOnly) {
+  const Numbers numbers;
+  Loader::Settings of = settings(numbers);
+  Loader(of, {{indices(4), 4, true}}).inputs(0, {0, 4, 4, 4}, at::kCPU);
+  EXPECT_FALSE(numbers.augmented);
+  of.augment = true;
+  Loader(of, {{indices(4), 4, true}}).inputs(0, {0, 4, 4, 4}, at::kCPU);
+  EXPECT_TRUE(numbers.augmented);
+}
+
+TEST(Loader, HasThePrecisionAndShapeTheModelWants) {
+  const Numbers numbers;
+  Loader::Settings of = settings(numbers);
+  of.precision = at::kDouble;
+  of.input_shape = {1, 2, 1};
+  const at::Tensor x = Loader(of, {{indices(4), 4, true}}).inputs(0, {1, 2, 4, 4}, at::kCPU)[0];
+  EXPECT_EQ(x.scalar_type(), at::kDouble);
+  EXPECT_EQ(x.sizes(), (std::vector<std::int64_t>{2, 1, 2, 1}));
+}
+
+TEST(Loader, GoesAheadInTheSameOrderAndOnlySoFar) {
+  const Numbers numbers;
+  Loader::Settings of = settings(numbers);
+  of.keep = 1;
+  of.prefetch = 3;
+  const auto order = epoch_permutation(indices(40), true, 1, 0);
+  {
+    Loader loader(of, {{order, 4, true}});
+    EXPECT_EQ(numbers.assembled, 0) << "nobody has asked yet";
+    for (int m = 0; m < 10; ++m) {
+      const Share share = loader.share(m, 0, 0);
+      EXPECT_EQ(labels(loader.targets(m, share, at::kCPU)),
+                std::vector(order.begin() + 4 * m, order.begin() + 4 * m + 4));
+      EXPECT_LE(numbers.assembled, std::min(10, m + 4));
+    }
+  }
+  EXPECT_EQ(numbers.assembled, 10) << "each once";
+}
+
+/// Every mini-batch with sample 13 is damaged.
+class Damaged final : public Dataset {
+ public:
+  void open(const DatasetRequest&) override {}
+  std::int64_t size(Split) const override { return 40; }
+  std::vector<std::int64_t> sample_shape() const override { return {1}; }
+  std::int64_t classes() const override { return 2; }
+  Batch batch(Split, std::span<const std::int64_t> of, const RandomStream*) const override {
+    if (std::ranges::count(of, 13) > 0) throw Error(ErrorKind::Data, "record 13 is damaged");
+    const auto n = std::ssize(of);
+    return {{at::zeros({n, 1})}, at::zeros({n}, at::kLong)};
+  }
+};
+
+TEST(Loader, SaysWhatFailedAheadToThoseWhoAskForIt) {
+  const Damaged damaged;
+  Loader loader({.dataset = &damaged, .prefetch = 4, .input_shape = {1}}, {{indices(40), 4, true}});
+  for (int m = 0; m < 10; ++m) {
+    const auto ask = [&] { loader.inputs(m, loader.share(m, 0, 0), at::kCPU); };
+    if (m == 3)
+      EXPECT_THROW(ask(), Error);
+    else
+      EXPECT_NO_THROW(ask());
+  }
+}
+
+TEST(Bucketed, PutsLikeLengthsIntoOneMiniBatchAndKeepsThemAll) {
+  const auto order = epoch_permutation(indices(42), true, 3, 0);
+  std::vector<std::int64_t> lengths;
+  for (int i = 0; i < 42; ++i) lengths.push_back(1 + i * 7 % 11);
+  const auto sorted = bucketed(order, lengths, 4, 5, 9, 2);
+  auto all = sorted;
+  std::ranges::sort(all);
+  EXPECT_EQ(all, indices(42));
+  EXPECT_EQ(sorted, bucketed(order, lengths, 4, 5, 9, 2));
+  EXPECT_NE(sorted, bucketed(order, lengths, 4, 5, 9, 3)) << "mini-batches change places";
+  const auto length = [&](std::int64_t sample) {
+    return lengths[static_cast<std::size_t>(sample)];
+  };
+  std::int64_t padding = 0, before = 0;
+  for (auto batch = sorted.begin(), was = order.begin(); batch + 4 <= sorted.end();
+       batch += 4, was += 4) {
+    EXPECT_TRUE(
+        std::is_sorted(batch, batch + 4, [&](auto a, auto b) { return length(a) > length(b); }));
+    const auto longest = std::ranges::max(std::vector(was, was + 4), {}, length);
+    for (int i = 0; i < 4; ++i) {
+      padding += length(*batch) - length(batch[i]);
+      before += length(longest) - length(was[i]);
+    }
+  }
+  EXPECT_LT(3 * padding, before);
+  EXPECT_TRUE(std::ranges::is_permutation(std::vector(sorted.end() - 2, sorted.end()),
+                                          std::vector(order.end() - 2, order.end())))
+      << "the smaller last one stays the last";
+}
+
+TEST(Loader, ServesSeveralThreads) {
+  const Numbers numbers;
+  Loader::Settings of = settings(numbers);
+  of.keep = 2;
+  of.prefetch = 2;
+  Loader loader(of, {{epoch_permutation(indices(400), true, 1, 0), 4, true}});
+  std::atomic<int> wrong = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 100; ++i) {
+          const int m = (i * (2 * t + 1)) % 100;
+          const Share share = loader.share(m, 0, 0);
+          const at::Tensor x = loader.inputs(m, share, at::kCPU)[0],
+                           y = loader.targets(m, share, at::kCPU);
+          wrong += !at::equal(x.select(1, 0), y.to(at::kFloat));
+        }
+      });
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -1,0 +1,90 @@
+// What a training holds for certain, against what there is.
+#include "core/training/memory_need.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/stage/stage.h"
+#include "core/stage/torch.h"
+#include "core/system/machine_limits.h"
+#include "tests/unit/runtime/laboratory.h"
+
+namespace pipewright::test {
+namespace {
+
+/// A model whose first and middle layer have 8·width and width·8 weights.
+std::string of_width(double width) {
+  return concat("{model.widths: [8, ", static_cast<std::int64_t>(width),
+                ", 8, 3], pipeline.stages: 3, pipeline.balance: layers}");
+}
+
+/// A member of a team of two on one host, the other of which holds as much.
+class Pair final : public Team {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  std::vector<std::string> gather(std::string bytes) override { return {bytes, bytes}; }
+};
+
+std::string refusal(const Plan& plan, Team& team, ErrorKind kind) {
+  try {
+    check_memory(plan, team);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind);
+    return error.what();
+  }
+  return "nothing is refused";
+}
+
+TEST(MemoryNeed, IsWhatTheStagesTake) {
+  Laboratory laboratory(
+      "{scheme: {name: pipedream}, optimizer: {name: adam, lr: 0.1}, pipeline.stages: 2}");
+  const Plan& plan = laboratory.plan();
+  const auto stages = plan.stages();
+  for (int stage = 0; stage < 2; ++stage) {
+    const StageNeed need = stage_need(plan, stage);
+    double parameters = 0;
+    for (const auto& [name, tensor] : stages[static_cast<std::size_t>(stage)]->named_parameters())
+      parameters += static_cast<double>(tensor.numel());
+    EXPECT_EQ(need.parameters, parameters);
+    EXPECT_EQ(need.copies, 2 - stage) << "PipeDream keeps a version for each mini-batch in flight";
+    const double size = laboratory.plan().experiment->train.float64 ? 8 : 4;
+    EXPECT_EQ(need.bytes, parameters * size * (need.copies + 1 + 2)) << "a gradient, two moments";
+  }
+}
+
+TEST(MemoryNeed, TheStageThatNeedsMoreThanThereIsIsNamed) {
+  Laboratory laboratory(of_width(machine_memory().bytes));
+  Team alone;
+  const std::string text = refusal(laboratory.plan(), alone, ErrorKind::Data);
+  EXPECT_TRUE(text.starts_with("stage 0: its parameters, gradients and optimizer state need "))
+      << text;
+  EXPECT_TRUE(text.ends_with(memory_limit().text)) << text;
+}
+
+TEST(MemoryNeed, ProcessesOfAHostAreAddedUp) {
+  Laboratory small(of_width(1000));
+  const double bytes_a_unit = stage_need(small.plan(), 0).bytes / 1000;
+  Laboratory large(of_width(0.75 * machine_memory().bytes / bytes_a_unit));  // each of the two
+  if (memory_limit().bytes < machine_memory().bytes) GTEST_SKIP() << memory_limit().text;
+  Pair pair;
+  const std::string text = refusal(large.plan(), pair, ErrorKind::Worker);
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  EXPECT_NE(text.find(" together, the most stage 0 with "), std::string::npos) << text;
+  EXPECT_NE(text.find(concat("; host ", std::string(host).substr(0, 63), " has ")),
+            std::string::npos)
+      << text;
+}
+
+TEST(MemoryNeed, WhatFitsIsNotRefused) {
+  Laboratory laboratory("{pipeline.stages: 2}");
+  Pair pair;
+  EXPECT_EQ(refusal(laboratory.plan(), pair, ErrorKind::Data), "nothing is refused");
+  EXPECT_NE(memory_text(laboratory.plan()).find(" for parameters, gradients and optimizer state; "),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace pipewright::test

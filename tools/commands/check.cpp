@@ -1,0 +1,192 @@
+// `pipewright check`: everything short of training.
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/config/merge.h"
+#include "core/experiment/experiment.h"
+#include "core/experiment/named_keys.h"
+#include "core/profiling/measured_balance.h"
+#include "core/reports/plot_spec.h"
+#include "core/reports/table_spec.h"
+#include "core/runtime/devices/device.h"
+#include "core/sweep/sweep_check.h"
+#include "core/system/terminal.h"
+#include "core/training/memory_need.h"
+#include "core/training/plan.h"
+#include "tools/command.h"
+
+namespace pipewright {
+namespace {
+
+constexpr const char* kRuns = "runs";  // where `run` puts its folders
+
+void tell(const std::string& text) {
+  print_error("%s\n", text.c_str());
+}
+
+void print_plan(const Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  const auto layers = plan.stage_layers();
+  print("data        %zu training and %zu %s samples, %d mini-batches of %lld an epoch\n",
+        plan.train.size(), plan.test.size(), plan.test_split == Split::Test ? "test" : "held-out",
+        plan.minibatches, static_cast<long long>(e.loader.batch_size));
+  print("schedule    valid: %d workers, %zu actions, %d messages\n",
+        static_cast<int>(plan.training.workers.size()), plan.training.serial_order.size(),
+        plan.training.messages);
+  print(
+      "\n stage  layers                          parameters  copies   stale F/B   memory without "
+      "activations\n");
+  double all = 0;
+  for (int stage = 0; stage < e.pipeline.stages; ++stage) {
+    const auto& of = layers[static_cast<std::size_t>(stage)];
+    const StageNeed need = stage_need(plan, stage);
+    all += need.parameters;
+    const StageVersions& versions =
+        plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
+    const std::string names =
+        of.size() == 1 ? of.front()->name() : concat(of.front()->name(), " … ", of.back()->name());
+    print(" %5d  %-30s  %10s  %6d   %3d / %-3d   %s\n", stage, names.c_str(),
+          count_text(need.parameters).c_str(), versions.copies, versions.forward_staleness,
+          versions.backward_staleness, bytes_text(need.bytes).c_str());
+  }
+  print(" total  %-30s  %10.0f\n\n", "", all);
+  print("memory      %s\n", memory_text(plan).c_str());
+}
+
+/// All that is wrong is said at once: with the experiment and with its table.
+void check(const std::vector<std::function<void()>>& parts) {
+  std::vector<std::string> wrong;
+  for (const auto& part : parts) try {
+      part();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::Experiment) throw;
+      wrong.emplace_back(error.what());
+    }
+  if (!wrong.empty()) throw Error(ErrorKind::Experiment, join(wrong, "\n"));
+}
+
+void print_remarks(const Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  for (const std::string& remark :
+       {e.scheme->remark(), plan.drains.remark(),
+        recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches)})
+    if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
+}
+
+/// Explains the cut where the layers have been measured: for it, or beside the run folders.
+void print_cut(const Experiment& e) {
+  const at::Device device =
+      resolve_devices({e.pipeline.devices.front()}, e.where("pipeline.device")).front();
+  const bool named = e.measured_balance && !e.measured_balance->profile.empty();
+  const auto file = named ? e.measured_balance->profile : profile_path(e, device, kRuns);
+  if (!std::filesystem::exists(file)) return;
+  const Profile profile = load_profile(file, e, device, {});
+  const int stages = e.pipeline.stages;
+  print("\nas profiled on %s (%s), for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
+        file.c_str(), static_cast<long long>(profile.samples),
+        render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
+            .c_str());
+}
+
+void check_one(const Value& document, const Problems& faults) {
+  std::optional<Experiment> experiment;
+  check({[&] { experiment = read_experiment(document, faults); },
+         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); }});
+  RunRecord only;
+  only.config = experiment->resolved;
+  check_named_keys(document, {only});
+  print("experiment  %s\n", experiment->name.c_str());
+  Team alone;
+  settle_balance(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
+  const Plan plan = make_plan(*experiment);
+  check_weights(plan);
+  print_plan(plan);
+  print_cut(*experiment);
+  print_remarks(plan);
+  check_memory(plan);
+}
+
+/// Of the runs that differ in their seed only: the most that any stage has.
+struct RunLine {
+  std::string title, numbers;
+};
+
+RunLine line_of(const std::string& title, std::size_t runs, const Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  double most = 0;
+  int copies = 0, forward = 0, backward = 0;
+  for (int stage = 0; stage < e.pipeline.stages; ++stage) {
+    const StageVersions& versions =
+        plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
+    most = std::max(most, stage_need(plan, stage).bytes);
+    copies = std::max(copies, versions.copies);
+    forward = std::max(forward, versions.forward_staleness);
+    backward = std::max(backward, versions.backward_staleness);
+  }
+  char numbers[160];
+  std::snprintf(numbers, sizeof numbers, "%4zu  %6d  %7zu  %7d  %8zu  %6d   %3d / %-3d   %s", runs,
+                e.pipeline.stages, plan.training.workers.size(), plan.minibatches,
+                plan.training.serial_order.size(), copies, forward, backward,
+                bytes_text(most).c_str());
+  return {title, numbers};
+}
+
+void check_all_of(const Value& document, const Problems& faults) {
+  check({[&] { faults.throw_if_any(); }, [&] { expand_sweep(document); },
+         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); }});
+  std::vector<RunLine> lines{
+      {"run",
+       "runs  stages  workers  batches   actions  copies   stale F/B   memory without "
+       "activations"}};
+  const std::string name = document.find("name")->text;
+  std::vector<RunRecord> planned;
+  const std::size_t runs = check_sweep(
+      document, {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell},
+      [&](const std::string& title, std::size_t of, const Plan& plan) {
+        lines.push_back(line_of(title, of, plan));
+        planned.emplace_back().config = plan.experiment->resolved;
+      });
+  check_named_keys(document, planned);
+  std::size_t width = 0;
+  for (const RunLine& line : lines) width = std::max(width, line.title.size());
+  print("experiment  %s\n\n", name.c_str());
+  for (const RunLine& line : lines)
+    print(" %-*s  %s\n", static_cast<int>(width), line.title.c_str(), line.numbers.c_str());
+  print(
+      "\n%zu runs, all valid. batches: mini-batches of an epoch; actions: from fill to drain;\n"
+      "copies of weights, staleness and memory: of the stage that has the most.\n",
+      runs);
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kCheck,
+      "Does everything short of training: reads the options, opens the data, cuts the model, "
+      "proves the schedule and says what a stage holds. Of a sweep, that of every run, or of one "
+      "--point.");
+  line.experiment(false);
+  line.point();
+  if (!line.parse(arguments)) return 0;
+  const ExperimentArguments given = line.experiment_arguments();
+  Problems faults;
+  if (given.point.empty()) {
+    const Value document = given.document(faults);
+    document.find("sweep") != nullptr ? check_all_of(document, faults)
+                                      : check_one(document, faults);
+    return 0;
+  }
+  const OneExperiment one = one_experiment(given, faults);
+  tell(one.remark);
+  check_one(one.document, faults);
+  return 0;
+}
+
+}  // namespace
+
+const Command kCheck{"check", "check FILE [--set key=value]… [--profile P]",
+                     "everything short of training", run};
+
+}  // namespace pipewright

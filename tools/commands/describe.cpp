@@ -1,0 +1,154 @@
+// `pipewright describe`: what a part is, its options and a line of YAML to begin with.
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/base/error.h"
+#include "core/config/schema.h"
+#include "core/experiment/experiment.h"
+#include "core/reports/plot_spec.h"
+#include "core/reports/table_spec.h"
+#include "core/system/file.h"
+#include "core/system/terminal.h"
+#include "tools/command.h"
+#include "tools/part_kinds.h"
+
+namespace pipewright {
+namespace {
+
+/// Sections of the experiment file that are no choice among parts.
+std::vector<OptionInfo> plain_sections() {
+  std::vector<OptionInfo> sections;
+  for (OptionInfo& info : experiment_options())
+    if (std::ranges::none_of(part_kinds(),
+                             [&](const PartKind& kind) { return kind.name == info.name; }))
+      sections.push_back(std::move(info));
+  const auto add = [&](const char* name, const char* help, std::vector<OptionInfo> options) {
+    OptionInfo& section = sections.emplace_back();
+    section.name = name;
+    section.type = OptionInfo::Type::Section;
+    section.help = help;
+    section.section = std::move(options);
+  };
+  add("table", "What `pipewright table` prints of the experiment's sweep.", table_options());
+  add("plot", "What `pipewright plot` draws of the experiment's sweep.", plot_options());
+  return sections;
+}
+
+/// A value as it stands within braces.
+std::string flow_text(const Value& value) {
+  std::string text = to_yaml(value);
+  while (text.ends_with('\n')) text.pop_back();
+  return text.find('\n') == std::string::npos ? text : to_json(value);
+}
+
+/// "{name: spectrain, version: 1, s_mode: constant}": the first options, with their defaults.
+std::string example_line(const std::string& name, const std::vector<OptionInfo>& options) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> fields;
+  if (!name.empty()) fields.push_back(concat("name: ", name));
+  for (const OptionInfo& info : options) {
+    if (info.required && info.type == OptionInfo::Type::Path)
+      fields.push_back(concat(info.name, ": path/to/", info.name));
+    const Value& value = info.fallback;
+    const bool told = value.is(Value::Kind::Flag) || value.is(Value::Kind::Integer) ||
+                      value.is(Value::Kind::Number) || !value.text.empty() || !value.items.empty();
+    const bool named = info.name == "name" && !name.empty();
+    if (!told || named || info.type == OptionInfo::Type::Section) continue;
+    if (fields.size() < kMost) fields.push_back(concat(info.name, ": ", flow_text(info.fallback)));
+  }
+  return concat("{", join(fields, ", "), "}");
+}
+
+std::string scheme_remark(const std::string& name) {
+  Problems problems;
+  const Value nothing = Value::mapping();
+  Options options(&nothing, "scheme", problems);
+  return Registry<Scheme>::instance().find(name)->make(options)->remark();
+}
+
+/// Of a data set that is looked for in "~/data".
+std::string data_remark(const std::vector<OptionInfo>& options) {
+  const bool there = std::ranges::any_of(
+      options, [](const OptionInfo& info) { return info.fallback.text.starts_with("~/data"); });
+  if (!there) return {};
+  const std::filesystem::path folder = resolved_path("~/data", ".");
+  return concat("~/data is ", folder.string(),
+                std::getenv("PIPEWRIGHT_DATA") != nullptr
+                    ? ", as PIPEWRIGHT_DATA says."
+                    : "; the variable PIPEWRIGHT_DATA names another folder in its place.");
+}
+
+void print_page(const std::string& title, const std::string& summary, const std::string& remark,
+                const std::vector<OptionInfo>& options, const std::string& example) {
+  print("%s\n  %s\n", title.c_str(), summary.c_str());
+  if (!remark.empty()) print("\nNote: %s\n", remark.c_str());
+  print("\nOptions\n%s",
+        options.empty() ? "  There are none.\n" : describe_options(options).c_str());
+  print("\nExample\n  %s\n", example.c_str());
+}
+
+void describe_part(const PartKind& kind, const std::string& name) {
+  const std::vector<std::string> names = kind.names();
+  if (name.empty())
+    throw Error(ErrorKind::Experiment, concat("which ", kind.name, "? known: ", join(names, ", ")));
+  if (std::ranges::count(names, name) == 0)
+    throw Error(ErrorKind::Experiment,
+                concat("there is no ", kind.name, " '", name, "'", suggestion(name, names)));
+  const std::vector<OptionInfo> options = part_options(kind.name, name);
+  std::string example = example_line(name, options);
+  example = kind.name == "codec" ? concat("pipeline: {compression: ", example, "}")
+                                 : concat(kind.name, ": ", example);
+  print_page(concat(kind.name, " ", name), kind.summary(name),
+             kind.name == "scheme" ? scheme_remark(name) : data_remark(options), options, example);
+}
+
+/// For somebody who named a part without its kind.
+std::string commands_for(const std::string& name) {
+  std::vector<std::string> commands;
+  for (const PartKind& kind : part_kinds())
+    if (std::ranges::count(kind.names(), name) > 0)
+      commands.push_back(concat("`pipewright describe ", kind.name, " ", name, "`"));
+  return join(commands, " or ");
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(kDescribe,
+                   "Says what a part is, what its options mean and how it is written in YAML.");
+  line.positional("KIND",
+                  "scheme, model, dataset, codec, optimizer or loss; or a section of the "
+                  "experiment file: pipeline, train, loader, output, lr_schedule, table, plot",
+                  1, 1);
+  line.positional("NAME", "of the part; `pipewright list` names them all", 0, 1);
+  line.plugins();
+  if (!line.parse(arguments)) return 0;
+  const std::string wanted = line.text("KIND"), name = line.text("NAME");
+  std::vector<std::string> known;
+  for (const PartKind& kind : part_kinds()) {
+    known.push_back(kind.name);
+    if (wanted != kind.name && wanted != kind.plural) continue;
+    describe_part(kind, name);
+    return 0;
+  }
+  for (const OptionInfo& info : plain_sections()) {
+    if (info.type != OptionInfo::Type::Section) continue;
+    known.push_back(info.name);
+    if (wanted != info.name) continue;
+    if (!name.empty())
+      throw Error(ErrorKind::Experiment,
+                  concat("'", wanted, "' is one section; nothing in it is called '", name, "'"));
+    print_page(info.name, info.help, "", info.section,
+               concat(info.name, ": ", example_line("", info.section)));
+    return 0;
+  }
+  const std::string commands = commands_for(wanted);
+  throw Error(ErrorKind::Experiment,
+              concat("there is nothing called '", wanted, "'",
+                     commands.empty() ? suggestion(wanted, known) : concat("; try ", commands)));
+}
+
+}  // namespace
+
+const Command kDescribe{"describe", "describe KIND [NAME]",
+                        "what a part or section is, and its options", run};
+
+}  // namespace pipewright

@@ -1,0 +1,125 @@
+// `pipewright profile`: what each layer of the model costs.
+#include <cstdio>
+
+#include "core/base/error.h"
+#include "core/cost/pipedream_partition.h"
+#include "core/drawing/render_plan.h"
+#include "core/drawing/render_profile.h"
+#include "core/profiling/measured_balance.h"
+#include "core/profiling/profiling.h"
+#include "core/runtime/devices/device.h"
+#include "core/system/file.h"
+#include "core/system/terminal.h"
+#include "tools/command.h"
+
+namespace pipewright {
+namespace {
+
+at::Device device_named(const std::string& name) {
+  if (name == "meta") return at::kMeta;
+  const bool numbered = name.starts_with("cuda:") && name.size() > 5 && name.size() < 9 &&
+                        name.find_first_not_of("0123456789", 5) == std::string::npos;
+  if (name != "cpu" && name != "cuda" && !numbered)
+    throw Error(ErrorKind::Experiment,
+                concat("--device is '", name, "'; expected meta, cpu, cuda or cuda:<number>"));
+  return resolve_devices({name}, "--device").front();
+}
+
+void print_cut(const Experiment& e, const Profile& profile, int stages) {
+  const CutRules rules = cut_rules(e, stages);
+  const StageMemories memories = stage_memories(e, profile, stages);
+  const auto cut = best_cut(profile, memories, rules);
+  std::vector<std::string> list;
+  for (const std::int64_t layers : cut) list.push_back(std::to_string(layers));
+  print("\nbalance: [%s]\n\n%s", join(list, ", ").c_str(),
+        render_cut(profile, memories, rules, cut).c_str());
+}
+
+/// "4@12e9,2@1e9": innermost first; a level without "@" has links that take no time.
+std::vector<WorkerLevel> read_levels(const std::string& text) {
+  std::vector<WorkerLevel> levels;
+  for (const std::string& part : split(text, ',')) {
+    const std::size_t at = part.find('@');
+    const Value units = parse_scalar(part.substr(0, at), "--workers");
+    const Value bandwidth =
+        at == std::string::npos ? Value() : parse_scalar(part.substr(at + 1), "--workers");
+    const double speed = bandwidth.is(Value::Kind::Integer) ? static_cast<double>(bandwidth.integer)
+                                                            : bandwidth.number;
+    const bool fast = at == std::string::npos || speed > 0;
+    if (!units.is(Value::Kind::Integer) || units.integer < 1 || units.integer > 4096 || !fast)
+      throw Error(ErrorKind::Experiment,
+                  concat("--workers is '", text,
+                         "'; expected units and bytes a second of each level, the innermost "
+                         "first, as in 4@12e9,2@1e9"));
+    WorkerLevel& level = levels.emplace_back(WorkerLevel{static_cast<int>(units.integer)});
+    if (at != std::string::npos) level.bandwidth = speed;
+  }
+  return levels;
+}
+
+void print_pipedream(const CommandLine& line, const Profile& profile) {
+  PipeDreamRules rules{.levels = read_levels(line.text("workers"))};
+  if (line.text("cost") == "code")
+    rules.cost = PipeDreamRules::Cost::Code;
+  else if (line.text("cost") != "paper")
+    throw Error(ErrorKind::Experiment,
+                concat("--cost is '", line.text("cost"), "'; expected paper or code"));
+  print("\nPipeDream's plan, costs as in its %s:\n\n%s", line.text("cost").c_str(),
+        render_plan(profile, pipedream_partition(profile, rules)).c_str());
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kProfile,
+      "Measures what each layer of the model costs, with the experiment's micro-batch size, "
+      "precision, threads, loss and optimizer, on made-up samples: times are medians, memory is "
+      "counted by LibTorch's allocator. On the device `meta` only bytes and operations are "
+      "counted, without memory for them: enough for balance: memory. Writes a profile that "
+      "balance: time and memory and `pipewright simulate` read.");
+  line.experiment(false);
+  line.point();
+  line.option("device", "NAME", "meta, cpu, cuda or cuda:<number>; default: the experiment's");
+  line.option("out", "FILE", "where the profile goes", "profile.yaml");
+  line.option("repetitions", "N", "of each layer; 0 = as many as --seconds allow, 3 to 50", "0");
+  line.option("seconds", "S", "about so long for all layers", "20");
+  line.option("stages", "N", "show the best cut into so many; default: the experiment's");
+  line.option("workers", "LEVELS",
+              "show PipeDream's plan for workers with links of those bytes a second, the innermost "
+              "level first: 4@12e9,2@1e9 is two hosts of four");
+  line.option("cost", "FORM", "of PipeDream's plan: paper or code", "paper");
+  if (!line.parse(arguments)) return 0;
+  const Experiment experiment = experiment_of(line);
+  ProfileSettings settings{
+      .device = device_named(line.given("device") ? line.text("device")
+                                                  : experiment.pipeline.devices.front()),
+      .repetitions = line.integer("repetitions"),
+      .seconds = static_cast<double>(line.integer("seconds"))};
+  if (settings.repetitions < 0 || settings.seconds < 0)
+    throw Error(ErrorKind::Experiment, "--repetitions and --seconds are at least 0");
+  StatusLine status(stderr);
+  settings.on_layer = [&](std::size_t layer) {
+    status.show(concat("layer ", layer + 1, " of ", experiment.layers.size(), ", ",
+                       experiment.layers[layer]->name()));
+  };
+  const int stages = line.given("stages") ? line.integer("stages") : experiment.pipeline.stages;
+  if (stages < 1 || stages > std::ssize(experiment.layers))
+    throw Error(ErrorKind::Experiment,
+                concat("--stages is ", stages, "; the model has ", experiment.layers.size(),
+                       " layers, and a stage holds at least one"));
+  const Profile profile = measure(experiment, settings);
+  status.clear();
+  print("%s", render_profile(profile).c_str());
+  const bool by_memory = experiment.measured_balance && experiment.measured_balance->by_memory;
+  if (stages > 1 && (profile.timed || by_memory)) print_cut(experiment, profile, stages);
+  if (line.given("workers") && profile.timed) print_pipedream(line, profile);
+  print("\n");
+  write_output(line.text("out"), to_yaml(profile_value(profile)));
+  return 0;
+}
+
+}  // namespace
+
+const Command kProfile{"profile", "profile FILE [--device D] [--out F] [--set key=value]…",
+                       "measure what each layer costs", run};
+
+}  // namespace pipewright

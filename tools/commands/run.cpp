@@ -1,0 +1,166 @@
+// `pipewright run`: trains one experiment.
+#include "core/training/run.h"
+#include "core/base/error.h"
+#include "core/experiment/experiment.h"
+#include "core/experiment/plugins.h"
+#include "core/records/run_claim.h"
+#include "core/runtime/processes/mpi_wire.h"
+#include "core/runtime/processes/wire_team.h"
+#include "core/sweep/sweep_plan.h"
+#include "core/system/file.h"
+#include "core/system/terminal.h"
+#include "core/training/resume.h"
+#include "tools/command.h"
+#include "tools/interrupt.h"
+#include "tools/launch.h"
+
+namespace pipewright {
+namespace {
+
+/// As one process of several. A failure ends them all.
+template <class Told>
+void run_in_team(Experiment& experiment, const std::filesystem::path& out,
+                 const RunChoices& choices, const Told& told) {
+  const std::atomic<bool>* const stop = interrupt_flag();
+  interrupt_on(kStopSignal);
+  WireTeam team(mpi_wire(), stop, {.standstill = experiment.pipeline.timeout});
+  try {
+    run_experiment(experiment, out, choices, team, stop);
+    team.part();
+  } catch (const Error& error) {
+    if (team.speaks()) print_error("%s\n", told(error).what());
+    team.leave(static_cast<int>(error.kind()));
+  }
+}
+
+/// Starts the processes. Where none of them lived to say how the run ended, that is said here.
+int launch(const Experiment& experiment, const std::filesystem::path& out,
+           const std::vector<std::string>& arguments) {
+  if (!mpi_is_built()) mpi_wire();  // throws, saying what is missing
+  std::vector<std::string> command{"run"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const RunFolder folder(out);
+  const std::filesystem::path record = out / "run.json";
+  std::error_code none;
+  const bool held_run = std::filesystem::is_regular_file(record, none);
+  const std::string before = held_run ? read_file(record) : std::string();
+  const int code = launch_processes(experiment.shape(1).workers(), command);
+  if (code != 0 && folder.state() == "interrupted") return static_cast<int>(ErrorKind::Interrupted);
+  if (code == 0 || folder.state() != "running") return code;
+  // They may have refused the folder, in which another run is at work or has died.
+  if (is_held(out) || read_file(record) == before) return code;
+  const std::string error = "all processes of the run died";
+  Value run = load_yaml(folder.path() / "run.json");
+  run.at_or_add("state") = Value::of(code == 130 ? "interrupted" : "failed");
+  run.at_or_add("error") = Value::of(error);
+  folder.write_state(run);
+  throw Error(static_cast<ErrorKind>(code), error);
+}
+
+/// A point of a sweep has the folder in which the sweep would look for it.
+std::filesystem::path folder_of(const ExperimentArguments& given, const OneExperiment& one,
+                                const std::string& name) {
+  if (!given.out.empty()) return given.out;
+  const std::filesystem::path runs = std::filesystem::path("runs") / name;
+  return one.point ? runs / one.point->point.folder() : runs;
+}
+
+/// `run DIR --resume`: all that the run was begun with is in its folder.
+void read_from_folder(ExperimentArguments& given, bool resume) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(given.file, ignored)) return;
+  const std::filesystem::path path = given.file;
+  if (!given.out.empty())
+    throw Error(ErrorKind::Experiment,
+                concat("is a folder, in which its run goes on; for another --out give ",
+                       shell_quoted((path / "experiment.yaml").string())),
+                path.string());
+  if (!resume)
+    throw Error(ErrorKind::Experiment,
+                concat("is a folder; `pipewright run ", shell_quoted(path.string()),
+                       " --resume` goes on with the run in it"),
+                path.string());
+  const RunFolder folder(path);
+  if (!std::filesystem::exists(path / "run.json", ignored) ||
+      !std::filesystem::exists(folder.experiment(), ignored))
+    throw Error(ErrorKind::Experiment,
+                "holds no run to go on with: run.json or experiment.yaml is missing",
+                path.string());
+  check_plugins(folder);
+  given.out = path;
+  given.file = folder.experiment();
+}
+
+/// What a person types to go on after a signal.
+Error interrupted(const std::filesystem::path& out) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(out / "run.json", ignored))
+    return Error(ErrorKind::Interrupted, "interrupted before the run began");
+  const std::string path = out.string();
+  const std::string folder = shell_quoted(path.starts_with('-') ? concat("./", path) : path);
+  return Error(ErrorKind::Interrupted,
+               concat("interrupted; `pipewright run ", folder, plugin_words(),
+                      " --resume` goes on at the last checkpoint"));
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kRun,
+      "Trains one experiment and leaves experiment.yaml, run.json, steps.csv, epochs.csv and "
+      "final.safetensors in its folder. Of a file with a `sweep` it trains the base, or one "
+      "--point: as the sweep would and in the folder that the sweep has for it, unless --out says "
+      "another. `pipewright sweep` trains them all. With --resume FILE may be the folder of a run, "
+      "which says all of it.");
+  line.experiment(true);
+  line.point();
+  line.flag("resume", "go on at the last checkpoint of the folder; a finished run is left alone");
+  line.flag("overwrite", "begin anew in a folder that holds a run");
+  line.flag("quiet", "print nothing but errors");
+  if (!line.parse(arguments)) return 0;
+  ExperimentArguments given = line.experiment_arguments();
+  read_from_folder(given, line.given("resume"));
+  Problems faults;
+  const OneExperiment one = one_experiment(given, faults);
+  Experiment experiment = read_experiment(one.document, faults);
+  const std::filesystem::path out = folder_of(given, one, experiment.name);
+  const RunChoices choices{.resume = line.given("resume"),
+                           .overwrite = line.given("overwrite"),
+                           .quiet = line.given("quiet")};
+  if (choices.resume && choices.overwrite)
+    throw Error(ErrorKind::Experiment, "--resume and --overwrite exclude each other");
+  const auto told = [&](const Error& error) {
+    return error.kind() == ErrorKind::Interrupted ? interrupted(out) : error;
+  };
+  const auto started = launched();
+  if (started) check_processes(experiment, *started);
+  const bool mpi = experiment.pipeline.execution == Execution::Mpi;
+  const bool speaks = started ? started->rank == 0 : !mpi;  // of processes, one
+  if (speaks && !choices.quiet && !one.remark.empty()) print_error("%s\n", one.remark.c_str());
+  // The sweep's folder is made as the sweep would make it, which takes none but its own.
+  if (one.point && given.out.empty() && (!started || started->rank == 0))
+    const FolderLock mark(out.parent_path());
+  if (mpi) {
+    if (!started) return launch(experiment, out, arguments);
+    run_in_team(experiment, out, choices, told);
+    if (started->rank > 0) return 0;
+  } else {
+    Team alone;
+    try {
+      run_experiment(experiment, out, choices, alone, interrupt_flag());
+    } catch (const Error& error) {
+      throw told(error);
+    }
+  }
+  if (one.point) write_point(out, one.point->point);
+  if (!choices.quiet) print_error("%s: done, see %s\n", experiment.name.c_str(), out.c_str());
+  return 0;
+}
+
+}  // namespace
+
+const Command kRun{
+    "run",
+    "run FILE [--set key=value]… [--profile P] [--point P] [--out DIR] [--resume | --overwrite]",
+    "train one experiment", run};
+
+}  // namespace pipewright

@@ -1,0 +1,83 @@
+// `pipewright schedule`: what happens when, and with which weights.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "core/base/error.h"
+#include "core/drawing/render.h"
+#include "core/drawing/render_refusal.h"
+#include "core/experiment/experiment.h"
+#include "core/schedule/idle_remark.h"
+#include "core/system/file.h"
+#include "core/system/terminal.h"
+#include "tools/command.h"
+#include "tools/drawing_title.h"
+
+namespace pipewright {
+namespace {
+
+/// "x.svg" → "x-weights.svg": the second drawing beside the first.
+std::filesystem::path beside(const std::filesystem::path& svg) {
+  return svg.parent_path() / concat(svg.stem().string(), "-weights", svg.extension().string());
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kSchedule,
+      "Prints the schedule of an experiment: the grid of every worker, the version of the weights "
+      "each pass reads, staleness and copies held per stage; draws it on request.");
+  line.experiment(false);
+  line.point();
+  line.option("minibatches", "N", "mini-batches to show", "8");
+  line.option(
+      "minibatch", "M",
+      "the mini-batch (from 0) of the drawing of weights used; default: in the steady state", "-1");
+  line.option(
+      "svg", "FILE",
+      "draw the grid there, and the weights used by one mini-batch in FILE's name with -weights");
+  line.option("csv", "FILE", "write every action, one a line");
+  line.option("pytorch-csv", "FILE",
+              "write one mini-batch as torch.distributed.pipelining does (synchronous schemes)");
+  line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
+  if (!line.parse(arguments)) return 0;
+  const Experiment experiment = experiment_of(line);
+  const int minibatches = line.integer("minibatches");
+  if (minibatches < 1)
+    throw Error(ErrorKind::Experiment,
+                concat("--minibatches is ", minibatches, "; expected at least 1"));
+  const Schedule schedule = experiment.schedule(minibatches);
+  validate_for_eyes(schedule);
+  const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  print_colored(render_text(
+      schedule,
+      {.width = terminal ? 120 : 0, .minibatches = minibatches, .color = takes_escapes(stdout)}));
+  print("\n%s", render_versions(schedule, minibatches).c_str());
+  for (const std::string& remark :
+       {experiment.scheme->remark(), idle_remark(*experiment.scheme, experiment.shape(1)),
+        recomputation_remark(experiment.pipeline.recompute, experiment.pipeline.microbatches)})
+    if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
+  if (line.given("svg")) {
+    const std::filesystem::path svg = line.text("svg");
+    int shown = line.integer("minibatch");
+    if (shown < 0) shown = std::min(minibatches - 1, experiment.pipeline.stages - 1);
+    if (shown >= minibatches)
+      throw Error(ErrorKind::Experiment,
+                  concat("--minibatch is ", shown, "; only ", minibatches, " are there"));
+    write_output(svg, render_svg(schedule, drawing_title(experiment), minibatches));
+    write_output(beside(svg), render_weights_svg(schedule, shown, drawing_title(experiment)));
+  }
+  if (line.given("csv")) write_output(line.text("csv"), render_csv(schedule));
+  if (line.given("pytorch-csv"))
+    write_output(line.text("pytorch-csv"), render_pytorch_csv(schedule));
+  if (line.given("trace")) write_output(line.text("trace"), render_trace(schedule));
+  return 0;
+}
+
+}  // namespace
+
+const Command kSchedule{
+    "schedule",
+    "schedule FILE [--svg F] [--csv F] [--pytorch-csv F] [--trace F] [--set key=value]…",
+    "what happens when, and with which weights", run};
+
+}  // namespace pipewright

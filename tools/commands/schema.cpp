@@ -1,0 +1,195 @@
+// `pipewright schema`: the JSON Schema of experiment files, for editors.
+#include "core/config/schema.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/text.h"
+#include "core/experiment/experiment.h"
+#include "core/reports/plot_spec.h"
+#include "core/reports/table_spec.h"
+#include "core/runtime/build_info.h"
+#include "core/system/terminal.h"
+#include "tools/command.h"
+#include "tools/part_kinds.h"
+
+namespace pipewright {
+namespace {
+
+void add(Value& mapping, const std::string& key, Value value) {
+  mapping.at_or_add(key) = std::move(value);
+}
+
+Value described(const char* type, const char* text) {
+  Value schema = Value::mapping();
+  add(schema, "type", Value::of(type));
+  add(schema, "description", Value::of(text));
+  return schema;
+}
+
+bool is_named(const std::vector<OptionInfo>& options, const std::string& name) {
+  return std::ranges::find(options, name, &OptionInfo::name) != options.end();
+}
+
+/// The part that is meant where a section gives no name.
+std::string default_part(const OptionInfo& section) {
+  const auto name = std::ranges::find(section.section, "name", &OptionInfo::name);
+  return name == section.section.end() ? std::string() : name->fallback.text;
+}
+
+/// What the section has whatever its part: its options without those of the default part.
+std::vector<OptionInfo> common_options(const OptionInfo& section, const PartKind& kind) {
+  const std::vector<OptionInfo> own = part_options(kind.name, default_part(section));
+  std::vector<OptionInfo> common;
+  for (const OptionInfo& info : section.section)
+    if (!is_named(own, info.name)) common.push_back(info);
+  return common;
+}
+
+Value reference(const std::string& definition) {
+  Value schema = Value::mapping();
+  add(schema, "$ref", Value::of(concat("#/$defs/", definition)));
+  return schema;
+}
+
+/// Keys of a section that are sections themselves, defined elsewhere.
+using Nested = std::vector<std::pair<std::string, std::string>>;  // key, definition
+
+/// "if the name is x", and where x is the default part, "or there is none".
+Value name_is(const std::string& name, bool fallback) {
+  Value only = Value::mapping();
+  add(only, "const", Value::of(name));
+  Value properties = Value::mapping();
+  add(properties, "name", std::move(only));
+  Value condition = Value::mapping();
+  add(condition, "properties", std::move(properties));
+  if (!fallback) add(condition, "required", Value::sequence({Value::of("name")}));
+  return condition;
+}
+
+/// `{name: x, options of x}`: what all parts have in common once, and one branch per name that has
+/// its own options and refuses all others.
+Value part_schema(const OptionInfo& section, const PartKind& kind, const Nested& nested = {}) {
+  const std::vector<OptionInfo> common = common_options(section, kind);
+  Value shared = json_schema(common);
+  Value& properties = shared.at_or_add("properties");
+  for (const auto& [key, definition] : nested) add(properties, key, reference(definition));
+  Value branches = Value::sequence();
+  for (const std::string& name : kind.names()) {
+    Value options = json_schema(part_options(kind.name, name));
+    for (const auto& [key, value] : properties.fields)
+      if (options.at_or_add("properties").find(key) == nullptr)
+        add(options.at_or_add("properties"), key, Value::of(true));
+    Value branch = Value::mapping();
+    add(branch, "if", name_is(name, name == default_part(section)));
+    add(branch, "then", std::move(options));
+    branches.items.push_back(std::move(branch));
+  }
+  Value schema = described("object", section.help.c_str());
+  add(schema, "properties", std::move(properties));
+  if (const Value* required = shared.find("required")) add(schema, "required", *required);
+  add(schema, "allOf", std::move(branches));
+  return schema;
+}
+
+constexpr const char *kDirection = "compression_of_one_direction",
+                     *kOtherwise = "compression_of_other_edges";
+
+/// `pipeline.compression`; its directions and the edges it leaves to another are definitions.
+Value compression_schema(const OptionInfo& section, const PartKind& codecs, Value& definitions) {
+  OptionInfo direction = section;
+  std::erase_if(direction.section, [](const OptionInfo& info) { return info.name != "name"; });
+  Nested nested{{"forward", kDirection}, {"backward", kDirection}};
+  add(definitions, kDirection, part_schema(direction, codecs));
+  add(definitions, kOtherwise, part_schema(section, codecs, nested));
+  nested.emplace_back("otherwise", kOtherwise);
+  return part_schema(section, codecs, nested);
+}
+
+Value lists_schema(const char* text) {
+  Value list = Value::mapping();
+  add(list, "type", Value::of("array"));
+  add(list, "minItems", Value::of(1));
+  Value schema = described("object", text);
+  add(schema, "additionalProperties", std::move(list));
+  return schema;
+}
+
+Value sweep_schema() {
+  Value point = described("object", "Dotted keys or sections, and a label.");
+  Value label = described("string", "Names rows and columns of tables.");
+  Value point_properties = Value::mapping();
+  add(point_properties, "label", std::move(label));
+  add(point, "properties", std::move(point_properties));
+  Value points = described("array", "Runs spelled out.");
+  add(points, "items", std::move(point));
+  Value properties = Value::mapping();
+  add(properties, "points", std::move(points));
+  add(properties, "zip", lists_schema("Parallel lists: dotted key to values."));
+  add(properties, "grid", lists_schema("Cross product: dotted key to values."));
+  Value schema = described("object", "Many runs of one file: points × zip × grid.");
+  add(schema, "properties", std::move(properties));
+  add(schema, "additionalProperties", Value::of(false));
+  return schema;
+}
+
+Value profiles_schema() {
+  Value schema =
+      described("object", "Named overrides, chosen with --profile; dotted keys are allowed.");
+  Value profile = Value::mapping();
+  add(profile, "type", Value::of("object"));
+  add(schema, "additionalProperties", std::move(profile));
+  return schema;
+}
+
+Value experiment_schema() {
+  const std::vector<OptionInfo> options = experiment_options();
+  Value schema = Value::mapping();
+  add(schema, "$schema", Value::of(kSchemaDialect));
+  add(schema, "$id", Value::of(concat("urn:pipewright:experiment:", build_info().version)));
+  add(schema, "title", Value::of("Pipewright experiment"));
+  const Value sections = json_schema(options);
+  for (const auto& [key, value] : sections.fields) add(schema, key, value);
+  Value& properties = schema.at_or_add("properties");
+  Value definitions = Value::mapping();
+  for (const PartKind& kind : part_kinds()) {
+    const auto section = std::ranges::find(options, kind.name, &OptionInfo::name);
+    if (section != options.end()) add(properties, kind.name, part_schema(*section, kind));
+    if (kind.name != "codec") continue;
+    const auto pipeline = std::ranges::find(options, "pipeline", &OptionInfo::name);
+    const auto codec = std::ranges::find(pipeline->section, "compression", &OptionInfo::name);
+    add(properties.at_or_add("pipeline").at_or_add("properties"), "compression",
+        compression_schema(*codec, kind, definitions));
+  }
+  add(properties, "extends",
+      described("string", "A file whose options this one changes; relative to this file."));
+  add(properties, "sweep", sweep_schema());
+  Value table = json_schema(table_options());
+  add(table, "description", Value::of("What `pipewright table` prints of the sweep."));
+  add(properties, "table", std::move(table));
+  Value plot = json_schema(plot_options());
+  add(plot, "description", Value::of("What `pipewright plot` draws of the sweep."));
+  add(properties, "plot", std::move(plot));
+  add(properties, "profiles", profiles_schema());
+  add(schema, "$defs", std::move(definitions));
+  return schema;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kSchema,
+      "Prints the JSON Schema (draft 2020-12) of experiment files. Editors complete and "
+      "check YAML with it: `pipewright schema > pipewright.schema.json`, and "
+      "`# yaml-language-server: $schema=pipewright.schema.json` on the first line of "
+      "an experiment.");
+  line.plugins();
+  if (!line.parse(arguments)) return 0;
+  print("%s\n", nlohmann::ordered_json::parse(to_json(experiment_schema())).dump(1).c_str());
+  return 0;
+}
+
+}  // namespace
+
+const Command kSchema{"schema", "schema", "the JSON Schema of experiment files, for editors", run};
+
+}  // namespace pipewright

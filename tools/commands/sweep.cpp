@@ -1,0 +1,207 @@
+// `pipewright sweep`: every run of an experiment's sweep, each in a process of its own.
+#include <cstdio>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/records/leftover_runs.h"
+#include "core/records/run_claim.h"
+#include "core/records/run_store.h"
+#include "core/reports/table.h"
+#include "core/sweep/sweep_claim.h"
+#include "core/sweep/sweep_runner.h"
+#include "core/system/terminal.h"
+#include "tools/command.h"
+#include "tools/commands/sweep_slurm.h"
+#include "tools/interrupt.h"
+#include "tools/results.h"
+
+namespace pipewright {
+namespace {
+
+SweepSettings settings_of(const CommandLine& line, const Value& document,
+                          const std::vector<PlannedRun>& runs) {
+  SweepSettings settings;
+  settings.out = results_folder(line.experiment_arguments(), document);
+  settings.jobs = line.given("jobs") ? line.integer("jobs") : default_jobs(runs);
+  settings.resume = line.given("resume");
+  settings.overwrite = line.given("overwrite");
+  settings.metric = read_table_spec(document).metric.name;
+  if (settings.jobs < 1)
+    throw Error(ErrorKind::Experiment,
+                concat("--jobs is ", settings.jobs, "; expected at least 1"));
+  return settings;
+}
+
+/// What a sweep that begins anew leaves of the old one.
+void clear_folders(const std::vector<PlannedRun>& runs) {
+  for (const PlannedRun& run : runs) {
+    const RunFolder folder(run.folder);
+    const FolderLock lock = claim(folder, {.overwrite = true});
+    folder.clear();
+  }
+}
+
+/// One line per failed run, as the error the command ends with.
+void throw_if_failed(const SweepResult& result, std::size_t all) {
+  if (result.failed.empty()) return;
+  std::string text = concat(result.failed.size(), " of ", all, " runs failed:");
+  for (const FailedRun& run : result.failed) text += concat("\n  ", run.title, ": ", run.reason());
+  throw Error(ErrorKind::Sweep,
+              text + "\nlog.txt in a run's folder says more; --resume tries them again");
+}
+
+/// A sweep whose runs have been checked, and what Slurm has of it.
+struct Sweep {
+  ExperimentArguments given;
+  Value document;
+  std::vector<PlannedRun> runs;
+  SweepSettings settings;
+  std::optional<SlurmSettings> slurm;
+  UnfinishedRuns unfinished;
+
+  std::size_t done_before() const {
+    return runs.size() - unfinished.free.size() - unfinished.queued.size();
+  }
+};
+
+/// Runs the rest in processes of this machine.
+SweepResult run_here(const Sweep& sweep, const FolderLock& lock) {
+  SweepProgress progress(stderr, takes_escapes(stderr), sweep.runs.size(), sweep.done_before());
+  return run_sweep(sweep.unfinished.free, sweep.settings, progress, lock);
+}
+
+/// The run folders' results as results.sqlite and as the table.
+void collect(const Sweep& sweep, const SweepResult& result) {
+  const std::size_t done = sweep.done_before() + result.done;
+  const std::vector<RunRecord> records = records_of(sweep.runs);
+  rebuild_run_store(sweep.settings.out, records);
+  if (result.interrupted)
+    throw Error(ErrorKind::Interrupted,
+                concat("interrupted with ", done, " of ", sweep.runs.size(),
+                       " runs done; the same command with --resume goes on"));
+  if (sweep.document.find("table") != nullptr) print_results(sweep.document, records);
+  print_error("%zu of %zu runs done, see %s\n", done, sweep.runs.size(),
+              (sweep.settings.out / "results.sqlite").c_str());
+  tell_leftovers(sweep.given, sweep.document, sweep.settings.out, records);
+  if (!sweep.unfinished.queued.empty()) print_error("%s\n", sweep.unfinished.queued_text().c_str());
+  throw_if_failed(result, sweep.runs.size());
+}
+
+/// Finds out what there is to do, and says so.
+void survey(Sweep& sweep) {
+  sweep.unfinished = sort_by_queue(runs_to_do(sweep.runs, sweep.settings), sweep.settings.out);
+  const UnfinishedRuns& unfinished = sweep.unfinished;
+  if (sweep.settings.overwrite && !unfinished.queued.empty())
+    throw Error(
+        ErrorKind::Experiment,
+        concat(unfinished.queued_text(), "; scancel ends them, then give --overwrite again"),
+        sweep.settings.out.string());
+  if (sweep.settings.overwrite) return;
+  const std::size_t before = sweep.done_before();
+  if (!unfinished.tasks.empty())
+    print_states(sweep.runs, unfinished.tasks);
+  else if (before > 0)
+    print_error("%zu of %zu runs are done already\n", before, sweep.runs.size());
+}
+
+void dry_run(Sweep& sweep) {
+  survey(sweep);
+  print_array(sweep.unfinished.free, sweep.settings.out, *sweep.slurm);
+}
+
+void execute(Sweep& sweep) {
+  sweep.settings.stop = interrupt_flag();
+  // Nobody starts or submits what we find unfinished, nor while a run that we have started lives.
+  const FolderLock lock = claim_sweep(sweep.settings.out);
+  survey(sweep);
+  if (sweep.slurm && !sweep.unfinished.free.empty()) {
+    if (*sweep.settings.stop)
+      throw Error(ErrorKind::Interrupted, "interrupted; nothing was submitted");
+    if (sweep.settings.overwrite) clear_folders(sweep.unfinished.free);
+    submit_sweep(sweep.unfinished.free, sweep.settings.out, sweep.given, *sweep.slurm, lock);
+    return;
+  }
+  collect(sweep, run_here(sweep, lock));
+}
+
+/// --prune: removes the runs that are no points of the file any more, and says which.
+void prune(const Sweep& sweep) {
+  const FolderLock lock = claim_sweep(sweep.settings.out);
+  const std::vector<RunRecord> records = records_of(sweep.runs);
+  const std::string name = sweep.document.find("name")->text;
+  for (const std::filesystem::path& folder : leftovers_of(name, sweep.settings.out, records)) try {
+      const std::vector<std::string> others = remove_run(folder);
+      if (others.empty())
+        print("removed %s\n", folder.c_str());
+      else
+        print_error("kept %s: it also holds %s\n", folder.c_str(), join(others, ", ").c_str());
+    } catch (const Error& error) {
+      print_error("kept %s: %s\n", folder.c_str(), error.message().c_str());
+    }
+  rebuild_run_store(sweep.settings.out, records);
+}
+
+void check_flags(const CommandLine& line) {
+  if (line.given("resume") && line.given("overwrite"))
+    throw Error(ErrorKind::Experiment, "--resume and --overwrite exclude each other");
+  for (const char* other : {"resume", "overwrite", "slurm"})
+    if (line.given("prune") && line.given(other))
+      throw Error(ErrorKind::Experiment, concat("--prune runs nothing; give --",
+                                                std::string_view(other), " to a second command"));
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kSweep,
+      "Runs every point of the experiment's `sweep`, each in a process and a folder of its own. "
+      "All points are checked before the first one starts. A run that fails does not stop the "
+      "others: "
+      "the command then ends with exit code 7 and a line for each of them. At the end the folder "
+      "has results.sqlite, and the `table` of the file is printed. Ctrl-C ends the runs under way; "
+      "--resume goes on with them at their last checkpoints.\n\n"
+      "With --slurm the runs become a job array, whose script and logs are in the folder's slurm/. "
+      "`sweep FILE --resume` later says what is done, running, pending, failed and missing, makes "
+      "results.sqlite and the table, and runs here what the cluster has left undone; with --slurm "
+      "it submits that. What is in the queue is never started a second time.");
+  line.experiment(true);
+  line.option("jobs", "N",
+              "runs at once; default: cores / (pipeline.threads × workers that are threads)");
+  line.flag("keep-going", "go on when a run fails; this is always so");
+  line.flag("resume", "leave finished runs alone, go on with the others");
+  line.flag("overwrite", "begin every run anew");
+  line.flag("prune",
+            "run nothing; remove the runs that an earlier version of the file, or other --set and "
+            "--profile, have left in the folder: files of our names in folders with our marker in "
+            "which nobody works");
+  declare_slurm_options(line);
+  if (!line.parse(arguments)) return 0;
+  check_flags(line);
+
+  Sweep sweep;
+  sweep.given = line.experiment_arguments();
+  sweep.document = sweep.given.document();
+  sweep.runs = plan_sweep(sweep.document, results_folder(sweep.given, sweep.document));
+  sweep.settings = settings_of(line, sweep.document, sweep.runs);
+  sweep.slurm = slurm_settings(line, sweep.runs);
+  if (line.given("prune")) {
+    prune(sweep);
+    return 0;
+  }
+  const bool dry = line.given("dry-run");
+  if (sweep.slurm && !dry) check_slurm();
+  // A table that cannot be made is better known now than after the last run.
+  if (sweep.document.find("table") != nullptr)
+    make_table(read_table_spec(sweep.document), records_of(sweep.runs));
+  dry ? dry_run(sweep) : execute(sweep);
+  return 0;
+}
+
+}  // namespace
+
+const Command kSweep{
+    "sweep",
+    "sweep FILE [--jobs N] [--slurm] [--resume | --overwrite | --prune] [--set key=value]… "
+    "[--profile P] [--out DIR]",
+    "run every point of a sweep, in parallel processes or on a cluster", run};
+
+}  // namespace pipewright

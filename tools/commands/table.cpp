@@ -1,0 +1,77 @@
+// `pipewright table`: the results of a sweep as a table.
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/reports/table.h"
+#include "core/reports/tradeoff.h"
+#include "core/sweep/sweep_plan.h"
+#include "core/system/terminal.h"
+#include "tools/command.h"
+#include "tools/results.h"
+
+namespace pipewright {
+namespace {
+
+TableFormat format_of(const std::string& name) {
+  if (name == "markdown") return TableFormat::Markdown;
+  if (name == "csv") return TableFormat::Csv;
+  if (name == "latex") return TableFormat::Latex;
+  throw Error(ErrorKind::Experiment,
+              concat("--format is '", name, "'; expected markdown, csv or latex"));
+}
+
+/// Trained runs on hardware that they can be modelled on.
+bool shows_tradeoff(const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  return !spec.hardware.empty() && !is_modelled(spec.metric.name) &&
+         std::ranges::any_of(runs, &RunRecord::done);
+}
+
+int run(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kTable,
+      "Prints the results of a sweep as the `table` section of the file says: cells are "
+      "mean ± sample standard deviation (number of runs that are done). Runs that "
+      "failed, are missing, interrupted or running are counted as such and never "
+      "become a number. --set and --profile must be those of the sweep.\n\n"
+      "With hardware every run is simulated on it, trained or not: the metrics modelled_… are what "
+      "it would take there, and a table of trained runs is followed by one of accuracy against "
+      "modelled time, in which the runs that no other beats in both are marked.");
+  line.experiment(true);
+  line.option("format", "F", "markdown, csv or latex", "markdown");
+  line.option("metric", "M", "another column of epochs.csv than the file says");
+  line.option("epoch", "E", "last, or best of each run");
+  line.option("hardware", "FILE", "model the runs on it: one of experiments/hardware, say");
+  line.option("output", "FILE", "write it there instead of printing it");
+  if (!line.parse(arguments)) return 0;
+  const ExperimentArguments given = line.experiment_arguments();
+  const TableFormat format = format_of(line.text("format"));
+  Value document = given.document();
+  apply_as_if_written(line, "metric", "table.metric", document);
+  apply_as_if_written(line, "epoch", "table.epoch", document);
+  apply_path(line, "hardware", "table.hardware", document);
+  const TableSpec spec = read_table_spec(document);
+  const std::filesystem::path folder = results_folder(given, document);
+  const std::vector<RunRecord> runs = results_on(spec.hardware, document, folder);
+  const Table table = make_table(spec, runs);
+  std::string text = print_table(table, format);
+  if (shows_tradeoff(spec, runs) && format == TableFormat::Markdown)
+    text += "\n" + print_tradeoff(spec, make_tradeoff(spec, runs));
+  if (line.given("output"))
+    write_output(line.text("output"), text);
+  else
+    print("%s", text.c_str());
+  // CSV has no place for remarks.
+  if (const std::string note = mixing_note(table); format == TableFormat::Csv && !note.empty())
+    print_error("%s\n", note.c_str());
+  tell_leftovers(given, document, folder, runs);
+  return 0;
+}
+
+}  // namespace
+
+const Command kTable{
+    "table",
+    "table FILE [--format F] [--metric M] [--epoch E] [--hardware H] [--out DIR] [--output FILE]",
+    "the results of a sweep as a table", run};
+
+}  // namespace pipewright

@@ -33,6 +33,12 @@ double mean_loss(int minibatches, const LossOf& loss_of, const EpochOrder& order
   return sum / samples;
 }
 
+/// Of a stage that only an earlier layout had, nobody knows the worker: its own number stands
+/// there.
+int worker_of(const PipelineShape& shape, int stage) {
+  return stage < shape.stages ? shape.worker_of(stage, 0) : stage;
+}
+
 }  // namespace
 
 Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress* progress,
@@ -291,8 +297,8 @@ void Trainer::write_traffic() const {
   std::vector<TrafficRow> rows;
   for (const EdgeTraffic& edge : state_.traffic)
     rows.push_back({.edge = edge,
-                    .from_worker = shape.worker_of(edge.from, 0),
-                    .to_worker = shape.worker_of(edge.to, 0),
+                    .from_worker = worker_of(shape, edge.from),
+                    .to_worker = worker_of(shape, edge.to),
                     .minibatches = done(),
                     .seconds = seconds});
   folder_->write_traffic(rows);

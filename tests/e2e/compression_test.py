@@ -154,6 +154,20 @@ class Compression(harness.EndToEnd):
         links = json.loads((self.folder / "s.json").read_text())["links"]
         self.assertEqual([link["bytes"] for link in links], [3 * 4 * factors] * 2)  # a ring of two
 
+    def test_what_crossed_between_stages_of_an_earlier_layout_stays_counted(self):
+        experiment = changed(MLP, {
+            "pipeline": {"stages": 4, "balance": "layers", "compression": {"name": "fp16"}},
+            "train.checkpoint": {"every": 4, "unit": "minibatch"},
+        })
+        self.write("x.yaml", experiment)
+        failing = self.failing("final.safetensors", "rename", 1, kill=True)
+        self.pipewright("run", "x.yaml", "--out", "x", code=-9, environment=failing)
+        self.resume("x", "--set", "pipeline.stages=2", "--set", "pipeline.placement=[1, 0]")
+        rows = harness.Run(self.folder / "x").rows("traffic.csv")
+        workers = {(r["from"], r["to"]): (r["from_worker"], r["to_worker"]) for r in rows}
+        self.assertEqual(workers[("0", "1")], ("1", "0"))
+        self.assertEqual(workers[("2", "3")], ("2", "3"))  # nobody knows any more where they were
+
     def test_another_number_of_replicas_begins_the_errors_anew_and_says_so(self):
         experiment = changed(MLP, {
             "pipeline": {"replicas": 2, "gradient_compression": {"name": "powersgd"}},

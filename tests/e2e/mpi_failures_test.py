@@ -225,6 +225,34 @@ class MpiFailures(harness.EndToEnd):
         for part in self.folder.rglob("*.part"):
             part.unlink()
 
+    def test_what_mpi_reports_is_an_error_with_a_place(self):
+        library = os.environ.get("PIPEWRIGHT_FAILING_MPI", "")  # see failing_mpi.cpp
+        if not library:
+            self.skipTest("built without failing_mpi")
+        self.write("long.yaml", LONG)
+        calls = (
+            ("MPI_Isend", 300, "send a (message|note)"),
+            ("MPI_Irecv", 300, "receive a message"),
+            ("MPI_Test", 20000, "complete a (message|note)"),  # asked again and again
+            ("MPI_Improbe", 300, "look for notes"),
+        )
+        for call, at, what in calls:
+            failing = {
+                "LD_PRELOAD": library,
+                "FAILING_MPI_CALL": call,
+                "FAILING_MPI_AT": str(at),
+                "FAILING_MPI_RANK": "1",
+            }
+            with self.subTest(call):
+                run = self.start("run", "long.yaml", "--out", "out", environment=failing)
+                done = self.ends(run, WORKER)
+                spoken = [line for line in done.lines if line.startswith("worker")]
+                self.assertEqual(len(spoken), 1, done.err)
+                self.assertRegex(spoken[0], rf"^worker 1(, {ACTION.format(rank=1)})?: MPI cannot {what}: MPI_ERR_INTERN")
+                self.assertEqual(self.state()["state"], "failed")
+                self.assertRegex(self.state()["error"], f"^worker 1.*: MPI cannot {what}")
+            shutil.rmtree(self.folder / "out")
+
     def test_a_loss_that_is_not_finite(self):
         broken = changed(LONG, {"optimizer.lr": 1e30})
         self.write("broken.yaml", broken)

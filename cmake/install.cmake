@@ -3,7 +3,7 @@
 # LibTorch is where it was found when Pipewright was built.
 #
 #   bin/pipewright                    the program
-#   lib/libpipewright.so              base, config and schedule; lib/pipewright/no_cuda as in the build
+#   lib/libpipewright.so              the rooms without tensors; lib/pipewright/no_cuda as in the build
 #   lib/pipewright                    what is loaded when asked for: MPI, CUDA kernels, where they were built
 #   lib/cmake/Pipewright              find_package(Pipewright): the target Pipewright::pipewright
 #   include/pipewright/core           what a scheme may include, under the names it has here
@@ -39,10 +39,9 @@ install(EXPORT Pipewright NAMESPACE Pipewright:: FILE PipewrightConfig.cmake DES
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/PipewrightConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/PipewrightConfigVersion.cmake DESTINATION ${_package})
-foreach(_room base config schedule)  # without what is only for the .cpp files beside it
+foreach(_room base system config schedule)  # without what is only for the .cpp files beside it
   install(DIRECTORY core/${_room} DESTINATION ${_headers}/core FILES_MATCHING PATTERN "*.h"
-    PATTERN "render_*" EXCLUDE PATTERN "yaml_*" EXCLUDE PATTERN "*_text.h" EXCLUDE
-    PATTERN "plain_scalar.h" EXCLUDE)
+    PATTERN "yaml_*" EXCLUDE PATTERN "*_text.h" EXCLUDE PATTERN "plain_scalar.h" EXCLUDE)
 endforeach()
 
 install(DIRECTORY experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright)

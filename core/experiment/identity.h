@@ -26,8 +26,8 @@ std::string config_digest(Value resolved);
 /// Digest of an experiment but for its name, what it leaves behind and its seed.
 std::string digest_without_seed(const Value& resolved);
 
-/// The layout: pipeline.stages, replicas, balance, cut, placement, execution, threads, device,
-/// recompute.
+/// The layout: pipeline.stages, replicas, balance, cut, placement, execution, threads, timeout,
+/// device, recompute.
 Value layout_of(const Value& resolved);
 
 /// "pipeline.stages 2 → 4, …": the differences that may show in the bits of the result (execution

@@ -114,10 +114,11 @@ std::string commands_for(const std::string& name) {
 int run(const std::vector<std::string>& arguments) {
   CommandLine line(kDescribe,
                    "Says what a part is, what its options mean and how it is written in YAML.");
-  line.positional("KIND",
-                  "scheme, model, dataset, codec, optimizer or loss; or a section of the "
-                  "experiment file: pipeline, train, loader, output, lr_schedule, table, plot",
-                  1, 1);
+  line.positional(
+      "KIND",
+      "scheme, model, dataset, codec, optimizer or loss; or a section of the "
+      "experiment file: pipeline, train, loader, output, lr_schedule, translation, table, plot",
+      1, 1);
   line.positional("NAME", "of the part; `pipewright list` names them all", 0, 1);
   line.plugins();
   if (!line.parse(arguments)) return 0;

@@ -26,7 +26,7 @@ Tensors room_for(const Shapes& shapes, at::Device device);
 /// What holds every announcement.
 at::Tensor room_for_announcement();
 at::Tensor announcement(const Shapes& shapes);
-/// Throws Error{Internal} where the numbers make no sense.
+/// Throws Error{Bug} where the numbers make no sense.
 Shapes announced(const at::Tensor& numbers);
 
 }  // namespace pipewright

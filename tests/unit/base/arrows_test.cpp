@@ -108,19 +108,26 @@ bool heavy(const std::string& what) {
   return of_libtorch(what) && what != "ATen/core/Tensor.h" && !what.starts_with("c10/");
 }
 
-std::vector<Include> read_includes() {
+/// Of the product, from the root.
+std::vector<fs::path> sources() {
   const fs::path root = source_dir();
-  const std::regex include("^[ \\t]*#[ \\t]*include[ \\t]*([\"<])([^\">]+)[\">]");
-  std::vector<Include> all;
+  std::vector<fs::path> all;
   for (const char* folder : {"core", "schemes", "models", "datasets", "tools"})
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       const std::string extension = entry.path().extension();
-      if (extension != ".h" && extension != ".cpp" && extension != ".cu") continue;
-      const std::string from = entry.path().lexically_relative(root).generic_string();
-      for (const std::string& line : split(read_file(entry.path()), '\n'))
-        if (std::smatch match; std::regex_search(line, match, include))
-          all.push_back({from, match[2], match[1] == "\""});
+      if (extension == ".h" || extension == ".cpp" || extension == ".cu")
+        all.push_back(entry.path().lexically_relative(root));
     }
+  return all;
+}
+
+std::vector<Include> read_includes() {
+  const std::regex include("^[ \\t]*#[ \\t]*include[ \\t]*([\"<])([^\">]+)[\">]");
+  std::vector<Include> all;
+  for (const fs::path& from : sources())
+    for (const std::string& line : split(read_file(source_dir() / from), '\n'))
+      if (std::smatch match; std::regex_search(line, match, include))
+        all.push_back({from.generic_string(), match[2], match[1] == "\""});
   return all;
 }
 
@@ -188,6 +195,33 @@ TEST(Architecture, HeadersOfCoreIncludeOnlyTheTensorOfLibTorch) {
                      !kHeavyOnPurpose.contains(include.from) && heavy(include.what);
             }),
             "");
+}
+
+/// Of a room that stands in another one the other's page tells.
+TEST(Architecture, EveryRoomHasAPage) {
+  for (const auto& [room, unused] : kMayLookInto) {
+    if (room_of(room).empty()) {
+      EXPECT_TRUE(fs::is_regular_file(source_dir() / room / "README.md")) << room;
+    }
+  }
+}
+
+TEST(Architecture, NoFolderHasMoreThanTwentyUnitsAndNoneMoreThanAnEighthOfTheLines) {
+  std::map<std::string, Rooms> units;
+  std::map<std::string, std::size_t> lines;
+  std::size_t all = 0;
+  for (const fs::path& file : sources()) {
+    const std::string folder = file.parent_path().generic_string();
+    units[folder].insert(file.stem());
+    const std::string text = read_file(source_dir() / file);
+    const auto count = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+    lines[folder] += count;
+    all += count;
+  }
+  for (const auto& [folder, names] : units) {
+    EXPECT_LE(names.size(), 20U) << folder;
+    EXPECT_LE(8 * lines[folder], all) << folder;
+  }
 }
 
 TEST(Architecture, TheExceptionsAreStillNeeded) {

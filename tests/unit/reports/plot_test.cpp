@@ -1,4 +1,6 @@
 // Learning curves: which runs stand behind a line, and what gnuplot is told.
+#include <cmath>
+
 #include "core/reports/curves.h"
 #include "core/reports/gnuplot.h"
 #include "tests/unit/config/error_text.h"

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/drawing/render_refusal.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/validate.h"
 
 namespace pipewright {
 namespace {

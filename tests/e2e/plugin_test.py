@@ -92,6 +92,27 @@ class Installed(harness.EndToEnd):
         self.assertEqual(0, again.returncode, again.stderr)
         self.assert_same_weights(harness.Run(home / "runs/first"), harness.Run(home / "again"))
 
+    def test_the_examples_do_what_their_pages_say(self):
+        """The commands after the installation; with power 0 the scheme is PipeDream."""
+        examples = harness.SOURCE_DIR / "examples"
+        folder = home / "staleness_aware"
+        shutil.copytree(examples / "out-of-tree-scheme", folder)
+        page = (folder / "README.md").read_text()
+        install, use = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+        self.assertIn(install.strip(), COMMANDS)
+        said = shell(use, folder)
+        self.assertEqual(0, said.returncode, said.stdout + said.stderr)
+        run = "~/pipewright/bin/pipewright run four_stages.yaml --plugin build/staleness_aware.so --quiet --out"
+        for out, change in (("zero", "scheme.power=0"), ("pipedream", "scheme={name: pipedream}")):
+            self.assertEqual(0, shell(f"{run} {out} --set '{change}'", folder).returncode)
+        self.assert_same_weights(harness.Run(folder / "zero"), harness.Run(folder / "pipedream"))
+        trained = (folder / "zero/final.safetensors").read_bytes()
+        self.assertNotEqual(trained, next((folder / "runs").glob("*/final.safetensors")).read_bytes())
+
+        told = shell(f"{examples}/read_results.py zero", folder)
+        self.assertEqual(0, told.returncode, told.stderr)
+        self.assertIn("done", told.stdout)
+
     def test_its_experiments_and_drawings_come_along(self):
         share = home / "pipewright/share"
         checked = shell(f"~/pipewright/bin/pipewright check {share}/pipewright/experiments/quickstart.yaml")
@@ -104,7 +125,7 @@ class Installed(harness.EndToEnd):
         include = home / "pipewright/include/pipewright"
         headers = sorted(str(header.relative_to(include)) for header in include.rglob("*.h"))
         self.assertLessEqual({"core/config/options.h", "core/schedule/builders.h"}, set(headers))
-        self.assertEqual({"base", "config", "schedule"}, {Path(header).parts[1] for header in headers})
+        self.assertEqual({"base", "config", "schedule", "system"}, {Path(header).parts[1] for header in headers})
         for header in headers:
             source = self.write("alone.cpp", f'#include "{header}"\n')
             compiled = subprocess.run(

@@ -127,7 +127,7 @@ TEST_F(Sweep, InterruptIsPassedOnAndNothingIsStartedAfterIt) {
   const std::string script =
       "trap 'echo \"{\\\"state\\\": \\\"interrupted\\\"}\" > \"$4/run.json\"; exit 130' INT\n"
       "kill -TERM $PPID\n"
-      "while :; do :; done\n";
+      "while kill -0 $PPID; do :; done\n";
   const SweepResult result = sweep(script, {planned("a"), planned("b")});
   EXPECT_TRUE(result.interrupted);
   EXPECT_TRUE(result.failed.empty());

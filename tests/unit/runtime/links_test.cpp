@@ -10,7 +10,6 @@
 #include "core/runtime/transport.h"
 #include "core/schedule/builders.h"
 #include "core/stage/torch.h"
-#include "core/training/trainer.h"
 #include "tests/unit/runtime/laboratory.h"
 
 namespace pipewright::test {
@@ -101,20 +100,6 @@ TEST(Links, EndARunInWhichEverybodyWaits) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Worker);
     EXPECT_NE(error.message().find("every worker waits for another"), std::string::npos);
-  }
-}
-
-TEST(Links, OfThreadsWaitAsLongAsTheExperimentSays) {
-  Laboratory laboratory("{pipeline: {stages: 2, execution: threads, timeout: 0.2}}");
-  laboratory.plan().training.workers[0].clear();  // and so never sends anything
-  Team alone;
-  Trainer trainer(laboratory.plan(), alone, nullptr, nullptr, nullptr);
-  try {
-    trainer.train();
-    ADD_FAILURE() << "something came";
-  } catch (const Error& error) {
-    EXPECT_NE(error.message().find("nothing has come for 0.2 s"), std::string::npos)
-        << error.what();
   }
 }
 

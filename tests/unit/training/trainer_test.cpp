@@ -149,5 +149,19 @@ TEST(Trainer, DoesNothingInNoEpochs) {
   EXPECT_TRUE(run.trainer.epochs().empty());
 }
 
+TEST(Trainer, CallsItADeadlockWhenTheExperimentSays) {
+  Laboratory laboratory("{pipeline: {stages: 2, execution: threads, timeout: 0.2}}");
+  laboratory.plan().training.workers[0].clear();  // and so never sends anything
+  Team alone;
+  Trainer trainer(laboratory.plan(), alone, nullptr, nullptr, nullptr);
+  try {
+    trainer.train();
+    ADD_FAILURE() << "something came";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("nothing has come for 0.2 s"), std::string::npos)
+        << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace pipewright::test

@@ -26,9 +26,9 @@ from pathlib import Path
 
 SECONDS_LIMIT = 120
 # Who cannot bear that an allocation fails: the library that asked for it, a function it was called
-# for, and what happens. (A worker of mpi that dies leaves the lines of MPI's own report.)
+# for, and what happens.
 FOREIGN = [
-    (r"libtorch_cpu\.so", r"mkldnn_|convolution", r"dies of signal 11|\d\d lines", "oneDNN uses what malloc did not give"),
+    (r"libtorch_cpu\.so", r"mkldnn_|convolution", r"dies of signal 11", "oneDNN uses what malloc did not give"),
     (r"lib(pmix|open-rte|open-pal|mpi|event\w*)[-.]|/mca_", r"PMPI_Init", r"lines|signal|exit code", "MPI, while it starts"),
 ]
 
@@ -129,6 +129,8 @@ class Attack:
             return self.fault(k, "hangs", err)
         if code < 0 or code >= 128 and code != 130:
             return self.fault(k, f"dies of signal {-code if code < 0 else code - 128}", err)
+        if "Signal: Segmentation fault (11)" in err:  # MPI's report of a worker
+            return self.fault(k, "a worker dies of signal 11", err)
         if "bug" in err or code == 70:
             return self.fault(k, "is called a bug", err)
         if code == 0:

@@ -59,7 +59,7 @@ class Interpreter {
     switch (request_.execution) {
       case Execution::Serial: return serial_transport(program_);
       case Execution::Threads:
-        // Nothing is under way while all wait, as it may be between processes.
+        // While all threads wait nothing is on its way; between processes a message may be.
         return queue_transport(
             program_, devices(), request_.stop,
             std::min<std::chrono::milliseconds>(request_.timeout, std::chrono::seconds(8)));

@@ -31,7 +31,7 @@ struct RunRequest {
   bool sum_gradients = false;     ///< over micro-batches, instead of their mean
   Execution execution = Execution::Serial;
   int threads = 1;  ///< intra-op threads of each worker
-  /// With `threads`: all wait for each other for so long, or for 8 s: a deadlock.
+  /// With `threads`: how long all may wait for each other, at most 8 s, until it is a deadlock.
   std::chrono::milliseconds timeout = std::chrono::seconds(8);
   /// A mini-batch is over: its last loss is known (any thread), with `mpi` worker 0 has updated.
   std::function<void(int minibatch)> on_minibatch;

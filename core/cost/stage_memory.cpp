@@ -39,22 +39,20 @@ class Walk {
     const bool bare = recomputed && action.kind == ActionKind::Forward;
     if (action.kind == ActionKind::Forward) ++(bare ? inputs_ : kept_);
     if (action.kind == ActionKind::Recompute) --inputs_, ++kept_;
-    if (action.kind != ActionKind::Update && action.kind != ActionKind::Reduce) pass(action, bare);
+    if (is_pass(action.kind)) pass(action, bare);
     if (last_of_forward) --kept_;
     versions_ -= static_cast<int>(weights.frees.size());
   }
 
  private:
   void pass(const Action& action, bool bare) {
-    const bool learns =
-        action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
-    add_moment(moments_, {.learns = learns,
+    add_moment(moments_, {.learns = makes_weight_gradient(action.kind),
                           .bare = bare,
                           .kept = kept_,
                           .inputs = inputs_,
                           .versions = most_versions_,
                           .added = added_});
-    added_ |= learns;
+    added_ |= makes_weight_gradient(action.kind);
   }
 
   std::vector<StageMoment>& moments_;
@@ -82,14 +80,11 @@ std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
     const auto& actions = schedule.workers[w];
     std::map<std::tuple<int, int, int>, std::size_t> last;  // pass of stage, mini-, micro-batch
     std::set<std::tuple<int, int, int>> recomputed;         // the same
-    const auto is_pass = [](const Action& action) {
-      return action.kind != ActionKind::Update && action.kind != ActionKind::Reduce;
-    };
     const auto key = [](const Action& action) {
       return std::tuple(action.stage, action.minibatch, action.microbatch);
     };
     for (std::size_t i = 0; i < actions.size(); ++i)
-      if (actions[i].replica == 0 && is_pass(actions[i])) {
+      if (actions[i].replica == 0 && is_pass(actions[i].kind)) {
         last[key(actions[i])] = i;
         if (actions[i].kind == ActionKind::Recompute) recomputed.insert(key(actions[i]));
       }
@@ -98,7 +93,7 @@ std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
       if (action.replica != 0) continue;
       walks[as_size(action.stage)].action(action, versions.workers[w][i],
                                           recomputed.contains(key(action)),
-                                          is_pass(action) && last.at(key(action)) == i);
+                                          is_pass(action.kind) && last.at(key(action)) == i);
     }
   }
   return moments;

@@ -1,18 +1,8 @@
 #include "core/base/text.h"
 #include "core/drawing/render.h"
-#include "core/drawing/render_labels.h"
 #include "core/schedule/versions.h"
 
 namespace pipewright {
-namespace {
-
-bool names_loss(ActionKind kind) {
-  return kind == ActionKind::Head || kind == ActionKind::Backward ||
-         kind == ActionKind::BackwardInput || kind == ActionKind::BackwardWeight;
-}
-
-}  // namespace
-
 std::string render_csv(const Schedule& schedule) {
   const Versions versions = resolve_versions(schedule);
   const SlotTimes times = slot_times(schedule);
@@ -25,7 +15,7 @@ std::string render_csv(const Schedule& schedule) {
       out += concat(worker, ",", i, ",", kind_name(action.kind), ",", action.stage, ",",
                     action.replica, ",", action.minibatch, ",");
       if (is_pass(action.kind)) out += std::to_string(action.microbatch);
-      out += names_loss(action.kind) ? concat(",", action.loss, ",") : ",,";
+      out += facts_of(action.kind).of_loss ? concat(",", action.loss, ",") : ",,";
       out += is_pass(action.kind) ? concat(key.version, ",", key.ahead, ",") : ",,";
       out += concat(times.start[worker][i], ",", slots_of(action.kind), "\n");
     }

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "core/base/as_size.h"
+#include "core/drawing/kind_colors.h"
 
 namespace pipewright {
 namespace {
 
 constexpr int kCulpritColor = 31;       // red
-constexpr int kQuietColor = 90;         // grey
 constexpr std::size_t kNeverMost = 12;  // actions of a worker shown under `?`
 
 void put(GlyphLine& line, int column, std::string text, int color) {
@@ -22,20 +22,6 @@ void put_label(GlyphLine& line, int column, const std::string& label, int color)
 }
 
 }  // namespace
-
-int color_of(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::Forward: return 34;         // blue
-    case ActionKind::Head: return 35;            // magenta
-    case ActionKind::Recompute: return 94;       // light blue
-    case ActionKind::Backward: return 32;        // green
-    case ActionKind::BackwardInput: return 92;   // light green
-    case ActionKind::BackwardWeight: return 36;  // cyan
-    case ActionKind::Reduce: return kQuietColor;
-    case ActionKind::Update: return 33;  // yellow
-  }
-  return 0;
-}
 
 RenderGrid::RenderGrid(const Schedule& schedule, const RenderLabels& labels,
                        const RenderOptions& options)
@@ -125,12 +111,13 @@ void RenderGrid::draw_header() {
   header_.resize(as_size(columns));
   for (int slot = window_.from; slot < window_.to; ++slot) {
     if (slot > window_.from) cuts_.push_back(end_of(slot) + 1);
-    if (slot % 5 == 0) put_label(header_, begin_of(slot) + 1, std::to_string(slot), kQuietColor);
+    if (slot % 5 == 0)
+      put_label(header_, begin_of(slot) + 1, std::to_string(slot), kQuietTerminalColor);
   }
   for (int never = 0; never < never_most_; ++never) {
     const int begin = begin_of(window_.to) + (1 + never) * cell_;
     cuts_.push_back(begin);
-    put(header_, begin + 1, "?", kQuietColor);
+    put(header_, begin + 1, "?", kQuietTerminalColor);
   }
   cuts_.push_back(columns);
 }
@@ -138,12 +125,12 @@ void RenderGrid::draw_header() {
 GlyphLine RenderGrid::line_of(std::size_t worker) const {
   GlyphLine line(header_.size());
   for (int slot = window_.from; slot < window_.to; ++slot)
-    put(line, begin_of(slot) + 1, ".", kQuietColor);
+    put(line, begin_of(slot) + 1, ".", kQuietTerminalColor);
   const auto& actions = schedule_.workers[worker];
   for (std::size_t i = 0; i < actions.size(); ++i) {
     const Cell cell = cell_of(worker, i);
     if (!cell.visible) continue;
-    const int color = is_culprit(worker, i) ? kCulpritColor : color_of(actions[i].kind);
+    const int color = is_culprit(worker, i) ? kCulpritColor : terminal_color_of(actions[i].kind);
     if (cell.boundary) {
       const bool alone = line[as_size(cell.begin)].text == " ";
       put(line, cell.begin,

@@ -63,7 +63,4 @@ class RenderGrid {
   std::vector<int> cuts_;
 };
 
-/// ANSI colour of each kind of action.
-int color_of(ActionKind kind);
-
 }  // namespace pipewright

@@ -24,7 +24,7 @@ RenderLabels::RenderLabels(const Schedule& schedule)
 std::string RenderLabels::action(const Action& action) const {
   std::string label;
   if (several_stages_) label += std::to_string(action.stage);
-  label += kind_letter(action.kind);
+  label += facts_of(action.kind).letter;
   label += std::to_string(action.minibatch);
   if (is_pass(action.kind) && microbatches_ > 1) label += concat(".", action.microbatch);
   return label;
@@ -44,27 +44,9 @@ std::string RenderLabels::stages(std::size_t worker) const {
   return text;
 }
 
-std::string_view kind_letter(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::Forward: return "F";
-    case ActionKind::Head: return "H";
-    case ActionKind::Recompute: return "r";
-    case ActionKind::Backward: return "B";
-    case ActionKind::BackwardInput: return "b";
-    case ActionKind::BackwardWeight: return "W";
-    case ActionKind::Reduce: return "R";
-    case ActionKind::Update: return "U";
-  }
-  return "?";
-}
-
 std::string weights_text(int version, int ahead) {
   if (ahead == 0) return std::to_string(version);
   return concat(version, "→", version + ahead, "(", ahead > 0 ? "+" : "", ahead, ")");
-}
-
-bool is_pass(ActionKind kind) {
-  return kind != ActionKind::Reduce && kind != ActionKind::Update;
 }
 
 }  // namespace pipewright

@@ -37,13 +37,7 @@ class RenderLabels {
   std::vector<Holding> workers_;
 };
 
-/// As it stands before a mini-batch's number: F, H, r, B, b, W, R, U.
-std::string_view kind_letter(ActionKind kind);
-
 /// What `reads` in text: "2", or "2→5(+3)" when predicted.
 std::string weights_text(int version, int ahead);
-
-/// Whether an action of this kind computes with parameters.
-bool is_pass(ActionKind kind);
 
 }  // namespace pipewright

@@ -88,7 +88,7 @@ std::string GridLayout::note_of(std::size_t worker, std::size_t position) const 
     case Note::None: break;
     case Note::Places:
       if (labels_.several_stages()) text += concat("s", action.stage);
-      if (!schedule_.auxiliary.empty() && is_backward(action.kind))
+      if (!schedule_.auxiliary.empty() && is_part_of_backward(action.kind))
         text += concat("←", action.loss);
       break;
     case Note::Versions: {
@@ -98,11 +98,6 @@ std::string GridLayout::note_of(std::size_t worker, std::size_t position) const 
     }
   }
   return text;
-}
-
-bool is_backward(ActionKind kind) {
-  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput ||
-         kind == ActionKind::BackwardWeight;
 }
 
 }  // namespace pipewright

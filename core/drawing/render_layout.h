@@ -76,6 +76,4 @@ class GridLayout {
   double right_ = 0;
 };
 
-bool is_backward(ActionKind kind);
-
 }  // namespace pipewright

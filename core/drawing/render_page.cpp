@@ -10,65 +10,12 @@
 namespace pipewright {
 namespace {
 
-constexpr std::size_t kShades = 5;
-constexpr const char* kDark = palette::kInk;
-constexpr const char* kLight = "#ffffff";
-using Family = std::array<Shade, kShades>;
-
-constexpr Family kBlue = {{{"#cfe1f5", kDark},
-                           {"#a3c7ec", kDark},
-                           {"#74a8df", kDark},
-                           {"#4a87cc", kLight},
-                           {"#2b65a9", kLight}}};
-constexpr Family kGreen = {{{"#cfecd3", kDark},
-                            {"#a4d9ad", kDark},
-                            {"#74c083", kDark},
-                            {"#45a05b", kLight},
-                            {"#287d41", kLight}}};
-constexpr Family kLightGreen = {{{"#f0f6d2", kDark},
-                                 {"#e4efb5", kDark},
-                                 {"#d6e696", kDark},
-                                 {"#c6da77", kDark},
-                                 {"#b4cb5a", kDark}}};
-constexpr Family kTeal = {{{"#c9ecec", kDark},
-                           {"#9bd8d9", kDark},
-                           {"#67bfc1", kDark},
-                           {"#3a9b9e", kLight},
-                           {"#1f7679", kLight}}};
-constexpr Family kViolet = {{{"#e6dcf5", kDark},
-                             {"#cfbcec", kDark},
-                             {"#b497df", kDark},
-                             {"#9571cd", kLight},
-                             {"#764db2", kLight}}};
-constexpr Family kCyan = {{{"#d0eef0", kDark},
-                           {"#a6dde1", kDark},
-                           {"#74c6cc", kDark},
-                           {"#45a4ac", kLight},
-                           {"#277e86", kLight}}};
-constexpr Shade kOrange{palette::kUpdate, kLight};
-constexpr Shade kGrey{"#98a2b1", kDark};
-
 /// Hundredths of a pixel are enough.
 std::string px(double value) {
   return number_text(std::round(value * 100) / 100);
 }
 
 }  // namespace
-
-Shade shade_of(ActionKind kind, int minibatch) {
-  const std::size_t shade = static_cast<std::size_t>(std::max(minibatch, 0) + 1) % kShades;
-  switch (kind) {
-    case ActionKind::Forward: return kBlue[shade];
-    case ActionKind::Head: return kViolet[shade];
-    case ActionKind::Recompute: return kCyan[shade];
-    case ActionKind::Backward: return kGreen[shade];
-    case ActionKind::BackwardInput: return kLightGreen[shade];
-    case ActionKind::BackwardWeight: return kTeal[shade];
-    case ActionKind::Reduce: return kGrey;
-    case ActionKind::Update: return kOrange;
-  }
-  return kGrey;
-}
 
 SvgPage::SvgPage(double width, double height, std::string_view title)
     : out_(concat("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", px(width), " ",

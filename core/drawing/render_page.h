@@ -6,8 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/schedule/schedule.h"
-
 namespace pipewright {
 
 namespace palette {
@@ -18,14 +16,6 @@ inline constexpr const char* kLane = "#eff2f6";
 inline constexpr const char* kPaper = "#ffffff";
 inline constexpr const char* kUpdate = "#ee7b1c";
 }  // namespace palette
-
-/// The colour of an action and of the text on it. Every kind has a family of shades, through which
-/// the mini-batches walk, so that one can be followed along the pipe.
-struct Shade {
-  const char* fill;
-  const char* ink;
-};
-Shade shade_of(ActionKind kind, int minibatch);
 
 struct TextStyle {
   double size = 11;

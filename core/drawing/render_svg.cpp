@@ -4,6 +4,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
+#include "core/drawing/kind_colors.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_layout.h"
 #include "core/drawing/render_page.h"
@@ -48,7 +49,7 @@ std::string tooltip_of(const GridLayout& layout, std::size_t worker, std::size_t
   std::string text = concat(kind_name(action.kind), " of mini-batch ", action.minibatch);
   if (layout.schedule().shape.microbatches > 1) text += concat(", micro-batch ", action.microbatch);
   text += concat(", stage ", action.stage);
-  if (is_backward(action.kind)) text += concat(", loss ", action.loss);
+  if (is_part_of_backward(action.kind)) text += concat(", loss ", action.loss);
   return concat(text, "; weights ", weights_text(key.version, key.ahead), "; slots ", start, "–",
                 start + slots_of(action.kind));
 }

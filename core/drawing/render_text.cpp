@@ -3,6 +3,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
+#include "core/drawing/kind_colors.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_grid.h"
 
@@ -37,29 +38,17 @@ int block_end(const std::vector<int>& cuts, int begin, int room) {
   return end;
 }
 
-struct LegendEntry {
-  ActionKind kind;
-  const char* text;
-};
-constexpr LegendEntry kLegend[] = {
-    {ActionKind::Forward, "F forward"},     {ActionKind::Head, "H head"},
-    {ActionKind::Recompute, "r recompute"}, {ActionKind::Backward, "B backward"},
-    {ActionKind::BackwardInput, "b relay"}, {ActionKind::BackwardWeight, "W weight gradient"},
-    {ActionKind::Reduce, "+ reduce"},       {ActionKind::Update, "| update"},
-};
-
 /// What the signs mean, those that occur; and what is not drawn.
 std::string legend(const Schedule& schedule, const RenderOptions& options) {
   std::set<ActionKind> kinds;
   for (const auto& worker : schedule.workers)
     for (const Action& action : worker) kinds.insert(action.kind);
   std::vector<std::string> parts;
-  for (const auto& [kind, text] : kLegend) {
-    if (!kinds.contains(kind)) continue;
+  for (const ActionKind kind : kinds) {
     const bool half =
         kind == ActionKind::BackwardInput && kinds.contains(ActionKind::BackwardWeight);
-    const std::string words = half ? "b input gradient" : text;
-    parts.push_back(options.color ? colored(words, color_of(kind)) : words);
+    const std::string words = half ? "b input gradient" : std::string(facts_of(kind).legend);
+    parts.push_back(options.color ? colored(words, terminal_color_of(kind)) : words);
     if (kind == ActionKind::Update && kinds.contains(ActionKind::Reduce)) parts.push_back("# both");
   }
   parts.push_back(". idle");

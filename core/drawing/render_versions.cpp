@@ -66,7 +66,7 @@ void append_rows(Table& table, const std::string& stage, int depth, const StageV
       std::to_string(versions.backward_staleness), std::to_string(versions.copies)};
   for (const auto& [kind, cells] : reads) {
     auto& row = table.emplace_back(std::move(front));
-    row.emplace_back(kind_letter(kind));
+    row.emplace_back(facts_of(kind).letter);
     row.insert(row.end(), cells.begin(), cells.end());
     front.assign(5, "");
   }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/text.h"
+#include "core/drawing/kind_colors.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_labels.h"
 #include "core/drawing/render_page.h"
@@ -39,7 +40,7 @@ struct Reading {
   /// "F", "B, b"
   std::string name() const {
     std::vector<std::string> letters;
-    for (const ActionKind kind : kinds) letters.emplace_back(kind_letter(kind));
+    for (const ActionKind kind : kinds) letters.emplace_back(facts_of(kind).letter);
     return join(letters, ", ");
   }
   const char* color() const {

@@ -11,10 +11,6 @@
 namespace pipewright {
 namespace {
 
-bool is_backward(ActionKind kind) {
-  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
-}
-
 /// What comes straight into each stage, and leaves it straight, in the order of its tensors.
 struct StageSkips {
   struct Side {

@@ -3,13 +3,6 @@
 #include "core/base/as_size.h"
 
 namespace pipewright {
-namespace {
-
-bool is_backward(ActionKind kind) {
-  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
-}
-
-}  // namespace
 
 PassIndex::PassIndex(const Schedule& schedule)
     : shape_(schedule.shape), site_of_loss_(as_size(shape_.stages), -1) {
@@ -67,20 +60,15 @@ ActionPlace PassIndex::weight_backward(const Action& like) const {
 }
 
 ActionPlace PassIndex::input_of(const Action& action) const {
-  switch (action.kind) {
-    case ActionKind::Forward: {
-      if (action.stage == 0) return kNowhere;
-      return forward_[slot(action, action.stage - 1)];
-    }
-    case ActionKind::Head:
-    case ActionKind::Recompute: return forward(action);
-    case ActionKind::Backward:
-    case ActionKind::BackwardInput:
+  switch (facts_of(action.kind).input) {
+    case ActionInput::None: return kNowhere;
+    case ActionInput::ForwardBefore:
+      return action.stage == 0 ? kNowhere : forward_[slot(action, action.stage - 1)];
+    case ActionInput::OwnForward: return forward(action);
+    case ActionInput::GradientBehind:
       if (action.loss != action.stage) return backward(action, action.stage + 1);
       return action.stage == shape_.stages - 1 ? forward(action) : head(action);
-    case ActionKind::BackwardWeight: return backward(action, action.stage);
-    case ActionKind::Reduce:
-    case ActionKind::Update: return kNowhere;
+    case ActionInput::FirstHalf: return backward(action, action.stage);
   }
   return kNowhere;
 }

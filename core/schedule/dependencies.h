@@ -11,6 +11,12 @@ namespace pipewright {
 using ActionPlace = std::pair<int, int>;
 inline constexpr ActionPlace kNowhere{-1, -1};
 
+/// Whether an action waits for another one. The first stage's forward does not: it reads samples.
+inline bool has_input(const Action& action) {
+  const ActionInput input = facts_of(action.kind).input;
+  return input != ActionInput::None && !(input == ActionInput::ForwardBefore && action.stage == 0);
+}
+
 /// Where each pass of a schedule stands. The schedule's ranges must have been checked; it need
 /// not be complete: passes that are missing are nowhere.
 class PassIndex {
@@ -25,9 +31,8 @@ class PassIndex {
   /// The BackwardWeight that ends the split backward of `like.loss` at like's stage.
   ActionPlace weight_backward(const Action& like) const;
 
-  /// The pass that makes this pass's input on another stage, or its loss on its own: forward of
-  /// stage−1; forward of a Head or Recompute; Head, last forward or the backward of stage+1 for a
-  /// backward; of a BackwardWeight its BackwardInput.
+  /// The pass that makes what this action needs, as its kind's ActionInput says; kNowhere: the
+  /// action needs nothing, or that pass is missing.
   ActionPlace input_of(const Action& action) const;
   /// The pass of stage−1 that takes the input gradient of this backward; kNowhere: nobody.
   ActionPlace consumer_of(const Action& backward) const;

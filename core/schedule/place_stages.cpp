@@ -8,21 +8,6 @@
 namespace pipewright {
 namespace {
 
-/// Smaller runs first: what frees memory and unblocks others.
-int urgency(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::Update:
-    case ActionKind::Reduce: return 0;
-    case ActionKind::BackwardInput: return 1;
-    case ActionKind::Backward:
-    case ActionKind::Recompute:
-    case ActionKind::Head: return 2;
-    case ActionKind::Forward: return 3;
-    case ActionKind::BackwardWeight: return 4;  // nobody else waits for it
-  }
-  return 5;
-}
-
 /// Merges the orders of stages that share a worker: in rounds, each worker takes the most urgent
 /// of its stages' next actions whose input is there.
 class Merge {
@@ -85,7 +70,8 @@ class Merge {
       if (finished(stage)) continue;
       const auto [source, position] = index_.input_of(next(stage));
       if (source >= 0 && done_[as_size(source)] <= position) continue;
-      if (best < 0 || urgency(next(stage).kind) < urgency(next(best).kind)) best = stage;
+      if (best < 0 || facts_of(next(stage).kind).urgency < facts_of(next(best).kind).urgency)
+        best = stage;
     }
     return best;
   }

@@ -8,10 +8,6 @@
 namespace pipewright {
 namespace {
 
-bool needs_activations(ActionKind kind) {
-  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
-}
-
 Action recomputation_before(const Action& backward, int last_stage) {
   return {.kind = ActionKind::Recompute,
           .stage = backward.stage,
@@ -32,7 +28,7 @@ Schedule with_recomputation(Schedule schedule, Recomputation which) {
     std::vector<Action> actions;
     for (const Action& action : worker) {
       const bool kept = which == Recomputation::ExceptLast && action.microbatch == last_microbatch;
-      if (needs_activations(action.kind) && !kept &&
+      if (is_backward(action.kind) && !kept &&
           begun.insert({action.stage, action.replica, action.minibatch, action.microbatch}).second)
         actions.push_back(recomputation_before(action, schedule.shape.stages - 1));
       actions.push_back(action);

@@ -22,35 +22,9 @@ std::vector<int> PipelineShape::workers_of(int stage) const {
   return workers;
 }
 
-const char* kind_name(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::Forward: return "forward";
-    case ActionKind::Head: return "head";
-    case ActionKind::Recompute: return "recompute";
-    case ActionKind::Backward: return "backward";
-    case ActionKind::BackwardInput: return "input-only backward";
-    case ActionKind::BackwardWeight: return "weight-only backward";
-    case ActionKind::Reduce: return "reduce";
-    case ActionKind::Update: return "update";
-  }
-  return "?";
-}
-
 std::string action_name(const Action& action, int microbatches) {
-  const char* letter = "?";
-  switch (action.kind) {
-    case ActionKind::Forward: letter = "F"; break;
-    case ActionKind::Head: letter = "H"; break;
-    case ActionKind::Recompute: letter = "r"; break;
-    case ActionKind::Backward: letter = "B"; break;
-    case ActionKind::BackwardInput: letter = "b"; break;
-    case ActionKind::BackwardWeight: letter = "W"; break;
-    case ActionKind::Reduce: letter = "R"; break;
-    case ActionKind::Update: letter = "U"; break;
-  }
-  std::string name = concat(action.stage, letter, action.minibatch);
-  const bool pass = action.kind != ActionKind::Reduce && action.kind != ActionKind::Update;
-  if (pass && microbatches > 1) name += concat(".", action.microbatch);
+  std::string name = concat(action.stage, facts_of(action.kind).letter, action.minibatch);
+  if (is_pass(action.kind) && microbatches > 1) name += concat(".", action.microbatch);
   if (action.kind == ActionKind::BackwardInput) name += concat("←", action.loss);
   return name;
 }

@@ -9,23 +9,9 @@
 
 #include "core/base/registry.h"
 #include "core/base/stamp.h"
+#include "core/schedule/action_kinds.h"
 
 namespace pipewright {
-
-/// Head: an auxiliary loss site's forward, loss and backward; the head's own gradient is made here
-/// and nowhere else. Recompute runs a forward again, for its activations (recompute.h).
-/// BackwardInput alone relays a loss to the stage before without learning from it; followed by the
-/// BackwardWeight of the same pass it is the first half of a split backward.
-enum class ActionKind : std::uint8_t {
-  Forward,
-  Head,
-  Recompute,
-  Backward,
-  BackwardInput,
-  BackwardWeight,
-  Reduce,
-  Update
-};
 
 /// Which parameters a pass computes with.
 struct Weights {
@@ -90,8 +76,9 @@ struct PipelineShape {
   int first_minibatch = 0;  ///< trained before this schedule
   std::vector<int>
       placement;  ///< worker of each stage within a replica; empty: stage k on worker k
-  /// In the order they are put aside, of one tensor the farthest first; the last put aside is the
-  /// first taken back. Those to stages beyond the next go there straight.
+  /// Sorted by the order in which the tensors are pushed; a tensor that several stages read is
+  /// listed once per reader, the farthest reader first. They are nested like brackets: the last
+  /// pushed is the first popped. Those to a stage that is no neighbour bypass the stages between.
   std::vector<Skip> skips;
   int link_capacity = 0;  ///< messages a link to a neighbour holds; 0 = unbounded
   bool training = true;   ///< false: forwards only (evaluation)
@@ -118,7 +105,6 @@ struct Schedule {
 /// "2F17", "0B3.1" (micro-batch 1), "1U4", "2H0", "1b3←2" (input-only backward of loss 2), "1W3",
 /// "0R5", "0r3" (recomputation): stage, kind, mini-batch.
 std::string action_name(const Action& action, int microbatches = 1);
-const char* kind_name(ActionKind kind);
 
 class Options;
 

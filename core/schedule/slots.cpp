@@ -18,27 +18,10 @@ bool within(int value, int count) {
 /// Whether an action's numbers lie inside the shape, and its loss not before its stage: what
 /// PassIndex relies on.
 bool fits(const Action& action, const PipelineShape& shape) {
-  const bool backward = action.kind == ActionKind::Backward ||
-                        action.kind == ActionKind::BackwardInput ||
-                        action.kind == ActionKind::BackwardWeight;
-  if (backward && action.loss < action.stage) return false;
+  if (is_part_of_backward(action.kind) && action.loss < action.stage) return false;
   return within(action.stage, shape.stages) && within(action.replica, shape.replicas) &&
          within(action.minibatch, shape.minibatches) &&
          within(action.microbatch, shape.microbatches) && within(action.loss, shape.stages);
-}
-
-bool needs_input(const Action& action) {
-  switch (action.kind) {
-    case ActionKind::Forward: return action.stage > 0;
-    case ActionKind::Head:
-    case ActionKind::Recompute:
-    case ActionKind::Backward:
-    case ActionKind::BackwardInput:
-    case ActionKind::BackwardWeight: return true;
-    case ActionKind::Reduce:
-    case ActionKind::Update: return false;
-  }
-  return false;
 }
 
 /// The index of the actions that fit; the others are replaced by updates, which nobody waits for.
@@ -83,7 +66,7 @@ class Progress {
     if (!fits(action, schedule_.shape)) return false;
     if (action.kind == ActionKind::Reduce) return meet(worker, action);
     int input_end = 0;
-    if (needs_input(action)) {
+    if (has_input(action)) {
       const ActionPlace input = index_->input_of(action);
       if (input == kNowhere) return false;
       const auto [source, position] = std::pair{as_size(input.first), as_size(input.second)};
@@ -130,20 +113,6 @@ class Progress {
 };
 
 }  // namespace
-
-int slots_of(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::Backward: return 2;
-    case ActionKind::Forward:
-    case ActionKind::Head:
-    case ActionKind::Recompute:
-    case ActionKind::BackwardInput:
-    case ActionKind::BackwardWeight: return 1;
-    case ActionKind::Reduce:
-    case ActionKind::Update: return 0;
-  }
-  return 0;
-}
 
 SlotTimes slot_times(const Schedule& schedule) {
   return Progress(schedule).times();

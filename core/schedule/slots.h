@@ -11,16 +11,13 @@ namespace pipewright {
 /// Start of an action that waits for ever: for an input nobody makes, or behind such an action.
 inline constexpr int kNeverStarts = -1;
 
-/// Start of every action if a forward takes 1 slot, a backward 2, each of its halves 1 (a relay is
-/// the first of them), a head 1, a recomputation 1, updates and reductions 0, transfers 0, links
-/// hold any number of messages, and every worker starts its next action as soon as its input is
-/// there. A Reduce starts when all replicas have reached it.
+/// Start of every action if each takes the slots_of() its kind, transfers take none, links hold any
+/// number of messages, and every worker starts its next action as soon as its input is there. A
+/// Reduce starts when all replicas have reached it.
 struct SlotTimes {
   std::vector<std::vector<int>> start;  ///< parallel to Schedule::workers; or kNeverStarts
   int makespan = 0;                     ///< end of the last action that starts
 };
-
-int slots_of(ActionKind kind);
 
 /// For any schedule, complete or not; actions whose numbers lie outside the shape never start, nor
 /// backwards of a loss before their stage.

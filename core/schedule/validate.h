@@ -1,25 +1,12 @@
 /// Proves a schedule before anything runs.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "core/base/error.h"
-#include "core/schedule/dependencies.h"
+#include "core/schedule/invalid_schedule.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {
-
-/// Why a schedule cannot be right, and the action at which that shows.
-class InvalidSchedule final : public Error {
- public:
-  /// `culprit`: kNowhere where no single action is to blame.
-  InvalidSchedule(const std::string& message, ActionPlace culprit);
-  ActionPlace culprit() const { return culprit_; }
-
- private:
-  ActionPlace culprit_;
-};
 
 /// Checks completeness (each pass once, each gradient consumed by one later update), order (inputs
 /// are produced before use), absence of deadlock under the link capacities, and versions. Returns

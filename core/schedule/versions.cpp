@@ -11,10 +11,6 @@
 namespace pipewright {
 namespace {
 
-bool uses_weights(ActionKind kind) {
-  return kind != ActionKind::Reduce && kind != ActionKind::Update;
-}
-
 /// Resolves the actions of one worker, all its stages.
 class WorkerVersions {
  public:
@@ -61,7 +57,7 @@ class WorkerVersions {
       ActionWeights& weights = result_[i];
       weights.latest = latest;
       if (action.kind == ActionKind::Update) ++latest;
-      if (!uses_weights(action.kind)) continue;
+      if (!is_pass(action.kind)) continue;
       weights.key = key_of(action, latest);
       if (weights.key.version > latest || weights.key.version < 0)
         fail(action, concat("asks for version ", weights.key.version,
@@ -88,7 +84,7 @@ class WorkerVersions {
         weights.in_place = last == nullptr || last->action < i;
         continue;
       }
-      if (!uses_weights(action.kind) || find(stage, weights.key)->action != i) continue;
+      if (!is_pass(action.kind) || find(stage, weights.key)->action != i) continue;
       const bool latest = weights.key.ahead == 0 && weights.key.version == weights.latest;
       if (!latest) weights.frees.push_back(weights.key);
     }
@@ -162,12 +158,11 @@ void measure_staleness(const Schedule& schedule, const std::vector<Action>& acti
     if (action.kind == ActionKind::Update)
       applied[{action.stage, action.replica}] = weights[i].latest;
     const auto to = applied.find({action.stage, action.replica});
-    if (!uses_weights(action.kind) || to == applied.end()) continue;
+    if (!is_pass(action.kind) || to == applied.end()) continue;
     StageVersions& stage = stages[as_size(action.stage)][as_size(action.replica)];
     const int staleness = to->second - (weights[i].key.version + weights[i].key.ahead);
     if (action.kind == ActionKind::Forward) further(stage.forward_staleness, staleness);
-    if (action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight)
-      further(stage.backward_staleness, staleness);
+    if (makes_weight_gradient(action.kind)) further(stage.backward_staleness, staleness);
   }
 }
 
@@ -178,7 +173,7 @@ void append_passes(const Schedule& schedule, const Versions& versions, std::size
   const std::size_t first = passes.size();
   for (std::size_t i = 0; i < actions.size(); ++i) {
     const Action& action = actions[i];
-    if (uses_weights(action.kind) && action.minibatch == minibatch)
+    if (is_pass(action.kind) && action.minibatch == minibatch)
       passes.push_back({action, versions.workers[worker][i].key, -1});
     if (action.kind != ActionKind::Update) continue;
     for (std::size_t p = first; p < passes.size(); ++p)

@@ -8,10 +8,6 @@
 namespace pipewright {
 namespace {
 
-bool makes_weight_gradient(ActionKind kind) {
-  return kind == ActionKind::Backward || kind == ActionKind::BackwardWeight;
-}
-
 /// The actions of all mini-batches on one worker of one replica, or on what would be the worker of
 /// one stage.
 std::vector<Action> actions_of(const PipelineShape& shape, int replica,

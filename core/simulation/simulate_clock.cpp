@@ -41,10 +41,6 @@ struct Meeting {
   double last = 0;
 };
 
-bool sends_gradient(ActionKind kind) {
-  return kind == ActionKind::Backward || kind == ActionKind::BackwardInput;
-}
-
 class Clock {
  public:
   Clock(const Schedule& schedule, const PassSlots& slots, std::span<const StageCost> costs,
@@ -193,7 +189,7 @@ class Clock {
   bool send(int w) {
     Worker& self = workers_[as_size(w)];
     const Action& action = current(w);
-    const bool gradient = sends_gradient(action.kind);
+    const bool gradient = is_backward(action.kind);
     Edge* way = nullptr;
     std::size_t slot = 0;
     if (action.kind == ActionKind::Forward) {
@@ -368,8 +364,10 @@ class Clock {
 }  // namespace
 
 InputPlace input_place(const Action& action) {
-  if (action.kind == ActionKind::Forward) return {action.stage - 1, false};
-  if (sends_gradient(action.kind) && action.loss != action.stage) return {action.stage + 1, true};
+  const ActionInput input = facts_of(action.kind).input;
+  if (input == ActionInput::ForwardBefore) return {action.stage - 1, false};
+  if (input == ActionInput::GradientBehind && action.loss != action.stage)
+    return {action.stage + 1, true};
   return {};
 }
 

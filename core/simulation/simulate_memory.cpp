@@ -14,21 +14,6 @@ namespace {
 
 constexpr std::int32_t kNever = -1;
 
-bool changes_weights(ActionKind kind) {
-  return kind == ActionKind::Reduce || kind == ActionKind::Update;
-}
-
-/// Whether it needs what the forward of its micro-batch has kept.
-bool uses_activations(ActionKind kind) {
-  return kind != ActionKind::Forward && !changes_weights(kind);
-}
-
-/// Whether it adds to its stage's gradient.
-bool makes_gradient(ActionKind kind) {
-  return uses_activations(kind) && kind != ActionKind::BackwardInput &&
-         kind != ActionKind::Recompute;
-}
-
 struct Arrival {
   double time = 0;
   std::int64_t bytes = 0;
@@ -75,7 +60,7 @@ class Memory {
     gradients_.resize(costs_.size() * as_size(shape_.replicas));
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const Action& action = actions[i];
-      if (!changes_weights(action.kind))
+      if (is_pass(action.kind))
         last_use_[slots_.forward(action, action.stage)] = static_cast<std::int32_t>(i);
       if (action.kind == ActionKind::Recompute)
         recomputed_[slots_.forward(action, action.stage)] = true;
@@ -126,8 +111,8 @@ class Memory {
       now_.boundaries += stage.input_bytes;
     if (keeps_activations(action)) now_.activations += stage.activation_bytes;
     if (action.kind != ActionKind::Forward) now_.boundaries -= incoming(action);  // now passing
-    if (!changes_weights(action.kind)) hold_passing(action);
-    if (makes_gradient(action.kind) && !has_gradient(action)) {
+    if (is_pass(action.kind)) hold_passing(action);
+    if (adds_gradient(action.kind) && !has_gradient(action)) {
       has_gradient(action) = true;
       now_.gradients += stage.parameter_bytes;
     }
@@ -137,7 +122,7 @@ class Memory {
   void hold_passing(const Action& action) {
     const StageCost& stage = cost(action);
     now_.passing = stage.peak_bytes;
-    if (!makes_gradient(action.kind)) {
+    if (!adds_gradient(action.kind)) {
       if (!keeps_activations(action) && action.kind == ActionKind::Forward)
         now_.passing = stage.peak_bare_bytes;
     } else if (has_gradient(action)) {
@@ -165,7 +150,7 @@ class Memory {
       has_gradient(action) = false;
       now_.gradients -= stage.parameter_bytes;
     }
-    if (changes_weights(action.kind)) return;
+    if (!is_pass(action.kind)) return;
     if (last_use_[slots_.forward(action, action.stage)] != position) return;
     now_.activations -= stage.activation_bytes;
     now_.boundaries -= stage.input_bytes;

@@ -3,8 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ! command -v clang-format >/dev/null; then
-  echo "SKIPPED: NOT CHECKED, there is no clang-format (Debian: clang-format)"
-  exit 77
+  exec tests/skip clang-format "there is no clang-format (Debian: clang-format)"
 fi
 find core schemes models datasets tools tests -name '*.h' -o -name '*.cpp' |
   xargs --max-procs=2 --max-args=50 clang-format --dry-run --Werror

@@ -20,6 +20,10 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import skips  # noqa: E402
+
 BINARY = os.environ["PIPEWRIGHT_BINARY"]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 BASE = {
@@ -57,7 +61,7 @@ EVERYWHERE = [{"pipeline.recompute": "always"}, {"pipeline.recompute": "never"}]
 
 
 def executions():
-    return ["serial", "threads"] + (["mpi"] if shutil.which("mpirun") else [])
+    return skips.with_mpi(["serial", "threads"], "resumes")
 
 
 def changed(experiment, changes):
@@ -151,7 +155,7 @@ def main(wanted, seed):
         print(f"{done} resumes of {number} trainings (seed {seed}): {wrong} ended with other bits")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return 1 if wrong else 0
+    return skips.exit_code(wrong)
 
 
 if __name__ == "__main__":

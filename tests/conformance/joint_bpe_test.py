@@ -2,17 +2,19 @@
 against sacrebleu, on the whole of Multi30k.
 
 $PIPEWRIGHT_TOKENIZE_PROBE is the built tokenize_probe; the data are those beside the repository.
-Without them, or without the packages, the test says so and exits with 77.
 """
 
 import gzip
 import io
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+import skips
+from sacrebleu.tokenizers import tokenizer_13a
+from subword_nmt import apply_bpe, learn_bpe
 
 DATA = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"]).parent / "shared" / "data" / "multi30k" / "task1" / "raw"
 PROBE = os.environ["PIPEWRIGHT_TOKENIZE_PROBE"]
@@ -34,6 +36,8 @@ def probe(*arguments, lines):
 class JointBpe(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        if not DATA.is_dir():
+            skips.lacks("real-data", f"there is no folder {DATA}")
         split = tokenizer_13a.Tokenizer13a()
         cls.raw = lines_of("train.en.gz") + lines_of("train.de.gz")
         cls.lines = [split(line) for line in cls.raw]
@@ -57,13 +61,4 @@ class JointBpe(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    try:
-        from sacrebleu.tokenizers import tokenizer_13a
-        from subword_nmt import apply_bpe, learn_bpe
-    except ImportError:
-        print("SKIPPED: no subword-nmt or sacrebleu package")
-        sys.exit(77)
-    if not DATA.is_dir():
-        print(f"SKIPPED: no real data at {DATA}")
-        sys.exit(77)
-    unittest.main()
+    skips.main()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
+import skips
 import torch
 import torchvision
 import transformers
@@ -252,4 +253,4 @@ for case_name in CASES:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    unittest.main()
+    skips.main()

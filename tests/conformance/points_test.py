@@ -4,6 +4,8 @@ import pathlib
 import re
 import unittest
 
+import skips
+
 HERE = pathlib.Path(__file__).parent
 DECLARED = re.compile(r"TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)")
 
@@ -31,4 +33,4 @@ class Points(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    skips.main()

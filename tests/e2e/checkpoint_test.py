@@ -2,12 +2,12 @@
 
 import json
 import signal
-import unittest
 
 import harness
+import skips
 from harness import CNN, DATA, EXPERIMENT, changed
 
-@unittest.skipUnless(harness.FAILING_FILES, "built without failing_files")
+@skips.needs("test-programs", harness.FAILING_FILES)
 class Checkpoint(harness.EndToEnd):
     def killed(self, experiment, out, checkpoints):
         """A run that died with so many checkpoints behind it, in the middle of writing the next one."""

@@ -1,13 +1,13 @@
 """Compressed edges: the same bytes in every execution, counted, taken up again, said in words."""
 
 import json
-import shutil
 
 import harness
+import skips
 from harness import CNN, MLP, changed
 
 FP16 = changed(CNN, {"pipeline.compression": {"name": "fp16", "backward": {"name": "bf16"}}, "scheme": {"name": "gpipe"}})
-EXECUTIONS = ["threads"] + (["mpi"] if shutil.which("mpirun") else [])
+EXECUTIONS = skips.with_mpi(["threads"], "remembering codecs")
 COUNTED = ("kind", "from", "to", "minibatches", "messages", "value_bytes", "sent_bytes", "ratio")
 
 REMEMBERING = {

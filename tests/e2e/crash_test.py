@@ -3,9 +3,9 @@
 import random
 import signal
 import time
-import unittest
 
 import harness
+import skips
 from harness import CNN, DATA, MLP, changed
 
 # Six mini-batches with a checkpoint after each, in which most of the time is spent.
@@ -22,7 +22,7 @@ SMALL = changed(
 KILLS = 30
 
 
-@unittest.skipUnless(harness.FAILING_FILES, "built without failing_files")
+@skips.needs("test-programs", harness.FAILING_FILES)
 class Crash(harness.EndToEnd):
     def leg(self, out, kills, moments):
         """Goes on until it is killed: at a random time, or in a random call on a checkpoint's files."""

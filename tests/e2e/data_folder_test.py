@@ -1,9 +1,9 @@
 """PIPEWRIGHT_DATA stands for ~/data wherever that is written or meant."""
 
-import unittest
 
 import fetch_test
 import harness
+import skips
 from harness import CNN, DATA, DATA_DIR, EXPERIMENT, changed
 
 TEXT = {
@@ -55,7 +55,7 @@ class DataFolder(harness.EndToEnd):
 
     def test_real_files_are_found(self):
         if not (DATA_DIR / "fashion-mnist").is_dir():
-            raise unittest.SkipTest(f"SKIPPED: no folder {DATA_DIR}/fashion-mnist")
+            skips.lacks("real-data", f"there is no folder {DATA_DIR}/fashion-mnist")
         (self.folder / "sets").symlink_to(DATA_DIR)
         small = {"channels": 1, "size": 28, "width": 0.25}
         self.write("x.yaml", changed(CNN, {"dataset": {"name": "fashion_mnist"}, "model": {"name": "cnn"} | small}))

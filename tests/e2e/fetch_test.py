@@ -7,9 +7,9 @@ import shutil
 import signal
 import threading
 import time
-import unittest
 
 import harness
+import skips
 from harness import DATA, DATA_DIR, EXPERIMENT, INTERRUPTED
 
 BINARY = os.environ["PIPEWRIGHT_SMALL_SOURCES_BINARY"]  # knows `small` and `pair`, see small_sources.cpp
@@ -392,9 +392,8 @@ class Refused(Fetch):
             self.assertEqual(mine.read_bytes(), content)
         self.assertEqual(server.requests, [])
 
+    @skips.needs("test-programs", harness.FAILING_FILES)
     def test_a_full_disk_keeps_what_is_there(self):
-        if not harness.FAILING_FILES:
-            self.skipTest("no PIPEWRIGHT_FAILING_FILES")
         server = self.serve({"/small.bin": SMALL})
         full = self.failing("small.bin.part", "write", 3)
         done = self.small(server, code=DATA, environment=full)
@@ -444,7 +443,7 @@ class Real(Fetch):
     def test_tiny_shakespeare_can_be_read_where_it_goes(self):
         file = DATA_DIR / "tinyshakespeare" / "input.txt"
         if not file.is_file():
-            raise unittest.SkipTest(f"no {file}")
+            skips.lacks("real-data", f"there is no {file}")
         server = self.serve({"/input.txt": file.read_bytes()})
         self.fetch("text", "--address", f"{server.address}/input.txt")
         self.write("x.yaml", {"dataset": {"name": "text"}, "model": {"name": "gpt"}})

@@ -10,10 +10,10 @@ import signal
 import socket
 import stat
 import time
-import unittest
 from pathlib import Path
 
 import harness
+import skips
 from harness import DATA, EXPERIMENT, INTERRUPTED, MLP, changed
 
 TINY = changed(MLP, {"loader.limit_train": 32, "train": {"epochs": 2}})
@@ -352,7 +352,7 @@ class Locks(Waiting):
         self.finish(process)
         self.start_run("out", "--resume").kill()
 
-    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+    @skips.needs("mpirun")
     def test_of_several_processes_too(self):
         process = self.start_run("out", "--set", "pipeline.execution=mpi")
         self.check_held(process, "--set", "pipeline.execution=mpi")

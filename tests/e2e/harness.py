@@ -10,11 +10,15 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 import safetensors
+import skips
 
 BINARY = os.environ["PIPEWRIGHT_BINARY"]
 FAILING_FILES = os.environ.get("PIPEWRIGHT_FAILING_FILES", "")  # see failing_files.cpp
@@ -25,7 +29,6 @@ os.environ.pop("PIPEWRIGHT_DATA", None)  # where a developer's own data lie deci
 
 # Exit codes, as users know them.
 FINE, EXPERIMENT, DATA, SCHEDULE, WORKER, NOT_FINITE, SWEEP, INTERRUPTED = 0, 2, 3, 4, 5, 6, 7, 130
-SKIPPED = 77  # exit code of a test that this machine cannot run
 
 # Small, and with everything that makes pipelines hard: batch norm, dropout, momentum.
 CNN = {
@@ -158,6 +161,8 @@ class EndToEnd(unittest.TestCase):
 
     def failing(self, path, call, at, kill=False):
         """The environment in which the at-th such call on a path with that in it fails, or kills."""
+        if not FAILING_FILES:
+            skips.lacks("test-programs")
         return {
             "LD_PRELOAD": FAILING_FILES,
             "FAILING_FILES_PATH": path,
@@ -187,8 +192,7 @@ class EndToEnd(unittest.TestCase):
                 self.assertEqual(a[column], b[column], column)
 
 
-def main():
-    unittest.main(verbosity=2)
+main = skips.main
 
 
 def plain(text):

@@ -7,6 +7,7 @@ import os
 import subprocess
 
 import harness
+import skips
 from harness import EXPERIMENT, FINE, MLP, SCHEDULE, changed
 from executions_test import CASES
 
@@ -20,7 +21,7 @@ class InvalidSchedule(harness.EndToEnd):
         )
         return harness.Finished(done.returncode, done.stdout, done.stderr)
 
-    @harness.unittest.skipUnless(BROKEN_BINARY, "no $PIPEWRIGHT_BROKEN_BINARY")
+    @skips.needs("test-programs", BROKEN_BINARY)
     def test_every_fault_is_found_before_anything_runs(self):
         faults = {
             "no_update": r"0B\d makes a gradient that no update applies",

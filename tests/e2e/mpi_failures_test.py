@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import harness
+import skips
 from harness import BINARY, DATA, INTERRUPTED, NOT_FINITE, WORKER, changed
 
 # Long enough to be hit in the middle; ends by itself in a minute or so.
@@ -87,6 +88,7 @@ def alive(process):
         return False
 
 
+@skips.needs("mpirun")
 class MpiFailures(harness.EndToEnd):
     def seconds_until_all_have_gone(self, number, rank, run):
         """After a signal to one process, until neither program, mpirun nor any process is left;
@@ -228,7 +230,7 @@ class MpiFailures(harness.EndToEnd):
     def test_what_mpi_reports_is_an_error_with_a_place(self):
         library = os.environ.get("PIPEWRIGHT_FAILING_MPI", "")  # see failing_mpi.cpp
         if not library:
-            self.skipTest("built without failing_mpi")
+            skips.lacks("test-programs")
         self.write("long.yaml", LONG)
         calls = (
             ("MPI_Isend", 300, "send a (message|note)"),
@@ -269,7 +271,4 @@ class MpiFailures(harness.EndToEnd):
 
 
 if __name__ == "__main__":
-    if shutil.which("mpirun") is None:
-        print("SKIPPED: no mpirun (install openmpi-bin)")
-        raise SystemExit(harness.SKIPPED)
     harness.main()

@@ -6,6 +6,7 @@ import subprocess
 import unittest
 
 import harness
+import skips
 from executions_test import CASES
 from harness import BINARY, CNN, EXPERIMENT, MLP, changed, plain
 
@@ -50,6 +51,7 @@ OTHERS = {
 }
 
 
+@skips.needs("mpirun")
 class Mpi(harness.EndToEnd):
     def check(self, title, experiment, *others):
         with self.subTest(title):
@@ -133,7 +135,4 @@ for each in CASES:
     add_scheme(each)
 
 if __name__ == "__main__":
-    if shutil.which("mpirun") is None:
-        print("SKIPPED: no mpirun (install openmpi-bin)")
-        raise SystemExit(harness.SKIPPED)
     harness.main()

@@ -1,10 +1,10 @@
 """Pictures of learning curves."""
 
 import os
-import shutil
 import xml.etree.ElementTree
 
 import harness
+import skips
 from harness import DATA, EXPERIMENT, changed
 from sweep_test import MIXED
 
@@ -28,9 +28,8 @@ class Plot(harness.EndToEnd):
         self.write("s.yaml", TWO_SEEDS)
         self.assert_errors(self.plot(code=DATA), r"^sw: no run has an epoch with train_loss yet; .*sweep")
 
+    @skips.needs("gnuplot")
     def test_curves_of_a_sweep(self):
-        if shutil.which("gnuplot") is None:
-            self.skipTest("there is no gnuplot")
         self.write("s.yaml", TWO_SEEDS)
         self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2")
         said = self.plot().out.splitlines()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import harness
 import readme
+import skips
 from harness import EXPERIMENT, MLP, changed, plain
 
 CXX = os.environ["CXX"]
@@ -73,7 +74,7 @@ class Installed(harness.EndToEnd):
         self.assertIn(str(home / "pipewright/lib/libpipewright.so"), needed)
         self.assertNotIn("torch", needed)
 
-    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun (install openmpi-bin)")
+    @skips.needs("mpirun")
     def test_what_is_installed_trains_with_processes(self):
         trained = shell("pipewright/bin/pipewright run first.yaml --out runs/mpi --set pipeline.execution=mpi")
         self.assertEqual(0, trained.returncode, trained.stdout + trained.stderr)

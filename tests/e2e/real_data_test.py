@@ -1,9 +1,8 @@
 """One tiny run on the real files of CIFAR-10 and Fashion-MNIST, where they are at hand."""
 
-import sys
-import unittest
 
 import harness
+import skips
 from harness import CNN, DATA_DIR, changed
 
 
@@ -11,8 +10,7 @@ class RealData(harness.EndToEnd):
     def root(self, name):
         folder = DATA_DIR / name
         if not folder.is_dir():
-            print(f"\nSKIPPED: the data are not there: {folder}", file=sys.stderr)
-            raise unittest.SkipTest(f"no folder {folder}")
+            skips.lacks("real-data", f"there is no folder {folder}")
         return str(folder)
 
     def check(self, dataset, root, **model):

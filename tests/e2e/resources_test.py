@@ -2,18 +2,16 @@
 
 import os
 import resource
-import shutil
 import socket
 import subprocess
 import time
-import unittest
 
 import harness
+import skips
 from harness import BINARY, DATA, EXPERIMENT, FINE, MLP, SWEEP, WORKER, changed, plain
 
 FAILING_THREADS = os.environ.get("PIPEWRIGHT_FAILING_THREADS", "")  # see failing_threads.cpp
 GIB = 1 << 30
-MPI = shutil.which("mpirun") is not None
 
 # 160,000 GiB of parameters, said by 13 characters.
 HUGE = {
@@ -91,7 +89,7 @@ class Memory(Limited):
             )
             self.assertEqual(harness.Run(self.folder / execution).state(), "failed")
 
-    @unittest.skipUnless(MPI, "there is no mpirun")
+    @skips.needs("mpirun")
     def test_in_a_process_of_several_it_is_a_worker_that_failed(self):
         self.write("wide.yaml", changed(WIDE, {"pipeline.execution": "mpi"}))
         done = self.limited(resource.RLIMIT_AS, 5 * GIB, "run", "wide.yaml", "--out", "out", "--quiet")
@@ -156,7 +154,7 @@ class Sizes(harness.EndToEnd):
         self.assert_errors(done, r"^many.yaml:2:8: hardware.hosts is 65536 and devices.count 65536: 4294967296 devices; at most 65536")
 
 
-@unittest.skipUnless(FAILING_THREADS, "built without failing_threads")
+@skips.needs("test-programs", FAILING_THREADS)
 class Threads(Limited):
     CANNOT = r"cannot be started: Resource temporarily unavailable"
 
@@ -193,7 +191,7 @@ class Threads(Limited):
             self.assertEqual(done.code, DATA, done.err)
             self.assert_errors(done, r"pipeline\.threads \(4 times 2\) " + self.CANNOT)
 
-    @unittest.skipUnless(MPI, "there is no mpirun")
+    @skips.needs("mpirun")
     def test_a_process_of_several_without_its_keeper_ends_them_all(self):
         self.write("mpi.yaml", changed(SMALL, {"pipeline": {"stages": 2, "balance": "layers", "execution": "mpi"}}))
         said = []
@@ -227,7 +225,7 @@ class Files(Limited):
             done = self.finish(self.start("run", "small.yaml", "--quiet", "--out", out))
             self.assert_refused(done, DATA, r"File name too long$")
 
-    @unittest.skipUnless(harness.FAILING_FILES, "built without failing_files")
+    @skips.needs("test-programs", harness.FAILING_FILES)
     def test_a_disk_that_fails_when_a_run_is_resumed_is_no_mistake_in_the_experiment(self):
         self.train(SMALL, "small")
         done = self.resume("small", code=DATA, environment=self.failing("small/run.json", "read", 1))
@@ -259,14 +257,14 @@ class Ranks(harness.EndToEnd):
         )
         return harness.Finished(done.returncode, done.stdout, done.stderr)
 
-    @unittest.skipUnless(MPI, "there is no mpirun")
+    @skips.needs("mpirun")
     def test_what_one_host_lacks_is_said_with_rank_and_host(self):
         self.write("0.yaml", changed(SMALL, {"pipeline": {"stages": 2, "balance": "layers", "execution": "mpi"}}))
         done = self.mpirun(f"exec {BINARY} run $OMPI_COMM_WORLD_RANK.yaml --quiet --out out")
         self.assertEqual(done.code, EXPERIMENT, done.err)
         self.assert_errors(done, rf"^rank 1 on {plain(socket.gethostname())}: 1.yaml: cannot open: No such file")
 
-    @unittest.skipUnless(MPI, "there is no mpirun")
+    @skips.needs("mpirun")
     def test_what_all_find_wrong_is_said_once(self):
         # The first process has spoken when the other one begins, so that their pace does not matter.
         command = f"{BINARY} run missing.yaml --quiet --out out"

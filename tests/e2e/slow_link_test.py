@@ -6,13 +6,13 @@ Only root can make namespaces, with `ip` and `tc` (Debian: iproute2).
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
 
 import harness
+import skips
 from harness import BINARY, changed
 from mpi_failures_test import processes
 
@@ -34,6 +34,18 @@ def command(*words):
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
+def setUpModule():
+    for program in ("ip", "tc", "unshare"):
+        if not skips.has(program):
+            skips.lacks("network-namespaces", f"there is no {program}")
+    try:
+        command("ip", "netns", "add", f"pipewright-{os.getpid()}")
+        command("ip", "netns", "del", f"pipewright-{os.getpid()}")
+    except subprocess.CalledProcessError as error:
+        skips.lacks("network-namespaces", error.stderr.decode().strip())
+
+
+@skips.needs("mpirun")
 class SlowLink(harness.EndToEnd):
     def setUp(self):
         super().setUp()
@@ -114,14 +126,4 @@ class SlowLink(harness.EndToEnd):
 
 
 if __name__ == "__main__":
-    missing = [program for program in ("ip", "tc", "unshare", "mpirun") if shutil.which(program) is None]
-    if missing or os.geteuid() != 0:
-        print(f"SKIPPED: needs root, ip, tc (iproute2), unshare and mpirun; missing: {missing or 'root'}")
-        raise SystemExit(harness.SKIPPED)
-    try:
-        command("ip", "netns", "add", f"pipewright-{os.getpid()}")
-        command("ip", "netns", "del", f"pipewright-{os.getpid()}")
-    except subprocess.CalledProcessError as error:
-        print(f"SKIPPED: no network namespaces here: {error.stderr}")
-        raise SystemExit(harness.SKIPPED)
     harness.main()

@@ -1,12 +1,11 @@
 """Sweeps on a real Slurm, which this module starts and stops. Where there can be none, it says so."""
 
 import re
-import shutil
 import subprocess
-import sys
 import unittest
 
 import harness
+import skips
 import slurm_cluster
 from harness import EXPERIMENT, FINE, MLP, SWEEP, changed
 
@@ -36,8 +35,7 @@ def setUpModule():
     global cluster
     reason = slurm_cluster.why_not()
     if reason:
-        print(f"\nSKIPPED: {reason}", file=sys.stderr)
-        raise unittest.SkipTest(reason)
+        skips.lacks("slurm", reason)
     cluster = slurm_cluster.Cluster()
     unittest.addModuleCleanup(cluster.stop)
     cluster.start()
@@ -89,9 +87,8 @@ class Slurm(harness.EndToEnd):
         tasks = sorted((self.folder / AWKWARD / "slurm/1").glob("task-*.log"))
         self.assertEqual([task.name for task in tasks], [f"task-{n}.log" for n in (1, 2, 3, 4)])
 
+    @skips.needs("mpirun")
     def test_processes_of_mpi(self):
-        if shutil.which("mpirun") is None:
-            self.skipTest("no mpirun")
         seeds = changed(MLP, {"sweep": {"grid": {"train.seed": [1, 2]}}})
         self.sweep(seeds, "here")
         self.sweep(changed(seeds, {"pipeline.execution": "mpi"}), "there", "--slurm")
@@ -112,7 +109,7 @@ class Slurm(harness.EndToEnd):
 
     def test_processes_that_srun_starts(self):
         if "pmix" not in cluster.ask("srun", "--mpi=list"):
-            self.skipTest("this Slurm has no PMIx")
+            skips.lacks("pmix")
         code, said = self.srun("--mpi=pmix")
         self.assertEqual((code, said), (FINE, ""))
         here = self.train(changed(MLP, {"pipeline.stages": 2}), "here")

@@ -6,11 +6,11 @@ import re
 import signal
 import subprocess
 import time
-import unittest
 from pathlib import Path
 
 import harness
 import safetensors
+import skips
 from harness import BINARY, CNN, DATA, EXPERIMENT, INTERRUPTED, MLP, changed, plain
 from safetensors import tensor
 
@@ -38,7 +38,7 @@ class TakeUp(harness.EndToEnd):
     def stopped(self, experiment, out, checkpoints=1):
         """A run that died with so many checkpoints behind it, in the middle of writing the next one."""
         if not harness.FAILING_FILES:
-            self.skipTest("built without failing_files")
+            skips.lacks("test-programs")
         self.write(f"{out}.yaml", experiment)
         # The first manifest says that there is none yet.
         environment = self.failing(f"{out}/checkpoint/manifest.json", "rename", checkpoints + 2, kill=True)
@@ -268,7 +268,7 @@ class TakeUp(harness.EndToEnd):
         now = self.record("x")["instruction_set"]
         self.assertTrue(self.record("x")["processor"])
         if now == "DEFAULT":
-            self.skipTest("this processor has no other instruction set")
+            skips.lacks("instruction-sets")
         done = self.resume("x", environment={"ATEN_CPU_CAPABILITY": "default"})
         pattern = rf"the instruction set is not the one that the run was begun with \({now} → DEFAULT\): bits may"
         self.assertRegex(done.err, pattern)

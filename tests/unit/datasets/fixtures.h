@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/stage/dataset.h"
 #include "core/system/file.h"
+#include "tests/unit/skips.h"
 #include "tests/unit/source_dir.h"
 
 namespace pipewright::fixtures {
@@ -110,7 +111,8 @@ inline std::filesystem::path real_data(const std::string& folder) {
 
 }  // namespace pipewright::fixtures
 
-/// Skips the test, loudly, on machines without that folder of real data.
+/// Skips the test on machines without that folder of real data.
 #define PIPEWRIGHT_NEEDS_REAL_DATA(folder)                                 \
   if (!std::filesystem::exists(::pipewright::fixtures::real_data(folder))) \
-  GTEST_SKIP() << "NOT TESTED: no real data at " << ::pipewright::fixtures::real_data(folder)
+  PIPEWRIGHT_LACKS("real-data") << "there is nothing at "                  \
+                                << ::pipewright::fixtures::real_data(folder)

@@ -6,6 +6,7 @@
 
 #include "core/runtime/devices/device.h"
 #include "tests/unit/codecs/codec_trial.h"
+#include "tests/unit/skips.h"
 
 namespace pipewright::testing {
 namespace {
@@ -15,7 +16,7 @@ const int kDevices = cuda_device_count();
 class GpuCodec : public ::testing::TestWithParam<TestedCodec> {
  protected:
   void SetUp() override {
-    if (kDevices < 1) GTEST_SKIP() << "needs a CUDA device that LibTorch can use";
+    if (kDevices < 1) PIPEWRIGHT_LACKS("gpu") << "LibTorch can use no CUDA device";
   }
   CodecTrial trial() const { return CodecTrial(GetParam().name, GetParam().options); }
   bool is(const std::set<std::string>& names) const { return names.contains(GetParam().name); }

@@ -10,6 +10,7 @@
 #include "core/stage/torch.h"
 #include "core/training/trainer.h"
 #include "tests/unit/device/elsewhere.h"
+#include "tests/unit/skips.h"
 
 namespace pipewright::test {
 namespace {
@@ -27,9 +28,8 @@ std::vector<at::Device> cuda_devices(int count) {
 class Gpu : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    if (kDevices < GetParam())
-      GTEST_SKIP() << "needs " << GetParam() << " CUDA device(s) that LibTorch can use; there are "
-                   << kDevices;
+    if (kDevices < 1) PIPEWRIGHT_LACKS("gpu") << "LibTorch can use no CUDA device";
+    if (kDevices < GetParam()) PIPEWRIGHT_LACKS("second-gpu") << "LibTorch can use one CUDA device";
     // Or a convolution's backward adds in another order every time.
     at::globalContext().setDeterministicCuDNN(true);
     at::globalContext().setBenchmarkCuDNN(false);

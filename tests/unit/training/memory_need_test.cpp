@@ -9,6 +9,7 @@
 #include "core/stage/torch.h"
 #include "core/system/machine_limits.h"
 #include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/skips.h"
 
 namespace pipewright::test {
 namespace {
@@ -67,7 +68,8 @@ TEST(MemoryNeed, ProcessesOfAHostAreAddedUp) {
   Laboratory small(of_width(1000));
   const double bytes_a_unit = stage_need(small.plan(), 0).bytes / 1000;
   Laboratory large(of_width(0.75 * machine_memory().bytes / bytes_a_unit));  // each of the two
-  if (memory_limit().bytes < machine_memory().bytes) GTEST_SKIP() << memory_limit().text;
+  if (memory_limit().bytes < machine_memory().bytes)
+    PIPEWRIGHT_LACKS("whole-memory") << memory_limit().text;
   Pair pair;
   const std::string text = refusal(large.plan(), pair, ErrorKind::Worker);
   char host[256] = {};

@@ -37,7 +37,7 @@ SUBSTITUTIONS = (
     (re.compile(r"(?<=this machine has )[\d.]+ [KMGT]iB"), "<memory>"),
     (re.compile(r"(?m)(?<=\()\d+\.\d(?= s\)$)"), "<seconds>"),  # of a run of a sweep
     (re.compile(r"(?m)\d+\.\d s \([\d.]+ samples/s\)$"), "<seconds> s (<rate> samples/s)"),  # of an epoch
-    (re.compile(r"(?m)^pipewright=/.*$"), "pipewright=<program>"),  # of a batch script
+    (re.compile(r"(?m)^pipewright=.*$"), "pipewright=<program>"),  # of a batch script
     (re.compile(r"\b[0-9a-f]{16}\b"), "<digest>"),  # of an experiment or model; each new option changes it
 )
 
@@ -147,7 +147,7 @@ class Case:
         commands = [step.run.subject for step in self.steps]
         for name, section in self.files.items():
             others = [other.text() for other in self.files.values() if other is not section]
-            if not any(PurePosixPath(name).name in text for text in commands + others):
+            if not any(part in text for text in commands + others for part in PurePosixPath(name).parts):
                 raise self._wrong(section.line, f"nothing names the file '{name}'")
         for step in self.steps:
             self._judge_step(step, rewriting)

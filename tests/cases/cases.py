@@ -36,7 +36,7 @@ MARKER = ".pipewright"  # a folder of results has it
 SUBSTITUTIONS = (
     (re.compile(r"(?<=this machine has )[\d.]+ [KMGT]iB"), "<memory>"),
     (re.compile(r"(?m)(?<=\()\d+\.\d(?= s\)$)"), "<seconds>"),  # of a run of a sweep
-    (re.compile(r"(?m)\d+\.\d s \([\d.]+ samples/s\)$"), "<seconds> s (<rate> samples/s)"),  # of an epoch
+    (re.compile(r"(?m)\d+\.\d s \([^()]+ samples/s\)$"), "<seconds> s (<rate> samples/s)"),  # of an epoch
     (re.compile(r"(?m)^pipewright=.*$"), "pipewright=<program>"),  # of a batch script
     (re.compile(r"\b[0-9a-f]{16}\b"), "<digest>"),  # of an experiment or model; each new option changes it
 )

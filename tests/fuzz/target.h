@@ -1,29 +1,62 @@
-/// What is fuzzed: readers of bytes that come from elsewhere. To add one, add a line to kTargets in
-/// targets.cpp.
+/// A fuzz target: a reader of bytes that come from elsewhere, and what must hold whatever they are.
+/// Each file in targets/ defines one; an executable has one of them.
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <span>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "core/base/error.h"
 
 namespace pipewright::fuzz {
 
-using Bytes = std::vector<std::byte>;
-
 struct Target {
-  const char* name;
-  /// Reads the bytes; may throw Error{Data}, and nothing else.
-  void (*read)(std::span<const std::byte> bytes);
-  /// What is to be changed: bytes that read() takes.
-  std::vector<Bytes> (*seeds)();
+  /// Reads the bytes and returns what it made of them, as a text that shows any difference; or
+  /// throws Error. It checks with require() what only this reader promises.
+  std::string (*read)(std::string_view bytes);
+  /// The kinds of Error that the reader may throw.
+  std::vector<ErrorKind> refusals = {ErrorKind::Data};
+  /// The most bytes that may be allocated at a time while it reads these.
+  std::size_t (*most_memory)(std::string_view bytes);
+  /// Makes checksums and lengths right again after a change, so that the change is read at all.
+  void (*mend)(std::string& bytes) = nullptr;
+  std::size_t most_bytes = 4096;  ///< of an input that is made by changing others
+  long rounds = 10'000;           ///< of a short run: a few seconds
 };
 
-std::span<const Target> targets();
+/// The one that is linked into this executable.
+extern const Target kTarget;
 
-/// read() of the target, where other exceptions than Error{Data} end the program. Whether it took
-/// the bytes.
-bool takes(const Target& target, std::span<const std::byte> bytes);
+/// Ends the program, saying `what`, unless it holds.
+void require(bool holds, const std::string& what);
+
+/// What `read` returns. It reads what the target wrote itself, so an Error ends the program.
+template <class Read>
+auto reread(const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    require(false, concat("what was written is refused: ", error.what()));
+    throw;
+  }
+}
+
+/// What the target made of some bytes.
+struct Outcome {
+  bool taken = false;
+  std::string text;  ///< what was read, or the message of the refusal
+};
+
+/// Reads the bytes twice. Ends the program unless both outcomes are equal, errors are of the kinds
+/// that the target names, and memory stays within its limit.
+Outcome outcome(std::string_view bytes);
+
+/// The most memory that a call of outcome() has used so far, and by how many bytes it was read.
+struct Usage {
+  std::size_t memory = 0, input = 0;
+};
+Usage most_used();
 
 }  // namespace pipewright::fuzz

@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import threading
-import time
 
 import harness
 import skips
@@ -132,10 +131,6 @@ class Fetch(harness.EndToEnd):
         self.assertEqual((self.folder / "data/small.bin").read_bytes(), SMALL)
         self.assertEqual(sorted(file.name for file in (self.folder / "data").iterdir()), ["small.bin"])
 
-    def wait_for(self, condition, process):
-        while not condition():
-            self.assertIsNone(process.poll(), "it has ended")
-            time.sleep(0.01)
 
 
 class Whole(Fetch):
@@ -294,7 +289,7 @@ class GoingOn(Fetch):
                 process = self.start_fetch(
                     "small", "--to", "data", "--address", f"{server.address}/small.bin"
                 )
-                self.wait_for(lambda: self.part().exists() and self.part().stat().st_size == 50_000, process)
+                self.wait_until(lambda: self.part().exists() and self.part().stat().st_size == 50_000, process)
                 process.send_signal(number)
                 done = self.finish(process)
                 self.assertEqual(done.code, INTERRUPTED, done.err)
@@ -312,7 +307,7 @@ class GoingOn(Fetch):
         server.cuts = [50_000]
         server.goes_on.clear()
         first = self.start_fetch("small", "--to", "data", "--address", f"{server.address}/small.bin")
-        self.wait_for(lambda: self.part().exists() and self.part().stat().st_size == 50_000, first)
+        self.wait_until(lambda: self.part().exists() and self.part().stat().st_size == 50_000, first)
         self.assert_errors(self.small(server, code=DATA), r"small\.bin\.part: another `pipewright fetch`")
         server.goes_on.set()
         self.assertEqual(self.finish(first).code, harness.FINE)

@@ -287,14 +287,6 @@ class Names(harness.EndToEnd):
 
 
 class Waiting(harness.EndToEnd):
-    def wait_until(self, what, process=None):
-        begin = time.monotonic()
-        while not what():
-            self.assertLess(time.monotonic() - begin, harness.SECONDS_LIMIT)
-            if process is not None:
-                self.assertIsNone(process.poll(), "the program has ended")
-            time.sleep(0.005)
-
     def is_running(self, out):
         def look():
             state = self.folder / out / "run.json"
@@ -394,9 +386,7 @@ class CtrlC(Waiting):
     def interrupt(self, moment, *arguments):
         """Once when the moment has come; says whether the sweep had ended before."""
         process = self.start("sweep", "e.yaml", "--out", "sw", "--jobs", "2", *arguments)
-        begin = time.monotonic()
-        while not moment() and process.poll() is None:
-            self.assertLess(time.monotonic() - begin, harness.SECONDS_LIMIT)
+        self.wait_until(moment, process, may_end=True)
         process.send_signal(signal.SIGINT)
         done = self.finish(process)
         if done.code == 0:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -24,7 +25,7 @@ BINARY = os.environ["PIPEWRIGHT_BINARY"]
 FAILING_FILES = os.environ.get("PIPEWRIGHT_FAILING_FILES", "")  # see failing_files.cpp
 SOURCE_DIR = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"])
 DATA_DIR = SOURCE_DIR.parent / "shared" / "data"
-SECONDS_LIMIT = 120  # of one command
+SECONDS_LIMIT = 120  # of one command, and of an event that is waited for: what takes longer hangs
 os.environ.pop("PIPEWRIGHT_DATA", None)  # where a developer's own data lie decides no test
 
 # Exit codes, as users know them.
@@ -137,6 +138,17 @@ class EndToEnd(unittest.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
+
+    def wait_until(self, happens, process=None, may_end=False):
+        """Until it happens, looked for again and again; the process, if any, must live until then, unless it may end."""
+        begin = time.monotonic()
+        while not happens():
+            if process is not None and process.poll() is not None:
+                if may_end:
+                    return
+                self.fail(f"it ended before: {process.stderr.read() if process.stderr else ''}")
+            self.assertLess(time.monotonic() - begin, SECONDS_LIMIT, "it hangs")
+            time.sleep(0.002)
 
     def finish(self, process):
         out, err = process.communicate(timeout=SECONDS_LIMIT)

@@ -22,9 +22,10 @@ LONG = {
     "optimizer": {"name": "sgd", "lr": 0.01},
     "train": {"epochs": 4000},
 }
-# Seconds, as promised, from a failure until no process is left. Other work on the machine makes it
-# late: time in which anything on the machine waited for a core is not counted, and one of three
-# tries has to keep the promise.
+# Seconds by the clock, as core/runtime/processes promises them, from the signal that kills or stops a process until no
+# process of the run is left. The promise is about the program: where other work takes the cores away from it, it may be
+# late, so it has three tries and has to keep the promise in one. (Measured with five busy processes on two cores: 1.3 s
+# after a kill, 5.3 s after a stop. Wire and TeamPatience in tests/unit/runtime/wire_test.cpp hold the same without a clock.)
 KILLED_WITHIN, STOPPED_WITHIN = 2, 10
 TRIES = 3
 ALLOWED = 60  # after which nothing is waited for any more
@@ -65,15 +66,6 @@ def own_processes(run):
     return found
 
 
-def seconds_stalled():
-    """How long anything on this machine has waited for a core; 0 where the system does not say."""
-    try:
-        some = Path("/proc/pressure/cpu").read_text().split("\n")[0]
-        return int(some.rpartition("total=")[2]) / 1e6
-    except OSError:
-        return 0
-
-
 def mapped_segments(process):
     """Open MPI's shared memory that a process has mapped, with or without a name."""
     lines = Path(f"/proc/{process}/maps").read_text().splitlines()
@@ -91,16 +83,15 @@ def alive(process):
 @skips.needs("mpirun")
 class MpiFailures(harness.EndToEnd):
     def seconds_until_all_have_gone(self, number, rank, run):
-        """After a signal to one process, until neither program, mpirun nor any process is left;
-        without the time in which the machine had no core to give."""
+        """After a signal to one process, until neither program, mpirun nor any process is left."""
         own = own_processes(run)
         hit = processes(self.folder)[rank]
-        began, stalled = time.monotonic(), seconds_stalled()
+        began = time.monotonic()
         os.kill(hit, number)
         while any(alive(process) for process in own if process != run.pid) or run.poll() is None:
             self.assertLess(time.monotonic() - began, ALLOWED, "processes are left")
             time.sleep(0.01)
-        return time.monotonic() - began - (seconds_stalled() - stalled)
+        return time.monotonic() - began
 
     def ends_in_time(self, number, rank, within, said):
         """The run ends as it should each time, and within the promised time once."""
@@ -122,16 +113,11 @@ class MpiFailures(harness.EndToEnd):
     def begin(self, experiment=LONG):
         self.write("long.yaml", experiment)
         run = self.start("run", "long.yaml", "--out", "out")
-        epochs = self.folder / "out" / "epochs.csv"
-        while not epochs.exists():
-            self.assertIsNone(run.poll(), "it ended before it began")
-            time.sleep(0.05)
+        self.wait_until((self.folder / "out" / "epochs.csv").exists, run)
         return run
 
     def ends(self, run, code):
-        began = time.monotonic()
         done = self.finish(run)
-        self.assertLess(time.monotonic() - began, ALLOWED)
         self.assertEqual(done.code, code, done.err)
         self.assertEqual(processes(self.folder), {}, "processes are left")
         for part in self.folder.rglob("*.part"):
@@ -144,10 +130,9 @@ class MpiFailures(harness.EndToEnd):
     def goes_on(self):
         """The last checkpoint loads, and training goes on from there."""
         run = self.start("run", "long.yaml", "--out", "out", "--resume")
-        rows = len((self.folder / "out" / "epochs.csv").read_text().splitlines())
-        while len((self.folder / "out" / "epochs.csv").read_text().splitlines()) <= rows:
-            self.assertIsNone(run.poll(), "it did not go on")
-            time.sleep(0.05)
+        rows = lambda: len((self.folder / "out" / "epochs.csv").read_text().splitlines())
+        before = rows()
+        self.wait_until(lambda: rows() > before, run)
         run.send_signal(signal.SIGTERM)
         self.ends(run, INTERRUPTED)
 
@@ -201,10 +186,7 @@ class MpiFailures(harness.EndToEnd):
         run = self.begin()
         run.kill()
         run.wait()
-        until = time.monotonic() + ALLOWED
-        while processes(self.folder) and time.monotonic() < until:
-            time.sleep(0.1)
-        self.assertEqual(processes(self.folder), {})
+        self.wait_until(lambda: not processes(self.folder))
         self.assertEqual(self.state()["state"], "interrupted")
         for pipe in (run.stdout, run.stderr):
             pipe.close()
@@ -216,9 +198,7 @@ class MpiFailures(harness.EndToEnd):
             [*mpirun, BINARY, "run", "long.yaml", "--out", "out"],
             cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
-        while not (self.folder / "out" / "epochs.csv").exists():
-            self.assertIsNone(run.poll())
-            time.sleep(0.05)
+        self.wait_until((self.folder / "out" / "epochs.csv").exists, run)
         os.kill(processes(self.folder)[2], signal.SIGKILL)
         _, err = run.communicate(timeout=ALLOWED)
         self.assertNotEqual(run.returncode, 0)

@@ -4,7 +4,6 @@ import os
 import resource
 import socket
 import subprocess
-import time
 
 import harness
 import skips
@@ -211,9 +210,7 @@ class Files(Limited):
     def test_too_few_descriptors_are_said_with_the_limit(self):
         self.write("long.yaml", changed(SMALL, {"train.epochs": 100000}))
         run = self.start("run", "long.yaml", "--quiet", "--out", "out")
-        while not (self.folder / "out" / "checkpoint").exists():
-            self.assertIsNone(run.poll(), "it ended before it began")
-            time.sleep(0.02)
+        self.wait_until((self.folder / "out" / "checkpoint").exists, run)
         resource.prlimit(run.pid, resource.RLIMIT_NOFILE, (3, 3))
         self.assert_refused(
             self.finish(run), DATA, r"^out/.*: cannot .*: Too many open files \(this process may have 3 files open, ulimit -n\)$"

@@ -39,11 +39,9 @@ CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: INTERRUPTED, signal.SIGKILL
 class Resume(harness.EndToEnd):
     def wait_for_training(self, process, out):
         """Until this process, not an earlier one, has written that it is running."""
-        begin, state = time.monotonic(), self.folder / out / "run.json"
+        state = self.folder / out / "run.json"
         old = state.read_bytes() if state.exists() else b""
-        while process.poll() is None and (not state.exists() or state.read_bytes() == old):
-            self.assertLess(time.monotonic() - begin, 60)
-            time.sleep(0.002)
+        self.wait_until(lambda: state.exists() and state.read_bytes() != old, process, may_end=True)
 
     def leg(self, out, stop, seconds, resume, every=STEPS):
         """Starts or goes on, and is stopped after some seconds. Whether the run has ended by itself."""
@@ -137,8 +135,7 @@ class Resume(harness.EndToEnd):
         """By SIGINT, with two checkpoints at least."""
         self.write("x.yaml", LONG)
         process = self.start("run", "x.yaml", "--quiet", "--out", "x")
-        while process.poll() is None and not (self.folder / "x/checkpoint/manifest.previous.json").exists():
-            time.sleep(0.002)
+        self.wait_until((self.folder / "x/checkpoint/manifest.previous.json").exists, process)
         process.send_signal(signal.SIGINT)
         self.assertEqual(self.finish(process).code, INTERRUPTED)
         return harness.Run(self.folder / "x")

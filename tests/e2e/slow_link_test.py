@@ -103,16 +103,10 @@ class SlowLink(harness.EndToEnd):
 
     def test_a_link_that_breaks_ends_the_run(self):
         run = self.begin(changed(SLOW, {"train": {"epochs": 4000}, "model.widths": [32, 64, 16, 16, 10]}))
-        epochs = self.folder / "out" / "epochs.csv"
-        until = time.monotonic() + harness.SECONDS_LIMIT
-        while not epochs.exists() and time.monotonic() < until:
-            self.assertIsNone(run.poll(), "it ended before it began")
-            time.sleep(0.05)
+        self.wait_until((self.folder / "out" / "epochs.csv").exists, run)
         command("ip", "-n", self.spaces[1], "link", "set", self.ends[1], "down")
         # mpirun itself waits for the other machine's half; the run's processes do not.
-        while processes(self.folder) and time.monotonic() < until:
-            time.sleep(0.1)
-        self.assertEqual(processes(self.folder), {})
+        self.wait_until(lambda: not processes(self.folder))
         state = json.loads((self.folder / "out" / "run.json").read_text())
         self.assertEqual(state["state"], "failed")
         # Each process misses the other; the first to say so is the one on record.

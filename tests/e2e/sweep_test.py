@@ -4,7 +4,6 @@ import json
 import shutil
 import signal
 import sqlite3
-import time
 
 import harness
 from harness import EXPERIMENT, FINE, INTERRUPTED, MLP, SWEEP, changed
@@ -170,10 +169,7 @@ class Sweep(harness.EndToEnd):
         self.write("s.yaml", changed(slow, {"sweep": {"grid": {"train.seed": [1]}}}))
         self.pipewright("sweep", "s.yaml", "--out", "sw", "--prune")  # makes the folder ours
         process = self.start("run", "s.yaml", "--out", "sw/mine")
-        begin = time.monotonic()
-        while not (self.folder / "sw/mine/run.json").exists():
-            self.assertLess(time.monotonic() - begin, 60)
-            time.sleep(0.01)
+        self.wait_until((self.folder / "sw/mine/run.json").exists)
         done = self.pipewright("sweep", "s.yaml", "--out", "sw", "--prune")
         self.assertEqual(done.out, "")
         self.assertRegex(done.err, rf"^kept sw/mine: .*being worked in by pid {process.pid} ")
@@ -217,10 +213,7 @@ class Sweep(harness.EndToEnd):
         )
         self.write("s.yaml", slow)
         process = self.start("sweep", "s.yaml", "--out", "sw", "--jobs", "2")
-        begin = time.monotonic()
-        while sum((run.path / "epochs.csv").exists() for run in self.runs()) < 2:
-            self.assertLess(time.monotonic() - begin, 60)
-            time.sleep(0.01)
+        self.wait_until(lambda: sum((run.path / "epochs.csv").exists() for run in self.runs()) >= 2)
         process.send_signal(signal.SIGINT)
         done = self.finish(process)
         self.assertEqual(done.code, INTERRUPTED, done.err)

@@ -1,6 +1,7 @@
 /// The program against the oracle: random experiments of every scheme, weights and losses compared.
 #include "cases.h"
 #include "program.h"
+#include "tolerances.h"
 #include "training.h"
 
 #include <gtest/gtest.h>
@@ -20,13 +21,8 @@ void PrintTo(const Experiment& experiment, std::ostream* stream) {
 
 namespace {
 
-/// Relative to max(1, |x|). Two evaluations of the same formulas differ by rounding: sums of some
-/// 10² terms over some 10² layers and steps at 1.1e-16 each, about 1e-12. The smallest mistake in a
-/// version moves weights by more than 1e-7 (tested in identities_test.cpp).
-constexpr double kTolerance = 1e-10;
-
 bool differ(double a, double b) {
-  return !(std::abs(a - b) <= kTolerance * std::max(1.0, std::abs(a)));
+  return !(std::abs(a - b) <= tolerance::kAgreement * std::max(1.0, std::abs(a)));
 }
 
 class Scheme : public testing::TestWithParam<Experiment> {

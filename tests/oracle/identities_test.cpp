@@ -1,6 +1,7 @@
 /// Schemes that must agree with one another, a network small enough for pencil and paper, and a
 /// check that the random cases notice what they are for.
 #include "cases.h"
+#include "tolerances.h"
 #include "training.h"
 
 #include <gtest/gtest.h>
@@ -44,9 +45,6 @@ Experiment experiment(int stages, const SchemeOptions& scheme, int microbatches 
   return e;
 }
 
-constexpr double kRounding = 1e-13;
-constexpr double kNoticeable = 1e-7;
-
 const SchemeOptions kPlain{.name = "model_parallel"};
 
 TEST(Identity, OneStageMakesEverySchemePlainTraining) {
@@ -83,7 +81,8 @@ TEST(Identity, SynchronousSchemesArePlainTrainingForAnyCut) {
   Experiment e = experiment(4, {.name = "gpipe"}, 3);
   // Initial weights are drawn stage by stage, layer by layer, hence the same for any cut.
   const Tensors a = parameters(plain), b = parameters(trained(e));
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].isApprox(b[i], kRounding));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_TRUE(a[i].isApprox(b[i], tolerance::kTrainings));
 }
 
 TEST(Identity, PipeDreamIsSgdDelayedByEachStagesDepth) {
@@ -101,7 +100,7 @@ TEST(Identity, VerticalSyncIsSgdDelayedByTheWholeDepth) {
 TEST(Identity, TwoBufferedWeightsAreSgdDelayedByOne) {
   const Experiment a = experiment(4, {.name = "pipedream_2bw"}, 5);
   const Experiment b = experiment(4, {.name = "delayed_sgd", .delay = {1}});
-  EXPECT_LT(distance(a, trained(a), trained(b)), kRounding);
+  EXPECT_LT(distance(a, trained(a), trained(b)), tolerance::kTrainings);
 }
 
 TEST(Identity, FullWidthInterlockingIsPlainTraining) {
@@ -111,7 +110,8 @@ TEST(Identity, FullWidthInterlockingIsPlainTraining) {
   const std::vector<Tensors> with_heads = initial_weights(a);
   std::vector<Tensors> without = with_heads;
   for (std::size_t k = 0; k + 1 < without.size(); ++k) without[k].resize(without[k].size() - 2);
-  EXPECT_LT(distance(a, train(a, data, with_heads), train(b, data, without)), kRounding);
+  EXPECT_LT(distance(a, train(a, data, with_heads), train(b, data, without)),
+            tolerance::kTrainings);
 }
 
 TEST(Identity, PredictingWithoutVelocityIsTheUnpredictedScheme) {
@@ -141,7 +141,7 @@ TEST(Identity, DrainingMattersOnlyToStaleSchemes) {
     if (e.scheme.name == "gpipe")
       EXPECT_EQ(difference, 0);
     else
-      EXPECT_GT(difference, kNoticeable);
+      EXPECT_GT(difference, tolerance::kNoticeable);
   }
 }
 
@@ -168,8 +168,8 @@ Result toy(int stages, int width, const std::string& combine) {
 void expect_diagonal(const Result& result, std::size_t stage, std::size_t tensor, double a,
                      double b) {
   const Matrix& matrix = result.weights[stage][tensor];
-  EXPECT_NEAR(matrix(0, 0), a, 1e-13) << "stage " << stage;
-  EXPECT_NEAR(matrix(1, 1), b, 1e-13) << "stage " << stage;
+  EXPECT_NEAR(matrix(0, 0), a, tolerance::kTrainings) << "stage " << stage;
+  EXPECT_NEAR(matrix(1, 1), b, tolerance::kTrainings) << "stage " << stage;
 }
 
 TEST(InterlockingToy, LocalAndFurtherReachingUpdatesAreThePublishedOnes) {
@@ -203,7 +203,7 @@ TEST(Cases, NoticeWrongVersionsAndOptions) {
                              const std::function<void(Experiment&)>& mistake) {
     const std::vector<Experiment> all = cases(scheme, 16);
     return std::count_if(all.begin(), all.end(), [&mistake](const Experiment& e) {
-      return notices(e, mistake) > kNoticeable;
+      return notices(e, mistake) > tolerance::kNoticeable;
     });
   };
   const auto to = [](const SchemeOptions& scheme) {

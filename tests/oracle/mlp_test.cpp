@@ -3,6 +3,7 @@
 #include "cases.h"
 #include "loss.h"
 #include "random.h"
+#include "tolerances.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +11,7 @@ namespace oracle {
 namespace {
 
 constexpr double kSmoothing = 0.1;
-constexpr double kStep =
-    1e-5;  // central differences: error about kStep², rounding about 1e-16/kStep
-constexpr double kTolerance = 1e-8;
+constexpr double kStep = tolerance::kStep;
 
 class MultilayerPerceptron : public testing::TestWithParam<Activation> {
  protected:
@@ -49,14 +48,15 @@ TEST_P(MultilayerPerceptron, GradientsAreThoseOfFiniteDifferences) {
       up[i].data()[j] += kStep;
       down[i].data()[j] -= kStep;
       const double slope = (loss(up, data_.x) - loss(down, data_.x)) / (2 * kStep);
-      EXPECT_NEAR(gradients[i].data()[j], slope, kTolerance) << "tensor " << i << "[" << j << "]";
+      EXPECT_NEAR(gradients[i].data()[j], slope, tolerance::kSlope)
+          << "tensor " << i << "[" << j << "]";
     }
   for (Eigen::Index j = 0; j < data_.x.size(); ++j) {
     Matrix up = data_.x, down = data_.x;
     up.data()[j] += kStep;
     down.data()[j] -= kStep;
     const double slope = (loss(parameters_, up) - loss(parameters_, down)) / (2 * kStep);
-    EXPECT_NEAR(input_gradient.data()[j], slope, kTolerance) << "input [" << j << "]";
+    EXPECT_NEAR(input_gradient.data()[j], slope, tolerance::kSlope) << "input [" << j << "]";
   }
 }
 
@@ -95,8 +95,8 @@ TEST(CrossEntropy, OfMicroBatchesAddsUpToThatOfTheMiniBatch) {
   const Loss whole = cross_entropy(logits, labels, 0.1, 3);
   const Loss head = cross_entropy(logits.topRows(2), std::span(labels).first(2), 0.1, 3);
   const Loss tail = cross_entropy(logits.bottomRows(1), std::span(labels).last(1), 0.1, 3);
-  EXPECT_NEAR(whole.value, head.value + tail.value, 1e-15);
-  EXPECT_TRUE(whole.gradient.bottomRows(1).isApprox(tail.gradient, 1e-15));
+  EXPECT_NEAR(whole.value, head.value + tail.value, tolerance::kFewOperations);
+  EXPECT_TRUE(whole.gradient.bottomRows(1).isApprox(tail.gradient, tolerance::kFewOperations));
 }
 
 }  // namespace

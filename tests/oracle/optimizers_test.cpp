@@ -1,6 +1,7 @@
 /// The oracle's optimizers and predictions, by hand, for one scalar parameter.
 #include "optimizers.h"
 #include "learning_rate.h"
+#include "tolerances.h"
 
 #include <gtest/gtest.h>
 
@@ -54,9 +55,11 @@ TEST(Sgd, NesterovStepsByGradientPlusMomentumTimesBuffer) {
 
 TEST(Adam, FirstStepIsTheLearningRateAndDecayActsOnGradientOrWeight) {
   const OptimizerOptions adam{.name = "adam", .weight_decay = 0.1, .eps = 0};
-  EXPECT_NEAR(value(after(adam, {-0.05}, 0.01).weights), 0.99, 1e-15);  // g' = +0.05
+  EXPECT_NEAR(value(after(adam, {-0.05}, 0.01).weights), 0.99,
+              tolerance::kFewOperations);  // g' = +0.05
   const OptimizerOptions adamw{.name = "adamw", .weight_decay = 0.1, .eps = 0};
-  EXPECT_NEAR(value(after(adamw, {-0.05}, 0.01).weights), 1 - 0.001 + 0.01, 1e-15);
+  EXPECT_NEAR(value(after(adamw, {-0.05}, 0.01).weights), 1 - 0.001 + 0.01,
+              tolerance::kFewOperations);
 }
 
 TEST(Adam, SecondStepHasPyTorchsBiasCorrections) {
@@ -64,7 +67,7 @@ TEST(Adam, SecondStepHasPyTorchsBiasCorrections) {
   const double m = 0.5 * (0.5 * 2) + 0.5 * 4, u = 0.75 * (0.25 * 4) + 0.25 * 16;
   const double first = 1 - 0.01 * 2 / (2 + 0.1);
   EXPECT_NEAR(value(after(options, {2, 4}, 0.01).weights),
-              first - 0.01 * (m / 0.75) / (std::sqrt(u / 0.4375) + 0.1), 1e-15);
+              first - 0.01 * (m / 0.75) / (std::sqrt(u / 0.4375) + 0.1), tolerance::kFewOperations);
 }
 
 TEST(Prediction, IsNothingBeforeTheFirstStepOrZeroStepsAhead) {
@@ -93,15 +96,15 @@ TEST(Prediction, IsExactForConstantGradients) {
   const OptimizerOptions adam{.name = "adam"}, plain{.name = "sgd"};
   const std::vector<double> six(6, 0.7), nine(9, 0.7);
   EXPECT_NEAR(predicted(adam, after(adam, six, 0.01), 3, 0.01),
-              value(after(adam, nine, 0.01).weights), 1e-14);
+              value(after(adam, nine, 0.01).weights), tolerance::kSteps);
   EXPECT_NEAR(predicted(plain, after(plain, six, 0.01), 3, 0.01),
-              value(after(plain, nine, 0.01).weights), 1e-14);
+              value(after(plain, nine, 0.01).weights), tolerance::kSteps);
 }
 
 TEST(Prediction, GeometricIsExactForZeroGradients) {
   const OptimizerOptions options{.name = "sgd", .momentum = 0.9};
   EXPECT_NEAR(predicted(options, after(options, {2}, 0.1), 3, 0.1, "geometric"),
-              value(after(options, {2, 0, 0, 0}, 0.1).weights), 1e-15);
+              value(after(options, {2, 0, 0, 0}, 0.1).weights), tolerance::kFewOperations);
 }
 
 TEST(Prediction, OfAdamWHasTheDecayTermOnRequest) {
@@ -109,7 +112,7 @@ TEST(Prediction, OfAdamWHasTheDecayTermOnRequest) {
   const State state = after(options, {2}, 0.01);
   EXPECT_NEAR(predicted(options, state, 2, 0.02) -
                   predicted(options, state, 2, 0.02, "buffer", Pass::Forward, true),
-              0.02 * 2 * 0.1 * value(state.weights), 1e-15);
+              0.02 * 2 * 0.1 * value(state.weights), tolerance::kFewOperations);
 }
 
 TEST(LearningRate, HasTheNamedCurves) {

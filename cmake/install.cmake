@@ -1,6 +1,7 @@
 # What `cmake --install` leaves under a prefix: the program, and what a scheme outside this repository is
 # compiled with. The prefix may be moved afterwards: inside it everything is found relative to itself,
-# LibTorch is where it was found when Pipewright was built.
+# LibTorch is where it was found when Pipewright was built, and the other libraries are the system's:
+# README, "What it is built on", says which. A plugin links none of them.
 #
 #   bin/pipewright                    the program
 #   lib/libpipewright.so              the rooms without tensors; lib/pipewright/no_cuda as in the build

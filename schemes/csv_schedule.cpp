@@ -12,7 +12,7 @@
 #include <map>
 #include <optional>
 
-#include "core/base/sha256.h"
+#include "core/base/checksum.h"
 #include "core/base/text.h"
 #include "core/config/options.h"
 #include "core/schedule/builders.h"

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/checksum.h"
 #include "core/base/error.h"
-#include "core/base/sha256.h"
 #include "core/base/stamp.h"
 #include "core/schedule/schedule.h"
 #include "core/system/descriptor.h"

@@ -2,15 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "core/base/checksum.h"
 #include "core/base/error.h"
-#include "core/base/md5.h"
-#include "core/base/sha256.h"
 #include "core/system/file.h"
 #include "core/system/input_file.h"
 #include "core/system/machine_limits.h"
@@ -19,30 +17,6 @@
 namespace pipewright {
 namespace {
 
-/// A file's bytes without a copy in memory: archives have gigabytes.
-class MappedFile {
- public:
-  explicit MappedFile(const std::filesystem::path& path) {
-    const InputFile file(path);
-    if (file.size() == 0) return;
-    size_ = file.size();
-    start_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
-    if (start_ == MAP_FAILED)
-      throw Error(ErrorKind::Data, concat("cannot read: ", errno_text(errno)), path.string());
-    ::madvise(start_, size_, MADV_SEQUENTIAL);
-  }
-  ~MappedFile() {
-    if (start_ != nullptr) ::munmap(start_, size_);
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  std::string_view bytes() const { return {static_cast<const char*>(start_), size_}; }
-
- private:
-  void* start_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
@@ -50,9 +24,15 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 }  // namespace
 
 std::string checksum_of(const std::filesystem::path& path, const std::string& like) {
-  constexpr std::size_t kMd5Digits = 32;
-  const MappedFile file(path);
-  return like.size() == kMd5Digits ? md5(file.bytes()) : sha256(file.bytes());
+  constexpr std::size_t kMd5Digits = 32, kPiece = 1 << 20;
+  Checksum checksum(like.size() == kMd5Digits ? Checksum::Kind::Md5 : Checksum::Kind::Sha256);
+  InputFile file(path);
+  std::string piece(kPiece, '\0');
+  for (std::uint64_t got = kPiece; got == kPiece;) {
+    got = file.read(piece.data(), kPiece);
+    checksum.add(std::string_view(piece).substr(0, got));
+  }
+  return checksum.digits();
 }
 
 PartFile::PartFile(const std::filesystem::path& target)

@@ -6,7 +6,8 @@
 #include <set>
 #include <system_error>
 
-#include "core/base/sha256.h"
+#include "core/base/checksum.h"
+#include "core/base/text.h"
 #include "core/experiment/path_options.h"
 #include "core/fetch/part_file.h"
 #include "core/stage/torch.h"

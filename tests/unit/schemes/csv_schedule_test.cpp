@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "core/base/sha256.h"
+#include "core/base/checksum.h"
 #include "core/drawing/render.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/validate.h"

@@ -14,11 +14,11 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/fetch/sources.h"
 #include "datasets/archives/file_tree.h"
 #include "datasets/texts/labelled_texts.h"
 #include "datasets/texts/pattern.h"
-#include "datasets/texts/utf8.h"
 #include "datasets/texts/word_counts.h"
 
 namespace pipewright {

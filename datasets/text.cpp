@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/fetch/sources.h"
 #include "core/stage/dataset.h"
 #include "datasets/texts/byte_bpe.h"
 #include "datasets/texts/text_file.h"
 #include "datasets/texts/text_tokenizers.h"
-#include "datasets/texts/utf8.h"
 
 namespace pipewright {
 namespace {

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 
+#include "core/base/utf8.h"
+
 namespace pipewright {
 namespace {
 
@@ -18,12 +20,8 @@ bool is_allowed(char c) {
 std::string shown_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text[0] > ' ' && text[0] <= '~') return concat("'", text[0], "'");
-  unsigned code = byte(0);
-  const std::size_t more = code < 0xc0 ? 0 : code < 0xe0 ? 1 : code < 0xf0 ? 2 : 3;
-  if (more > 0 && text.size() > more) {
-    code &= 0x3fU >> more;
-    for (std::size_t i = 1; i <= more; ++i) code = code << 6 | (byte(i) & 0x3fU);
-  }
+  const Character first = first_character(text);
+  const unsigned code = first.length > 0 ? first.code : static_cast<unsigned char>(text[0]);
   std::array<char, 16> digits{};
   std::snprintf(digits.data(), digits.size(), "U+%04X", code);
   return digits.data();

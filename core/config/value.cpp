@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "core/base/printable.h"
+#include "core/base/utf8.h"
 
 namespace pipewright {
 namespace {
@@ -11,8 +12,7 @@ namespace {
 /// The text in quotes, on one line of a terminal whatever it holds.
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 60;
-  std::size_t end = std::min(kLongest, text.size());
-  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
+  const std::size_t end = next_character(text, std::min(kLongest, text.size()));
   return concat("'", printable(text.substr(0, end)), end < text.size() ? "…'" : "'");
 }
 

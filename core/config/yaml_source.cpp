@@ -123,13 +123,11 @@ Place YamlSource::place_of(std::size_t offset) const {
   const auto next = std::ranges::upper_bound(lines_, offset);
   const std::size_t begin = *(next - 1);
   std::string_view before = std::string_view(text_).substr(begin, offset - begin);
-  auto characters = static_cast<std::ptrdiff_t>(before.size());
-  // Counting characters from the line's start for each value of a file that is one huge line would
-  // take forever; nobody looks at such columns.
+  std::size_t characters = before.size();
+  // If a file is one huge line, counting characters from its start for each value would take
+  // quadratic time.
   constexpr std::size_t kLongestLine = 4096;
-  if (before.size() <= kLongestLine)
-    characters = std::ranges::count_if(
-        before, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; });
+  if (before.size() <= kLongestLine) characters = character_count(before);
   return {name_, static_cast<int>(next - lines_.begin()), static_cast<int>(characters) + 1};
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/base/markup.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 
 namespace pipewright {
 namespace {
@@ -97,10 +98,7 @@ std::string signed_text(int number) {
 }
 
 double text_width(std::string_view text, double size) {
-  const auto points = std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  });
-  return static_cast<double>(points) * size * 0.556;  // digits of Helvetica
+  return static_cast<double>(character_count(text)) * size * 0.556;  // digits of Helvetica
 }
 
 }  // namespace pipewright

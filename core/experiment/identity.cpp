@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "core/base/utf8.h"
+
 namespace pipewright {
 namespace {
 
@@ -54,9 +56,7 @@ std::string shown(const Value* value) {
   if (value == nullptr) return "nothing";
   std::string text = to_json(*value);
   if (text.size() <= kShownLength) return text;
-  std::size_t end = kShownLength;
-  while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // within a character
-  return text.substr(0, end) + "…";
+  return text.substr(0, previous_character(text, kShownLength)) + "…";
 }
 
 /// Parts of another name have other options: the name says enough.

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "datasets/texts/text_file.h"
-#include "datasets/texts/utf8.h"
 
 namespace pipewright {
 namespace {

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "datasets/texts/text_file.h"
-#include "datasets/texts/utf8.h"
 
 namespace pipewright {
 namespace {

@@ -3,8 +3,8 @@
 #include <queue>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "datasets/texts/joint_bpe.h"
-#include "datasets/texts/utf8.h"
 
 namespace pipewright {
 namespace {

@@ -4,9 +4,9 @@
 #include <iterator>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/system/file.h"
 #include "datasets/archives/gzip.h"
-#include "datasets/texts/utf8.h"
 
 namespace pipewright {
 namespace {

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/utf8.h"
 #include "datasets/texts/byte_bpe.h"
-#include "datasets/texts/utf8.h"
+#include "datasets/texts/text_file.h"
 #include "datasets/texts/word_counts.h"
 
 namespace pipewright {

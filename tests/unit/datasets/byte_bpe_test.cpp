@@ -1,7 +1,6 @@
 #include "datasets/texts/byte_bpe.h"
 
 #include "datasets/texts/roberta_tokens.h"
-#include "datasets/texts/utf8.h"
 #include "tests/unit/datasets/bpe_fixture.h"
 
 namespace pipewright {
@@ -11,16 +10,6 @@ using fixtures::contains;
 using fixtures::error_of;
 using fixtures::put;
 using Tokens = std::vector<std::int32_t>;
-
-TEST(Utf8, IsValidOnlyInItsShortestForm) {
-  EXPECT_EQ(valid_utf8("a\u00e9\u20ac\U0001F44D"), 10u);
-  for (const char* wrong :
-       {"ab\x80", "ab\xC0\xAF", "ab\xC3", "ab\xE0\x80\x80", "ab\xED\xA0\x80", "ab\xF0\x80\x80\x80",
-        "ab\xF4\x90\x80\x80", "ab\xF5\x80\x80\x80", "ab\xE2\x82", "ab\xFF"})
-    EXPECT_EQ(valid_utf8(wrong), 2u) << wrong;
-  EXPECT_EQ(characters("a\u20acb"), (std::vector<std::string_view>{"a", "\u20ac", "b"}));
-  EXPECT_EQ(next_character("a\u20acb", 2), 4u);
-}
 
 TEST(Pattern, LowersEveryAlphabet) {
   EXPECT_EQ(lower_case("ÀÉÎ Straße ПРИВЕТ ΑΒΓ don'T 3A"), "àéî straße привет αβγ don't 3a");

@@ -1,16 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "core/base/random.h"
-#include "core/config/quoted_text.h"
 #include "core/config/value.h"
 
 namespace pipewright {
 namespace {
 
-/// 1.0 stays a number with a point, so that reading the text back gives an equal value.
+void write_text(const std::string& text, std::string& out) {
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // bytes that are not UTF-8
+  out += nlohmann::json(text).dump(-1, ' ', false, kReplace);
+}
+
+/// Writes a number as all our files have it: 1e+05, where nlohmann-json would write 100000.0. The
+/// spelling must stay, because digests are made of it and name folders and checkpoints. 1.0 keeps
+/// its point, so that reading the text back gives an equal value.
 void write_number(double number, std::string& out) {
   if (!std::isfinite(number)) {
     out += "null";
@@ -39,7 +47,8 @@ void write_mapping(const Value& value, bool sorted, std::string& out) {
   out += '{';
   for (const auto* field : fields) {
     if (field != fields.front()) out += ',';
-    out += quoted_text(field->first) + ':';
+    write_text(field->first, out);
+    out += ':';
     write(field->second, sorted, out);
   }
   out += '}';
@@ -51,7 +60,7 @@ void write(const Value& value, bool sorted, std::string& out) {
     case Value::Kind::Flag: out += value.flag ? "true" : "false"; break;
     case Value::Kind::Integer: out += std::to_string(value.integer); break;
     case Value::Kind::Number: write_number(value.number, out); break;
-    case Value::Kind::Text: out += quoted_text(value.text); break;
+    case Value::Kind::Text: write_text(value.text, out); break;
     case Value::Kind::Sequence: write_sequence(value, sorted, out); break;
     case Value::Kind::Mapping: write_mapping(value, sorted, out); break;
   }

@@ -1,11 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 
+#include "core/base/utf8.h"
 #include "core/config/plain_scalar.h"
-#include "core/config/quoted_text.h"
 #include "core/config/value.h"
 
 namespace pipewright {
@@ -29,24 +31,60 @@ bool may_follow(char c) {
   return may_begin(c) || std::string_view("-+=()@^$% :").find(c) != std::string_view::npos;
 }
 
-/// Readable without quotes, by us and by every other reader of YAML, in a flow sequence too.
+/// Whether the character must be escaped within double quotes: quotes, backslashes, control
+/// characters, and the line breaks and marks beyond ASCII that YAML readers disagree about.
+bool is_special(const Character& character) {
+  const char32_t code = character.code;
+  return character.length > 0 &&
+         (code < 0x20 || (code >= 0x7F && code < 0xA0) || code == '"' || code == '\\' ||
+          code == 0x2028 || code == 0x2029 || code == 0xFEFF);
+}
+
+std::string escaped(char32_t code) {
+  if (code == '"' || code == '\\') return {'\\', static_cast<char>(code)};
+  if (code == '\n' || code == '\t') return code == '\n' ? "\\n" : "\\t";
+  std::array<char, 8> text{};
+  std::snprintf(text.data(), text.size(), "\\u%04x", static_cast<unsigned>(code) & 0xFFFFU);
+  return text.data();
+}
+
+/// The text in double quotes, with escapes.
+std::string double_quoted(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const Character first = first_character(text);
+    const std::size_t length = std::max<std::size_t>(1, first.length);
+    out += is_special(first) ? escaped(first.code) : std::string(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  return out + '"';
+}
+
+bool has_special(std::string_view text) {
+  for (; !text.empty(); text.remove_prefix(std::max<std::size_t>(1, first_character(text).length)))
+    if (is_special(first_character(text))) return true;
+  return false;
+}
+
+/// Whether the text needs no quotes: we and all other YAML readers read it back as the same text,
+/// even in a flow sequence.
 bool is_plain(const std::string& text) {
   if (text.empty() || !may_begin(text[0]) || !std::ranges::all_of(text, may_follow)) return false;
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (special_length(std::string_view(text).substr(i)) > 0) return false;
+  if (has_special(text)) return false;
   if (text.ends_with(' ') || text.ends_with(':') || text.starts_with("...")) return false;
   if (text.find(": ") != std::string::npos || text.find("  ") != std::string::npos) return false;
   const PlainScalar scalar = read_plain_scalar(text);
   if (!scalar.refusal.empty() || !scalar.value.is(Value::Kind::Text)) return false;
-  // Dates and times: texts to us, not to all.
+  // Dates and times are texts to us, but not to all readers.
   return !is_digit(text[0]) || std::ranges::any_of(text, is_letter);
 }
 
 std::string text_of(const std::string& text) {
-  return is_plain(text) ? text : quoted_text(text);
+  return is_plain(text) ? text : double_quoted(text);
 }
 
-/// "0.0005" and "1.0e-7": like a person, and a number to readers of YAML 1.1 too.
+/// The number as a person would write it ("0.0005", "1.0e-7"), and so that readers of YAML 1.1 take
+/// it for a number.
 std::string text_of(double number) {
   if (!std::isfinite(number)) return std::isnan(number) ? ".nan" : number < 0 ? "-.inf" : ".inf";
   const double size = std::abs(number);
@@ -85,7 +123,7 @@ bool is_scalar(const Value& value) {
   return value.items.empty() && value.fields.empty();
 }
 
-/// Short lists of plain things stand in one line; lists of mappings have a line per item.
+/// Whether the value is written in one line: a scalar, or a short list without mappings.
 bool fits_in_line(const Value& value, std::size_t column) {
   if (is_scalar(value)) return true;
   if (value.is(Value::Kind::Mapping)) return false;
@@ -96,7 +134,7 @@ bool fits_in_line(const Value& value, std::size_t column) {
   return simple && column + flow(value).size() <= kWidth;
 }
 
-/// Writes a value that needs lines of its own; the first line's indentation is there already.
+/// Writes a value in block style. The caller has written the indentation of the first line.
 void write_block(const Value& value, std::size_t indent, std::string& out) {
   const std::string margin(indent, ' ');
   bool first = true;

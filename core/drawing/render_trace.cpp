@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
@@ -11,9 +13,11 @@
 namespace pipewright {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr double kSecondsPerSlot = 1e-3;
 
-/// Events of the Trace Event Format. All text in it is our own: letters, digits, spaces.
+/// Events of the Trace Event Format, each of them a line.
 class Trace {
  public:
   Trace(const Schedule& schedule, const std::vector<std::vector<Span>>& spans)
@@ -42,35 +46,45 @@ class Trace {
   std::int64_t length_of(std::size_t worker, std::size_t position) const {
     return microseconds(spans_[worker][position].end) - begin_of(worker, position);
   }
-  static std::string place(std::size_t worker, std::int64_t time) {
-    return concat("\"pid\":0,\"tid\":", worker, ",\"ts\":", time);
-  }
+  void add(const Json& event) { events_.push_back(event.dump()); }
 
   void name_worker(std::size_t worker) {
     const std::string stages = labels_.stages(worker);
-    events_.push_back(concat("{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":", worker,
-                             ",\"args\":{\"name\":\"", labels_.worker(worker),
-                             stages.empty() ? "" : ": ", stages, "\"}}"));
-    events_.push_back(concat("{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":0,\"tid\":",
-                             worker, ",\"args\":{\"sort_index\":", worker, "}}"));
+    const std::string name = concat(labels_.worker(worker), stages.empty() ? "" : ": ", stages);
+    add({{"ph", "M"},
+         {"name", "thread_name"},
+         {"pid", 0},
+         {"tid", worker},
+         {"args", {{"name", name}}}});
+    add({{"ph", "M"},
+         {"name", "thread_sort_index"},
+         {"pid", 0},
+         {"tid", worker},
+         {"args", {{"sort_index", worker}}}});
   }
 
   /// A complete event ("X"), or an instant ("i") for what takes no time.
   void add_action(std::size_t worker, std::size_t position) {
     const Action& action = schedule_.workers[worker][position];
     const std::int64_t length = length_of(worker, position);
-    std::string event =
-        concat("{\"name\":\"", labels_.action(action), "\",\"cat\":\"", kind_name(action.kind),
-               "\",", place(worker, begin_of(worker, position)));
-    event += length > 0 ? concat(",\"ph\":\"X\",\"dur\":", length) : ",\"ph\":\"i\",\"s\":\"t\"";
-    event += concat(",\"args\":{\"stage\":", action.stage, ",\"replica\":", action.replica,
-                    ",\"minibatch\":", action.minibatch);
+    Json event = {{"name", labels_.action(action)}, {"cat", kind_name(action.kind)}};
+    set_place(event, worker, begin_of(worker, position));
+    event["ph"] = length > 0 ? "X" : "i";
+    if (length > 0)
+      event["dur"] = length;
+    else
+      event["s"] = "t";
+    Json& details = event["args"];
+    details = {
+        {"stage", action.stage}, {"replica", action.replica}, {"minibatch", action.minibatch}};
     if (is_pass(action.kind)) {
       const WeightKey& key = versions_.workers[worker][position].key;
-      event += concat(",\"microbatch\":", action.microbatch, ",\"loss\":", action.loss,
-                      ",\"version\":", key.version, ",\"ahead\":", key.ahead);
+      details["microbatch"] = action.microbatch;
+      details["loss"] = action.loss;
+      details["version"] = key.version;
+      details["ahead"] = key.ahead;
     }
-    events_.push_back(event + "}}");
+    add(event);
   }
 
   /// The arrow of the message that brings the pass its input, if it comes from another worker. It
@@ -80,13 +94,23 @@ class Trace {
     const ActionPlace input = index_.input_of(action);
     if (input == kNowhere || as_size(input.first) == worker) return;
     const auto from = as_size(input.first), at = as_size(input.second);
-    const std::string what =
-        concat("{\"name\":\"", action.kind == ActionKind::Forward ? "activation" : "gradient",
-               "\",\"cat\":\"message\",\"id\":", messages_++, ",");
-    events_.push_back(concat(what, "\"ph\":\"s\",",
-                             place(from, begin_of(from, at) + length_of(from, at) - 1), "}"));
-    events_.push_back(
-        concat(what, "\"ph\":\"f\",\"bp\":\"e\",", place(worker, begin_of(worker, position)), "}"));
+    const Json message = {{"name", action.kind == ActionKind::Forward ? "activation" : "gradient"},
+                          {"cat", "message"},
+                          {"id", messages_++}};
+    Json sent = message, received = message;
+    sent["ph"] = "s";
+    set_place(sent, from, begin_of(from, at) + length_of(from, at) - 1);
+    received["ph"] = "f";
+    received["bp"] = "e";
+    set_place(received, worker, begin_of(worker, position));
+    add(sent);
+    add(received);
+  }
+
+  static void set_place(Json& event, std::size_t worker, std::int64_t time) {
+    event["pid"] = 0;
+    event["tid"] = worker;
+    event["ts"] = time;
   }
 
   const Schedule& schedule_;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/config/json.h"
 #include "core/records/checkpoint_files.h"
 #include "core/records/run_files.h"
 #include "core/system/given_files.h"
@@ -18,13 +19,12 @@ std::optional<Value> run_in(const fs::path& folder) {
   std::error_code none;
   if (!fs::is_regular_file(fs::symlink_status(file, none))) return std::nullopt;
   try {
-    Value run = load_yaml(file);
+    Value run = load_json(file);
     for (const char* key : {"state", "digest", "pipewright"})
       if (const Value* value = run.find(key); value == nullptr || !value->is(Value::Kind::Text))
         return std::nullopt;
     return run;
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::Experiment) throw;
+  } catch (const Error&) {
     return std::nullopt;
   }
 }

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/config/json.h"
 #include "core/records/checkpoint_files.h"
 #include "core/records/run_files.h"
 #include "core/system/file.h"
@@ -48,7 +50,7 @@ const char* kind_of(const EdgeTraffic& edge) {
 
 std::string RunFolder::state() const {
   if (!std::filesystem::exists(path_ / "run.json")) return "missing";
-  const Value run = load_yaml(path_ / "run.json");
+  const Value run = load_json(path_ / "run.json");
   const Value* state = run.find("state");
   return state != nullptr ? state->text : "missing";
 }

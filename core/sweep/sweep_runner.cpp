@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/config/json.h"
 #include "core/experiment/plugins.h"
 #include "core/records/run_claim.h"
 #include "core/reports/run_keys.h"
@@ -131,7 +132,7 @@ class SweepExecution {
     try {
       const RunFolder folder(run.folder);
       const FolderLock lock = claim(folder, {.resume = true});
-      Value state = load_yaml(run.folder / "run.json");
+      Value state = load_json(run.folder / "run.json");
       state.at_or_add("state") = Value::of("interrupted");
       folder.write_state(state);
     } catch (const Error&) {

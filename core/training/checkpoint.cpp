@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/config/json.h"
 #include "core/experiment/identity.h"
 #include "core/stage/files/safetensors.h"
 #include "core/stage/torch.h"
@@ -252,7 +253,7 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
   const auto written = team.gather(to_json(own));
   if (team.first()) {
     for (const std::string& files : written)
-      for (CheckpointFile& file : read_files(parse_yaml(files, "files"), "files"))
+      for (CheckpointFile& file : read_files(parse_json(files, "files"), "files"))
         manifest.files.push_back(std::move(file));
     write_training_state(folder / kMetrics, state);
     manifest.files.push_back(described_file(folder / kMetrics));

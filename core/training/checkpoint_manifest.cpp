@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/config/json.h"
 #include "core/records/checkpoint_files.h"
 #include "core/system/file.h"
 
@@ -110,7 +111,7 @@ FoundManifest read_one(const fs::path& path) {
   Value value;
   const std::string text = read_file(path, kLargestManifest);
   try {
-    value = parse_yaml(text, path.string());
+    value = parse_json(text, path.string());
   } catch (const Error&) {
     fail(path, "is damaged: it is no JSON");
   }

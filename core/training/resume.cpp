@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/json.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/path_options.h"
 #include "core/experiment/plugins.h"
@@ -103,7 +104,7 @@ Value read_run_json(const RunFolder& folder) {
   const std::filesystem::path path = folder.path() / "run.json";
   const std::string text = read_file(path, 1 << 22);
   try {
-    Value run = parse_yaml(text, path.string());
+    Value run = parse_json(text, path.string());
     if (run.is(Value::Kind::Mapping)) return run;
   } catch (const Error&) {
   }

@@ -1,6 +1,7 @@
 // `pipewright run`: trains one experiment.
 #include "core/training/run.h"
 #include "core/base/error.h"
+#include "core/config/json.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plugins.h"
 #include "core/records/run_claim.h"
@@ -50,7 +51,7 @@ int launch(const Experiment& experiment, const std::filesystem::path& out,
   // They may have refused the folder, in which another run is at work or has died.
   if (is_held(out) || read_file(record) == before) return code;
   const std::string error = "all processes of the run died";
-  Value run = load_yaml(folder.path() / "run.json");
+  Value run = load_json(folder.path() / "run.json");
   run.at_or_add("state") = Value::of(code == 130 ? "interrupted" : "failed");
   run.at_or_add("error") = Value::of(error);
   folder.write_state(run);

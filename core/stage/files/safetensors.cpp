@@ -47,7 +47,7 @@ constexpr std::array<std::pair<std::string_view, at::ScalarType>, 10> kTypes{{
     {"BOOL", at::kBool},
 }};
 
-/// One tensor as the header describes it; `shape` and `offsets` unchecked.
+/// One tensor as the header describes it; `shape` and `offsets` are not checked yet.
 struct Entry {
   std::string name;
   std::optional<std::string> dtype;
@@ -55,7 +55,7 @@ struct Entry {
   std::optional<std::vector<std::uint64_t>> offsets;
 };
 
-/// What a header would ask memory for, seen from its brackets and quotes alone.
+/// Upper bounds of what a header makes the parser allocate, from its brackets and quotes alone.
 struct HeaderCounts {
   std::uint64_t mappings = 0, longest_text = 0;
 };
@@ -77,8 +77,8 @@ HeaderCounts counts_of(std::string_view header) {
   return counts;
 }
 
-/// Takes the header as the parser meets it, so that nothing but what the format knows is ever
-/// built: {"name": {"dtype": text, "shape": [n…], "data_offsets": [n, n]}, "__metadata__": {…}}.
+/// Reads the header event by event (SAX), so that only what the format allows is ever built:
+/// {"name": {"dtype": text, "shape": [n…], "data_offsets": [n, n]}, "__metadata__": {…}}.
 class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderReader(std::string where) : where_(std::move(where)) {}
@@ -188,7 +188,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::uint64_t>* list_ = nullptr;
 };
 
-/// A checked entry: its data are `bytes` bytes, right after those of the entry before.
+/// A checked entry. Its data take `bytes` bytes, directly behind those of the entry before.
 struct Layout {
   std::string name;
   at::ScalarType type;
@@ -274,7 +274,7 @@ at::Tensor read_tensor(const Source& in, const Layout& layout, const std::filesy
   return tensor;
 }
 
-/// A file whose header is read and checked; `in` stands at the first tensor's data.
+/// A file whose header has been read and checked; `in` continues at the first tensor's data.
 struct OpenFile {
   Source in;
   std::vector<Layout> layouts;
@@ -288,7 +288,7 @@ std::string read_header(const Source& in, std::uint64_t length, const std::files
   if (!header.starts_with('{') || header.find('\0') != std::string::npos)
     fail(path, "safetensors header: is not JSON");
   const HeaderCounts counts = counts_of(header);
-  if (counts.mappings > kMostTensors + 2)  // around all of them, and of metadata
+  if (counts.mappings > kMostTensors + 2)  // + 2: the header itself and the metadata
     fail(path, concat("safetensors header: describes ", counts.mappings - 1, " tensors; at most ",
                       kMostTensors, " are read"));
   if (counts.longest_text > kLongestText)
@@ -327,14 +327,6 @@ TensorFile read_all(OpenFile from, const std::filesystem::path& path) {
   return file;
 }
 
-std::string quoted(const std::string& text) {
-  try {
-    return nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
-    throw Error(ErrorKind::Data, "a tensor's name or metadata is not UTF-8 text");
-  }
-}
-
 std::string type_name(const std::string& name, const at::Tensor& tensor) {
   for (const auto& [text, type] : kTypes)
     if (type == tensor.scalar_type()) return std::string(text);
@@ -343,11 +335,9 @@ std::string type_name(const std::string& name, const at::Tensor& tensor) {
 }
 
 std::string header_of(const TensorFile& file) {
-  std::string header;
-  const auto key = [&header](const std::string& name) -> std::string& {
-    return header += concat(header.empty() ? "{" : ",", quoted(name), ":");
-  };
-  if (!file.metadata.empty()) key(std::string(kMetadata)) += nlohmann::json(file.metadata).dump();
+  // Keys are appended without a look-up, which would take quadratic time.
+  nlohmann::ordered_json::object_t entries;
+  if (!file.metadata.empty()) entries.emplace_back(kMetadata, file.metadata);
   std::set<std::string> names{std::string(kMetadata)};
   std::uint64_t begin = 0;
   for (const auto& [name, tensor] : file.tensors) {
@@ -355,11 +345,19 @@ std::string header_of(const TensorFile& file) {
     std::vector<std::string> shape;
     for (const std::int64_t size : tensor.sizes()) shape.push_back(std::to_string(size));
     const std::uint64_t end = begin + tensor.nbytes();
-    key(name) += concat("{\"dtype\":\"", type_name(name, tensor), "\",\"shape\":[",
-                        join(shape, ","), "],\"data_offsets\":[", begin, ",", end, "]}");
+    nlohmann::ordered_json entry;
+    entry["dtype"] = type_name(name, tensor);
+    entry["shape"] = tensor.sizes().vec();
+    entry["data_offsets"] = {begin, end};
+    entries.emplace_back(name, std::move(entry));
     begin = end;
   }
-  header += header.empty() ? "{}" : "}";
+  std::string header;
+  try {
+    header = nlohmann::ordered_json(std::move(entries)).dump();
+  } catch (const nlohmann::json::exception&) {
+    throw Error(ErrorKind::Data, "a tensor's name or metadata is not UTF-8 text");
+  }
   header.resize((header.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
   PIPEWRIGHT_CHECK(header.size() <= kHeaderLimit, "a header of ", header.size(), " bytes");
   return header;

@@ -4,9 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/system/file.h"
+#include "datasets/archives/archive.h"
 #include "datasets/archives/circle.h"
-#include "datasets/archives/tar.h"
-#include "datasets/archives/zip.h"
 
 namespace pipewright {
 namespace {
@@ -55,8 +54,8 @@ void collect_folder(const std::filesystem::path& folder, Collector& files) {
     throw Error(ErrorKind::Data, "cannot list the folder: " + problem.message(), folder.string());
 }
 
-template <class Reader>
-void collect_archive(Reader&& reader, Collector& files) {
+void collect_archive(const std::filesystem::path& archive, Collector& files) {
+  ArchiveReader reader(archive);
   while (reader.next()) {
     const std::string name = reader.name().substr(reader.name().find('/') + 1);
     if (const std::uint64_t limit = files.limit(name); limit > 0)
@@ -72,10 +71,8 @@ FileTree read_tree(const std::filesystem::path& place, const Wanted& wanted,
   std::error_code ignored;
   if (std::filesystem::is_directory(place, ignored))
     collect_folder(place, files);
-  else if (is_zip(place))
-    collect_archive(ZipReader(place), files);
   else
-    collect_archive(TarReader(place), files);
+    collect_archive(place, files);
   return files.take();
 }
 

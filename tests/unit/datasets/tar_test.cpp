@@ -1,4 +1,5 @@
-#include "datasets/archives/tar.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "datasets/archives/archive.h"
 
 #include "datasets/archives/file_tree.h"
 #include "tests/unit/datasets/fixtures.h"
@@ -22,7 +23,7 @@ class Tar : public ::testing::Test {
  protected:
   Files files_of(const std::string& archive) {
     put(path_, archive);
-    TarReader reader(path_);
+    ArchiveReader reader(path_);
     Files files;
     while (reader.next()) files.emplace_back(reader.name(), reader.content(kLimit));
     return files;
@@ -50,7 +51,7 @@ TEST_F(Tar, GivesTheFilesOfPlainAndGzippedArchives) {
 
 TEST_F(Tar, SkipsWhatNobodyReads) {
   put(path_, gzipped(good_));
-  TarReader reader(path_);
+  ArchiveReader reader(path_);
   ASSERT_TRUE(reader.next());
   ASSERT_TRUE(reader.next());
   ASSERT_TRUE(reader.next());
@@ -84,8 +85,16 @@ TEST_F(Tar, ReadsBinarySizes) {
             (Files{{"big", std::string(700, 'b')}}));
 }
 
+TEST_F(Tar, KeepsNamesOfAllAlphabets) {
+  const std::string name = "set/\u6d41\u00e9.txt", pax = "26 path=" + name + "-new\n";
+  ASSERT_EQ(pax.size(), 26u);
+  EXPECT_EQ(files_of(tar_member(name, "x") + tar_member("PaxHeaders/x", pax, 'x') +
+                     tar_member("cut", "y") + tar_member("latin-1 \xe4", "z") + tar_end()),
+            (Files{{name, "x"}, {name + "-new", "y"}, {"latin-1 \xe4", "z"}}));
+}
+
 TEST_F(Tar, RefusesWhatIsNoFileOfADataSet) {
-  for (const char type : {'1', '2', '3', '4', '6', 'S'})
+  for (const char type : {'1', '2', '3', '4', '6', 'D', 'M', 'S', 'Z'})
     EXPECT_TRUE(contains(refusal(tar_member("x", "", type) + tar_end()),
                          "member 'x' is a link or another special file"));
   for (const char* name : {"/etc/passwd", "../x", "a/../../x", "a/.."})
@@ -94,11 +103,11 @@ TEST_F(Tar, RefusesWhatIsNoFileOfADataSet) {
 
 TEST_F(Tar, RefusesFilesLargerThanTheLimit) {
   put(path_, tar_member("big", std::string(1001, 'b')) + tar_end());
-  TarReader reader(path_);
+  ArchiveReader reader(path_);
   ASSERT_TRUE(reader.next());
   EXPECT_TRUE(contains(error_of([&] { reader.content(1000); }),
                        "member 'big' has 1001 bytes, at most 1000 are read"));
-  EXPECT_TRUE(contains(refusal(tar_member("x", std::string(70'000, 'n'), 'L')), "of 70000 bytes"));
+  EXPECT_TRUE(contains(refusal(tar_member("x", std::string(2'000'000, 'n'), 'L')), "too large"));
 }
 
 TEST_F(Tar, SaysThatAnArchiveIsTruncated) {
@@ -107,8 +116,10 @@ TEST_F(Tar, SaysThatAnArchiveIsTruncated) {
     EXPECT_TRUE(contains(refusal(good_.substr(0, size)), "truncated")) << size;
   for (std::size_t size = 20; size < packed.size(); ++size)
     EXPECT_NE(refusal(packed.substr(0, size)), "") << size;
+  EXPECT_TRUE(contains(refusal(good_.substr(0, good_.size() - tar_end().size())), "truncated"))
+      << "between two files";
   EXPECT_NE(refusal(""), "");
-  EXPECT_TRUE(contains(error_of([&] { TarReader(folder_ / "absent.tar"); }), "absent.tar"));
+  EXPECT_TRUE(contains(error_of([&] { ArchiveReader(folder_ / "absent.tar"); }), "absent.tar"));
 }
 
 TEST_F(Tar, NoticesAWrongBitOfHeadersAndOfGzippedContents) {
@@ -129,11 +140,14 @@ TEST_F(Tar, NoticesAWrongBitOfHeadersAndOfGzippedContents) {
 }
 
 TEST_F(Tar, RefusesDamagedExtensions) {
-  for (const char* records :
-       {"x", "99 path=a\n", "3 \n", "12 size=abc\n", "0 path=a\n", "-5 path=a\n"})
-    EXPECT_TRUE(contains(refusal(tar_member("p", records, 'x') + tar_member("f", "x") + tar_end()),
-                         "pax record"))
-        << records;
+  const auto extended = [&](const char* records) {
+    return refusal(tar_member("p", records, 'x') + tar_member("f", "x") + tar_end());
+  };
+  for (const char* records : {"x", "99 path=a\n", "3 \n", "0 path=a\n", "-5 path=a\n"})
+    EXPECT_TRUE(contains(extended(records), "pax extended attribute")) << records;
+  EXPECT_TRUE(contains(extended("11 size=-5\n"), "negative"));
+  EXPECT_TRUE(contains(extended("12 size=abc\n"), "wrong checksum or size")) << "as if 0 bytes";
+  EXPECT_NE(refusal(tar_member("p", "9 path=a\n", 'x') + tar_end()), "") << "of no file";
 }
 
 TEST_F(Tar, AndFoldersAreTreesOfTheFilesWanted) {

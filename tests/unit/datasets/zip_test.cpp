@@ -1,4 +1,5 @@
-#include "datasets/archives/zip.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "datasets/archives/archive.h"
 
 #include "datasets/archives/file_tree.h"
 #include "tests/unit/datasets/fixtures.h"
@@ -45,15 +46,32 @@ class Zip : public ::testing::Test {
 };
 
 TEST_F(Zip, GivesStoredAndDeflatedFiles) {
-  EXPECT_TRUE(is_zip((put(path_, kArchive), path_)));
   EXPECT_EQ(tree_of(kArchive), expected_);
 }
 
 TEST_F(Zip, RefusesFilesLargerThanTheLimit) {
   put(path_, kArchive);
-  ZipReader reader(path_);
+  ArchiveReader reader(path_);
   ASSERT_TRUE(reader.next());
   EXPECT_TRUE(contains(error_of([&] { reader.content(4); }), "'set/a.txt' has 5 bytes, at most 4"));
+}
+
+TEST_F(Zip, RefusesWhatIsNoFileOfADataSet) {
+  const auto with = [](std::size_t at, const std::string& bytes) {
+    std::string changed = kArchive;
+    return changed.replace(at, bytes.size(), bytes);
+  };
+  const std::size_t local = kArchive.find("PK\x03\x04", 4), packed = kArchive.rfind("PK\x03\x04"),
+                    first = kArchive.find("PK\x01\x02"),
+                    central = kArchive.find("PK\x01\x02", first + 4),
+                    last = kArchive.rfind("PK\x01\x02");
+  EXPECT_TRUE(contains(refusal(with(local + 6, "\1")), "encrypted"));
+  EXPECT_TRUE(contains(refusal(with(central + 8, "\1")), "encrypted"));
+  EXPECT_TRUE(contains(refusal(with(packed + 8, "\x0c")), "otherwise than stored or deflated"));
+  EXPECT_TRUE(contains(refusal(with(central + 40, std::string("\xff\xa1", 2))), "link"));
+  EXPECT_TRUE(contains(refusal(with(local + 30, "../")), "leads out"));
+  EXPECT_TRUE(
+      contains(refusal(with(last + 16, std::string(4, '\1'))), "'set/b/c.txt' does not unpack"));
 }
 
 TEST_F(Zip, GivesTheContentOrAnErrorWhateverIsWrong) {
@@ -75,7 +93,7 @@ TEST_F(Zip, GivesTheContentOrAnErrorWhateverIsWrong) {
   EXPECT_GT(noticed, 60);
   for (std::size_t size = 4; size + 7 < kArchive.size(); ++size)
     EXPECT_NE(refusal(kArchive.substr(0, size)), "") << size;
-  EXPECT_TRUE(contains(error_of([&] { ZipReader(folder_ / "absent.zip"); }), "absent.zip"));
+  EXPECT_TRUE(contains(error_of([&] { ArchiveReader(folder_ / "absent.zip"); }), "absent.zip"));
 }
 
 }  // namespace

@@ -75,7 +75,10 @@ std::string name_of(archive_entry* entry) {
 /// they lie in the file.
 struct ArchiveReader::State {
   explicit State(const std::filesystem::path& archive);
-  ~State() { archive_read_free(reader); }
+  ~State() {
+    archive_entry_free(entry);
+    archive_read_free(reader);
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -91,16 +94,17 @@ struct ArchiveReader::State {
   la_int64_t seek(la_int64_t offset, int whence);
   void open();
   void throw_if_failed(la_ssize_t result, bool within_member);
-  archive_entry* next_header();
+  bool next_header();
   void skip_rest();
-  bool is_plain(archive_entry* entry) const;
-  void accept(archive_entry* entry);
+  bool is_plain() const;
+  void accept();
   void read_to_end();
 
   std::filesystem::path path;
   std::optional<GzipStream> stream;  // of a tar
   std::optional<InputFile> file;     // of a zip
   archive* reader = nullptr;
+  archive_entry* entry = nullptr;  // the member, as libarchive tells of it
   std::vector<char> piece = std::vector<char>(kPieceBytes);  // what libarchive has been given last
   std::uint64_t begin = 0, end = 0;                          // of the piece, in the file or stream
   bool exhausted = false;      // libarchive has asked for more than there is
@@ -133,7 +137,7 @@ ArchiveReader::State::State(const std::filesystem::path& archive) : path(archive
   else
     stream.emplace(path);
   reader = archive_read_new();
-  if (reader == nullptr) throw std::bad_alloc();
+  entry = archive_entry_new2(reader);
 }
 
 la_ssize_t ArchiveReader::State::give(const void** out) {
@@ -157,19 +161,20 @@ la_int64_t ArchiveReader::State::seek(la_int64_t offset, int whence) {
 }
 
 void ArchiveReader::State::open() {
-  if (is_zip()) {
-    archive_read_support_format_zip_seekable(reader);
-    archive_read_set_seek_callback(reader, [](archive*, void* data, la_int64_t offset, int whence) {
-      return guarded<State>(data, [&](State& state) { return state.seek(offset, whence); });
-    });
-  } else {
-    archive_read_support_format_tar(reader);
-  }
-  archive_read_set_read_callback(reader, [](archive*, void* data, const void** out) {
+  if (reader == nullptr || entry == nullptr) throw std::bad_alloc();
+  const auto set = [this](int result) { throw_if_failed(result, false); };
+  set(is_zip() ? archive_read_support_format_zip_seekable(reader)
+               : archive_read_support_format_tar(reader));
+  set(archive_read_set_read_callback(reader, [](archive*, void* data, const void** out) {
     return static_cast<la_ssize_t>(
         guarded<State>(data, [&](State& state) { return state.give(out); }));
-  });
-  archive_read_set_callback_data(reader, this);
+  }));
+  if (is_zip())
+    set(archive_read_set_seek_callback(
+        reader, [](archive*, void* data, la_int64_t offset, int whence) {
+          return guarded<State>(data, [&](State& state) { return state.seek(offset, whence); });
+        }));
+  set(archive_read_set_callback_data(reader, this));
   const Utf8Locale locale;
   const int result = archive_read_open1(reader);
   if (result != ARCHIVE_OK && is_zip() && !pending)
@@ -203,29 +208,28 @@ void ArchiveReader::State::skip_rest() {
   at_member = false;
 }
 
-/// Null at the end of the archive.
-archive_entry* ArchiveReader::State::next_header() {
+/// False at the end of the archive.
+bool ArchiveReader::State::next_header() {
   const Utf8Locale locale;
   skip_rest();
   const std::uint64_t before = position();
-  archive_entry* entry = nullptr;
-  const int result = archive_read_next_header(reader, &entry);
+  const int result = archive_read_next_header2(reader, entry);
   if (result == ARCHIVE_EOF) {
-    if (is_zip()) return nullptr;
+    if (is_zip()) return false;
     if (position() == before) fail("the archive ends too early: it is truncated");
     read_to_end();
-    return nullptr;
+    return false;
   }
   const bool known = result == ARCHIVE_WARN && is_zip();
   if (known) name = name_of(entry);
   throw_if_failed(result, known);
   at_member = true;
-  return entry;
+  return true;
 }
 
 /// libarchive reads sparse files as well, and takes types that it does not know for files: the type
 /// of a tar's member is in the block before its data.
-bool ArchiveReader::State::is_plain(archive_entry* entry) const {
+bool ArchiveReader::State::is_plain() const {
   const auto type = archive_entry_filetype(entry);
   if (is_zip()) return type == AE_IFREG || type == AE_IFDIR;
   const std::uint64_t header = position() - kBlock;
@@ -235,14 +239,14 @@ bool ArchiveReader::State::is_plain(archive_entry* entry) const {
   return std::ranges::find(kPlain, piece[header - begin + kTypeInBlock]) != kPlain.end();
 }
 
-void ArchiveReader::State::accept(archive_entry* entry) {
+void ArchiveReader::State::accept() {
   const Utf8Locale locale;
   name = name_of(entry);
   size = static_cast<std::uint64_t>(archive_entry_size(entry));
   if (leads_out(name)) fail(concat("member '", name, "' leads out of the archive"));
   if (archive_entry_is_encrypted(entry) != 0 || archive_read_has_encrypted_entries(reader) > 0)
     fail(concat("member '", name, "' or another is encrypted"));
-  if (!is_plain(entry)) fail(concat("member '", name, "' is a link or another special file"));
+  if (!is_plain()) fail(concat("member '", name, "' is a link or another special file"));
 }
 
 /// So that gzip's checksum, at the end of the file, is seen.
@@ -269,9 +273,9 @@ std::uint64_t ArchiveReader::size() const {
 }
 
 bool ArchiveReader::next() {
-  while (archive_entry* const entry = state_->next_header()) {
-    state_->accept(entry);
-    if (archive_entry_filetype(entry) != AE_IFDIR) return true;
+  while (state_->next_header()) {
+    state_->accept();
+    if (archive_entry_filetype(state_->entry) != AE_IFDIR) return true;
   }
   return false;
 }

@@ -18,7 +18,6 @@ bool is_allowed(char c) {
 
 /// "'/'", or "U+001B" of what is no printable ASCII: the character of UTF-8 that begins there.
 std::string shown_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text[0] > ' ' && text[0] <= '~') return concat("'", text[0], "'");
   const Character first = first_character(text);
   const unsigned code = first.length > 0 ? first.code : static_cast<unsigned char>(text[0]);

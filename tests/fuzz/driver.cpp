@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The main function of a target where the compiler has no libFuzzer; it understands a few of
 // libFuzzer's arguments.
 //
@@ -152,7 +153,8 @@ bool fuzz(const Arguments& arguments, std::vector<Seed> seeds, std::set<std::str
   const std::size_t given = seeds.size();
   long taken = 0;
   for (long round = 0; round < arguments.runs; ++round) {
-    const Seed& from = seeds[mutation.below(seeds.size())];
+    // Half of the time one that was given: what was found is mostly refused.
+    const Seed& from = seeds[mutation.below(mutation.below(2) == 0 ? given : seeds.size())];
     std::string bytes = mutation.changed(from.bytes, seeds[mutation.below(seeds.size())].bytes);
     if (kTarget.mend != nullptr && mutation.below(4) > 0) kTarget.mend(bytes);
     const std::string name = concat("round-", round);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens with each input, whoever made it: libFuzzer or driver.cpp.
 #include <algorithm>
 #include <atomic>

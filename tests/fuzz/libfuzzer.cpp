@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How libFuzzer changes inputs: in its own ways, and then checksums are made right most of the
 // time.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the seeds of codec_loops, by our own encoders, and of jpeg, by libjpeg:
 //   fuzz_make_corpus tests/fuzz/corpus
 // Equal versions of these write equal files.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the binary seeds that Python's standard library can pack, and those whose checksums must be right:
 
     tests/fuzz/make_corpus.py tests/fuzz/corpus
@@ -78,6 +79,8 @@ def make_tars():
     write("tar", "bad-small-file-is-large", tar_of([("set/small", b"123456789")]))
     write("tar", "bad-gzip-checksum", gzipped(plain)[:-8] + bytes(8))
     write("tar", "bad-nothing", b"")
+    # Whether such a name is read as it is or up to the NUL is nobody's promise.
+    write("tar", "nul-in-name", tar_of([("set/" + "long/" * 20 + "a\0b", b"1")], tarfile.PAX_FORMAT))
 
 
 # ---- zip ----
@@ -107,6 +110,9 @@ def make_zips():
     write("zip", "bad-encrypted", plain[:directory + 8] + b"\x01\0" + plain[directory + 10:])
     write("zip", "bad-size", plain[:directory + 24] + b"\xff\xff\xff\x7f" + plain[directory + 28:])
     write("zip", "bad-place", plain[:directory + 42] + b"\xff\xff\xff\x7f" + plain[directory + 46:])
+    one = zip_of([("a", b"1", stored)])
+    name = one.index(b"PK\x01\x02") + 28  # its length, and that of the extra field behind it
+    write("zip", "empty-name", one[:name] + b"\0\0\x01\0" + one[name + 4:])
     write("zip", "bad-bomb", zip_of([("set/a", bytes(1 << 17), deflated)]))
 
 
@@ -158,6 +164,7 @@ def make_pngs():
           + chunk(b"tEXt", b"Comment\0made for a test")))
     plain = png_of(7, 6, 8, colour, pixels(6, 21))
     write("png", "bad-truncated", plain[:-20])
+    write("png", "bad-text-is-missing", plain[:33] + struct.pack(">I", 0x70000000) + b"tEXt" + plain[41:])
     write("png", "bad-checksum", plain[:-14] + b"\0\0" + plain[-12:])
     write("png", "bad-huge", png_of(100000, 100000, 8, grey, b"\0"))
     write("png", "bad-larger-than-its-bytes", png_of(5000, 5000, 1, grey, b"\0"))

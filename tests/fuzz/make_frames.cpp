@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the seeds of the target codecs: a frame of every codec with each of the options that unit
 // tests have, and one that travels raw:
 //   fuzz_make_frames tests/fuzz/corpus
@@ -40,9 +41,9 @@ void write_all(const std::filesystem::path& folder) {
     Options options(&value, "codec", problems);
     const auto codec = Registry<Codec>::instance().find(tested.name)->make(options);
     const int choice = choices[tested.name]++;
-    std::vector<std::int64_t> samples(4);
+    std::vector<std::int64_t> samples(codec->by_sample() ? 4 : 0);
     std::iota(samples.begin(), samples.end(), 0);
-    const CodecCall call{.samples = codec->by_sample() ? samples : std::vector<std::int64_t>()};
+    const CodecCall call{.samples = samples};
     const auto put = [&](const char* what, at::IntArrayRef sizes, at::ScalarType type) {
       const auto coder = codec->coder();
       const at::Tensor x = values_of(sizes, type);

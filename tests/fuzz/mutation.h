@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Changes of inputs as a fuzzer without coverage makes them: bits, numbers, lengths, lines, parts
 /// of other inputs and words of the format.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/packing.h"
 
 #include <zlib.h>
@@ -12,7 +13,7 @@ namespace pipewright::fuzz {
 namespace {
 
 constexpr std::size_t kBlock = 512;
-constexpr std::size_t kMostInflated = 1 << 20;
+constexpr std::size_t kMostInflated = 1 << 18;
 
 Bytef* zlib_bytes(std::string_view bytes) {
   return reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Archives as other programs pack them, without the code that is fuzzed; and their checksums.
 #pragma once
 
@@ -20,8 +21,8 @@ void mend_tar(std::string& bytes);
 void mend_zip(std::string& bytes);
 void mend_gzip(std::string& bytes);
 
-/// What raw deflate data stand for, as far as they are whole, and at most 1 MiB; how many bytes of
-/// them were read.
+/// What raw deflate data stand for, as far as they are whole, and at most 256 KiB; how many bytes
+/// of them were read.
 struct Inflated {
   std::string content;
   std::size_t used = 0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A fuzz target: a reader of bytes that come from elsewhere, and what must hold whatever they are.
 /// Each file in targets/ defines one; an executable has one of them.
 #pragma once
@@ -23,7 +24,7 @@ struct Target {
   /// Makes checksums and lengths right again after a change, so that the change is read at all.
   void (*mend)(std::string& bytes) = nullptr;
   std::size_t most_bytes = 4096;  ///< of an input that is made by changing others
-  long rounds = 10'000;           ///< of a short run: a few seconds
+  long rounds = 1000;             ///< of a short run: about three seconds on one core
 };
 
 /// The one that is linked into this executable.

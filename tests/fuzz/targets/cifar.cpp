@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of CIFAR's records, with one label and with two. A second reading of the format says which
 // are whole and have labels of the data set's classes; just these are taken, with their pixels.
 #include "datasets/images/cifar.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loops of codecs that read what crossed a wire, without LibTorch. The first byte of an input
 // says which of them reads the rest.
 //
@@ -168,6 +169,7 @@ std::size_t most_memory(std::string_view bytes) {
 
 }  // namespace
 
-const Target kTarget{.read = read, .most_memory = most_memory, .most_bytes = 8192};
+const Target kTarget{
+    .read = read, .most_memory = most_memory, .most_bytes = 8192, .rounds = 10'000};
 
 }  // namespace pipewright::fuzz

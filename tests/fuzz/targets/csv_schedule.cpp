@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules from CSV files, through the scheme that experiments name. A schedule that is valid,
 // written in the same format, is read as an equal one.
 #include <algorithm>
@@ -77,6 +78,7 @@ std::size_t most_memory(std::string_view bytes) {
 
 const Target kTarget{.read = read,
                      .refusals = {ErrorKind::Data, ErrorKind::Experiment, ErrorKind::Schedule},
-                     .most_memory = most_memory};
+                     .most_memory = most_memory,
+                     .rounds = 5000};
 
 }  // namespace pipewright::fuzz

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gzipped files. What one unpacks to, packed by another program, unpacks to the same; and zlib
 // agrees on what the first member holds.
 #include "datasets/archives/gzip.h"
@@ -31,6 +32,6 @@ std::size_t most_memory(std::string_view bytes) {
 
 }  // namespace
 
-const Target kTarget{.read = read, .most_memory = most_memory, .mend = mend_gzip};
+const Target kTarget{.read = read, .most_memory = most_memory, .mend = mend_gzip, .rounds = 3000};
 
 }  // namespace pipewright::fuzz

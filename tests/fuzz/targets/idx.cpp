@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The idx files of MNIST and its successors. A second reading of the format says which are files of
 // the dimensions that are expected; just these are taken, and their elements are the rest.
 #include "datasets/images/idx.h"
@@ -50,6 +51,6 @@ std::size_t most_memory(std::string_view bytes) {
 
 }  // namespace
 
-const Target kTarget{.read = read, .most_memory = most_memory};
+const Target kTarget{.read = read, .most_memory = most_memory, .rounds = 5000};
 
 }  // namespace pipewright::fuzz

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JPEG images: as many pixels as the image says, and no more than its bytes can hold.
 #include "datasets/images/jpeg.h"
 
@@ -60,6 +61,6 @@ std::size_t most_memory(std::string_view bytes) {
 
 }  // namespace
 
-const Target kTarget{.read = read, .most_memory = most_memory, .most_bytes = 1024};
+const Target kTarget{.read = read, .most_memory = most_memory, .most_bytes = 1024, .rounds = 8000};
 
 }  // namespace pipewright::fuzz

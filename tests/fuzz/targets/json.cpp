@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reader of our own JSON files (run.json, point.json). What it takes, written again, is read as
 // an equal value.
 #include "core/config/json.h"
@@ -22,6 +23,6 @@ std::size_t most_memory(std::string_view bytes) {
 
 }  // namespace
 
-const Target kTarget{.read = read, .most_memory = most_memory};
+const Target kTarget{.read = read, .most_memory = most_memory, .rounds = 12'000};
 
 }  // namespace pipewright::fuzz

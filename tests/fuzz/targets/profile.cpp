@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles of layers. What is taken, written again, is read as an equal profile.
 #include "core/cost/profile.h"
 
@@ -17,7 +18,9 @@ std::string read(std::string_view bytes) {
 
 }  // namespace
 
-const Target kTarget{
-    .read = read, .refusals = {ErrorKind::Experiment}, .most_memory = document_memory};
+const Target kTarget{.read = read,
+                     .refusals = {ErrorKind::Experiment},
+                     .most_memory = document_memory,
+                     .rounds = 3500};
 
 }  // namespace pipewright::fuzz

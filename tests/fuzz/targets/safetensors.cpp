@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of tensors. What is taken, written again, is read as the same tensors and metadata, and is
 // written as the same bytes; and what reads only the header agrees on names and shapes.
 #include "core/stage/files/safetensors.h"

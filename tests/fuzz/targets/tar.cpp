@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tar archives, plain and gzipped. The files that are read, packed by another program, are read as
 // the same ones.
 #include "tests/fuzz/archive_tree.h"
@@ -30,6 +31,7 @@ std::size_t most_memory(std::string_view bytes) {
 
 }  // namespace
 
-const Target kTarget{.read = read, .most_memory = most_memory, .mend = mend, .most_bytes = 1 << 14};
+const Target kTarget{
+    .read = read, .most_memory = most_memory, .mend = mend, .most_bytes = 1 << 14, .rounds = 2500};
 
 }  // namespace pipewright::fuzz

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reader of experiment files, and of the values of --set. A document that it takes, written as
 // YAML and as JSON, is read as an equal one.
 #include "core/config/json.h"
@@ -65,7 +66,9 @@ std::string read(std::string_view bytes) {
 
 }  // namespace
 
-const Target kTarget{
-    .read = read, .refusals = {ErrorKind::Experiment}, .most_memory = document_memory};
+const Target kTarget{.read = read,
+                     .refusals = {ErrorKind::Experiment},
+                     .most_memory = document_memory,
+                     .rounds = 2500};
 
 }  // namespace pipewright::fuzz

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Zip archives. The files that are read, packed by another program, are read as the same ones.
 #include "tests/fuzz/archive_tree.h"
 #include "tests/fuzz/packing.h"
@@ -19,6 +20,6 @@ std::size_t most_memory(std::string_view bytes) {
 
 }  // namespace
 
-const Target kTarget{.read = read, .most_memory = most_memory, .mend = mend_zip};
+const Target kTarget{.read = read, .most_memory = most_memory, .mend = mend_zip, .rounds = 3000};
 
 }  // namespace pipewright::fuzz

@@ -103,10 +103,11 @@ def make_zips():
     write("zip", "good-comment", zip_of([("set/a", b"1", stored)], b"a comment"))
     write("zip", "good-folders-hidden-unwanted", zip_of(
         [("set/", b"", stored), ("set/.a", b"x", stored), ("set/unwanted", b"y", deflated), ("b", b"", stored)]))
-    write("zip", "good-empty", zip_of([]))
+    write("zip", "empty", zip_of([]))  # whether that is an archive is nobody's promise
     write("zip", "bad-truncated", plain[:-10])
     write("zip", "bad-data", plain.replace(b"alpha", b"gamma"))
-    write("zip", "bad-method", plain[:directory + 10] + b"\x0c\0" + plain[directory + 12:])
+    write("zip", "bad-method",
+          plain[:8] + b"\x0c\0" + plain[10:directory + 10] + b"\x0c\0" + plain[directory + 12:])
     write("zip", "bad-encrypted", plain[:directory + 8] + b"\x01\0" + plain[directory + 10:])
     write("zip", "bad-size", plain[:directory + 24] + b"\xff\xff\xff\x7f" + plain[directory + 28:])
     write("zip", "bad-place", plain[:directory + 42] + b"\xff\xff\xff\x7f" + plain[directory + 46:])

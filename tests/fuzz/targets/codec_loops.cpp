@@ -43,9 +43,11 @@ std::uint32_t bits_of(float value) {
   return std::bit_cast<std::uint32_t>(value);
 }
 
-/// Written again, a header is the same bytes.
+/// A tensor of the header's sizes can be made; written again, it is the same bytes.
 std::string read_frame(Bytes bytes) {
   const FrameHeader header = read_header(bytes);
+  for (const std::int64_t size : header.sizes) require(size >= 0, "a size is below zero");
+  require(header.values() * size_of(header.type) <= kLargestFrame, "the tensor is too large");
   std::vector<std::byte> again(static_cast<std::size_t>(header.bytes()));
   write_header(header, again);
   require(std::memcmp(again.data(), bytes.data(), again.size()) == 0, "the header is another one");

@@ -53,9 +53,10 @@ void mend(std::string& bytes) {
 /// before it sees that. The memory is never written to, but a sanitizer takes long to give some
 /// gigabytes.
 std::size_t missing_length(std::string_view bytes) {
-  for (std::size_t at = kSignature; at + kAroundChunk <= bytes.size();) {
+  constexpr std::size_t kHeader = 8;
+  for (std::size_t at = kSignature; at + kHeader <= bytes.size();) {
     const std::size_t length = length_at(bytes, at);
-    if (length > bytes.size() - at - kAroundChunk) return length;
+    if (length > bytes.size() - at - kHeader) return length;
     at += kAroundChunk + length;
   }
   return 0;

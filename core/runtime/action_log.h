@@ -1,4 +1,5 @@
-/// What every worker did last: for the message and the files that a failure leaves.
+// SPDX-License-Identifier: Apache-2.0
+/// The last actions of every worker, for the error message and the files that a failure leaves.
 #pragma once
 
 #include <array>
@@ -11,20 +12,21 @@
 
 namespace pipewright {
 
-/// Each worker's thread writes its own; any thread reads at any time, without waiting. What is
-/// being written at that moment may come out mixed; nothing else does.
+/// A ring buffer of actions for each worker. Each worker's thread writes its own; any thread reads
+/// at any time without a lock. A record that is overwritten while it is read may mix two actions.
 class ActionLog {
  public:
-  static constexpr std::int64_t kLength = 64;  ///< actions kept of each worker
+  static constexpr std::int64_t kLength = 64;  ///< actions kept for each worker
 
   explicit ActionLog(int workers);
 
-  /// `shape`: of the schedule that the action is from.
+  /// Records that the worker begins `action`; `shape` is that of the action's schedule.
   void begin(int worker, const Action& action, const PipelineShape& shape);
-  /// "stage 2, 2F17": the action begun last; "" before the first.
+  /// The action begun last, as in "stage 2, 2F17"; "" before the first.
   std::string current(int worker) const;
-  /// The last actions, oldest first, a line each: action, seconds since the log began, and whether
-  /// it was of an evaluation. "" before the first, and for workers of other processes.
+  /// The last actions, oldest first, one per line: its name, the seconds since the log was made,
+  /// and " evaluation" if it belongs to one. "" before the first, and for workers of other
+  /// processes.
   std::string last(int worker) const;
   int workers() const { return static_cast<int>(workers_.size()); }
 
@@ -44,7 +46,7 @@ class ActionLog {
     }
   };
 
-  std::deque<Worker> workers_;  ///< never moved
+  std::deque<Worker> workers_;  ///< a deque, because atomics cannot be moved
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

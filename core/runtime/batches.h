@@ -1,4 +1,5 @@
-/// Where an execution gets its data: mini-batches by number, the same for everybody who asks.
+// SPDX-License-Identifier: Apache-2.0
+/// Interface that gives an execution its data: mini-batches by number, the same for every caller.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,7 +11,8 @@
 
 namespace pipewright {
 
-/// The cut of n samples into `parts` like tensor_split: sizes differ by at most 1, larger first.
+/// One slice of n samples cut into `parts` like tensor_split: sizes differ by at most 1, larger
+/// first.
 struct Slice {
   std::int64_t begin = 0;
   std::int64_t size = 0;
@@ -20,12 +22,12 @@ inline Slice slice_of(std::int64_t n, int parts, int part) {
   return {part * size + (part < larger ? part : larger), size + (part < larger ? 1 : 0)};
 }
 
-/// Which samples of its mini-batch one micro-batch of one replica has.
+/// Samples of a mini-batch that belong to one micro-batch of one replica.
 struct Share {
-  std::int64_t first_sample = 0;     ///< within the whole mini-batch
-  std::int64_t samples = 0;          ///< of this micro-batch
-  std::int64_t replica_samples = 0;  ///< of its replica
-  std::int64_t all_samples = 0;      ///< of the whole mini-batch
+  std::int64_t first_sample = 0;     ///< its first sample, counted within the whole mini-batch
+  std::int64_t samples = 0;          ///< number of samples of this micro-batch
+  std::int64_t replica_samples = 0;  ///< number of samples of its replica
+  std::int64_t all_samples = 0;      ///< number of samples of the whole mini-batch
 };
 
 /// Thread-safe.
@@ -33,10 +35,11 @@ class Batches {
  public:
   virtual ~Batches() = default;
   virtual Share share(int minibatch, int replica, int microbatch) const = 0;
-  /// x of that micro-batch on that device. Throws Error{Data}.
+  /// Model inputs of that micro-batch, on `device`. Throws Error{Data}.
   virtual Tensors inputs(int minibatch, const Share& share, at::Device device) = 0;
+  /// Targets of that micro-batch, on `device`. Throws Error{Data}.
   virtual at::Tensor targets(int minibatch, const Share& share, at::Device device) = 0;
-  /// Which samples of the training split those are; valid as long as this object. Empty: not known.
+  /// Indices of those samples in the training split, valid as long as this object. Empty: unknown.
   virtual std::span<const std::int64_t> samples(int /*minibatch*/, const Share&) const {
     return {};
   }

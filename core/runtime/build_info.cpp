@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/build_info.h"
 
 #include "core/base/version.h"

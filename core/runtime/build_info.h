@@ -1,4 +1,5 @@
-/// What this program was built from and with.
+// SPDX-License-Identifier: Apache-2.0
+/// Versions, compiler and build type that this program was built with.
 #pragma once
 
 namespace pipewright {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/executor.h"
 
 #include <ATen/Parallel.h>
@@ -13,15 +14,13 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/runtime/devices/device_stream.h"
-#include "core/runtime/losses.h"
+#include "core/runtime/losses_and_metrics.h"
 #include "core/runtime/messages.h"
 #include "core/stage/torch.h"
 #include "core/system/foreign_error.h"
 
 namespace pipewright {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 class Interpreter {
  public:
@@ -59,7 +58,8 @@ class Interpreter {
     switch (request_.execution) {
       case Execution::Serial: return serial_transport(program_);
       case Execution::Threads:
-        // While all threads wait nothing is on its way; between processes a message may be.
+        // While all threads wait, no message is in flight, so 8 s suffice; between processes one
+        // may be.
         return queue_transport(
             program_, devices(), request_.stop,
             std::min<std::chrono::milliseconds>(request_.timeout, std::chrono::seconds(8)));
@@ -68,13 +68,13 @@ class Interpreter {
     PIPEWRIGHT_CHECK(false, "no such execution");
   }
 
-  /// Of this process's worker.
+  /// Device of this process's worker.
   at::Device own_device() const {
     const auto own = std::ranges::find_if(stages_, [](const auto& stage) { return !!stage; });
     return own == stages_.end() ? at::Device(at::kCPU) : (*own)->device();
   }
 
-  /// Of each worker, where all stages are here.
+  /// Device of each worker. Needs all stages in this process.
   std::vector<at::Device> devices() const {
     const PipelineShape& shape = program_.schedule.shape;
     std::vector<at::Device> devices(program_.workers.size(), at::kCPU);
@@ -99,14 +99,14 @@ class Interpreter {
     try {
       for (; worker < static_cast<int>(program_.workers.size()); ++worker)
         threads.emplace_back([this, worker, &on] { run_worker(worker, on[as_size(worker)]); });
-    } catch (const std::exception& error) {  // those that have started would wait for it for ever
+    } catch (const std::exception& error) {  // started workers would wait for it for ever
       fail(std::make_exception_ptr(thread_error(concat("worker ", worker), error)));
     }
     threads.clear();  // joins
     if (failure_) std::rethrow_exception(failure_);
   }
 
-  /// This process's worker, if the program has work for it; then the team's results.
+  /// Runs this process's worker, if the program has work for it, then sums the team's results.
   void run_process() {
     at::set_num_threads(request_.threads);
     Team& team = *request_.team;
@@ -121,16 +121,16 @@ class Interpreter {
         team.set_activity([last = activity(worker)] { return last; });
         throw;
       }
-      // Until it begins the next one, this is what it did last, and what others say if it dies.
+      // The other processes name this action if the process dies before it begins another.
       team.set_activity([last = activity(worker) + " (done)"] { return last; });
     }
     team.sum(losses_.all());
     for (const std::span<double> counts : {messages_.traffic().all(), losses_.metric_sums()})
-      if (!counts.empty()) team.sum(counts);  // one stage has no edges
+      if (!counts.empty()) team.sum(counts);  // a single stage has no edges
     if (request_.trace != nullptr) gather_trace();
   }
 
-  /// "stage 1, 1F7": what a worker does.
+  /// What a worker is doing, as in "stage 1, 1F7".
   std::string activity(int worker) const {
     const std::string current = log_.current(worker);
     if (!current.empty() || program_.workers[as_size(worker)].empty()) return current;
@@ -159,13 +159,13 @@ class Interpreter {
       for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
         step(worker, i);
       finish(worker, [&stream] { stream.finish(); });
-      transport_->leave();
+      transport_->worker_finished();
     } catch (...) {
       fail(std::current_exception());
     }
   }
 
-  /// The first failure is the run's; nobody waits any longer.
+  /// Keeps the first failure for run() and ends all waits.
   void fail(std::exception_ptr failure) {
     {
       const std::lock_guard lock(failure_mutex_);
@@ -174,7 +174,7 @@ class Interpreter {
     transport_->abort();
   }
 
-  /// What went wrong in a library, at `place`.
+  /// The Error at `place` for an exception of a library.
   Error failure_at(const std::string& place, const std::exception& error) const {
     const bool own_process = request_.execution == Execution::Mpi;
     const auto machine = machine_error(error, own_process ? ErrorKind::Worker : ErrorKind::Data);
@@ -182,7 +182,8 @@ class Interpreter {
                  machine ? machine->message() : first_line(error), place);
   }
 
-  /// What a device reports only at the end is the worker's failure like any other.
+  /// Reads the worker's last losses and waits for its device. A late error of the device is
+  /// reported as the worker's failure.
   void finish(int worker, const std::function<void()>& wait_for_device = {}) {
     try {
       losses_.finish(worker);
@@ -194,9 +195,9 @@ class Interpreter {
     }
   }
 
-  /// Of a process: what it sends and what it computes.
+  /// Waits until the device of this process has sent its messages and finished its kernels.
   void finish_device() {
-    transport_->leave();
+    transport_->worker_finished();
     const at::Device own = own_device();
     if (own.is_cpu()) return;
     const c10::Event computed = recorded_on(current_stream(own));
@@ -304,10 +305,10 @@ class Interpreter {
                                    .last = instruction.last_pass};
     if (instruction.first_half) request.half_of = action.loss;
     if (!request.own_loss) {
-      auto [neighbour, straight] = messages_.gradients(instruction, worker);
+      auto [neighbour, bypass] = messages_.gradients(instruction, worker);
       request.gradients = std::move(neighbour);
-      request.straight = std::move(straight);
-      request.behind = as_size(instruction.straight_received.behind);
+      request.bypass = std::move(bypass);
+      request.behind = as_size(instruction.bypass_received.behind);
     }
     use(instruction, stage);
     Tensors of_inputs = stage.backward(passes_.id(action), std::move(request));
@@ -324,7 +325,8 @@ class Interpreter {
     if (request_.execution == Execution::Mpi && worker == 0) count_minibatch(instruction);
   }
 
-  /// A process does not see the last stage's losses: worker 0's updates stand for them.
+  /// Counts mini-batches in `mpi` by worker 0's updates, because it does not see the last stage's
+  /// losses.
   void count_minibatch(const Instruction& instruction) const {
     const int stage = program_.workers[0].front().action.stage;
     if (instruction.action.stage == stage && request_.on_minibatch)
@@ -336,7 +338,7 @@ class Interpreter {
               instruction.weights.makes ? next_lr(instruction) : 0);
   }
 
-  /// Of the update that a prediction aims at.
+  /// Learning rate of the stage's next update, which predictions use.
   double next_lr(const Instruction& instruction) const {
     return request_.lr(instruction.update_minibatch) * instruction.update_scale;
   }
@@ -355,13 +357,14 @@ class Interpreter {
   GradientExchange* exchange_of(const Action& action) const {
     return request_.exchanges == nullptr ? nullptr : (*request_.exchanges)[place_of(action)].get();
   }
+  using Clock = std::chrono::steady_clock;
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   const Program& program_;
   const std::vector<std::unique_ptr<Stage>>& stages_;
   const RunRequest& request_;
-  Passes passes_;
-  Losses losses_;
+  PassSamples passes_;
+  LossesAndMetrics losses_;
   ActionLog own_log_;
   ActionLog& log_;
   std::unique_ptr<Transport> transport_;

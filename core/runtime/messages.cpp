@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/messages.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace pipewright {
 namespace {
 
-/// Of the host, for a call.
+/// Host seconds that a call takes.
 template <class Call>
 double seconds_of(const Call& call) {
   using Clock = std::chrono::steady_clock;
@@ -18,13 +19,13 @@ double seconds_of(const Call& call) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Out of a pass's tensors, what does not go to the neighbour.
-Tensors take_straight(const Straight& straight, Tensors& tensors) {
-  if (straight.groups.empty()) return {};
-  const auto last = tensors.end() - straight.behind, first = last - straight.count();
+/// Moves the tensors that bypass the neighbour out of a pass's tensor list.
+Tensors take_bypassing(const Bypass& bypass, Tensors& tensors) {
+  if (bypass.groups.empty()) return {};
+  const auto last = tensors.end() - bypass.behind, first = last - bypass.count();
   Tensors skipping(std::make_move_iterator(first), std::make_move_iterator(last));
   for (at::Tensor& tensor : skipping)
-    if (!tensor.defined()) tensor = at::empty({0});  // of integers: keeps the others' places
+    if (!tensor.defined()) tensor = at::empty({0});  // place holder: integers have no gradient
   tensors.erase(first, last);
   return skipping;
 }
@@ -32,7 +33,7 @@ Tensors take_straight(const Straight& straight, Tensors& tensors) {
 }  // namespace
 
 Messages::Messages(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
-                   const RunRequest& request, const Passes& passes, Transport& transport)
+                   const RunRequest& request, const PassSamples& passes, Transport& transport)
     : shape_(program.schedule.shape),
       stages_(stages),
       edges_(request.edges),
@@ -42,39 +43,39 @@ Messages::Messages(const Program& program, const std::vector<std::unique_ptr<Sta
 
 Tensors Messages::inputs(const Instruction& instruction, int worker) {
   Tensors inputs = receive(instruction, instruction.receive, instruction.action.stage - 1, worker);
-  const Straight& straight = instruction.straight_received;
-  if (straight.groups.empty()) return inputs;
-  const Tensors skipped = receive_straight(instruction, worker);
-  inputs.insert(inputs.end() - straight.behind, skipped.begin(), skipped.end());
+  const Bypass& bypass = instruction.bypass_received;
+  if (bypass.groups.empty()) return inputs;
+  const Tensors skipped = receive_bypassing(instruction, worker);
+  inputs.insert(inputs.end() - bypass.behind, skipped.begin(), skipped.end());
   return inputs;
 }
 
 Messages::Gradients Messages::gradients(const Instruction& instruction, int worker) {
   Tensors of_neighbour =
       receive(instruction, instruction.receive, instruction.action.stage + 1, worker);
-  return {std::move(of_neighbour), receive_straight(instruction, worker)};
+  return {std::move(of_neighbour), receive_bypassing(instruction, worker)};
 }
 
 void Messages::send(const Instruction& instruction, Tensors tensors) {
   const Action& action = instruction.action;
   const int neighbour = action.stage + (action.kind == ActionKind::Forward ? 1 : -1);
-  Tensors skipping = take_straight(instruction.straight_sent, tensors);
+  Tensors skipping = take_bypassing(instruction.bypass_sent, tensors);
   tensors.erase(std::remove_if(tensors.begin(), tensors.end(),
                                [](const at::Tensor& tensor) { return !tensor.defined(); }),
                 tensors.end());
   if (instruction.send.used()) send(instruction, instruction.send, neighbour, std::move(tensors));
   auto next = std::make_move_iterator(skipping.begin());
-  for (const auto& [peer, port, count, gradients] : instruction.straight_sent.groups) {
+  for (const auto& [peer, port, count, gradients] : instruction.bypass_sent.groups) {
     Tensors group(next, next + count);
     next += count;
     if (port.used()) send(instruction, port, peer, std::move(group));
   }
 }
 
-/// One after another.
-Tensors Messages::receive_straight(const Instruction& instruction, int worker) {
+/// Receives all bypass groups of an instruction, concatenated in order.
+Tensors Messages::receive_bypassing(const Instruction& instruction, int worker) {
   Tensors all;
-  for (const auto& [peer, port, count, gradients] : instruction.straight_received.groups) {
+  for (const auto& [peer, port, count, gradients] : instruction.bypass_received.groups) {
     Tensors group(as_size(count));
     if (port.used()) group = receive(instruction, port, peer, worker);
     all.append(group.begin(), group.end());

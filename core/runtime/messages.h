@@ -1,35 +1,37 @@
-/// What passes send and receive: a stage's outputs and their gradients, to and from its neighbours
-/// and straight to and from stages beyond them, through the codecs of the edges, and counted.
+// SPDX-License-Identifier: Apache-2.0
+/// Messages of passes: a stage's outputs and their gradients, exchanged with its neighbours and
+/// with stages beyond them, encoded and decoded by the codecs of the edges, and counted.
 #pragma once
 
-#include "core/runtime/passes.h"
+#include "core/runtime/pass_samples.h"
 #include "core/runtime/transport.h"
 
 namespace pipewright {
 
-/// Threads: as of the transport; a stage's messages by one thread at a time.
+/// As thread-safe as its transport; the messages of one stage belong to one thread at a time.
 class Messages {
  public:
-  /// All outlive it.
+  /// All arguments must outlive it.
   Messages(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
-           const RunRequest& request, const Passes& passes, Transport& transport);
+           const RunRequest& request, const PassSamples& passes, Transport& transport);
 
-  /// Of a forward: in the order of the stage's layers, what was put aside first before the rest.
+  /// Receives the inputs of a forward: the neighbour's outputs with the bypassing skip tensors in
+  /// their places.
   Tensors inputs(const Instruction& instruction, int worker);
   struct Gradients {
-    Tensors neighbour;  ///< of the outputs that have one, but for those that went straight …
-    Tensors straight;   ///< … of which it is undefined where none comes
+    Tensors neighbour;  ///< of the outputs that went to the neighbour and have a gradient
+    Tensors bypass;     ///< of the outputs that bypassed the neighbour; undefined: no gradient
   };
-  /// Of a backward that does not begin with its stage's own loss.
+  /// Receives the output gradients of a backward that does not start at its stage's own loss.
   Gradients gradients(const Instruction& instruction, int worker);
-  /// A pass's outputs, or its inputs' gradients.
+  /// Sends a forward's outputs, or a backward's input gradients.
   void send(const Instruction& instruction, Tensors tensors);
 
-  /// Of what was sent and received here.
+  /// Counts of the messages sent and received here.
   TrafficCount& traffic() { return traffic_; }
 
  private:
-  Tensors receive_straight(const Instruction& instruction, int worker);
+  Tensors receive_bypassing(const Instruction& instruction, int worker);
   Tensors receive(const Instruction& instruction, const Port& port, int peer, int worker);
   void send(const Instruction& instruction, const Port& port, int peer, Tensors message);
   std::size_t place_of(const Action& action) const;
@@ -38,7 +40,7 @@ class Messages {
   const PipelineShape& shape_;
   const std::vector<std::unique_ptr<Stage>>& stages_;
   const std::vector<std::unique_ptr<EdgeEnds>>* edges_;
-  const Passes& passes_;
+  const PassSamples& passes_;
   Transport& transport_;
   TrafficCount traffic_;
 };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/program.h"
 #include "core/drawing/render_refusal.h"
 
@@ -11,15 +12,15 @@
 namespace pipewright {
 namespace {
 
-/// What comes straight into each stage, and leaves it straight, in the order of its tensors.
+/// Skip tensors that enter and leave a stage past its neighbours, in the order of its tensor list.
 struct StageSkips {
   struct Side {
-    Straight straight;  ///< its groups not joined to a message yet
+    Bypass bypass;  ///< its groups have no messages yet
     void add(int stage, bool gradient) {
-      if (straight.groups.empty() || straight.groups.back().stage != stage)
-        straight.groups.push_back({.stage = stage});
-      ++straight.groups.back().count;
-      straight.groups.back().gradients |= gradient;
+      if (bypass.groups.empty() || bypass.groups.back().stage != stage)
+        bypass.groups.push_back({.stage = stage});
+      ++bypass.groups.back().count;
+      bypass.groups.back().gradients |= gradient;
     }
   };
   Side in, out;
@@ -30,8 +31,8 @@ std::vector<StageSkips> skips_by_stage(const PipelineShape& shape) {
   for (const Skip& skip : shape.skips) {
     StageSkips &from = stages[as_size(skip.from)], &to = stages[as_size(skip.to)];
     if (skip.to == skip.from + 1) {
-      ++from.out.straight.behind;
-      ++to.in.straight.behind;
+      ++from.out.bypass.behind;
+      ++to.in.bypass.behind;
     } else {
       from.out.add(skip.to, skip.gradient);
       to.in.add(skip.from, skip.gradient);
@@ -48,23 +49,23 @@ class Wiring {
 
   void connect() {
     for (auto& worker : program_.workers)
-      for (Instruction& instruction : worker) place_straight(instruction);
+      for (Instruction& instruction : worker) place_bypass(instruction);
     for (auto& worker : program_.workers)
       for (Instruction& instruction : worker) {
         connect_input(instruction);
-        connect_straight(instruction);
+        connect_bypass(instruction);
       }
   }
 
  private:
-  void place_straight(Instruction& instruction) {
+  void place_bypass(Instruction& instruction) {
     const StageSkips& skips = skips_[as_size(instruction.action.stage)];
     if (instruction.action.kind == ActionKind::Forward) {
-      instruction.straight_received = skips.in.straight;
-      instruction.straight_sent = skips.out.straight;
+      instruction.bypass_received = skips.in.bypass;
+      instruction.bypass_sent = skips.out.bypass;
     } else if (is_backward(instruction.action.kind)) {
-      instruction.straight_received = skips.out.straight;
-      instruction.straight_sent = skips.in.straight;
+      instruction.bypass_received = skips.out.bypass;
+      instruction.bypass_sent = skips.in.bypass;
     }
   }
 
@@ -75,16 +76,16 @@ class Wiring {
     const ActionPlace source = index_.input_of(action);
     if (source == kNowhere) return;
     Instruction& maker = at(source);
-    if (maker.action.stage == action.stage) return;  // its own loss or head
+    if (maker.action.stage == action.stage) return;  // the gradient starts at its own loss or head
     join(maker, maker.send, taker, taker.receive, program_.schedule.shape.link_capacity);
   }
 
-  /// The same of what comes from stages beyond the neighbour. A loss made before the other end of a
-  /// skip connection gives no gradient there.
-  void connect_straight(Instruction& taker) {
+  /// Joins each bypass group that `taker` receives to its sender. A loss site before the reader of
+  /// a skip connection sends no gradient along it.
+  void connect_bypass(Instruction& taker) {
     const bool forward = taker.action.kind == ActionKind::Forward;
     if (!forward && !is_backward(taker.action.kind)) return;
-    for (Straight::Group& group : taker.straight_received.groups) {
+    for (Bypass::Group& group : taker.bypass_received.groups) {
       if (!forward && !group.gradients) continue;
       Action like = taker.action;
       like.stage = group.stage;
@@ -95,9 +96,9 @@ class Wiring {
     }
   }
 
-  /// The port for what goes straight to that stage.
+  /// The port of the bypass message to that stage.
   static Port& sent_to(Instruction& maker, int stage) {
-    return std::ranges::find(maker.straight_sent.groups, stage, &Straight::Group::stage)->port;
+    return std::ranges::find(maker.bypass_sent.groups, stage, &Bypass::Group::stage)->port;
   }
 
   void join(Instruction& maker, Port& sent, Instruction& taker, Port& received, int capacity) {
@@ -119,7 +120,8 @@ class Wiring {
     sent = received = port;
   }
 
-  /// The backward's maker must return its input's gradient, so its forward must record it.
+  /// A backward whose message somebody receives must return its inputs' gradient, so the forward
+  /// must record the graph up to its inputs.
   void mark_input_gradient(Instruction& backward) {
     backward.input_gradient = true;
     at(index_.forward(backward.action)).input_gradient = true;
@@ -139,7 +141,7 @@ class Wiring {
   std::map<Link, int> links_;
 };
 
-/// A forward that is run again keeps its inputs only.
+/// Marks forwards that a Recompute runs again: they keep their inputs only.
 void mark_recomputed(Program& program, const PassIndex& index) {
   for (auto& worker : program.workers)
     for (const Instruction& instruction : worker) {
@@ -149,8 +151,8 @@ void mark_recomputed(Program& program, const PassIndex& index) {
     }
 }
 
-/// Head: does a backward of its loss follow at its stage? Backward: is it the micro-batch's last to
-/// go through the layers? Input-only backward: is it half of one?
+/// Marks heads whose loss has a backward at the same stage, the last backward of each stage and
+/// micro-batch, and input-only backwards that a weight-only half follows.
 void mark_graph_ends(Program& program, const PassIndex& index) {
   for (auto& worker : program.workers) {
     std::map<std::pair<int, ActionPlace>, Instruction*> last;
@@ -179,8 +181,8 @@ void name_next_updates(Program& program) {
   }
 }
 
-/// An update followed by a pass that predicts from what it made predicts too: the weights and the
-/// optimizer's state are still in the cache. Nothing comes between, so no copy is held for longer.
+/// Moves a prediction into the update directly before it, while the weights and the optimizer's
+/// state are still in the cache. No instruction lies between, so no copy is held for longer.
 void predict_in_updates(Program& program) {
   for (auto& worker : program.workers)
     for (std::size_t i = 0; i + 1 < worker.size(); ++i) {
@@ -198,7 +200,7 @@ void predict_in_updates(Program& program) {
 
 }  // namespace
 
-int Straight::count() const {
+int Bypass::count() const {
   int sum = 0;
   for (const Group& group : groups) sum += group.count;
   return sum;
@@ -207,7 +209,7 @@ int Straight::count() const {
 std::vector<Port> sends_of(const Instruction& instruction) {
   std::vector<Port> ports;
   if (instruction.send.used()) ports.push_back(instruction.send);
-  for (const Straight::Group& group : instruction.straight_sent.groups)
+  for (const Bypass::Group& group : instruction.bypass_sent.groups)
     if (group.port.used()) ports.push_back(group.port);
   return ports;
 }

@@ -1,4 +1,6 @@
-/// A schedule made ready to execute: messages numbered, weights resolved, graphs' ends marked.
+// SPDX-License-Identifier: Apache-2.0
+/// A schedule compiled into instructions: messages are numbered, weight versions are resolved, and
+/// the last use of every autograd graph is marked.
 #pragma once
 
 #include <vector>
@@ -11,43 +13,45 @@ namespace pipewright {
 
 /// One end of a message between two instructions.
 struct Port {
-  int message = -1;  ///< −1: there is none
-  int link = -1;     ///< between two workers, which it goes over; −1: same worker
-  int to = -1;       ///< worker that takes it
+  int message = -1;  ///< number of the message; −1: there is none
+  int link = -1;     ///< number of the link it goes over; −1: both ends are on one worker
+  int to = -1;       ///< worker that receives it
   bool used() const { return message >= 0; }
 };
 
-/// Tensors of skip connections among a pass's inputs or outputs that come straight from stages
-/// before its neighbour, or go to stages beyond it. They stand together.
-struct Straight {
+/// Skip tensors exchanged with stages that are not neighbours. In a pass's tensor list they are one
+/// contiguous run, followed by `behind` skip tensors of the neighbour.
+struct Bypass {
   struct Group {
-    int stage = 0;  ///< at the other end
+    int stage = 0;  ///< stage at the other end
     Port port;
-    int count = 0;
-    bool gradients = false;  ///< go back for any of them
+    int count = 0;           ///< tensors of the group
+    bool gradients = false;  ///< at least one of them gets a gradient
   };
-  std::vector<Group> groups;  ///< as they stand
-  int behind = 0;             ///< tensors of neighbours' skip connections that stand behind them
+  std::vector<Group> groups;  ///< in the order of the tensor list
+  int behind = 0;             ///< skip tensors of the neighbour that follow the run
   int count() const;
 };
 
 struct Instruction {
   Action action;
-  /// As resolved, but an Update directly before a pass that predicts from the version it makes
-  /// does that in its own pass over memory: it has the pass's `key` and `makes`.
+  /// The weights as resolved, with one exception: an Update directly before a pass that predicts
+  /// from the updated version makes the prediction itself, so it has that pass's `key` and `makes`.
   ActionWeights weights;
-  Port receive, send;  ///< message it takes, message it makes
-  Straight straight_received, straight_sent;
-  bool input_gradient = false;  ///< forward: will be asked for; backward: somebody takes it
-  bool recomputed = false;      ///< forward: will be run again before its backwards
-  bool last_pass = false;       ///< backward: its stage's last of the micro-batch, halves of
-                                ///< weights apart
-  bool first_half = false;      ///< input-only backward: a weight-only one follows
-  int update_minibatch = 0;     ///< of the stage's next update, whose learning rate predicts …
-  double update_scale = 1;      ///< … times its scale
+  Port receive, send;  ///< message it receives, message it sends
+  Bypass bypass_received, bypass_sent;
+  bool input_gradient = false;  ///< forward: a backward will need its inputs' gradient; head or
+                                ///< backward: the gradient has a receiver
+  bool recomputed = false;      ///< forward: it runs a second time before its backwards
+  bool last_pass = false;   ///< last backward of this stage and micro-batch (weight-only halves not
+                            ///< counted): its graph may be freed
+  bool first_half = false;  ///< input-only backward: its weight-only half follows
+  int update_minibatch = 0;  ///< mini-batch of the stage's next update, whose learning rate
+                             ///< predictions use
+  double update_scale = 1;   ///< scale of the stage's next update
 };
 
-/// All messages it makes, in the order they are sent.
+/// Ports of all messages that an instruction sends, in the order they are sent.
 std::vector<Port> sends_of(const Instruction& instruction);
 
 struct Program {
@@ -56,11 +60,11 @@ struct Program {
   std::vector<ActionPlace> serial_order;
   Versions versions;
   int messages = 0;
-  std::vector<int> link_from;      ///< link → worker that sends on it
-  std::vector<int> link_capacity;  ///< link → messages it holds; 0 = any number
+  std::vector<int> link_from;      ///< sending worker of each link
+  std::vector<int> link_capacity;  ///< messages in flight that each link holds; 0 = any number
 };
 
-/// Validates and compiles. Throws Error{Schedule}.
+/// Validates and compiles a schedule. Throws Error{Schedule}.
 Program compile(Schedule schedule);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -13,7 +14,7 @@
 namespace pipewright {
 namespace {
 
-/// Messages in memory; a waiting worker sleeps on its own condition variable.
+/// Messages in shared memory; a waiting worker sleeps on a condition variable of its own.
 class QueueTransport final : public Transport {
  public:
   QueueTransport(const Program& program, std::vector<at::Device> devices,
@@ -64,7 +65,7 @@ class QueueTransport final : public Transport {
     return bytes;
   }
 
-  void leave() override { --awake_; }
+  void worker_finished() override { --awake_; }
 
   void abort() override {
     aborted_ = true;
@@ -83,11 +84,11 @@ class QueueTransport final : public Transport {
     std::atomic<int>& awake_;
   };
 
-  /// Sees when nobody has been awake, and nothing has moved, for too long.
-  class Standstill {
+  /// Throws once all workers have slept, and no message has moved, for the deadlock timeout.
+  class DeadlockTimer {
    public:
-    explicit Standstill(const QueueTransport& all) : all_(all) {}
-    void look() {
+    explicit DeadlockTimer(const QueueTransport& all) : all_(all) {}
+    void check() {
       const auto now = Clock::now();
       if (all_.awake_ > 0 || all_.wakes_ != wakes_) {
         wakes_ = all_.wakes_;
@@ -107,7 +108,7 @@ class QueueTransport final : public Transport {
     Clock::time_point since_ = Clock::now();
   };
 
-  /// One round of it.
+  /// Performs one round of a reduction.
   void sum(const Action& action, Stage& stage, int worker) {
     Reduction& reduction = reductions_[as_size(action.stage)];
     const int round = reduction.rounds();
@@ -128,17 +129,17 @@ class QueueTransport final : public Transport {
     Worker& self = workers_[as_size(worker)];
     const Asleep asleep(awake_);
     std::unique_lock lock(self.mutex);
-    Standstill standstill(*this);
+    DeadlockTimer timer(*this);
     while (!aborted_ && !condition()) {
       self.woken.wait_for(lock, std::chrono::milliseconds(100));
       if (stop_ != nullptr && *stop_) break;
-      standstill.look();
+      timer.check();
     }
     if (aborted_ || (stop_ != nullptr && *stop_ && !condition()))
       throw Error(ErrorKind::Interrupted, "stopped while waiting for another worker");
   }
 
-  /// The lock makes sure that a worker about to sleep has not missed what changed.
+  /// Locking the mutex ensures that a worker about to sleep does not miss the wake-up.
   void wake(int worker) {
     Worker& other = workers_[as_size(worker)];
     ++wakes_;
@@ -147,16 +148,16 @@ class QueueTransport final : public Transport {
   }
 
   const Program& program_;
-  const std::vector<at::Device> devices_;  ///< of the workers
+  const std::vector<at::Device> devices_;  ///< device of each worker
   const std::atomic<bool>* stop_;
   const std::chrono::milliseconds timeout_;
   std::vector<Parcel> messages_;
   std::vector<std::atomic<bool>> ready_;
   std::vector<Worker> workers_;
   std::vector<std::atomic<int>> waiting_on_link_;
-  std::deque<Reduction> reductions_;  ///< of the stages; each synchronises itself
+  std::deque<Reduction> reductions_;  ///< one per stage; each synchronises itself
   std::atomic<bool> aborted_ = false;
-  std::atomic<int> awake_;  ///< workers that do not wait
+  std::atomic<int> awake_;  ///< number of workers that do not wait
   std::atomic<std::int64_t> wakes_ = 0;
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/reduction.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ bool Reduction::contribute(int replica, std::vector<at::Tensor>& tensors, at::De
   Tensors own;
   for (at::Tensor& tensor : tensors) own.push_back(std::move(tensor));
   part.own = depart(std::move(own), device);
-  // The last to come sees what all have put there; nobody comes again before the sum is made.
+  // The last to contribute sees all parts; no replica contributes again before the sum is computed.
   if (contributed_.fetch_add(1, std::memory_order_acq_rel) + 1 < std::ssize(parts_)) return false;
   add();
   contributed_.store(0, std::memory_order_relaxed);

@@ -1,4 +1,5 @@
-/// What an execution is asked for, and what it answers.
+// SPDX-License-Identifier: Apache-2.0
+/// The arguments of execute() and its result.
 #pragma once
 
 #include <atomic>
@@ -23,37 +24,43 @@ enum class Execution : std::uint8_t { Serial, Threads, Mpi };
 
 struct RunRequest {
   Batches& batches;
-  std::function<double(int minibatch)> lr;  ///< of the schedule's mini-batch; any thread
+  /// Learning rate of the schedule's mini-batch. Thread-safe.
+  std::function<double(int minibatch)> lr;
   std::uint64_t seed = 1;
   int first_epoch = 0;
-  int first_minibatch = 0;        ///< of the first epoch, where the schedule begins
-  int minibatches_per_epoch = 1;  ///< the schedule may go over several epochs
-  bool sum_gradients = false;     ///< over micro-batches, instead of their mean
+  int first_minibatch = 0;        ///< mini-batch of the first epoch at which the schedule begins
+  int minibatches_per_epoch = 1;  ///< the schedule may span several epochs
+  bool sum_gradients = false;     ///< sum gradients over micro-batches instead of averaging them
   Execution execution = Execution::Serial;
   int threads = 1;  ///< intra-op threads of each worker
-  /// With `threads`: how long all may wait for each other, at most 8 s, until it is a deadlock.
+  /// Deadlock timeout of `threads`: how long all workers may wait at the same time, at most 8 s.
   std::chrono::milliseconds timeout = std::chrono::seconds(8);
-  /// A mini-batch is over: its last loss is known (any thread), with `mpi` worker 0 has updated.
+  /// Called after each mini-batch: in `mpi` by worker 0 after its update, otherwise by the thread
+  /// that reads the last micro-batch's loss.
   std::function<void(int minibatch)> on_minibatch;
-  const std::atomic<bool>* stop = nullptr;          ///< becomes true: throw Error{Interrupted} soon
-  std::vector<std::vector<Span>>* trace = nullptr;  ///< becomes when each instruction ran
-  /// With `threads`, each worker its own stream of its device; else those of a device share one.
+  /// Polled if set: once it is true, execute() throws Error{Interrupted}.
+  const std::atomic<bool>* stop = nullptr;
+  /// If set, filled with the begin and end time of every instruction, per worker.
+  std::vector<std::vector<Span>>* trace = nullptr;
+  /// With `threads`: each worker computes on a stream of its own. False: workers of a device share
+  /// one.
   bool own_streams = true;
-  std::vector<const Metric*> metrics = {};  ///< of an evaluation
+  std::vector<const Metric*> metrics = {};  ///< metrics of an evaluation
   Team* team = nullptr;      ///< with `mpi`: this process executes worker team->rank() of it
-  ActionLog* log = nullptr;  ///< of all workers: told what they begin
-  /// As the stages: the ends of their edges, where those have codecs.
+  ActionLog* log = nullptr;  ///< if set, records the actions of all workers
+  /// Codecs at the ends of each stage replica's edges, indexed as the stages; null: no compression.
   const std::vector<std::unique_ptr<EdgeEnds>>* edges = nullptr;
-  /// As the stages: what they sum over replicas, where that is not the gradients as they are.
+  /// Gradient compression of each stage replica, indexed as the stages; null: gradients are summed
+  /// uncompressed.
   const std::vector<std::unique_ptr<GradientExchange>>* exchanges = nullptr;
 };
 
 struct RunResult {
-  /// [mini-batch][site]: mean over the mini-batch's samples; site 0 the last stage's, then the
-  /// auxiliary ones in order.
+  /// [mini-batch][site]: mean loss over the mini-batch's samples. Site 0 is the last stage's loss,
+  /// then come the auxiliary losses in order of their stages.
   std::vector<std::vector<double>> losses;
-  std::vector<double> metrics;       ///< values, as requested
-  std::vector<EdgeTraffic> traffic;  ///< over all edges between stages, and into sums
+  std::vector<double> metrics;       ///< values, in the order of RunRequest::metrics
+  std::vector<EdgeTraffic> traffic;  ///< over edges between stages, and into sums over replicas
 };
 
 }  // namespace pipewright

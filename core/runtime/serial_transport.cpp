@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <deque>
 
 #include "core/base/as_size.h"
@@ -24,7 +25,7 @@ class SerialTransport final : public Transport {
     PIPEWRIGHT_CHECK(!message.empty(), "the message is not there");
     return std::exchange(message, {});
   }
-  /// The last replica to come goes through the further rounds for all.
+  /// The last replica to arrive performs the later rounds for all replicas.
   SummedBytes reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
                      int) override {
     const Action& action = instruction.action;
@@ -47,7 +48,7 @@ class SerialTransport final : public Transport {
     Stage* stage = nullptr;
     GradientExchange* exchange = nullptr;
   };
-  /// Of a stage, over its replicas.
+  /// The sum of one stage's gradients over its replicas.
   struct Sum {
     explicit Sum(int replicas) : reduction(replicas), parts(as_size(replicas)) {}
     bool contribute(int replica, SummedBytes& bytes) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/devices/allocation.h"
 
 #if defined(__GLIBC__) || __has_include(<malloc.h>)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/devices/device.h"
 
 #include <dlfcn.h>
@@ -9,7 +10,7 @@
 namespace pipewright {
 namespace {
 
-/// Registers LibTorch's CUDA half with the running process. Returns why it could not.
+/// Loads LibTorch's CUDA half into the process. Returns why that failed, "" if it did not.
 std::string load_cuda() {
   const std::string path = concat(build_info().torch_root, "/lib/libtorch_cuda.so");
   if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};

@@ -1,26 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/devices/device_group.h"
 
 #include <c10/core/DeviceGuard.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/runtime/devices/device_stream.h"
-#include "core/runtime/processes/channels.h"
-#include "core/runtime/processes/wire_team.h"
 #include "core/stage/torch.h"
+#include "core/system/host_name.h"
 
 namespace pipewright {
 namespace {
 
 using Members = std::vector<int>;
 
-/// In an order that is everybody's own part of one order of all, so that nobody waits for a group
-/// whose other members wait for theirs.
+/// The members of each group that a program needs. Every process creates its groups in the order of
+/// these sets, so no two wait for each other in different groups.
 struct Wanted {
   std::set<Members> links, replicas;
 };
@@ -37,14 +36,14 @@ Wanted wanted_by(const Program& program) {
   return wanted;
 }
 
-/// A number for the device that no other one on any machine has (52 bits of a hash), exact in a
-/// double; 0 if it cannot take part.
+/// An identifier of the device among all machines (52 bits of a hash, exact in a double); 0 if the
+/// device cannot join a group.
 double device_number(const NcclApi* nccl, at::Device device) {
   if (device.is_cpu() || nccl == nullptr) return 0;
-  char bus[64] = {}, host[256] = {};
+  char bus[64] = {};
   if (nccl->bus_id(bus, sizeof bus, device.index()) != 0) return 0;
-  ::gethostname(host, sizeof host - 1);
-  const std::size_t hash = std::hash<std::string>()(concat(host, " ", bus));
+  const std::size_t hash =
+      std::hash<std::string>()(concat(host_name(), " ", std::string_view(bus)));
   return static_cast<double>(hash >> 12 | 1);
 }
 
@@ -67,7 +66,7 @@ void DeviceGroup::exchange(const std::vector<Transfer>& out, const std::vector<T
   const c10::DeviceGuard guard(device_);
   void* const stream = current_stream(device_).native_handle();
   expect(api_, api_.group_start(), "cannot start");
-  int failed = 0;  // a group is ended whatever happens in it
+  int failed = 0;  // an NCCL group must be ended after a failure, too
   for (const auto& [member, tensor] : out)
     if (failed == 0)
       failed = api_.send(tensor.const_data_ptr(), tensor.nbytes(), NcclApi::kByte, member,
@@ -87,17 +86,17 @@ std::string DeviceGroup::failure() const {
   return api_.error_text(code != 0 ? code : error);
 }
 
-// ---- all of a process ------------------------------------------------------------------------
+// ---- all groups of a process -----------------------------------------------------------------
 
 void DeviceGroups::prepare(const Program& program, at::Device own) {
-  std::vector<double> devices(as_size(team_.size()), 0);
-  devices[as_size(team_.rank())] = device_number(own.is_cpu() ? nullptr : find_(), own);
-  team_.sum(devices);
+  std::vector<double> devices(as_size(size_), 0);
+  devices[as_size(rank_)] = device_number(own.is_cpu() ? nullptr : find_(), own);
+  meeting_.sum(devices);
   if (std::ranges::all_of(devices, [](double number) { return number == 0; })) return;
   const auto concerns_us = [&](const Members& members) {
     std::set<double> different;
     for (const int member : members) different.insert(devices[as_size(member)]);
-    return std::ranges::find(members, team_.rank()) != members.end() &&
+    return std::ranges::find(members, rank_) != members.end() &&
            different.size() == members.size() && !different.contains(0);
   };
   const Wanted wanted = wanted_by(program);
@@ -111,20 +110,20 @@ void DeviceGroups::join(Known& known, const Members& members, at::Device own) {
   if (known.contains(members)) return;
   const NcclApi& api = *find_();
   const NcclId id = agreed_id(api, members);
-  const auto place = static_cast<int>(std::ranges::find(members, team_.rank()) - members.begin());
+  const auto place = static_cast<int>(std::ranges::find(members, rank_) - members.begin());
   const auto size = static_cast<int>(members.size());
   NcclCommunicator communicator = nullptr;
   const c10::DeviceGuard guard(own);
   expect(api, api.comm_init_rank(&communicator, size, id, place), "cannot connect");
   auto group = std::make_unique<DeviceGroup>(api, communicator, own);
-  meet(*group, size, place);
+  connect(*group, size, place);
   const std::lock_guard lock(mutex_);
   known.emplace(members, std::move(group));
 }
 
-/// The first exchange between two members connects them, for which each waits for the other: here,
-/// where all come in one order, not at a message of a schedule, which need not be answered.
-void DeviceGroups::meet(DeviceGroup& group, int size, int place) {
+/// Lets the members connect by a first exchange, for which both must wait. Here all processes come
+/// in one order; at the first message of a schedule the other side might never come.
+void DeviceGroups::connect(DeviceGroup& group, int size, int place) {
   std::vector<DeviceGroup::Transfer> out, in;
   const auto byte = [&] {
     return at::zeros({1}, at::TensorOptions(at::kByte).device(group.device()));
@@ -136,21 +135,14 @@ void DeviceGroups::meet(DeviceGroup& group, int size, int place) {
   }
   group.exchange(out, in);
   const c10::Event met = recorded_on(current_stream(group.device()));
-  team_.wait_for_device([&] { return met.query(); });
+  meeting_.wait_for_device([&] { return met.query(); });
 }
 
-/// Made by the first member.
+/// The communicator's id, created by the first member and shared with the others.
 NcclId DeviceGroups::agreed_id(const NcclApi& api, const Members& members) {
   NcclId id;
-  at::Tensor bytes = at::zeros({static_cast<std::int64_t>(id.bytes.size())}, at::kByte);
-  if (team_.rank() == members[0]) {
-    expect(api, api.get_unique_id(&id), "cannot start");
-    std::memcpy(bytes.mutable_data_ptr(), id.bytes.data(), id.bytes.size());
-    for (std::size_t i = 1; i < members.size(); ++i) team_.send(members[i], kJoinChannel, bytes);
-  } else {
-    team_.wait(team_.receive(members[0], kJoinChannel, bytes));
-    std::memcpy(id.bytes.data(), bytes.const_data_ptr(), id.bytes.size());
-  }
+  if (rank_ == members[0]) expect(api, api.get_unique_id(&id), "cannot start");
+  meeting_.share(members, std::as_writable_bytes(std::span(id.bytes)));
   return id;
 }
 

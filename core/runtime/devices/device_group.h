@@ -1,4 +1,5 @@
-/// Processes of a team whose devices exchange memory over NCCL, without passing through the host.
+// SPDX-License-Identifier: Apache-2.0
+/// Groups of processes whose devices exchange memory over NCCL, without passing through the host.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,9 +18,7 @@
 
 namespace pipewright {
 
-class WireTeam;
-
-/// An NCCL communicator. Members are called by their place in it.
+/// An NCCL communicator. Members are numbered by their rank in it.
 class DeviceGroup {
  public:
   DeviceGroup(const NcclApi& api, NcclCommunicator communicator, at::Device device);
@@ -27,13 +27,13 @@ class DeviceGroup {
   DeviceGroup& operator=(const DeviceGroup&) = delete;
 
   at::Device device() const { return device_; }
-  /// To or from a member: contiguous memory of this process's device.
+  /// A member and the contiguous memory on this process's device that goes to it or comes from it.
   using Transfer = std::pair<int, at::Tensor>;
-  /// Queues them all together on the device's current stream; on each stream's end they are done,
-  /// once the members they concern have queued the other half. Sends to a member and receives from
-  /// it go in the same order on both sides. Throws Error{Worker}.
+  /// Queues all transfers as one NCCL group on the device's current stream; they complete once the
+  /// other members have queued their halves. Both sides of a pair list their transfers in the same
+  /// order. Throws Error{Worker}.
   void exchange(const std::vector<Transfer>& out, const std::vector<Transfer>& in);
-  /// What has gone wrong in the background, "" if nothing. Any thread.
+  /// NCCL's asynchronous error, "" if there is none. Thread-safe.
   std::string failure() const;
 
  private:
@@ -42,35 +42,51 @@ class DeviceGroup {
   at::Device device_;
 };
 
-/// The groups of one process, kept from program to program: one for each pair of workers and
-/// direction in which messages go, so that neither direction waits for the other; one for the
-/// replicas of a stage. Messages go through the host where there is none: with a worker on a CPU,
-/// two workers on one device (which NCCL does not connect), no NCCL.
+/// The groups of one process, cached from program to program: one for each ordered pair of workers
+/// that exchange messages, so that neither direction waits for the other, and one for the replicas
+/// of each stage. Messages pass through the host where there is no group: if a worker is on a CPU,
+/// if two workers share a device (which NCCL does not connect), or without NCCL.
 class DeviceGroups {
  public:
   using Find = std::function<const NcclApi*()>;
-  DeviceGroups(WireTeam& team, Find find) : team_(team), find_(std::move(find)) {}
+  /// The collective calls by which processes form groups. All throw the team's error.
+  class Meeting {
+   public:
+    /// Collective over the team: every process gets the sums.
+    virtual void sum(std::span<double> values) = 0;
+    /// Collective over the members: every member gets the bytes of the first.
+    virtual void share(const std::vector<int>& members, std::span<std::byte> bytes) = 0;
+    /// Polls `done` until it returns true.
+    virtual void wait_for_device(const std::function<bool()>& done) = 0;
 
-  /// Collective over the team; `own`: the device of this process's worker. Makes what the program
-  /// needs and is not there yet.
+   protected:
+    ~Meeting() = default;
+  };
+  /// For process `rank` of `size`; `find` returns the NCCL to use.
+  DeviceGroups(int rank, int size, Meeting& meeting, Find find)
+      : rank_(rank), size_(size), meeting_(meeting), find_(std::move(find)) {}
+
+  /// Collective over the team: creates the groups that the program needs and the cache lacks. `own`
+  /// is the device of this process's worker.
   void prepare(const Program& program, at::Device own);
-  /// From one worker to another: members 0 and 1. Null: through the host.
+  /// The group for messages from one worker (member 0) to another (member 1); null: use the host.
   DeviceGroup* between(int from, int to) const;
-  /// Of a stage's replicas: members in their order. Null: through the host.
+  /// The group of a stage's replicas, members in the order of replicas; null: use the host.
   DeviceGroup* among(const std::vector<int>& replicas) const;
-  /// As DeviceGroup::failure(), of any. Any thread.
+  /// The first DeviceGroup::failure() of any group. Thread-safe.
   std::string failure() const;
 
  private:
   using Known = std::map<std::vector<int>, std::unique_ptr<DeviceGroup>>;
   void join(Known& known, const std::vector<int>& members, at::Device own);
-  void meet(DeviceGroup& group, int size, int place);
+  void connect(DeviceGroup& group, int size, int place);
   NcclId agreed_id(const NcclApi& api, const std::vector<int>& members);
 
-  WireTeam& team_;
+  const int rank_, size_;
+  Meeting& meeting_;
   Find find_;
-  mutable std::mutex mutex_;  ///< guards what is known; not held while groups are made
-  Known links_, replicas_;    ///< by the members' workers
+  mutable std::mutex mutex_;  ///< guards the maps below; not held while a group is created
+  Known links_, replicas_;    ///< keyed by the members' workers
 };
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <c10/core/StreamGuard.h>
 
 #include <deque>
@@ -61,10 +62,10 @@ class DeviceSender final : public LinkSender {
   int peer_, capacity_;
   c10::Stream stream_;
   Shapes last_;
-  std::map<int, std::deque<c10::Event>> on_their_way_;  ///< of each link
+  std::map<int, std::deque<c10::Event>> on_their_way_;  ///< messages in flight, by link
 };
 
-/// What has been announced has been queued by its sender: a stream that receives it waits for the
+/// The sender announces a message just before it queues it, so the receiving stream waits for the
 /// sender's device at most.
 class DeviceReceiver final : public LinkReceiver {
  public:
@@ -76,7 +77,7 @@ class DeviceReceiver final : public LinkReceiver {
         messages_(std::move(order)) {}
 
   Tensors receive(int message) override {
-    // What came early was not used yet; its event has gone into the stream with the later ones.
+    // The event orders an early message, too: everything queued on the stream before is done.
     Parcel parcel{messages_.find(message, [this] { return take(); }), recorded_on(stream_)};
     return arrive(std::move(parcel));
   }

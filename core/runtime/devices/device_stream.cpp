@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/devices/device_stream.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -13,11 +14,11 @@ namespace {
 
 using Guard = c10::impl::VirtualGuardImpl;
 
-/// Compute streams and those for copies come from two pools, so that however many workers there
-/// are, a copy never queues behind a kernel.
+/// Compute streams and copy streams come from two pools, so that a copy never queues behind a
+/// kernel, however many workers there are.
 enum class Pool { Compute, Copy };
 
-/// The stream kept under that key; taken from the device's pool when first asked for.
+/// The stream cached under that key; the first call takes it from the device's pool.
 template <class Key>
 c10::Stream kept_stream(const Key& key, at::Device device, Pool pool) {
   static std::mutex mutex;
@@ -45,7 +46,7 @@ c10::Stream link_stream(int from, int to, at::Device on) {
 
 c10::Event recorded_on(const c10::Stream& stream) {
   c10::Event event(stream.device_type());
-  event.record(stream);  // makes the stream's device the current one while it does
+  event.record(stream);  // switches to the stream's device meanwhile
   return event;
 }
 
@@ -65,7 +66,7 @@ WorkerStream::~WorkerStream() {
   if (finished_) return;
   try {
     finish();
-  } catch (const std::exception&) {  // an error is on its way already
+  } catch (const std::exception&) {  // another exception is in flight already
   }
 }
 

@@ -1,10 +1,11 @@
-/// Streams of devices: queues of work that a device does in order, several of them side by side.
-/// Written against LibTorch's device-generic streams, so it needs no CUDA to be compiled. On a CPU
-/// there are none, and nothing here costs anything.
+// SPDX-License-Identifier: Apache-2.0
+/// Streams of devices: queues of work, each performed in order, several of them at the same time.
+/// The code uses LibTorch's device-generic streams, so it compiles without CUDA. A CPU has no
+/// streams, and nothing here costs anything there.
 ///
 /// A worker's kernels go to a compute stream of its own, so that workers on one device overlap.
-/// Streams live as long as the process, and a worker has the same one in every run: LibTorch keeps
-/// freed memory by the stream it was used on.
+/// Streams live as long as the process, and a worker has the same one in every run, because
+/// LibTorch caches freed memory by the stream it was used on.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,30 +18,30 @@ namespace pipewright {
 /// The stream on which the calling thread computes on that device.
 c10::Stream current_stream(at::Device device);
 
-/// The stream on which what is computed on `sender` goes over to the device `to`; its end on the
-/// device `on`, which is the sender's or `to`. Any thread.
+/// The stream for copies of results of the stream `sender` to the device `to`. Such a copy has a
+/// stream at either end: `on` is the sender's device or `to`. Thread-safe.
 c10::Stream copy_stream(const c10::Stream& sender, at::Device on, at::Device to);
 
-/// The stream for messages from one process to another; its end on the device `on` of either.
+/// The stream on device `on`, of either process, for messages from process `from` to `to`.
 c10::Stream link_stream(int from, int to, at::Device on);
 
-/// After everything queued on the stream so far.
+/// An event that completes after all work queued on the stream so far.
 c10::Event recorded_on(const c10::Stream& stream);
 
-/// The tensor is used on a stream that it was not made on: its memory is not given to others before
-/// the work queued there until its end is done. Undefined tensors are left alone.
+/// Records that the tensor is used on a stream that it was not allocated on: once it is freed, its
+/// memory is not reused before the work queued on that stream is done. Ignores undefined tensors.
 void record_use(const at::Tensor& tensor, const c10::Stream& stream);
 
-/// While it lives, the calling thread is that worker's: it computes on the worker's own stream. Its
-/// end waits for the device, which may still use what the worker held.
+/// While it lives, the calling thread computes on the stream of that worker. The destructor waits
+/// for the device, which may still use the worker's tensors.
 class WorkerStream {
  public:
-  /// What the device's default stream was asked for before comes first: weights made or loaded.
+  /// Work queued on the device's default stream before, such as loading weights, comes first.
   WorkerStream(int worker, at::Device device);
   ~WorkerStream();
   WorkerStream(const WorkerStream&) = delete;
   WorkerStream& operator=(const WorkerStream&) = delete;
-  /// Waits already, and throws what went wrong on the device.
+  /// Waits for the device now, and throws its errors, which the destructor drops.
   void finish();
 
  private:

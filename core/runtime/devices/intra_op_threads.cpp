@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/devices/intra_op_threads.h"
 
 #include <ATen/Parallel.h>

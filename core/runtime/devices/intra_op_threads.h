@@ -1,15 +1,17 @@
-/// How many threads an operator of LibTorch's uses.
+// SPDX-License-Identifier: Apache-2.0
+/// The number of threads within an operator of LibTorch.
 #pragma once
 
 #include "core/base/error.h"
 
 namespace pipewright {
 
-/// Starts as many threads as `pools` pools of `threads` have, their callers not counted, and ends
-/// them again: OpenMP would end the process where one cannot be started. Throws Error{`kind`}.
+/// Starts pools · (threads − 1) threads, as many as OpenMP will start for that many callers, and
+/// ends them again: OpenMP ends the process if one of its threads cannot be started. Throws
+/// Error{`kind`}.
 void check_pools(int pools, int threads, ErrorKind kind = ErrorKind::Data);
 
-/// So many for as long as it lives, then as many as before. Throws as check_pools().
+/// Sets the number of threads while it lives, then restores it. Throws as check_pools() does.
 class IntraOpThreads {
  public:
   explicit IntraOpThreads(int threads);

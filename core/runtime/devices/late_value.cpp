@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/devices/late_value.h"
 
 #include "core/runtime/devices/device_stream.h"

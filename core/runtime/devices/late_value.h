@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Numbers that a device computes and the host reads later, so that neither waits for the other.
 #pragma once
 
@@ -10,11 +11,11 @@ namespace pipewright {
 
 class LateValue {
  public:
-  /// Of any shape, type and device. Its copy to the host is queued on the current stream.
+  /// Queues a copy of `value`, of any shape, type and device, to the host on the current stream.
   explicit LateValue(const at::Tensor& value);
-  /// Whether read() would not wait.
+  /// Whether the copy is done, so that read() returns at once.
   bool is_there() const;
-  /// Waits for that copy, not for what was queued after it. On a CPU it is there.
+  /// Waits for the copy, but not for work queued after it. A value on a CPU is there at once.
   const at::Tensor& read() const;
 
  private:

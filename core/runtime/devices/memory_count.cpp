@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/devices/memory_count.h"
 
 #include <ATen/record_function.h>
@@ -23,7 +24,7 @@ struct MemoryCount::Counted {
 
 namespace {
 
-/// LibTorch reports to the thread's profiler, which this pretends to be.
+/// Receives LibTorch's memory reports by posing as the thread's profiler.
 struct Reports final : c10::MemoryReportingInfoBase {
   explicit Reports(at::Device counted_device) : device(counted_device) {}
 
@@ -66,8 +67,8 @@ struct MemoryCount::OfAllocator final : MemoryCount::Counted {
   const std::shared_ptr<Reports> reports;
 };
 
-/// No allocator is asked for memory that nobody needs. So operators are followed: what one returns
-/// and has not been given is new.
+/// Counts on the meta device, where no allocator is called. It watches operators instead: storage
+/// that one returns and that was not among its inputs is new.
 struct MemoryCount::OfOperators final : MemoryCount::Counted {
   OfOperators()
       : outer(innermost),
@@ -95,7 +96,7 @@ struct MemoryCount::OfOperators final : MemoryCount::Counted {
  private:
   struct Memory {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    bool taken = false;  ///< since the count began
+    bool taken = false;  ///< allocated since the count began
   };
 
   static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) {

@@ -1,5 +1,6 @@
-/// What LibTorch's allocators give out, counted to the byte: for profiles and for tests of what
-/// they predict.
+// SPDX-License-Identifier: Apache-2.0
+/// Counts the memory that LibTorch's allocators hand out, to the byte, for profiles and for tests
+/// of memory predictions.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -9,10 +10,11 @@
 
 namespace pipewright {
 
-/// While it lives, counts the memory of tensors on `device` that this thread takes and frees, and
-/// autograd's threads for it. What was taken before must not be freed meanwhile. On a CUDA device
-/// bytes are those of its caching allocator's blocks; on the meta device those that the tensors of
-/// this thread's operators would take. A count within a count is alone.
+/// While it lives, counts the memory of tensors on `device` that this thread, and autograd's
+/// threads on its behalf, allocate and free. Memory allocated before must not be freed meanwhile.
+/// On a CUDA device it counts the blocks of the caching allocator, on the meta device the bytes
+/// that tensors made by this thread's operators would need. While counts are nested, only the inner
+/// one counts.
 class MemoryCount {
  public:
   explicit MemoryCount(at::Device device);
@@ -20,9 +22,9 @@ class MemoryCount {
   MemoryCount(const MemoryCount&) = delete;
   MemoryCount& operator=(const MemoryCount&) = delete;
 
-  /// Taken and not freed since the count began.
+  /// Bytes allocated and not freed since the count began.
   std::int64_t live() const;
-  /// The most of it since then, or since forget_peak().
+  /// Highest live() since the count began, or since forget_peak().
   std::int64_t peak() const;
   void forget_peak();
 

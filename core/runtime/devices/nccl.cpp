@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/devices/nccl.h"
 
 #include <dlfcn.h>
@@ -26,7 +27,7 @@ std::optional<NcclApi> load() {
   take(api.send, "ncclSend");
   take(api.receive, "ncclRecv");
   take(api.error_text, "ncclGetErrorString");
-  library = RTLD_DEFAULT;  // CUDA is in the process once one of its devices has been asked for
+  library = RTLD_DEFAULT;  // CUDA is loaded already if a CUDA device is in use
   take(api.bus_id, "cudaDeviceGetPCIBusId");
   if (!complete) return {};
   return api;

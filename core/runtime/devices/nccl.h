@@ -1,5 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The part of NCCL that moves memory between devices of several processes. LibTorch's CUDA half
-/// brings the library, so it is found at run time and nothing of it is needed to compile.
+/// brings the library, so it is found at run time, and compiling needs none of its files.
 #pragma once
 
 #include <array>
@@ -14,8 +15,7 @@ struct NcclId {
 using NcclCommunicator = void*;
 using NcclStream = void*;
 
-/// NCCL's functions by their own names, and one of CUDA's; all but error_text() return 0 for
-/// success.
+/// NCCL's functions, and one of CUDA's. All but error_text() return 0 for success.
 struct NcclApi {
   static constexpr int kByte = 1;  ///< ncclUint8
 
@@ -28,11 +28,11 @@ struct NcclApi {
   int (*send)(const void*, std::size_t, int type, int peer, NcclCommunicator, NcclStream);
   int (*receive)(void*, std::size_t, int type, int peer, NcclCommunicator, NcclStream);
   const char* (*error_text)(int);
-  /// Where a device is in its machine, as text: cudaDeviceGetPCIBusId.
+  /// The PCI bus id of a device as text (cudaDeviceGetPCIBusId).
   int (*bus_id)(char* text, int length, int device);
 };
 
-/// Null where there is none. Any thread.
+/// NCCL, or null where it is missing or incomplete. Thread-safe.
 const NcclApi* find_nccl();
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/devices/parcel.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace pipewright {
 namespace {
 
-/// The sender's end of a copy waits for the tensors, not for what is computed after them.
+/// The sender's copy stream, which waits for the tensors but not for kernels queued after them.
 c10::Stream sending_stream(const Tensors& tensors, const c10::Stream& compute, at::Device to) {
   const c10::Stream stream = copy_stream(compute, compute.device(), to);
   recorded_on(compute).block(stream);
@@ -17,8 +18,8 @@ c10::Stream sending_stream(const Tensors& tensors, const c10::Stream& compute, a
   return stream;
 }
 
-/// LibTorch queues a copy between devices on the source's current stream, makes both devices'
-/// current streams wait for each other, and enables peer access before (get_p2p_access).
+/// Copies one tensor. Between devices LibTorch enables peer access (get_p2p_access), queues the
+/// copy on the source's current stream, and lets both devices' current streams wait for each other.
 at::Tensor copied(const at::Tensor& tensor, at::Device to) {
   if (!tensor.defined()) return tensor;
   return tensor.is_cpu() ? upload(tensor, to) : tensor.to(to, /*non_blocking=*/!to.is_cpu());

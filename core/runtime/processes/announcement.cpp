@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/processes/announcement.h"
 
 #include "core/base/error.h"
@@ -6,7 +7,8 @@
 namespace pipewright {
 namespace {
 
-/// In 64-bit numbers: tensors, then of each its type, dimensions and sizes.
+/// Length of an announcement in 64-bit numbers: the number of tensors, then the type, the number of
+/// dimensions and the sizes of each.
 constexpr std::int64_t kNumbers = 512;
 
 }  // namespace

@@ -1,4 +1,6 @@
-/// The shapes of a message's tensors as a message of its own, which goes ahead.
+// SPDX-License-Identifier: Apache-2.0
+/// An announcement: the types and shapes of a message's tensors, sent ahead of it as a message of
+/// its own.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,7 +12,7 @@
 
 namespace pipewright {
 
-/// Of one tensor.
+/// Type and sizes of one tensor.
 struct Shape {
   at::ScalarType type = at::kFloat;
   std::vector<std::int64_t> sizes;
@@ -20,13 +22,13 @@ using Shapes = std::vector<Shape>;
 
 std::size_t bytes_of(const Shape& shape);
 Shapes shapes_of(const Tensors& message);
-/// Tensors of such shapes, with memory that says nothing yet.
+/// Uninitialised tensors of these shapes.
 Tensors room_for(const Shapes& shapes, at::Device device);
 
-/// What holds every announcement.
+/// A tensor to receive an announcement into; all announcements have its size.
 at::Tensor room_for_announcement();
 at::Tensor announcement(const Shapes& shapes);
-/// Throws Error{Bug} where the numbers make no sense.
+/// Reads an announcement. Throws Error{Bug} if it is damaged.
 Shapes announced(const at::Tensor& numbers);
 
 }  // namespace pipewright

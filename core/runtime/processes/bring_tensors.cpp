@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/processes/bring_tensors.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace pipewright {
 namespace {
 
-/// A line for each tensor: type, dimensions, sizes, name.
+/// One line per tensor: type, number of dimensions, sizes, name.
 std::string list_of(const NamedTensors& tensors) {
   std::string list;
   for (const auto& [name, tensor] : tensors) {
@@ -21,7 +22,7 @@ std::string list_of(const NamedTensors& tensors) {
   return list;
 }
 
-/// The tensors of such a line, without their values.
+/// The name and an uninitialised tensor for such a line.
 std::pair<std::string, at::Tensor> room_for(const std::string& line) {
   std::vector<std::string> words = split(line, ' ');
   PIPEWRIGHT_CHECK(words.size() >= 3, "a damaged list of tensors: ", line);
@@ -34,7 +35,7 @@ std::pair<std::string, at::Tensor> room_for(const std::string& line) {
   return {join(words, " "), at::empty(sizes, at::TensorOptions(type))};
 }
 
-/// Collective: the bytes of process `from`'s tensor become those of process 0's, a piece at a time.
+/// Collective: copies the bytes of process `from`'s tensor into process 0's, 8 MiB at a time.
 void bring(Team& team, int from, const at::Tensor& tensor, double bytes) {
   constexpr double kPiece = 8 << 20;
   for (double begin = 0; begin < bytes; begin += kPiece) {
@@ -61,7 +62,7 @@ NamedTensors bring_tensors(Team& team, int from, const NamedTensors& own) {
     for (const std::string& line : split(lists[as_size(from)], '\n'))
       if (!line.empty()) brought.push_back(room_for(line));
   double count = sends ? static_cast<double>(own.size()) : 0;
-  team.sum({&count, 1});  // everybody takes part in all that follows
+  team.sum({&count, 1});  // all members make the collective calls below
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     at::Tensor tensor;
     if (sends) tensor = own[i].second.cpu().contiguous();

@@ -1,4 +1,5 @@
-/// Named tensors of another process.
+// SPDX-License-Identifier: Apache-2.0
+/// Copies named tensors from another process to process 0.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,9 +14,8 @@ namespace pipewright {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// Collective: process 0 gets the tensors that process `from` gives, in its order, on the CPU; all
-/// others get none. They go in pieces, so that besides the tensors themselves little memory is
-/// held.
+/// Collective: process 0 gets the tensors `own` of process `from`, in its order, on the CPU; all
+/// others get none. They are sent in pieces, so that little memory is needed beyond the tensors.
 NamedTensors bring_tensors(Team& team, int from, const NamedTensors& own);
 
 }  // namespace pipewright

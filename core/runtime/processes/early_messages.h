@@ -1,4 +1,5 @@
-/// Messages that come in one order and are wanted in another.
+// SPDX-License-Identifier: Apache-2.0
+/// Buffer for messages that arrive in one order and are received in another.
 #pragma once
 
 #include <map>
@@ -11,10 +12,13 @@ namespace pipewright {
 
 class EarlyMessages {
  public:
+  /// `order`: the numbers of all messages in the order of their arrival.
   explicit EarlyMessages(std::vector<int> order) : order_(std::move(order)) {}
 
+  /// Whether messages are still to arrive.
   bool more() const { return next_ < order_.size(); }
-  /// The message, after taking those that come before it with next().
+  /// Returns the message, after buffering those that arrive before it. next() returns the next
+  /// arrival.
   template <class Next>
   Tensors find(int message, const Next& next) {
     for (;;) {

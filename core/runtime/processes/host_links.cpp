@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <deque>
 
@@ -10,8 +11,8 @@
 namespace pipewright {
 namespace {
 
-/// Whether the next message of such shapes is asked for before it is announced: an empty tensor
-/// could not be told from one that was declined.
+/// Whether the receiver posts receives for the next message before it is announced. It does not if
+/// a tensor is empty: that could not be told from a declined receive.
 bool can_be_asked_for(const Tensors& message) {
   return std::ranges::all_of(message, [](const at::Tensor& tensor) { return tensor.nbytes() > 0; });
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/processes/mail.h"
 
 #include <algorithm>
@@ -12,12 +13,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kPiece = Wire::kLargestPiece;
-/// Of a channel: the fewest and most bytes under way.
+/// Limits of a channel's window, in bytes in flight.
 constexpr std::size_t kLeastWindow = 2 * kPiece, kMostWindow = 64 * kPiece;
-/// Where a window's bytes go faster or slower than this, it becomes twice or half as large.
+/// A window whose bytes take less than kFast is doubled; one that takes more than kSlow is halved.
 constexpr auto kFast = 250ms, kSlow = 1000ms;
 
-/// At least one: an empty message, too, arrives.
+/// Number of pieces of a message; at least one, so that an empty message arrives, too.
 std::size_t pieces_of(std::size_t bytes) {
   return std::max<std::size_t>(1, (bytes + kPiece - 1) / kPiece);
 }
@@ -31,7 +32,7 @@ std::size_t size_of_piece(std::size_t piece, std::size_t bytes) {
 Mail::Mail(Wire& wire, Clock::time_point (*now)())
     : wire_(wire), now_(now), come_from_(as_size(wire.size())) {}
 
-// ---- what goes -------------------------------------------------------------------------------
+// ---- sending ---------------------------------------------------------------------------------
 
 Mail::Ticket Mail::send(int peer, int channel, at::Tensor tensor) {
   const auto pieces = static_cast<int>(pieces_of(tensor.nbytes()));
@@ -60,7 +61,7 @@ void Mail::advance_sends() {
 }
 
 void Mail::advance(int peer, int channel, Lane& lane) {
-  // The first piece stands for the others: each look at one that has not gone costs time.
+  // Only the first piece is tested: pieces are sent in order, and every test costs time.
   while (!lane.under_way.empty() && wire_.done(lane.under_way.front().ticket)) {
     const Piece piece = lane.under_way.front();
     lane.under_way.pop_front();
@@ -91,7 +92,8 @@ void Mail::advance(int peer, int channel, Lane& lane) {
   }
 }
 
-/// How long a window's bytes take, once the first piece has been asked for.
+/// Measures the time for a window's worth of bytes and adapts the window. The clock starts when the
+/// first piece of a busy period has left.
 void Mail::measure(Lane& lane, std::size_t bytes) {
   const auto now = now_();
   if (lane.since) {
@@ -111,7 +113,7 @@ void Mail::measure(Lane& lane, std::size_t bytes) {
   if (idle) lane.since.reset();
 }
 
-// ---- what comes ------------------------------------------------------------------------------
+// ---- receiving -------------------------------------------------------------------------------
 
 Mail::Ticket Mail::receive(int peer, int channel, at::Tensor tensor) {
   auto* const data = static_cast<std::byte*>(tensor.mutable_data_ptr());

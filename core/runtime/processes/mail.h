@@ -1,6 +1,7 @@
-/// Messages of any size over a wire. They go in pieces, so that it can be seen that a long message
-/// makes progress; of one channel as many pieces at a time as its link takes in a moment, so that
-/// a slow link is not asked to carry all of them at once.
+// SPDX-License-Identifier: Apache-2.0
+/// Messages of any size over a wire. They are sent in pieces, so that the progress of a long
+/// message can be seen. Each channel has a window of bytes in flight that adapts to the speed of
+/// its link, so that a slow link is not flooded.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,43 +19,43 @@
 
 namespace pipewright {
 
-/// Used by one thread at a time. Messages are contiguous CPU tensors, which are kept as long as the
-/// wire needs their memory. Throws what the wire throws.
+/// Not thread-safe. Messages are contiguous CPU tensors, kept as long as the wire needs their
+/// memory. Every function throws what the wire throws.
 class Mail {
  public:
-  using Ticket = std::int64_t;  ///< of a message
+  using Ticket = std::int64_t;  ///< handle of a message
 
   using Clock = std::chrono::steady_clock;
 
-  /// The wire outlives it. `now`: the clock that says how fast links are.
+  /// The wire must outlive it. `now`: the clock that measures the speed of links.
   explicit Mail(Wire& wire, Clock::time_point (*now)() = &Clock::now);
 
-  /// The messages on a channel to a peer go in the order of these calls.
+  /// Queues a message. Those on one channel to one peer are sent in the order of these calls.
   Ticket send(int peer, int channel, at::Tensor tensor);
-  /// Sends as many pieces as receive() waits for with room for `bytes`, all empty.
+  /// Ends the peer's receive() for a message of `bytes` bytes: sends as many pieces, all empty.
   void decline(int peer, int channel, std::size_t bytes);
-  /// Whether a message that was sent has gone.
+  /// Whether the wire has sent the whole message, so that its memory is free.
   bool gone(Ticket ticket) const { return !going_.contains(ticket); }
-  /// Whether any message has not.
+  /// Whether any message has not been sent completely.
   bool sending() const { return !going_.empty(); }
-  /// Whether pieces are waiting for others to have gone.
+  /// Whether pieces wait because a window is full.
   bool has_backlog() const { return backlog_; }
 
-  /// Asks for a message: what was sent has as many bytes, or was declined, or is of one piece as is
-  /// the room for it.
+  /// Posts a receive into `tensor`. The message must have as many bytes, or be declined, or both
+  /// the message and the tensor must fit into one piece.
   Ticket receive(int peer, int channel, at::Tensor tensor);
-  /// The bytes that came, once all have: the ticket is spent then.
+  /// The size of the message in bytes once it has arrived, which invalidates the ticket.
   std::optional<std::size_t> come(Ticket ticket);
 
-  /// Looks what has gone, and sends what comes next.
+  /// Checks which pieces have been sent, and starts the next ones.
   void advance_sends();
-  /// Looks what has come.
+  /// Checks which pieces have arrived.
   void advance_receives();
 
-  /// How many pieces have gone or come, and from a peer.
+  /// Number of pieces sent or received so far; come_from() counts those received from a peer.
   std::int64_t moved() const { return moved_; }
   std::int64_t come_from(int peer) const { return come_from_[static_cast<std::size_t>(peer)]; }
-  /// Whether a part of a message from the peer has come, and more of it is to come.
+  /// Whether a message from the peer has arrived in part.
   bool amid_message_from(int peer) const;
 
  private:
@@ -68,13 +69,13 @@ class Mail {
     std::size_t bytes = 0;
     Outgoing* message = nullptr;
   };
-  /// What goes to a peer on a channel, oldest first.
+  /// The send queue of one channel to one peer, oldest message first.
   struct Lane {
-    std::deque<Outgoing> messages;  ///< never moved
+    std::deque<Outgoing> messages;  ///< a deque keeps them in place: pieces point to them
     std::deque<Piece> under_way;
-    std::size_t begun = 0;  ///< messages whose pieces are all under way or gone
+    std::size_t begun = 0;  ///< messages whose pieces are all in flight or sent
     std::size_t bytes_under_way = 0, window = 2 * Wire::kLargestPiece;
-    std::size_t measured = 0;  ///< bytes gone since then
+    std::size_t measured = 0;  ///< bytes sent since the time `since`
     std::optional<Clock::time_point> since;
   };
   struct Incoming {

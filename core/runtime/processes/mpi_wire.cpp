@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/processes/mpi_wire.h"
 
 #include <dlfcn.h>
@@ -22,7 +23,7 @@ std::unique_ptr<Wire> mpi_wire() {
     throw Error(ErrorKind::Experiment,
                 "execution: mpi needs a build with MPI, which this is not; install libopenmpi-dev "
                 "and openmpi-bin and run tools/setup again, or use execution: threads");
-  // MPI's own plug-ins look for its symbols in the whole program.
+  // MPI's own plug-ins resolve its symbols in the global scope.
   void* const module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (module == nullptr)
     throw Error(ErrorKind::Experiment, concat("MPI cannot be loaded: ", ::dlerror()));

@@ -1,5 +1,6 @@
-/// Loads the MPI half of the program, which is a module of its own: without MPI everything else
-/// works.
+// SPDX-License-Identifier: Apache-2.0
+/// Loads the MPI half of the program. It is a module of its own, so that the rest works without
+/// MPI.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@ namespace pipewright {
 /// Whether this installation has the module.
 bool mpi_is_built();
 
-/// Initialises MPI; once in a process. Throws Error{Experiment} where the module is missing or does
-/// not load, saying what to install.
+/// Loads the module and initialises MPI. Call it once per process. Throws Error{Experiment}, which
+/// says what to install, if the module is missing or cannot be loaded.
 std::unique_ptr<Wire> mpi_wire();
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/processes/process_identity.h"
 
 #include <signal.h>
@@ -8,15 +9,10 @@
 #include <fstream>
 
 #include "core/base/text.h"
+#include "core/system/host_name.h"
 
 namespace pipewright {
 namespace {
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
 
 std::string process_space() {
   std::string boot;
@@ -38,7 +34,8 @@ bool has_ended(const ProcessIdentity& other) {
   std::ifstream stat(concat("/proc/", other.process, "/stat"));
   std::string line;
   if (!std::getline(stat, line)) return ::kill(other.process, 0) != 0 && errno == ESRCH;
-  const std::size_t end = line.rfind(')');  // only its exit code is left of a Z or X
+  const std::size_t end =
+      line.rfind(')');  // the state follows; Z and X: only the exit code is left
   return end != std::string::npos && end + 2 < line.size() &&
          (line[end + 2] == 'Z' || line[end + 2] == 'X');
 }

@@ -1,4 +1,5 @@
-/// Which process of which machine one is talking to.
+// SPDX-License-Identifier: Apache-2.0
+/// Identity of a process among those of all machines of a run.
 #pragma once
 
 #include <string>
@@ -6,15 +7,15 @@
 namespace pipewright {
 
 struct ProcessIdentity {
-  int process = 0;    ///< its number; 0: not known yet
-  std::string space;  ///< the boot and the PID namespace that the number belongs to; "": not known
-  std::string host;   ///< for messages: two machines or containers may share a name
+  int process = 0;    ///< process id; 0: not known yet
+  std::string space;  ///< boot id and PID namespace in which the process id is valid; "": unknown
+  std::string host;   ///< for error messages only: two machines or containers may share a name
 };
 
 ProcessIdentity own_identity();
 
-/// Whether that process has ended, as far as can be seen from here: false for a process of another
-/// machine or another PID namespace, where its number means another process or none.
+/// Whether that process has ended, as far as this one can see: always false for a process on
+/// another machine or in another PID namespace, where its process id means another process or none.
 bool has_ended(const ProcessIdentity& other);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/processes/slice_reduction.h"
 
 #include "core/base/as_size.h"
@@ -38,7 +39,7 @@ at::Tensor SliceReduction::slice(const at::Tensor& flat, std::size_t replica) co
   return flat.narrow(0, begin, end - begin);
 }
 
-/// Sends everybody their slice of our gradient; returns the sum over our own slice.
+/// Sends each replica its slice of our gradient; returns the sum of all replicas for our own slice.
 at::Tensor SliceReduction::fold(const at::Tensor& own) {
   std::vector<at::Tensor> slices, parts;
   for (std::size_t r = 0; r < peers_.size(); ++r) {

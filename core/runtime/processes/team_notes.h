@@ -1,5 +1,6 @@
-/// What the processes of a team tell each other beside their messages, as short texts. What comes
-/// over a wire may be damaged: nothing that is read here is believed unchecked.
+// SPDX-License-Identifier: Apache-2.0
+/// Notes: short texts that the processes of a team exchange besides their messages. A wire may
+/// damage them, so every field is checked when it is read.
 #pragma once
 
 #include <chrono>
@@ -11,26 +12,27 @@
 
 namespace pipewright {
 
-/// Told once, at the beginning.
+/// The first note of each process.
 struct HelloNote {
   ProcessIdentity process;
 };
 struct HeartbeatNote {
-  std::chrono::milliseconds still{0};  ///< for how long it has waited, and no piece has moved
+  std::chrono::milliseconds still{0};  ///< time it has waited without a piece moving
   std::string activity;                ///< "stage 1, 1F7"
 };
-/// The sender failed, or has noticed that another did.
+/// The sender failed, or noticed that another process did.
 struct FailureNote {
   Error error;
-  int speaker = 0;  ///< the process that tells the user
+  int speaker = 0;  ///< the process that reports to the user
 };
-/// The sender ends.
+/// The sender is about to end.
 struct FarewellNote {};
 
 using TeamNote = std::variant<HelloNote, HeartbeatNote, FailureNote, FarewellNote>;
 
 std::string note_text(const TeamNote& note);
-/// `processes`: how many there are. Throws Error{Worker} without a place where the text is no note.
+/// Reads a note of a team of so many `processes`. Throws Error{Worker} without a place if the text
+/// is not a note.
 TeamNote parsed_note(const std::string& text, int processes);
 
 }  // namespace pipewright

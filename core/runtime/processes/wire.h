@@ -1,5 +1,7 @@
-/// Pieces of messages between the processes of one run, as MPI gives them: between two processes
-/// and on one channel they arrive in the order they were sent. Nothing here waits.
+// SPDX-License-Identifier: Apache-2.0
+/// Interface to MPI or a stand-in: moves pieces of messages between the processes of one run.
+/// Pieces between two processes on one channel arrive in the order they were sent. No call but
+/// close() blocks.
 #pragma once
 
 #include <cstddef>
@@ -10,39 +12,42 @@
 
 namespace pipewright {
 
-/// Used by one thread at a time. Everything throws Error{Worker} where the wire itself fails.
+/// Not thread-safe. Every call throws Error{Worker} if the wire itself fails.
 class Wire {
  public:
-  using Ticket = std::int32_t;  ///< a piece on its way
+  using Ticket = std::int32_t;  ///< handle of a piece in flight
 
-  /// Longest note, in bytes: what an eager MPI message holds.
+  /// Longest note, in bytes; MPI sends a message of this size eagerly.
   static constexpr std::size_t kLongestNote = 2048;
-  /// Most bytes of a piece. MPI says only that all of a piece has gone or come, so this is how fine
-  /// the progress of a large message can be seen.
+  /// Most bytes of a piece. MPI reports a piece only once it is complete, so this is the
+  /// granularity at which the progress of a large message is seen.
   static constexpr std::size_t kLargestPiece = std::size_t{512} << 10;
 
   virtual ~Wire() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// The memory must stay as it is until done().
+  /// Starts sending a piece. Its memory must stay unchanged until done() returns its size.
   virtual Ticket send(int peer, int channel, const void* data, std::size_t bytes) = 0;
-  /// Room for `bytes`; the piece may have fewer.
+  /// Starts receiving a piece of at most `bytes` bytes into `data`.
   virtual Ticket receive(int peer, int channel, void* data, std::size_t bytes) = 0;
-  /// The bytes that went or came, once all have: the ticket is spent then. Also drives progress.
+  /// The size of the piece in bytes once it is complete, which invalidates the ticket. The call
+  /// also lets MPI make progress.
   virtual std::optional<std::size_t> done(Ticket ticket) = 0;
 
-  /// A short text to a peer, beside all channels. Lost if the peer is.
+  /// Sends a note to a peer, outside of all channels. It is lost if the peer has ended.
   virtual void tell(int peer, std::string_view note) = 0;
   struct Note {
     int from = 0;
     std::string text;
   };
+  /// The next note that has arrived, if any.
   virtual std::optional<Note> hear() = 0;
 
-  /// Collective, when everybody is done: no process may vanish from under another.
+  /// Collective, at the regular end: blocks until all processes have called it, so that none ends
+  /// while another needs it.
   virtual void close() = 0;
-  /// Ends all processes of the run, whatever they do. Does not return.
+  /// Ends all processes of the run at once. Does not return.
   virtual void abort(int exit_code) = 0;
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/processes/wire_transport.h"
 
 #include <map>
@@ -86,7 +87,7 @@ class WireTransport final : public Transport {
     return bytes;
   }
 
-  void leave() override {
+  void worker_finished() override {
     for (const auto& [peer, sender] : device_senders_) sender->finish();
   }
 
@@ -116,9 +117,9 @@ class WireTransport final : public Transport {
   const Program& program_;
   WireTeam& team_;
   const DeviceGroups& groups_;
-  std::map<int, std::shared_ptr<LinkSender>> senders_, device_senders_;        ///< by link, by peer
-  std::map<int, std::shared_ptr<LinkReceiver>> receivers_, device_receivers_;  ///< the same
-  std::map<int, Tensors> own_;  ///< between stages of this worker
+  std::map<int, std::shared_ptr<LinkSender>> senders_, device_senders_;        ///< by link; by peer
+  std::map<int, std::shared_ptr<LinkReceiver>> receivers_, device_receivers_;  ///< by link; by peer
+  std::map<int, Tensors> own_;  ///< messages between stages of this worker
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
-/// Activations, gradients and replicas' sums between processes: over the team's wire, or where two
-/// processes' devices can, from one to the other (`wire_links`, `slice_reduction`).
+// SPDX-License-Identifier: Apache-2.0
+/// The transport of `mpi`: activations, gradients and replicas' sums between processes, over the
+/// team's wire or, where possible, directly between devices (`wire_links`, `slice_reduction`).
 #pragma once
 
 #include <memory>
@@ -10,8 +11,8 @@
 
 namespace pipewright {
 
-/// For the process that holds worker team.rank(); `groups` have been prepared for the program. All
-/// three outlive it.
+/// The transport of the process that holds worker team.rank(). `groups` must be prepared for the
+/// program. All three arguments must outlive it.
 std::unique_ptr<Transport> wire_transport(const Program& program, WireTeam& team,
                                           const DeviceGroups& groups);
 

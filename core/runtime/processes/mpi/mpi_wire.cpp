@@ -1,5 +1,6 @@
-// The wire over Open MPI (or another MPI): the only file that knows it, in a module of its own that
-// is loaded when `execution: mpi` asks for it. MPI_THREAD_SERIALIZED.
+// SPDX-License-Identifier: Apache-2.0
+// The wire over Open MPI (or another MPI). This is the only file that includes MPI. It is a module
+// of its own, loaded for `execution: mpi`. It needs thread level MPI_THREAD_SERIALIZED.
 #include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int kNoteTag = 0;
 
-/// MPI tells its errors as numbers: ours say what could not be done, and why.
+/// Throws an Error that says what failed and why, unless `code` is MPI_SUCCESS.
 void expect(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
   char reason[MPI_MAX_ERROR_STRING] = {};
@@ -28,9 +29,9 @@ void expect(int code, const char* what) {
   throw Error(ErrorKind::Worker, concat("MPI cannot ", what, ": ", std::string(reason)));
 }
 
-/// Open MPI's memory between the processes of a machine is a file each has mapped. Without a name
-/// nothing of it is left when all are killed. Only files that this process has mapped are ours.
-/// Returns the names that this process has removed.
+/// Unlinks Open MPI's shared memory, so that nothing of it remains if all processes are killed. It
+/// is a file that each process of a machine has mapped; only files that this process has mapped are
+/// touched. Returns the names that this process has removed.
 std::vector<std::filesystem::path> remove_names_of_shared_memory() {
   std::vector<std::filesystem::path> removed;
   std::ifstream maps("/proc/self/maps");
@@ -56,7 +57,7 @@ class MpiWire final : public Wire {
       MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
     PIPEWRIGHT_CHECK(level >= MPI_THREAD_SERIALIZED, "MPI gives thread level ", level);
     for (const MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF})
-      MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);  // and of those made from it
+      MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);  // duplicates inherit it
     expect(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "say the rank");
     expect(MPI_Comm_size(MPI_COMM_WORLD, &size_), "say the size");
     expect(MPI_Comm_dup(MPI_COMM_WORLD, &messages_), "make a communicator");
@@ -121,11 +122,11 @@ class MpiWire final : public Wire {
   }
 
   void close() override {
-    expect(MPI_Barrier(messages_), "end");  // nobody sends notes any more …
+    expect(MPI_Barrier(messages_), "end");  // from here on nobody sends notes
     while (hear()) {
     }
     for (Told& told : told_) expect(MPI_Wait(&told.request, MPI_STATUS_IGNORE), "complete a note");
-    // MPI removes its names at the end, and complains where one is not there.
+    // MPI unlinks its shared memory at the end, and complains if a name is missing.
     for (const std::filesystem::path& name : names_)
       ::close(::open(name.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     expect(MPI_Barrier(messages_), "end");
@@ -151,8 +152,8 @@ class MpiWire final : public Wire {
     MPI_Request request;
   };
 
-  /// Afterwards everybody has mapped everybody's memory, also where MPI does so only when it is
-  /// needed.
+  /// Exchanges a byte with every process, so that all have mapped each other's shared memory, even
+  /// if MPI maps it on first use.
   void meet_everybody() {
     std::vector<MPI_Request> requests(2 * static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
     std::vector<char> bytes(static_cast<std::size_t>(size_));
@@ -183,7 +184,7 @@ class MpiWire final : public Wire {
   std::vector<MPI_Request> requests_;
   std::vector<Ticket> free_;
   std::list<Told> told_;
-  std::vector<std::filesystem::path> names_;  ///< of shared memory, removed by this process
+  std::vector<std::filesystem::path> names_;  ///< of shared memory, unlinked by this process
 };
 
 }  // namespace

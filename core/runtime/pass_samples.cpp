@@ -1,14 +1,15 @@
-#include "core/runtime/passes.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/pass_samples.h"
 
 #include "core/base/error.h"
 
 namespace pipewright {
 
-Share Passes::share(const Action& action) const {
+Share PassSamples::share(const Action& action) const {
   return request_.batches.share(action.minibatch, action.replica, action.microbatch);
 }
 
-Pass Passes::pass(const Action& action, const Share& share) const {
+Pass PassSamples::pass(const Action& action, const Share& share) const {
   const int position = request_.first_minibatch + action.minibatch;
   return {.training = shape_.training,
           .seed = request_.seed,
@@ -18,7 +19,7 @@ Pass Passes::pass(const Action& action, const Share& share) const {
           .microbatches = shape_.microbatches};
 }
 
-CodecCall Passes::codec_call(const Action& action) const {
+CodecCall PassSamples::codec_call(const Action& action) const {
   const Share share = this->share(action);
   const Pass now = pass(action, share);
   return {.seed = now.seed,
@@ -30,16 +31,16 @@ CodecCall Passes::codec_call(const Action& action) const {
           .samples = request_.batches.samples(action.minibatch, share)};
 }
 
-double Passes::loss_factor(const Share& share) const {
+double PassSamples::loss_factor(const Share& share) const {
   const std::int64_t part = request_.sum_gradients ? share.replica_samples : share.samples;
   return static_cast<double>(part) / static_cast<double>(share.all_samples);
 }
 
-int Passes::id(const Action& action) const {
+int PassSamples::id(const Action& action) const {
   return action.minibatch * shape_.microbatches + action.microbatch;
 }
 
-std::string Passes::place(const Action& action, int worker) const {
+std::string PassSamples::place(const Action& action, int worker) const {
   return concat("worker ", worker, ", stage ", action.stage, ", ",
                 action_name(action, shape_.microbatches));
 }

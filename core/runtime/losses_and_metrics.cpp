@@ -1,4 +1,5 @@
-#include "core/runtime/losses.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/losses_and_metrics.h"
 
 #include <cmath>
 #include <limits>
@@ -10,7 +11,7 @@
 namespace pipewright {
 namespace {
 
-/// After every mini-batch.
+/// A mini-batch number above all others.
 constexpr int kAll = std::numeric_limits<int>::max();
 
 std::size_t sums_of(const std::vector<const Metric*>& metrics) {
@@ -21,7 +22,8 @@ std::size_t sums_of(const std::vector<const Metric*>& metrics) {
 
 }  // namespace
 
-Losses::Losses(const Program& program, const RunRequest& request, const Passes& passes)
+LossesAndMetrics::LossesAndMetrics(const Program& program, const RunRequest& request,
+                                   const PassSamples& passes)
     : shape_(program.schedule.shape),
       request_(request),
       passes_(passes),
@@ -35,27 +37,27 @@ Losses::Losses(const Program& program, const RunRequest& request, const Passes& 
   for (const int stage : program.schedule.auxiliary) site_of_[as_size(stage)] = site++;
 }
 
-void Losses::record(const Instruction& instruction, int worker, std::int64_t updates,
-                    const at::Tensor& loss, std::optional<LateValue> sums) {
+void LossesAndMetrics::record(const Instruction& instruction, int worker, std::int64_t updates,
+                              const at::Tensor& loss, std::optional<LateValue> sums) {
   const Action& action = instruction.action;
   readings_[as_size(worker)].push_back(
       {&instruction, passes_.share(action), updates, LateValue(loss), std::move(sums)});
   read(worker, loss.is_cpu() ? kAll : action.minibatch);
 }
 
-void Losses::finish(int worker) {
+void LossesAndMetrics::finish(int worker) {
   read(worker, kAll);
 }
 
-/// Those of mini-batches before that one.
-void Losses::read(int worker, int minibatch) {
+/// Reads the worker's values in flight of all mini-batches before `minibatch`.
+void LossesAndMetrics::read(int worker, int minibatch) {
   std::deque<Reading>& readings = readings_[as_size(worker)];
   for (; !readings.empty() && readings.front().instruction->action.minibatch < minibatch;
        readings.pop_front())
     account(readings.front(), worker);
 }
 
-void Losses::account(const Reading& reading, int worker) {
+void LossesAndMetrics::account(const Reading& reading, int worker) {
   const Action& action = reading.instruction->action;
   const auto loss = value_of(reading.loss).item<double>();
   if (reading.sums) {
@@ -71,14 +73,14 @@ void Losses::account(const Reading& reading, int worker) {
   if (complete && request_.on_minibatch) request_.on_minibatch(action.minibatch);
 }
 
-void Losses::add(const Action& action, double loss, const Share& share) {
+void LossesAndMetrics::add(const Action& action, double loss, const Share& share) {
   const int site = site_of_[as_size(action.stage)];
   const double weight = static_cast<double>(share.samples) / static_cast<double>(share.all_samples);
   sums_[as_size((action.minibatch * sites_ + site) * shape_.replicas + action.replica)] +=
       loss * weight;
 }
 
-void Losses::refuse(const Reading& reading, double loss, int worker) const {
+void LossesAndMetrics::refuse(const Reading& reading, double loss, int worker) const {
   const Action& action = reading.instruction->action;
   const WeightKey& key = reading.instruction->weights.key;
   const Pass pass = passes_.pass(action, reading.share);
@@ -91,14 +93,14 @@ void Losses::refuse(const Reading& reading, double loss, int worker) const {
       passes_.place(action, worker));
 }
 
-/// A process asks for it again and again, so that it hears of failures elsewhere.
-const at::Tensor& Losses::value_of(const LateValue& late) const {
+/// Reads a value. A process of a team polls for it, so that a failure elsewhere ends the wait.
+const at::Tensor& LossesAndMetrics::value_of(const LateValue& late) const {
   if (request_.execution == Execution::Mpi && !late.is_there())
     request_.team->wait_for_device([&] { return late.is_there(); });
   return late.read();
 }
 
-std::vector<std::vector<double>> Losses::means() const {
+std::vector<std::vector<double>> LossesAndMetrics::means() const {
   std::vector<std::vector<double>> all(as_size(shape_.minibatches),
                                        std::vector<double>(as_size(sites_), 0));
   std::size_t next = 0;
@@ -108,7 +110,7 @@ std::vector<std::vector<double>> Losses::means() const {
   return all;
 }
 
-std::vector<double> Losses::metrics() const {
+std::vector<double> LossesAndMetrics::metrics() const {
   std::vector<double> values;
   std::span<const double> rest = metric_sums_;
   for (const Metric* metric : request_.metrics) {

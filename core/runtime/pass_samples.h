@@ -1,4 +1,5 @@
-/// What actions of an execution compute with: which samples, of which mini-batch of the training.
+// SPDX-License-Identifier: Apache-2.0
+/// Maps actions of an execution to the samples they compute on and the mini-batch of the training.
 #pragma once
 
 #include "core/codecs/codec.h"
@@ -7,22 +8,22 @@
 
 namespace pipewright {
 
-/// Any thread.
-class Passes {
+/// Thread-safe.
+class PassSamples {
  public:
-  /// Both outlive it.
-  Passes(const Program& program, const RunRequest& request)
+  /// Both arguments must outlive it.
+  PassSamples(const Program& program, const RunRequest& request)
       : shape_(program.schedule.shape), request_(request) {}
 
   Share share(const Action& action) const;
   Pass pass(const Action& action, const Share& share) const;
   CodecCall codec_call(const Action& action) const;
-  /// Weight of a micro-batch's mean loss in the gradient: by samples of the mini-batch, or, summed
-  /// over micro-batches, of the replica's share.
+  /// Weight of a micro-batch's mean loss in the gradient: its fraction of the mini-batch's samples,
+  /// or with `sum_gradients` the replica's fraction.
   double loss_factor(const Share& share) const;
-  /// Of a forward, among those that a stage keeps.
+  /// Number under which a stage keeps the forward of this mini-batch and micro-batch.
   int id(const Action& action) const;
-  /// "worker 1, stage 1, 1F17", for errors.
+  /// Where an action runs, for errors: "worker 1, stage 1, 1F17".
   std::string place(const Action& action, int worker) const;
 
  private:

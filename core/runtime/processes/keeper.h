@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The thread that keeps a team of processes alive: it sends heartbeats, drives messages in flight,
+/// and notices when another process fails, dies or falls silent, and when all wait for each other.
+/// So every wait of the working thread ends, whatever happens elsewhere.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/runtime/processes/mail.h"
+#include "core/runtime/processes/peers.h"
+#include "core/runtime/processes/team_patience.h"
+#include "core/runtime/processes/wire.h"
+
+namespace pipewright {
+
+/// The keeper's own thread and one working thread may call it at the same time.
+class Keeper {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using TimePoint = Clock::time_point;
+  struct Questions {
+    std::function<std::string()> device_failure;  ///< error of a device group; "": none
+    std::function<void()> after_round;            ///< called without the mutex
+  };
+
+  /// `stop` (may be null) becomes true after a signal.
+  Keeper(std::unique_ptr<Wire> wire, const std::atomic<bool>* stop, TeamPatience patience);
+  ~Keeper();
+
+  /// Starts the thread. Throws Error{Worker} if the system has no thread left.
+  void start(Questions questions);
+  /// Sends `last` to all processes and ends the thread.
+  void stop_after(const TeamNote& last);
+
+  const TeamPatience& patience() const { return patience_; }
+  TimePoint now() const { return patience_.now(); }
+  void set_activity(std::function<std::string()> activity);
+
+  /// Waits until the condition, which is called with the mutex held, is true. Throws the team's
+  /// failure, and Error{Interrupted} after a signal. `allowance` is added to the deadlock timeout.
+  void wait_for(const std::function<bool()>& condition, std::chrono::milliseconds allowance = {});
+
+  std::mutex& mutex() { return mutex_; }
+  // These must be called with the mutex held:
+  Wire& wire() { return *wire_; }
+  Mail& mail() { return mail_; }
+  Peers& peers() { return peers_; }
+  std::optional<TimePoint> signal_seen() const { return signal_seen_; }
+
+ private:
+  bool stopped() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
+  void keep();
+  void look_around();
+  std::chrono::microseconds round() const;
+  void drive_mail();
+  void beat();
+  void look_for_deaths();
+  void look_for_standstill();
+  void look_at_devices();
+  std::chrono::milliseconds still() const;
+
+  const TeamPatience patience_;
+  const std::atomic<bool>* const stop_;
+  Questions questions_;
+
+  std::mutex mutex_;  ///< guards everything below
+  std::unique_ptr<Wire> wire_;
+  Mail mail_;
+  Peers peers_;
+  std::optional<TimePoint> signal_seen_, waiting_since_;
+  std::int64_t moved_ = 0;  ///< value of Mail::moved() in the last round
+  TimePoint last_beat_, last_round_, last_look_, moved_at_;
+  bool keeping_ = true;
+  std::condition_variable woken_;
+  std::thread thread_;
+};
+
+}  // namespace pipewright

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a test cannot look at on this machine: printed, counted by ctest, and a failure where it should have been there.
 
 A test that needs what a machine may lack names one of THINGS: with @needs on a test or a class, with lacks() inside a
@@ -19,6 +20,7 @@ import unittest
 # Every word that may stand in $PIPEWRIGHT_MAY_LACK, and how it is said that there is none.
 THINGS = {
     "clang-format": "there is no clang-format (Debian: clang-format)",
+    "clang-tidy": "there is no clang-tidy (Debian: clang-tidy)",
     "conformance": "there is no Python environment to compare with; tests/conformance/setup makes it (1.6 GB)",
     "fixed-addresses": "this machine does not let addresses be fixed (setarch -R), which ThreadSanitizer needs",
     "gnuplot": "there is no gnuplot (Debian: gnuplot-nox)",

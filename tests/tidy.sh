@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Whether clang-tidy finds nothing to say, with the .clang-tidy at the root.
+#
+#   tests/tidy.sh [BUILD FOLDER]       the rooms without LibTorch, which takes a minute or two
+#   tests/tidy.sh BUILD FOLDER all     every source of the program, which takes a quarter of an hour
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:-build} which=${2:-quick}
+if ! command -v clang-tidy >/dev/null; then
+  exec tests/skip clang-tidy "there is no clang-tidy (Debian: clang-tidy)"
+fi
+targets='pipewright_(core|records|schemes)'
+if [ "$which" = all ]; then targets='pipewright_[a-z]+'; fi
+grep -oE "\"file\": \"[^\"]+\"" "$build/compile_commands.json" | cut -d'"' -f4 |
+  grep -E "/CMakeFiles/$targets\.dir/Unity/|^$PWD/(core|schemes|models|datasets|tools)/" | sort -u >"$build/tidy-units"
+if grep -q Unity "$build/tidy-units"; then  # files compiled together are looked at together
+  grep -E "/$targets\.dir/Unity/" "$build/tidy-units" >"$build/tidy-units.together"
+  mv "$build/tidy-units.together" "$build/tidy-units"
+fi
+[ -s "$build/tidy-units" ] || { echo "$build/compile_commands.json names no sources of ours" >&2; exit 1; }
+xargs --max-procs=2 --max-args=1 clang-tidy -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option \
+  <"$build/tidy-units" 2> >(grep -vE "^[0-9]+ warnings? (and [0-9]+ errors? )?generated|^Suppressed |^Use -header-filter" >&2)

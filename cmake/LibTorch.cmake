@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The target pipewright::torch (system includes), without LibTorch's own CMake package: that fails
 # where there is no CUDA toolkit or no GPU to probe, and links every CUDA library.
 #

@@ -1,12 +1,13 @@
-# Where is a LibTorch we can use? Sets PIPEWRIGHT_TORCH_ROOT and PIPEWRIGHT_TORCH_VERSION, or fails.
-# Also a script, so that tools/setup asks the same question: cmake -P cmake/find_libtorch.cmake
+# SPDX-License-Identifier: Apache-2.0
+# Finds a usable LibTorch. Sets PIPEWRIGHT_TORCH_ROOT and PIPEWRIGHT_TORCH_VERSION, or fails.
+# It is also a script, which tools/setup runs: cmake -P cmake/find_libtorch.cmake
 #
-# Looked at, in this order, the first two only if given (as cache or environment variables):
+# It tries these in order, the first two only if given (as cache or environment variables):
 #   Torch_DIR           a LibTorch, a site-packages/torch, or the folder of its TorchConfig.cmake
 #   PIPEWRIGHT_PYTHON   a Python that has torch
 #   python3 on the PATH
 #   the private environment that tools/setup makes
-# One that is given must be usable; of the others, the first usable one is taken.
+# A given one must be usable; of the others the first usable one is taken.
 cmake_minimum_required(VERSION 3.25)
 
 foreach(_given Torch_DIR PIPEWRIGHT_PYTHON)
@@ -26,7 +27,7 @@ function(pipewright_python_torch python out)
   set(${out} "${folder}" PARENT_SCOPE)
 endfunction()
 
-# What is wrong with a folder as a LibTorch (empty: nothing), and its version.
+# Why a folder is not a usable LibTorch (empty: it is), and its version.
 function(pipewright_examine_torch root version_out wrong_out)
   set(version "")
   set(wrong "")

@@ -1,13 +1,14 @@
-# What `cmake --install` leaves under a prefix: the program, and what a scheme outside this repository is
-# compiled with. The prefix may be moved afterwards: inside it everything is found relative to itself,
-# LibTorch is where it was found when Pipewright was built, and the other libraries are the system's:
-# README, "What it is built on", says which. A plugin links none of them.
+# SPDX-License-Identifier: Apache-2.0
+# Rules of `cmake --install`: installs the program, and the headers and library with which a scheme outside
+# this repository is compiled. The prefix may be moved afterwards: files in it find each other by relative
+# paths. LibTorch stays where it was found at build time, and the other libraries are the system's (README,
+# "What it is built on"). A plugin links none of them.
 #
 #   bin/pipewright                    the program
 #   lib/libpipewright.so              the rooms without tensors; lib/pipewright/no_cuda as in the build
-#   lib/pipewright                    what is loaded when asked for: MPI, CUDA kernels, where they were built
+#   lib/pipewright                    modules loaded on demand: MPI and CUDA kernels, if they were built
 #   lib/cmake/Pipewright              find_package(Pipewright): the target Pipewright::pipewright
-#   include/pipewright/core           what a scheme may include, under the names it has here
+#   include/pipewright/core           headers that a scheme may include, with the paths of this repository
 #   share/pipewright, share/doc       experiments; README and drawings
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -40,7 +41,7 @@ install(EXPORT Pipewright NAMESPACE Pipewright:: FILE PipewrightConfig.cmake DES
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/PipewrightConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/PipewrightConfigVersion.cmake DESTINATION ${_package})
-foreach(_room base system config schedule)  # without what is only for the .cpp files beside it
+foreach(_room base system config schedule)  # without headers that are private to their room
   install(DIRECTORY core/${_room} DESTINATION ${_headers}/core FILES_MATCHING PATTERN "*.h"
     PATTERN "yaml_*" EXCLUDE PATTERN "*_text.h" EXCLUDE PATTERN "plain_scalar.h" EXCLUDE)
 endforeach()

@@ -1,8 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
 # Keeps CUDA libraries out of a process without CUDA.
 #
-# The libtorch_cpu.so of a wheel with CUDA needs libcudart and libcupti, for a profiler that we never
-# start. The loader loads no second library of the same name, so each is replaced by an empty one of
-# ours that comes first: every function in it fails with cudaErrorNoDevice (100).
+# The libtorch_cpu.so of a wheel with CUDA needs libcudart and libcupti for a profiler that we never
+# start. The loader loads only one library of a name, so an empty one of ours, which comes first,
+# replaces each: every function in it fails with cudaErrorNoDevice (100).
 find_program(PIPEWRIGHT_NM nm REQUIRED)
 execute_process(COMMAND ${PIPEWRIGHT_NM} -D --undefined-only "${PIPEWRIGHT_TORCH_ROOT}/lib/libtorch_cpu.so"
                 OUTPUT_VARIABLE _undefined ERROR_QUIET RESULT_VARIABLE _failed)

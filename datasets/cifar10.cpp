@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// CIFAR-10 in its authors' binary format: 10,000 records in each of data_batch_1..5.bin and
 /// test_batch.bin.
 #include "core/base/error.h"
@@ -30,7 +31,7 @@ std::vector<OfficialFile> all_files() {
   return files;
 }
 
-/// The highest training file present, so that a hole before it is reported as missing.
+/// Number of the last training file present. Missing files before it are then reported.
 std::int64_t last_of(const OfficialFiles& files) {
   for (std::int64_t number = kTrainingFiles; number > 1; --number)
     if (files.holds(training_file(number))) return number;

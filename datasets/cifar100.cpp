@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// CIFAR-100 in its authors' binary format: 50,000 records in train.bin and 10,000 in test.bin,
 /// each with a coarse label (20 superclasses) and a fine one (100 classes).
 #include "datasets/images/cifar.h"
@@ -8,7 +9,8 @@ namespace {
 constexpr CifarLabel kCoarse{.labels = 2, .position = 0, .classes = 20};
 constexpr CifarLabel kFine{.labels = 2, .position = 1, .classes = 100};
 
-/// Subsets are files too: those who publish them keep the format and leave records out.
+/// An official file. Published subsets have the same format with fewer records, so they are
+/// accepted.
 OfficialFile official(const std::string& name, std::uint64_t records) {
   constexpr std::uint64_t kRecord = 2 + kCifarPixels;
   return {.name = name,

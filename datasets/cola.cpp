@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// CoLA, the Corpus of Linguistic Acceptability (Warstadt, Singh and Bowman, "Neural Network
 /// Acceptability Judgments", 2018), in GLUE's files: source, label, the authors' mark, sentence.
 #include "datasets/texts/glue.h"

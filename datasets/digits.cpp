@@ -1,5 +1,6 @@
-/// Handwritten digits of 8 × 8 pixels, part of the program: nothing to download, trained in
-/// seconds. Origin and terms are in digits.inc.
+// SPDX-License-Identifier: Apache-2.0
+/// Handwritten digits of 8 × 8 pixels, which are part of the program and train in seconds. Origin
+/// and licence are in digits.inc.
 #include "core/base/error.h"
 #include "datasets/images/byte_images.h"
 
@@ -12,7 +13,7 @@ constexpr std::string_view kRecords =
 constexpr std::size_t kPixels = 64, kRecordSize = kPixels + 1, kCount = 1797, kTrain = 1437;
 static_assert(kRecords.size() == kCount * kRecordSize);
 
-/// Pixels are 0 to 16: the share of ink in a field of 4 × 4 dots.
+/// Maps pixels 0 to 16, the number of inked dots in a field of 4 × 4, to their share.
 PixelTable share_of_ink() {
   PixelTable table(1);
   for (std::size_t p = 0; p < table[0].size(); ++p) table[0][p] = static_cast<float>(p) / 16.0f;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Fashion-MNIST in its official four idx files: 28 × 28 grey images of 10 kinds of clothing.
 #include "datasets/images/idx_images.h"
 

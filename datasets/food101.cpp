@@ -1,5 +1,6 @@
-/// Food-101 in its authors' layout: images/CLASS/ID.jpg, and meta/{classes,train,test}.txt saying
-/// which there are. Files are read when a batch needs them: they are 5 GB.
+// SPDX-License-Identifier: Apache-2.0
+/// Food-101 in its authors' layout: images/CLASS/ID.jpg, listed by meta/{classes,train,test}.txt.
+/// The images, 5 GB, are read when a batch needs them.
 #include <algorithm>
 #include <map>
 
@@ -35,7 +36,7 @@ class Food101 final : public EncodedImageDataset {
   }
 
  private:
-  /// The lines of a file in meta/, which must have some.
+  /// Reads the lines of a file in meta/; throws Error{Data} if it is missing or empty.
   std::vector<std::string> list(const std::string& name) const {
     const std::filesystem::path path = root_ / "meta" / name;
     std::error_code ignored;
@@ -47,13 +48,13 @@ class Food101 final : public EncodedImageDataset {
                   "holds images and meta" +
                       fetch_advice("food101"),
                   path.string());
-    std::vector<std::string> lines = lines_of(read_file(path, kLargestList));
+    std::vector<std::string> lines = entries_of(read_file(path, kLargestList));
     if (lines.empty()) throw Error(ErrorKind::Data, "is empty", path.string());
     return lines;
   }
 
-  /// Lines CLASS/ID, in the file's order. That the images are there is seen now, not in the middle
-  /// of training.
+  /// Reads lines CLASS/ID, in the file's order. Missing images are reported here rather than in the
+  /// middle of training.
   EncodedImages images(const std::string& name,
                        const std::map<std::string, std::int64_t>& classes) const {
     EncodedImages split;

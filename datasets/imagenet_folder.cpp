@@ -1,5 +1,6 @@
-/// ImageNet, and any other images, sorted into one folder per class: train/CLASS/… and val/CLASS/….
-/// Files are read when a batch needs them: ImageNet fits in few memories.
+// SPDX-License-Identifier: Apache-2.0
+/// ImageNet, or any other images, in one folder per class: train/CLASS/… and val/CLASS/…. Files are
+/// read when a batch needs them, as ImageNet is larger than most memories.
 #include <algorithm>
 
 #include "core/base/error.h"

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The Large Movie Review Dataset (Maas et al., "Learning Word Vectors for Sentiment Analysis",
-/// 2011) in its authors' layout, {train,test}/{neg,pos}/ID_RATING.txt, read as by the IMDB data set
-/// of Keras: words by their rank among the training words, 3 added; 0 padding, 1 start, 2 for every
-/// word that is too rare or new. The first tokens are kept, and padding stands at the end.
+/// 2011) in its authors' layout, {train,test}/{neg,pos}/ID_RATING.txt, tokenised as in the IMDB
+/// data set of Keras: 0 is padding, 1 the start, 2 a word that is too rare or unknown, and 3 + r
+/// the word of rank r ≥ 1 among the training words. Longer reviews are truncated at their end;
+/// shorter ones are padded at the end.
 ///
-/// Words are those of Keras' Tokenizer: lower case, punctuation but the apostrophe taken as blanks.
-/// Keras' own file has its words ranked once, over reviews we do not know the order of; here they
-/// are ranked over the training reviews at hand, so frequent words have about the same numbers, not
-/// the same.
+/// Words are those of Keras' Tokenizer: lower case, with all punctuation but the apostrophe
+/// replaced by blanks. Keras' published file ranks words over reviews in an unknown order; here
+/// they are ranked over the training reviews, so frequent words have similar but not equal numbers.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -16,15 +17,15 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/fetch/sources.h"
+#include "core/stage/files/pattern.h"
 #include "datasets/archives/file_tree.h"
 #include "datasets/texts/labelled_texts.h"
-#include "datasets/texts/pattern.h"
 #include "datasets/texts/word_counts.h"
 
 namespace pipewright {
 namespace {
 
-constexpr std::int32_t kPadding = 0, kStart = 1, kRare = 2, kFirstWord = 4;
+constexpr std::int32_t kReviewPadding = 0, kReviewStart = 1, kRare = 2, kFirstWord = 4;
 constexpr std::array<const char*, 2> kLabels{"neg", "pos"};
 constexpr std::uint64_t kLargestReview = 1 << 20, kLargestInAll = std::uint64_t{1} << 28;
 constexpr const char* kArchive = "aclImdb_v1.tar.gz";
@@ -46,7 +47,7 @@ struct Review {
   std::string text;  // in lower case
 };
 
-/// ID of ".../ID_RATING.txt"; −1 if the file is not named so.
+/// The ID in a name ".../ID_RATING.txt"; −1 if the name has another form.
 std::int64_t id_of(std::string_view name) {
   const std::string_view file = name.substr(name.rfind('/') + 1);
   std::int64_t id = -1;
@@ -61,7 +62,7 @@ class Imdb final : public LabelledTextDataset {
       : root_(options.path("root", "~/data/aclImdb",
                            "Folder of train and test, each with neg and pos, or of the archive "
                            "that they come in (aclImdb_v1.tar.gz); or that file.")) {
-    look_ = {.classes = kLabels.size(), .padding = kPadding};
+    look_ = {.classes = kLabels.size(), .padding = kReviewPadding};
     look_.vocabulary = options.integer("words", 10'000,
                                        "Tokens in all, marks included: the rarer words are one "
                                        "token. Keras' num_words; ranks are those in the training "
@@ -95,8 +96,8 @@ class Imdb final : public LabelledTextDataset {
   }
 
  private:
-  /// Of the folder or archive that `root` is, or of the archive in it. None if nothing is there:
-  /// reviews() says where to get it.
+  /// Reads the folder or archive `root`, or the archive in that folder. Returns no files if there
+  /// is nothing; reviews() then reports where to get them.
   FileTree all_files() const {
     std::error_code ignored;
     const std::filesystem::path archive = root_ / kArchive;
@@ -117,7 +118,7 @@ class Imdb final : public LabelledTextDataset {
     return false;
   }
 
-  /// By label, then by number.
+  /// The reviews of a split, sorted by label, then by ID.
   std::vector<Review> reviews(const FileTree& files, const std::string& split) const {
     std::vector<Review> all;
     for (std::size_t label = 0; label < kLabels.size(); ++label) {
@@ -155,7 +156,7 @@ class Imdb final : public LabelledTextDataset {
     LabelledTexts texts;
     std::vector<std::int32_t> tokens;
     for (const Review& review : reviews) {
-      tokens.assign(1, kStart);
+      tokens.assign(1, kReviewStart);
       for_each_word(review.text, [&](std::string_view word) {
         if (static_cast<std::int64_t>(tokens.size()) == look_.tokens) return false;
         const std::int32_t rank = index.find(word);

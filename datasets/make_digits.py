@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes digits.inc from the test part of "Optical Recognition of Handwritten Digits" (UCI).
 
 usage: make_digits.py CSV > digits.inc     (CSV: optdigits.tes, plain or gzipped)

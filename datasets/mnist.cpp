@@ -1,5 +1,6 @@
-/// MNIST in its official four idx files: 28 × 28 grey images of handwritten digits. Mirrored ones
-/// are no digits, so `flip` is false unless asked for.
+// SPDX-License-Identifier: Apache-2.0
+/// MNIST in its official four idx files: 28 × 28 grey images of handwritten digits. Mirrored digits
+/// are no digits, so `flip` is false by default.
 #include "datasets/images/idx_images.h"
 
 namespace pipewright {

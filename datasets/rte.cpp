@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// RTE, Recognizing Textual Entailment (four challenges from Dagan et al., 2006, to Bentivogli et
 /// al., 2009), in GLUE's files: does the first text entail the second?
 #include "datasets/texts/glue.h"

@@ -1,10 +1,12 @@
-/// Made-up data that can be learnt: Gaussian inputs, labelled by a random network, the teacher.
+// SPDX-License-Identifier: Apache-2.0
+/// Synthetic data that can be learnt: Gaussian inputs, labelled by a random network, the teacher.
 ///
 ///   class of x = argmax W₂ tanh(W₁ x),   W₁ [64, inputs] normal(0, 2/√inputs), W₂ [classes, 64]
 ///   normal(0, 1), x normal(0, 1) rounded to float32, the rest in float64
 ///
-/// Inputs, teacher and label noise are separate streams of `seed`. The run's seed changes nothing,
-/// so runs that differ in it see the same data. For a model that reads tokens: synthetic_tokens.h.
+/// Inputs, teacher and label noise are separate streams of the option `seed`. The run's own seed
+/// has no effect, so runs that differ in it see the same data. Models of texts get the data of
+/// synthetic_tokens.h.
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -63,7 +65,7 @@ class Teacher {
   std::vector<double> classes_;  // [classes, kHidden]
 };
 
-/// One split, x [n, elements] row after row.
+/// The samples of one split; x is [n, elements], row-major.
 struct Samples {
   std::vector<float> x;
   std::vector<std::int64_t> y;
@@ -142,7 +144,8 @@ class Synthetic final : public Dataset {
   }
 
  private:
-  /// The samples of both splits are held whole.
+  /// Throws Error{Data} if the samples of both splits, which are kept in memory, exceed the memory
+  /// limit.
   void check_memory() const {
     const double each =
         static_cast<double>(elements_) * (vocabulary_ > 0 ? sizeof(std::int64_t) : sizeof(float));
@@ -168,7 +171,7 @@ class Synthetic final : public Dataset {
                                          .classes = classes_});
   }
 
-  /// Different samples of a split.
+  /// Number of different samples in a split.
   std::int64_t made(std::size_t split) const {
     return distinct_ > 0 ? std::min(distinct_, counts_[split]) : counts_[split];
   }
@@ -188,7 +191,7 @@ class Synthetic final : public Dataset {
     return batch;
   }
 
-  /// When the first are asked for: who only plans needs none, and images take seconds.
+  /// Makes the samples at the first batch(), because planning needs none and images take seconds.
   void make_samples() const {
     const Teacher teacher(seed_, elements_, static_cast<std::size_t>(classes_));
     splits_[0] = samples_of(teacher, 0, noise_);
@@ -211,17 +214,17 @@ class Synthetic final : public Dataset {
     return samples;
   }
 
-  std::array<std::int64_t, 2> counts_;  // by split
+  std::array<std::int64_t, 2> counts_;  // per split
   std::int64_t distinct_;
   std::int64_t classes_;
   std::vector<std::int64_t> shape_;
   double noise_;
   std::uint64_t seed_;
   std::string where_;
-  std::size_t elements_ = 0;  // of one sample
+  std::size_t elements_ = 0;  // per sample
   mutable std::array<Samples, 2> splits_;
   mutable std::once_flag samples_made_;
-  std::int64_t vocabulary_ = 0;  // > 0: of tokens
+  std::int64_t vocabulary_ = 0;  // > 0: samples are tokens
   Task task_ = Task::Classify;
   std::array<TokenSamples, 2> tokens_;
 };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/synthetic_tokens.h"
 
 #include <algorithm>
@@ -6,12 +7,11 @@
 namespace pipewright {
 namespace {
 
-constexpr std::int64_t kMarks = 4, kStart = 2, kEnd = 3;
 constexpr double kSurprises = 1.0 / 8;
 
-/// The first token that is no mark; a vocabulary of marks only has no other.
+/// The first token that is no mark, or 0 if the vocabulary has no room for other tokens.
 std::int64_t first_word(std::int64_t vocabulary) {
-  return vocabulary > kMarks ? kMarks : 0;
+  return vocabulary > kMarkTokens ? kMarkTokens : 0;
 }
 
 std::vector<std::int64_t> permutation(const TokenRequest& r) {
@@ -54,7 +54,7 @@ void classify(const TokenRequest& r, TokenSamples& s) {
   }
 }
 
-/// y is x one place further on.
+/// Sets y to the tokens of x shifted by one position.
 void go_on(const TokenRequest& r, TokenSamples& s) {
   const std::vector<std::int64_t> next = permutation(r);
   const RandomStream surprises(r.seed, "synthetic.noise", r.split, 2);
@@ -71,8 +71,8 @@ void translate(const TokenRequest& r, TokenSamples& s) {
   const std::vector<std::int64_t> word = permutation(r);
   for (std::size_t i = 0; i < s.x.size(); ++i) {
     const auto place = static_cast<std::int64_t>(i) % r.tokens;
-    s.so_far.push_back(place == 0 ? std::min(kStart, r.vocabulary - 1) : s.y.back());
-    s.y.push_back(place + 1 == r.tokens ? std::min(kEnd, r.vocabulary - 1)
+    s.so_far.push_back(place == 0 ? std::min(kStartToken, r.vocabulary - 1) : s.y.back());
+    s.y.push_back(place + 1 == r.tokens ? std::min(kEndToken, r.vocabulary - 1)
                                         : word[static_cast<std::size_t>(s.x[i])]);
   }
 }

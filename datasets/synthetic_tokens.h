@@ -1,5 +1,6 @@
-/// Made-up texts that can be learnt, for each task of a model that reads tokens. Tokens 0 to 3 are
-/// left to padding and marks; the others are drawn evenly unless said otherwise.
+// SPDX-License-Identifier: Apache-2.0
+/// Synthetic texts that can be learnt, for each task of models of texts. Tokens 0 to 3 are reserved
+/// for padding and marks; the others are drawn uniformly unless stated otherwise.
 ///
 ///   Classify   class = argmax over c of Σ over the tokens of S[token, c], S normal(0, 1)
 ///   Continue   each token follows from the one before by a fixed permutation, but for one in eight
@@ -16,8 +17,8 @@
 namespace pipewright {
 
 struct TokenSamples {
-  std::int64_t tokens = 0;           ///< of each sample
-  std::int64_t targets = 1;          ///< of each sample
+  std::int64_t tokens = 0;           ///< tokens per sample
+  std::int64_t targets = 1;          ///< targets per sample
   std::vector<std::int64_t> x;       ///< [n, tokens]
   std::vector<std::int64_t> so_far;  ///< Translate: [n, tokens]
   std::vector<std::int64_t> y;       ///< [n, targets]
@@ -26,7 +27,7 @@ struct TokenSamples {
 struct TokenRequest {
   Task task = Task::Classify;
   std::uint64_t seed = 0;
-  std::uint64_t split = 0;  ///< other numbers, other samples of the same rules
+  std::uint64_t split = 0;  ///< selects other samples of the same rules
   std::int64_t count = 0, tokens = 0, vocabulary = 0, classes = 0;
 };
 

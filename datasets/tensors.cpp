@@ -1,9 +1,11 @@
-/// Samples from one safetensors file: what any other program can write in three lines.
+// SPDX-License-Identifier: Apache-2.0
+/// Samples from one safetensors file, which any other program can write in a few lines.
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/stage/dataset.h"
 #include "core/stage/files/safetensors.h"
 #include "core/stage/torch.h"
@@ -11,35 +13,29 @@
 namespace pipewright {
 namespace {
 
-/// One split: x [n, …] floating, y [n] integers, in the file's types.
-struct Samples {
+/// The samples of one split: x [n, …] floating-point, y [n] integers, in the file's types.
+struct SampleTensors {
   at::Tensor x;
   at::Tensor y;
 };
 
-std::string shape_text(at::IntArrayRef sizes) {
-  std::vector<std::string> parts;
-  for (const std::int64_t size : sizes) parts.push_back(std::to_string(size));
-  return "[" + join(parts, ", ") + "]";
-}
-
-/// Reads and checks the tensors of a file, whose name goes into every error.
+/// Reads and checks the tensors of a file; every error has the file's name.
 class SampleFile {
  public:
   explicit SampleFile(const std::filesystem::path& path)
       : path_(path), file_(read_safetensors(path)) {}
 
-  Samples split(const std::string& name) const {
+  SampleTensors split(const std::string& name) const {
     const at::Tensor& x = tensor(name + ".x");
     const at::Tensor& y = tensor(name + ".y");
     if (!x.is_floating_point())
       fail(name + ".x",
            concat("has type ", std::string(c10::toString(x.scalar_type())), ", must be floating"));
     if (x.dim() < 1 || x.numel() == 0)
-      fail(name + ".x", concat("has shape ", shape_text(x.sizes()),
+      fail(name + ".x", concat("has shape ", list_text(x.sizes().vec()),
                                ", must be [samples, ...] with something in it"));
     if (y.dim() != 1 || y.size(0) != x.size(0))
-      fail(name + ".y", concat("has shape ", shape_text(y.sizes()), ", must be [", x.size(0),
+      fail(name + ".y", concat("has shape ", list_text(y.sizes().vec()), ", must be [", x.size(0),
                                "]: one label for each sample of ", name, ".x"));
     if (!c10::isIntegralType(y.scalar_type(), /*includeBool=*/false))
       fail(name + ".y",
@@ -81,12 +77,12 @@ class TensorDataset final : public Dataset {
 
   void open(const DatasetRequest&) override {
     const SampleFile file(file_);
-    Samples train = file.split("train"), test = file.split("test");
+    SampleTensors train = file.split("train"), test = file.split("test");
     if (train.x.sizes().slice(1) != test.x.sizes().slice(1))
-      file.fail("test.x", concat("has samples of shape ", shape_text(test.x.sizes().slice(1)),
-                                 ", train.x of ", shape_text(train.x.sizes().slice(1))));
+      file.fail("test.x", concat("has samples of shape ", list_text(test.x.sizes().slice(1).vec()),
+                                 ", train.x of ", list_text(train.x.sizes().slice(1).vec())));
     classes_ = 0;
-    for (const Samples* samples : {&train, &test}) {
+    for (const SampleTensors* samples : {&train, &test}) {
       const auto most = samples->y.max().item<std::int64_t>();
       if (most == std::numeric_limits<std::int64_t>::max())
         file.fail(samples == &train ? "train.y" : "test.y", concat("has the label ", most));
@@ -104,7 +100,7 @@ class TensorDataset final : public Dataset {
 
   Batch batch(Split split, std::span<const std::int64_t> indices,
               const RandomStream*) const override {
-    const Samples& from = samples(split);
+    const SampleTensors& from = samples(split);
     const auto count = static_cast<std::int64_t>(indices.size());
     std::vector<std::int64_t> shape = from.x.sizes().vec();
     shape[0] = count;
@@ -124,10 +120,10 @@ class TensorDataset final : public Dataset {
   }
 
  private:
-  const Samples& samples(Split split) const { return split == Split::Train ? train_ : test_; }
+  const SampleTensors& samples(Split split) const { return split == Split::Train ? train_ : test_; }
 
   std::filesystem::path file_;
-  Samples train_, test_;
+  SampleTensors train_, test_;
   std::int64_t classes_ = 0;
 };
 

@@ -1,5 +1,6 @@
-/// Running text, to be continued: sample i is tokens [i·T, i·T + T) of a file and its targets are
-/// the tokens one place further on. Tokens behind the last whole sample are left out.
+// SPDX-License-Identifier: Apache-2.0
+/// Running text to be continued: sample i is tokens [i·T, i·T + T) of a file, and its targets are
+/// the tokens shifted by one position. Tokens behind the last complete sample are not used.
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -17,14 +18,14 @@
 namespace pipewright {
 namespace {
 
-/// Names that files of texts have; an empty one: the training file holds both.
+/// Known names of text files; an empty test name means that the training file holds both texts.
 struct KnownNames {
   const char* train;
   const char* test;
 };
 constexpr std::array<KnownNames, 3> kKnownNames{
     {{"wiki.train.tokens", "wiki.test.tokens"}, {"train.txt", "test.txt"}, {"input.txt", ""}}};
-constexpr const char* kOrigin =
+constexpr const char* kTextOrigin =
     "the user's own text, or that of a public set such as WikiText-2 (wiki.train.tokens; Merity et "
     "al., 2016) or Tiny Shakespeare (input.txt; Karpathy's char-rnn); give dataset.root or "
     "dataset.train";
@@ -62,13 +63,13 @@ class Text final : public Dataset {
   void open(const DatasetRequest&) override {
     std::filesystem::path train = train_, test = test_;
     if (train.empty()) std::tie(train, test) = known_files();
-    std::string text = read_text(train, kOrigin), end;
+    std::string text = read_text(train, kTextOrigin), end;
     if (test.empty()) {
       end = text.substr(cut(text));
       text.resize(text.size() - end.size());
       test = train;
     } else {
-      end = read_text(test, kOrigin);
+      end = read_text(test, kTextOrigin);
     }
     const TextTokenizer tokenizer = tokenizer_for(text);
     vocabulary_ = tokenizer.vocabulary;
@@ -113,11 +114,12 @@ class Text final : public Dataset {
     throw Error(ErrorKind::Data,
                 concat("holds none of wiki.train.tokens, train.txt and input.txt, plain or gzipped "
                        "(.gz). It is ",
-                       std::string(kOrigin), fetch_advice("text")),
+                       std::string(kTextOrigin), fetch_advice("text")),
                 root_.string());
   }
 
-  /// Where the test text begins: at a character, and at a word where those are the tokens.
+  /// The byte at which the test text begins; it is the start of a character or, if words are the
+  /// tokens, of a word.
   std::size_t cut(std::string_view text) const {
     const auto place =
         static_cast<std::size_t>(std::floor(static_cast<double>(text.size()) * (1 - share_)));
@@ -149,7 +151,7 @@ class Text final : public Dataset {
   std::int64_t length_, words_;
   std::filesystem::path bpe_;
   std::int64_t vocabulary_ = 0;
-  std::array<std::vector<std::int32_t>, 2> tokens_;  // by split
+  std::array<std::vector<std::int32_t>, 2> tokens_;  // per split
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Tiny-ImageNet in its authors' layout, unpacked or as one archive: 64 × 64 JPEG images in
-/// train/WNID/images/, those of val/images/ labelled by val/val_annotations.txt, and the classes in
-/// wnids.txt. The files stay in memory as they are and are decoded batch by batch.
+/// train/WNID/images/ and in val/images/, the latter labelled by val/val_annotations.txt; wnids.txt
+/// lists the classes. The files are kept in memory as JPEG and decoded batch by batch.
 #include <algorithm>
 #include <map>
 
@@ -26,7 +27,8 @@ std::uint64_t wanted(const std::string& name) {
   return of_a_split && is_image_name(fs::path(name).filename().string()) ? kLargestImage : 0;
 }
 
-/// `root` itself, if it is an archive or holds the files; else what is in it.
+/// `root` itself if it is an archive or holds the files; otherwise the data set's folder or archive
+/// in it.
 fs::path place_in(const fs::path& root) {
   std::error_code ignored;
   if (fs::is_regular_file(root, ignored) || fs::exists(root / kClasses, ignored)) return root;
@@ -36,8 +38,8 @@ fs::path place_in(const fs::path& root) {
   return root;
 }
 
-/// Labels are ranks among the sorted names, as torchvision's ImageFolder gives them: not the order
-/// of wnids.txt.
+/// Labels by class name. They are the ranks of the sorted names, as in torchvision's ImageFolder,
+/// not the order of wnids.txt.
 using Labels = std::map<std::string, std::int64_t>;
 
 class TinyImagenet final : public EncodedImageDataset {
@@ -54,7 +56,7 @@ class TinyImagenet final : public EncodedImageDataset {
   void open(const DatasetRequest&) override {
     place_ = place_in(root_);
     std::error_code ignored;
-    FileTree files;  // of nothing, nothing is found: content() says where to get it
+    FileTree files;  // if it stays empty, content() reports where to get the files
     if (fs::exists(place_, ignored)) files = read_tree(place_, wanted, kLargestSet);
     const Labels labels = read_labels(files);
     look_.classes = std::ssize(labels);
@@ -79,7 +81,7 @@ class TinyImagenet final : public EncodedImageDataset {
 
   Labels read_labels(const FileTree& files) const {
     Labels labels;
-    for (const std::string& name : lines_of(content(files, kClasses))) labels.emplace(name, 0);
+    for (const std::string& name : entries_of(content(files, kClasses))) labels.emplace(name, 0);
     if (labels.empty()) fail(kClasses, "names no class");
     std::int64_t next = 0;
     for (auto& [name, label] : labels) label = next++;
@@ -93,7 +95,7 @@ class TinyImagenet final : public EncodedImageDataset {
     images.contents.push_back(std::move(bytes));
   }
 
-  /// Sorted by class, then by name.
+  /// The training images, sorted by class, then by name.
   EncodedImages training_images(FileTree& files, const Labels& labels) const {
     EncodedImages images;
     images.root = place_;
@@ -113,12 +115,12 @@ class TinyImagenet final : public EncodedImageDataset {
     return images;
   }
 
-  /// In the order of val_annotations.txt: lines "<file>\t<wnid>\t<box>".
+  /// The test images in the order of val_annotations.txt, whose lines are "<file>\t<wnid>\t<box>".
   EncodedImages validation_images(FileTree& files, const Labels& labels) const {
     EncodedImages images;
     images.root = place_;
     std::int64_t record = 0;
-    for (const std::string& line : lines_of(content(files, kAnnotations))) {
+    for (const std::string& line : entries_of(content(files, kAnnotations))) {
       const auto fault = [&](const std::string& what) {
         fail(kAnnotations, concat("record ", record, " (counted from 0): ", what));
       };

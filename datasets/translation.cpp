@@ -1,13 +1,14 @@
-/// Pairs of sentences to be translated, in two files of text whose lines belong together: byte-pair
-/// encoded with merges learnt from both languages of the training text, as MLPerf's RNN translation
-/// (GNMT) has them.
+// SPDX-License-Identifier: Apache-2.0
+/// Pairs of sentences to be translated, from two text files whose lines correspond. They are
+/// byte-pair encoded with merges that are learnt from both languages of the training text, as in
+/// MLPerf's RNN translation (GNMT).
 ///
 ///   x {source, target so far}: [n, S] <s> source </s> and [n, T] <s> target, padded to the longest
 ///     of the mini-batch with 0
 ///   y [n, T]: target </s>, padded with kNoTarget
 ///
-/// Tokens: padding 0, unknown 1, <s> 2, </s> 3, then the parts of words that the encoded training
-/// text has, the most frequent first, then filler up to a multiple of 8 (8 more if it is one).
+/// Tokens are padding 0, unknown 1, <s> 2, </s> 3, then the parts of words in the encoded training
+/// text by descending frequency, then unused ones up to the next multiple of 8 (at least one).
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -23,18 +24,17 @@
 namespace pipewright {
 namespace {
 
-constexpr std::int64_t kPadding = 0, kUnknown = 1, kBegin = 2, kEnd = 3;
 constexpr std::int64_t kMultiple = 8;
 
 using Parts = std::vector<std::string>;
 
-/// One split.
+/// The sentence pairs of one split.
 struct Pairs {
   TokenLists source, target;
-  std::vector<std::string> references;  // the targets' words
+  std::vector<std::string> references;  // text of each target
 };
 
-/// Sentences to their parts; each word is encoded once.
+/// Splits words into parts; each distinct word is encoded once.
 class Encoder {
  public:
   explicit Encoder(const JointBpe& bpe) : bpe_(bpe) {}
@@ -133,19 +133,19 @@ class Translation final : public Dataset {
     auto* next = batch.y.mutable_data_ptr<std::int64_t>();
     for (const std::int64_t index : indices) {
       const auto from = pairs(split).source[index], to = pairs(split).target[index];
-      source = put_row(source, sources, {kBegin}, from, {kEnd}, kPadding);
-      so_far = put_row(so_far, targets, {kBegin}, to, {}, kPadding);
-      next = put_row(next, targets, {}, to, {kEnd}, kNoTarget);
+      source = put_row(source, sources, {kStartToken}, from, {kEndToken}, kPaddingToken);
+      so_far = put_row(so_far, targets, {kStartToken}, to, {}, kPaddingToken);
+      next = put_row(next, targets, {}, to, {kEndToken}, kNoTarget);
     }
     return batch;
   }
 
   std::string text(std::span<const std::int64_t> tokens) const override {
     std::string text;
-    bool goes_on = true;  // no blank before the next part
+    bool goes_on = true;  // the next part follows without a blank
     for (const std::int64_t token : tokens) {
-      if (token == kEnd) break;
-      if (token == kPadding || token == kBegin || token < 0) continue;
+      if (token == kEndToken) break;
+      if (token == kPaddingToken || token == kStartToken || token < 0) continue;
       std::string part = token < parts_.size() ? parts_[static_cast<std::int32_t>(token)] : "";
       if (!goes_on) text += ' ';
       goes_on = part.ends_with("@@");
@@ -168,16 +168,16 @@ class Translation final : public Dataset {
 
   const Pairs& pairs(Split split) const { return pairs_[static_cast<std::size_t>(split)]; }
 
-  /// With both marks.
+  /// Tokens of the source, with both marks.
   std::int64_t source_length(Split split, std::int64_t index) const {
     return static_cast<std::int64_t>(pairs(split).source[index].size()) + 2;
   }
-  /// With one mark: that at the beginning or that at the end.
+  /// Tokens of the target, with one mark: the start in the input, the end in the targets.
   std::int64_t target_length(Split split, std::int64_t index) const {
     return static_cast<std::int64_t>(pairs(split).target[index].size()) + 1;
   }
 
-  /// `width` numbers: before, tokens, after, filling.
+  /// Writes a row of `width` numbers: `before`, `tokens`, `after`, then `filling`. Returns its end.
   static std::int64_t* put_row(std::int64_t* row, std::int64_t width,
                                std::initializer_list<std::int64_t> before,
                                std::span<const std::int32_t> tokens,
@@ -190,7 +190,8 @@ class Translation final : public Dataset {
     return end;
   }
 
-  /// Words are in the order of the text, so parts are first seen in it too.
+  /// Numbers the parts. Words are visited in the order of the text, so parts of equal frequency
+  /// keep that order as well.
   void set_vocabulary(const WordCounts& words, Encoder& encoder) {
     WordCounts counts;
     for (const WordCounts::Entry& entry : words.in_order())
@@ -205,7 +206,7 @@ class Translation final : public Dataset {
     for (const std::string_view word : words_of(sentence))
       for (const std::string& part : encoder.word(word)) {
         const std::int32_t found = parts_.find(part);
-        tokens.push_back(found <= kEnd ? static_cast<std::int32_t>(kUnknown) : found);
+        tokens.push_back(found <= kEndToken ? static_cast<std::int32_t>(kUnknownToken) : found);
       }
     return tokens;
   }
@@ -230,7 +231,7 @@ class Translation final : public Dataset {
   std::filesystem::path codes_;
   std::int64_t merges_;
   std::array<std::int64_t, 2> longest_;  // by split
-  WordIndex parts_;                      // of words, by token; marks before them
+  WordIndex parts_;                      // marks and parts of words, by token
   std::array<Pairs, 2> pairs_;           // by split
   std::int64_t longest_sample_ = 0;
 };

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Reads what Pipewright leaves, with Python's standard library alone.
 
     examples/read_results.py runs/first [TENSOR]    a run: run.json, epochs.csv, final.safetensors

@@ -1,6 +1,7 @@
-/// AlexNet as Krizhevsky wrote it for one GPU (2014) and torchvision defines it: 61,100,840
+// SPDX-License-Identifier: Apache-2.0
+/// AlexNet in Krizhevsky's form for one GPU (2014), as torchvision defines it: 61,100,840
 /// parameters with 1000 classes. One layer = convolution + ReLU (+ pool), the last pool, or dropout
-/// + linear (+ ReLU). Weights and biases start as PyTorch's do by default.
+/// + linear (+ ReLU). Weights and biases have PyTorch's default initialisation.
 ///
 /// torchvision's names: features.0, 3, 6, 8, 10 = conv1 … conv5; classifier.1, 4, 6 = fc6, fc7,
 /// fc8.
@@ -22,9 +23,9 @@ constexpr Convolution kConvolutions[] = {{"conv1", 64, 11, 4, 2, true},
                                          {"conv3", 384, 3, 1, 1, false},
                                          {"conv4", 256, 3, 1, 1, false},
                                          {"conv5", 256, 3, 1, 1, false}};
-constexpr std::int64_t kHidden = 4096;   ///< of fc6 and fc7
-constexpr std::int64_t kPooledSize = 6;  ///< of the map fc6 sees, whatever the images' size
-constexpr std::int64_t kLeastSize = 63;  ///< of images: the last pool still has a 3×3 map
+constexpr std::int64_t kHidden = 4096;   ///< output features of fc6 and fc7
+constexpr std::int64_t kPooledSize = 6;  ///< side of fc6's input map, for any image size
+constexpr std::int64_t kLeastSize = 63;  ///< of images: the last pool's input is 3×3
 
 LayerPtr unit(const Convolution& of, std::int64_t in, std::int64_t out) {
   std::vector<std::pair<std::string, LayerPtr>> parts{
@@ -68,7 +69,7 @@ class AlexNet final : public ImageModel {
     return all;
   }
 
-  /// PipeOptim's: the third stage ends before the last pool.
+  /// PipeOptim's cut into 4 stages: the third ends before the last pool.
   std::vector<std::int64_t> published_balance(int stages) const override {
     return stages == 4 ? std::vector<std::int64_t>{1, 1, 3, 4} : std::vector<std::int64_t>{};
   }

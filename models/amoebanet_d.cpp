@@ -1,6 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 /// AmoebaNet-D (Real et al., 2019) as GPipe and torchgpipe measure it: a stem, two reductions,
 /// three groups of normal cells with a reduction between them, a classifier; `cells` + 6 layers.
-/// Two tensors cross every boundary between cells: a cell also reads the output before the last.
+/// Two tensors cross every boundary between cells, as a cell reads the last two outputs.
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,10 +13,10 @@
 namespace pipewright {
 namespace {
 
-constexpr std::int64_t kGroups = 3;
+constexpr std::int64_t kAmoebaGroups = 3;
 constexpr std::int64_t kHalvings = 5;
 
-/// A layer that takes the first tensor and drops the others.
+/// A layer that applies another one to the first tensor and drops the other tensors.
 class OfTheFirst final : public Composite {
  public:
   explicit OfTheFirst(LayerPtr layer) { add(std::move(layer), ""); }
@@ -36,7 +37,7 @@ class OfTheFirst final : public Composite {
   }
 };
 
-/// The model's layers as they are put one after another.
+/// Builds the list of the model's layers.
 class Cells {
  public:
   Cells(LayerPtr stem, std::int64_t channels)
@@ -95,7 +96,7 @@ class AmoebaNetD final : public Model {
       if (value % divisor != 0)
         options.problem(name, concat("must be a multiple of ", divisor, "; it is ", value));
     };
-    check("cells", cells_, kGroups);
+    check("cells", cells_, kAmoebaGroups);
     check("filters", filters_, 8);
     check("size", size_, std::int64_t{1} << kHalvings);
   }
@@ -117,7 +118,8 @@ class AmoebaNetD final : public Model {
                : ImageHead::on_features(classes_, classes_);
   }
 
-  /// torchgpipe's, for the speed of the default model in several micro-batches.
+  /// torchgpipe's balances of its speed benchmark with several micro-batches, for the default
+  /// model.
   std::vector<std::int64_t> published_balance(int stages) const override {
     if (cells_ != 18) return {};
     switch (stages) {
@@ -135,9 +137,9 @@ class AmoebaNetD final : public Model {
                 stem);
     cells.add_reduction("stem2");
     cells.add_reduction("stem3");
-    for (std::int64_t group = 1; group <= kGroups; ++group) {
+    for (std::int64_t group = 1; group <= kAmoebaGroups; ++group) {
       if (group > 1) cells.add_reduction(concat("reduction", group - 1));
-      for (std::int64_t cell = 1; cell <= cells_ / kGroups; ++cell)
+      for (std::int64_t cell = 1; cell <= cells_ / kAmoebaGroups; ++cell)
         cells.add_normal(concat("normal", group, "_", cell));
     }
     return cells;

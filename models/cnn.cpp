@@ -1,5 +1,6 @@
-/// A small convolutional network for 8×8 to 32×32 images: what a laptop trains in minutes and
-/// still has everything that makes pipelines hard: batch norm, dropout, layers of unequal cost.
+// SPDX-License-Identifier: Apache-2.0
+/// A small convolutional network for 8×8 to 32×32 images. A laptop trains it in minutes, and it has
+/// all that makes pipelines hard: batch norm, dropout and layers of unequal cost.
 #include <array>
 #include <vector>
 
@@ -11,8 +12,8 @@ namespace {
 constexpr std::array<std::int64_t, 7> kChannels{16, 32, 32, 64, 64, 96, 96};
 constexpr std::int64_t kSmallestMap = 4;  ///< maps of this size or less are not pooled
 
-/// Eight layers: conv1 … conv7, then fc (global average pool, linear). Every second convolution
-/// is followed by a 2×2 max-pool while the map is larger than 4×4, and by dropout.
+/// The network has eight layers: conv1 … conv7, then fc (global average pool, linear). Every second
+/// convolution is followed by a 2×2 max-pool, while the map is larger than 4×4, and by dropout.
 class Cnn final : public ImageModel {
  public:
   explicit Cnn(Options& options)

@@ -1,9 +1,10 @@
-/// DenseNet-121 (Huang et al., 2017) with a stem for small or for large images: `cifar` as
-/// SpecTrain trains it (6,956,298 parameters with 10 classes), `imagenet` as torchvision's
-/// (7,978,856 with 1000). Every dense layer is a layer: stem, 6 + 12 + 24 + 16 of them in four
-/// blocks with a transition after each of the first three, classifier.
+// SPDX-License-Identifier: Apache-2.0
+/// DenseNet-121 (Huang et al., 2017) with a stem for small or for large images: `cifar` as in
+/// SpecTrain (6,956,298 parameters with 10 classes), `imagenet` as in torchvision (7,978,856 with
+/// 1000). The layers are the stem, 6 + 12 + 24 + 16 dense layers in four blocks, each of the first
+/// three blocks ending with a transition, and the classifier.
 ///
-/// torchvision's name of a parameter from ours:
+/// Our names of parameters and torchvision's:
 ///   stem.conv0.…, stem.norm0.…             → features.conv0.…, features.norm0.…
 ///   denseblockB.denselayerL.…              → features.denseblockB.denselayerL.…
 ///   transitionT.…                          → features.transitionT.…
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kStemChannels = 64, kGrowth = 32, kBottleneck = 128;
 constexpr std::array<int, 4> kDenseLayers{6, 12, 24, 16};
-constexpr std::int64_t kLeastImageNetSize = 29;  ///< after which the last transition sees 2×2
+constexpr std::int64_t kLeastImageNetSize = 29;  ///< the last transition's input is 2×2
 
 class DenseNet121 final : public BlockModel {
  public:
@@ -40,8 +41,8 @@ class DenseNet121 final : public BlockModel {
                              kLeastImageNetSize));
   }
 
-  /// SpecTrain's cuts of the CIFAR form: one block with its transition to a stage, or the first
-  /// alone; its 4 stages are PipeOptim's too.
+  /// SpecTrain's cuts of the CIFAR form. With 4 stages each has one block with its transition, as
+  /// in PipeOptim; with 2 stages the first has the first block only.
   std::vector<std::int64_t> published_balance(int stages) const override {
     if (cifar_ && stages == 2) return {8, 55};
     if (cifar_ && stages == 4) return {8, 13, 25, 17};
@@ -91,7 +92,8 @@ class DenseNet121 final : public BlockModel {
     };
   }
 
-  /// Kaiming normal: SpecTrain's over what comes out, torchvision's over what goes in.
+  /// A convolution with Kaiming-normal weights: fan out in SpecTrain's form, fan in in
+  /// torchvision's.
   Block convolution_to(std::int64_t out, ConvolutionOptions options) const {
     options.bias = false;
     return [=, fan_in = !cifar_](std::int64_t in) mutable {

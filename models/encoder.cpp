@@ -1,7 +1,9 @@
-/// A Transformer encoder (Vaswani et al., 2017) that classifies sequences of vectors: blocks as
-/// torch.nn.TransformerEncoderLayer with its defaults, the mean over the tokens, one linear layer.
-/// No embedding and no positions: the tokens come as numbers. Parameters are called as in a
-/// torch.nn.TransformerEncoder, "layers.<i>.self_attn.in_proj_weight", then "classifier.weight".
+// SPDX-License-Identifier: Apache-2.0
+/// A Transformer encoder (Vaswani et al., 2017) that classifies sequences of vectors: blocks equal
+/// to torch.nn.TransformerEncoderLayer with its defaults, the mean over the tokens, one linear
+/// layer. It has no embedding and no positions, because its tokens are vectors. Parameters have the
+/// names of a torch.nn.TransformerEncoder, as "layers.<i>.self_attn.in_proj_weight", then
+/// "classifier.weight".
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,5 +1,7 @@
-/// GNMT (Wu et al., 2016) as the PipeDream and PipeOptim codes train it: L LSTM layers a side, one
-/// attention over the source for all target places at once, no input feeding, nothing shared.
+// SPDX-License-Identifier: Apache-2.0
+/// GNMT (Wu et al., 2016) as the PipeDream and PipeOptim codes train it: L LSTM layers each in
+/// encoder and decoder, one attention over the source for all target positions at once, no input
+/// feeding, no shared weights.
 ///
 ///   encoder.embedding   {source [n, S], target [n, T]} → {x [n, S, w], lengths [n], target}
 ///   encoder.lstm1       both directions; x [n, S, 2w], 0 beyond a sample's length
@@ -10,8 +12,8 @@
 ///   decoder.lstm2…L     {LSTM(dropout(y), context), context}, from 3 on + y; L gives {y} alone
 ///   classifier          {scores [n, T, vocabulary]}
 ///
-/// Tokens: 0 padding, 1 unknown, 2 start, 3 end. Where the published stages send x and dropout(x),
-/// here a layer drops of its own input, so x is enough; the numbers are the same.
+/// Tokens: 0 padding, 1 unknown, 2 start, 3 end. The published stages send both x and dropout(x);
+/// here each layer applies dropout to its own input, so only x is sent, with the same results.
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,7 +64,7 @@ class Gnmt : public Model {
   Task task() const override { return Task::Translate; }
   std::size_t encoder_layers() const override { return static_cast<std::size_t>(1 + depth_); }
 
-  /// None in the encoder, which knows nothing of the target's places.
+  /// The encoder has no heads, because its outputs do not correspond to target positions.
   LayerPtr head(std::size_t last_layer) const override {
     if (last_layer < encoder_layers()) return nullptr;
     const auto classifier = static_cast<std::size_t>(3 + 2 * depth_);

@@ -1,20 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
 /// GoogLeNet (Szegedy et al., 2015) with batch norm and without auxiliary classifiers: `cifar` as
-/// SpecTrain and PipeOptim train it (6,166,250 parameters with 10 classes), `torchvision` for large
+/// in SpecTrain and PipeOptim (6,166,250 parameters with 10 classes), `torchvision` for large
 /// images (6,624,904 with 1000). A pool belongs to the layer before it.
 ///
 /// Parameters and buffers have torchvision's names: "inception3a.branch2.1.conv.weight". Only
-/// `cifar` has "….conv.bias" and, for the second 3×3 in place of a 5×5, "branch3.2".
+/// `cifar` has "….conv.bias" and "branch3.2", the second of the two 3×3 convolutions that replace a
+/// 5×5.
 #include "models/parts/blocks.h"
 
 namespace pipewright {
 namespace {
 
-/// Channels of an inception block: of its 1×1 branch, of the reduction and the convolution of its
-/// 3×3 and of its 5×5 branch, and of its pooled branch.
+/// Channels of an inception block: of the 1×1 branch, of reduction and convolution in the 3×3 and
+/// the 5×5 branch, and of the pooled branch.
 struct Inception {
   const char* name;
   std::int64_t one, three_reduced, three, five_reduced, five, pooled;
-  std::int64_t pool = 0;  ///< kernel of the max-pool after it in torchvision's form; 0 = none
+  std::int64_t pool = 0;  ///< kernel of the max-pool behind it in torchvision's form; 0: none
 };
 constexpr Inception kInceptions[] = {
     {"inception3a", 64, 96, 128, 16, 32, 32},        {"inception3b", 128, 128, 192, 32, 96, 64, 3},
@@ -22,8 +24,9 @@ constexpr Inception kInceptions[] = {
     {"inception4c", 128, 128, 256, 24, 64, 64},      {"inception4d", 112, 144, 288, 32, 64, 64},
     {"inception4e", 256, 160, 320, 32, 128, 128, 2}, {"inception5a", 256, 160, 320, 32, 128, 128},
     {"inception5b", 384, 192, 384, 48, 128, 128}};
-constexpr double kStd = 0.01;  ///< of torchvision's weights and of the CIFAR form's classifier
-constexpr std::int64_t kLeastLargeSize = 15;  ///< after which the third pool sees 2×2
+constexpr double kGooglenetStd =
+    0.01;  ///< for torchvision's weights and the CIFAR form's classifier
+constexpr std::int64_t kLeastLargeSize = 15;  ///< the third pool's input is 2×2
 
 class GoogLeNet final : public BlockModel {
  public:
@@ -40,7 +43,7 @@ class GoogLeNet final : public BlockModel {
                              kLeastLargeSize));
   }
 
-  /// The cuts of the CIFAR form: SpecTrain's 2 stages, SpecTrain's and PipeOptim's 4.
+  /// Cuts of the CIFAR form: 2 stages as in SpecTrain, 4 as in SpecTrain and PipeOptim.
   std::vector<std::int64_t> published_balance(int stages) const override {
     if (cifar_ && stages == 2) return {3, 8};
     if (cifar_ && stages == 4) return {2, 1, 2, 6};
@@ -54,8 +57,9 @@ class GoogLeNet final : public BlockModel {
       all.emplace_back(channels.name, channels.pool > 0 ? chain({{"", inception(channels)},
                                                                  {"", halving(channels.pool)}})
                                                         : inception(channels));
-    const LinearOptions cifar{.init_std = kStd};
-    const LinearOptions torchvision{.weight = Initializer{Initializer::Kind::Normal, kStd}};
+    const LinearOptions cifar{.init_std = kGooglenetStd};
+    const LinearOptions torchvision{.weight =
+                                        Initializer{Initializer::Kind::Normal, kGooglenetStd}};
     all.emplace_back("fc", cifar_ ? classifier_block(classes(), 0, cifar)
                                   : classifier_block(classes(), 0.2, torchvision));
     return all;
@@ -93,7 +97,7 @@ class GoogLeNet final : public BlockModel {
                              {.kernel = kernel,
                               .stride = stride,
                               .eps = 1e-3,
-                              .weight = Initializer{Initializer::Kind::Normal, kStd}});
+                              .weight = Initializer{Initializer::Kind::Normal, kGooglenetStd}});
   }
 
   bool cifar_;

@@ -1,10 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A decoder-only Transformer of GPT-2's shape (Radford et al., 2019) that continues texts: learned
-/// positions, layer norm before each part, GELU by tanh, causal attention. 163,037,184 parameters
-/// in its small size: GPT-2's 124,439,808, and a weight of its own for the output.
+/// positions, pre-norm blocks, GELU by tanh, causal attention. The small size has 163,037,184
+/// parameters: GPT-2's 124,439,808 and a separate weight of the output layer.
 ///
-/// Against Hugging Face's GPT2LMHeadModel: embeddings.wte = transformer.wte, embeddings.wpe =
-/// transformer.wpe, h.<i>.… = transformer.h.<i>.…, final = transformer.ln_f, head = lm_head. The
-/// weights of c_attn, c_proj and c_fc are [out, in], as a linear layer's; its own are transposed.
+/// Our names and those of Hugging Face's GPT2LMHeadModel: embeddings.wte = transformer.wte,
+/// embeddings.wpe = transformer.wpe, h.<i>.… = transformer.h.<i>.…, final = transformer.ln_f, head
+/// = lm_head. Our weights of c_attn, c_proj and c_fc are [out, in]; those of Hugging Face are
+/// transposed.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -71,7 +73,8 @@ class Gpt final : public Model {
   LayerPtr widen(std::int64_t times, Activation activation = Activation::Identity) const {
     return linear(width_, times * width_, {.init_std = kInitStd, .activation = activation});
   }
-  /// What is added to the residual stream: 2·layers terms, so that its variance stays what it is.
+  /// A linear layer whose output is added to the residual stream. There are 2·layers such terms, so
+  /// the initial deviation is divided by √(2·layers).
   LayerPtr to_residual(std::int64_t from) const {
     return linear(from, width_,
                   {.init_std = kInitStd / std::sqrt(2 * static_cast<double>(blocks_))});

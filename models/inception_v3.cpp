@@ -1,6 +1,7 @@
-/// Inception-v3 (Szegedy et al., 2016) without auxiliary classifier and input transform, as
-/// torchvision's and as PipeOptim trains it: 23,834,568 parameters with 1000 classes. A layer is a
-/// convolution or a pool of the stem, an inception block, or the classifier.
+// SPDX-License-Identifier: Apache-2.0
+/// Inception-v3 (Szegedy et al., 2016) without auxiliary classifier and input transform, otherwise
+/// as torchvision defines and PipeOptim trains it: 23,834,568 parameters with 1000 classes. A layer
+/// is a convolution or a pool of the stem, an inception block, or the classifier.
 ///
 /// Layers, parameters and buffers have torchvision's names: "Mixed_5b.branch5x5_1.conv.weight".
 #include "models/parts/blocks.h"
@@ -8,11 +9,11 @@
 namespace pipewright {
 namespace {
 
-constexpr double kStd = 0.1;  ///< of all weights but the batch norms'
+constexpr double kInceptionStd = 0.1;  ///< of all weights except batch norm's
 constexpr double kEps = 1e-3;
-constexpr double kDropout = 0.5;
+constexpr double kInceptionDropout = 0.5;
 
-/// Of a convolution: one number for a square, else height and width.
+/// Size of a convolution's kernel: one number for a square, otherwise height and width.
 struct Kernel {
   Kernel(std::int64_t side) : height(side), width(side) {}  // NOLINT: a number is a square kernel
   Kernel(std::int64_t rows, std::int64_t columns) : height(rows), width(columns) {}
@@ -24,7 +25,7 @@ class InceptionV3 final : public BlockModel {
   explicit InceptionV3(Options& options)
       : BlockModel(options, 75, "gbpl_fc", {.size = 299, .classes = 1000}) {}
 
-  /// PipeOptim's 4 stages, and those in pairs.
+  /// PipeOptim's 4 stages; 2 stages are those 4 in pairs.
   std::vector<std::int64_t> published_balance(int stages) const override {
     if (stages == 2) return {11, 8};
     if (stages == 4) return {7, 4, 3, 5};
@@ -51,7 +52,7 @@ class InceptionV3 final : public BlockModel {
             {"Mixed_7a", block_d()},
             {"Mixed_7b", block_e()},
             {"Mixed_7c", block_e()},
-            {"fc", classifier_block(classes(), kDropout, {.weight = kWeight})}};
+            {"fc", classifier_block(classes(), kInceptionDropout, {.weight = kWeight})}};
   }
 
   Block block_a(std::int64_t pooled) const {
@@ -107,14 +108,14 @@ class InceptionV3 final : public BlockModel {
          {"", average_pooled(192)}});
   }
 
-  /// The map keeps its size.
+  /// A convolution block that keeps the map's size.
   Block unit(std::int64_t published, Kernel kernel) const {
     return convolution_block(
         scaled(published),
         {.kernel = kernel.height, .kernel_width = kernel.width, .eps = kEps, .weight = kWeight});
   }
 
-  /// Without padding.
+  /// A convolution block without padding.
   Block shrinking(std::int64_t published, std::int64_t kernel, std::int64_t stride = 1) const {
     return convolution_block(
         scaled(published),
@@ -130,7 +131,7 @@ class InceptionV3 final : public BlockModel {
     return keeping_channels([] { return max_pool(3, 2); });
   }
 
-  static constexpr Initializer kWeight{Initializer::Kind::TruncatedNormal, kStd};
+  static constexpr Initializer kWeight{Initializer::Kind::TruncatedNormal, kInceptionStd};
 };
 
 PIPEWRIGHT_MODEL(inception_v3, InceptionV3, "Inception-v3 for large images, 75 x 75 or more.");

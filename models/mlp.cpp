@@ -1,5 +1,6 @@
-/// The multilayer perceptron: small, exactly specified, and the model outside checks compute by
-/// hand. Parameters are "<i>.weight" [widths[i+1], widths[i]] and "<i>.bias", whatever the cut.
+// SPDX-License-Identifier: Apache-2.0
+/// The multilayer perceptron: small and exactly specified, so that independent checks can compute
+/// it by hand. Parameters are "<i>.weight" [widths[i+1], widths[i]] and "<i>.bias" under every cut.
 #include <string>
 #include <vector>
 

@@ -1,11 +1,12 @@
-/// MobileNetV2 (Sandler et al., 2018) as torchvision defines it, with its parameters' names: 20
+// SPDX-License-Identifier: Apache-2.0
+/// MobileNetV2 (Sandler et al., 2018) as torchvision defines it, with torchvision's names: 20
 /// layers, features.0 … features.18 and classifier; 3,504,872 parameters with 1000 classes.
 ///
-/// Split learning with compressed boundaries gives the client the first and the last layer. That is
-/// no contiguous stage, so a published balance holds the client's two as stages of their own, to be
-/// placed on one worker: 3 stages with `pipeline.placement: [0, 1, 0]`, 5 stages with
-/// `placement: [0, 1, 2, 3, 0]`. (Its later code cuts features.0 before its ReLU6, where this model
-/// cannot be cut.)
+/// In published split learning with compressed boundaries the client has the first and the last
+/// layer. These are not contiguous, so in the published balances they are two stages, to be placed
+/// on one worker: 3 stages with `pipeline.placement: [0, 1, 0]`, 5 stages with `placement: [0, 1,
+/// 2, 3, 0]`. (Later code of that work cuts features.0 before its ReLU6, where this model cannot be
+/// cut.)
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,16 +17,16 @@
 namespace pipewright {
 namespace {
 
-/// Inverted residual blocks of equal width; the stride is the first one's.
+/// Consecutive inverted residual blocks of equal width; `stride` is that of the first.
 struct Group {
   std::int64_t expansion, channels, blocks, stride;
 };
-constexpr Group kGroups[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
-                             {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-constexpr std::int64_t kStemChannels = 32, kLastChannels = 1280;
-constexpr double kDropout = 0.2;
-constexpr double kLinearStd = 0.01;
-constexpr std::int64_t kCorner = 4;  ///< side of what `pool: top_left_4x4` averages
+constexpr Group kMobileGroups[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                                   {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
+constexpr std::int64_t kMobileStemChannels = 32, kLastChannels = 1280;
+constexpr double kMobileDropout = 0.2;
+constexpr double kMobileLinearStd = 0.01;
+constexpr std::int64_t kCorner = 4;  ///< side of the corner that `pool: top_left_4x4` averages
 
 struct UnitOptions {
   std::int64_t kernel = 1, stride = 1, groups = 1;
@@ -47,8 +48,8 @@ LayerPtr unit(std::int64_t in, std::int64_t out, UnitOptions of) {
                    {"2", activation(Activation::Relu6, /*in_place=*/true)}});
 }
 
-/// 1×1 to expansion times the channels, 3×3 on each channel by itself, 1×1 to `out` without
-/// activation; added to the input where `residual_sum`.
+/// An inverted residual block: 1×1 convolution to expansion · in channels, depthwise 3×3, 1×1 to
+/// `out` channels without activation; with `residual_sum` the input is added.
 LayerPtr inverted_residual(std::int64_t in, std::int64_t out, std::int64_t expansion,
                            std::int64_t stride, bool residual_sum) {
   const std::int64_t within = expansion * in;
@@ -76,7 +77,7 @@ class MobileNetV2 final : public ImageModel {
                                    "First weights of the classifier. normal: N(0, 0.01), bias 0; "
                                    "uniform: PyTorch's default, as of a layer put in place of a "
                                    "pretrained one.") == "normal"
-                        ? kLinearStd
+                        ? kMobileLinearStd
                         : 0) {
     if (!corner_ || (map_size() >= kCorner && map_size() < 2 * kCorner)) return;
     options.problem("pool", concat("top_left_4x4 needs a last map of 4 to 7 pixels, so images of "
@@ -91,9 +92,9 @@ class MobileNetV2 final : public ImageModel {
       layer->set_name(concat("features.", all.size()));
       all.push_back(std::move(layer));
     };
-    std::int64_t in = scaled(kStemChannels);
+    std::int64_t in = scaled(kMobileStemChannels);
     add(unit(channels(), in, {.kernel = 3, .stride = 2}));
-    for (const Group& group : kGroups)
+    for (const Group& group : kMobileGroups)
       for (std::int64_t i = 0; i < group.blocks; ++i) {
         const std::int64_t out = scaled(group.channels);
         add(inverted_residual(in, out, group.expansion, i == 0 ? group.stride : 1, i > 0));
@@ -112,29 +113,29 @@ class MobileNetV2 final : public ImageModel {
 
  private:
   Output output(std::size_t layer) const override {
-    if (layer == 0) return {scaled(kStemChannels)};
+    if (layer == 0) return {scaled(kMobileStemChannels)};
     std::size_t next = 1;
-    for (const Group& group : kGroups) {
+    for (const Group& group : kMobileGroups) {
       next += static_cast<std::size_t>(group.blocks);
       if (layer < next) return {scaled(group.channels)};
     }
     return layer == next ? Output{scaled(kLastChannels)} : Output{classes(), true};
   }
 
-  /// Of the last map: five strides of 2, each rounding up.
+  /// Side of the last map: five strides of 2, each rounding up.
   std::int64_t map_size() const { return (size() + 31) / 32; }
 
   LayerPtr classifier(std::int64_t in) const {
     LayerPtr layer =
         sequence({{"pool", corner_ ? average_pool(kCorner, kCorner) : average_pool_to(1)},
-                  {"0", dropout(kDropout)},
+                  {"0", dropout(kMobileDropout)},
                   {"1", linear(in, classes(), {.init_std = linear_std_, .flatten = true})}});
     layer->set_name("classifier");
     return layer;
   }
 
   bool corner_;
-  double linear_std_;  ///< 0: PyTorch's uniform
+  double linear_std_;  ///< 0: PyTorch's default
 };
 
 PIPEWRIGHT_MODEL(mobilenet_v2, MobileNetV2, "MobileNetV2 for large images, 20 layers.");

@@ -1,6 +1,7 @@
-/// The residual LSTM of the SpecTrain code: classifies texts of a fixed number of tokens.
-/// Embedding; blocks x + linear(LSTM(x)); mean over all tokens, padding included; linear. Published
-/// cuts into 2 and 4 stages have one or two blocks each.
+// SPDX-License-Identifier: Apache-2.0
+/// The residual LSTM of the SpecTrain code, which classifies texts with a fixed number of tokens:
+/// embedding; blocks x + linear(LSTM(x)); mean over all tokens, padding included; linear. In the
+/// published cuts into 2 and 4 stages each stage has one or two blocks.
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 namespace pipewright {
 namespace {
 
-constexpr double kLinearStd = 0.01;
+constexpr double kLstmLinearStd = 0.01;
 
 class ResidualLstm final : public Model {
  public:
@@ -28,7 +29,7 @@ class ResidualLstm final : public Model {
     all.back()->set_name("embedding");
     for (std::int64_t i = 1; i <= blocks_; ++i) {
       all.push_back(residual(sequence({{"lstm", lstm(width_, width_)},
-                                       {"linear", linear(width_, width_, {kLinearStd})}}),
+                                       {"linear", linear(width_, width_, {kLstmLinearStd})}}),
                              nullptr, Activation::Identity));
       all.back()->set_name(concat("block", i));
     }
@@ -43,7 +44,7 @@ class ResidualLstm final : public Model {
 
   LayerPtr head(std::size_t last_layer) const override {
     const bool classified = last_layer > static_cast<std::size_t>(blocks_);
-    return classified ? linear(classes_, classes_, {kLinearStd}) : classifier();
+    return classified ? linear(classes_, classes_, {kLstmLinearStd}) : classifier();
   }
 
   std::vector<std::int64_t> published_balance(int stages) const override {
@@ -55,7 +56,8 @@ class ResidualLstm final : public Model {
 
  private:
   LayerPtr classifier() const {
-    return sequence({{"", average_over_tokens()}, {"", linear(width_, classes_, {kLinearStd})}});
+    return sequence(
+        {{"", average_over_tokens()}, {"", linear(width_, classes_, {kLstmLinearStd})}});
   }
 
   std::int64_t vocabulary_, tokens_, width_, blocks_, classes_;

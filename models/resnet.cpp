@@ -1,15 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
 /// ResNets (He et al., 2016), with the stride of a bottleneck on its 3×3 convolution ("v1.5").
 ///
-/// `cut: blocks` gives the units of interlocking backpropagation: stem, one layer per residual
-/// block, classifier. `cut: layers` gives torchgpipe's: every convolution, batch norm, ReLU, pool
-/// and sum by itself, with the input of a block travelling beside the main tensor until it is
-/// added: 370 layers for ResNet-101. Parameters have the same names, hence the same initial values,
-/// in both. torchgpipe's balances of ResNet-101 may be given as lists: [135, 235] (speed) and
-/// [140, 230] (accuracy), [44, 92, 124, 110], [26, 22, 33, 44, 44, 66, 66, 69].
+/// `cut: blocks` has the layers of interlocking backpropagation: stem, one layer per residual
+/// block, classifier. `cut: layers` has those of torchgpipe: every convolution, batch norm, ReLU,
+/// pool and sum is a layer, and a block's input is a skip tensor until it is added; ResNet-101 has
+/// 370 such layers. Both forms have the same parameter names and so the same initial values.
+/// torchgpipe's balances of ResNet-101 can be given as lists: [135, 235] (speed) and [140, 230]
+/// (accuracy), [44, 92, 124, 110], [26, 22, 33, 44, 44, 66, 66, 69].
 ///
-/// torchvision's names: conv1 = stem, bn1 = stem.bn, layerG.I = blockB (G from 1, I from 0, B from
-/// 1 through all groups), in it convC and bnC the same, downsample.0 = shortcut.conv, downsample.1
-/// = shortcut.bn; fc = classifier.
+/// torchvision's names and ours: conv1 = stem, bn1 = stem.bn, layerG.I = blockB (G from 1, I from
+/// 0, B from 1 through all groups); within a block convC and bnC are the same, downsample.0 =
+/// shortcut.conv, downsample.1 = shortcut.bn; fc = classifier.
 #include <array>
 #include <string>
 #include <utility>
@@ -23,21 +24,21 @@ namespace {
 
 constexpr std::size_t kGroups = 4;
 constexpr std::array<std::int64_t, kGroups> kGroupChannels{64, 128, 256, 512};
-constexpr std::int64_t kExpansion = 4;  ///< of a bottleneck: channels out per channel within
+constexpr std::int64_t kExpansion = 4;  ///< of a bottleneck: output channels per inner channel
 
 struct Form {
   std::array<int, kGroups> blocks;
   bool bottleneck;
 };
 
-/// A residual block: `in` channels to `within`, where it computes, to `out`.
+/// A residual block from `in` channels through `within` inner channels to `out` channels.
 struct Block {
   std::string name;
   std::int64_t in, within, out, stride;
-  double last_norm;  ///< what the weight of its last batch norm starts at
+  double last_norm;  ///< initial weight of its last batch norm
 };
 
-/// A layer by itself or a part of one, and the channels that come out.
+/// A layer, or a part of one, and its output channels.
 struct Part {
   std::string name;
   LayerPtr layer;
@@ -51,15 +52,15 @@ LayerPtr convolution_without_bias(std::int64_t in, std::int64_t out, std::int64_
                      {.kernel = kernel, .stride = stride, .padding = kernel / 2, .bias = false});
 }
 
-/// The parts as one layer.
+/// Joins parts into one layer.
 LayerPtr joined(Parts parts) {
   std::vector<std::pair<std::string, LayerPtr>> children;
   for (Part& part : parts) children.emplace_back(std::move(part.name), std::move(part.layer));
   return sequence(std::move(children));
 }
 
-/// bn2(conv2(relu(bn1(conv1(x))))), both 3×3. As parts of one layer its ReLU may work in place; as
-/// a layer of its own it may not, for a cut may be right before it.
+/// The basic body bn2(conv2(relu(bn1(conv1(x))))), both convolutions 3×3. Within one layer the ReLU
+/// may work in place; as a layer of its own it may not, as a cut may lie directly before it.
 Parts basic_body(const Block& block, bool in_place) {
   const std::int64_t out = block.out;
   return {{"conv1", convolution_without_bias(block.in, out, 3, block.stride), out},
@@ -69,7 +70,7 @@ Parts basic_body(const Block& block, bool in_place) {
           {"bn2", batch_norm(out, 1e-5, 0.1, block.last_norm), out}};
 }
 
-/// bn3(conv3(relu(bn2(conv2(relu(bn1(conv1(x)))))))): 1×1, 3×3, 1×1.
+/// The bottleneck body bn3(conv3(relu(bn2(conv2(relu(bn1(conv1(x)))))))): 1×1, 3×3, 1×1.
 Parts bottleneck_body(const Block& block, bool in_place) {
   const std::int64_t within = block.within, out = block.out;
   return {{"conv1", convolution_without_bias(block.in, within, 1, 1), within},
@@ -82,7 +83,7 @@ Parts bottleneck_body(const Block& block, bool in_place) {
           {"bn3", batch_norm(out, 1e-5, 0.1, block.last_norm), out}};
 }
 
-/// A 1×1 convolution and batch norm where the shape changes; elsewhere none: the input itself.
+/// A 1×1 convolution with batch norm where the shape changes; otherwise null, for the input itself.
 LayerPtr shortcut(const Block& block) {
   if (block.stride == 1 && block.in == block.out) return nullptr;
   return sequence({{"conv", convolution_without_bias(block.in, block.out, 1, block.stride)},
@@ -116,7 +117,7 @@ class ResNet : public ImageModel {
   bool by_layer() const { return by_layer_; }
   std::int64_t stem_layers() const { return by_layer_ ? (cifar_stem_ ? 3 : 4) : 1; }
 
-  /// A balance in stem, blocks and classifier, in the layers there are.
+  /// Converts a balance that counts stem, blocks and classifier into one that counts layers.
   std::vector<std::int64_t> in_layers(std::vector<std::int64_t> balance) const {
     if (!by_layer_) return balance;
     const std::int64_t of_block = form_.bottleneck ? 11 : 8, of_classifier = 3;
@@ -127,7 +128,7 @@ class ResNet : public ImageModel {
   }
 
  private:
-  /// Whether the last batch norm of that block starts at 0, and so the block as its shortcut.
+  /// Whether the last batch norm of a block starts at 0, so that the block starts as its shortcut.
   virtual bool starts_as_shortcut(std::size_t group, int block) const {
     (void)group, (void)block;
     return false;
@@ -178,8 +179,8 @@ class ResNet : public ImageModel {
     return all;
   }
 
-  /// relu(body(x) + shortcut(x)): one layer, or each part and the sum, which has the shortcut's
-  /// parameters and so the block's name, by themselves.
+  /// The block relu(body(x) + shortcut(x)): either one layer, or a layer for each part. The sum has
+  /// the block's name then, because it has the shortcut's parameters.
   Parts block_parts(const Block& block) const {
     Parts body =
         form_.bottleneck ? bottleneck_body(block, !by_layer_) : basic_body(block, !by_layer_);
@@ -207,32 +208,34 @@ class ResNet : public ImageModel {
   bool cifar_stem_, by_layer_;
 };
 
-/// 11,173,962 parameters with 10 classes and the CIFAR stem.
+/// ResNet-18: 11,173,962 parameters with 10 classes and the CIFAR stem.
 class ResNet18 final : public ResNet {
  public:
   explicit ResNet18(Options& options) : ResNet(options, {{2, 2, 2, 2}, false}) {}
 };
 
-/// 21,282,122 parameters with 10 classes and the CIFAR stem: interlocking backpropagation's
-/// "ResNet-32".
+/// ResNet-34: 21,282,122 parameters with 10 classes and the CIFAR stem; interlocking
+/// backpropagation calls it "ResNet-32".
 class ResNet34 final : public ResNet {
  public:
   explicit ResNet34(Options& options) : ResNet(options, {{3, 4, 6, 3}, false}) {}
 
-  /// Four components of equal work, interlocking's "5,4,4,rest". Its code's own rule is one unit
-  /// for each but the last, [1, 1, 1, 15], which a list can say as well as its [4, 4, 6, 4].
+  /// Interlocking backpropagation's "5,4,4,rest": four components of equal work. The rule in its
+  /// code, one unit for each component but the last, can be given as a list, [1, 1, 1, 15], and so
+  /// can its [4, 4, 6, 4].
   std::vector<std::int64_t> published_balance(int stages) const override {
     return stages == 4 ? in_layers({5, 4, 4, 5}) : std::vector<std::int64_t>{};
   }
 };
 
-/// 23,528,522 parameters with 10 classes and the ImageNet stem.
+/// ResNet-50: 23,528,522 parameters with 10 classes and the ImageNet stem.
 class ResNet50 final : public ResNet {
  public:
   explicit ResNet50(Options& options) : ResNet(options, {{3, 4, 6, 3}, true}) {}
 
-  /// SpecTrain's: within blocks 13, 14 and 15, after the 3×3 convolution of the first two and the
-  /// batch norm that follows it in the last; two tensors at each. Two stages are the four in pairs.
+  /// SpecTrain's cuts lie within blocks 13, 14 and 15: behind the 3×3 convolution of the first two
+  /// and behind the batch norm that follows it in the last. Two tensors cross each. Two stages are
+  /// the four in pairs.
   std::vector<std::int64_t> published_balance(int stages) const override {
     const std::int64_t first = stem_layers() + 12 * 11 + 5;
     if (!by_layer()) return {};
@@ -242,7 +245,7 @@ class ResNet50 final : public ResNet {
   }
 };
 
-/// 44,549,160 parameters with 1000 classes and the ImageNet stem.
+/// ResNet-101: 44,549,160 parameters with 1000 classes and the ImageNet stem.
 class ResNet101 final : public ResNet {
  public:
   explicit ResNet101(Options& options)
@@ -252,7 +255,7 @@ class ResNet101 final : public ResNet {
                                   "stage, starts at 0, as in the code released with it.") ==
                    "pipeoptim") {}
 
-  /// PipeOptim's, between blocks.
+  /// PipeOptim's cut, between blocks.
   std::vector<std::int64_t> published_balance(int stages) const override {
     return stages == 4 ? in_layers({4, 7, 10, 14}) : std::vector<std::int64_t>{};
   }

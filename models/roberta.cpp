@@ -1,12 +1,13 @@
-/// RoBERTa (Liu et al., 2019) that classifies texts: 124,647,170 parameters in its base size with
-/// two classes, as fine-tuned by pipelines that compress what crosses their cuts. Post-norm blocks,
-/// exact GELU, no pooler; the classifier reads token 0.
+// SPDX-License-Identifier: Apache-2.0
+/// RoBERTa (Liu et al., 2019) as a classifier of texts: 124,647,170 parameters in the base size
+/// with two classes, as fine-tuned in work on compressed pipelines. It has post-norm blocks, exact
+/// GELU and no pooler; the classifier reads token 0.
 ///
-/// Padding is attended to by no token. Where it is, the embeddings tell all blocks by a second
-/// tensor, bool [batch, tokens], which has no gradient and ends at the head.
+/// No token attends to padding. The embeddings push a mask, bool [batch, tokens], at which all
+/// blocks peek and which the head pops; it has no gradient.
 ///
-/// Parameters are those of Hugging Face's RobertaForSequenceClassification, equal in shape, with
-/// the beginning of the name exchanged:
+/// Parameters have the shapes of those in Hugging Face's RobertaForSequenceClassification; only the
+/// beginnings of the names differ:
 ///   embeddings.… = roberta.embeddings.…, layer.<i>.… = roberta.encoder.layer.<i>.…,
 ///   head.… = classifier.…
 #include <string>
@@ -86,7 +87,8 @@ class Roberta final : public Model {
     return classified ? linear(classes_, classes_) : classifier();
   }
 
-  /// One worker has the first two and the last two layers; the rest is one stage, or three.
+  /// Published cuts in which one worker has the first two and the last two layers; the others form
+  /// one stage, or three.
   std::vector<std::int64_t> published_balance(int stages) const override {
     if (layers_ == 12 && stages == 3) return {2, 10, 2};
     if (layers_ == 12 && stages == 5) return {2, 4, 4, 2, 2};

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 /// SpecTrain's Transformer for IMDb reviews: 1,621,250 parameters in 55 tensors. Layers and cuts
-/// are those of its published code; peculiar to it, and kept:
-/// - embedded tokens pass a linear layer; positions are what another one gives for the rows of the
-///   identity, which is a learned vector each, plus a bias;
-/// - the second residual of a block adds the block's input, not what the first one gave:
+/// are those of the published code, whose peculiarities are kept:
+/// - embedded tokens pass through a linear layer; positions are another linear layer applied to the
+/// rows of the identity, that is a learned vector each, plus a bias;
+/// - the second residual connection of a block adds the block's input, not the result of the first:
 ///   a = norm1(x + dropout(attention(x))), y = norm2(x + dropout(linear2(relu(linear1(a)))));
-/// - padding is no mask: it is attended to, and counts in the mean over the tokens.
-/// Shorter samples than `tokens` have the first positions.
+/// - padding is not masked: tokens attend to it, and it counts in the mean over the tokens. Samples
+/// with fewer than `tokens` tokens use the first positions.
 #include <string>
 #include <vector>
 

@@ -1,6 +1,7 @@
-/// U-Net (Ronneberger et al., 2015) as torchgpipe measures it (Kim et al., 2020): instance norm,
-/// leaky ReLU and channel dropout, every operation a layer, 241 of them with 5 convolutions in a
-/// cell. One logit per pixel: train it with `loss: binary_cross_entropy`.
+// SPDX-License-Identifier: Apache-2.0
+/// U-Net (Ronneberger et al., 2015) as torchgpipe measures it (Kim et al., 2020), with instance
+/// norm, leaky ReLU and channel dropout. Every operation is a layer: 241 with 5 convolutions in a
+/// cell. The output has one logit per pixel, so train it with `loss: binary_cross_entropy`.
 ///
 ///   down1 … down<depth>: a cell, stash, max-pool      C, 2C, 4C, … channels
 ///   bottom: a cell                                    in the middle twice the channels
@@ -21,13 +22,13 @@ LayerPtr plain_convolution(std::int64_t in, std::int64_t out, std::int64_t kerne
       in, out, {.kernel = kernel, .padding = kernel / 2, .bias = false, .kaiming_fan_out = false});
 }
 
-/// The model's layers as they are put one after another.
+/// Builds the list of the model's layers.
 class Chain {
  public:
   Chain(std::int64_t channels, std::int64_t cell_convolutions, double dropout)
       : channels_(channels), cell_convolutions_(cell_convolutions), dropout_(dropout) {}
 
-  /// A layer with `channels` coming out; 0: as many as before.
+  /// Adds a layer with `channels` output channels; 0: as many as before.
   void add(std::string name, LayerPtr layer, std::int64_t channels = 0) {
     if (channels > 0) channels_ = channels;
     layer->set_name(std::move(name));
@@ -35,7 +36,7 @@ class Chain {
     channels_after.push_back(channels_);
   }
 
-  /// Convolutions to `middle` channels, the last to `out`.
+  /// Adds convolutions to `middle` channels, the last one to `out`.
   void add_cell(const std::string& name, std::int64_t middle, std::int64_t out) {
     for (std::int64_t i = 1; i <= cell_convolutions_; ++i) {
       const std::int64_t to = i == cell_convolutions_ ? out : middle;
@@ -80,12 +81,13 @@ class UNet final : public Model {
   std::vector<std::int64_t> input_shape() const override { return {channels_, size_, size_}; }
   std::int64_t classes() const override { return 2; }  // background and foreground
 
-  /// One logit per pixel of the layer's map, which the loss compares with the sample's target.
+  /// A head with one logit per pixel of the layer's map; the loss compares each with the sample's
+  /// target.
   LayerPtr head(std::size_t last_layer) const override {
     return plain_convolution(chain().channels_after.at(last_layer), 1, 1);
   }
 
-  /// torchgpipe's, for the speed of the default model.
+  /// torchgpipe's balances of its speed benchmark, for the default model.
   std::vector<std::int64_t> published_balance(int stages) const override {
     if (depth_ != 5 || convolutions_ != 5) return {};
     switch (stages) {
@@ -97,7 +99,7 @@ class UNet final : public Model {
   }
 
  private:
-  /// Of down<level> and of the skip connection from it; level 0 is half of level 1.
+  /// Channels of down<level> and of the skip connection from it; level 0 has half of level 1's.
   std::int64_t channels_at(std::int64_t level) const { return (base_channels_ << level) / 2; }
 
   Chain chain() const {

@@ -1,6 +1,8 @@
-/// VGG-16 (Simonyan & Zisserman, 2015, configuration D) in the two CIFAR forms that pipeline papers
-/// train: `classifier` without batch norm (SpecTrain; 134.3 M parameters) and `pool_linear` with it
-/// (PipeOptim; 14.8 M). One layer = convolution (+ batch norm) + ReLU (+ pool), or one linear.
+// SPDX-License-Identifier: Apache-2.0
+/// VGG-16 (Simonyan and Zisserman, 2015, configuration D) in the two CIFAR forms that pipeline
+/// papers train: `classifier` without batch norm (SpecTrain; 134.3 M parameters) and `pool_linear`
+/// with batch norm (PipeOptim; 14.8 M). One layer = convolution (+ batch norm) + ReLU (+ pool), or
+/// one linear layer.
 #include <vector>
 
 #include "core/stage/layers.h"
@@ -20,8 +22,8 @@ constexpr Convolution kConvolutions[] = {
     {"conv3_1", 256}, {"conv3_2", 256},       {"conv3_3", 256, true},  //
     {"conv4_1", 512}, {"conv4_2", 512},       {"conv4_3", 512, true},  //
     {"conv5_1", 512}, {"conv5_2", 512},       {"conv5_3", 512, true}};
-constexpr std::int64_t kHidden = 4096;   ///< of the classifier's linear layers
-constexpr std::int64_t kPooledSize = 7;  ///< of the map the classifier sees, as for 224×224 images
+constexpr std::int64_t kHidden = 4096;   ///< width of the classifier's hidden layers
+constexpr std::int64_t kPooledSize = 7;  ///< of the classifier's input map, as for 224×224 images
 constexpr double kLinearStd = 0.01;
 
 class Vgg16 final : public ImageModel {
@@ -63,8 +65,8 @@ class Vgg16 final : public ImageModel {
     return all;
   }
 
-  /// `classifier`: SpecTrain's cuts. `pool_linear`: PipeOptim's 4 stages, but for the pools after
-  /// conv3_3 and conv4_3, which here end the stage before and there begin the next; 2 stages are
+  /// For `classifier` SpecTrain's cuts. For `pool_linear` PipeOptim's 4 stages, except that the
+  /// pools behind conv3_3 and conv4_3 end a stage here and begin the next one there; 2 stages are
   /// those 4 in pairs.
   std::vector<std::int64_t> published_balance(int stages) const override {
     switch (stages) {

@@ -1,10 +1,11 @@
-// A schedule from a file, in the CSV that torch.distributed.pipelining writes and reads: a row per
-// worker (rank), a cell per step, empty cells idle. A cell is stage, operation, micro-batch: "2F0"
-// forward, "2B0" backward, "2I0" and "2W0" its halves (gradient of the inputs, of the weights);
-// "(0F3;3B1)OVERLAP_F_B" is its parts in turn. Sends, receives, (un)sharding and gradient
-// reductions (SEND_F, RECV_B, UNSHARD, REDUCE_GRAD, …) are left out: here they follow from the
-// rest. The file is one mini-batch; each stage updates after its last gradient, and the next one
-// begins.
+// SPDX-License-Identifier: Apache-2.0
+// A schedule from a file, in the CSV format that torch.distributed.pipelining writes and reads: a
+// row per worker (rank), a cell per step, empty cells for idle steps. A cell has stage, operation
+// and micro-batch: "2F0" is a forward, "2B0" a backward, "2I0" and "2W0" are its halves (gradient
+// of the inputs, of the weights); "(0F3;3B1)OVERLAP_F_B" stands for its parts in turn. Sends,
+// receives, (un)sharding and gradient reductions (SEND_F, RECV_B, UNSHARD, REDUCE_GRAD, …) are
+// ignored, because here they follow from the rest. The file describes one mini-batch; each stage
+// updates after its last gradient and goes on with the next mini-batch.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -26,9 +27,9 @@ constexpr std::uint64_t kLargestFile = 1u << 28;  // bytes
 
 struct Operation {
   std::string_view name;
-  std::optional<ActionKind> kind;  ///< none: left out
+  std::optional<ActionKind> kind;  ///< none: ignored
 };
-/// Each before those its name begins with.
+/// A name comes before the names that are a prefix of it.
 constexpr std::array<Operation, 11> kOperations = {{{"RESHARD", {}},
                                                     {"REDUCE_GRAD", {}},
                                                     {"RECV_F", {}},
@@ -41,10 +42,10 @@ constexpr std::array<Operation, 11> kOperations = {{{"RESHARD", {}},
                                                     {"I", ActionKind::BackwardInput},
                                                     {"W", ActionKind::BackwardWeight}}};
 
-/// The steps of every worker, and where each stage is first named.
+/// The steps of every worker, and the worker of each stage.
 class CsvSchedule {
  public:
-  /// `text`: what the file at `path` holds; `path` is named in messages.
+  /// `text` is the content of the file at `path`, which messages name.
   CsvSchedule(const std::filesystem::path& path, std::string_view text) : path_(path) {
     std::string_view rest = text;
     while (!rest.empty()) {
@@ -61,7 +62,7 @@ class CsvSchedule {
 
   const std::vector<std::vector<PassStep>>& workers() const { return workers_; }
   int microbatches() const { return microbatches_; }
-  /// Worker of each stage.
+  /// The worker of each stage.
   std::vector<int> placement() const {
     std::vector<int> all;
     for (const auto& [stage, worker] : worker_of_) all.push_back(worker);
@@ -111,7 +112,7 @@ class CsvSchedule {
     workers_.back().push_back({*operation->kind, *stage, *microbatch});
   }
 
-  /// Takes digits from the front; nothing where there are none, or too many.
+  /// Parses a number below `end` at the front of `text` and removes it; nullopt if there is none.
   static std::optional<int> number(std::string_view& text, int end) {
     int value = 0;
     const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -146,11 +147,11 @@ class CsvSchedule {
   int line_ = 0;
   int microbatches_ = 0;
   std::vector<std::vector<PassStep>> workers_;
-  std::map<int, int> worker_of_;  ///< by stage
+  std::map<int, int> worker_of_;  ///< stage → worker
 };
 
-/// The file is read when the experiment is, once: nobody's later edits change a training that goes
-/// on. Its digest is one of the resolved options, so an experiment with another content is another
+/// Reads the file once, with the experiment, so that later edits do not change a running training.
+/// The file's digest is a resolved option, so an experiment with other content is another
 /// experiment.
 class FromCsv final : public Scheme {
  public:
@@ -175,7 +176,7 @@ class FromCsv final : public Scheme {
   }
 
   Schedule schedule(const PipelineShape& shape) const override {
-    if (path_.empty()) return {};  // the reader of options has refused it
+    if (path_.empty()) return {};  // recorded as a problem by required_path()
     const CsvSchedule& of = file(shape.stages);
     PipelineShape placed = shape;
     if (placed.placement.empty()) placed.placement = of.placement();
@@ -190,12 +191,13 @@ class FromCsv final : public Scheme {
   }
 
  private:
-  /// Its digest, or "" where it cannot be read. What is wrong is told when a schedule is asked for.
+  /// Reads the file and returns its digest, or "" if it cannot be read. The error is thrown when a
+  /// schedule is asked for.
   std::string read() {
     std::string text;
     try {
       text = read_file(path_, kLargestFile);
-    } catch (const Error& error) {  // a reader of experiments tells the message only
+    } catch (const Error& error) {  // read_experiment() shows the message only
       fault_.emplace(error.kind(), concat(path_.string(), ": ", error.message()));
       return {};
     }

@@ -1,5 +1,7 @@
-// Data parallelism: `pipeline.replicas` copies of the whole model, gradients averaged over the
-// mini-batch before every update. One stage; the mini-batch is cut over the replicas.
+// SPDX-License-Identifier: Apache-2.0
+// Data parallelism: `pipeline.replicas` copies of the whole model, whose gradients are averaged
+// over the mini-batch before every update. The model is one stage; the mini-batch is split over the
+// replicas.
 #include "core/config/options.h"
 #include "core/schedule/builders.h"
 

@@ -1,5 +1,6 @@
-// Delayed SGD: staleness isolated from any schedule. One mini-batch in flight; the gradient of
-// mini-batch i is computed at W^(max(0, i−d)), forward and backward, and applied to W^(i).
+// SPDX-License-Identifier: Apache-2.0
+// Delayed SGD: staleness without a pipeline's schedule. One mini-batch is in flight; the gradient
+// of mini-batch i is computed at W^(max(0, i−d)), in forward and backward, and applied to W^(i).
 // With d_k = N−1−k it is PipeDream.
 #include <algorithm>
 

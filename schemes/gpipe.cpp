@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPipe (Huang et al., 2019): all M forwards of a mini-batch, then all M backwards from the last
 // micro-batch to the first, then one update. Bubble (N−1)/(M+N−1).
 #include "core/config/options.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interleaved 1F1B (Narayanan et al., 2021, Megatron-LM): `chunks` = v stages per worker, stage s
 // on worker s mod p, p = N/v. Micro-batches go through a worker's stages in rounds of about p, so
 // the pipe fills and drains in steps of 1/v of a worker's work: bubble (p−1)/(v·M+p−1). The order

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interlocking backpropagation (Gomez et al., 2022), N-wise: stage k learns from the loss of stage
 // m(k) = min(k + width − 1, N−1), made by an auxiliary head there (the last stage has the model's
 // own loss). `combine: sum | mean` learns from all losses k … m(k). A stage relays a loss to the
@@ -63,7 +64,7 @@ class Interlocking final : public Scheme {
     return width_ >= stages - stage ? stages - 1 : stage + width_ - 1;
   }
 
-  /// The losses `stage` learns from, nearest first.
+  /// The losses that `stage` learns from, nearest first.
   std::vector<int> losses(int stage, int stages) const {
     std::vector<int> all;
     for (int loss = combine_ == "furthest" ? furthest(stage, stages) : stage;
@@ -72,7 +73,7 @@ class Interlocking final : public Scheme {
     return all;
   }
 
-  /// Losses that some stage before this one learns from and that come through it.
+  /// The losses that some stage before this one learns from and whose gradient passes through it.
   std::vector<int> relayed(int stage, int stages) const {
     std::set<int> all;
     for (int before = 0; before < stage; ++before)

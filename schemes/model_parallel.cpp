@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Textbook model parallelism: one (micro-)batch in flight, so every pass uses the newest weights
 // and the result is plain SGD. The pipelined, unmitigated scheme that SpecTrain's tables call
 // "vanilla MP" is `pipedream` with `weight_stashing: false`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 1F1B with a flush after every mini-batch: PipeDream-flush (Narayanan et al., 2021), the schedule
 // of DAPPLE (Fan et al., 2021). The weights are GPipe's; at most N−k micro-batches are held.
 #include "core/config/options.h"

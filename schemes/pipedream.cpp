@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PipeDream (Narayanan et al., 2019): 1F1B over mini-batches without flush, an update after every
 // backward. Weight stashing computes the backward with the weights of its forward, D = N−1−k
 // versions old. Without it (SpecTrain's "vanilla MP") the backward uses the newest weights and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PipeDream-2BW (Narayanan et al., 2021): 1F1B without flush over M ≥ N micro-batches per update;
 // mini-batch t computes with W^(t−1) on every stage, so two versions suffice and the delay is
 // exactly one update: W^(t+1) = W^(t) − lr·opt(∇f(W^(t−1))), with W^(0) for t = 0.

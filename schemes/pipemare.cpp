@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PipeMare (Yang, Zhang, Li, Ré, Aberger and De Sa, 2021): 1F1B without flush and without stashing:
 // the forward uses the newest weights, and so does the backward, τ = D/M updates later, unless
 // three techniques make up for it:
@@ -55,13 +56,13 @@ class PipeMare final : public Scheme {
   }
 
  private:
-  /// τ of a stage.
+  /// The delay τ of a stage, in updates; at least 1.
   static double delay(const PipelineShape& shape, int stage) {
     return std::max(1.0, static_cast<double>(shape.stages - 1 - stage) / shape.microbatches);
   }
 
-  /// Rule 0 is the schedule's own; a stage's drift is kept from its first pass that names it, so
-  /// the synchronous ones do too.
+  /// The prediction rule of a pass; 0 if nothing is corrected. A stage tracks its drift from its
+  /// first pass that names the rule, so the passes of the synchronous phase name it, too.
   int rule_of(const PassPlace& pass) const { return correction_ ? 1 + pass.stage : 0; }
 
   Schedule flushed(const PipelineShape& shape) const {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PipeOptim (Guan et al., 2023): 1F1B without flush; the forward predicts D = N−1−k steps ahead by
 // the optimizer's own rule, the backward uses the newest true weights. Nothing is stashed.
 #include "core/config/options.h"

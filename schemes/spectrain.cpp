@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SpecTrain (Chen, Yang, Cheng, 2018): 1F1B without flush; weights are predicted s steps ahead with
 // the momentum, Ŵ = W − s·lr·v. Version 1, the paper's: forward s = ⌊k/2⌋ + D, backward ⌊k/2⌋, each
 // predicted anew. Version 2: forward s = D, and the backward reuses the very same Ŵ.
@@ -51,11 +52,11 @@ class SpecTrain final : public Scheme {
  private:
   static constexpr int kForwardRule = 0, kBackwardRule = 1;
 
-  /// Version 1 aims both passes at the time the mini-batch leaves stage 0: ⌊k/2⌋ local steps
-  /// beyond the one its gradient makes.
+  /// How many local steps beyond its own update a pass predicts. Version 1 aims both passes at the
+  /// time the mini-batch leaves stage 0: ⌊k/2⌋ steps.
   int beyond(int stage) const { return version_ == 1 ? stage / 2 : 0; }
 
-  /// Where the backward follows its forward at once, on the last stage, both aim at the same time,
+  /// On the last stage the backward follows its forward at once, so both predict for the same time,
   /// and an equal rule makes them the same prediction.
   int backward_rule(const PassPlace& pass) const {
     const bool same = pass.stage == pass.stages - 1 && velocity_ != "lookahead";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XPipe (Guan et al., 2019): 1F1B without flush over T micro-batches per update. The first
 // micro-batch of a mini-batch, the bellwether, predicts, once for the forward and once for the
 // backward; its siblings use the same Ŵ.
@@ -21,8 +22,9 @@ class XPipe final : public Scheme {
       return bellwether(pass, static_cast<int>(std::round(ahead)));
     };
     const WeightRule backward = [](const PassPlace& pass) {
+      const int half_stage = pass.stage / 2;  // rounded down
       const double ahead =
-          static_cast<double>(pass.microbatches + pass.stage / 2 - 1) / pass.microbatches;
+          static_cast<double>(pass.microbatches + half_stage - 1) / pass.microbatches;
       return bellwether(pass, static_cast<int>(std::round(ahead)));
     };
     return pipeline_schedule(shape, {.flush = false}, forward, backward);

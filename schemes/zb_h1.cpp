@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ZB-H1 (Qi, Wan, Huang and Lin, 2024, "Zero Bubble Pipeline Parallelism"): 1F1B whose backwards
 // are split. The gradient of the inputs, for which the stage before waits, is made at once; that of
 // the weights k backwards later on worker k, where it fills a part of the bubble. Activations of as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ZB-H2 (Qi, Wan, Huang and Lin, 2024, "Zero Bubble Pipeline Parallelism"): split backwards and
 // 2(p−1−k) warm-up forwards, so that with equal times F = I = W worker k is never idle between its
 // first pass and its last, given M ≥ 2p−1 micro-batches. For that up to 2p−1 micro-batches are held

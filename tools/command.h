@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A command of the `pipewright` program. One file per command; main.cpp lists them.
 #pragma once
 
@@ -15,37 +16,37 @@ namespace pipewright {
 
 struct Command {
   const char* name;
-  const char* usage;    ///< "run FILE [--set key=value]… [--out DIR]"
+  const char* usage;    ///< such as "run FILE [--set key=value]… [--out DIR]"
   const char* summary;  ///< one line for `pipewright --help`
-  /// Arguments after the command's name. Returns the exit code; may throw Error.
+  /// Runs the command with the arguments after its name. Returns the exit code. May throw Error.
   int (*run)(const std::vector<std::string>& arguments);
 };
 
 extern const Command kRun, kSweep, kCheck, kSchedule, kSimulate, kProfile, kTable, kPlot, kFetch,
     kList, kDescribe, kSchema, kDoctor;
 
-/// FILE, --set, --profile, --point: what commands that read an experiment take.
+/// Arguments of commands that read an experiment: FILE, --set, --profile, --point and --out.
 struct ExperimentArguments {
   std::filesystem::path file;
   std::string profile;
   std::vector<std::string> sets;
-  std::string point;          ///< of the file's sweep; empty: none is chosen
+  std::string point;          ///< --point; empty: no point is chosen
   std::filesystem::path out;  ///< --out; empty: runs/<name>
-  Value document() const;     ///< load_document() of the first three
+  Value document() const;     ///< load_document() with file, profile and sets
   Value document(Problems& faults) const;
 };
 
-/// What a command that takes one experiment makes of a file with a sweep.
+/// The one experiment that a command takes from a file, which may have a sweep.
 struct OneExperiment {
-  Value document;  ///< of the chosen point; without one, the file's own
+  Value document;  ///< that of the chosen point or, without one, of the file itself
   std::optional<ChosenPoint> point;
-  std::string remark;  ///< which of how many points this is; "" for a file without a sweep
+  std::string remark;  ///< says which point it is; "" for a file without a sweep
 };
 OneExperiment one_experiment(const ExperimentArguments& given, Problems& faults);
 
-/// Parsed options of a command, by Boost.Program_options behind a small face. A flag or option that
-/// is not declared, a missing FILE and so on throw Error{Experiment} with the usage. --help prints
-/// the usage with all options and makes parse() return false.
+/// The command line of a command, a wrapper of Boost.Program_options. Wrong input, such as an
+/// undeclared option or a missing FILE, throws Error{Experiment} with the usage. --help prints the
+/// usage with all options and makes parse() return false.
 class CommandLine {
  public:
   CommandLine(const Command& command, const std::string& description);
@@ -57,15 +58,16 @@ class CommandLine {
   void option(const std::string& name, const std::string& placeholder, const std::string& help,
               const std::string& fallback = {});
   void list(const std::string& name, const std::string& placeholder, const std::string& help);
-  /// Positional arguments, between `least` and `most` of them.
+  /// Declares positional arguments: at least `least`, at most `most`.
   void positional(const std::string& name, const std::string& help, std::size_t least,
                   std::size_t most);
-  /// FILE, --set, --profile, --plugin and, if `with_out`, --out.
+  /// Declares FILE, --set, --profile, --plugin and, if `with_out`, --out.
   void experiment(bool with_out);
-  void point();    ///< --point, for commands that take one experiment of a file with a sweep
-  void plugins();  ///< --plugin, for commands that read no experiment
+  void point();    ///< declares --point, for commands that take one experiment
+  void plugins();  ///< declares --plugin, for commands that read no experiment
 
-  /// Also loads the plugins that are given, so that their schemes are known from here on.
+  /// Parses the arguments and loads the plugins they name, whose schemes are known from then on.
+  /// Returns false after --help.
   bool parse(const std::vector<std::string>& arguments);
 
   bool given(const std::string& name) const;
@@ -79,11 +81,11 @@ class CommandLine {
   std::unique_ptr<Parsed> parsed_;
 };
 
-/// The experiment that the line names, with all that is wrong with its file reported at once. Of a
-/// file with a sweep it says on stderr which point it is, or that it is the base.
+/// Reads the experiment that the line names; reports all problems of its file at once. For a file
+/// with a sweep it prints to standard error which point it is, or that it is the base.
 Experiment experiment_of(const CommandLine& line);
 
-/// Writes a file that the user has asked for, and says so.
+/// Writes a file that the user has requested, and prints its name.
 void write_output(const std::filesystem::path& file, const std::string& content);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
@@ -28,7 +29,7 @@ constexpr int kStyle =
                                             "\n`pipewright ", command.name, " --help` says more"));
 }
 
-/// Words filled into lines of kWidth characters; line breaks stay.
+/// Wraps words into lines of kWidth characters; line breaks stay.
 std::string wrapped(const std::string& text) {
   std::string out;
   for (const std::string& paragraph : split(text, '\n')) {
@@ -45,20 +46,20 @@ std::string wrapped(const std::string& text) {
   return out;
 }
 
-struct Positional {
-  std::string name;
-  std::string help;
-  std::size_t least = 0;
-  std::size_t most = 0;
-};
-
 }  // namespace
 
 struct CommandLine::Parsed {
+  struct Positional {
+    std::string name;
+    std::string help;
+    std::size_t least = 0;
+    std::size_t most = 0;
+  };
+
   const Command& command;
   std::string description;
   po::options_description options{"Options", kWidth, kWidth / 2};
-  std::vector<std::string> names;  // of options, with their dashes
+  std::vector<std::string> names;  // names of options with their dashes
   std::vector<Positional> positionals;
   po::variables_map values;
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Turns a PyTorch checkpoint (.pt, .pth) into safetensors, for `model.weights`.
 
     tools/convert_weights.py resnet18-f37072fd.pth [resnet18.safetensors] [--key state_dict] [--strip module.]
 
-No code of the checkpoint runs, unlike with `torch.load` of old: its pickle may name tensors, their
-storages and ordered dictionaries, for which stand-ins are made here; anything else is refused by name.
+No code of the checkpoint runs, unlike with older versions of `torch.load`: its pickle may name tensors,
+their storages and ordered dictionaries, for which this file has stand-ins; anything else is refused.
 Needs Python 3.9 and nothing else. Checkpoints are zip archives since PyTorch 1.6.
 
 Exit codes: 0 fine, 2 wrong arguments, 3 the checkpoint is missing, damaged or refused.
@@ -23,9 +24,9 @@ import sys
 import zipfile
 from pathlib import Path
 
-PICKLE_LIMIT = 256 << 20  # bytes; that of a model with a million tensors
+PICKLE_LIMIT = 256 << 20  # bytes, enough for a model with a million tensors
 
-# PyTorch's name of a storage, safetensors' of its elements, their bytes.
+# PyTorch's name of a storage type: safetensors' name of the element type, bytes per element.
 STORAGES = {
     "DoubleStorage": ("F64", 8),
     "FloatStorage": ("F32", 4),
@@ -38,11 +39,11 @@ STORAGES = {
     "ByteStorage": ("U8", 1),
     "BoolStorage": ("BOOL", 1),
 }
-UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}  # memoryview's, by bytes: elements are only moved
+UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}  # memoryview formats by element size; elements are copied, never interpreted
 
 
 class Refused(Exception):
-    """What is wrong with the checkpoint, in one line."""
+    """The reason why a checkpoint is refused, in one line."""
 
 
 StorageType = collections.namedtuple("StorageType", "dtype bytes")
@@ -50,7 +51,7 @@ Storage = collections.namedtuple("Storage", "type key elements")
 
 
 class Tensor(collections.namedtuple("Tensor", "storage offset shape strides")):
-    """Elements of a storage: [i, j, …] is number offset + i·strides[0] + j·strides[1] + …"""
+    """A view of a storage: [i, j, …] is its element offset + i·strides[0] + j·strides[1] + …"""
 
     __slots__ = ()
 
@@ -71,7 +72,7 @@ class Tensor(collections.namedtuple("Tensor", "storage offset shape strides")):
             raise Refused(f"a tensor of shape {list(self.shape)} reaches beyond its storage")
 
     def runs(self, content):
-        """Its elements in order, as pieces of bytes."""
+        """Yields the bytes of the elements in order, in pieces."""
         elements = memoryview(content).cast(UNSIGNED[self.storage.type.bytes])
         outer, inner = self.dense_dimensions()
         length = math.prod(self.shape[outer:])
@@ -87,8 +88,8 @@ class Tensor(collections.namedtuple("Tensor", "storage offset shape strides")):
                 yield elements[begin : begin + (length - 1) * inner + 1 : inner].tobytes()
 
     def dense_dimensions(self):
-        """From which dimension on the elements lie one after another; if none do, the last but one
-        and the stride of the last."""
+        """Returns the dimension from which on the elements are contiguous, and None; if none are, the
+        last dimension and its stride."""
         step, outer = 1, len(self.shape)
         while outer > 0 and (self.strides[outer - 1] == step or self.shape[outer - 1] == 1):
             outer -= 1
@@ -99,7 +100,7 @@ class Tensor(collections.namedtuple("Tensor", "storage offset shape strides")):
 
 
 class Dictionary(dict):
-    """In place of an ordered dictionary, without what that remembers besides (versions of modules)."""
+    """A stand-in for an ordered dictionary that drops its attributes (versions of modules)."""
 
     __slots__ = ()
 
@@ -168,7 +169,7 @@ class Checkpoint:
             return Reader(file).load()
         except (Refused, MemoryError):
             raise
-        except Exception as error:  # a pickle is a program, and may be wrong in any way
+        except Exception as error:  # a pickle is a program and may fail in any way
             raise Refused(f"its data.pkl cannot be read: {type(error).__name__}: {error}") from None
 
     def bytes_of(self, storage):
@@ -198,7 +199,7 @@ def has_tensors(value):
 
 
 def state_dict(content, key):
-    """The names and tensors: all of it, what is under `key`, or under the only key that has some."""
+    """Returns names and tensors: under `key`, in the content itself, or under its only key with some."""
     if key:
         for part in key.split("."):
             if not isinstance(content, dict) or part not in content:
@@ -241,7 +242,7 @@ def header_of(tensors):
 
 
 def write(path, tensors, checkpoint):
-    """Whole or not at all. A storage is in memory only while tensors of it are written."""
+    """Writes a temporary file and renames it. Holds one storage in memory at a time."""
     part = path.with_name(path.name + ".part")
     try:
         with open(part, "wb") as file:

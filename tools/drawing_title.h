@@ -1,4 +1,5 @@
-/// What stands above a drawing.
+// SPDX-License-Identifier: Apache-2.0
+/// The title of a drawing.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@
 
 namespace pipewright {
 
-/// "first: spectrain, version 2": the experiment's name, its scheme, and what was chosen of the
-/// scheme's options.
+/// The experiment's name, its scheme and the scheme's options that were set: "first: spectrain,
+/// version 2".
 std::string drawing_title(const Experiment& experiment);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/interrupt.h"
 
 #include <csignal>
@@ -5,10 +6,10 @@
 namespace pipewright {
 namespace {
 
-std::atomic<bool> interrupted = false;
+std::atomic<bool> interruption = false;
 
 extern "C" void on_signal(int signal) {
-  interrupted = true;
+  interruption = true;
   std::signal(signal, SIG_DFL);
 }
 
@@ -17,7 +18,7 @@ extern "C" void on_signal(int signal) {
 const std::atomic<bool>* interrupt_flag() {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
-  return &interrupted;
+  return &interruption;
 }
 
 void interrupt_on(int signal) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/launch.h"
 
 #include <unistd.h>
@@ -18,14 +19,14 @@
 namespace pipewright {
 namespace {
 
-/// Set for the processes we start ourselves.
+/// Environment variable of the processes that we start: their number.
 constexpr const char* kOwnLaunch = "PIPEWRIGHT_PROCESSES";
-/// Seconds between what mpirun sends a process that it ends: SIGCONT, SIGTERM, SIGKILL. In the
-/// first of them the processes have noticed by themselves that one has died, and have left.
+/// Seconds between the signals with which mpirun ends a process: SIGCONT, SIGTERM, SIGKILL. The
+/// processes notice within the first second that one has died, and end by themselves.
 constexpr const char* kKillSteps = "1";
-/// kStopSignal for setpriv. mpirun passes it on at once, and lets the processes end by themselves …
+/// Name of kStopSignal for setpriv. mpirun passes this signal on and lets the processes end.
 constexpr const char* kStopName = "USR1";
-/// … for which they have so long.
+/// Time that they have to end before mpirun gets SIGTERM.
 constexpr std::chrono::seconds kGrace{5};
 
 std::optional<int> number_in(const char* variable) {
@@ -34,8 +35,8 @@ std::optional<int> number_in(const char* variable) {
   return std::atoi(text);
 }
 
-/// mpirun and its options. It is stopped with us, even where we are killed: setpriv (util-linux)
-/// asks the system for that.
+/// mpirun and its options. setpriv (util-linux) asks the system to stop it when this process ends,
+/// even if that is killed.
 std::vector<std::string> mpirun_command(int processes, const std::vector<std::string>& arguments) {
   std::vector<std::string> command;
   if (!program_on_path("setpriv").empty()) command = {"setpriv", "--pdeathsig", kStopName, "--"};
@@ -50,7 +51,8 @@ std::vector<std::string> mpirun_command(int processes, const std::vector<std::st
   return command;
 }
 
-/// mpirun's own code: of the first process that failed, or 128 + the signal that ended it.
+/// Our exit code for one of mpirun, which is that of the first process that failed, or 128 + the
+/// signal that ended it.
 int contract_code(int code, bool interrupted) {
   if (interrupted) return static_cast<int>(ErrorKind::Interrupted);
   constexpr std::array known{0, 2, 3, 4, 5, 6, 70, 130};
@@ -69,7 +71,7 @@ std::optional<Launched> launched() {
     return Launched{*rank,
                     first({"OMPI_COMM_WORLD_SIZE", kOwnLaunch, "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
                         .value_or(1)};
-  // Whoever types into one of several tasks is alone with it.
+  // A task with a terminal is an interactive shell of srun: its commands are single processes.
   if (const int tasks = number_in("SLURM_STEP_NUM_TASKS").value_or(1); tasks > 1 && !::isatty(0))
     return Launched{number_in("SLURM_PROCID").value_or(0), tasks, false};
   return std::nullopt;
@@ -107,7 +109,7 @@ int launch_processes(int processes, const std::vector<std::string>& arguments) {
   if (program_on_path("mpirun").empty())
     throw Error(ErrorKind::Experiment,
                 "execution: mpi needs mpirun, which is not on the PATH; install openmpi-bin");
-  // Ctrl-C comes to us, and we pass it on once.
+  // Ctrl-C reaches only this process, which passes it on once.
   ChildProcess mpirun(
       mpirun_command(processes, arguments),
       {.environment = {{kOwnLaunch, std::to_string(processes)}}, .own_group = true});

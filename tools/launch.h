@@ -1,4 +1,5 @@
-/// Runs as several processes: whether this process is one of them, and starting them.
+// SPDX-License-Identifier: Apache-2.0
+/// Runs with several processes: detects whether this is one of them, and starts them.
 #pragma once
 
 #include <csignal>
@@ -10,21 +11,23 @@
 
 namespace pipewright {
 
-/// What mpirun or srun said to this process when it started it.
+/// The environment in which mpirun or srun has started this process.
 struct Launched {
   int rank = 0, size = 1;
-  bool connected = true;  ///< false: srun started several that cannot find each other
+  bool connected = true;  ///< false: srun started several processes without a way to connect
 };
+/// Nothing if the process was not started as one of several.
 std::optional<Launched> launched();
 
-/// Throws Error{Experiment} unless those processes can execute the experiment.
+/// Throws Error{Experiment} unless so many processes can execute the experiment.
 void check_processes(const Experiment& experiment, const Launched& started);
 
-/// What launch_processes() stops the processes with; they ask for it to be a reason to end well.
+/// The signal with which launch_processes() stops the processes; they must set it with
+/// interrupt_on().
 inline constexpr int kStopSignal = SIGUSR1;
 
-/// Starts `processes` times `pipewright ARGUMENTS` under mpirun and waits for them. Signals are
-/// passed on. Returns an exit code of the contract. Throws Error{Experiment} without mpirun.
+/// Starts `pipewright ARGUMENTS` in so many processes under mpirun, waits for them, and passes
+/// signals on. Returns one of our exit codes. Throws Error{Experiment} without mpirun.
 int launch_processes(int processes, const std::vector<std::string>& arguments);
 
 }  // namespace pipewright

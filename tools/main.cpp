@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `pipewright` program: finds the command, turns errors into one line and an exit code.
 #include <c10/util/Logging.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "core/runtime/build_info.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/system/foreign_error.h"
+#include "core/system/host_name.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/launch.h"
@@ -64,40 +66,38 @@ int run_command(const std::vector<std::string>& arguments) {
               concat("there is no command '", arguments[0], "'", suggestion(arguments[0], names)));
 }
 
-/// The place of a process of `run` among several that mpirun or srun has started, but for the
-/// first, which speaks as if it were alone. Other commands are one process whatever the environment
-/// says.
+/// The rank of this process of `run` among several that mpirun or srun has started; nothing for the
+/// first, which reports errors as if it were alone, and for other commands, which are always single
+/// processes.
 std::optional<Launched> later_process(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] != kRun.name) return std::nullopt;
   const std::optional<Launched> started = launched();
   return started && started->rank > 0 ? started : std::nullopt;
 }
 
-/// Before the processes know each other, what all of them find wrong is said by the first one: it
-/// ends, and mpirun then ends the others. One that is still there has found something of its own,
-/// such as a file that is missing on its host only.
+/// Waits 2 s, then returns the place to report. Before the processes are connected, the first one
+/// reports errors that all of them find; it ends, and mpirun ends the others. A process that
+/// survives the wait has an error of its own, such as a file that is missing on its host only.
 std::string place_after_waiting(const Launched& started) {
   constexpr std::chrono::seconds kForTheFirst(2);
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
   std::this_thread::sleep_for(kForTheFirst);
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  return concat("rank ", started.rank, " on ", std::string_view(host.data()), ": ");
+  return concat("rank ", started.rank, " on ", host_name(), ": ");
 }
 
-/// Returns the exit code.
+/// Prints an error and returns the exit code.
 int report(const std::exception& thrown, const std::vector<std::string>& arguments) {
   try {
     const Error error = foreign_error(thrown);
     std::string place;
     if (const auto later = later_process(arguments)) {
-      // Processes that cannot find each other are all refused for that, the first one too.
+      // Processes that cannot connect are all refused for that reason, which the first one reports.
       if (!later->connected) return static_cast<int>(error.kind());
       place = place_after_waiting(*later);
     }
     print_error("%s%s\n", place.c_str(), error.what());
     return static_cast<int>(error.kind());
-  } catch (const std::exception&) {  // nor is there memory to say what
+  } catch (const std::exception&) {  // no memory left even for the message
   }
   try {
     print_error("memory ran out\n");
@@ -111,7 +111,7 @@ int run_program(int count, char** values) {
   try {
     arguments.assign(values + 1, values + count);
     keep_freed_memory();
-    c10::SetStackTraceFetcher([] { return std::string(); });  // nobody is shown one
+    c10::SetStackTraceFetcher([] { return std::string(); });  // stack traces are never shown
     return run_command(arguments);
   } catch (const std::exception& error) {
     return report(error, arguments);

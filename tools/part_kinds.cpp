@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/part_kinds.h"
 
 #include "core/codecs/codec.h"

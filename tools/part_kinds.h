@@ -1,4 +1,5 @@
-/// The kinds of registered parts, for the commands that talk about them.
+// SPDX-License-Identifier: Apache-2.0
+/// The kinds of registered parts, for `list`, `describe` and `schema`.
 #pragma once
 
 #include <functional>
@@ -8,10 +9,10 @@
 namespace pipewright {
 
 struct PartKind {
-  std::string name;    ///< "scheme"; also the section of the experiment file
-  std::string plural;  ///< "schemes"
+  std::string name;    ///< such as "scheme"; also the section of the experiment file
+  std::string plural;  ///< such as "schemes"
   std::function<std::vector<std::string>()> names;
-  std::function<std::string(const std::string&)> summary;  ///< of a registered name
+  std::function<std::string(const std::string&)> summary;  ///< summary of a part, by name
 };
 
 /// Schemes, models, data sets, codecs, optimizers and losses.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/results.h"
 
 #include <optional>
@@ -16,7 +17,7 @@
 namespace pipewright {
 namespace {
 
-/// One sentence on the best and the worst cell.
+/// One sentence on the best and the worst cell of a table.
 std::string advice(const Table& table, const std::vector<RunRecord>& records) {
   const std::optional<BestCells> best = best_cells(table);
   if (!best) return {};

@@ -1,4 +1,5 @@
-/// What `sweep` and `table` share: where results lie and how they are shown.
+// SPDX-License-Identifier: Apache-2.0
+/// Shared by `sweep`, `table` and `plot`: where results are and how they are shown.
 #pragma once
 
 #include <filesystem>
@@ -11,33 +12,32 @@
 
 namespace pipewright {
 
-/// --out, or runs/<name>.
+/// The folder of results: --out, or runs/<name>.
 std::filesystem::path results_folder(const ExperimentArguments& given, const Value& document);
 
-/// What is given for `option` becomes the document's value at `path`.
+/// Sets the document's value at `path` to that of the option, if it was given.
 void apply_as_if_written(const CommandLine& line, const char* option, const std::string& path,
                          Value& document);
 
-/// The same for a path, which on the command line is relative to the current folder.
+/// As above for a path, which is relative to the current folder on the command line.
 void apply_path(const CommandLine& line, const char* option, const std::string& path,
                 Value& document);
 
-/// The records of the document's runs in `folder`, modelled on the hardware of that file unless it
-/// is empty.
+/// Reads the records of the document's runs in `folder`, and models them on the hardware of that
+/// file unless its path is empty.
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
                                   const std::filesystem::path& folder);
 
-/// Prints the document's table of its runs in Markdown, and one sentence on its best and worst cell
-/// with the command that shows how the best was scheduled.
+/// Prints the document's table of its runs as Markdown, then one sentence on its best and worst
+/// cell with the command that shows the schedule of the best.
 void print_results(const Value& document, std::vector<RunRecord> records);
 
-/// "pipewright sweep FILE --set …" of the experiment that was given, as a shell takes it, and
-/// `end`.
+/// The command "pipewright sweep FILE --set … END" for the given experiment, quoted for a shell.
 std::string command_with(const char* command, const ExperimentArguments& given,
                          const std::string& end);
 
-/// Says on stderr how many runs of another version of the document are left in `folder`, if any,
-/// and what removes them. `records`: of today's runs.
+/// Prints to standard error how many runs of another version of the document are left in `folder`,
+/// if any, and the command that removes them. `records`: those of today's runs.
 void tell_leftovers(const ExperimentArguments& given, const Value& document,
                     const std::filesystem::path& folder, const std::vector<RunRecord>& records);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Stages, workers and mini-batches are counted in int; containers in std::size_t.
 #pragma once
 
@@ -5,7 +6,7 @@
 
 namespace pipewright {
 
-/// Of a count or index, which is not negative.
+/// A count or index as std::size_t. Requires i ≥ 0.
 constexpr std::size_t as_size(int i) {
   return static_cast<std::size_t>(i);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Errors of the whole project: one type, whose kind decides the exit code of the command.
 #pragma once
 
@@ -22,8 +23,8 @@ enum class ErrorKind : int {
 };
 
 /// The only exception that leaves a public function. `where` is `file:line:column` of the YAML, or
-/// worker, stage and action; empty when there is no place. what() is "where: message", `where`
-/// made printable: a file's name cannot begin another line.
+/// worker, stage and action; empty when there is no place. what() is "where: message" with `where`
+/// made printable, so that a file name cannot begin another line.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, std::string message, std::string where = {});
@@ -43,7 +44,8 @@ class Error : public std::runtime_error {
 
 }  // namespace pipewright
 
-/// States what must hold if our own code is right. A user can never reach one.
+/// Throws Error{Bug} unless the condition holds. It must hold whatever a user does: a failure is a
+/// defect of our own code. Further arguments are concatenated and say more.
 #define PIPEWRIGHT_CHECK(condition, ...)                                                          \
   do {                                                                                            \
     if (!(condition)) [[unlikely]]                                                                \

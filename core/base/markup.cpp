@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/base/markup.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 using Replacement = std::pair<std::string_view, std::string_view>;
 
-/// Every place where the first part of a replacement stands gets the second.
+/// Replaces every occurrence of a replacement's first part by its second.
 std::string replaced(std::string_view text, std::span<const Replacement> replacements) {
   std::string out;
   while (!text.empty()) {
@@ -31,7 +32,8 @@ bool is_word(std::string_view text, std::size_t at) {
   return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at])) != 0;
 }
 
-/// Underscores between letters or digits, as in test_accuracy, emphasise nothing.
+/// Whether the underscore stands between letters or digits, as in test_accuracy, where it begins no
+/// emphasis.
 bool within_word(std::string_view text, std::size_t underscore) {
   std::size_t first = underscore, last = underscore;
   while (first > 0 && text[first - 1] == '_') --first;
@@ -46,7 +48,8 @@ bool is_number(std::string_view text) {
   return read.ec == std::errc() && read.ptr == text.data() + text.size();
 }
 
-/// Full-width forms act in some languages' spreadsheets.
+/// Whether a spreadsheet would take the text for a formula. Some localised spreadsheets also act on
+/// full-width signs.
 bool begins_formula(std::string_view text) {
   for (const std::string_view sign : {"=", "+", "-", "@", "＝", "＋", "－", "＠"})
     if (text.starts_with(sign)) return !is_number(text);
@@ -102,7 +105,7 @@ std::string latex_text(std::string_view given) {
       {"−", "$-$"},
   };
   const std::string text = replaced(printable(given), kReplacements);
-  // What ends the row before takes a star or brackets for its own.
+  // The `\\` that ends the row before would take a leading star or bracket as its own argument.
   return text.starts_with('[') || text.starts_with('*') ? "{}" + text : text;
 }
 
@@ -118,6 +121,30 @@ std::string xml_text(std::string_view text) {
   static constexpr Replacement kReplacements[] = {
       {"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}};
   return replaced(printable(text), kReplacements);
+}
+
+std::vector<std::string> next_csv_record(std::string_view text, std::size_t& at) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quoted) {
+      const bool doubled = c == '"' && at + 1 < text.size() && text[at + 1] == '"';
+      if (c != '"' || doubled) fields.back() += c;
+      if (doubled) ++at;
+      if (c == '"' && !doubled) quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == ',') {
+      fields.emplace_back();
+    } else if (c == '\n') {
+      ++at;
+      return fields;
+    } else if (c != '\r') {
+      fields.back() += c;
+    }
+  }
+  return fields;
 }
 
 }  // namespace pipewright

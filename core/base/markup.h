@@ -1,24 +1,31 @@
-/// Any text as a piece of another language, in which it stands for itself and does nothing. All of
-/// them make it printable first (see printable.h): a line feed becomes `\n`, and so on.
+// SPDX-License-Identifier: Apache-2.0
+/// Escapes text for another language, so that it is shown as it is and cannot act as code there.
+/// Each function makes the text printable first (see printable.h): a line feed becomes `\n`, and so
+/// on.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pipewright {
 
-/// For a paragraph or a cell of a table (GitHub's Markdown). Characters are escaped that could
-/// begin a tag, an entity, a link, a picture, code, emphasis or mathematics, or end the cell.
+/// Escapes text for a paragraph or a table cell of GitHub's Markdown: characters that could begin a
+/// tag, an entity, a link, a picture, code, emphasis or mathematics, or that could end the cell.
 std::string markdown_text(std::string_view text);
 
-/// For a paragraph or a cell of LaTeX.
+/// Escapes text for a paragraph or a table cell of LaTeX.
 std::string latex_text(std::string_view text);
 
-/// A whole field of RFC 4180. A spreadsheet takes what begins with = + - @ for a formula, so that
-/// such a text gets an apostrophe before it; a number keeps its sign.
+/// A whole CSV field (RFC 4180), in quotes where it needs them. A text that a spreadsheet would
+/// take for a formula, because it begins with = + - @, gets an apostrophe before it; a number keeps
+/// its sign.
 std::string csv_text(std::string_view text);
+/// Reads one record of a CSV text (RFC 4180; lines may end in "\n" or "\r\n"): returns its fields
+/// and moves `at` from the beginning of the record to the beginning of the next.
+std::vector<std::string> next_csv_record(std::string_view text, std::size_t& at);
 
-/// For text and attributes (in double quotes, as all of ours are) of XML, SVG and HTML.
+/// Escapes text for the content and the double-quoted attributes of XML, SVG and HTML.
 std::string xml_text(std::string_view text);
 
 }  // namespace pipewright

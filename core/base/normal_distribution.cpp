@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/base/normal_distribution.h"
 
 #include <cmath>
@@ -9,7 +10,7 @@
 namespace pipewright {
 namespace {
 
-/// Within 5e-4 of the x < 0 with Φ(x) = p (Abramowitz & Stegun, 26.2.23).
+/// Approximates Φ⁻¹(p) for p ≤ ½ within 5e-4 (Abramowitz & Stegun, 26.2.23).
 double rough_quantile(double p) {
   const double t = std::sqrt(-2 * std::log(p));
   return (2.515517 + t * (0.802853 + t * 0.010328)) /
@@ -17,12 +18,12 @@ double rough_quantile(double p) {
          t;
 }
 
-/// Where p ≤ ½, so that nothing is lost in the tail.
+/// Φ⁻¹(p) for p ≤ ½: there the lower tail loses no precision.
 double lower_quantile(double p) {
-  constexpr int kSteps = 2;  // Halley's are of third order: 5e-4 becomes 1e-10, then rounding error
+  constexpr int kSteps = 2;  // Halley converges cubically: error 5e-4, 1e-10, rounding
   double x = rough_quantile(p);
   for (int step = 0; step < kSteps; ++step) {
-    const double root = std::exp(x * x / 4);  // twice, as the whole may be more than a double holds
+    const double root = std::exp(x * x / 4);  // its square may overflow, so it is applied twice
     const double newton = (normal_cdf(x) - p) * root * std::sqrt(2 * std::numbers::pi) * root;
     x -= newton / (1 + x * newton / 2);
   }

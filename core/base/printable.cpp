@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/base/printable.h"
 
 #include <algorithm>
@@ -15,28 +16,28 @@ struct CodeRange {
   char32_t first, last;
 };
 
-/// Invisible, or of use only to what lays out text: they can hide or reorder what stands around
-/// them. Variation selectors, which choose how an emoji looks, are not among them.
+/// Characters that are invisible or only steer the layout of text: they can hide or reorder the
+/// text around them. Variation selectors, which choose how an emoji looks, are not among them.
 constexpr std::array kHidden = {
     CodeRange{0x80, 0x9F},        // control characters
     CodeRange{0xAD, 0xAD},        // soft hyphen
-    CodeRange{0x061C, 0x061C},    // mark of direction
+    CodeRange{0x061C, 0x061C},    // direction mark
     CodeRange{0x115F, 0x1160},    // fillers
     CodeRange{0x180B, 0x180F},    // Mongolian selectors
-    CodeRange{0x200B, 0x200F},    // of no width; marks of direction
-    CodeRange{0x2028, 0x202E},    // line and paragraph; embeddings and overrides of direction
-    CodeRange{0x2060, 0x206F},    // joiners; isolates of direction
+    CodeRange{0x200B, 0x200F},    // zero-width characters; direction marks
+    CodeRange{0x2028, 0x202E},    // line and paragraph separators; embeddings, overrides
+    CodeRange{0x2060, 0x206F},    // joiners; direction isolates
     CodeRange{0x3164, 0x3164},    // filler
-    CodeRange{0xFDD0, 0xFDEF},    // no characters
+    CodeRange{0xFDD0, 0xFDEF},    // noncharacters
     CodeRange{0xFEFF, 0xFEFF},    // byte order mark
     CodeRange{0xFFA0, 0xFFA0},    // filler
     CodeRange{0xFFF0, 0xFFFB},    // annotations
-    CodeRange{0xFFFE, 0xFFFF},    // no characters
-    CodeRange{0x1D173, 0x1D17A},  // of musical notes
+    CodeRange{0xFFFE, 0xFFFF},    // noncharacters
+    CodeRange{0x1D173, 0x1D17A},  // format controls of musical notes
     CodeRange{0xE0000, 0xE0FFF},  // tags and rare selectors
 };
 
-/// Drawn above or below the character before.
+/// Combining characters: they are drawn above or below the character before them.
 constexpr std::array kCombining = {
     CodeRange{0x0300, 0x036F}, CodeRange{0x0483, 0x0489}, CodeRange{0x0591, 0x05BD},
     CodeRange{0x064B, 0x065F}, CodeRange{0x0E34, 0x0E3A}, CodeRange{0x0E47, 0x0E4E},
@@ -44,7 +45,7 @@ constexpr std::array kCombining = {
     CodeRange{0x3099, 0x309A}, CodeRange{0xFE00, 0xFE0F}, CodeRange{0xFE20, 0xFE2F},
 };
 
-/// Two columns wide (Unicode's East Asian Width W and F, and the emoji).
+/// Characters that are two columns wide (Unicode's East Asian Width W and F, and the emoji).
 constexpr std::array kWide = {
     CodeRange{0x1100, 0x115F},   CodeRange{0x231A, 0x231B},   CodeRange{0x2329, 0x232A},
     CodeRange{0x23E9, 0x23EC},   CodeRange{0x2E80, 0x303E},   CodeRange{0x3041, 0x33FF},
@@ -67,7 +68,7 @@ std::string escape(const char* format, unsigned number) {
   return text.data();
 }
 
-/// Bytes of the next character; 1 where there is none.
+/// Length in bytes of the first character; 1 where the bytes are not valid UTF-8.
 std::size_t length_of(std::string_view text) {
   return std::max<std::size_t>(1, first_character(text).length);
 }
@@ -90,7 +91,7 @@ void append_printable(std::string& out, std::string_view text) {
   }
 }
 
-/// Bytes of the first `characters` of the text.
+/// Length in bytes of the first `characters` characters of the text.
 std::size_t bytes_of(std::string_view text, std::size_t characters) {
   std::size_t at = 0;
   for (; characters > 0 && at < text.size(); --characters) at += length_of(text.substr(at));

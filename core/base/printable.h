@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Text of any origin made safe to print. What a terminal, an editor or a browser would act upon
 /// becomes an escape that can be seen: control characters (`\n`, `\x1b`, `\u{85}`), bytes that are
 /// not UTF-8 (`\xff`), and characters that are invisible or turn the direction of writing around
@@ -11,18 +12,19 @@
 
 namespace pipewright {
 
-/// One line. Of a text of more than `most` characters the beginning and the end are shown and how
-/// many are left out between them.
+/// The text as one printable line. A text of more than `most` characters is shortened to its
+/// beginning and its end, with the number of characters left out between them.
 std::string printable(std::string_view text, std::size_t most = std::string_view::npos);
 
-/// The same for several lines: line feeds stay, and `most` is that of each line.
+/// printable() of each line: line feeds stay, and `most` limits each line.
 std::string printable_lines(std::string_view text, std::size_t most = std::string_view::npos);
 
-/// Columns of a terminal that printable text takes: two for a character of Chinese or an emoji,
-/// none for an accent that stands above another.
+/// Terminal columns that printable text takes: two for a Chinese character or an emoji, none for a
+/// combining accent.
 std::size_t width_of(std::string_view text);
 
-/// As much of a printable line as fits into `columns`; the last one is "…" where text is missing.
+/// The longest beginning of a printable line that fits into `columns`, with "…" as its last
+/// character where text was cut off.
 std::string cut_to(std::string_view text, std::size_t columns);
 
 }  // namespace pipewright

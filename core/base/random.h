@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Counter-based random numbers: Philox4x32-10 (Salmon et al., SC 2011). A stream is a function
 /// from (key, counter) to bits and has no state, so who draws, when and in which order changes
 /// nothing.
@@ -27,7 +28,8 @@ class RandomStream {
   std::uint32_t bits(std::uint64_t index) const;
   double uniform(std::uint64_t index) const;  ///< in [0, 1), 53 random bits
   double normal(std::uint64_t index) const;   ///< mean 0, standard deviation 1 (Box–Muller)
-  /// In [0, n), unbiased enough for n < 2^32 (multiply-shift of 64 bits). Requires n > 0.
+  /// An integer in [0, n), unbiased enough for n < 2^32 (multiply-shift of 64 bits). Requires n >
+  /// 0.
   std::uint64_t below(std::uint64_t index, std::uint64_t n) const;
 
  private:

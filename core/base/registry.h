@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Named kinds of things — schemes, models, data sets, codecs, optimizers — that register
 /// themselves from one file each. The registered name is the file's name and the word in YAML.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/base/stamp.h"
 
 #include "core/base/text.h"
@@ -21,7 +22,7 @@ std::vector<Stamp> read_stamps(std::string_view bytes) {
     const std::size_t end = bytes.find('\0', at);
     if (end == std::string_view::npos) break;
     const std::vector<std::string> parts = split(bytes.substr(at, end - at), '|');
-    // The start alone is in this program too, as the constant above.
+    // The constant above puts the start, but no whole stamp, into this program's own file.
     if (parts.size() == 3) stamps.push_back({parts[0], parts[1], parts[2]});
   }
   return stamps;

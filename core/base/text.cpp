@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -49,7 +50,8 @@ std::string_view trimmed(std::string_view text) {
 
 namespace {
 
-/// $'…', in which every byte that cannot be printed is an octal number.
+/// The text as $'…', in which quotes, backslashes and all bytes but printable ASCII are octal
+/// escapes.
 std::string ansi_c_quoted(std::string_view text) {
   std::string out = "$'";
   for (const char c : text) {
@@ -77,7 +79,8 @@ std::string shell_quoted(std::string_view text) {
 
 namespace {
 
-/// Letters put in, left out, replaced or swapped with their neighbour (optimal string alignment).
+/// How many letters are inserted, removed, replaced or swapped with their neighbour (optimal string
+/// alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -148,6 +151,22 @@ std::string bytes_text(double bytes) {
   if (bytes < 1024. * 1024) return printed("%.1f KiB", bytes / 1024);
   if (bytes < 1024. * 1024 * 1024) return printed("%.1f MiB", bytes / (1024. * 1024));
   return printed("%.2f GiB", bytes / (1024. * 1024 * 1024));
+}
+
+std::string shape_text(std::span<const std::int64_t> sizes) {
+  std::string text;
+  for (const std::int64_t size : sizes) text += concat(text.empty() ? "" : "×", size);
+  return text.empty() ? "a scalar" : text;
+}
+
+std::string list_text(std::span<const std::int64_t> numbers) {
+  std::string text = "[";
+  for (const std::int64_t number : numbers) text += concat(text.size() > 1 ? ", " : "", number);
+  return text + "]";
+}
+
+std::string list_text(std::span<const int> numbers) {
+  return list_text(std::vector<std::int64_t>(numbers.begin(), numbers.end()));
 }
 
 }  // namespace pipewright

@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Small things done with text: concatenation, numbers that round-trip, near misses of names.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,19 +48,35 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trimmed(std::string_view text);
 
-/// The candidate nearest to `name` in slips of the finger (a letter too many, too few, another one,
-/// or two swapped), or "" when none is near enough to be meant.
+/// The candidate with the smallest edit distance to `name` (a letter too many, too few, another
+/// one, or two swapped count one each); "" when even that exceeds a third of the name's length (at
+/// least 1).
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 /// "; did you mean 'x'?" or, with nothing near, "; known: a, b, c" ("" without candidates).
 std::string suggestion(std::string_view name, std::span<const std::string> candidates);
 
-/// The text as one word of a shell's command line: as it is where that is safe, else in single
-/// quotes.
+/// The text as one word of a shell's command line: unchanged where that is safe, else in single
+/// quotes, or as $'…' where it holds characters that cannot be printed.
 std::string shell_quoted(std::string_view text);
+
+/// Whether `c` is one of 0 to 9, in any locale.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 /// "1.5 s", "2 min 03 s", "1 h 04 min"
 std::string duration_text(double seconds);
+inline constexpr double kMiB = 1024.0 * 1024, kGiB = 1024 * kMiB;
+/// NaN, which stands for a number that was not measured or is not defined.
+inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+
+/// "2×8×8"; "a scalar" for an empty shape.
+std::string shape_text(std::span<const std::int64_t> sizes);
+/// "[1, 2, 3]"
+std::string list_text(std::span<const std::int64_t> numbers);
+std::string list_text(std::span<const int> numbers);
+
 /// "14.7 M", "1.2 k" for counts; "58.7 MiB" for bytes.
 std::string count_text(double count);
 std::string bytes_text(double bytes);

@@ -1,4 +1,5 @@
-/// Tables for a terminal: columns as wide as what they hold.
+// SPDX-License-Identifier: Apache-2.0
+/// Text tables for a terminal, each column as wide as its widest cell.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,13 @@ namespace pipewright {
 
 class TextTable {
  public:
-  /// `left`: columns that are aligned there; the others hold numbers, to the right.
+  /// `left`: indices, from 0, of the left-aligned columns. The others are right-aligned, for
+  /// numbers.
   TextTable(std::vector<std::string> titles, std::vector<std::size_t> left);
-  /// As many cells as titles. They are made printable, and shortened where they are very long.
+  /// Adds a row. Requires one cell per title. Cells are made printable and shortened to 200
+  /// characters.
   void add(std::vector<std::string> cells);
-  /// Lines that begin with a space, and end with the last character of their last cell.
+  /// The whole table, titles first. Each line begins with a space and has none at its end.
   std::string text() const;
 
  private:

@@ -1,12 +1,14 @@
-/// The version of these headers: Pipewright's own, and of whatever is compiled with them. CMake
-/// reads it here too. Versions that differ in more than the last number do not fit together.
+// SPDX-License-Identifier: Apache-2.0
+/// The version of Pipewright and of every plugin compiled with these headers. CMake reads it from
+/// here. Versions that differ in more than the last number are incompatible.
 #pragma once
 
 #include <cstddef>  // says which standard library this is
 
 #define PIPEWRIGHT_VERSION "0.4.0"
 
-/// Types of the standard library cross the border to a plugin, so both sides must mean the same.
+/// Objects of standard-library types pass between the program and its plugins, so both must be
+/// compiled with the same library and ABI.
 #if defined(_LIBCPP_VERSION)
 #define PIPEWRIGHT_STANDARD_LIBRARY "libc++"
 #elif defined(_GLIBCXX_DEBUG)

@@ -1,7 +1,9 @@
-/// Codecs: what a tensor becomes on its way over an edge. A codec is settings and knows no tensor;
-/// a coder is one end of one tensor's way over one edge in one direction, with what that end
-/// remembers. Coders see float32, contiguous, whatever the tensor was (`edge_coding.h`), and the
-/// gradient of what they lose is straight through: as if nothing was.
+// SPDX-License-Identifier: Apache-2.0
+/// Codecs compress the tensors that cross an edge between two stages. A codec holds settings only.
+/// A coder is one end of an edge for one tensor of the message and one direction, with the state of
+/// that end. Coders receive contiguous float32, whatever the tensor was (`edge_coding.h`).
+/// Gradients use the straight-through estimator: the backward ignores compression errors, unless
+/// Coder::through() says otherwise.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,32 +22,32 @@
 
 namespace pipewright {
 
-/// Which tensor it is. The same on both ends.
+/// Identifies the tensor that is encoded or decoded. It is the same on both ends.
 struct CodecCall {
-  std::uint64_t seed = 0;  ///< of the run
+  std::uint64_t seed = 0;  ///< seed of the run
   bool training = true;
-  bool backward = false;  ///< it is a gradient
-  int edge = 0;           ///< stage it leaves or, a gradient, comes back to
-  int tensor = 0;         ///< its place in the message
+  bool backward = false;  ///< the tensor is a gradient
+  int edge = 0;           ///< stage that made the activation
+  int tensor = 0;         ///< index among the message's floating-point tensors
   int epoch = 0;
   int minibatch = 0;              ///< within the epoch
-  std::int64_t first_sample = 0;  ///< of the micro-batch within the whole mini-batch
-  /// Indices into the training split of the samples along dimension 0, if the codec asked for them
-  /// (Codec::by_sample).
+  std::int64_t first_sample = 0;  ///< of the micro-batch, counted within the mini-batch
+  /// Training-split indices of the samples along dimension 0, if a codec asks for them
+  /// (Codec::by_sample()).
   std::span<const std::int64_t> samples = {};
 };
 
-/// A frame being made: the coder asks once for room for its payload and writes there. One that does
-/// not ask, or finds while writing that it should not have, leaves the tensor to travel raw.
+/// A frame under construction. A coder calls payload() once and writes its payload there. If it
+/// does not, or calls leave_raw() afterwards, the tensor is sent uncompressed (raw).
 class FrameBuilder {
  public:
   FrameBuilder(FrameHeader header, at::Device device)
       : header_(std::move(header)), device_(device) {}
-  /// [bytes], kByte, 8-byte aligned, on the tensor's device; says nothing yet.
+  /// Allocates the payload: [bytes], kByte, 8-byte aligned, uninitialised, on the tensor's device.
   at::Tensor payload(std::int64_t bytes);
-  /// Gives the room back. Not on a device, where nothing can go raw.
+  /// Discards the payload, so that the tensor is sent raw. CPU only: other devices cannot send raw.
   void leave_raw();
-  /// Header and payload in one; undefined where no payload was asked for.
+  /// On a CPU header and payload in one tensor, elsewhere the payload; undefined for a raw tensor.
   const at::Tensor& frame() const { return frame_; }
 
  private:
@@ -56,38 +58,39 @@ class FrameBuilder {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// Used by one thread at a time. Calls come in the order of the messages on the sending end; a
-/// receiving end may be asked in another, so what it remembers must go by sample.
+/// One end of an edge for one tensor and direction; used by one thread at a time. On the sending
+/// end calls come in message order. On the receiving end the order may differ, so its state must be
+/// keyed by sample.
 class Coder {
  public:
   virtual ~Coder() = default;
-  /// x: float32, contiguous, without graph, not to be written to; may be empty or 0-dimensional.
-  /// What is not finite must not get lost: on a CPU leave such a tensor raw; on another device,
-  /// where the host does not know, decode to values that are not finite either.
+  /// Encodes x: float32, contiguous, without graph, read-only, possibly empty or 0-dimensional.
+  /// Non-finite values must not disappear: on a CPU the coder leaves such a tensor raw; on another
+  /// device, where the host cannot look, the payload must decode to non-finite values.
   virtual void encode(const at::Tensor& x, const CodecCall& call, FrameBuilder& out) = 0;
-  /// The tensor of these sizes that a payload stands for: float32, fresh, contiguous, on the
-  /// payload's device. Throws Error{Data} for a payload that no encode() makes: nothing outside it
-  /// is read.
+  /// Decodes a payload to a tensor with these sizes: float32, fresh, contiguous, on the payload's
+  /// device. Throws Error{Data} for a payload that encode() cannot make, and never reads outside
+  /// it.
   virtual at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes,
                             const CodecCall& call) = 0;
-  /// The gradient of x, from the one that came for what was decoded; on the forward's sending end,
-  /// where it remembers something of that forward.
+  /// The gradient of encode()'s x, given the gradient that arrived for the decoded tensor. Called
+  /// on the sending end of the forward; the default is the straight-through estimator.
   virtual at::Tensor through(const at::Tensor& gradient, const CodecCall&) { return gradient; }
 
-  /// What it remembers from one mini-batch to the next, for checkpoints.
+  /// The state that lives from one mini-batch to the next, for checkpoints.
   virtual NamedTensors state() const { return {}; }
-  /// Tensors as state() gave them, on any device. Throws Error{Data} where they do not fit.
+  /// Restores tensors that state() returned, on any device. Throws Error{Data} if they do not fit.
   virtual void restore(const NamedTensors&) {}
 };
 
-/// Settings. Immutable; one object serves all threads and outlives its coders.
+/// The settings of a codec. Immutable; one object serves all threads and outlives its coders.
 class Codec {
  public:
   virtual ~Codec() = default;
   virtual std::unique_ptr<Coder> coder() const = 0;
-  /// Payload of a finite tensor of these sizes, if that says it.
+  /// Payload bytes of a finite tensor with these sizes, if the sizes alone determine them.
   virtual std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const = 0;
-  /// Its coders remember by sample.
+  /// Whether the coders keep state per sample and so need CodecCall::samples.
   virtual bool by_sample() const { return false; }
 };
 

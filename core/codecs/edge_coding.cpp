@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/edge_coding.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ std::span<std::byte> bytes_of(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
 }
 
-/// Nothing but the values, as they are.
+/// A frame that holds the values uncompressed.
 at::Tensor raw_frame(FrameHeader header, const at::Tensor& x) {
   header.raw = true;
   FrameBuilder frame(std::move(header), x.device());
@@ -88,7 +89,7 @@ Encoded encode(Coder& coder, const std::string& codec, const at::Tensor& x, cons
 at::Tensor decode(Coder& coder, const std::string& codec, const Encoded& encoded,
                   const CodecCall& call, std::int64_t most) {
   const at::NoGradGuard no_grad;
-  if (!encoded.like.defined() && !encoded.bytes.is_cpu())  // a CPU's frame: here nobody can read it
+  if (!encoded.like.defined() && !encoded.bytes.is_cpu())  // a frame made on a CPU
     return decode(coder, codec, {encoded.bytes.cpu(), {}}, call, most).to(encoded.bytes.device());
   const FrameHeader header = header_of(encoded);
   check_values(header, most);

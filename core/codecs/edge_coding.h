@@ -1,5 +1,6 @@
-/// Tensors to bytes and back, with any codec: types, memory layout and the header, so that a coder
-/// need not think of them.
+// SPDX-License-Identifier: Apache-2.0
+/// Converts tensors to bytes and back with any codec. It handles types, memory layout and the
+/// header, so that coders need not.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,20 +11,20 @@
 
 namespace pipewright {
 
-/// What goes over the edge instead of a tensor. From a CPU it is one frame. Another device's host
-/// cannot look into bytes without waiting, so from there it is the payload alone, and beside it a
-/// tensor without memory, [0, sizes…], that says what a header would.
+/// What crosses the edge in place of a tensor. From a CPU it is one frame. On another device the
+/// host cannot read bytes without waiting, so there it is the payload alone, accompanied by an
+/// empty tensor [0, sizes…] whose shape and type replace the header.
 struct Encoded {
   at::Tensor bytes;  ///< [n] kByte, on the tensor's device
-  at::Tensor like;   ///< undefined where `bytes` is a frame
+  at::Tensor like;   ///< the empty tensor; undefined if `bytes` is a frame
 };
 
-/// x: floating point, any strides, any device.
+/// Encodes x: any floating-point type, any strides, any device.
 Encoded encode(Coder& coder, const std::string& codec, const at::Tensor& x, const CodecCall& call);
 
-/// The tensor as it was but for what the codec loses: its sizes and type, contiguous, fresh memory,
-/// on the device the bytes are on. Throws Error{Data} where they are damaged, another codec's or
-/// stand for more than `most` values; before there is memory for these.
+/// Decodes to the original sizes and type: fresh, contiguous memory on the device of the bytes.
+/// Throws Error{Data}, before it allocates the result, if the bytes are damaged, belong to another
+/// codec or stand for more than `most` values.
 at::Tensor decode(Coder& coder, const std::string& codec, const Encoded& encoded,
                   const CodecCall& call, std::int64_t most = kAnyValues);
 

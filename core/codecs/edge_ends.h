@@ -1,8 +1,9 @@
-/// The ends of the edges at one stage replica: whole messages to bytes and back.
+// SPDX-License-Identifier: Apache-2.0
+/// The ends of the edges at one stage replica: they encode and decode whole messages.
 ///
-/// Floating-point tensors of a message are encoded; integers and truth values (ids, masks) cross as
-/// they are. A message between stages that are no neighbours, of skip connections, is compressed as
-/// the edge behind the stage it comes from (or, a gradient, goes back to).
+/// The floating-point tensors of a message are encoded; integers and booleans (token ids, masks)
+/// cross unchanged. Edge k lies behind stage k. A skip message past the neighbour uses the codec of
+/// edge k, k being the stage that produced the activation, in both directions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,44 +19,44 @@
 
 namespace pipewright {
 
-/// A codec and the name it is registered by; null: tensors cross as they are.
+/// A codec and its registered name; null: tensors cross uncompressed.
 struct NamedCodec {
   std::string name = "none";
   std::shared_ptr<const Codec> codec;
 };
 
-/// One direction may be compressed and the other not.
+/// The codecs of one edge. Either direction may be left uncompressed.
 struct EdgeCodecs {
   NamedCodec forward, backward;
-  bool in_evaluation = true;  ///< or only in training
+  bool in_evaluation = true;  ///< false: compressed in training only
 };
 
-/// Of each edge, by the stage before it. Empty: nothing is compressed.
+/// Codecs of all edges, indexed by the stage before the edge. Empty: nothing is compressed.
 using Compression = std::vector<EdgeCodecs>;
-/// How many values a tensor at each edge has at most. Empty: that is not known.
+/// Greatest number of values of a tensor at each edge. Empty: unknown.
 using EdgeValues = std::vector<std::int64_t>;
 
-/// Whether samples' indices are to be in CodecCall.
+/// Whether a codec needs CodecCall::samples.
 bool by_sample(const Compression& compression);
 
 class EdgeEnds {
  public:
-  /// `compression` outlives it.
+  /// `compression` must outlive the object.
   EdgeEnds(const Compression& compression, int stage, EdgeValues most = {})
       : compression_(&compression), stage_(stage), most_(std::move(most)) {}
 
-  /// Whether messages to or from that stage are changed at all.
+  /// Whether messages to or from stage `peer` are compressed.
   bool compresses(int peer, const CodecCall& call) const;
-  /// A message to `peer`: what crosses instead. `call`: seed, time and samples; the rest is filled
-  /// in.
+  /// Replaces a message to `peer` by what crosses the edge. The caller sets seed, training,
+  /// direction, time and samples of `call`.
   void encode(Tensors& message, int peer, CodecCall call);
-  /// A message from `peer`, as encode() left it there. Throws Error{Data} where it is damaged or
-  /// claims more values than cross there.
+  /// Decodes a message that encode() made at `peer`. Throws Error{Data} if it is damaged or claims
+  /// more values than can cross this edge.
   void decode(Tensors& message, int peer, CodecCall call);
 
-  /// What the coders remember from one mini-batch to the next, with names of their own.
+  /// The state of all coders, with unique names, for checkpoints.
   NamedTensors state() const;
-  /// Of ends with the same neighbours. Throws Error{Data} where it does not fit.
+  /// Restores the state of ends with the same neighbours. Throws Error{Data} if it does not fit.
   void restore(const NamedTensors& state);
 
  private:

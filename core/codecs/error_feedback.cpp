@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/error_feedback.h"
 
 #include "core/base/error.h"
@@ -31,7 +32,7 @@ void ErrorFeedback::keep(const at::Tensor& error, const CodecCall& call) {
   if (!active(error, call)) return;
   if (kind_ == Feedback::Sample) return by_sample_.keep(call.samples, error);
   at::Tensor& held = by_sizes_[error.sizes().vec()];
-  // One gradient that overflowed must not stay for ever.
+  // A gradient that overflowed must not stay in the error for ever.
   const at::Tensor before = held.defined() ? held.to(error.device()) : at::zeros_like(error);
   held = error.is_cpu() ? error : at::where(error.isfinite().all(), error, before);
 }

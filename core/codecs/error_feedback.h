@@ -1,5 +1,6 @@
-/// Error feedback (Seide et al., 2014; Karimireddy et al., 2019): what a codec lost of a tensor is
-/// added to the next one, v = x + e; e ← v − what was sent.
+// SPDX-License-Identifier: Apache-2.0
+/// Error feedback (Seide et al., 2014; Karimireddy et al., 2019): the compression error e of a
+/// tensor is added to the next one, v = x + e; e ← v − decoded(v).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,22 +15,23 @@ namespace pipewright {
 
 enum class Feedback : std::uint8_t {
   None,
-  Tensor,  ///< the next tensor of the same sizes: for gradients
-  Sample   ///< the same sample in the next epoch: for activations
+  Tensor,  ///< added to the next tensor of the same sizes: for gradients
+  Sample   ///< added to the same sample in the next epoch: for activations
 };
 
-/// Reads `feedback`.
+/// Reads the option `feedback`.
 Feedback feedback_of(Options& options);
 
-/// Of a sending end. Only in training: evaluation neither uses errors nor leaves any.
+/// The errors that a sending end keeps. They exist in training only: evaluation neither uses nor
+/// updates them.
 class ErrorFeedback {
  public:
   explicit ErrorFeedback(Feedback kind) : kind_(kind), by_sample_(at::kFloat) {}
 
   bool active(const at::Tensor& x, const CodecCall& call) const;
-  /// x + e, or x where there is none.
+  /// x + e, or x if no error is kept.
   at::Tensor corrected(const at::Tensor& x, const CodecCall& call);
-  /// error: v − what was sent, where active.
+  /// Keeps `error` = v − decoded(v), if active.
   void keep(const at::Tensor& error, const CodecCall& call);
 
   NamedTensors state() const;

@@ -1,6 +1,7 @@
-/// The bytes that cross an edge instead of a tensor: a header that says what is inside, then the
-/// codec's payload. Little-endian, without LibTorch, so that whatever comes can be looked at before
-/// a tensor is made.
+// SPDX-License-Identifier: Apache-2.0
+/// Frames: the bytes that cross an edge in place of a tensor, a header and the codec's payload.
+/// They are little-endian. This code does not use LibTorch, so received bytes are checked before
+/// any tensor is made.
 ///
 ///   0  magic 'P' 'w'   2  version 1   3  dtype   4  flags   5  rank   6  codec (2 bytes)
 ///   8  payload bytes (8)   16  dimensions (8 each)   16 + 8·rank  payload
@@ -18,12 +19,12 @@ namespace pipewright {
 enum class FrameType : std::uint8_t { Float32, Float64, Float16, BFloat16 };
 
 struct FrameHeader {
-  /// Of the registered name, so that ends with different codecs do not understand each other.
+  /// Hash of the codec's registered name, so that ends with different codecs reject each other.
   std::uint16_t codec = 0;
-  FrameType type = FrameType::Float32;  ///< of the tensor that was encoded
-  bool raw = false;                     ///< the payload is the values as they are: no codec's
-  std::vector<std::int64_t> sizes;      ///< of the tensor
-  std::int64_t payload = 0;             ///< bytes
+  FrameType type = FrameType::Float32;  ///< of the encoded tensor
+  bool raw = false;                     ///< the payload holds the uncompressed values
+  std::vector<std::int64_t> sizes;      ///< of the encoded tensor
+  std::int64_t payload = 0;             ///< bytes behind the header
 
   std::int64_t values() const;
   std::int64_t bytes() const { return 16 + 8 * static_cast<std::int64_t>(sizes.size()); }
@@ -31,25 +32,25 @@ struct FrameHeader {
 };
 
 inline constexpr std::size_t kMostDimensions = 16;
-inline constexpr std::int64_t kLargestFrame = std::int64_t{1} << 40;  ///< bytes of a tensor
-/// As many values as a frame can have.
+inline constexpr std::int64_t kLargestFrame = std::int64_t{1} << 40;  ///< in bytes
+/// Sets no limit on the number of values.
 inline constexpr std::int64_t kAnyValues = std::numeric_limits<std::int64_t>::max();
 
-/// Throws Error{Data} where no tensor has these sizes, or only one of more than kLargestFrame
-/// bytes.
+/// Throws Error{Data} if a size is negative or the tensor would take more than kLargestFrame bytes.
 void check_sizes(const FrameHeader& header);
-/// Throws Error{Data} where the tensor has more than `most` values: bytes that stand for far more
-/// values than they are themselves must not take memory that nobody expects to be used.
+/// Throws Error{Data} if the tensor has more than `most` values, so that a few received bytes
+/// cannot make the receiver allocate unexpected memory.
 void check_values(const FrameHeader& header, std::int64_t most);
 
+/// The hash of a codec's registered name that the header holds.
 std::uint16_t codec_tag(std::string_view name);
-/// Bytes of a value.
+/// Bytes per value.
 int size_of(FrameType type);
 
-/// into: header.bytes() bytes.
+/// Writes the header into header.bytes() bytes.
 void write_header(const FrameHeader& header, std::span<std::byte> into);
-/// Throws Error{Data} where the frame is none, is cut off, or has more or fewer bytes than it says;
-/// sizes multiply to at most kLargestFrame bytes.
+/// Reads and checks a header. Throws Error{Data} if the bytes are no frame, are truncated or differ
+/// in number from what the header says, or if check_sizes() throws.
 FrameHeader read_header(std::span<const std::byte> frame);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/gradient_exchange.h"
 
 #include <algorithm>
@@ -25,7 +26,8 @@ void GradientExchange::advance(int round, std::vector<at::Tensor>& tensors) {
     }
 }
 
-/// Memory of its own, aligned as any tensor's: the same bits whatever the sum was a part of.
+/// sum / R in fresh memory. Its alignment does not depend on where `sum` was, so neither do the
+/// bits of what is computed from it.
 at::Tensor GradientExchange::mean(const at::Tensor& sum) const {
   return at::div(sum, replicas_).to(at::kFloat);
 }

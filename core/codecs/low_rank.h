@@ -1,9 +1,10 @@
-/// Tensors as matrices [a, b] that cross an edge as two factors of rank r: what `svd` and
-/// `power_iteration` share. A tensor without matrices, or whose factors would be no smaller, goes
-/// as it is.
+// SPDX-License-Identifier: Apache-2.0
+/// Low-rank payloads, shared by `svd` and `power_iteration`: a tensor is seen as matrices [a, b]
+/// that cross an edge as two factors of rank r. A tensor that has no matrices, or whose factors
+/// would not be smaller, crosses uncompressed.
 ///
-/// Payload: the left factors of all matrices, [count, a, r], then as many right ones of b·r values;
-/// or the values; float32.
+/// Payload, float32: the left factors of all matrices, [count, a, r], then as many right factors of
+/// b·r values each; or the uncompressed values.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,9 +12,9 @@
 namespace pipewright {
 
 struct LowRank {
-  /// The last two dimensions are a matrix.
+  /// Takes the last two dimensions as matrices.
   static LowRank of_last_dimensions(at::IntArrayRef sizes, std::int64_t most_rank);
-  /// A sample is one: dimension 1, and all that follow it.
+  /// Takes each sample as a matrix: dimension 1, and all later dimensions together.
   static LowRank of_samples(at::IntArrayRef sizes, std::int64_t most_rank);
 
   bool as_it_is() const { return rank == 0; }
@@ -26,10 +27,10 @@ struct LowRank {
 
   std::int64_t values = 0;
   std::int64_t count = 0, a = 0, b = 0;
-  std::int64_t rank = 0;  ///< 0: as it is
+  std::int64_t rank = 0;  ///< 0: uncompressed
 
  private:
-  /// `most`, or what the matrices have, if that makes them smaller.
+  /// Sets rank to min(most, a, b), or to 0 if the factors would not be smaller.
   void choose_rank(std::int64_t most);
 };
 

@@ -1,4 +1,5 @@
-/// What coders do with the bytes of a payload, and with values that are not finite.
+// SPDX-License-Identifier: Apache-2.0
+/// Helpers of coders for the bytes of a payload and for non-finite values.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,19 +8,20 @@
 
 namespace pipewright {
 
-/// Throws Error{Data} where a payload has another number of bytes.
+/// Throws Error{Data} if the payload has not `expected` bytes.
 void check_bytes(const at::Tensor& payload, std::int64_t expected);
-/// `count` float32 of a payload, from byte `first`, a multiple of 4, on: a view.
+/// A view of `count` float32 in a payload, from byte `first`, a multiple of 4.
 at::Tensor floats_of(const at::Tensor& payload, std::int64_t first, std::int64_t count);
-/// The bytes from `first` on, of a tensor on the CPU.
+/// The bytes from `first` on; the tensor must be on the CPU.
 std::span<std::byte> bytes_from(const at::Tensor& payload, std::int64_t first);
 
-/// Whether x is to travel raw: it is on a CPU and has a value that is not finite.
+/// Whether x must be sent raw: it is on a CPU and has a non-finite value.
 bool goes_raw(const at::Tensor& x);
-/// x / y, rounded once everywhere: by a number of the host a device multiplies with its reciprocal.
+/// x / y with one rounding on every device. Division by a host scalar would multiply by its rounded
+/// reciprocal on some devices.
 at::Tensor quotient(const at::Tensor& x, double y);
-/// 0, or not a number where x has a value that is not finite: added to what a device decodes, so
-/// that it does not get lost. 0-dimensional.
+/// A 0-dimensional tensor: 0, or NaN if x has a non-finite value. Added to a payload on devices
+/// whose host cannot look, so that non-finite values do not disappear.
 at::Tensor poison(const at::Tensor& x);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/powersgd.h"
 
 #include <algorithm>
@@ -58,7 +59,8 @@ at::Tensor PowerSgd::approximation(const at::Tensor& mean_right) {
   const at::NoGradGuard no_grad;
   const at::Tensor approximation = p_.matmul(mean_right.t());
   const at::Tensor error = v_ - approximation;
-  // One gradient that overflowed must not stay for ever; all replicas see the same sums.
+  // A gradient that overflowed must not stay in the error for ever. All replicas see the same sums,
+  // but errors are their own.
   const at::Tensor before = error_.defined() ? error_.to(error.device()) : at::zeros_like(error);
   const at::Tensor fine = approximation.isfinite().all().logical_and(error.isfinite().all());
   error_ = at::where(fine, error, before);

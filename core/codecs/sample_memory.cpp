@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/sample_memory.h"
 
 #include <algorithm>
@@ -90,7 +91,7 @@ SampleMemory::Shelf& SampleMemory::with_places(std::span<const std::int64_t> sam
 void SampleMemory::keep(std::span<const std::int64_t> samples, const at::Tensor& rows) {
   if (samples.empty()) return;
   Shelf& own = with_places(samples, rows);
-  std::map<std::int64_t, std::int64_t> last;  // place to row
+  std::map<std::int64_t, std::int64_t> last;  // place → row
   for (std::size_t i = 0; i < samples.size(); ++i)
     last[own.places.at(samples[i])] = static_cast<std::int64_t>(i);
   std::vector<std::int64_t> places, chosen;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/config/component_name.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ bool is_allowed(char c) {
          c == '_' || c == '.' || c == ' ';
 }
 
-/// "'/'", or "U+001B" of what is no printable ASCII: the character of UTF-8 that begins there.
+/// The first character of the text for messages: "'/'" if it is printable ASCII, else "U+001B".
 std::string shown_character(std::string_view text) {
   if (text[0] > ' ' && text[0] <= '~') return concat("'", text[0], "'");
   const Character first = first_character(text);
@@ -26,7 +27,7 @@ std::string shown_character(std::string_view text) {
   return digits.data();
 }
 
-/// What is wrong with it, after "name "; "" for nothing.
+/// What is wrong with the name, to follow "name " in a message; "" if nothing is.
 std::string fault_of(const std::string& text) {
   if (text.empty()) return "is empty";
   if (text.size() > kLongest) return concat("is ", text.size(), " bytes long");
@@ -49,7 +50,7 @@ void check_component_name(const Value& text, const std::string& what, Problems& 
 
 std::string component_name_of(std::string_view text) {
   std::string name;
-  bool replaced = false;  // the character before
+  bool replaced = false;  // whether the previous character was
   for (const char c : text.substr(0, 10 * kLongest)) {
     const bool stays = is_allowed(c) && !(replaced && c == ' ');
     if (stays || !replaced) name += stays ? c : '_';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
 
@@ -13,30 +14,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file with all it extends, and the profiles found on the way.
+/// A document merged with all files that it extends, and the profiles of these files.
 struct Chain {
   Value document = Value::mapping();
-  std::map<std::string, std::vector<Value>> profiles;  // by name, base files first
+  std::map<std::string, std::vector<Value>> profiles;  // name → profiles, base files first
 };
 
-/// Reads `file` and its bases into `chain`. A file that comes back closes a circle.
+/// Reads a file, and the files that it extends, into a chain. A file that extends itself, directly
+/// or through others, is a problem.
 class ChainReader {
  public:
   ChainReader(Problems& problems, Problems& faults) : problems_(problems), faults_(faults) {}
 
-  /// `named` on the command line: by somebody who knows what is in it. Of a file that another one
-  /// extends, nothing is shown unless it is an experiment.
+  /// `named`: the user named the file on the command line, so messages may quote it. A file that
+  /// another file extends is quoted only if it is an experiment.
   void read(const fs::path& file, bool named, Chain& chain);
 
  private:
-  /// Without a word of what is in it.
+  /// Records that the file is not an experiment, without quoting its text.
   void refuse(const fs::path& file, const Value& document);
   void read_base(const fs::path& file, const Value& extends, Chain& chain);
   void collect_profiles(const Value& profiles, Chain& chain);
 
-  Problems& problems_;          // end the reading
-  Problems& faults_;            // can be read past
-  std::vector<fs::path> read_;  // canonical
+  Problems& problems_;          // faults that end the reading
+  Problems& faults_;            // faults after which reading goes on
+  std::vector<fs::path> read_;  // canonical paths of the files read so far
 };
 
 void ChainReader::read(const fs::path& file, bool named, Chain& chain) {
@@ -107,7 +109,7 @@ void ChainReader::collect_profiles(const Value& profiles, Chain& chain) {
   }
 }
 
-/// What chooses the files cannot be changed once they are read.
+/// Whether the key chooses the files to read, so that `--set` comes too late to change it.
 bool chooses_files(const std::string& dotted) {
   const std::string first = split(dotted, '.').front();
   return first == "extends" || first == "profiles";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/config/experiment_keys.h"
 
 #include <algorithm>
@@ -5,14 +6,15 @@
 namespace pipewright {
 namespace {
 
-/// Many files of others have it, too.
+/// A key that says nothing, because files of many other programs have it, too.
 constexpr std::string_view kCommon = "name";
 
 bool is_section(std::string_view key) {
   return key != kCommon && std::ranges::count(experiment_keys(), key) > 0;
 }
 
-/// The first word of "model: …", "{"model": …" and "'model' : …"; "" where no ':' follows.
+/// The first key of a line: "model" of "model: …", "{"model": …" and "'model' : …"; "" where no ':'
+/// follows.
 std::string_view first_key(std::string_view line) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
   const std::size_t begin = line.find_first_not_of(" \t{\"'\xEF\xBB\xBF");

@@ -1,5 +1,6 @@
-/// Which files are experiments: what is in others is nobody's to read in our messages. Private to
-/// config.
+// SPDX-License-Identifier: Apache-2.0
+/// Tells experiment files from other files, whose content must not be quoted in messages because it
+/// may be private. Private to config.
 #pragma once
 
 #include <string>
@@ -10,15 +11,15 @@
 
 namespace pipewright {
 
-/// The keys that an experiment file has at its top.
+/// The keys that an experiment file may have at its top level.
 const std::vector<std::string>& experiment_keys();
 
-/// Whether some line begins with the name of a section, so that its faults may be shown. False for
-/// /etc/shadow, whatever asks for it.
+/// Whether some line of the text begins with the name of a section, so that messages may quote the
+/// text. False for a file such as /etc/shadow, even if an experiment extends it.
 bool looks_like_experiment(std::string_view text);
 
-/// Whether a file's document has a section at its top; `near`: or a key that may have been meant
-/// for one. An empty mapping has nothing that could be shown.
+/// Whether the document has a section at its top level; with `near`, a key that resembles one of
+/// experiment_keys() is enough. True also for an empty mapping, in which nothing can be private.
 bool is_experiment(const Value& document, bool near);
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-/// JSON as our own files hold it (run.json, point.json): much faster to read than as YAML.
+// SPDX-License-Identifier: Apache-2.0
+/// Reads JSON files of our own (run.json, point.json), much faster than the YAML reader could.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +10,13 @@
 
 namespace pipewright {
 
-/// The values of a JSON text, without places. Of keys that are given twice the first counts.
-/// Throws Error{Data} naming `name` where the text is no JSON, nests deeper than 100 levels or has
-/// more than 1,000,000 values.
+/// Parses a JSON text into values without places. If a mapping has a key twice, Value::find()
+/// returns the first. Throws Error{Data} naming `name` if the text is not JSON, nests deeper than
+/// kDeepestNesting levels or has more than 1,000,000 values.
 Value parse_json(std::string_view text, const std::string& name);
 
-/// parse_json of a file of at most 16 MiB. Throws Error{Data} also when it cannot be read.
+/// Reads and parses a file of at most 16 MiB. Throws as parse_json(), and Error{Data} if it cannot
+/// be read.
 Value load_json(const std::filesystem::path& path);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -7,7 +8,6 @@
 namespace pipewright {
 namespace {
 
-constexpr std::size_t kDeepest = 100;
 constexpr std::size_t kMostValues = 1'000'000;
 constexpr std::uint64_t kLargestFile = std::uint64_t{16} << 20;
 
@@ -73,7 +73,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool open(Value value) {
-    if (open_.size() == kDeepest) return refuse(concat("nests deeper than ", kDeepest, " levels"));
+    if (open_.size() == kDeepestNesting)
+      return refuse(concat("nests deeper than ", kDeepestNesting, " levels"));
     if (++values_ > kMostValues) return refuse(concat("has more than ", kMostValues, " values"));
     open_.push_back({std::move(value), {}});
     return true;

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/config/merge.h"
 
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/config/value.h"
+
 namespace pipewright {
 namespace {
-
-constexpr std::size_t kDeepest = 100;
 
 /// The steps of a dotted key. Below `sweep.grid` and `sweep.zip` the rest is one key, itself
 /// dotted.
@@ -27,7 +28,7 @@ Value merged(Value base, const Value& over) {
 }
 
 Value merged_keys(Value base, const Value& over) {
-  // Keys of one mapping differ, so only those that were there before are looked for.
+  // The keys of `over` are distinct, so each is looked for only among those that `base` had before.
   std::unordered_map<std::string, std::size_t> before;
   for (std::size_t i = 0; i < base.fields.size(); ++i) before.emplace(base.fields[i].first, i);
   for (const auto& [key, value] : over.fields) {
@@ -49,7 +50,7 @@ void set_path(Value& document, const std::string& dotted, const Value& value, Pr
   const std::vector<std::string> steps = steps_of(dotted);
   const Place place = value.key_place();
   const auto empty = [](const std::string& step) { return trimmed(step).empty(); };
-  if (std::ranges::any_of(steps, empty) || steps.size() > kDeepest) {
+  if (std::ranges::any_of(steps, empty) || steps.size() > kDeepestNesting) {
     problems.add(place, concat("the key '", dotted.substr(0, 60),
                                "' is not names joined by dots, such as 'pipeline.stages'"));
     return;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// How `extends`, profiles, `--set` and sweeps change a document.
 #pragma once
 
@@ -8,44 +9,44 @@
 
 namespace pipewright {
 
-/// `over` wins. A mapping that gives `name` replaces the old one whole; otherwise keys merge;
-/// sequences and scalars are replaced.
+/// Merges two values, of which `over` wins. If `over` is a mapping that gives `name`, it replaces
+/// `base` as a whole; other mappings merge key by key; sequences and scalars are replaced.
 Value merged(Value base, const Value& over);
 
-/// The same for whole documents, whose `name` is only a name: their keys always merge. Requires
-/// mappings.
+/// As merged(), but for whole documents, in which `name` is only the name of the run: their keys
+/// always merge. Requires mappings.
 Value merged_keys(Value base, const Value& over);
 
-/// Sets "pipeline.stages" (dotted keys are split) to `value` by the rule of merged(). Stepping
-/// into something that is not a mapping is a problem; stepping into nothing makes a mapping.
-/// Setting "model.name" changes the name only: a mapping `model: {name: …}` is what replaces. Below
-/// "sweep.grid" and "sweep.zip" the rest of the key is one key.
+/// Sets a dotted key such as "pipeline.stages" to `value` by the rule of merged(). A step into a
+/// value that is not a mapping is a problem; a step into a missing or empty value makes a mapping.
+/// Setting "model.name" changes the name only; set "model" to `{name: …}` to replace the whole
+/// section. Below "sweep.grid" and "sweep.zip" the rest of the dotted key is one key.
 void set_path(Value& document, const std::string& dotted, const Value& value, Problems& problems);
 
-/// The file with its chain of `extends` merged (paths relative to the file that names them, a
-/// cycle is an error), the profile (if not empty) and then the `--set key=value` texts applied.
-/// Options of kind path are written relative to *their* file, so each scalar keeps its place.
-/// `name`, when absent, is component_name_of() the stem. `extends` and `profiles` are removed;
-/// `sweep` and `table` stay. A profile of a base file is applied before the one of the same name in
-/// the file that extends it. Throws Error{Experiment}.
+/// Loads an experiment: merges the file with its chain of `extends` (paths relative to the file
+/// that names them, a cycle is an error), then applies the profile (if not empty), then the `--set
+/// key=value` texts. A relative path in an option is relative to the file that *it* is written in,
+/// so each scalar keeps its place. If `name` is absent, it is component_name_of() the stem of the
+/// file name. `extends` and `profiles` are removed; `sweep` and `table` stay. A profile of a base
+/// file is applied before the one of the same name in the file that extends it. Throws
+/// Error{Experiment}, and Error{Data} if a file cannot be read.
 Value load_document(const std::filesystem::path& file, const std::string& profile,
                     const std::vector<std::string>& sets);
-/// The same; faults that leave the rest readable go to `faults` (see parse_yaml).
+/// As above, but faults after which the rest can still be read go to `faults` (see parse_yaml).
 Value load_document(const std::filesystem::path& file, const std::string& profile,
                     const std::vector<std::string>& sets, Problems& faults);
 
-/// One run of a sweep: a document without `sweep` and `table`, its label and what varies.
+/// One run of a sweep: a document without `sweep` and `table`, its label, and the keys that vary.
 struct SweepPoint {
-  std::string
-      label;  ///< the point's `label`, else component_name_of() its values; "run" without any
+  std::string label;  ///< its `label`, else made from its values, else "run"
   std::vector<std::pair<std::string, Value>> varied;  ///< dotted key → value (label included)
   Value document;
-  std::string folder() const;  ///< "<label, made a file name>-<16 hex digits of the digest>"
+  std::string folder() const;  ///< "<label as a file name>-<16 hex digits of the digest>"
 };
 
-/// The runs of `document.sweep`: points × zip × grid, in that order with the last grid key
-/// fastest; one run without a sweep. Equal runs, unequal `zip` lengths and unknown parts of
-/// `sweep` are problems. Throws Error{Experiment}.
+/// Makes the runs of `document.sweep`: points × zip × grid, in that order, of which the last key of
+/// the grid varies fastest; one run if there is no sweep. Throws Error{Experiment} for equal runs,
+/// unequal lengths in `zip` and unknown parts of `sweep`.
 std::vector<SweepPoint> expand_sweep(const Value& document);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <sstream>
 
 #include "core/base/printable.h"
@@ -9,7 +10,7 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 
-/// Words filled into lines that begin with `margin`.
+/// The text wrapped into lines that begin with `margin`.
 std::string wrapped(const std::string& text, const std::string& margin) {
   std::istringstream words(text);
   std::string out, line = margin;
@@ -39,7 +40,7 @@ void describe(const std::vector<OptionInfo>& options, const std::string& prefix,
     const std::string given = default_text(info);
     std::string head = name + ": " + expected(info);
     if (!given.empty()) head += "; " + given;
-    // A continued first line stands under its beginning, the help further in.
+    // Continuation lines of the head are aligned with its beginning; the help is indented further.
     std::string lines = wrapped(head, "  ");
     out += lines;
     if (!info.help.empty()) out += wrapped(info.help, "      ");

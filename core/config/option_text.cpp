@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/config/option_text.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ std::string with_range(std::string_view noun, const OptionInfo& info) {
   return concat(noun, info.least && info.most ? " " : " of ", range);
 }
 
-/// What a text in quotes would be without them.
+/// The value that a quoted text would have without its quotes; Null if it would have none.
 Value unquoted(const Value& given) {
   if (!given.is(Value::Kind::Text)) return {};
   const PlainScalar scalar = read_plain_scalar(given.text);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Options in words, for messages and help pages. Private to config.
 #pragma once
 
@@ -13,14 +14,14 @@ std::string expected(const OptionInfo& info);
 /// "at least 1", "at most 5", "from 0 to 1", or "" without bounds.
 std::string range_text(const OptionInfo& info);
 
-/// A value as it would be typed: "0.5", "[1, 2]"; `""` for the empty text.
+/// The value as a user would type it: "0.5", "[1, 2]"; `""` for the empty text.
 std::string typed(const Value& value);
 
 /// "a, b or c"
 std::string listed(const std::vector<Value>& choices);
 
-/// How the value given could be turned into the one that was meant: "; remove the quotes", …; or
-/// "" without an idea.
+/// A hint at how the given value could become the one that was meant: "; remove the quotes", say;
+/// "" without a hint.
 std::string advice(const OptionInfo& info, const Value& given);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/config/options.h"
 
 #include <algorithm>
@@ -53,15 +54,15 @@ bool in_range(const OptionInfo& info, Number number) {
   return value >= info.least.value_or(value) && value <= info.most.value_or(value);
 }
 
-/// Where relative paths in values of this place begin.
+/// The folder that relative paths in a value with this place start from.
 std::filesystem::path folder_of(const Place& place) {
   if (place.file.starts_with("--")) return ".";
   const std::filesystem::path folder = std::filesystem::path(place.file).parent_path();
   return folder.empty() ? "." : folder;
 }
 
-/// Whether `name` says which part it is that the options are of, but no part is called that. Then
-/// nobody knows which options there are.
+/// Whether `name` chooses the part that the options belong to, but no such part is known. Then its
+/// options are unknown, too.
 bool of_unknown_part(const Value& mapping, const std::vector<OptionInfo>& declared) {
   const auto name = std::ranges::find(declared, "name", &OptionInfo::name);
   const Value* given = mapping.find("name");
@@ -69,7 +70,7 @@ bool of_unknown_part(const Value& mapping, const std::vector<OptionInfo>& declar
          std::ranges::count(name->choices, *given) == 0;
 }
 
-/// "; did you mean 'version'?", or what else helps somebody who wrote this unknown key.
+/// The hint for an unknown key: "; did you mean 'version'?", say.
 std::string advice_for(const std::string& key, const std::vector<std::string>& known) {
   if (known.empty()) return "; there are none here";
   const std::size_t dot = key.find('.');
@@ -163,7 +164,7 @@ int Options::choice(const std::string& name, std::initializer_list<int> choices,
 }
 
 std::vector<std::int64_t> Options::integers(const std::string& name,
-                                            std::vector<std::int64_t> fallback,
+                                            const std::vector<std::int64_t>& fallback,
                                             const std::string& help, Range range) {
   OptionInfo info = described(name, Type::List, help, list_of(fallback), range);
   info.element = Type::Integer;
@@ -172,7 +173,7 @@ std::vector<std::int64_t> Options::integers(const std::string& name,
   return result;
 }
 
-std::vector<double> Options::numbers(const std::string& name, std::vector<double> fallback,
+std::vector<double> Options::numbers(const std::string& name, const std::vector<double>& fallback,
                                      const std::string& help, Range range) {
   OptionInfo info = described(name, Type::List, help, list_of(fallback), range);
   info.element = Type::Number;
@@ -200,7 +201,7 @@ std::filesystem::path Options::required_path(const std::string& name, const std:
 std::filesystem::path Options::read_path(const OptionInfo& info) {
   const std::optional<std::string> given_text = read(info, to_text);
   const std::string text = given_text.value_or(info.fallback.text);
-  constexpr std::size_t kLongestPath = 4095;  // bytes, of Linux
+  constexpr std::size_t kLongestPath = 4095;  // bytes; the limit of Linux
   if (text.size() > kLongestPath) {
     problem(info.name, concat("has ", text.size(), " bytes; a path has at most ", kLongestPath));
     return {};
@@ -212,10 +213,10 @@ std::filesystem::path Options::read_path(const OptionInfo& info) {
   return result;
 }
 
-Value Options::any(const std::string& name, Value fallback, const std::string& help) {
+Value Options::any(const std::string& name, const Value& fallback, const std::string& help) {
   declare(described(name, Type::Any, help, fallback));
   const Value* value = find(name);
-  Value result = value == nullptr ? std::move(fallback) : *value;
+  Value result = value == nullptr ? fallback : *value;
   resolved_.at_or_add(name) = result;
   return result;
 }
@@ -250,7 +251,7 @@ void Options::problem(const std::string& name, const std::string& message) {
 }
 
 void Options::finish() {
-  constexpr std::size_t kMostAdvised = 100;  // comparing names costs more than reading them
+  constexpr std::size_t kMostAdvised = 100;  // looking for similar names is slow
   std::vector<std::string> known;
   for (const OptionInfo& info : declared_) known.push_back(info.name);
   std::size_t unknown = 0;
@@ -294,7 +295,7 @@ void Options::refuse(const OptionInfo& info, const Value& value) {
                                      expected(info), advice(info, value)));
 }
 
-/// The value given, converted; nullopt when there is none, or (recorded) when it is wrong.
+/// Converts the given value; nullopt when none is given, or when it is wrong, which is recorded.
 template <class Read>
 auto Options::read(OptionInfo info, const Read& convert) -> decltype(convert(Value())) {
   const OptionInfo& declared = declare(std::move(info));
@@ -321,7 +322,7 @@ auto Options::read_list(OptionInfo info, const Read& convert)
     refuse(declared, *value);
     return std::nullopt;
   }
-  info.type = info.element;  // one element, in messages
+  info.type = info.element;  // messages are about one element
   std::vector<typename decltype(convert(Value()))::value_type> result;
   for (std::size_t i = 0; i < value->items.size(); ++i) {
     const auto element = convert(value->items[i]);

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Options that describe themselves. A part reads each option once, where it uses it; the same
 /// line gives parsing, range check, default, help, the JSON Schema and the resolved file.
 ///
 ///   explicit SpecTrain(Options& options)
 ///       : version_(options.choice("version", {1, 2}, 1, "Prediction rule: …")) {}
 ///
-/// Readers never throw on a bad value: they record the problem and return the fallback, so that
-/// all errors of a file are reported together. Not for use from several threads.
+/// Readers never throw on a bad value: they record the problem and return the fallback, so that all
+/// errors of a file are reported together. Only one thread may use an object.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +29,10 @@ struct OptionInfo {
   std::string help;
   bool required = false;
   Value fallback;                     ///< Null when required
-  std::vector<Value> choices;         ///< of Choice
-  std::optional<double> least, most;  ///< of Integer, Number and List elements; inclusive
-  std::vector<OptionInfo> section;    ///< of Section
-  Type element = Type::Any;           ///< of List: Integer or Number
+  std::vector<Value> choices;         ///< the values of a Choice
+  std::optional<double> least, most;  ///< inclusive bounds of numbers, and of List elements
+  std::vector<OptionInfo> section;    ///< the options of a Section
+  Type element = Type::Any;           ///< type of the elements of a List: Integer or Number
 };
 
 /// Inclusive bounds of a numeric option.
@@ -45,8 +46,9 @@ inline constexpr Range kFraction{0, 1};
 
 class Options {
  public:
-  /// Reads from `mapping` (nullptr or Null: nothing given; any other kind is a problem). `path` is
-  /// the section's name in messages ("scheme"). Both outlive this object.
+  /// Reads from `mapping` (nullptr or Null: nothing was given; anything but a mapping is a
+  /// problem). `path` is the section's name in messages ("scheme"). `mapping` and `problems` must
+  /// outlive this object.
   Options(const Value* mapping, std::string path, Problems& problems);
 
   bool flag(const std::string& name, bool fallback, const std::string& help);
@@ -59,33 +61,36 @@ class Options {
                      const std::string& fallback, const std::string& help);
   int choice(const std::string& name, std::initializer_list<int> choices, int fallback,
              const std::string& help);
-  std::vector<std::int64_t> integers(const std::string& name, std::vector<std::int64_t> fallback,
+  std::vector<std::int64_t> integers(const std::string& name,
+                                     const std::vector<std::int64_t>& fallback,
                                      const std::string& help, Range range = {});
-  std::vector<double> numbers(const std::string& name, std::vector<double> fallback,
+  std::vector<double> numbers(const std::string& name, const std::vector<double>& fallback,
                               const std::string& help, Range range = {});
-  /// Relative to the folder of the file that names it (the current folder for `--set` and for the
-  /// fallback); "~/" expands; "" stays empty. Resolved files have it absolute.
+  /// Reads a path and makes it absolute: relative to the folder of the file that names it, or to
+  /// the current folder for `--set` and for the fallback; "~/" is the home folder; "" stays empty.
+  /// The resolved file has the absolute path.
   std::filesystem::path path(const std::string& name, const std::string& fallback,
                              const std::string& help);
-  /// As path(), but absence is a problem, and so is an empty one.
+  /// As path(), but a missing or empty path is a problem.
   std::filesystem::path required_path(const std::string& name, const std::string& help);
-  /// A value of any shape, for the reader to check (problem() reports); `fallback` if absent.
-  Value any(const std::string& name, Value fallback, const std::string& help);
-  /// As text(), but absence is a problem.
+  /// Reads a value of any shape, which the caller checks (problem() reports); `fallback` if absent.
+  Value any(const std::string& name, const Value& fallback, const std::string& help);
+  /// As text(), but a missing text is a problem.
   std::string required_text(const std::string& name, const std::string& help);
-  /// A nested mapping, read with the Options returned; close it with finish(), which is also what
-  /// makes its options part of ours. This object stays where it is until then.
+  /// A nested mapping, to be read with the Options returned. Call its finish(), which also adds its
+  /// options to ours. Until then this object must not be moved.
   Options section(const std::string& name, const std::string& help);
 
   bool given(const std::string& name) const;   ///< written in the file, whatever its value
-  Place where(const std::string& name) const;  ///< of the value if given, else of the section
+  Place where(const std::string& name) const;  ///< place of the value if given, else of the section
   /// Records "where: path.name: message".
   void problem(const std::string& name, const std::string& message);
-  /// Records a problem for each key that nobody read; none where `name` is that of no known part.
+  /// Records a problem for each key that was not read. Records none if `name` chooses an unknown
+  /// part, because its options are unknown, too.
   void finish();
 
   const std::vector<OptionInfo>& declared() const { return declared_; }
-  /// Every option read so far with the value in force: what the resolved file holds.
+  /// Every option read so far with the value in force, as the resolved file has it.
   Value resolved() const { return resolved_; }
 
  private:
@@ -105,7 +110,7 @@ class Options {
 
   const Value* mapping_;
   std::string path_;
-  Place place_;  // of the mapping, or of the nearest one around it that is given
+  Place place_;  // place of the mapping, or of the nearest given one around it
   Problems* problems_;
   Options* parent_ = nullptr;
   std::vector<OptionInfo> declared_;

@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/config/plain_scalar.h"
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+
+#include "core/base/text.h"
 
 namespace pipewright {
 namespace {
@@ -20,10 +23,6 @@ std::string lower(std::string text) {
   return text;
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 std::string without_underscores(std::string_view text) {
   std::string out(text);
   std::erase(out, '_');
@@ -34,7 +33,7 @@ std::string without_underscores(std::string_view text) {
 struct Decimal {
   bool plus = false, minus = false, underscores = false, point = false;
   std::string whole, fraction;  // digits only
-  std::string exponent;         // with its sign, without the 'e'
+  std::string exponent;         // its digits with their sign, without the 'e'
 
   bool strict() const {
     return !plus && !underscores && !whole.empty() && (whole.size() == 1 || whole[0] != '0') &&

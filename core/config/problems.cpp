@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <tuple>
 
@@ -9,7 +10,8 @@ namespace {
 
 constexpr std::size_t kMostKept = 100;
 
-/// Files first, in the order of their lines; then what has no line, such as "--set".
+/// Whether `a` comes before `b` in messages: places with a line first, by file, line and column;
+/// then those without one, such as "--set".
 bool stands_before(const Place& a, const Place& b) {
   const auto key = [](const Place& place) {
     return std::tuple<bool, const std::string&, int, int>(place.line == 0, place.file, place.line,
@@ -22,7 +24,7 @@ bool stands_before(const Place& a, const Place& b) {
 
 void Problems::add(const Place& place, const std::string& message, ErrorKind kind) {
   Error error(kind, printable(message), place.text());  // keys may hold line feeds
-  // An aliased value, or a base file used by two, is read more than once.
+  // The same problem is found twice in an aliased value and in a base file that two files extend.
   const auto same = [&](const Error& known) {
     return std::string_view(known.what()) == error.what();
   };

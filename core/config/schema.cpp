@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/config/schema.h"
 
 #include <cmath>
@@ -11,7 +12,7 @@ void add(Value& mapping, const std::string& key, Value value) {
   mapping.at_or_add(key) = std::move(value);
 }
 
-/// Whole bounds are written whole: "minimum": 1.
+/// A bound as a value. Whole bounds become integers: "minimum": 1.
 Value bound(double value) {
   const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
   return whole ? Value::of(static_cast<std::int64_t>(value)) : Value::of(value);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -22,7 +23,7 @@ bool cannot_vary(const std::string& key) {
   return false;
 }
 
-/// Records, and returns false for, a key that cannot vary or a label that is no text.
+/// Whether the key may vary and a label is a text; records a problem if not.
 bool check_change(const std::string& path, const std::string& key, const Value& value,
                   Problems& problems) {
   if (cannot_vary(key)) {
@@ -63,7 +64,7 @@ std::vector<Changes> read_points(const Value& points, Problems& problems) {
   return all;
 }
 
-/// The non-empty lists of `zip` or `grid`.
+/// Reads the lists of `zip` or `grid`. Each must have values; a problem is recorded otherwise.
 Changes read_lists(const Value& part, const std::string& path, Problems& problems) {
   if (part.is(Value::Kind::Null)) return {};
   if (!part.is(Value::Kind::Mapping)) {
@@ -105,8 +106,8 @@ std::vector<Changes> zipped(const Changes& lists, Problems& problems) {
   return all;
 }
 
-/// Every choice of `left` followed by every choice of `right`, which varies faster. A part with
-/// no choices changes nothing.
+/// The product: every choice of `left` with every choice of `right`, which varies faster. An empty
+/// side leaves the other as it is.
 std::vector<Changes> crossed(const std::vector<Changes>& left, const std::vector<Changes>& right) {
   if (left.empty() || right.empty()) return left.empty() ? right : left;
   std::vector<Changes> all;
@@ -119,7 +120,8 @@ std::vector<Changes> crossed(const std::vector<Changes>& left, const std::vector
   return all;
 }
 
-/// "scheme: {name: x, version: 1}" as scheme.name and scheme.version: what tables ask for.
+/// Adds "scheme: {name: x, version: 1}" as scheme.name and scheme.version, the keys that tables
+/// use.
 void flatten(const std::string& key, const Value& value, Changes& out) {
   if (value.fields.empty()) {
     const auto known = std::ranges::find(out, key, &Changes::value_type::first);
@@ -129,7 +131,7 @@ void flatten(const std::string& key, const Value& value, Changes& out) {
       known->second = value;
     return;
   }
-  for (const auto& [name, field] : value.fields) flatten(key + "." + name, field, out);
+  for (const auto& [name, field] : value.fields) flatten(concat(key, ".", name), field, out);
 }
 
 std::string joined_values(const Changes& varied) {
@@ -149,10 +151,13 @@ SweepPoint applied(const Value& base, const Changes& changes, Problems& problems
       continue;
     }
     set_path(point.document, key, value, problems);
-    // A section replaced as a whole varies in nothing that was set in it before.
-    if (value.is(Value::Kind::Mapping) && value.find("name") != nullptr)
+    // Where a mapping replaces a whole section, keys that were set in that section before no longer
+    // vary.
+    if (value.is(Value::Kind::Mapping) && value.find("name") != nullptr) {
+      const std::string section = key + ".";
       std::erase_if(point.varied,
-                    [&](const auto& entry) { return entry.first.starts_with(key + "."); });
+                    [&](const auto& entry) { return entry.first.starts_with(section); });
+    }
     flatten(key, value, point.varied);
   }
   point.label = label.value_or(joined_values(point.varied));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/config/value.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace pipewright {
 namespace {
 
-/// The text in quotes, on one line of a terminal whatever it holds.
+/// The text in quotes, printable and on one line, cut after some 60 bytes.
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 60;
   const std::size_t end = next_character(text, std::min(kLongest, text.size()));

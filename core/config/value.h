@@ -1,4 +1,5 @@
-/// A YAML document as a tree of values that remember where they stand.
+// SPDX-License-Identifier: Apache-2.0
+/// A YAML document as a tree of values, each with its place in the file.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +30,12 @@ struct Value {
   bool flag = false;
   std::int64_t integer = 0;
   double number = 0;
-  std::string text;          ///< of Text; and the spelling of other scalars
-  std::vector<Value> items;  ///< of Sequence
-  std::vector<std::pair<std::string, Value>> fields;  ///< of Mapping, in the order of the file
-  bool refused = false;                               ///< a problem with it is recorded already
+  std::string text;          ///< the text; for other scalars their spelling
+  std::vector<Value> items;  ///< the items of a Sequence
+  std::vector<std::pair<std::string, Value>> fields;  ///< a Mapping, in the file's order
+  bool refused = false;                               ///< a problem with it has been recorded
   Place place;
-  int key_line = 0, key_column = 0;  ///< of the key, where this is a mapping's value
+  int key_line = 0, key_column = 0;  ///< place of its key, if it has one
 
   static Value of(bool flag);
   static Value of(std::int64_t integer);
@@ -48,25 +49,27 @@ struct Value {
   bool is(Kind k) const { return kind == k; }
   const Value* find(std::string_view key) const;  ///< nullptr when absent or not a mapping
   Value* find(std::string_view key);
-  /// The field of that key, added at the end if absent. Requires a mapping.
+  /// The field of that key; an absent one is added at the end. Requires a mapping.
   Value& at_or_add(const std::string& key);
-  /// A dotted path: "pipeline.stages". Numbers step into sequences. nullptr when absent.
+  /// The value at a dotted path such as "pipeline.stages", or nullptr. Numbers are indices into
+  /// sequences.
   const Value* find_path(std::string_view dotted) const;
-  /// Where the key of this value stands; `place` when it has none.
+  /// The place of this value's key; `place` when it has none.
   Place key_place() const;
   /// "a mapping", "the text 'abc'", "the number 0.5": for messages.
   std::string described() const;
-  /// The same for "… is X": "a mapping", "'abc'", "0.5", "empty". Long texts are cut.
+  /// As described(), but for messages of the form "… is X": "a mapping", "'abc'", "0.5", "empty".
+  /// Long texts are cut.
   std::string shown() const;
 
   bool operator==(const Value& other) const;
 };
 
-/// All errors of a file, so that they can be reported together: in order of place, each once.
-/// The first hundred are kept, the others counted.
+/// All errors of a file, to be reported together: in order of place, each once. The first hundred
+/// are kept; of the others only the number is reported.
 class Problems {
  public:
-  /// `message` becomes one line.
+  /// Adds a problem. `message` is made printable, as one line.
   void add(const Place& place, const std::string& message, ErrorKind kind = ErrorKind::Experiment);
   void add(const Problems& others);
   bool empty() const { return errors_.empty(); }
@@ -77,27 +80,31 @@ class Problems {
 
  private:
   std::vector<Error> errors_;
-  std::vector<Place> places_;  // of errors_, in the same order
+  std::vector<Place> places_;  // places of errors_, in the same order
   std::size_t dropped_ = 0;
 };
+
+/// The most levels of nested sequences and mappings, and the most steps in a dotted key.
+inline constexpr std::size_t kDeepestNesting = 100;
 
 /// Parses one strict YAML document (JSON is YAML). Refused, each with its place and the spelling
 /// that is meant: duplicate keys, `<<`, anchors that would grow the document beyond 100,000 nodes,
 /// tags, more than one document, `yes/no/on/off/True/…`, `010`, `0x10`, `1_000`, `.5`, keys that
-/// are not text, nesting deeper than 100. `1e-3` is a number; quoted scalars are always text.
-/// Throws Error{Experiment} (all of the file's faults together). `name` is used in places.
+/// are not text, nesting deeper than kDeepestNesting. `1e-3` is a number; quoted scalars are always
+/// text. Throws Error{Experiment} (all of the file's faults together). `name` is used in places.
 Value parse_yaml(std::string_view text, const std::string& name);
-/// The same, but faults that leave the rest of the document readable (refused spellings, keys given
-/// twice) go to `faults`, so that they can be reported together with what else is wrong. A refused
-/// value is Null and `refused`. Throws only for what cannot be read past.
+/// As above, but faults after which the rest of the document can still be read (refused spellings,
+/// keys given twice) go to `faults`, so that they can be reported together with other problems. A
+/// refused value is Null and has `refused` set. Throws only for faults that end the reading.
 Value parse_yaml(std::string_view text, const std::string& name, Problems& faults);
 
-/// parse_yaml of a file of at most 16 MiB. Throws Error{Experiment} when it cannot be read.
+/// Reads and parses a file of at most 2 MiB. Throws Error{Experiment} if it is missing, larger, or
+/// not a regular file, Error{Data} if it cannot be read.
 Value load_yaml(const std::filesystem::path& path);
 Value load_yaml(const std::filesystem::path& path, Problems& faults);
 
-/// A scalar as `--set key=value` gives it: parsed like YAML ("[1, 2]" and "{name: x}" too), but
-/// nothing at all is the empty text. Places are just `name`, without a line.
+/// Parses the value of `--set key=value` as YAML ("[1, 2]" and "{name: x}" too), except that an
+/// empty value is the empty text. Places are just `name`, without a line.
 Value parse_scalar(std::string_view text, const std::string& name);
 
 /// Text that parse_yaml reads back as an equal value: block style for mappings, flow style for

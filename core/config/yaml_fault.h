@@ -1,11 +1,12 @@
-/// Faults of syntax in words of the person who wrote the file. Private to config.
+// SPDX-License-Identifier: Apache-2.0
+/// Explains syntax errors of YAML to the author of the file. Private to config.
 #pragma once
 
 #include <string>
 
 namespace pipewright {
 
-/// What this message of yaml-cpp means; "not YAML: " and the message when nothing better is known.
+/// Explains a message of yaml-cpp; "not YAML: " and the message itself if it is not a known one.
 std::string explained_fault(const std::string& message);
 
 }  // namespace pipewright

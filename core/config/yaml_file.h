@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The text of a YAML file. Private to config.
 #pragma once
 
@@ -6,8 +7,8 @@
 
 namespace pipewright {
 
-/// Throws Error{Experiment} naming the file when it is missing, unreadable, no plain file or larger
-/// than load_yaml() reads.
+/// Reads the file. Throws Error{Experiment} naming it when it is missing, not a regular file or
+/// larger than load_yaml() reads, Error{Data} when it cannot be read.
 std::string read_yaml_file(const std::filesystem::path& path);
 
 }  // namespace pipewright

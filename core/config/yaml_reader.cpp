@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
@@ -19,20 +20,19 @@
 namespace pipewright {
 namespace {
 
-constexpr std::size_t kDeepest = 100;
 constexpr std::size_t kMostNodes = 100'000;
-constexpr std::size_t kMostKeys = 10'000;  // of one mapping
+constexpr std::size_t kMostKeys = 10'000;  // in one mapping
 constexpr std::size_t kLongestText = std::size_t{1} << 16;
 constexpr std::size_t kMostCopiedNodes = 100'000;
 constexpr std::size_t kMostCopiedBytes = std::size_t{16} << 20;
 constexpr std::size_t kLongestKey = 128;  // yaml-cpp reads keys of at most 1,024 bytes, escaped
 constexpr std::uint64_t kLargestFile = std::uint64_t{2} << 20;
 
-/// Leaves yaml-cpp early: the reason is in the problems already.
+/// Thrown to leave yaml-cpp early, after the reason was recorded as a problem.
 struct Stop {};
 
-/// Whether a text that begins with a quote has another one that ends it. yaml-cpp is content with
-/// the end of the file.
+/// Whether a text that begins with a quote also has the closing one. yaml-cpp accepts the end of
+/// the file instead.
 bool closes_quote(std::string_view text) {
   const char quote = text.front();
   for (std::size_t at = 1; at < text.size(); ++at) {
@@ -47,7 +47,7 @@ bool closes_quote(std::string_view text) {
   return false;
 }
 
-/// How much a value holds, counted only as far as the limits of copying.
+/// The size of a value. Counting stops at the limits for copies.
 struct Extent {
   std::size_t nodes = 0, bytes = 0, height = 0;
 };
@@ -64,7 +64,7 @@ void measure(const Value& value, std::size_t depth, Extent& extent) {
   }
 }
 
-/// Builds our values from yaml-cpp's events, and is strict where it is not.
+/// Builds our values from yaml-cpp's events, and is stricter than yaml-cpp.
 class Builder final : public YAML::EventHandler {
  public:
   Builder(const YamlSource& source, Problems& problems) : source_(source), problems_(problems) {}
@@ -94,7 +94,7 @@ class Builder final : public YAML::EventHandler {
   struct Key {
     std::string text;
     Place place;
-    std::string_view source;  // from the key on
+    std::string_view source;  // the text from the key on
     bool usable = true;
   };
   /// A sequence or mapping whose end has not been seen.
@@ -103,7 +103,7 @@ class Builder final : public YAML::EventHandler {
     YAML::Mark mark;
     YAML::anchor_t anchor = 0;
     bool flow = false;
-    std::optional<Key> key;  // whose value comes next
+    std::optional<Key> key;  // the key whose value comes next
     std::unordered_map<std::string, Place> keys;
   };
 
@@ -122,12 +122,12 @@ class Builder final : public YAML::EventHandler {
   Extent charge(const Value& value, const Place& place);
   void check_tag(const YAML::Mark& mark, const std::string& tag);
   void count_node(const YAML::Mark& mark);
-  [[noreturn]] void stop(const Place& place, std::string message);
+  [[noreturn]] void stop(const Place& place, const std::string& message);
 
   const YamlSource& source_;
   Problems& problems_;
   Value root_;
-  Problems absent_;  // values: often only what a fault of syntax looks like, so kept for the end
+  Problems absent_;  // absent values; dropped if a fault of syntax follows, which explains them
   std::vector<Frame> stack_;
   std::map<YAML::anchor_t, Value> anchored_;
   bool begun_ = false;
@@ -159,19 +159,20 @@ void Builder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
       problems_.add(value.place, read_plain_scalar(std::string(word)).refusal);
   const bool written = written_at(mark, "null") || written_at(mark, "~");
   if (!written && !stack_.empty()) {
-    // yaml-cpp places a value that is not there at whatever follows.
+    // yaml-cpp gives an absent value the place of what follows it.
     if (stack_.back().key) value.place = stack_.back().key->place;
     check_absent_value(mark, value.place);
   }
   receive(std::move(value), anchor);
 }
 
-// yaml-cpp reads "b" where "b: 1" should stand as a key without value, and [1,,2] as three entries.
+// yaml-cpp reads a lone "b", where "b: 1" was meant, as a key without a value, and [1,,2] as three
+// entries.
 void Builder::check_absent_value(const YAML::Mark& mark, const Place& place) {
   const Frame& frame = stack_.back();
   if (frame.key && frame.key->usable) {
     std::string_view between = frame.key->source;
-    // At the end of a file without a last line break, the mark is the key's own.
+    // At the end of a file without a final line break, the mark is that of the key itself.
     const std::size_t rest = source_.from(mark.line, mark.column).size();
     if (rest < between.size()) between.remove_suffix(rest);
     if (between.starts_with(frame.key->text)) between.remove_prefix(frame.key->text.size());
@@ -189,8 +190,8 @@ void Builder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
   const auto found = anchored_.find(anchor);
   if (found == anchored_.end()) stop(place(mark), "an alias stands inside what it names");
   const Extent extent = charge(found->second, place(mark));
-  if (stack_.size() + extent.height > kDeepest)
-    stop(place(mark), concat("the alias nests deeper than ", kDeepest, " levels"));
+  if (stack_.size() + extent.height > kDeepestNesting)
+    stop(place(mark), concat("the alias nests deeper than ", kDeepestNesting, " levels"));
   Value copy = found->second;
   copy.place = place(mark);
   receive(std::move(copy), 0);
@@ -225,7 +226,7 @@ void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anc
   receive(std::move(scalar.value), anchor);
 }
 
-/// The word stands there, on its own.
+/// Whether this very word, and not a longer one, is written at the mark.
 bool Builder::written_at(const YAML::Mark& mark, std::string_view word) const {
   const std::string_view text = source_.from(mark.line, mark.column);
   if (!text.starts_with(word)) return false;
@@ -237,8 +238,8 @@ void Builder::open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_
                    Value value, YAML::EmitterStyle::value style) {
   count_node(mark);
   check_tag(mark, tag);
-  if (stack_.size() == kDeepest)
-    stop(place(mark), concat("the document nests deeper than ", kDeepest, " levels"));
+  if (stack_.size() == kDeepestNesting)
+    stop(place(mark), concat("the document nests deeper than ", kDeepestNesting, " levels"));
   value.place = place(mark);
   Frame& frame = stack_.emplace_back();
   frame.value = std::move(value);
@@ -320,12 +321,12 @@ void Builder::count_node(const YAML::Mark& mark) {
     stop(place(mark), concat("the document has more than ", kMostNodes, " values"));
 }
 
-void Builder::stop(const Place& place, std::string message) {
-  problems_.add(place, std::move(message));
+void Builder::stop(const Place& place, const std::string& message) {
+  problems_.add(place, message);
   throw Stop();
 }
 
-/// The first line up to `last` that a tab indents; −1: none. Lines count from 0.
+/// The first line up to `last` that is indented with a tab; −1 if none is. Lines count from 0.
 int tab_indented_line(const std::string& text, int last) {
   const std::vector<std::string> lines = split(text, '\n');
   for (int line = 0; line <= last && line < static_cast<int>(lines.size()); ++line) {
@@ -336,7 +337,7 @@ int tab_indented_line(const std::string& text, int last) {
   return -1;
 }
 
-/// nullopt when the document cannot be read to its end.
+/// Parses a document; nullopt when it cannot be read to its end.
 std::optional<Value> parsed(const YamlSource& source, Problems& problems) {
   if (!source.check(problems)) return std::nullopt;
   Builder builder(source, problems);
@@ -348,7 +349,7 @@ std::optional<Value> parsed(const YamlSource& source, Problems& problems) {
     parser.HandleNextDocument(builder);
     if (parser) parser.HandleNextDocument(builder);
     Value root = builder.take();
-    if (root.place.line == 0) root.place = source.place(0, 0);  // of an empty file, too
+    if (root.place.line == 0) root.place = source.place(0, 0);  // the place of an empty file
     return root;
   } catch (const Stop&) {
   } catch (const YAML::Exception& exception) {
@@ -370,8 +371,9 @@ void strip_lines(Value& value) {
 
 }  // namespace
 
-/// A file that is not there, or that no experiment can be, was named wrongly; one that is there and
-/// cannot be read is the disk's or its owner's fault.
+/// A missing or oversized file, or one that is not a regular file, is an error in its name
+/// (Experiment). A regular file that cannot be read is an error of the disk or of its permissions
+/// (Data).
 std::string read_yaml_file(const std::filesystem::path& path) {
   try {
     return read_file(path, kLargestFile);
@@ -409,7 +411,8 @@ Value parse_scalar(std::string_view text, const std::string& name) {
   text = trimmed(text);
   Problems problems;
   Value value = parsed(YamlSource(text, name), problems).value_or(Value());
-  // A shell eats the quotes of an empty text, and gives no reason to think of comments.
+  // The shell removes the quotes of an empty text, and on a command line nobody expects '#' to
+  // begin a comment.
   const bool comment = text.starts_with('#') || text.find(" #") != std::string_view::npos;
   if (text.empty()) value = Value::of("");
   if (comment && value.items.empty() && value.fields.empty() && !text.starts_with('"') &&

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/config/yaml_source.h"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ bool YamlSource::check(Problems& problems) const {
   return check_characters(problems) && check_indicators(problems) && check_one_document(problems);
 }
 
-// yaml-cpp keeps some hundred bytes for each of these before anybody can stop it.
+// yaml-cpp allocates some hundred bytes for each indicator before we could stop it.
 bool YamlSource::check_indicators(Problems& problems) const {
   constexpr std::string_view kIndicators = "[]{},*&\"'";
   constexpr std::size_t kMost = 300'000, kMostOpen = 1000;
@@ -86,8 +87,8 @@ bool YamlSource::check_characters(Problems& problems) const {
   return true;
 }
 
-// `---` and `...` at the start of a line end a document wherever they stand, and yaml-cpp takes any
-// line with '%' at its start for a directive, so lines are enough.
+// `---` and `...` at the start of a line end a document even inside quotes or blocks, and yaml-cpp
+// takes any line that begins with '%' for a directive. So it is enough to look at lines.
 bool YamlSource::check_one_document(Problems& problems) const {
   bool begun = false, ended = false;
   for (std::size_t i = 0; i < lines_.size(); ++i) {

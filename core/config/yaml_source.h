@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The bytes of a YAML file before they are parsed: one clean UTF-8 document. Private to config.
 #pragma once
 
@@ -16,14 +17,14 @@ class YamlSource {
   YamlSource(std::string_view text, std::string name);
 
   const std::string& text() const { return text_; }
-  /// Records a problem, and returns false, where the text is not UTF-8, has control characters, a
-  /// directive, a second document, or so many brackets that parsing it would take a machine's
-  /// memory: nothing that follows could be trusted.
+  /// Whether the text may be parsed. Records a problem and returns false if it is not UTF-8, has
+  /// control characters, a directive or a second document, or so many brackets that parsing would
+  /// exhaust the memory.
   bool check(Problems& problems) const;
-  /// Line and column from 1, columns in characters (bytes beyond the 4096th of a
-  /// line). Places outside the text are put at its end.
+  /// The place for messages: line and column from 1. Columns count characters, or bytes beyond the
+  /// 4096th byte of a line. A place outside the text becomes its end.
   Place place(int line, int column) const;
-  /// The text from there on.
+  /// The text from this line and column on.
   std::string_view from(int line, int column) const;
 
  private:

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/config/plain_scalar.h"
 #include "core/config/value.h"
@@ -17,10 +18,6 @@ constexpr std::size_t kWidth = 100;
 
 bool is_letter(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 bool may_begin(char c) {

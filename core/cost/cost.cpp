@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/cost/cost.h"
 
 #include <algorithm>
@@ -27,8 +28,8 @@ double seconds_of(const StageCost& cost, ActionKind kind) {
 }
 
 void add_layer(StageCost& stage, const LayerCost& layer) {
-  // Bytes from the stage's activations on: most so far of a forward, of a backward that makes the
-  // gradients, of one that adds to them.
+  // Peaks so far, activations included: of a forward, of a backward that creates the gradients, and
+  // of one that adds to them.
   std::int64_t forward = stage.activation_bytes + stage.peak_bytes;
   std::int64_t first = forward + stage.parameter_bytes - stage.freed_bytes;
   std::int64_t adding = stage.activation_bytes + stage.peak_adding_bytes;
@@ -48,7 +49,8 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
   forward = std::max(forward, here);
   first = std::max(first, here) + layer.parameter_bytes;
   adding = std::max({adding, here, stage.activation_bytes + layer.peak_adding_bytes});
-  // Tensors that pass through are in both outputs, so keeping nothing may seem to need the more.
+  // Tensors that pass through a layer are in both outputs, so this bound can exceed the peak of a
+  // forward that keeps everything.
   stage.peak_bare_bytes = std::min(std::max(stage.peak_bare_bytes, bare), forward);
   stage.peak_bytes = forward - stage.activation_bytes;
   stage.peak_adding_bytes = adding - stage.activation_bytes;

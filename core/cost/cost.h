@@ -1,4 +1,6 @@
-/// What each action of a stage costs, in seconds and bytes: from a profile and a cut, or a table.
+// SPDX-License-Identifier: Apache-2.0
+/// What each action of a stage costs in seconds and bytes, from a profile and a cut, or from a
+/// table.
 #pragma once
 
 #include <array>
@@ -12,48 +14,55 @@
 
 namespace pipewright {
 
-/// Of one micro-batch where it is about passes.
+/// The costs of one stage. Those of passes are for one micro-batch.
 struct StageCost {
-  double forward = 0;  ///< s; so long a recomputation takes, too
-  double backward = 0;
-  double backward_input = 0;
-  double backward_weight = 0;
-  double head = 0;    ///< forward, loss and backward of the auxiliary head
-  double update = 0;  ///< of the optimizer, once a mini-batch
-  /// Of predicting the stage's weights once. It moves weights and velocity in and the prediction
-  /// out: 3 of the 5 tensors that an update of SGD with momentum moves (of Adam's, 4 of 7).
+  double forward = 0;          ///< s, also of a recomputation
+  double backward = 0;         ///< s
+  double backward_input = 0;   ///< s, of the input-only half
+  double backward_weight = 0;  ///< s, of the weight-only half
+  double head = 0;             ///< s, forward, loss and backward of the auxiliary head
+  double update = 0;           ///< s of the optimizer, once per mini-batch
+  /// Seconds to predict the stage's weights once: weights and velocity are read and the prediction
+  /// is written, which is 3 of the 5 tensors that an update of SGD with momentum moves (of Adam's,
+  /// 4 of 7).
   double prediction = 0;
-  /// Of codecs: what arrives is decoded and what leaves encoded, in forwards and in backwards.
+  /// Seconds of codecs per forward and per backward: decoding what arrives and encoding what
+  /// leaves.
   double coding_forward = 0, coding_backward = 0;
-  double coding_reduce = 0;  ///< the same of gradients that replicas sum, once a reduction
-  std::int64_t input_bytes =
-      0;  ///< what arrives; kept alone while a forward waits to be recomputed
-  std::int64_t output_bytes = 0;  ///< what is sent on; its gradient is as large
-  /// What crosses links instead, where codecs compress: the output, and the input's gradient.
+  double coding_reduce = 0;  ///< s of codecs per reduction of the replicas' gradients
+  /// Bytes that arrive. A forward that will be recomputed keeps only these.
+  std::int64_t input_bytes = 0;
+  std::int64_t output_bytes = 0;  ///< bytes sent to the next stage; their gradient is as large
+  /// With compression: the bytes that cross links for the output, and for the input's gradient.
   std::optional<std::int64_t> sent_bytes, sent_gradient_bytes;
-  /// What replicas sum instead of gradients, in two sums (core/codecs/gradient_exchange.h).
+  /// With compression: the bytes that replicas sum instead of gradients, in two sums
+  /// (core/codecs/gradient_exchange.h).
   std::optional<std::array<std::int64_t, 2>> reduced_bytes;
-  std::int64_t activation_bytes = 0;  ///< kept between forward and backward, without the input
-  /// Most that a pass holds beyond what is kept; a gradient that arrives is in it.
+  std::int64_t activation_bytes = 0;  ///< bytes kept from forward to backward, without the input
+  /// Peak bytes of a pass beyond what is kept, an arriving gradient included.
   std::int64_t peak_bytes = 0;
-  std::int64_t peak_adding_bytes = 0;  ///< of a backward that adds to gradients that are there
-  /// Of all that a backward that makes the gradients comes to hold, what it never holds at once:
-  /// it gives back activations as it goes.
+  /// Such a peak of a backward that adds to existing gradients.
+  std::int64_t peak_adding_bytes = 0;
+  /// Bytes by which the peak of a backward that creates the gradients stays below activations +
+  /// gradients + peak_bytes, because it frees activations as it goes.
   std::int64_t freed_bytes = 0;
-  std::int64_t peak_bare_bytes = 0;  ///< of a forward that keeps its input only
-  std::int64_t parameter_bytes = 0;  ///< of one version; gradients are as large
+  std::int64_t peak_bare_bytes = 0;  ///< such a peak of a forward that keeps its input only
+  std::int64_t parameter_bytes = 0;  ///< one version of the weights; gradients are as large
   std::int64_t buffer_bytes = 0;
 };
 
-/// How long an action of that kind computes. Sums of reductions take no time here: links do.
+/// Seconds that a worker computes for an action of that kind. For a Reduce these are the codecs'
+/// only; the sums take time on links.
 double seconds_of(const StageCost& cost, ActionKind kind);
 
-/// One more layer at the stage's end. Its bytes are added up as they are held: at the peak of a
-/// layer's forward the layers behind it have kept nothing yet, and in its backward no longer.
+/// Adds a layer to the end of the stage. Peaks do not simply add up: at the peak of a layer's
+/// forward the layers after it have kept nothing yet, and in its backward they hold nothing any
+/// longer.
 void add_layer(StageCost& stage, const LayerCost& layer);
 
-/// Of the layers of each stage; what arrives is what the layer before sends on. `balance`: layers
-/// per stage, adding up to the profile's.
+/// The costs of each stage, added up over its layers; the output of the layer before a stage is its
+/// input. `balance` is the number of layers per stage. Throws Error{Experiment} unless they add up
+/// to the profile's.
 std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance);
 
 }  // namespace pipewright

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/cost/cost_table.h"
 
 #include <cmath>
 #include <limits>
 
 #include "core/base/as_size.h"
+#include "core/base/text.h"
 #include "core/config/options.h"
 
 namespace pipewright {
@@ -34,7 +36,7 @@ class Column {
   double number(const Value& value) {
     const double read = value.is(Value::Kind::Integer)  ? static_cast<double>(value.integer)
                         : value.is(Value::Kind::Number) ? value.number
-                                                        : std::numeric_limits<double>::quiet_NaN();
+                                                        : kNoNumber;
     if (read >= 0 && read < 1e18) return read;
     options_.problem(name_, concat("is ", value.shown(),
                                    "; expected a number from 0, or a list with one per stage"));

@@ -1,4 +1,5 @@
-/// Costs of stages written down by hand, for simulations that need no profile.
+// SPDX-License-Identifier: Apache-2.0
+/// Stage costs written by hand, for simulations that need no profile.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,18 @@
 namespace pipewright {
 
 struct CostTable {
-  std::int64_t samples = 1;  ///< of one micro-batch
+  std::int64_t samples = 1;  ///< in one micro-batch
   std::vector<StageCost> stages;
 };
 
-/// Every stage alike; a backward takes twice a forward, of which each half of it takes one half.
+/// The same costs for every stage: a backward takes twice as long as a forward, and each half of it
+/// as long as a forward.
 std::vector<StageCost> equal_costs(int stages, double forward = 1);
 
-/// Reads a mapping whose keys are StageCost's names; seconds and bytes of one micro-batch. Each is
-/// a number for all stages or a list with one per stage. Without them `backward` is twice
-/// `forward`, `backward_input` and `backward_weight` half of `backward`, `output_bytes` what the
-/// next stage's `input_bytes` say, the others 0. What is wrong goes to `problems`.
+/// Reads a mapping from the names of StageCost's members to seconds or bytes of one micro-batch;
+/// each is a number for all stages or a list with one per stage. By default `backward` is twice
+/// `forward`, `backward_input` and `backward_weight` are half of `backward`, `output_bytes` is the
+/// `input_bytes` of the next stage, and the others are 0. Faults are recorded in `problems`.
 CostTable read_cost_table(const Value& document, int stages, Problems& problems);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/cost/partition.h"
 
 #include <algorithm>
@@ -10,14 +11,14 @@ namespace {
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
-/// Of the best cut of a suffix: what it is judged by, and how long its first block is.
+/// The best cut of a suffix of the list: its value, and the length of its first block.
 struct Cut {
   double value = kImpossible;
   std::size_t first = 0;
 };
 
-/// The costs of all blocks of all parts are asked for twice; with many parts that are alike a
-/// block's cost is cheap.
+/// Finds the best cut. It asks for the cost of every block in every part twice, so that cost must
+/// be cheap.
 class Search {
  public:
   Search(std::size_t layers, int parts, const BlockCost& cost)
@@ -40,9 +41,9 @@ class Search {
   }
 
  private:
-  /// Dynamic programme over suffixes: `joined(block, rest)` judges a first block and the best cut
-  /// of the rest; smaller is better, shorter first blocks among equals. [p][i]: layers i … n−1 in
-  /// the last p + 1 parts.
+  /// Dynamic programme over suffixes. `joined(block, rest)` is the value of a first block followed
+  /// by the best cut of the rest; smaller is better, and of equal values the shorter first block
+  /// wins. The result [p][i] is for layers i … n−1 in the last p + 1 parts.
   template <class Joined>
   std::vector<std::vector<Cut>> best_cuts(const Joined& joined) const {
     const std::size_t n = layers_;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/cost/pipedream_partition.h"
 
 #include <algorithm>
@@ -10,17 +11,17 @@
 namespace pipewright {
 namespace {
 
-constexpr double kImpossible = std::numeric_limits<double>::infinity();
+constexpr double kNoPlan = std::numeric_limits<double>::infinity();
 constexpr double kMostWorkers = 1e6;
-/// Steps of the dynamic programme that are waited for, some minutes.
+/// The most steps of the dynamic programme, which take some minutes.
 constexpr double kMostSteps = 1e12;
-constexpr double kStepsPerSecond = 2e9;  // of one core, roughly
+constexpr double kStepsPerSecond = 2e9;  // on one core, roughly
 
-/// The best plans of runs of layers on up to as many units as one level has. Of the topmost level
-/// only the runs that begin with the first layer are wanted.
+/// The best plans for runs of consecutive layers on 1, 2, … units of one level. On the topmost
+/// level only the runs that begin with the first layer are needed.
 class Level {
  public:
-  /// `below`: the level whose units these are; null where they are single workers.
+  /// `below`: the level that one unit of this level consists of; null if a unit is a single worker.
   Level(const Profile& profile, const PipeDreamRules& rules, std::size_t level, int inner_workers,
         const Level* below)
       : profile_(profile),
@@ -34,7 +35,7 @@ class Level {
         width_(as_size(units_ + 1)),
         weights_(n_ + 1, 0),
         compute_(n_ + 1, 0),
-        seconds_(begins_ * (n_ + 1) * width_, kImpossible) {
+        seconds_(begins_ * (n_ + 1) * width_, kNoPlan) {
     for (std::size_t i = 0; i < n_; ++i) {
       const LayerCost& layer = profile.layers[i];
       weights_[i + 1] = weights_[i] + static_cast<double>(layer.parameter_bytes);
@@ -50,14 +51,15 @@ class Level {
     }
   }
 
-  /// Between two mini-batches, of layers [begin, end) on so many units.
+  /// Predicted seconds per mini-batch of layers [begin, end) on so many units.
   double seconds(std::size_t begin, std::size_t end, int units) const {
     return row(begin, end)[units];
   }
   int units() const { return units_; }
 
-  /// Of the best plan its last stage: where it begins (`begin`: it is the only one), on how many
-  /// units. Among equal plans the one with fewer stages, then with the earlier split.
+  /// The last stage of the best plan: its first layer (`begin` if it is the only stage) and its
+  /// number of units. Of equal plans the one with fewer stages wins, then the one with the earlier
+  /// split.
   std::pair<std::size_t, int> last(std::size_t begin, std::size_t end, int units) const {
     const double best = seconds(begin, end, units);
     if (replicated(begin, end, units) == best) return {begin, units};
@@ -73,7 +75,8 @@ class Level {
     return seconds_.data() + (begin * (n_ + 1) + end) * width_;
   }
 
-  /// For all numbers of units at once. `last_stages`: [split · width + units].
+  /// Finds the best plans of layers [begin, end) for all numbers of units. `last_stages` is indexed
+  /// by split · width + units.
   void find(std::size_t begin, std::size_t end, const std::vector<double>& last_stages) {
     double* const best = seconds_.data() + (begin * (n_ + 1) + end) * width_;
     for (int units = 1; units <= units_; ++units) best[units] = replicated(begin, end, units);
@@ -83,21 +86,21 @@ class Level {
       const double worst = *std::max_element(best + 1, best + units_ + 1);
       for (int m = 1; m < units_; ++m) {
         const double of_stage = stage[m];
-        if (of_stage >= worst) continue;  // nothing becomes better
+        if (of_stage >= worst) continue;  // it improves no plan
         for (int units = m + 1; units <= units_; ++units)
           best[units] = std::min(best[units], std::max(before[units - m], of_stage));
       }
     }
   }
 
-  /// A stage on m units behind a split, with the messages it exchanges.
+  /// Seconds of a stage on m units that begins at `split`, including the messages it exchanges.
   double last_stage(std::size_t split, std::size_t end, int m) const {
     return std::max({replicated(split, end, m), crossing(split, m),
                      rules_.cost == PipeDreamRules::Cost::Code ? crossing(end, m) : 0});
   }
 
   double replicated(std::size_t begin, std::size_t end, int m) const {
-    if (m > 1 && rules_.straight) return kImpossible;
+    if (m > 1 && rules_.straight) return kNoPlan;
     const double compute = below_ != nullptr ? below_->seconds(begin, end, below_->units())
                                              : compute_[end] - compute_[begin];
     const double weights = weights_[end] - weights_[begin];
@@ -106,7 +109,7 @@ class Level {
     return (compute + 4 * (m - 1) * weights / (m * bandwidth_ * inner_workers_)) / m;
   }
 
-  /// Of the boundary before that layer.
+  /// Seconds of the messages over the boundary before that layer.
   double crossing(std::size_t layer, int m) const {
     if (layer == n_ || layer == 0) return 0;
     const double bytes = 2 * static_cast<double>(profile_.layers[layer - 1].output_bytes);
@@ -121,14 +124,15 @@ class Level {
   int inner_workers_;
   const Level* below_;
   std::size_t n_;
-  std::size_t begins_;           ///< layers a run may begin with
-  std::size_t width_;            ///< numbers of units, 0 included
-  std::vector<double> weights_;  ///< bytes before each layer
-  std::vector<double> compute_;  ///< seconds before each layer, on one worker
+  std::size_t begins_;           ///< number of layers that a run may begin with
+  std::size_t width_;            ///< how many numbers of units there are, 0 included
+  std::vector<double> weights_;  ///< bytes of all layers before each layer
+  std::vector<double> compute_;  ///< seconds of all layers before each layer, on one worker
   std::vector<double> seconds_;  ///< [(begin · (n + 1) + end) · width + units]
 };
 
-/// The stages of layers [begin, end) on so many units of a level, each unit's own plan inside.
+/// Appends the stages of layers [begin, end) on so many units of a level, with each unit's own plan
+/// inside.
 void unfold(const std::vector<Level>& levels, std::size_t level, std::size_t begin, std::size_t end,
             int units, int copies, std::vector<PipeDreamStage>& stages) {
   const auto [split, last] = levels[level].last(begin, end, units);
@@ -140,7 +144,7 @@ void unfold(const std::vector<Level>& levels, std::size_t level, std::size_t beg
     unfold(levels, level - 1, split, end, levels[level - 1].units(), replicas, stages);
 }
 
-/// What would take hours or more memory than there is.
+/// Refuses a search that would take hours or more memory than there is.
 void check_effort(double layers, const PipeDreamRules& rules) {
   double steps = 0, bytes = 0, workers = 1;
   for (const WorkerLevel& level : rules.levels) {
@@ -179,7 +183,7 @@ PipeDreamPlan pipedream_partition(const Profile& profile, const PipeDreamRules& 
   const Level& top = levels.back();
   PipeDreamPlan plan;
   plan.seconds = top.seconds(0, profile.layers.size(), top.units());
-  if (plan.seconds == kImpossible)
+  if (plan.seconds == kNoPlan)
     throw Error(ErrorKind::Experiment,
                 concat("no plan uses all ", workers, " workers: the model has ",
                        profile.layers.size(), " layers, and a stage holds at least one"));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/cost/profile.h"
 
 #include <set>
@@ -9,9 +10,10 @@ namespace {
 
 constexpr const char* kFormat = "pipewright_profile";
 constexpr int kVersion = 1;
-constexpr double kMost = 9e15;  // that a double counts exactly
+constexpr double kMost = 9e15;  // a double holds every integer up to here
 
-/// What reads a profile and what writes it visit the same fields by the same names.
+/// Calls `visit` with the name and value of each field. Reading and writing both use it, so that
+/// they agree on the names.
 template <class Visitor, class Cost>
 void visit_layer(Visitor& visit, Cost& cost) {
   visit("name", cost.name);
@@ -54,7 +56,7 @@ class Writer {
   Value value_ = Value::mapping();
 };
 
-/// Every field must be there.
+/// Reads fields, each of which must be there.
 class Reader {
  public:
   explicit Reader(Options& options) : options_(options) {}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/cost/stage_cut.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ double sending(std::int64_t bytes, const CutRules& rules) {
   return static_cast<double>(bytes) / rules.bandwidth + rules.latency;
 }
 
-/// Sums from the first layer on, so that a block's are a difference.
+/// Sums over the layers before each layer, so that the seconds of a block are a difference.
 std::vector<double> summed_seconds(const Profile& profile, const CutRules& rules) {
   std::vector<double> sum{0};
   for (const LayerCost& layer : profile.layers)
@@ -38,7 +39,8 @@ std::vector<std::int64_t> least_memory(const Profile& profile, const StageMemori
                            });
 }
 
-/// Nothing fits: says by how much, where it is nearest to fitting.
+/// Throws because no cut fits. The message names the largest stage of the cut that needs the least
+/// memory, and what it needs.
 [[noreturn]] void refuse(const Profile& profile, const StageMemories& memories,
                          const CutRules& rules) {
   const auto cut = least_memory(profile, memories, rules);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/cost/stage_memory.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ void add_moment(std::vector<StageMoment>& moments, const StageMoment& moment) {
   moments.push_back(moment);
 }
 
-/// One stage of replica 0, followed through its worker's actions.
+/// Follows one stage of replica 0 through its worker's actions.
 class Walk {
  public:
   explicit Walk(std::vector<StageMoment>& moments) : moments_(moments) {}
@@ -60,7 +61,7 @@ class Walk {
   bool added_ = false;
 };
 
-/// Beyond what is kept, the gradients included.
+/// Bytes that a pass holds beyond what forwards keep, gradients included.
 std::int64_t passing_bytes(const StageCost& stage, const StageMoment& moment) {
   if (moment.learns && !moment.added)
     return stage.peak_bytes + stage.parameter_bytes - stage.freed_bytes;
@@ -78,8 +79,9 @@ std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
   for (auto& of_stage : moments) walks.emplace_back(of_stage);
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     const auto& actions = schedule.workers[w];
-    std::map<std::tuple<int, int, int>, std::size_t> last;  // pass of stage, mini-, micro-batch
-    std::set<std::tuple<int, int, int>> recomputed;         // the same
+    std::map<std::tuple<int, int, int>, std::size_t>
+        last;  // last pass of a (stage, mini-batch, micro-batch)
+    std::set<std::tuple<int, int, int>> recomputed;  // those with a Recompute
     const auto key = [](const Action& action) {
       return std::tuple(action.stage, action.minibatch, action.microbatch);
     };

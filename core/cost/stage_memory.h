@@ -1,5 +1,6 @@
-/// How much memory a stage's worker needs: from a profile of the layers and what the schedule holds
-/// at once. Exact where LibTorch's allocator is: measured peaks are met within a few percent.
+// SPDX-License-Identifier: Apache-2.0
+/// How much memory a stage's worker needs, from a profile of the layers and what the schedule holds
+/// at once. Exact but for LibTorch's allocator: measured peaks are met within a few percent.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +13,18 @@
 
 namespace pipewright {
 
-/// What a stage holds while one of its passes runs, in terms that no layer decides.
+/// What a stage holds while one of its passes runs, in counts that do not depend on its layers.
 struct StageMoment {
-  bool learns = false;  ///< adds to the weights' gradients
-  bool bare = false;    ///< a forward that keeps its input only, to be recomputed
-  int kept = 0;         ///< forwards that wait for their backwards, this pass's own included
-  int inputs = 0;       ///< those of which there is the input only, the same
-  int versions = 1;     ///< of the weights, predictions and memory of freed ones included
+  bool learns = false;  ///< the pass adds to the weights' gradients
+  bool bare = false;    ///< the pass is a forward that keeps its input only, to be recomputed
+  int kept = 0;         ///< forwards whose activations wait for a backward, this one's included
+  int inputs = 0;       ///< forwards of which only the input is kept, this one's included
+  int versions = 1;     ///< most copies of the weights so far, predictions included
   bool added = false;   ///< passes have made gradients since the last update
   bool operator==(const StageMoment&) const = default;
 };
 
-/// [stage]: the moments that may need the most, whatever the layers. Of replica 0.
+/// For each stage, the moments of replica 0 that may need the most memory, whatever its layers are.
 std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule);
 
 /// Bytes at the moment that needs the most.
@@ -31,19 +32,21 @@ struct StageMemory {
   std::int64_t weights = 0;      ///< all versions, and buffers
   std::int64_t optimizer = 0;    ///< its state
   std::int64_t activations = 0;  ///< kept by forwards, inputs included
-  std::int64_t passing = 0;      ///< gradients, and what a pass needs for itself
+  std::int64_t passing = 0;      ///< gradients, and temporary memory of the pass
   std::int64_t total() const { return weights + optimizer + activations + passing; }
 };
 
-/// Stages of a profile's layers. What waits in messages is not in it, nor are auxiliary heads.
+/// The memory of stages made of a profile's layers. Messages that wait to be taken and auxiliary
+/// heads are not counted. Only one thread may use it, because it caches one row.
 class StageMemories {
  public:
-  /// `optimizer_slots`: tensors as large as the weights that the optimizer keeps. The profile
-  /// outlives this.
+  /// `optimizer_slots` is the number of tensors as large as the weights that the optimizer keeps.
+  /// The profile must outlive this object.
   StageMemories(const Profile& profile, std::vector<std::vector<StageMoment>> moments,
                 int optimizer_slots);
 
-  /// Of layers [begin, end) as that stage. Quick for one `begin` after another.
+  /// The memory of layers [begin, end) as that stage. Fast if calls with the same `begin` follow
+  /// each other.
   StageMemory of(std::size_t begin, std::size_t end, int stage) const;
   std::vector<StageMemory> of_cut(std::span<const std::int64_t> balance) const;
 
@@ -54,7 +57,7 @@ class StageMemories {
   std::vector<std::vector<StageMoment>> moments_;
   int slots_;
   mutable std::size_t row_begin_;
-  mutable std::vector<StageCost> row_;  ///< [end − begin − 1]
+  mutable std::vector<StageCost> row_;  ///< [end − begin − 1], for row_begin_
 };
 
 }  // namespace pipewright

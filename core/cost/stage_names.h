@@ -1,4 +1,5 @@
-/// What the stages of a cut are called in tables and messages.
+// SPDX-License-Identifier: Apache-2.0
+/// The names of a cut's stages in tables and messages.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace pipewright {
 
-/// "conv1_1 … conv2_2", or "fc1" of a single layer.
+/// "conv1_1 … conv2_2", or "fc1" for a single layer.
 std::vector<std::string> stage_names(const Profile& profile, std::span<const std::int64_t> balance);
 
 }  // namespace pipewright

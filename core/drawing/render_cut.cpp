@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -12,7 +13,7 @@ namespace {
 
 struct Row {
   std::size_t begin = 0, end = 0;
-  double seconds = 0;  ///< or operations, where no times are known
+  double seconds = 0;  ///< or operations, if no times are known
   double parameters = 0;
   std::int64_t memory = 0;
 };
@@ -43,7 +44,7 @@ std::string weight_text(const Profile& profile, double weight) {
   return profile.timed ? time_text(weight) : count_text(weight);
 }
 
-/// What keeps the cut from being faster.
+/// The line that names the stage that keeps the cut from being faster.
 std::string limit(const Profile& profile, const std::vector<Row>& rows,
                   const std::vector<std::string>& names) {
   const auto slowest = std::ranges::max_element(rows, {}, &Row::seconds);

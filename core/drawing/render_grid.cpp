@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/drawing/render_grid.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ void put(GlyphLine& line, int column, std::string text, int color) {
     line[as_size(column)] = {std::move(text), color};
 }
 
-/// ASCII only, one column each.
+/// Puts an ASCII label into a line, one character per column.
 void put_label(GlyphLine& line, int column, const std::string& label, int color) {
   for (const char c : label) put(line, column++, {c}, color);
 }
@@ -70,8 +71,8 @@ void RenderGrid::measure() {
   cell_ = static_cast<int>(longest) + 1;
 }
 
-/// Column of the boundary before `slot` for what ends there, and for what begins there: the same
-/// but where a culprit that takes no time stands between the two.
+/// The column of the boundary before `slot`, for actions that end there and for actions that begin
+/// there. The two differ only where a culprit that takes no time stands between them.
 int RenderGrid::end_of(int slot) const {
   return (slot - window_.from) * cell_ + (slot > widened_at_ ? widened_by_ : 0);
 }
@@ -79,7 +80,7 @@ int RenderGrid::begin_of(int slot) const {
   return (slot - window_.from) * cell_ + (slot >= widened_at_ ? widened_by_ : 0);
 }
 
-/// The first actions of a worker that can never start, and the culprit.
+/// The first actions of a worker that can never start, and the culprit if it is one of them.
 std::vector<std::size_t> RenderGrid::never_of(std::size_t worker) const {
   std::vector<std::size_t> positions;
   for (std::size_t i = 0; i < times_.start[worker].size(); ++i)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The terminal grid as lines of columns, before it is cut to the width of a terminal.
 #pragma once
 
@@ -18,24 +19,24 @@ struct Glyph {
 };
 using GlyphLine = std::vector<Glyph>;
 
-/// Each slot takes as many columns as the longest label and one before it, the boundary with the
-/// slot before: there stand the updates, which take no time, and the marks of the culprit.
+/// A slot takes as many columns as the longest label, and one before it for the boundary with the
+/// slot before. On boundaries are the updates, which take no time, and the marks of the culprit.
 class RenderGrid {
  public:
   RenderGrid(const Schedule& schedule, const RenderLabels& labels, const RenderOptions& options);
 
   const GlyphLine& header() const { return header_; }
   const std::vector<GlyphLine>& workers() const { return lines_; }
-  /// Columns at which a line may be cut, ascending; the last is its length.
+  /// Columns at which a line may be cut, ascending; the last one is its length.
   const std::vector<int>& cuts() const { return cuts_; }
 
  private:
-  /// Where an action's label stands: columns [begin, end) and whether time fills it.
+  /// The columns [begin, end) of an action's label.
   struct Cell {
     int begin = 0;
     int end = 0;
     bool visible = false;
-    bool boundary = false;  ///< takes no time: only column `begin`, without a label
+    bool boundary = false;  ///< the action takes no time: a sign at `begin`, no label
   };
 
   bool is_culprit(std::size_t worker, std::size_t position) const;
@@ -53,10 +54,10 @@ class RenderGrid {
   const SlotTimes times_;
   const RenderWindow window_;
   const std::optional<ActionPlace> culprit_;
-  int cell_ = 0;         ///< columns of a slot, its boundary included
-  int widened_at_ = -1;  ///< the slot before which a culprit that takes no time gets columns
+  int cell_ = 0;         ///< columns per slot, its boundary included
+  int widened_at_ = -1;  ///< slot before which a culprit without duration gets columns
   int widened_by_ = 0;
-  std::vector<std::vector<std::size_t>> never_;  ///< per worker: positions that stand under `?`
+  std::vector<std::vector<std::size_t>> never_;  ///< per worker: the actions under `?`
   int never_most_ = 0;
   GlyphLine header_;
   std::vector<GlyphLine> lines_;

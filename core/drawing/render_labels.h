@@ -1,4 +1,5 @@
-/// The few words that all drawings of one schedule share.
+// SPDX-License-Identifier: Apache-2.0
+/// The names of actions and workers that all drawings of a schedule share.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace pipewright {
 
-/// Names for the actions and workers of one schedule, no longer than it needs.
+/// Names for the actions and workers of one schedule, as short as that schedule allows.
 class RenderLabels {
  public:
   explicit RenderLabels(const Schedule& schedule);
@@ -22,7 +23,7 @@ class RenderLabels {
   std::string stages(std::size_t worker) const;
 
   bool several_stages() const { return several_stages_; }
-  /// Whether worker w holds stage w and nothing else, so that naming the stages tells nothing.
+  /// Whether each worker w holds stage w and nothing else, so that there is no need to name stages.
   bool plain() const { return plain_; }
 
  private:
@@ -37,7 +38,7 @@ class RenderLabels {
   std::vector<Holding> workers_;
 };
 
-/// What `reads` in text: "2", or "2→5(+3)" when predicted.
+/// The weights that a pass reads: "2", or "2→5(+3)" when predicted.
 std::string weights_text(int version, int ahead);
 
 }  // namespace pipewright

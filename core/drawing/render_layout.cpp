@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/drawing/render_layout.h"
 
 #include <algorithm>
@@ -57,7 +58,8 @@ void GridLayout::measure() {
   right_ = x_of(blocks_.front(), blocks_.front().window.to);
 }
 
-/// As few blocks as the numbers and a page allow, of the same length but the last.
+/// Cuts the window into as few blocks as the width of the numbers and of the page allow. All have
+/// the same length but the last.
 void GridLayout::cut_into_blocks(double least_slot) {
   const int slots = std::max(1, window_.to - window_.from);
   const int most = std::max(5, static_cast<int>(kWidest / least_slot) / 5 * 5);

@@ -1,4 +1,5 @@
-/// Where everything of the SVG grid stands, and what is written into its boxes.
+// SPDX-License-Identifier: Apache-2.0
+/// The layout of the SVG grid: the position of everything, and the text of its boxes.
 #pragma once
 
 #include <string>
@@ -12,21 +13,21 @@ namespace pipewright {
 
 namespace sizes {  // in pixels
 inline constexpr double kMargin = 24;
-inline constexpr double kHeading = 62;  ///< title, the line below it, air
+inline constexpr double kHeading = 62;  ///< height of the title, the line below it and some space
 inline constexpr double kLane = 40;
 inline constexpr double kLaneGap = 8;
 inline constexpr double kAxis = 34;
 inline constexpr double kLegend = 34;
-inline constexpr double kName = 12.5;   ///< text: a worker's name
-inline constexpr double kNumber = 12;   ///< text: a mini-batch's number
-inline constexpr double kNote = 8.5;    ///< text: what stands below the number
-inline constexpr double kSmall = 10;    ///< text: axis, stages, heads of the table
-inline constexpr double kUsual = 1040;  ///< width of the lanes if all fits
+inline constexpr double kName = 12.5;   ///< text size of workers' names
+inline constexpr double kNumber = 12;   ///< text size of mini-batch numbers
+inline constexpr double kNote = 8.5;    ///< text size of notes below the numbers
+inline constexpr double kSmall = 10;    ///< text size of axis, stages, table heads
+inline constexpr double kUsual = 1040;  ///< width of the lanes if everything fits
 inline constexpr double kWidest = 1400;
 inline constexpr double kWidestSlot = 34;
 }  // namespace sizes
 
-/// A part of the window, drawn below the part before it when a page is not wide enough.
+/// A part of the window. If the page is not wide enough, parts are drawn below each other.
 struct LayoutBlock {
   RenderWindow window;
   double y = 0;
@@ -34,7 +35,7 @@ struct LayoutBlock {
 
 class GridLayout {
  public:
-  /// Keeps a reference to the schedule. Throws as resolve_versions().
+  /// Keeps a reference to the schedule. Throws what resolve_versions() throws.
   GridLayout(const Schedule& schedule, int minibatches);
 
   const Schedule& schedule() const { return schedule_; }
@@ -47,16 +48,17 @@ class GridLayout {
   const std::vector<LayoutBlock>& blocks() const { return blocks_; }
   double block_height() const;
   double left() const { return left_; }
-  double right() const { return right_; }  ///< of the widest block's lanes
+  double right() const { return right_; }  ///< right end of the widest block's lanes
   double x_of(const LayoutBlock& block, int slot) const;
   double y_of(const LayoutBlock& block, std::size_t worker) const;
-  /// What takes no time belongs to the block that it ends.
+  /// Whether an action is drawn in this window. An action that takes no time belongs to the block
+  /// that it ends.
   bool is_drawn(RenderWindow window, std::size_t worker, std::size_t position) const;
 
-  /// "3", or "3.1" with micro-batches.
+  /// The number in a box: "3", or "3.1" with micro-batches.
   std::string number_of(const Action& action) const;
-  /// Below the number: the stage where a worker has several, the loss where there are several, else
-  /// the version read and the steps it is predicted ahead ("w2+3").
+  /// The note below the number: the stage if a worker has several, the loss if there are several,
+  /// else the version read and the steps it is predicted ahead ("w2+3").
   std::string note_of(std::size_t worker, std::size_t position) const;
   enum class Note { None, Places, Versions };
   Note note() const;

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/drawing/render_page.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace pipewright {
 namespace {
 
-/// Hundredths of a pixel are enough.
+/// A length rounded to hundredths of a pixel.
 std::string px(double value) {
   return number_text(std::round(value * 100) / 100);
 }
@@ -62,7 +62,7 @@ void SvgPage::line(double x1, double y1, double x2, double y2, const LineStyle& 
 }
 
 void SvgPage::arc(double x1, double x2, double y, double rise, const LineStyle& style) {
-  // A cubic whose ends are steep: its control points stand a quarter of the way in.
+  // A cubic Bézier curve with steep ends: its control points are a quarter of the way in.
   const double inset = (x2 - x1) / 4, top = y - rise * 4 / 3;
   const double length = std::hypot(inset, y - top), size = 5 + style.width;
   const double dx = inset / length, dy = (y - top) / length;
@@ -98,7 +98,8 @@ std::string signed_text(int number) {
 }
 
 double text_width(std::string_view text, double size) {
-  return static_cast<double>(character_count(text)) * size * 0.556;  // digits of Helvetica
+  return static_cast<double>(character_count(text)) * size *
+         0.556;  // a digit of Helvetica is 0.556 em wide
 }
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-/// PipeDream's plan for eyes.
+// SPDX-License-Identifier: Apache-2.0
+/// A table of PipeDream's plan.
 #pragma once
 
 #include <string>
@@ -7,7 +8,8 @@
 
 namespace pipewright {
 
-/// One row per stage, the predicted time, and whether our pipelines can run it.
+/// A table with one row per stage, then the predicted time, and whether our pipelines can run the
+/// plan.
 std::string render_plan(const Profile& profile, const PipeDreamPlan& plan);
 
 }  // namespace pipewright

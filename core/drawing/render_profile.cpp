@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/drawing/render_profile.h"
 
 #include <cmath>
@@ -8,7 +9,7 @@
 namespace pipewright {
 namespace {
 
-constexpr double kBar = 20;  // characters of all there is
+constexpr double kBar = 20;  // characters of a bar of 100 %
 
 LayerCost total(const Profile& profile) {
   LayerCost sum{.name = "total"};
@@ -32,7 +33,7 @@ std::string bytes(std::int64_t count) {
   return bytes_text(static_cast<double>(count));
 }
 
-/// All but output and share, which a sum has not.
+/// The cells of a layer or of the sum. Output and share stay empty: a sum has none.
 std::vector<std::string> cells(const Profile& profile, const LayerCost& cost) {
   const std::string parameters = count_text(static_cast<double>(cost.parameters));
   if (!profile.timed) return {cost.name, count_text(cost.flops), "", parameters, "", ""};

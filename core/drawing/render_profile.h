@@ -1,4 +1,5 @@
-/// Profiles for eyes.
+// SPDX-License-Identifier: Apache-2.0
+/// Tables of profiles.
 #pragma once
 
 #include <string>
@@ -7,11 +8,12 @@
 
 namespace pipewright {
 
-/// One row per layer: times (or operations, where none were measured), what it hands on, what it
-/// keeps, parameters, and its share of the time (or the operations) as a bar; then the sums.
+/// A table with one row per layer: times (or operations, if no times were measured), bytes sent,
+/// bytes kept, parameters, and the share of the time (or of the operations) as a bar; then the
+/// sums.
 std::string render_profile(const Profile& profile);
 
-/// "12.3 ms", in the unit that suits.
+/// "12.30 ms": µs below 1 ms, ms below 1 s, else s.
 std::string time_text(double seconds);
 
 }  // namespace pipewright

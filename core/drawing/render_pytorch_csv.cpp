@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
 #include "core/base/error.h"
@@ -15,7 +16,7 @@ namespace {
                      action_name(action, schedule.shape.microbatches), " ", why));
 }
 
-/// "2F0"
+/// The cell of a pass: "2F0".
 std::string cell_of(const Schedule& schedule, const PassIndex& index, const Action& action) {
   const char* operation = "";
   switch (action.kind) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/drawing/render_refusal.h"
 
 #include "core/drawing/render.h"

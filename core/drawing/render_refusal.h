@@ -1,4 +1,5 @@
-/// The proof of a schedule for eyes.
+// SPDX-License-Identifier: Apache-2.0
+/// The proof of a schedule, with a drawing where it fails.
 #pragma once
 
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace pipewright {
 
-/// validate(), but the message of a refusal ends in the grid with the culprit marked. Throws
-/// Error{Schedule}.
+/// As validate(), but the message of a refusal ends with the grid, in which the culprit is marked.
+/// Throws Error{Schedule}.
 std::vector<ActionPlace> validate_for_eyes(const Schedule& schedule);
 
 }  // namespace pipewright

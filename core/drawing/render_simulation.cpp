@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/drawing/render_simulation.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ constexpr std::size_t kMostRows = 32;
 
 using Row = std::vector<std::string>;
 
-/// Columns as wide as they need be, the first flush left.
+/// The rows as text with aligned columns, the first one left-aligned.
 std::string aligned(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths;
   for (const Row& row : rows) {
@@ -51,7 +52,7 @@ std::string bytes(std::int64_t count) {
   return bytes_text(static_cast<double>(count));
 }
 
-/// At most kMostRows of them.
+/// A table of the items, at most kMostRows of them.
 template <class Item, class Print>
 std::string table(Row heads, const std::vector<Item>& items, const Print& print) {
   std::vector<Row> rows{std::move(heads)};
@@ -94,7 +95,7 @@ Row traffic_row(const std::string& name, const Traffic& traffic, double makespan
           percent(traffic.busy, makespan)};
 }
 
-/// What each device that is too small would need.
+/// The lines about devices whose memory is too small, with what they would need.
 std::string overflows(const Hardware& hardware, const Simulation& simulation) {
   std::string text;
   int more = 0;
@@ -130,8 +131,8 @@ double mean_pass_seconds(const Schedule& schedule, const Simulation& simulation)
   return passes > 0 ? seconds / passes : 0;
 }
 
-/// A described device starts operations one by one, and the model does not count that: where passes
-/// are shorter than starting some of them takes, the times mean little.
+/// A note if the times mean little: a device starts operations one by one, which the model does not
+/// count, so it errs where passes are shorter than starting some of their operations takes.
 std::string launches(const Schedule& schedule, const Hardware& hardware,
                      const Simulation& simulation) {
   constexpr double kShort = 50e-6;

@@ -1,4 +1,5 @@
-/// A simulation for eyes and for other programs.
+// SPDX-License-Identifier: Apache-2.0
+/// Simulations as text and SVG for people, and as a value for programs.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@
 
 namespace pipewright {
 
-/// One screen: makespan, throughput of `samples` a mini-batch, bubble, a row per worker with its
-/// memory, a row per link and bus, and what does not fit. Long lists are cut.
+/// One screen of text: makespan, throughput for `samples` per mini-batch, bubble, a row per worker
+/// with its memory, a row per link and bus, and which devices are too small. Long lists are cut.
 std::string render_simulation(const Schedule& schedule, const Hardware& hardware,
                               const Simulation& simulation, std::int64_t samples);
 
-/// All of it, memory over time too where there is any; seconds and bytes.
+/// The whole simulation as a value, with memory over time if it was kept; in seconds and bytes.
 Value simulation_value(const Schedule& schedule, const Hardware& hardware,
                        const Simulation& simulation, std::int64_t samples);
 
-/// Stand-alone SVG of what every worker does when, to scale, until `end` seconds (0 = all).
+/// A stand-alone SVG of the actions of every worker, to scale, until `end` seconds (0: all).
 std::string render_timeline_svg(const Schedule& schedule, const Simulation& simulation,
                                 const std::string& title, double end = 0);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
 #include <set>
@@ -14,7 +15,7 @@ namespace {
 
 using namespace sizes;
 
-constexpr double kColumn = 30;  // of the table at the right
+constexpr double kColumn = 30;  // width of a column of the table at the right
 
 std::string counted(int count, const std::string& thing) {
   if (count == 1) return concat(1, " ", thing);
@@ -106,7 +107,7 @@ void draw_axis(SvgPage& page, const GridLayout& layout, const LayoutBlock& block
             {.size = kSmall, .color = palette::kQuiet, .anchor = "end"});
 }
 
-/// What the small text in the boxes says.
+/// The legend of the notes in the boxes.
 std::string note_legend(const GridLayout& layout) {
   const Schedule& schedule = layout.schedule();
   switch (layout.note()) {
@@ -148,7 +149,7 @@ void draw_legend(SvgPage& page, const GridLayout& layout, double y) {
   page.text(x, y, note_legend(layout), {.color = palette::kQuiet});
 }
 
-/// Staleness and copies of each stage, beside its worker in the first block.
+/// Draws staleness and copies of each stage, beside its worker in the first block.
 void draw_table(SvgPage& page, const GridLayout& layout, double x) {
   const TextStyle head{.size = kSmall, .color = palette::kQuiet, .anchor = "middle"};
   const std::array<double, 4> centers = {x + 15, x + 45, x + 75, x + 109};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <set>
 
@@ -14,7 +15,7 @@ std::string colored(const std::string& text, int color) {
   return color == 0 ? text : concat("\033[", color, "m", text, "\033[0m");
 }
 
-/// The name and the columns [begin, end), without blanks at the end.
+/// A line of text: its name, then the columns [begin, end), without blanks at the end.
 std::string line_text(std::string line, std::size_t margin, const GlyphLine& glyphs, int begin,
                       int end, bool color) {
   line.resize(margin, ' ');
@@ -30,7 +31,8 @@ std::string line_text(std::string line, std::size_t margin, const GlyphLine& gly
   return line + '\n';
 }
 
-/// The last cut that leaves at most `room` columns, or the first one after `begin`.
+/// The last cut that leaves at most `room` columns after `begin`; the first one after `begin` if
+/// none does.
 int block_end(const std::vector<int>& cuts, int begin, int room) {
   int end = 0;
   for (const int cut : cuts)
@@ -38,7 +40,7 @@ int block_end(const std::vector<int>& cuts, int begin, int room) {
   return end;
 }
 
-/// What the signs mean, those that occur; and what is not drawn.
+/// The meaning of the signs that occur, and what is not drawn.
 std::string legend(const Schedule& schedule, const RenderOptions& options) {
   std::set<ActionKind> kinds;
   for (const auto& worker : schedule.workers)

@@ -1,4 +1,5 @@
-// Bars to scale, unlike the grid of slots: what is thin is short.
+// SPDX-License-Identifier: Apache-2.0
+// A timeline to scale: unlike in the grid of slots, the width of a bar is its duration.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -13,11 +14,12 @@
 namespace pipewright {
 namespace {
 
-constexpr double kMargin = 24, kHeading = 62, kLane = 34, kGap = 6, kAxis = 30, kLegend = 34;
-constexpr double kNames = 90, kWidth = 1040;
-constexpr double kThinnest = 0.6;  ///< px; what is thinner would not be seen
+constexpr double kTimelineMargin = 24, kTimelineHeading = 62, kTimelineLane = 34, kTimelineGap = 6,
+                 kTimelineAxis = 30, kTimelineLegend = 34;
+constexpr double kTimelineNames = 90, kTimelineWidth = 1040;
+constexpr double kThinnest = 0.6;  ///< px; thinner bars would be invisible
 
-/// 1, 2 or 5 times a power of ten, about a tenth of the whole.
+/// The distance between ticks: 1, 2 or 5 times a power of ten, about a tenth of the whole.
 double tick_of(double end) {
   const double raw = end / 10, power = std::pow(10, std::floor(std::log10(raw)));
   for (const double step : {1.0, 2.0, 5.0})
@@ -33,11 +35,13 @@ class Timeline {
         simulation_(simulation),
         labels_(schedule),
         end_(end > 0 ? std::min(end, simulation.makespan) : simulation.makespan),
-        bottom_(kHeading + static_cast<double>(schedule.workers.size()) * (kLane + kGap)),
-        page_(2 * kMargin + kNames + kWidth, bottom_ + kAxis + kLegend, title) {
-    page_.text(kMargin, 32, title, {.size = 18, .bold = true});
+        bottom_(kTimelineHeading +
+                static_cast<double>(schedule.workers.size()) * (kTimelineLane + kTimelineGap)),
+        page_(2 * kTimelineMargin + kTimelineNames + kTimelineWidth,
+              bottom_ + kTimelineAxis + kTimelineLegend, title) {
+    page_.text(kTimelineMargin, 32, title, {.size = 18, .bold = true});
     page_.text(
-        kMargin, 49,
+        kTimelineMargin, 49,
         concat(time_text(simulation.makespan), "; idle ", std::lround(100 * simulation.bubble),
                " %", end_ < simulation.makespan ? concat("; drawn: until ", time_text(end_)) : ""),
         {.color = palette::kQuiet});
@@ -51,12 +55,15 @@ class Timeline {
   }
 
  private:
-  double x(double time) const { return kMargin + kNames + kWidth * std::min(time / end_, 1.0); }
+  double x(double time) const {
+    return kTimelineMargin + kTimelineNames + kTimelineWidth * std::min(time / end_, 1.0);
+  }
 
   void draw_lane(std::size_t w) {
-    const double y = kHeading + static_cast<double>(w) * (kLane + kGap);
-    page_.text(kMargin, y + 21, labels_.worker(w), {.size = 12.5});
-    page_.box(kMargin + kNames, y, kWidth, kLane, palette::kLane, 3);
+    const double y = kTimelineHeading + static_cast<double>(w) * (kTimelineLane + kTimelineGap);
+    page_.text(kTimelineMargin, y + 21, labels_.worker(w), {.size = 12.5});
+    page_.box(kTimelineMargin + kTimelineNames, y, kTimelineWidth, kTimelineLane, palette::kLane,
+              3);
     for (std::size_t i = 0; i < schedule_.workers[w].size(); ++i) {
       const Span& span = simulation_.spans[w][i];
       if (span.begin >= end_) break;
@@ -69,12 +76,12 @@ class Timeline {
     const double left = x(span.begin), width = x(span.end) - left;
     kinds_.insert(action.kind);
     if (width <= 0) {
-      page_.line(left, y - 2, left, y + kLane + 2, {.color = shade.fill, .width = 1});
+      page_.line(left, y - 2, left, y + kTimelineLane + 2, {.color = shade.fill, .width = 1});
       return;
     }
     const double gap = std::min(0.6, width / 8);
-    page_.box(left + gap, y + 3, std::max(kThinnest, width - 2 * gap), kLane - 6, shade.fill,
-              std::min(3.0, width / 4),
+    page_.box(left + gap, y + 3, std::max(kThinnest, width - 2 * gap), kTimelineLane - 6,
+              shade.fill, std::min(3.0, width / 4),
               concat(kind_name(action.kind), " of ", labels_.action(action), ", ",
                      time_text(span.begin), " to ", time_text(span.end)));
     const std::string name = labels_.action(action);
@@ -94,10 +101,11 @@ class Timeline {
   }
 
   void draw_legend() {
-    double at = kMargin + kNames;
+    double at = kTimelineMargin + kTimelineNames;
     for (const ActionKind kind : kinds_) {
-      page_.box(at, bottom_ + kAxis + 4, 14, 12, shade_of(kind, 2).fill);
-      page_.text(at + 20, bottom_ + kAxis + 14, kind_name(kind), {.color = palette::kQuiet});
+      page_.box(at, bottom_ + kTimelineAxis + 4, 14, 12, shade_of(kind, 2).fill);
+      page_.text(at + 20, bottom_ + kTimelineAxis + 14, kind_name(kind),
+                 {.color = palette::kQuiet});
       at += text_width(kind_name(kind), 11) + 38;
     }
   }

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kSecondsPerSlot = 1e-3;
 
-/// Events of the Trace Event Format, each of them a line.
+/// Collects events of the Trace Event Format, one per line.
 class Trace {
  public:
   Trace(const Schedule& schedule, const std::vector<std::vector<Span>>& spans)
@@ -63,7 +63,7 @@ class Trace {
          {"args", {{"sort_index", worker}}}});
   }
 
-  /// A complete event ("X"), or an instant ("i") for what takes no time.
+  /// Adds an action as a complete event ("X"), or as an instant ("i") if it takes no time.
   void add_action(std::size_t worker, std::size_t position) {
     const Action& action = schedule_.workers[worker][position];
     const std::int64_t length = length_of(worker, position);
@@ -87,8 +87,8 @@ class Trace {
     add(event);
   }
 
-  /// The arrow of the message that brings the pass its input, if it comes from another worker. It
-  /// leaves 1 µs before the sender's end, so that viewers bind it to the sender.
+  /// Adds the arrow of the message that brings the pass its input, if it comes from another worker.
+  /// The arrow starts 1 µs before the sender's end, so that viewers bind it to the sender.
   void add_message(std::size_t worker, std::size_t position) {
     const Action& action = schedule_.workers[worker][position];
     const ActionPlace input = index_.input_of(action);

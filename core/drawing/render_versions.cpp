@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
 
@@ -11,7 +12,7 @@
 namespace pipewright {
 namespace {
 
-/// Cells of equal columns.
+/// Rows of cells; all rows have the same columns.
 using Table = std::vector<std::vector<std::string>>;
 
 std::string table_text(const Table& table) {
@@ -32,10 +33,10 @@ std::string table_text(const Table& table) {
   return out;
 }
 
-/// What each kind of pass of one stage and replica reads, mini-batch by mini-batch.
+/// The versions that each kind of pass of one stage and replica reads, mini-batch by mini-batch.
 using Reads = std::map<ActionKind, std::vector<std::string>>;
 
-/// Reads of every (stage, replica); "0/1" when a mini-batch's passes of one kind differ.
+/// The reads of every (stage, replica); "0/1" when a mini-batch's passes of one kind differ.
 std::map<std::pair<int, int>, Reads> reads_of(const Schedule& schedule, const Versions& versions,
                                               int minibatches) {
   std::map<std::pair<int, int>, Reads> all;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -13,20 +14,20 @@
 namespace pipewright {
 namespace {
 
-// Pixels.
-constexpr double kMargin = 24;
-constexpr double kHeading = 84;
+// Lengths are in pixels.
+constexpr double kWeightsMargin = 24;
+constexpr double kWeightsHeading = 84;
 constexpr double kRow = 118;
-constexpr double kLine = 16;    // of the table
-constexpr double kNames = 84;   // the stages' names
-constexpr double kRadius = 11;  // of a version
-constexpr double kLegend = 44;
-constexpr std::array<double, 5> kColumns = {8, 74, 128, 186, 244};  // of the table
+constexpr double kLine = 16;          // height of a line of the table
+constexpr double kWeightsNames = 84;  // width of the stages' names
+constexpr double kRadius = 11;        // radius of a version's circle
+constexpr double kWeightsLegend = 44;
+constexpr std::array<double, 5> kColumns = {8, 74, 128, 186, 244};  // offsets in the table
 constexpr double kTable = 280;
-constexpr int kShade = 3;                  // dark enough for text on paper
-constexpr const char* kRelay = "#869c2c";  // as the relays, but dark enough
+constexpr int kShade = 3;                  // index of a shade dark enough for text on paper
+constexpr const char* kRelay = "#869c2c";  // the colour of relays, but as dark
 
-/// Passes of one stage that compute with the same weights: drawn as one arrow.
+/// Passes of one stage that compute with the same weights. They are drawn as one arrow.
 struct Reading {
   std::vector<ActionKind> kinds;
   WeightKey key;
@@ -37,7 +38,7 @@ struct Reading {
   bool above() const {
     return kinds.front() == ActionKind::Forward || kinds.front() == ActionKind::Head;
   }
-  /// "F", "B, b"
+  /// The letters of the kinds: "F", "B, b".
   std::string name() const {
     std::vector<std::string> letters;
     for (const ActionKind kind : kinds) letters.emplace_back(facts_of(kind).letter);
@@ -88,43 +89,45 @@ class WeightsDrawing {
     }
     first_ = std::min(first_, last_);
     step_ = std::clamp(480.0 / std::max(1, last_ - first_), 64.0, 120.0);
-    left_ = kMargin + kNames + kRadius + 8;
+    left_ = kWeightsMargin + kWeightsNames + kRadius + 8;
     table_ = x_of(last_) + kRadius + 34;
   }
 
   std::string svg(const std::string& title) {
     const double rows = tallest_ * static_cast<double>(stages_.size());
-    const double width = std::max({table_ + kTable, left_ + 680, kMargin + text_width(title, 18)});
-    SvgPage page(width + kMargin, kHeading + rows + kLegend, title);
-    page.text(kMargin, 32, title, {.size = 18, .bold = true});
+    const double width =
+        std::max({table_ + kTable, left_ + 680, kWeightsMargin + text_width(title, 18)});
+    SvgPage page(width + kWeightsMargin, kWeightsHeading + rows + kWeightsLegend, title);
+    page.text(kWeightsMargin, 32, title, {.size = 18, .bold = true});
     page.text(
-        kMargin, 49,
+        kWeightsMargin, 49,
         concat("The weights used by mini-batch ", minibatch_,
                " (counted from 0). Circles are versions of a stage's weights: its updates so far."),
         {.color = palette::kQuiet});
     draw_table_head(page);
     for (int version = first_; version <= last_; ++version)
-      page.line(x_of(version), kHeading + 4, x_of(version), kHeading + rows - 4,
+      page.line(x_of(version), kWeightsHeading + 4, x_of(version), kWeightsHeading + rows - 4,
                 {.color = palette::kLane, .width = 2});
     for (std::size_t stage = 0; stage < stages_.size(); ++stage) draw_stage(page, stage);
-    draw_legend(page, kHeading + rows + 22);
+    draw_legend(page, kWeightsHeading + rows + 22);
     return std::move(page).svg();
   }
 
  private:
   double x_of(int version) const { return left_ + step_ * (version - first_); }
   double y_of(std::size_t stage) const {
-    return kHeading + tallest_ * (static_cast<double>(stage) + 0.5);
+    return kWeightsHeading + tallest_ * (static_cast<double>(stage) + 0.5);
   }
 
   void draw_stage(SvgPage& page, std::size_t stage) const {
     const double y = y_of(stage);
     const std::size_t depth = stages_.size() - 1 - stage;
     if (stage > 0)
-      page.line(kMargin, y - tallest_ / 2, table_ + kTable, y - tallest_ / 2,
+      page.line(kWeightsMargin, y - tallest_ / 2, table_ + kTable, y - tallest_ / 2,
                 {.color = palette::kRule});
-    page.text(kMargin, y - 1, concat("stage ", stage), {.size = 13, .bold = true});
-    page.text(kMargin, y + 14, concat("D = ", depth), {.size = 10.5, .color = palette::kQuiet});
+    page.text(kWeightsMargin, y - 1, concat("stage ", stage), {.size = 13, .bold = true});
+    page.text(kWeightsMargin, y + 14, concat("D = ", depth),
+              {.size = 10.5, .color = palette::kQuiet});
     page.line(x_of(first_), y, x_of(last_), y, {.color = palette::kRule, .width = 1.5});
     for (const Reading& reading : stages_[stage])
       if (reading.applied_to >= 0)
@@ -152,7 +155,7 @@ class WeightsDrawing {
                .bold = read});
   }
 
-  /// An arc to the version predicted, or a short arrow to the version read as it is.
+  /// Draws an arc to the predicted version, or a short arrow if the version is read as it is.
   void draw_reading(SvgPage& page, double y, const Reading& reading) const {
     const double side = reading.above() ? 1 : -1;
     const double edge = y - side * (kRadius + 2.5);
@@ -177,7 +180,7 @@ class WeightsDrawing {
     const std::array<const char*, 5> heads = {"pass", "reads", "stands for", "applied to",
                                               "staleness"};
     for (std::size_t column = 0; column < heads.size(); ++column)
-      page.text(table_ + kColumns[column], kHeading - 8, heads[column],
+      page.text(table_ + kColumns[column], kWeightsHeading - 8, heads[column],
                 {.size = 10, .color = palette::kQuiet, .anchor = column == 0 ? "start" : "middle"});
   }
 
@@ -202,7 +205,7 @@ class WeightsDrawing {
   }
 
   void draw_legend(SvgPage& page, double y) const {
-    double x = kMargin;
+    double x = kWeightsMargin;
     auto entry = [&](const LineStyle& style, const std::string& text) {
       page.line(x, y - 4, x + 26, y - 4, style);
       page.text(x + 32, y, text, {.color = palette::kQuiet});
@@ -221,12 +224,12 @@ class WeightsDrawing {
 
   std::vector<std::vector<Reading>> stages_;
   int minibatch_;
-  int first_ = std::numeric_limits<int>::max();  ///< versions drawn
+  int first_ = std::numeric_limits<int>::max();  ///< first and last version drawn
   int last_ = 0;
   bool predicts_ = false;  ///< whether any pass reads predicted weights
   bool reuses_ = false;    ///< whether any backward reads those of its forward
   double tallest_ = kRow;
-  double step_ = 0;  ///< between versions
+  double step_ = 0;  ///< distance between versions
   double left_ = 0;
   double table_ = 0;
 };

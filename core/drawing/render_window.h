@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The part of a schedule's time that a drawing shows.
 #pragma once
 
@@ -7,18 +8,19 @@
 
 namespace pipewright {
 
-/// Slots [from, to). What goes on then is drawn whole, whichever mini-batch it belongs to, so that
-/// a cut never looks like a drain.
+/// Slots [from, to). All actions of these slots are drawn, whichever mini-batch they belong to, and
+/// those that go on beyond an end are drawn whole, so that a cut never looks like a drain.
 struct RenderWindow {
   int from = 0;
   int to = 0;
 };
 
-/// From the start until `minibatches` (0: all) are done; with a culprit, as many around it.
+/// The window from the start until `minibatches` are done (0: all); with a culprit, so many
+/// mini-batches around it.
 RenderWindow render_window(const Schedule& schedule, const SlotTimes& times, int minibatches,
                            const ActionPlace* culprit = nullptr);
 
-/// Whether the place is one of the schedule's.
+/// Whether there is an action at this place of the schedule.
 bool exists(const Schedule& schedule, const ActionPlace& place);
 
 }  // namespace pipewright

@@ -1,19 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/balance.h"
 
 #include <numeric>
 
+#include "core/base/text.h"
 #include "core/cost/partition.h"
 #include "core/runtime/batches.h"
 #include "core/stage/stage.h"
 
 namespace pipewright {
 namespace {
-
-std::string list_text(const std::vector<std::int64_t>& list) {
-  std::vector<std::string> parts;
-  for (const std::int64_t size : list) parts.push_back(std::to_string(size));
-  return "[" + join(parts, ", ") + "]";
-}
 
 double parameters_of(const LayerPtr& layer) {
   double sum = 0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/compression.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace {
 
 constexpr const char* kNone = "none";
 
-/// `{name: …, options…}`.
+/// Reads a codec: `{name: …, options…}`.
 NamedCodec read_codec(Options& options) {
   const Registry<Codec>& registry = Registry<Codec>::instance();
   NamedCodec named;
@@ -21,7 +22,7 @@ NamedCodec read_codec(Options& options) {
   return named;
 }
 
-/// A direction may have a section of its own.
+/// Reads the section of one direction; without it the direction has the codec of both.
 NamedCodec read_direction(Options& options, const char* direction, const NamedCodec& both) {
   if (!options.given(direction)) return both;
   Options own = options.section(direction, "The codec of this direction alone.");
@@ -30,8 +31,8 @@ NamedCodec read_direction(Options& options, const char* direction, const NamedCo
   return named;
 }
 
-/// Fills in those of `open` that are meant, all without a list; the others are what `otherwise`
-/// says.
+/// Sets the codecs of those edges of `open` that the section lists (all, without a list). The rest
+/// follows the section `otherwise`.
 void read_edges(Options& options, std::vector<int> open, Compression& edges) {
   const NamedCodec both = read_codec(options);
   EdgeCodecs codecs{.forward = read_direction(options, "forward", both),

@@ -1,5 +1,6 @@
-/// `pipeline.compression`, which codec compresses what crosses which edge, and
-/// `pipeline.gradient_compression`, of what replicas sum.
+// SPDX-License-Identifier: Apache-2.0
+/// Reads `pipeline.compression`, the codecs of the edges between stages, and
+/// `pipeline.gradient_compression`, the compression of the gradients that replicas sum.
 #pragma once
 
 #include "core/codecs/edge_ends.h"
@@ -8,7 +9,7 @@
 
 namespace pipewright {
 
-/// The section of `pipeline`, whose number of stages is known. Problems are reported to it.
+/// Both read a section of `pipeline`, which has so many stages, and report problems to it.
 Compression read_compression(Options& pipeline, int stages);
 GradientCompression read_gradient_compression(Options& pipeline);
 

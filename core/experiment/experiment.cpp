@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/experiment.h"
 
 #include <algorithm>
@@ -14,12 +15,12 @@
 namespace pipewright {
 namespace {
 
-constexpr const char* kOwnFormat = "pipewright";  ///< of weights files
+constexpr const char* kOwnFormat = "pipewright";  ///< format of weights files
 constexpr std::size_t kMostWorkers = 65536;
-constexpr double kManyPasses = 1e5;  // of a mini-batch
+constexpr double kManyPasses = 1e5;  // passes of a mini-batch
 
 /// Reads `{name: …, options…}` with the constructor registered under that name. `more` reads the
-/// options every part of the kind has.
+/// options that all parts of the kind share.
 template <class Part, class More>
 std::unique_ptr<Part> read_part(Options& root, const std::string& section,
                                 const std::string& fallback, const std::string& help,
@@ -40,7 +41,7 @@ std::unique_ptr<Part> read_part(Options& root, const std::string& section,
   return read_part<Part>(root, section, fallback, help, [](Options&) {});
 }
 
-/// The most exact part of a dotted path that the document has.
+/// Place of a dotted option, or of the innermost section around it that the document has.
 Place place_in(const Value& document, std::string dotted) {
   for (;;) {
     if (const Value* value = document.find_path(dotted)) return value->place;
@@ -66,7 +67,7 @@ std::vector<std::string> read_fresh(Options& options) {
   return layers;
 }
 
-/// What the tensors of the model are called in the format of its weights file.
+/// Sets the names of the model's tensors in the format of its weights file.
 void name_weights(Experiment& e, const Value& resolved) {
   const std::string model = resolved.find_path("model.name")->text;
   const std::string format = resolved.find_path("model.weights_format")->text;
@@ -82,7 +83,8 @@ void name_weights(Experiment& e, const Value& resolved) {
   e.weights.names = (*make)(*resolved.find("model"));
 }
 
-/// Where the experiment does not say which worker has which stage, the scheme may.
+/// Sets the worker of each stage, by the scheme if the experiment does not, and the device of each
+/// worker.
 void place_stages(Experiment& e, const Value& document, Problems& problems) {
   PipelineOptions& p = e.pipeline;
   try {
@@ -96,7 +98,7 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
     problems.add(place_in(document, "pipeline.replicas"),
                  concat("pipeline.replicas: ", p.replicas, " replicas have ", workers,
                         " workers; at most ", kMostWorkers, " are possible"));
-    p.replicas = 1;  // go on with fewer
+    p.replicas = 1;  // continue with fewer, to find other problems
     workers = each;
   }
   if (p.devices.size() > 1 && p.devices.size() != workers)
@@ -106,7 +108,7 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
   if (p.devices.size() == 1) p.devices.assign(workers, p.devices.front());
 }
 
-/// What can only be said once several sections are known.
+/// Checks that concern several sections.
 void check_together(Experiment& e, const BalanceOption& balance, const Value& document,
                     const Value& resolved, Problems& problems) {
   const std::int64_t share = e.loader.batch_size / e.pipeline.replicas;
@@ -137,7 +139,8 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
   try {
     const PipelineShape shape = e.shape(1);
     const double passes = 1.0 * shape.stages * shape.replicas * shape.microbatches;
-    if (!problems.empty() && passes > kManyPasses) return;  // refused already, without its schedule
+    if (!problems.empty() && passes > kManyPasses)
+      return;  // already refused: save the time of a large schedule
     check_schedule_size(shape, 1);
     e.scheme->schedule(shape);
   } catch (const Error& error) {

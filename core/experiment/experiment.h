@@ -1,4 +1,6 @@
-/// An experiment file as types: everything read and checked, nothing opened or allocated yet.
+// SPDX-License-Identifier: Apache-2.0
+/// An experiment file as types. Everything is read and checked; no data is opened and no tensor
+/// allocated.
 #pragma once
 
 #include <chrono>
@@ -28,17 +30,17 @@
 
 namespace pipewright {
 
-/// The metric that is not made of sums over outputs, but by translating.
+/// The one metric that is computed by translating instead of from sums over outputs.
 inline constexpr const char* kBleu = "bleu";
 
 struct LoaderOptions {
   std::int64_t batch_size = 32;
   bool shuffle = true, drop_last = true;
   std::int64_t limit_train = 0, limit_test = 0;  ///< 0 = all
-  std::int64_t validation = 0;  ///< training samples held out instead of the test set
-  std::int64_t bucket = 0;      ///< mini-batches sorted by length together; 0 = not at all
-  bool reshuffle = true;        ///< every epoch has an order of its own
-  int prefetch = 1;             ///< threads that assemble mini-batches ahead
+  std::int64_t validation = 0;  ///< training samples held out and used instead of the test set
+  std::int64_t bucket = 0;  ///< how many mini-batches are sorted by length together; 0 = unsorted
+  bool reshuffle = true;    ///< a new order of samples for every epoch
+  int prefetch = 1;         ///< number of threads that assemble mini-batches ahead
 };
 
 struct PipelineOptions {
@@ -46,7 +48,7 @@ struct PipelineOptions {
   std::vector<int> placement;
   Execution execution = Execution::Serial;
   int threads = 1;
-  std::chrono::milliseconds timeout{60000};  ///< deadlock: nobody computes and nothing moves
+  std::chrono::milliseconds timeout{60000};  ///< deadlock timeout
   std::vector<std::string> devices;          ///< one per worker
   Recomputation recompute = Recomputation::Never;
   RunningStatistics batch_norm = RunningStatistics::PerMicrobatch;
@@ -54,13 +56,13 @@ struct PipelineOptions {
   GradientCompression gradient_compression;
 };
 
-/// How `balance: time | memory` cuts, once the layers have been measured.
+/// How `balance: time | memory` cuts the model, once its layers have been measured.
 struct MeasuredBalance {
   bool by_memory = false;
-  std::filesystem::path profile;  ///< empty: the runs' own, which is measured if it is not there
-  double bandwidth = std::numeric_limits<double>::infinity();  ///< bytes/s of a link
-  double latency = 0;                                          ///< s of a message
-  double memory = 0;                                           ///< bytes of a worker; 0 = any
+  std::filesystem::path profile;  ///< file; empty: that of the run folders, measured if missing
+  double bandwidth = std::numeric_limits<double>::infinity();  ///< of a link, bytes/s
+  double latency = 0;                                          ///< of a message, s
+  double memory = 0;                                           ///< of a worker, bytes; 0 = no limit
 };
 
 struct TrainOptions {
@@ -78,10 +80,10 @@ struct OutputOptions {
   bool steps = true, weights = true, trace = false;
 };
 
-/// How test sources are translated where BLEU is asked for.
+/// How test sources are translated for the metric BLEU.
 struct TranslationOptions {
   BeamOptions search;
-  int batch_size = 128;  ///< sentences at once
+  int batch_size = 128;  ///< sentences translated at once
   BleuOptions bleu;
 };
 
@@ -90,44 +92,45 @@ struct Experiment {
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Model> model;
   std::vector<LayerPtr> layers;       ///< of the model
-  std::vector<std::int64_t> balance;  ///< layers per stage; empty until settle_balance() …
-  std::optional<MeasuredBalance> measured_balance;  ///< … where it is by this
-  std::vector<Skip> skips;                          ///< between stages, by the balance
-  WeightsFile weights;                              ///< to start from
+  std::vector<std::int64_t> balance;  ///< layers per stage; empty until settle_balance()
+  std::optional<MeasuredBalance> measured_balance;  ///< if set, decides `balance`
+  std::vector<Skip> skips;                          ///< skip connections between stages
+  WeightsFile weights;                              ///< weights to start from
   std::unique_ptr<Scheme> scheme;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Loss> loss;
-  /// Of test data: the accuracy, the data set's own, those asked for; columns "test_<name>".
+  /// Metrics of test data, columns "test_<name>": accuracy, those of the data set, those requested.
   std::vector<std::string> metric_names;
-  std::vector<std::unique_ptr<Metric>> metrics;  ///< null where it is kBleu
+  std::vector<std::unique_ptr<Metric>> metrics;  ///< in that order; null for kBleu
   TranslationOptions translation;
   LrSchedule lr_schedule;
   LoaderOptions loader;
   PipelineOptions pipeline;
   TrainOptions train;
   OutputOptions output;
-  Value resolved;        ///< every default written out; reading it gives the same experiment
-  std::string digest;    ///< of `resolved` without its name
-  std::string identity;  ///< of what a resumed run must agree on, see identity.h
+  Value resolved;        ///< document with all defaults; reading it gives the same experiment
+  std::string digest;    ///< digest of `resolved` without the name
+  std::string identity;  ///< digest of what a resumed run must agree on (identity.h)
 
-  Value given;  ///< the document it was read from: for places in messages
+  Value given;  ///< the document it was read from, for places in messages
 
-  /// Place of the most exact part of "loader.batch_size" that the file has.
+  /// Place in the file of a dotted option such as "loader.batch_size", or of the innermost section
+  /// around it that the file has.
   std::string where(const std::string& dotted) const;
-  /// What the scheme is asked for, for that many mini-batches.
+  /// The pipeline's shape for that many mini-batches, to ask the scheme for a schedule.
   PipelineShape shape(int minibatches, int first_minibatch = 0) const;
-  /// The scheme's answer, with recomputations where they are wanted.
+  /// The scheme's schedule for that shape, with the recomputations of `pipeline.recompute`.
   Schedule schedule(int minibatches, int first_minibatch = 0) const;
 };
 
-/// Reads a document as load_document() returns it; `sweep` and `table` are ignored. Throws
+/// Reads a document as load_document() returns it. Ignores `sweep`, `table` and `plot`. Throws
 /// Error{Experiment} with all problems, one per line.
 Experiment read_experiment(const Value& document);
-/// The same, reporting `faults` of the document's reading with everything else.
+/// As above; also reports `faults`, found when the document was read.
 Experiment read_experiment(const Value& document, const Problems& faults);
 
-/// Every option of every section, each with its default part's options. part_options(): those of
-/// one registered part ("scheme", "gpipe"), or nothing if it is unknown.
+/// Every option of every section; a section with a registered part has the default part's options.
+/// part_options() returns those of one part ("scheme", "gpipe"), or none if it is unknown.
 std::vector<OptionInfo> experiment_options();
 std::vector<OptionInfo> part_options(const std::string& kind, const std::string& name);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/identity.h"
 
 #include <algorithm>
@@ -12,8 +13,8 @@ namespace {
 constexpr std::array<std::string_view, 10> kLayout{"stages",    "replicas",  "balance", "cut",
                                                    "placement", "execution", "threads", "timeout",
                                                    "device",    "recompute"};
-constexpr std::size_t kShown = 6;         // changes
-constexpr std::size_t kShownLength = 40;  // bytes of a value
+constexpr std::size_t kShownChanges = 6;  // changes listed
+constexpr std::size_t kShownLength = 40;  // bytes shown of a value
 
 bool is_layout(const std::string& option) {
   return std::ranges::count(kLayout, option) != 0;
@@ -59,7 +60,7 @@ std::string shown(const Value* value) {
   return text.substr(0, previous_character(text, kShownLength)) + "…";
 }
 
-/// Parts of another name have other options: the name says enough.
+/// Whether both are parts with different names; their options need no comparison then.
 bool is_of_another_name(const Value& before, const Value& now) {
   const Value *const old = before.find("name"), *const name = now.find("name");
   return old != nullptr && name != nullptr && *old != *name;
@@ -110,8 +111,9 @@ std::string changes_between(const Value& before, const Value& now) {
   std::vector<std::string> changes;
   add_changes("", &before, &now, changes);
   const std::size_t all = changes.size();
-  if (all > kShown) changes.resize(kShown);
-  return concat(join(changes, ", "), all > kShown ? concat(" and ", all - kShown, " more") : "");
+  if (all > kShownChanges) changes.resize(kShownChanges);
+  return concat(join(changes, ", "),
+                all > kShownChanges ? concat(" and ", all - kShownChanges, " more") : "");
 }
 
 Value layout_of(const Value& resolved) {

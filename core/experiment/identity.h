@@ -1,7 +1,8 @@
-/// What makes a resumed run the same experiment: everything but its name, what it leaves behind,
-/// how far it loads ahead, how many epochs it trains, and its layout, that is, how the training is
-/// cut and where it runs. Of a path only that it is given: what lies there is compared by content
-/// (contents.h), and how many epochs fit is decided by the past that they share (checkpoint.h).
+// SPDX-License-Identifier: Apache-2.0
+/// Identity of an experiment: what must be equal for a run to be resumed. It covers all options but
+/// the name, `output`, `loader.prefetch`, `train.epochs` and the layout, that is, how the model is
+/// cut and where it runs. Of a path it covers only whether one is given: files are compared by
+/// content (contents.h). Whether a checkpoint fits a number of epochs is decided in checkpoint.h.
 #pragma once
 
 #include <string>
@@ -11,30 +12,30 @@
 
 namespace pipewright {
 
-/// Digest of what a checkpoint and the experiment that takes it up must agree on. `resolved`: every
-/// default written out; `paths`: the options of it that are paths (path_options.h).
+/// Digest on which a checkpoint and the experiment that resumes it must agree. `resolved` has every
+/// default written out; `paths` names its options that are paths (path_options.h).
 std::string identity_of(const Value& resolved, const std::vector<std::string>& paths);
 
-/// "optimizer.lr 0.1 → 0.05, scheme.name 'gpipe' → 'pipedream'": the options by which identities
-/// differ, the first few and how many more; "" where they are equal.
+/// The options in which two identities differ, as in "optimizer.lr 0.1 → 0.05, scheme.name 'gpipe'
+/// → 'pipedream'": the first six and the number of others; "" if they are equal.
 std::string identity_changes(const Value& before, const Value& now,
                              const std::vector<std::string>& paths);
 
-/// Digest of an experiment but for its name: run.json's `digest`.
+/// Digest of an experiment without its name; it is `digest` in run.json.
 std::string config_digest(Value resolved);
 
-/// Digest of an experiment but for its name, what it leaves behind and its seed.
+/// Digest of an experiment without its name, `output` and seed.
 std::string digest_without_seed(const Value& resolved);
 
-/// The layout: pipeline.stages, replicas, balance, cut, placement, execution, threads, timeout,
-/// device, recompute.
+/// The options of the layout: pipeline.stages, replicas, balance, cut, placement, execution,
+/// threads, timeout, device, recompute.
 Value layout_of(const Value& resolved);
 
-/// "pipeline.stages 2 → 4, …": the differences that may show in the bits of the result (execution
-/// and recomputation never do), or "".
+/// The differences of two layouts that may change the bits of the result ("pipeline.stages 2 → 4,
+/// …"), or "". Execution, recomputation, `cut` and `timeout` never change them.
 std::string layout_changes(const Value& before, const Value& now);
 
-/// All differences of what mappings hold, at any depth, as identity_changes() words them.
+/// All differences between two mappings, at any depth, in the form of identity_changes().
 std::string changes_between(const Value& before, const Value& now);
 
 }  // namespace pipewright

@@ -1,4 +1,6 @@
-/// The learning rate over time: a function of the mini-batch's own number, the same at every stage.
+// SPDX-License-Identifier: Apache-2.0
+/// The learning rate over time, a function of the mini-batch's own number and so the same at every
+/// stage.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +11,13 @@
 
 namespace pipewright {
 
-/// With t the epoch or step (from 0) and T how many there are:
+/// The rate at epoch or step t (from 0) of T, with base rate lr and γ gamma, is lr times the
+/// factor, or the value, of its rule:
 ///   constant; step: γ^⌊t/size⌋; multistep: γ^(milestones ≤ t);
 ///   poly: end + (lr−end)(1−t/T)^power; cosine: end + (lr−end)(1+cos(πt/T))/2; linear: lr +
 ///   (end−lr)t/T.
-/// Warm-up: for t < length that times start + (1−start)·t/length. With `then: begin` the last three
-/// take max(t − length, 0) for t and T − length for T.
+/// Warm-up multiplies the rate by start + (1−start)·t/length while t < length. With `then: begin`
+/// the last three rules use max(t − length, 0) for t and T − length for T.
 class LrSchedule {
  public:
   LrSchedule() = default;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/named_keys.h"
 
 #include "core/reports/plot_spec.h"

@@ -1,4 +1,5 @@
-/// The keys that `table` and `plot` name, looked for before anything has been trained.
+// SPDX-License-Identifier: Apache-2.0
+/// Checks the keys that `table` and `plot` name before anything is trained.
 #pragma once
 
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace pipewright {
 
-/// Reads both sections of the document and looks for each key they name in the runs, of which only
-/// label, config and varied are asked for. Throws Error{Experiment} with all problems.
+/// Reads both sections of the document and looks up each key they name in the runs, using only
+/// their label, config and varied. Throws Error{Experiment} with all problems.
 void check_named_keys(const Value& document, const std::vector<RunRecord>& runs);
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-/// Which options of an experiment are paths.
+// SPDX-License-Identifier: Apache-2.0
+/// The options of an experiment that are paths.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/plugins.h"
 
 #include <dlfcn.h>
@@ -27,10 +28,10 @@ std::vector<Plugin>& plugins() {
   throw Error(ErrorKind::Experiment, message, path.string());
 }
 
-/// The file of a plugin, open: what is checked and hashed is what is loaded.
+/// The open file of a plugin, so that the checks and the hash are of the file that is loaded.
 class PluginFile {
  public:
-  /// A plugin that is not there is a mistake on the command line, not missing data.
+  /// Opens and reads it. A missing plugin is a wrong command line, so Error{Experiment}.
   explicit PluginFile(const std::filesystem::path& path)
       : path_(std::filesystem::absolute(path).lexically_normal()),
         file_(path, O_RDONLY | O_NONBLOCK) {
@@ -49,10 +50,10 @@ class PluginFile {
   const std::filesystem::path& path() const { return path_; }
   const std::string& bytes() const { return bytes_; }
 
-  /// By its name, next to which the system looks for libraries that it needs (`$ORIGIN`).
+  /// Loads it by its path, so that it finds libraries beside it (`$ORIGIN`).
   bool load() { return ::dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr; }
 
-  /// Whether somebody has written to it, or put another in its place, since it was opened.
+  /// Whether the file has been written to or replaced since it was opened.
   bool changed() const {
     struct stat now {};
     const auto moment = [](const timespec& t) { return std::pair(t.tv_sec, t.tv_nsec); };
@@ -60,7 +61,7 @@ class PluginFile {
            now.st_ino != status_.st_ino || moment(now.st_ctim) != moment(status_.st_ctim);
   }
 
-  /// What the loader says, without the name that it knows the library by.
+  /// The loader's message without the path before it.
   std::string loader_message() const {
     const char* said = ::dlerror();
     std::string text = said == nullptr ? "the system does not say why" : said;
@@ -70,12 +71,12 @@ class PluginFile {
 
  private:
   std::filesystem::path path_;
-  Descriptor file_;  ///< as long as it is open, no other file gets its inode number
+  Descriptor file_;  ///< kept open, so that no other file gets its inode number
   struct stat status_ {};
   std::string bytes_;
 };
 
-/// "Pipewright itself", or the plugin that has it.
+/// Who registered a scheme: "Pipewright itself" or the path of a plugin.
 std::string owner_of(const std::string& scheme) {
   const auto owner = std::ranges::find_if(plugins(), [&](const Plugin& plugin) {
     return std::ranges::count(plugin.schemes, scheme) > 0;
@@ -83,7 +84,7 @@ std::string owner_of(const std::string& scheme) {
   return owner == plugins().end() ? std::string("Pipewright itself") : owner->path.string();
 }
 
-/// The names of its schemes, all of which may be registered.
+/// The names of a plugin's schemes. Refuses the plugin if one of them cannot be registered.
 std::vector<std::string> checked_schemes(const std::filesystem::path& path,
                                          const std::string& bytes) {
   if (!bytes.starts_with("\177ELF"))

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Schemes compiled outside this repository, as shared libraries named on the command line.
 #pragma once
 
@@ -13,18 +14,18 @@ struct Plugin {
   std::vector<std::string> schemes;
 };
 
-/// Loads a shared library whose schemes are then registered like our own. Throws Error{Experiment},
-/// before any of its code runs, when it is no shared library, has no scheme, was compiled with a
-/// Pipewright that does not fit, has a scheme that is there already, or can be written by
-/// everybody. It stays loaded. Call it before other threads look for schemes.
+/// Loads a shared library, which registers its schemes like our own and stays loaded. Throws
+/// Error{Experiment}, before any of its code runs, if it is no shared library, is world-writable,
+/// has no scheme, was compiled for an incompatible Pipewright, or has a scheme whose name is taken.
+/// Call it before other threads look up schemes.
 void load_plugin(const std::filesystem::path& path);
 
-/// Those loaded so far, in that order.
+/// The plugins loaded so far, in the order of loading.
 const std::vector<Plugin>& loaded_plugins();
 
-/// {"--plugin", "/path/half_way.so", …}: what gives another process the same schemes.
+/// The arguments that give another process the same schemes: {"--plugin", "/path/half_way.so", …}.
 std::vector<std::string> plugin_arguments();
-/// The same as words of a command in a message, with a blank before each; "" without plugins.
+/// These arguments quoted for a shell command in a message, each after a blank; "" without plugins.
 std::string plugin_words();
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/sections.h"
 
 #include "core/experiment/compression.h"
@@ -12,13 +13,13 @@ namespace pipewright {
 namespace {
 
 constexpr double kMostStages = 4096;
-constexpr double kMostSamples = 1e9;  // of a mini-batch
+constexpr double kMostSamples = 1e9;  // samples of a mini-batch
 
 std::vector<int> as_ints(const std::vector<std::int64_t>& values) {
   return {values.begin(), values.end()};
 }
 
-/// "cpu" or "cuda" for all workers, or a list.
+/// Reads `device`: "cpu" or "cuda" for all workers, or a list.
 std::vector<std::string> read_devices(Options& o) {
   const Value given = o.any("device", Value::of("cpu"),
                             "cpu, cuda (worker w on device w mod count), or a list with one per "
@@ -60,7 +61,7 @@ BalanceOption read_balance(Options& o) {
                   concat("expected whole numbers of at least 1, not ", layers.described()));
     }
     if (balance.list.size() != given.items.size())
-      return {};  // said already; go on with the default
+      return {};  // already reported; continue with the default
     return balance;
   }
   const std::vector<std::string> rules{"layers", "parameters", "time", "memory", "published"};
@@ -74,7 +75,7 @@ BalanceOption read_balance(Options& o) {
   return balance;
 }
 
-/// How the measured rules cut.
+/// Reads the section `cut` for the rules time and memory.
 void read_cut(Options& parent, BalanceOption& balance) {
   Options o = parent.section("cut", "What balance: time and balance: memory go by.");
   MeasuredBalance cut{.by_memory = balance.rule == "memory"};

@@ -1,5 +1,6 @@
-/// The sections of an experiment file that are no parts with names of their own: their options,
-/// read and checked each by itself.
+// SPDX-License-Identifier: Apache-2.0
+/// Readers of those sections of an experiment file that are not registered parts. Each section is
+/// checked by itself.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 
 namespace pipewright {
 
-inline constexpr double kLargestSeed = 9e15;  ///< of train.seed
+inline constexpr double kLargestSeed = 9e15;  ///< largest train.seed
 
 struct BalanceOption {
-  std::string rule = "parameters";  ///< "" = a list was given
+  std::string rule = "parameters";  ///< "": `list` was given
   std::vector<std::int64_t> list;
-  std::optional<MeasuredBalance> measured;  ///< of rules time and memory
+  std::optional<MeasuredBalance> measured;  ///< set for the rules time and memory
 };
 
 struct PipelineSection {
@@ -25,7 +26,7 @@ struct PipelineSection {
   BalanceOption balance;
 };
 
-/// Problems are reported to the options' own list; what is returned then is a default.
+/// All report problems to the options' list, and return defaults for wrong values.
 LoaderOptions read_loader(Options& root);
 PipelineSection read_pipeline(Options& root);
 TrainOptions read_train(Options& root);

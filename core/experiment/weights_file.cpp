@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/weights_file.h"
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/stage/files/safetensors.h"
 #include "core/stage/files/safetensors_header.h"
 #include "core/stage/torch.h"
@@ -14,13 +16,13 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-constexpr std::size_t kShown = 8;  // differences told in full
+constexpr std::size_t kShownDifferences = 8;  // differences listed
 
 NameTranslation translation(const WeightsFile& file) {
   return NameTranslation(file.names.value_or(ForeignNames{}));
 }
 
-/// Of our names, where they are in the file.
+/// Where the tensor of our name is in the file.
 ForeignTensor source_of(const std::string& name, const WeightsFile& file,
                         const NameTranslation& translated) {
   return file.names ? translated.of(name) : ForeignTensor{{name}};
@@ -34,7 +36,7 @@ bool is_fresh(const std::string& name, const WeightsFile& file) {
   return std::ranges::any_of(file.fresh, [&](const auto& layer) { return is_of(name, layer); });
 }
 
-/// Fresh layers that the model does not have.
+/// Reports fresh layers that the model does not have.
 void check_fresh(const WeightsFile& file, const NamedShapes& declared,
                  std::vector<std::string>& wrong) {
   std::vector<std::string> layers;
@@ -46,7 +48,7 @@ void check_fresh(const WeightsFile& file, const NamedShapes& declared,
                              suggestion(fresh, layers)));
 }
 
-/// The first of the names that the file has, or none.
+/// The first of a tensor's possible names that the file has, or end().
 template <class Given>
 typename Given::const_iterator first_of(const ForeignTensor& source, const Given& given) {
   for (const std::string& name : source.names)
@@ -54,7 +56,7 @@ typename Given::const_iterator first_of(const ForeignTensor& source, const Given
   return given.end();
 }
 
-/// "", or why the tensor of the file cannot be the model's of that shape.
+/// Why the file's tensor cannot be the model's tensor of that shape; "" if it can.
 std::string misfit(const TensorHeader& given, const Shape& shape) {
   if (given.shape != shape)
     return concat("'", given.name, "' is ", shape_text(given.shape), ", the model's is ",
@@ -65,7 +67,7 @@ std::string misfit(const TensorHeader& given, const Shape& shape) {
   return {};
 }
 
-/// What is missing in a weights file, of another shape or type, or left over.
+/// Lists the tensors of a weights file that are missing, left over, or of another shape or type.
 std::vector<std::string> differences(const WeightsFile& file, const NamedShapes& declared) {
   const std::vector<TensorHeader> tensors = read_safetensors_header(file.path);
   std::map<std::string, const TensorHeader*> given;
@@ -94,7 +96,7 @@ std::vector<std::string> differences(const WeightsFile& file, const NamedShapes&
   }
   for (const TensorHeader& tensor : tensors) {
     if (used.contains(tensor.name) || translated.ignores(tensor.name)) continue;
-    const bool shown = wrong.size() < kShown;  // a suggestion that nobody reads costs time, too
+    const bool shown = wrong.size() < kShownDifferences;  // suggestions take time
     const std::string meant = shown ? suggestion(tensor.name, names) : std::string();
     wrong.push_back(concat("'", tensor.name, "' is left over",
                            meant.starts_with("; did") ? meant : std::string()));
@@ -104,20 +106,15 @@ std::vector<std::string> differences(const WeightsFile& file, const NamedShapes&
 
 }  // namespace
 
-std::string shape_text(const Shape& shape) {
-  std::vector<std::string> parts;
-  for (const std::int64_t extent : shape) parts.push_back(std::to_string(extent));
-  return parts.empty() ? "a scalar" : join(parts, "×");
-}
-
 void check_weights(const WeightsFile& file, const NamedShapes& declared) {
   std::vector<std::string> wrong = differences(file, declared);
   if (wrong.empty()) return;
   const std::size_t all = wrong.size();
-  if (all > kShown) wrong.resize(kShown);
+  if (all > kShownDifferences) wrong.resize(kShownDifferences);
   throw Error(ErrorKind::Data,
               concat("does not fit the model: ", join(wrong, ", "),
-                     all > kShown ? concat(" and ", all - kShown, " more") : std::string()),
+                     all > kShownDifferences ? concat(" and ", all - kShownDifferences, " more")
+                                             : std::string()),
               file.path.string());
 }
 

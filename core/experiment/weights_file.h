@@ -1,4 +1,6 @@
-/// The safetensors file a training starts from: our own names, or those of another library.
+// SPDX-License-Identifier: Apache-2.0
+/// The safetensors file that a training starts from, with our names of tensors or another
+/// library's.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,23 +17,20 @@
 namespace pipewright {
 
 struct WeightsFile {
-  std::filesystem::path path;         ///< "" = none: initialise
-  std::optional<ForeignNames> names;  ///< of another library; none: ours
-  std::vector<std::string> fresh;     ///< layers that start as initialised, whatever the file has
+  std::filesystem::path path;         ///< "": none, initialise the weights
+  std::optional<ForeignNames> names;  ///< another library's names; none: ours
+  std::vector<std::string> fresh;     ///< layers that are initialised even if the file has them
 };
 
-/// Whether the file holds exactly the names and shapes declared, in its own terms and but for fresh
-/// layers; no tensor is made. Throws Error{Data} listing what is missing, left over or of another
-/// shape, and naming a fresh layer that the model does not have.
+/// Checks that the file has exactly the declared names (in its own naming) and shapes, except those
+/// of fresh layers. Makes no tensor. Throws Error{Data} that lists tensors missing, left over or of
+/// another shape, and fresh layers that the model does not have.
 void check_weights(const WeightsFile& file, const NamedShapes& declared);
 
-/// Fills tensors, by full name, from a file that check_weights() has found right; its floating
-/// types are converted. Fresh layers stay as they are, and
-/// auxiliary heads where the names are another library's.
+/// Fills tensors, given by full name, from a file that has passed check_weights(). Floating types
+/// are converted. Fresh layers stay as they are, and so do auxiliary heads if the names are another
+/// library's.
 void load_weights(const WeightsFile& file,
                   const std::vector<std::pair<std::string, at::Tensor>>& state);
-
-/// "64×3×7×7"
-std::string shape_text(const std::vector<std::int64_t>& shape);
 
 }  // namespace pipewright

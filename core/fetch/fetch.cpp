@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/fetch/fetch.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = TransferEnd::Kind;
 
-constexpr int kMostLosses = 10;  // of a connection, in one call
+constexpr int kMostLosses = 10;  // lost connections after which a call gives up
 
 std::string checksum_name(const std::string& checksum) {
   return checksum.size() == 32 ? "md5" : "SHA-256";
@@ -23,7 +24,7 @@ std::string progress_text(const PartFile& part, const Download& wanted) {
                 bytes_text(static_cast<double>(wanted.size_in_bytes)));
 }
 
-/// True if the file wanted is there.
+/// Whether the requested file is there. Throws Error{Data} if another file has its name.
 bool is_there(const Download& wanted) {
   std::error_code missing;
   if (fs::symlink_status(wanted.target, missing).type() == fs::file_type::not_found) return false;
@@ -68,7 +69,7 @@ void check_room(const Download& wanted, const PartFile& part) {
   throw Error(ErrorKind::Data, concat("cannot download: ", end.reason, advice), wanted.address);
 }
 
-/// A connection that was lost is taken up again only if it brought something.
+/// Downloads the missing bytes. Reconnects after a loss only if the lost connection brought bytes.
 void download(const Download& wanted, const DownloadWatch& watch, PartFile& part) {
   std::uint64_t most = part.size();
   int losses = 0;

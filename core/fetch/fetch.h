@@ -1,4 +1,5 @@
-/// A published file, from its address to its place on disk, whole and proved so.
+// SPDX-License-Identifier: Apache-2.0
+/// Downloads one URL, resuming as needed, and renames it once the checksum matches.
 #pragma once
 
 #include <atomic>
@@ -14,24 +15,24 @@ struct Download {
   std::filesystem::path target;
   std::uint64_t size_in_bytes;
   std::string checksum;          ///< lower-case hexadecimal: md5 (32 digits) or SHA-256 (64)
-  std::string home;              ///< for people, in messages
-  int patience_in_seconds = 60;  ///< without a byte, until the connection counts as lost
+  std::string home;              ///< web page for users, in messages
+  int patience_in_seconds = 60;  ///< time without a byte after which the connection counts as lost
 };
 
-/// Who looks on. Both functions may be empty.
+/// Observer of a download. Both functions may be empty, and `stop` null.
 struct DownloadWatch {
   std::function<void(std::uint64_t done)> progress;     ///< bytes of the file so far
-  std::function<void(const std::string& line)> notice;  ///< a line for people
-  const std::atomic<bool>* stop = nullptr;              ///< set: end soon
+  std::function<void(const std::string& line)> notice;  ///< a line for the user
+  const std::atomic<bool>* stop = nullptr;              ///< once true, fetch() ends soon
 };
 
 enum class Fetched : std::uint8_t { AlreadyThere, Downloaded };
 
-/// Downloads into `target`.part, going on where an earlier call ended, and gives the file its name
-/// when size and checksum are right. A lost connection is taken up again as long as that helps.
-/// Throws Error{Data}: the server, the disk, or a checksum; what was downloaded is kept, except for
-/// a whole file with another checksum; and if there is another file at `target`, which stays.
-/// Throws Error{Interrupted} when stopped.
+/// Downloads into `target`.part, resuming an earlier call, and renames it to `target` if size and
+/// checksum are right. Reconnects after a lost connection as long as that brings more bytes. Throws
+/// Error{Data} if the server or the disk fails or the checksum is wrong (the part is kept, except a
+/// complete one with a wrong checksum), and if another file is at `target`, which is not touched.
+/// Throws Error{Interrupted} once stopped.
 Fetched fetch(const Download& wanted, const DownloadWatch& watch);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/fetch/part_file.h"
 
 #include <fcntl.h>
@@ -15,14 +16,6 @@
 #include "core/system/plain_file.h"
 
 namespace pipewright {
-namespace {
-
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : ".";
-}
-
-}  // namespace
-
 std::string checksum_of(const std::filesystem::path& path, const std::string& like) {
   constexpr std::size_t kMd5Digits = 32, kPiece = 1 << 20;
   Checksum checksum(like.size() == kMd5Digits ? Checksum::Kind::Md5 : Checksum::Kind::Sha256);
@@ -43,7 +36,7 @@ PartFile::PartFile(const std::filesystem::path& target)
   if (descriptor_ < 0) fail("cannot create");
   struct stat ours {
   }, named{};
-  // By the time the lock is ours, who had it may have given the file its final name.
+  // Before we got the lock, its last owner may have renamed the file.
   const bool alone = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 &&
                      ::fstat(descriptor_, &ours) == 0 && ::stat(path_.c_str(), &named) == 0 &&
                      ours.st_ino == named.st_ino;

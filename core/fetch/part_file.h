@@ -1,4 +1,5 @@
-/// The unfinished file of a download, NAME.part: grows, is checked, and becomes NAME at once.
+// SPDX-License-Identifier: Apache-2.0
+/// The unfinished file of a download, NAME.part, which becomes NAME by an atomic rename.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +9,14 @@
 
 namespace pipewright {
 
-/// The file's md5 or SHA-256, whichever `like` has as many digits as. Throws Error{Data}.
+/// The file's md5 (if `like` has 32 digits) or SHA-256. Throws Error{Data}.
 std::string checksum_of(const std::filesystem::path& path, const std::string& like);
 
-/// Belongs to one process at a time. What is in it stays there when this object ends.
+/// Locked by one process at a time. The file stays when this object is destroyed.
 class PartFile {
  public:
-  /// Opens `target`.part, or makes it, with the folders around it. Throws Error{Data}; also if
-  /// another process is at it.
+  /// Opens or creates `target`.part, and the folders above it. Throws Error{Data}, also if another
+  /// process has it locked.
   explicit PartFile(const std::filesystem::path& target);
   ~PartFile();
   PartFile(const PartFile&) = delete;
@@ -23,10 +24,10 @@ class PartFile {
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return size_; }
-  /// Throw Error{Data}, when the disk is full say; what was written stays.
+  /// append() and clear() throw Error{Data}, for example if the disk is full. Written bytes stay.
   void append(std::string_view bytes);
   void clear();
-  /// Gives it its final name, to outlive a power cut.
+  /// Syncs the file and renames it to its final name.
   void finish();
   void remove();
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/fetch/sources.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace pipewright {
 namespace {
 
-/// Files that lie beside each other, given without their addresses.
+/// Completes files that lie in one folder of a server with their addresses.
 std::vector<SourceFile> files_below(const std::string& address, std::vector<SourceFile> files) {
   for (SourceFile& file : files) file.address = address + file.name;
   return files;
@@ -46,7 +47,7 @@ Source fashion_mnist() {
                {"t10k-labels-idx1-ubyte.gz", "", 5'148, "bb300cfdad3c16e7a12a480ee83cd310"}})};
 }
 
-/// Its authors' own page no longer hands out the files; this copy is the one PyTorch's users get.
+/// The authors' own page no longer serves the files. This copy is the one that torchvision uses.
 Source mnist() {
   return {.dataset = "mnist",
           .title = "MNIST",
@@ -69,7 +70,7 @@ Source tiny_imagenet() {
                      248'100'043, "90528d7ca1a48142e341f4ef8d21d0de"}}};
 }
 
-/// Beside the folder that it unpacks to.
+/// The archive lies beside the folder that it unpacks to.
 Source food101() {
   return {.dataset = "food101",
           .title = "Food-101",
@@ -90,7 +91,7 @@ Source imdb() {
                      "7c2ac02c03563afcf9b574c7e56c153a"}}};
 }
 
-/// A commit's files never change.
+/// The address names a commit, so its files never change.
 Source text() {
   return {
       .dataset = "text",
@@ -103,7 +104,8 @@ Source text() {
                  1'115'394, "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"}}};
 }
 
-/// Task 1, English and German, with the test set of 2016. A commit's files never change.
+/// Task 1, English and German, with the test set of 2016. The address names a commit, so its files
+/// never change.
 Source translation() {
   return {
       .dataset = "translation",
@@ -126,7 +128,7 @@ Source translation() {
                              "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8"}})};
 }
 
-/// What cannot be had without an account, or comes in files of another form, or without a checksum.
+/// Sources that need an account, have files of another form, or publish no checksum.
 std::vector<Source> by_hand() {
   return {{.dataset = "cola",
            .title = "CoLA of GLUE: train.tsv and dev.tsv",

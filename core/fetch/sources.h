@@ -1,5 +1,6 @@
-/// Where the files of published data sets are to be had, and how to know that they are whole. The
-/// only place in Pipewright with addresses; nothing but `pipewright fetch` goes there.
+// SPDX-License-Identifier: Apache-2.0
+/// Sources of published data sets: addresses of their files, with sizes and checksums. This is the
+/// only place with addresses, and only `pipewright fetch` connects to them.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +13,28 @@ struct SourceFile {
   std::string name;     ///< a path below the source's folder
   std::string address;  ///< http or https
   std::uint64_t size_in_bytes;
-  std::string checksum;  ///< as its authors publish it: md5 (32 digits) or SHA-256 (64)
+  std::string checksum;  ///< published by its authors: md5 (32 digits) or SHA-256 (64)
 };
 
 struct Source {
-  std::string dataset;  ///< the registered name, also that of `pipewright fetch`
+  std::string dataset;  ///< registered name, also the argument of `pipewright fetch`
   std::string title;
-  std::string home;                    ///< for people: where it is described, and its terms
-  std::string folder;                  ///< where the data set looks, unless told otherwise
-  std::vector<SourceFile> files = {};  ///< none: to be got by hand, from `home`
-  std::string unpack = {};  ///< the shell's command, in that folder, where an archive is not read
+  std::string home;                    ///< web page with description and terms of use
+  std::string folder;                  ///< default folder of the data set's files
+  std::vector<SourceFile> files = {};  ///< empty: the user must get them from `home`
+  std::string unpack = {};  ///< shell command that unpacks an archive, if one must be unpacked
 };
 
-/// All of them, by name.
+/// All sources, sorted by name.
 const std::vector<Source>& sources();
-/// nullptr for a data set that is built in, or the user's own.
+/// The source of a data set; nullptr if it is built in or the user's own.
 const Source* find_source(const std::string& dataset);
-/// For programs with data sets of their own; before sources() is called from several threads.
+/// Adds a source, for programs with data sets of their own. Call it before several threads use
+/// sources().
 bool add_source(Source source);
 
-/// "; `pipewright fetch cifar10` downloads CIFAR-10", to be put at the end of a message that says
-/// what is missing; "" where it cannot.
+/// The end of a message about a missing file, "; `pipewright fetch cifar10` downloads CIFAR-10", or
+/// "" if there is no source.
 std::string fetch_advice(const std::string& dataset);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/fetch/transfer.h"
 
 #include <curl/curl.h>
@@ -20,7 +21,7 @@ using Kind = TransferEnd::Kind;
 constexpr long kOk = 200, kPartial = 206, kNoSuchRange = 416;
 constexpr long kSecondsToConnect = 30, kRedirections = 10;
 
-/// What libcurl calls back: puts the body behind the part, once it is known to belong there.
+/// Callbacks of libcurl. It appends the body to the part, after checking that it belongs there.
 class Receiver {
  public:
   Receiver(const Transfer& wanted, PartFile& part, CURL* curl)
@@ -38,12 +39,14 @@ class Receiver {
     return stop != nullptr && stop->load() ? 1 : 0;
   }
 
-  /// What we have decided ourselves, whatever libcurl calls it.
+  /// An exception, or an end of the transfer, that a callback has decided on. It overrides
+  /// libcurl's code.
   const std::exception_ptr& fault() const { return fault_; }
   const std::optional<TransferEnd>& refusal() const { return refusal_; }
 
  private:
-  /// Remembers where the body of the last answer (after redirections) begins in the file.
+  /// Reads from the headers at which byte of the file the body of the last response (after
+  /// redirections) begins.
   void header(std::string_view line) {
     constexpr std::string_view kName = "content-range: bytes ";
     if (line.starts_with("HTTP/")) begins_at_ = 0;
@@ -62,7 +65,7 @@ class Receiver {
       part_.append(bytes);
       if (wanted_.progress) wanted_.progress(part_.size());
       return true;
-    } catch (...) {  // not through a C library
+    } catch (...) {  // exceptions must not pass through C code
       fault_ = std::current_exception();
       return false;
     }
@@ -132,7 +135,7 @@ void set_options(CURL* curl, const Transfer& wanted, const PartFile& part, Recei
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &receiver);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &Receiver::on_body);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &receiver);
-  // As a plain range: CURLOPT_RESUME_FROM fails where a server sends the whole file instead.
+  // A plain range, because CURLOPT_RESUME_FROM fails if a server sends the whole file instead.
   if (part.size() > 0) curl_easy_setopt(curl, CURLOPT_RANGE, concat(part.size(), "-").c_str());
 }
 
@@ -145,7 +148,7 @@ Kind kind_of(CURLcode code) {
     case CURLE_OPERATION_TIMEDOUT:
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM: return Kind::Lost;
-    case CURLE_UNSUPPORTED_PROTOCOL:  // of a redirection
+    case CURLE_UNSUPPORTED_PROTOCOL:  // after a redirection
     case CURLE_TOO_MANY_REDIRECTS: return Kind::Refused;
     default: return Kind::NoServer;
   }

@@ -1,4 +1,5 @@
-/// One attempt to get a file, or the rest of it, over HTTP.
+// SPDX-License-Identifier: Apache-2.0
+/// One attempt to download a file, or the rest of it, over HTTP.
 #pragma once
 
 #include <atomic>
@@ -12,8 +13,8 @@ namespace pipewright {
 
 struct Transfer {
   std::string address;
-  std::uint64_t size_in_bytes;                       ///< of the whole file
-  int patience_in_seconds;                           ///< without a byte, until we give up
+  std::uint64_t size_in_bytes;                       ///< size of the whole file
+  int patience_in_seconds;                           ///< time without a byte before giving up
   std::function<void(std::uint64_t done)> progress;  ///< bytes of the file so far; may be empty
   const std::atomic<bool>* stop = nullptr;
 };
@@ -22,19 +23,18 @@ struct TransferEnd {
   enum class Kind : std::uint8_t {
     Complete,     ///< the part has all bytes
     Interrupted,  ///< `stop` was set
-    NotThatPart,  ///< the server has no such rest: the part must be started again
-    Lost,         ///< the connection was: trying again may help
+    NotThatPart,  ///< the server cannot send the rest: start from the beginning
+    Lost,         ///< the connection was lost: trying again may help
     Refused,      ///< the server has no such file
-    NoServer      ///< nobody who answers
+    NoServer      ///< no server answers
   };
   Kind kind;
-  std::string reason;  ///< of the last three
+  std::string reason;  ///< for Lost, Refused and NoServer
 };
 
-/// Asks for what is missing of the part, starting it again if the server only sends whole files;
-/// writes nothing if the server's file has another size. Follows redirections, to http and https
-/// only; names that a server sends are not looked at. Throws Error{Data} if the part cannot be
-/// written.
+/// Requests the missing bytes of the part, or starts it again if the server only sends whole files.
+/// Writes nothing if the server's file has another size. Follows redirections to http and https
+/// only; ignores file names that a server sends. Throws Error{Data} if the part cannot be written.
 TransferEnd transfer(const Transfer& wanted, PartFile& part);
 
 }  // namespace pipewright

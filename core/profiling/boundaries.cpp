@@ -1,18 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/profiling/boundaries.h"
 
+#include "core/profiling/made_up_batch.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
-namespace {
-
-std::vector<at::Tensor> without_memory(const auto& specs, const at::TensorOptions& meta) {
-  std::vector<at::Tensor> tensors;
-  for (const auto& spec : specs) tensors.push_back(at::empty(spec.shape, meta));
-  return tensors;
-}
-
-}  // namespace
-
 std::vector<Tensors> boundaries(const Experiment& experiment, Tensors inputs) {
   const at::NoGradGuard no_grad;
   const auto meta =
@@ -22,8 +14,8 @@ std::vector<Tensors> boundaries(const Experiment& experiment, Tensors inputs) {
   for (std::size_t stage = 0; stage + 1 < experiment.balance.size(); ++stage) {
     for (std::int64_t i = 0; i < experiment.balance[stage]; ++i, ++layer) {
       const Layer& next = *experiment.layers[layer];
-      const auto parameters = without_memory(next.parameters(), meta);
-      auto buffers = without_memory(next.buffers(), meta);
+      const auto parameters = empty_tensors(next.parameters(), meta);
+      auto buffers = empty_tensors(next.buffers(), meta);
       inputs = next.forward_all(inputs, parameters, buffers, {});
     }
     all.push_back(inputs);

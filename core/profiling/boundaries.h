@@ -1,4 +1,5 @@
-/// What lies between stages: tensors without memory, told from shapes alone.
+// SPDX-License-Identifier: Apache-2.0
+/// The tensors that cross the boundaries between stages, as tensors without memory.
 #pragma once
 
 #include <vector>
@@ -7,8 +8,8 @@
 
 namespace pipewright {
 
-/// The outputs of each stage but the last for inputs on the meta device, those included that skip
-/// connections put aside. No tensor has memory.
+/// The outputs of each stage but the last, skip tensors included, for `inputs` on the meta device.
+/// No tensor has memory.
 std::vector<Tensors> boundaries(const Experiment& experiment, Tensors inputs);
 
 }  // namespace pipewright

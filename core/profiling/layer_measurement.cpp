@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/profiling/layer_measurement.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace pipewright {
 namespace {
 
-constexpr int kFewest = 3, kMost = 50;  // repetitions that a time budget gives
+constexpr int kFewest = 3, kMost = 50;  // limits of repetitions within a time budget
 
 using WeakMemory = std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>>;
 
@@ -26,7 +27,7 @@ WeakMemory memory_of(const Tensors& tensors) {
   return memory;
 }
 
-/// Where the same memory comes first.
+/// Index of the first tensor with the same memory.
 std::size_t first_of(const Boundary& boundary, std::size_t tensor) {
   const auto first = std::ranges::find(boundary.memory, boundary.memory[tensor]);
   return static_cast<std::size_t>(first - boundary.memory.begin());
@@ -95,7 +96,7 @@ void LayerMeasurement::measure_times(LayerCost& cost, int repetitions, double se
 }
 
 void LayerMeasurement::measure_peak(LayerCost& cost) {
-  if (timed_) update();  // forgets the gradients
+  if (timed_) update();  // drops the gradients
   MemoryCount count(options_.device());
   const auto most = [&](const auto& act) {
     const std::int64_t before = count.live();
@@ -112,7 +113,7 @@ void LayerMeasurement::measure_peak(LayerCost& cost) {
   cost.peak_adding_bytes = std::max(second, cost.peak_bytes);
 }
 
-/// What is left of the memory once nobody but the graph holds any.
+/// Drops every reference to inputs and outputs: the memory that remains is what the graph keeps.
 Boundary LayerMeasurement::measure_kept(std::vector<LayerCost>& costs) {
   const at::AutoGradMode record(true);
   const MemoryCount count(options_.device());
@@ -131,7 +132,7 @@ Boundary LayerMeasurement::measure_kept(std::vector<LayerCost>& costs) {
   costs[index_].activation_bytes += count.live() - before;
   for (std::size_t i = 0; i < y_memory.size(); ++i)
     if (outputs.memory[i]->layer == index_ && !y_memory[i].expired())
-      outputs.memory[i]->kept = true;  // and counted
+      outputs.memory[i]->kept = true;  // counted above
   x.clear();
   for (std::size_t i = 0; i < x_memory.size(); ++i)
     if (!x_memory[i].expired()) keep(*inputs_.memory[i], costs);
@@ -140,7 +141,8 @@ Boundary LayerMeasurement::measure_kept(std::vector<LayerCost>& costs) {
   return outputs;
 }
 
-/// Copies that nobody else holds, made by an operation that keeps none of them.
+/// Copies of the inputs with a graph node behind them. No other reference to their memory exists,
+/// and that node saves none of it.
 Tensors LayerMeasurement::inputs_with_history() const {
   const at::Tensor zero = at::zeros({}, options_).set_requires_grad(relays_);
   Tensors all;
@@ -154,9 +156,10 @@ Tensors LayerMeasurement::inputs_with_history() const {
   return all;
 }
 
-/// Of copies, so that the layer's own memory can go. What it passes on stays whose it was.
+/// The boundary behind the layer, with copies of its outputs, so that their memory can be freed. An
+/// input passed on still belongs to the layer that allocated it.
 Boundary LayerMeasurement::boundary_of(const Tensors& outputs, const Tensors& inputs) const {
-  const MemoryCount others(options_.device());  // the copies are not the layer's
+  const MemoryCount others(options_.device());  // keeps the copies out of the outer count
   Boundary boundary;
   for (const at::Tensor& output : outputs) {
     const auto same = [&](const at::Tensor& other) { return other.is_alias_of(output); };

@@ -1,4 +1,5 @@
-/// One layer of a model measured by itself: how long its passes take, and what they hold.
+// SPDX-License-Identifier: Apache-2.0
+/// Measures one layer of a model by itself: the time and memory of its passes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,30 +14,32 @@
 
 namespace pipewright {
 
-/// The tensors between two layers, and whose memory each is.
+/// The tensors between two layers, and which layer allocated the memory of each.
 struct Boundary {
   struct Memory {
-    std::optional<std::size_t> layer;  ///< that took it; none: the model's input
+    std::optional<std::size_t> layer;  ///< layer that allocated it; none: the model's input
     std::int64_t bytes = 0;
-    bool kept = false;  ///< for a backward, by that layer or by one that was given it
+    bool kept = false;  ///< a backward needs it, that of its layer or of a layer that reads it
   };
-  Tensors tensors;                              ///< without graph
-  std::vector<std::shared_ptr<Memory>> memory;  ///< the same where two tensors share theirs
+  Tensors tensors;                              ///< detached from the graph
+  std::vector<std::shared_ptr<Memory>> memory;  ///< one object for tensors that share memory
 };
 
-/// The layer as a stage of its own, on inputs that layers before it have made; a last layer with
+/// The layer as a stage of its own, on the outputs of the layers before it. The last layer includes
 /// the loss. The first layer's inputs get no gradient, as in a pipeline.
 class LayerMeasurement {
  public:
   LayerMeasurement(const Experiment& experiment, std::size_t layer, const Boundary& inputs,
                    const at::Tensor& targets, at::Device device);
 
-  /// Medians after a warm-up, of so many repetitions or, with 0, of as many as `seconds` allow.
+  /// Measures medians of times after a warm-up, of so many repetitions or, with 0, of 3 to 50
+  /// within `seconds`.
   void measure_times(LayerCost& cost, int repetitions, double seconds);
-  /// Beyond what is kept, and the weights' gradients.
+  /// Measures the peak of memory beyond the kept activations and the weights' gradients.
   void measure_peak(LayerCost& cost);
-  /// Adds what the layer takes and keeps to its cost, and inputs that it keeps to the costs of the
-  /// layers that took their memory, each once. Returns its outputs.
+  /// Measures activation bytes: adds the memory that the layer allocates and keeps for its backward
+  /// to its own cost, and inputs that it keeps to the costs of the layers that allocated them, each
+  /// once. Returns its outputs.
   Boundary measure_kept(std::vector<LayerCost>& costs);
 
  private:
@@ -59,8 +62,8 @@ class LayerMeasurement {
   at::TensorOptions options_;
   bool relays_;  ///< its inputs get a gradient
   Stage stage_;
-  bool learns_;         ///< it has parameters
-  bool timed_ = false;  ///< and gradients of timed passes
+  bool learns_;         ///< the layer has parameters
+  bool timed_ = false;  ///< gradients of timed passes are still there
   Tensors outputs_;
 };
 

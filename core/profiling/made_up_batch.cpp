@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/profiling/made_up_batch.h"
 
 #include "core/stage/torch.h"
@@ -11,7 +12,7 @@ at::TensorOptions whole(const at::TensorOptions& options) {
   return options.dtype(at::kLong);
 }
 
-/// None of the tokens that mean something by themselves, where there are others.
+/// Tokens that go through the vocabulary without its control tokens (if it has others).
 at::Tensor tokens(const Shape& shape, std::int64_t vocabulary, const at::TensorOptions& options) {
   const std::int64_t first = vocabulary > kEndToken + 1 ? kEndToken + 1 : 0;
   std::int64_t count = 1;

@@ -1,13 +1,27 @@
-/// Samples that no data set has, for measuring: numbers and tokens of every size and none by
-/// chance.
+// SPDX-License-Identifier: Apache-2.0
+/// Synthetic samples for measuring: deterministic numbers and tokens, spread over their range.
 #pragma once
+
+#include <ATen/ops/empty.h>
+
+#include <vector>
 
 #include "core/stage/dataset.h"
 #include "core/stage/model.h"
 
 namespace pipewright {
 
-/// x and y as the model wants them, texts at their longest; floating x in `options`.
+/// Inputs x and targets y for the model, texts at their full length; a floating x has the type of
+/// `options`.
 Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOptions& options);
+
+/// Uninitialised tensors with the shapes of a layer's parameters or buffers.
+template <class Spec>
+std::vector<at::Tensor> empty_tensors(const std::vector<Spec>& specs,
+                                      const at::TensorOptions& options) {
+  std::vector<at::Tensor> tensors;
+  for (const Spec& spec : specs) tensors.push_back(at::empty(spec.shape, options));
+  return tensors;
+}
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/profiling/measured_balance.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ Profile shared_profile(const Experiment& e, const BalanceRequest& request) {
   if (!given.empty()) return load_profile(given, e, device, e.where("pipeline.balance"));
   const std::filesystem::path folder = request.runs.empty() ? "." : request.runs;
   make_folders(folder);
-  const FolderTurn turn(folder);  // one process measures; the others find it there
+  const FolderTurn turn(folder);  // one process measures; the others then find the file
   const auto file = profile_path(e, device, folder);
   if (std::filesystem::exists(file)) return load_profile(file, e, device, {});
   if (request.tell)
@@ -37,7 +38,7 @@ Profile shared_profile(const Experiment& e, const BalanceRequest& request) {
   return profile;
 }
 
-/// The list that a run to be resumed was cut by, if it is for as many stages and layers.
+/// The recorded cut of a run to be resumed; empty if its numbers of stages or layers differ.
 std::vector<std::int64_t> recorded_cut(const Experiment& e, const std::filesystem::path& file) {
   std::vector<std::int64_t> cut;
   if (file.empty() || !std::filesystem::exists(file)) return cut;
@@ -54,12 +55,6 @@ std::vector<std::int64_t> recorded_cut(const Experiment& e, const std::filesyste
   return fits ? cut : std::vector<std::int64_t>{};
 }
 
-std::string list_text(const std::vector<std::int64_t>& list) {
-  std::vector<std::string> parts;
-  for (const std::int64_t size : list) parts.push_back(std::to_string(size));
-  return "[" + join(parts, ", ") + "]";
-}
-
 std::vector<std::int64_t> cut_by_rules(const Experiment& e, const Profile& profile) {
   const int stages = e.pipeline.stages;
   try {
@@ -69,7 +64,7 @@ std::vector<std::int64_t> cut_by_rules(const Experiment& e, const Profile& profi
   }
 }
 
-/// Process 0's.
+/// Gives every process the cut of process 0.
 void share(std::vector<std::int64_t>& cut, int stages, Team& team) {
   std::vector<double> numbers(static_cast<std::size_t>(stages), 0);
   if (team.first()) std::ranges::copy(cut, numbers.begin());

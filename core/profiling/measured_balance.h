@@ -1,5 +1,6 @@
-/// `pipeline.balance: time | memory`: decided once by process 0, from a profile that is there or is
-/// measured now, and from then on a list like any other.
+// SPDX-License-Identifier: Apache-2.0
+/// The cut for `pipeline.balance: time | memory`. Process 0 decides it once, from an existing
+/// profile or one that it measures; from then on it is a list like any other.
 #pragma once
 
 #include <filesystem>
@@ -13,35 +14,34 @@
 
 namespace pipewright {
 
-/// Where the profile of such an experiment is kept among the runs in a folder, so that they all,
-/// a sweep's too, share it: "profile-<16 hex digits>.yaml".
+/// Path of the experiment's profile in the folder of run folders, where all runs, of a sweep too,
+/// share it: "profile-<16 hex digits>.yaml".
 std::filesystem::path profile_path(const Experiment& experiment, at::Device device,
                                    const std::filesystem::path& folder);
 
-/// The profile in a file. Throws Error{Experiment} for a file that is none, and, at `where`, for
-/// one that is of something else than this experiment on that device; `balance: memory` is content
-/// with one that was counted on the meta device.
+/// Reads a profile. Throws Error{Experiment} if the file is not one, and, at `where`, if it is not
+/// of this experiment on that device; for `balance: memory` one counted on the meta device will do.
 Profile load_profile(const std::filesystem::path& file, const Experiment& experiment,
                      at::Device device, const std::string& where);
 
-/// What decides a cut of the experiment, with so many stages.
+/// The objective and limits of a cut into so many stages.
 CutRules cut_rules(const Experiment& experiment, int stages);
-/// Tensors as large as the weights that a stage keeps for its updates and predictions.
+/// Number of tensors of the weights' size that a stage keeps for its updates and predictions.
 int optimizer_slots(const Experiment& experiment, const Schedule& schedule);
+/// The memory of each possible stage under the experiment's schedule with so many stages.
 StageMemories stage_memories(const Experiment& experiment, const Profile& profile, int stages);
 
-/// Cuts an experiment whose `balance: time | memory` is still to be decided by that profile, which
-/// must be of its model. Does nothing where the cut is known.
+/// Cuts the experiment by `profile`, which must be of its model. Does nothing if its cut is known.
 void cut_by(Experiment& experiment, const Profile& profile);
 
 struct BalanceRequest {
   std::filesystem::path runs;      ///< the folder of run folders
-  std::filesystem::path recorded;  ///< experiment.yaml of a run to be resumed; empty: none
-  std::function<void(const std::string&)> tell;  ///< "measuring 27 layers …"; may be empty
+  std::filesystem::path recorded;  ///< configuration of a run to be resumed; empty: none
+  std::function<void(const std::string&)> tell;  ///< prints progress; may be empty
 };
 
-/// Does nothing where the cut is known. Otherwise collective: all have it afterwards, in `balance`
-/// and `resolved`. Returns the profile where this process has read or measured it.
+/// Decides the cut and puts it into `balance` and `resolved`. Collective, except that it does
+/// nothing if the cut is known. Returns the profile if this process has read or measured it.
 std::optional<Profile> settle_balance(Experiment& experiment, const BalanceRequest& request,
                                       Team& team);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/profiling/modelled.h"
 
 #include <algorithm>
@@ -6,9 +7,10 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/cost/roofline.h"
 #include "core/experiment/identity.h"
-#include "core/profiling/crossing.h"
+#include "core/profiling/codec_costs.h"
 #include "core/profiling/measured_balance.h"
 #include "core/profiling/profiling.h"
 #include "core/simulation/simulate.h"
@@ -16,24 +18,23 @@
 namespace pipewright {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kHour = 3600;
 
-/// Of one experiment in its steady state.
+/// Modelled numbers of one experiment in its steady state.
 struct Modelled {
   double seconds_per_minibatch = 0;
   double samples_per_second = 0;
-  double bubble = 0;              ///< idle part of all workers' time
-  double required = 0;            ///< bytes/s over all links together, to keep that pace
-  double link = 0;                ///< bytes/s of the slowest link used; 0: none is, or unlimited
+  double bubble = 0;              ///< idle fraction of all workers' time
+  double required = 0;            ///< bytes/s over all links together at that pace
+  double link = 0;                ///< bytes/s of the slowest link used; 0: none used, or unlimited
   std::int64_t state = 0;         ///< bytes: weights of all versions, gradients, optimizer
-  std::int64_t worker_state = 0;  ///< of the worker that has most
-  std::int64_t memory = 0, worker_memory = 0;  ///< the same of all bytes, at each worker's peak
-  std::int64_t parameters = 0;                 ///< elements, of the model
+  std::int64_t worker_state = 0;  ///< bytes of the worker that has most
+  std::int64_t memory = 0, worker_memory = 0;  ///< as above, for all memory at each worker's peak
+  std::int64_t parameters = 0;                 ///< elements of the model's parameters
 };
 
-/// Profiles of one table: its runs often share their model and the size of their micro-batches.
+/// Models the runs of one table. It caches profiles, because runs often share their model and
+/// micro-batch size.
 class Modeller {
  public:
   explicit Modeller(const Hardware& hardware) : hardware_(hardware) {}
@@ -68,7 +69,7 @@ Modelled Modeller::modelled(Experiment experiment) {
   cut_by(experiment, costs);
   const Schedule schedule = experiment.schedule(steady_minibatches(experiment));
   std::vector<StageCost> stages = stage_costs(costs, experiment.balance);
-  compress(stages, experiment, hardware_);
+  account_for_codecs(stages, experiment, hardware_);
   const Simulation simulation =
       simulate(schedule, stages, hardware_,
                {.optimizer_state = static_cast<double>(optimizer_slots(experiment, schedule))});
@@ -92,7 +93,7 @@ Modelled Modeller::modelled(Experiment experiment) {
   return result;
 }
 
-/// Samples that an epoch trains on, as the last row of epochs.csv tells.
+/// Samples that an epoch trains on, from the last row of epochs.csv.
 double samples_per_epoch(const RunRecord& run) {
   const auto column = [&](const char* name) {
     return static_cast<std::size_t>(std::ranges::find(run.columns, name) - run.columns.begin());

@@ -1,5 +1,6 @@
-/// What runs would take on given hardware: their schedules, simulated with the operations and bytes
-/// of their layers. Nothing is trained, and nothing is as large as the model.
+// SPDX-License-Identifier: Apache-2.0
+/// Times and memory that runs would need on given hardware: their schedules are simulated with the
+/// operations and bytes of their layers. Nothing is trained, and no memory for weights is needed.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +13,17 @@
 
 namespace pipewright {
 
-/// Reads a description of hardware as in experiments/hardware. Throws Error{Experiment} with all
-/// that is wrong, Error{Data} without such a file.
+/// Reads a description of hardware such as those in experiments/hardware. Throws Error{Experiment}
+/// with all problems, and Error{Data} if there is no such file.
 Hardware load_hardware(const std::filesystem::path& file);
 
-/// So many that an asynchronous pipeline is in its steady state for half of them.
+/// A number of mini-batches for half of which an asynchronous pipeline is in its steady state.
 int steady_minibatches(const Experiment& experiment);
 
-/// Operations and bytes of the experiment's layers, and the times they come to on the hardware,
-/// whose rates must be known.
+/// Counts operations and bytes of the experiment's layers and turns them into times at the rates of
+/// the hardware, which must be known.
 Profile counted_profile(const Experiment& experiment, const Hardware& hardware);
-/// Where such times come from, for people: "operations and bytes of the model at the rates of …".
+/// The source of such times in words: "operations and bytes of the model at the rates of …".
 std::string counted_from(const Hardware& hardware);
 
 /// Gives each record, whatever its state, the metrics modelled_samples_per_second,
@@ -31,10 +32,10 @@ std::string counted_from(const Hardware& hardware);
 /// modelled_link_mib_per_s (what the slowest link used can carry), modelled_state_gib (weights of
 /// all versions, gradients and optimizer, of all workers), modelled_memory_gib (all bytes at each
 /// worker's peak), modelled_worker_state_gib and modelled_worker_memory_gib (of the worker that has
-/// most), modelled_activation_gib (memory less state) and modelled_parameters; and to runs with
-/// epochs modelled_hours, at the end of the last one. Runs that differ in their seed only are
-/// modelled once. Throws Error{Experiment} for hardware whose rates are not known, or with fewer
-/// devices than workers.
+/// most), modelled_activation_gib (memory less state) and modelled_parameters. Runs with epochs
+/// also get modelled_hours, up to the end of their last epoch. Runs that differ only in their seed
+/// are modelled once. Throws Error{Experiment} if the hardware has no rates or fewer devices than
+/// there are workers.
 void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/profiling/profiling.h"
 
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "core/runtime/devices/intra_op_threads.h"
 #include "core/stage/operation_count.h"
 #include "core/stage/torch.h"
+#include "core/system/host_name.h"
 
 namespace pipewright {
 namespace {
@@ -25,13 +27,7 @@ at::TensorOptions precision_of(const Experiment& e) {
   return at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat);
 }
 
-std::vector<at::Tensor> empty_tensors(const auto& specs, const at::TensorOptions& options) {
-  std::vector<at::Tensor> tensors;
-  for (const auto& spec : specs) tensors.push_back(at::empty(spec.shape, options));
-  return tensors;
-}
-
-/// What is known of a layer from shapes. `x` becomes its outputs.
+/// Counts operations and bytes of a layer from shapes, and replaces `x` by its outputs.
 LayerCost count_layer(const Layer& layer, Tensors& x, const at::TensorOptions& meta) {
   const auto parameters = empty_tensors(layer.parameters(), meta);
   auto buffers = empty_tensors(layer.buffers(), meta);
@@ -76,7 +72,7 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
   }
 }
 
-/// Options that change no cost.
+/// Removes options that change no cost.
 Value without(Value part, std::initializer_list<const char*> names) {
   for (const char* name : names)
     std::erase_if(part.fields, [&](const auto& field) { return field.first == name; });
@@ -105,14 +101,8 @@ Profile measure(const Experiment& experiment, const ProfileSettings& settings) {
   Profile profile = described(experiment, settings.device);
   count_all(profile, experiment);
   measure_all(profile, experiment, settings);
-  if (profile.timed) profile.machine = machine_name();
+  if (profile.timed) profile.machine = host_name();
   return profile;
-}
-
-std::string machine_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
 }
 
 std::string misfit(const Profile& profile, const Experiment& experiment, at::Device device) {

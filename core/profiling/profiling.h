@@ -1,4 +1,5 @@
-/// Measuring a model layer by layer, as the executor would run it: `pipewright profile`.
+// SPDX-License-Identifier: Apache-2.0
+/// Measures a model layer by layer, as the executor would run it, for `pipewright profile`.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -12,24 +13,21 @@
 namespace pipewright {
 
 struct ProfileSettings {
-  at::Device device = at::kCPU;  ///< meta: bytes and operations only, without memory for them
-  int repetitions = 0;           ///< of each layer after a warm-up; 0 = as `seconds` allow, 3 to 50
-  double seconds = 20;           ///< about so long for all layers
-  std::function<void(std::size_t layer)> on_layer;  ///< begins
+  at::Device device = at::kCPU;  ///< meta: count bytes and operations, allocate nothing
+  int repetitions = 0;           ///< per layer after a warm-up; 0: 3 to 50, within `seconds`
+  double seconds = 20;           ///< approximate time for all layers together
+  std::function<void(std::size_t layer)> on_layer;  ///< called before each
 };
 
-/// With the experiment's loss, optimizer, precision and threads, on made-up samples of the size of
-/// its first micro-batch, texts at their longest: medians of times; memory as LibTorch's allocator
-/// counts it, or on the meta device what the operators' tensors would take, without what kernels
-/// need for themselves. Layers are made and measured one after another, so the device holds one
-/// layer at a time; each is given what the layers before it make. The experiment is left as it is.
-/// Throws Error{Experiment} for what the layers refuse.
+/// Measures every layer with the experiment's loss, optimizer, precision and threads, on a
+/// synthetic batch of the size of its first micro-batch, texts at their full length. Times are
+/// medians. Memory is that of LibTorch's allocator, or on the meta device that of the operators'
+/// tensors without workspaces of kernels. Layers are created and measured one after another, each
+/// on the outputs of the layers before it, so the device holds one layer at a time. The experiment
+/// is not changed. Throws Error{Experiment} if a layer refuses its inputs.
 Profile measure(const Experiment& experiment, const ProfileSettings& settings);
 
-/// The host name, as profiles record it.
-std::string machine_name();
-
-/// As measure() would describe it: everything of the profile but what is measured.
+/// The profile that measure() would return, without its measurements.
 Profile described(const Experiment& experiment, at::Device device);
 /// Why the profile is not of this experiment on that device, as the end of a sentence ("it is of
 /// micro-batches of 8 samples, this experiment has 16"); "" if it is.

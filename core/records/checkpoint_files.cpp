@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/records/checkpoint_files.h"
 
 #include <algorithm>
 #include <array>
 #include <system_error>
+
+#include "core/base/text.h"
 
 namespace pipewright {
 namespace {
@@ -16,11 +19,8 @@ constexpr std::array<std::string_view, 5> kOfOneCheckpoint{
     "metrics.safetensors", "stage-#.safetensors", "stage-#.replica-#.safetensors",
     "edges-#.replica-#.safetensors", "exchange-#.replica-#.safetensors"};
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// In a pattern '#' stands for one digit or more. What follows the pattern, if it all matches.
+/// Whether the name begins with the pattern, in which '#' matches one digit or more. `rest` is what
+/// follows.
 bool matches(std::string_view name, std::string_view pattern, std::string_view& rest) {
   for (const char expected : pattern) {
     if (name.empty() || (expected == '#' ? !is_digit(name.front()) : name.front() != expected))
@@ -32,7 +32,7 @@ bool matches(std::string_view name, std::string_view pattern, std::string_view& 
   return true;
 }
 
-/// "", or ".4711.part", whatever tells the processes that write apart.
+/// Whether `rest` is "" or an ending such as ".4711.part".
 bool is_whole_or_part(std::string_view rest) {
   if (rest.empty()) return true;
   constexpr std::string_view kPart = ".part";
@@ -47,7 +47,7 @@ bool matches_any(std::string_view name, const std::array<std::string_view, count
   });
 }
 
-/// A folder itself, not a link to one.
+/// Whether the path is a folder itself, not a link to one.
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
   return fs::symlink_status(path, ignored).type() == fs::file_type::directory;
@@ -55,7 +55,7 @@ bool is_folder(const fs::path& path) {
 
 void remove_file(const fs::path& path) {
   std::error_code ignored;
-  if (!is_folder(path)) fs::remove(path, ignored);  // of a link: the link
+  if (!is_folder(path)) fs::remove(path, ignored);  // removes a link itself
 }
 
 void remove_if_empty(const fs::path& folder) {

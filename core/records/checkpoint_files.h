@@ -1,11 +1,12 @@
-/// The names that checkpoints give to files and folders, so that nothing else is ever removed.
+// SPDX-License-Identifier: Apache-2.0
+/// The names of checkpoints' files and folders. Only entries with these names are ever removed.
 ///
 ///   checkpoint/manifest.json, manifest.previous.json, steps-000000.csv
 ///   checkpoint/000012/stage-0.safetensors, stage-0.replica-1.safetensors,
 ///                     edges-0.replica-0.safetensors, exchange-0.replica-0.safetensors,
 ///                     metrics.safetensors
 ///
-/// A name may end in ".<process>.part": then a process was writing it.
+/// A name with the ending ".<process>.part" is a file that a process was writing.
 #pragma once
 
 #include <filesystem>
@@ -15,22 +16,22 @@
 
 namespace pipewright {
 
-/// Whether a file beside the manifest bears one of our names.
+/// Whether a file beside the manifest has one of these names.
 bool is_checkpoint_file(std::string_view name);
-/// Whether a folder beside the manifest bears the name of a checkpoint ("000012").
+/// Whether a folder beside the manifest has the name of a checkpoint ("000012").
 bool is_checkpoint_folder(std::string_view name);
-/// "000012"
+/// Name of the folder of a checkpoint after so many mini-batches: "000012".
 std::string checkpoint_folder_name(std::int64_t minibatches);
 
-/// Names in a folder, none where it cannot be read.
+/// Names of a folder's entries; none if it cannot be read.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
-/// Removes the files of one checkpoint but those called as in `kept`, and its folder if it is empty
-/// then. Files with other names stay, and links are not followed. Silent where it cannot.
+/// Removes the files of one checkpoint except those named in `kept`, then its folder if it is
+/// empty. Files with other names stay, and links are not followed. Ignores errors.
 void remove_checkpoint(const std::filesystem::path& folder,
                        const std::vector<std::string>& kept = {});
 
-/// The same with everything that checkpoints leave in `checkpoints`, the manifests first.
+/// Removes all checkpoints in `checkpoints` in the same way, manifests first.
 void remove_checkpoints(const std::filesystem::path& checkpoints);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/records/leftover_runs.h"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ std::vector<std::string> remove_run(const fs::path& folder) {
     remove_parts(folder, ours);
   }
   std::error_code failed;
-  fs::remove(folder / "checkpoint", failed);  // where it is empty
+  fs::remove(folder / "checkpoint", failed);  // succeeds only if it is empty
   std::vector<std::string> others;
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed))
     if (const std::string name = at->path().filename().string(); name != kFolderMarker)

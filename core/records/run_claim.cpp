@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/records/run_claim.h"
 
 #include <optional>
@@ -13,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// run.json, if a run of ours has written it.
+/// The content of run.json, if a run of ours has written it.
 std::optional<Value> run_in(const fs::path& folder) {
   const fs::path file = folder / "run.json";
   std::error_code none;
@@ -60,7 +61,7 @@ void check_names(const RunFolder& folder, bool overwrite) {
                   file.string());
 }
 
-/// No link is among them: check_names() has been here.
+/// Removes unfinished files of checkpoints. check_names() has made sure that no folder is a link.
 void remove_checkpoint_parts(const fs::path& checkpoints) {
   const auto is_part = [](const std::string& name) { return name.ends_with(".part"); };
   std::error_code ignored;
@@ -80,7 +81,8 @@ FolderLock claim(const RunFolder& folder, const ClaimTerms& terms) {
   FolderLock lock(folder.path(), {.adopt = known});
   check_names(folder, terms.overwrite);
   for (const NameTest ours : {is_run_file, is_sweep_file}) remove_parts(folder.path(), ours);
-  if (!terms.overwrite) remove_checkpoint_parts(folder.checkpoints());  // or else all of them go
+  if (!terms.overwrite)
+    remove_checkpoint_parts(folder.checkpoints());  // `overwrite` removes all checkpoints
   return lock;
 }
 

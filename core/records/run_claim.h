@@ -1,4 +1,5 @@
-/// Which folders a run may work in, and by whom.
+// SPDX-License-Identifier: Apache-2.0
+/// Claims: locks on run folders, and which folders a run may work in.
 #pragma once
 
 #include "core/records/run_folder.h"
@@ -7,19 +8,19 @@
 namespace pipewright {
 
 struct ClaimTerms {
-  bool resume = false, overwrite = false;  ///< what the user has asked for
+  bool resume = false, overwrite = false;  ///< options of the command line
 };
 
-/// Takes the folder for as long as the result lives, and removes what a killed process was writing.
-/// With `resume` or `overwrite` it may be the folder of a run of before 0.4, which has no marker.
-/// Throws Error{Experiment} when the folder is not ours or is being worked in, when something else
-/// than a file has the name of one of ours (with `overwrite`, links do no harm: clear() removes
-/// them), or when `overwrite` would delete a file that this command was given to read; Error{Data}
-/// when it cannot be written.
+/// Locks the folder as long as the result lives, and removes unfinished files of killed processes.
+/// With `resume` or `overwrite` it may be the folder of a run before version 0.4, which has no
+/// marker. Throws Error{Experiment} if the folder is not ours or another process works in it, if
+/// something other than a file has one of our names (with `overwrite` a run's own files may be
+/// links, because clear() removes these), or if `overwrite` would delete a file that this command
+/// reads. Throws Error{Data} if the folder cannot be written.
 FolderLock claim(const RunFolder& folder, const ClaimTerms& terms);
 
-/// As RunFolder::state(), but "missing" also where run.json is not one that a run of ours has
-/// written. Throws Error{Data} only.
+/// As RunFolder::state(), but also "missing" if run.json was not written by a run of ours. Throws
+/// only Error{Data}.
 std::string recorded_state(const RunFolder& folder);
 
 }  // namespace pipewright

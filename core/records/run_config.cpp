@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/records/run_config.h"
 
 namespace pipewright {

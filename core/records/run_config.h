@@ -1,5 +1,6 @@
-/// The resolved experiment of one run of a sweep. Runs that differ in their seed only share one in
-/// memory: ten thousand of them would take 400 MB.
+// SPDX-License-Identifier: Apache-2.0
+/// The resolved experiment of one run of a sweep. Runs that differ only in their seed share one in
+/// memory; ten thousand copies would take 400 MB.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +12,28 @@
 
 namespace pipewright {
 
-/// Cheap to copy. Every function but known() requires known().
+/// Cheap to copy. Every function except known() requires known().
 class RunConfig {
  public:
   RunConfig() = default;  ///< not known
+  // NOLINTNEXTLINE(google-explicit-constructor): a Value stands for itself, known
   RunConfig(Value resolved) : shared_(std::make_shared<const Value>(std::move(resolved))) {}
 
   bool known() const { return shared_ != nullptr; }
-  /// The value at a dotted path; none where there is none.
+  /// The value at a dotted path, if there is one.
   std::optional<Value> find_path(std::string_view dotted) const;
-  /// All of it.
+  /// The whole document.
   Value whole() const;
-  /// The same experiment with that train.seed, sharing everything else. Requires that it has one.
+  /// The same experiment with another train.seed, sharing everything else. Requires that it has a
+  /// seed.
   RunConfig with_seed(std::int64_t seed) const;
-  /// All of it, but train.seed may be another run's: for what no seed changes.
+  /// The whole document, except that train.seed may be another run's; for values that do not depend
+  /// on it.
   const Value& of_any_seed() const { return *shared_; }
 
  private:
   std::shared_ptr<const Value> shared_;
-  std::optional<std::int64_t> seed_;  ///< empty: the one in shared_
+  std::optional<std::int64_t> seed_;  ///< empty: use the seed in shared_
 };
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/records/run_files.h"
 
 #include <algorithm>
@@ -6,17 +7,14 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace pipewright {
 namespace {
 
 namespace fs = std::filesystem;
 
-bool is_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
-/// Whether the name is the pattern, in which each # stands for one digit or more.
+/// Whether the name matches the pattern, in which each # matches one digit or more.
 bool matches(std::string_view name, std::string_view pattern) {
   std::size_t at = 0;
   for (const char c : pattern) {
@@ -40,7 +38,7 @@ constexpr std::array<std::string_view, 8> kRun{
     "traffic.csv",     "final.safetensors", "trace.json", "last-actions-#.txt"};
 constexpr std::array<std::string_view, 3> kSweep{"point.json", ".experiment.yaml", "log.txt"};
 
-/// The name of the file that `name` was to become: "steps.csv" of "steps.csv.123.part".
+/// The final name of an unfinished file: "steps.csv" for "steps.csv.123.part".
 std::string_view whole_of(std::string_view name) {
   for (std::size_t dot = name.find('.'); dot != std::string_view::npos;
        dot = name.find('.', dot + 1))
@@ -49,7 +47,7 @@ std::string_view whole_of(std::string_view name) {
   return {};
 }
 
-/// The link itself, where it is one.
+/// Removes an entry; a link is removed itself.
 void remove_entry(const fs::path& path) {
   std::error_code failed;
   fs::remove(path, failed);

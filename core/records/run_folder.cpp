@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/records/run_folder.h"
 
 #include <charconv>
@@ -17,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kEpochsHeader =
     "epoch,train_loss,test_loss,test_accuracy,lr,seconds,samples_per_second";
 
@@ -25,7 +25,7 @@ std::string field(double value) {
   return std::isnan(value) ? std::string() : number_text(value);
 }
 
-/// 17 significant digits, as the contract says: every double reads back as itself.
+/// A number with 17 significant digits, from which every double reads back exactly.
 std::string exact(double value) {
   char text[40];
   const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 17);
@@ -33,7 +33,7 @@ std::string exact(double value) {
 }
 
 double parsed(std::string_view text, const std::filesystem::path& path, std::size_t line) {
-  if (text.empty()) return kNotMeasured;
+  if (text.empty()) return kNoNumber;
   double value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (result.ec != std::errc() || result.ptr != text.data() + text.size())
@@ -107,13 +107,12 @@ void RunFolder::write_traffic(const std::vector<TrafficRow>& rows) const {
       "encode_seconds,decode_seconds,train_seconds,required_bytes_per_second,kind\n";
   for (const TrafficRow& row : rows) {
     const EdgeTraffic& edge = row.edge;
-    text +=
-        concat(edge.from, ",", edge.to, ",", row.from_worker, ",", row.to_worker, ",",
-               row.minibatches, ",", edge.messages, ",", exact(edge.value_bytes), ",",
-               exact(edge.sent_bytes), ",", field(edge.sent_bytes / edge.value_bytes), ",",
-               field(edge.reduces() ? kNotMeasured : edge.encode_seconds), ",",
-               field(edge.reduces() ? kNotMeasured : edge.decode_seconds), ",", field(row.seconds),
-               ",", field(edge.sent_bytes / row.seconds), ",", kind_of(edge), "\n");
+    text += concat(edge.from, ",", edge.to, ",", row.from_worker, ",", row.to_worker, ",",
+                   row.minibatches, ",", edge.messages, ",", exact(edge.value_bytes), ",",
+                   exact(edge.sent_bytes), ",", field(edge.sent_bytes / edge.value_bytes), ",",
+                   field(edge.reduces() ? kNoNumber : edge.encode_seconds), ",",
+                   field(edge.reduces() ? kNoNumber : edge.decode_seconds), ",", field(row.seconds),
+                   ",", field(edge.sent_bytes / row.seconds), ",", kind_of(edge), "\n");
   }
   write_file(traffic(), text);
 }
@@ -140,7 +139,7 @@ NumberTable read_number_table(const std::filesystem::path& path, std::string_vie
                   concat(path.string(), ":", number));
     std::vector<double>& row = table.rows.emplace_back();
     for (std::size_t c = 0; c < fields.size(); ++c)
-      row.push_back(table.columns[c] == words ? kNotMeasured : parsed(fields[c], path, number));
+      row.push_back(table.columns[c] == words ? kNoNumber : parsed(fields[c], path, number));
   }
   return table;
 }

@@ -1,4 +1,6 @@
-/// What a run leaves in its folder; each file is whole once it has its final name. See run_claim.h.
+// SPDX-License-Identifier: Apache-2.0
+/// The files that a run writes to its folder. Each is complete once it has its final name. For
+/// locking see run_claim.h.
 #pragma once
 
 #include <filesystem>
@@ -10,21 +12,21 @@
 
 namespace pipewright {
 
-/// One row of epochs.csv. Not evaluated: NaN, written as an empty field.
+/// One row of epochs.csv. Values that were not evaluated are NaN, written as empty fields.
 struct EpochRow {
   int epoch = 0;
   double train_loss = 0, test_loss = 0, test_accuracy = 0;
   double lr = 0, seconds = 0, samples_per_second = 0;
-  std::vector<double> metrics;  ///< of test data, besides the accuracy
+  std::vector<double> metrics;  ///< metrics of test data other than accuracy
 };
 
-/// One row of traffic.csv: what crossed an edge, or went into sums over replicas, in all of the
-/// training.
+/// One row of traffic.csv: the traffic over one edge, or into one stage's sums over replicas,
+/// during the whole training.
 struct TrafficRow {
   EdgeTraffic edge;
-  int from_worker = 0, to_worker = 0;  ///< of the first replica
+  int from_worker = 0, to_worker = 0;  ///< workers of the first replica
   std::int64_t minibatches = 0;
-  double seconds = 0;  ///< of training, without evaluation
+  double seconds = 0;  ///< time of training without evaluation
 };
 
 class RunFolder {
@@ -32,22 +34,27 @@ class RunFolder {
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
   const std::filesystem::path& path() const { return path_; }
 
-  /// "done", "failed", "interrupted", "running" of run.json; "missing" without one.
+  /// The state in run.json ("done", "failed", "interrupted" or "running"); "missing" without one.
   std::string state() const;
-  void clear() const;  ///< removes what a run leaves, by name (run_files.h). Needs a claim on it
-  void write_experiment(
-      const Value& resolved) const;          ///< experiment.yaml, if it says another thing
-  void write_state(const Value& run) const;  ///< run.json
-  /// epochs.csv; after its own columns "test_<name>" of each metric.
+  /// Removes the files with names of ours (run_files.h). Requires a claim on the folder.
+  void clear() const;
+  /// Writes experiment.yaml, unless it has this content already.
+  void write_experiment(const Value& resolved) const;
+  /// Writes run.json.
+  void write_state(const Value& run) const;
+  /// Writes epochs.csv; a column "test_<name>" for each metric follows its own columns.
   void write_epochs(const std::vector<EpochRow>& rows,
                     const std::vector<std::string>& metrics) const;
-  /// traffic.csv. required_bytes_per_second is what a link must carry to keep the training's pace,
-  /// and of sums what goes into them. The last column, kind, is a word: forward, backward, reduce.
+  /// Writes traffic.csv. required_bytes_per_second is sent_bytes divided by the seconds of
+  /// training: the rate that a link, or a sum, must reach at this speed. The last column, kind, is
+  /// a word: forward, backward or reduce.
   void write_traffic(const std::vector<TrafficRow>& rows) const;
-  /// Auxiliary columns are called loss_<stage>, empty where there was no such head yet.
+  /// Path of steps.csv. Columns of auxiliary losses are called loss_<stage>; fields are empty while
+  /// there was no such head.
   std::filesystem::path steps() const { return path_ / "steps.csv"; }
   std::filesystem::path traffic() const { return path_ / "traffic.csv"; }
-  /// last-actions-<worker>.txt: what a worker did before a failure, and when, in seconds.
+  /// Writes last-actions-<worker>.txt: the last actions of a worker before a failure, with times in
+  /// seconds.
   void write_last_actions(int worker, const std::string& actions) const;
   std::filesystem::path experiment() const { return path_ / "experiment.yaml"; }
   std::filesystem::path final_weights() const { return path_ / "final.safetensors"; }
@@ -57,8 +64,8 @@ class RunFolder {
   std::filesystem::path path_;
 };
 
-/// Header and rows of a CSV file of numbers (empty fields are NaN, and so is what a column called
-/// `words` holds). Throws Error{Data} with file and line.
+/// Header and rows of a CSV file of numbers. Empty fields are NaN, and so are all fields of the
+/// column named `words`. Reading throws Error{Data} with file and line.
 struct NumberTable {
   std::vector<std::string> columns;
   std::vector<std::vector<double>> rows;

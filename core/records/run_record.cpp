@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/records/run_record.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "core/base/text.h"
 #include "core/config/json.h"
 #include "core/records/run_folder.h"
 #include "core/system/file.h"
@@ -15,20 +17,20 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRunFile = "run.json";
 constexpr const char* kPointFile = "point.json";
-constexpr double kMiB = 1024.0 * 1024.0;
 
 std::string text_of(const Value& mapping, std::string_view key) {
   const Value* value = mapping.find(key);
   return value != nullptr && value->is(Value::Kind::Text) ? value->text : std::string();
 }
 
-/// Whether something has that name; what cannot be looked at has, so that reading it says why.
+/// Whether a path exists. One that cannot be examined counts as existing, so that reading it
+/// reports the error.
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::status(path, ignored).type() != fs::file_type::not_found;
 }
 
-/// More columns, the same in every epoch.
+/// Adds columns with the same value in every epoch.
 void add_columns(RunRecord& run, std::initializer_list<std::pair<const char*, double>> metrics) {
   for (const auto& [name, value] : metrics) {
     run.columns.emplace_back(name);
@@ -36,7 +38,7 @@ void add_columns(RunRecord& run, std::initializer_list<std::pair<const char*, do
   }
 }
 
-/// What crossed between workers, and what replicas summed.
+/// Adds the columns about traffic between workers and sums over replicas.
 void add_traffic(RunRecord& run) {
   const fs::path file = RunFolder(run.folder).traffic();
   if (!is_there(file)) return;
@@ -76,7 +78,7 @@ void add_traffic(RunRecord& run) {
                       {"reduced_mib", reduced_bytes / count / kMiB}});
 }
 
-/// epochs.csv and traffic.csv.
+/// Reads epochs.csv and traffic.csv.
 void read_metrics(RunRecord& run) {
   if (!is_there(run.folder / "epochs.csv")) return;
   NumberTable table = read_number_table(run.folder / "epochs.csv");
@@ -98,7 +100,7 @@ RunOutcome recorded_outcome(const Value& run) {
           .error = text_of(run, "error")};
 }
 
-/// Label and what varies.
+/// Reads label and varied values from point.json.
 void read_point(RunRecord& run) {
   run.label = run.folder.filename().string();
   run.varied = Value::mapping();
@@ -114,7 +116,7 @@ RunOutcome read_outcome(const fs::path& folder) {
   RunOutcome outcome{.state = "missing"};
   try {
     if (is_there(folder / kRunFile)) outcome = recorded_outcome(load_json(folder / kRunFile));
-    // A killed run could not take back its "running"; the sweep that saw it die knows better.
+    // A killed run leaves the state "running"; its sweep may have recorded its end.
     const bool silent = outcome.state == "running" || outcome.state == "missing";
     if (!silent || !is_there(folder / kPointFile)) return outcome;
     const std::string error = text_of(load_json(folder / kPointFile), "error");

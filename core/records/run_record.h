@@ -1,4 +1,5 @@
-/// What a run folder tells about its run, read back for tables, the run store and resumed sweeps.
+// SPDX-License-Identifier: Apache-2.0
+/// Records of runs, read from run folders for tables, the run store and resumed sweeps.
 #pragma once
 
 #include <filesystem>
@@ -11,64 +12,70 @@
 
 namespace pipewright {
 
-/// How a run stands.
+/// The state of a run.
 struct RunOutcome {
   std::string state;   ///< done, failed, interrupted, running, missing
-  std::string name;    ///< of its experiment
-  std::string digest;  ///< of the configuration it ran with
+  std::string name;    ///< name of its experiment
+  std::string digest;  ///< digest of the configuration that ran
   std::string error;   ///< why it failed
 
   bool done() const { return state == "done"; }
 };
 
-/// What run.json says, and of a run that could not say how it ended, point.json; state "missing"
-/// without either. A folder whose files cannot be read holds a failed run, with the reason as its
-/// error. Never throws for what it finds.
+/// Reads the outcome from run.json or, for a run that could not record its end, from point.json;
+/// the state is "missing" without either. If files cannot be read, the run counts as failed, with
+/// the reason as its error. The content of a folder never causes an exception.
 RunOutcome read_outcome(const std::filesystem::path& folder);
 
-/// One run's outcome and numbers, as its folder says.
+/// The outcome and numbers of one run.
 struct RunRecord : RunOutcome {
   std::filesystem::path folder;
-  std::string label;  ///< of its point of the sweep; else the folder's name
+  std::string label;  ///< label of its point of the sweep, or the folder's name
   Value varied;       ///< mapping of dotted key → value
-  RunConfig config;   ///< resolved experiment; not known when there is none
-  /// Of epochs.csv; then, of a pipeline over several workers, what traffic.csv says of the whole
-  /// training: sent_ratio (to the bytes uncompressed), sent_mib (a mini-batch, all links between
-  /// stages together), required_mib_per_s (to keep the training's pace) and codec_share (of its
-  /// time, in sum over both ends); of replicas, reduced_ratio (what they sum of their gradients to
-  /// those) and reduced_mib (a mini-batch, what all replicas of all stages put into sums).
+  RunConfig config;   ///< resolved experiment, if known
+  /// Columns of epochs.csv. For pipelines over several workers columns from traffic.csv follow,
+  /// about the whole training: sent_ratio (sent bytes over uncompressed ones), sent_mib (per
+  /// mini-batch, all links between stages together), required_mib_per_s (at the speed of the
+  /// training) and codec_share (coding seconds of both ends over training seconds). With replicas:
+  /// reduced_ratio (bytes put into sums over bytes of gradients) and reduced_mib (per mini-batch,
+  /// all replicas of all stages together).
   std::vector<std::string> columns;
-  std::vector<std::vector<double>> epochs;  ///< rows (NaN where empty)
-  /// What a simulation says of it, finished or not: "modelled_…" and a number (add_modelled).
+  std::vector<std::vector<double>> epochs;  ///< rows; NaN for empty fields
+  /// Results of a simulation of the run, finished or not: names "modelled_…" and numbers (see
+  /// add_modelled()).
   std::vector<std::pair<std::string, double>> modelled;
-  double modelled_epoch_hours = 0;  ///< 0: not known
+  double modelled_epoch_hours = 0;  ///< 0: unknown
 };
 
-/// The record of a run folder whose label, varied values and configuration are known to the caller
-/// and left empty. Never throws for what it finds, either.
+/// Reads the record of a run folder without label, varied values and configuration, which the
+/// caller knows. The content of a folder never causes an exception here, either.
 RunRecord read_numbers(const std::filesystem::path& folder);
 
-/// read_numbers with label, varied values and configuration as point.json and experiment.yaml say.
+/// As read_numbers(), with label and varied values from point.json and configuration from
+/// experiment.yaml.
 RunRecord read_run(const std::filesystem::path& folder);
 
-/// Whether a run or a sweep has left its files there. No link to a folder is one.
+/// Whether the entry is a folder with files of a run or of a sweep for a run. A link to a folder is
+/// not one.
 bool is_run_folder(const std::filesystem::directory_entry& entry);
 
-/// What the sweep knows of a run, kept in its folder as point.json. `error` is set when the run's
-/// process ended without saying so itself (killed, or never started); a later state "done" wins.
+/// Writes point.json, the sweep's knowledge of a run, to the run's folder. `error` is set if the
+/// run's process ended without recording it (killed, or never started); a later state "done"
+/// overrides it.
 void write_point(const std::filesystem::path& folder, const std::string& label, const Value& varied,
                  const std::string& error = {});
 
-/// The number a table cell averages: `metric` at the "last" or "best" epoch that has it ("best":
-/// the largest, or smallest where smaller_is_better). nullopt unless the run is done and has one;
-/// what is modelled, every run has.
+/// The number that a table cell averages: `metric` at the "last" or "best" epoch that has it (the
+/// best is the largest, or the smallest if smaller_is_better()). nullopt unless the run is done and
+/// has the metric; modelled metrics need no finished run.
 std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
                                 const std::string& epoch);
 
-/// "modelled_hours" and its like.
+/// Whether a metric is modelled, such as "modelled_hours".
 bool is_modelled(const std::string& metric);
 
-/// Metrics that end in "loss", "seconds", "ratio" and the like.
+/// Whether smaller values of a metric are better: names that end in "loss", "seconds", "ratio" and
+/// so on.
 bool smaller_is_better(const std::string& metric);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/records/run_store.h"
 
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/records/leftover_runs.h"
 #include "core/records/sqlite.h"
 
@@ -15,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kMostEpochs = 1e15;  // what is no number or beyond is no epoch
+constexpr double kMostEpochs = 1e15;  // larger numbers and NaN are not epochs
 
 using Names = std::vector<std::string>;
 
-/// Nobody sees the file before its rename, so a crash costs nothing: no journal, no syncs.
+/// The tables. The file is invisible before its rename, so it needs neither a journal nor syncs.
 constexpr const char* kSchema = R"(
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -46,7 +48,8 @@ void add_once(const std::string& name, Names& names) {
   if (std::ranges::find(names, name) == names.end()) names.push_back(name);
 }
 
-/// Keys that vary in some of the runs, in their order there; the label has a column of its own.
+/// Keys that vary in some of the runs, in order of appearance, without the label, which has a
+/// column of its own.
 Names varied_keys(const std::vector<RunRecord>& runs) {
   Names keys;
   for (const RunRecord& run : runs)
@@ -96,7 +99,7 @@ std::string curves_view(const Names& keys, const Names& metrics) {
 
 void bind(const Value* value, Statement& statement) {
   if (value == nullptr || value->is(Value::Kind::Null))
-    statement.bind(std::numeric_limits<double>::quiet_NaN());  // NULL
+    statement.bind(kNoNumber);  // NULL
   else if (value->is(Value::Kind::Integer) || value->is(Value::Kind::Flag))
     statement.bind(value->is(Value::Kind::Flag) ? std::int64_t{value->flag} : value->integer);
   else if (value->is(Value::Kind::Number))
@@ -105,7 +108,7 @@ void bind(const Value* value, Statement& statement) {
     statement.bind(value->is(Value::Kind::Text) ? value->text : to_json(*value));
 }
 
-/// Rows of `runs` and `epochs`.
+/// Inserts rows into `runs` and `epochs`.
 class RunRows {
  public:
   explicit RunRows(const Database& database)
@@ -152,7 +155,7 @@ void fill_points(const Database& database, const std::vector<RunRecord>& today, 
   }
 }
 
-/// Returns the number of runs.
+/// Fills a new file. Returns the number of runs.
 std::size_t fill(const fs::path& file, const fs::path& sweep_folder,
                  const std::vector<RunRecord>& today) {
   const Names keys = varied_keys(today), metrics = metrics_of(today);

@@ -1,5 +1,6 @@
-/// results.sqlite: the runs of a sweep for queries. The run folders are the truth; the file is
-/// made from them and can be deleted at any time.
+// SPDX-License-Identifier: Apache-2.0
+/// results.sqlite: the runs of a sweep for queries. The run folders are authoritative; the file is
+/// generated from them and can be deleted at any time.
 ///
 ///   results   a view with one row for each point of today's file: point (its number, from 1),
 ///             folder, label, state, a column for each key that varies ("train.seed"), epochs (how
@@ -24,9 +25,9 @@
 
 namespace pipewright {
 
-/// Writes `<sweep_folder>/results.sqlite` anew: a temporary file, renamed when it is whole.
-/// `today`: the records of the points of the sweep's file, in order; other run folders are read
-/// from there. Returns the number of runs. Throws Error{Data}.
+/// Generates `<sweep_folder>/results.sqlite`: writes a temporary file and renames it once it is
+/// complete. `today`: the records of the points of the sweep's file, in order; other run folders
+/// are read from the sweep's folder. Returns the number of runs. Throws Error{Data}.
 std::size_t rebuild_run_store(const std::filesystem::path& sweep_folder,
                               const std::vector<RunRecord>& today = {});
 

@@ -1,4 +1,5 @@
-/// SQLite behind two small values: a database that closes itself and prepared statements.
+// SPDX-License-Identifier: Apache-2.0
+/// Two small classes around SQLite: a database and a prepared statement, both freed automatically.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +12,13 @@ struct sqlite3_stmt;
 
 namespace pipewright {
 
-/// One open database. All failures are Error{Data} with the file and SQLite's own words.
+/// One open database. All failures are Error{Data} with the file and SQLite's message.
 class Database {
  public:
-  /// Creates the file where it is not there.
+  /// Opens the file, or creates it.
   explicit Database(const std::filesystem::path& file);
 
-  /// Statements without values, such as CREATE and COMMIT; several, separated by ';'.
+  /// Executes statements without values, such as CREATE and COMMIT, separated by ';'.
   void execute(const char* sql);
 
  private:
@@ -31,8 +32,8 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-/// One statement with `?` for its values, which are bound from left to right. Outlived by its
-/// database.
+/// One prepared statement with `?` for its values, which are bound from left to right. Its database
+/// must outlive it.
 class Statement {
  public:
   Statement(const Database& database, const char* sql);
@@ -40,7 +41,7 @@ class Statement {
   Statement& bind(const std::string& text);
   Statement& bind(std::int64_t integer);
   Statement& bind(double number);  ///< NaN becomes NULL
-  /// Goes to the next row; false, and ready to be bound anew, when there is none.
+  /// Moves to the next row. Returns false if there is none; values can then be bound again.
   bool step();
 
   std::string text(int column) const;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/best_cells.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ struct NamedCell {
   std::string name;  ///< "vgg16, PD4"
 };
 
-/// Those with numbers, the best first.
+/// The cells with numbers, the best first.
 std::vector<NamedCell> ranking(const Table& table) {
   std::vector<NamedCell> cells;
   for (std::size_t r = 0; r < table.cells.size(); ++r)
@@ -31,10 +32,10 @@ std::vector<NamedCell> ranking(const Table& table) {
   return cells;
 }
 
-/// The cells that cannot be told from one of them.
+/// The cells that cannot be distinguished from a given one.
 struct Ties {
   std::vector<std::string> names;
-  bool few_runs = true;  ///< that is why, of all of them
+  bool few_runs = true;  ///< all of them only because they have too few runs
 };
 
 Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
@@ -51,7 +52,7 @@ Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
   return ties;
 }
 
-/// "vgg16, PD4 (93.10)"
+/// A cell with its mean: "vgg16, PD4 (93.10)".
 std::string shown(const Table& table, const NamedCell& named) {
   const double mean = named.cell->mean();
   char text[64];

@@ -1,5 +1,6 @@
-/// The best and the worst cell of a table in one sentence, with those that cannot be told from
-/// them.
+// SPDX-License-Identifier: Apache-2.0
+/// The best and the worst cell of a table in one sentence, with the cells that cannot be
+/// distinguished from them.
 #pragma once
 
 #include <optional>
@@ -11,13 +12,13 @@ namespace pipewright {
 
 struct BestCells {
   /// "Best: xpipe, workers 2 (86.39) and 7 others that cannot be told from it (gpipe, workers
-  /// 2; …); worst: pipedream, workers 4 (22.60)", without a period. Cells are told apart by
-  /// mean_difference(), each pair by itself.
+  /// 2; …); worst: pipedream, workers 4 (22.60)", without a period. Cells are distinguished by
+  /// mean_difference(), pair by pair.
   std::string sentence;
-  std::size_t run = 0;  ///< the first of the best cell: an index into the records
+  std::size_t run = 0;  ///< index of the best cell's first run in the records
 };
 
-/// nullopt for a table without numbers.
+/// Finds the best cells; nullopt for a table without numbers.
 std::optional<BestCells> best_cells(const Table& table);
 
 }  // namespace pipewright

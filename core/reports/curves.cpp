@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/curves.h"
 
 #include <algorithm>
@@ -7,13 +8,14 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/reports/moments.h"
 #include "core/reports/published.h"
 #include "core/reports/run_keys.h"
 
 namespace pipewright {
 namespace {
 
-/// "vgg16, stages 4"
+/// The values of a run's keys as a title: "vgg16, stages 4".
 std::string title_of(const RunRecord& run, const std::vector<TableKey>& keys) {
   std::vector<std::string> parts;
   for (const TableKey& key : keys) parts.push_back(key_title(run, key.name));
@@ -28,7 +30,7 @@ Named& named(std::vector<Named>& all, std::string Named::*name, const std::strin
   return all.back();
 }
 
-/// Runs of one curve.
+/// The runs of one curve.
 struct Line {
   std::string name;
   std::vector<const RunRecord*> runs;
@@ -39,7 +41,7 @@ struct Lines {
   std::vector<Line> lines;
 };
 
-/// `hours`: of an epoch of the line's runs; 1 where epochs are counted.
+/// Points of a curve. `hours`: modelled hours per epoch, or 1 if the x-axis has epochs.
 std::vector<CurvePoint> points_of(const Line& line, const std::string& metric, double scale,
                                   double hours) {
   std::map<int, std::vector<double>> values;
@@ -55,19 +57,17 @@ std::vector<CurvePoint> points_of(const Line& line, const std::string& metric, d
   }
   std::vector<CurvePoint> points;
   for (const auto& [epoch, all] : values) {
-    double sum = 0, squares = 0;
-    for (const double value : all) sum += value;
-    const auto n = static_cast<double>(all.size());
-    for (const double value : all) squares += (value - sum / n) * (value - sum / n);
+    const Moments moments = moments_of(all);
     points.push_back({.epoch = (epoch + 1.0) * hours,
-                      .mean = sum / n,
-                      .std = n > 1 ? std::sqrt(squares / (n - 1)) : 0,
+                      .mean = moments.mean,
+                      .std = all.size() > 1 ? moments.std() : 0,
                       .runs = static_cast<int>(all.size())});
   }
   return points;
 }
 
-/// The mean over its runs, which differ in seeds, if at all.
+/// Modelled hours per epoch: the mean over the line's runs, which usually differ only in their
+/// seeds.
 double hours_of_epoch(const Line& line) {
   double sum = 0, runs = 0;
   for (const RunRecord* run : line.runs)
@@ -88,7 +88,7 @@ bool check_columns(const PlotPublished& wanted, const PublishedNumbers& numbers,
   return fine;
 }
 
-/// The rows of the file that belong to the line's first run; rows that are no numbers are left out.
+/// The rows of the file that match the line's first run, without those that are not numbers.
 std::vector<CurvePoint> published_points(const Line& line, const PlotPublished& wanted,
                                          const PublishedNumbers& numbers) {
   std::vector<std::pair<std::string, std::string>> texts;

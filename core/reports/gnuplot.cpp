@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/gnuplot.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace pipewright {
 namespace {
 
-/// Of curve i and of what was published beside it: twelve colours, then the same again.
+/// Colour of curve i and of its published points; after twelve colours they repeat.
 std::string color_of(std::size_t i) {
   static constexpr std::array kColors{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                       "#56b4e9", "#e69f00", "#000000", "#7f3c8d",
@@ -24,9 +25,9 @@ std::string color_of(std::size_t i) {
   return concat(" lc rgb '", kColors[i % kColors.size()], "'");
 }
 
-/// These bytes as a string of gnuplot. Whatever it could read in them, such as quotes or commands
-/// in backquotes, is written as an octal number; letters beyond ASCII stay. A digit behind such a
-/// number is one, too: gnuplot 5.4 reads "\0771" as one number.
+/// A string literal of gnuplot with these bytes. Characters that gnuplot could interpret, such as
+/// quotes or backquotes, are written as octal escapes; letters beyond ASCII stay. A digit after an
+/// escape is escaped, too, because gnuplot 5.4 reads "\0771" as one escape.
 std::string gnuplot_string(std::string_view bytes) {
   std::string out = "\"";
   bool plain = true;
@@ -47,8 +48,8 @@ std::string gnuplot_string(std::string_view bytes) {
   return out + "\"";
 }
 
-/// A text to be drawn; one longer than the picture is wide would leave no room for the curves.
-/// gnuplot writes ">" as it is, while no text of XML may hold "]]>".
+/// A text for the picture, shortened so that curves have room. It never contains "]]>", which XML
+/// text may not have and which gnuplot does not escape.
 std::string drawn_text(std::string_view text) {
   constexpr std::size_t kMost = 80;  // characters
   std::string drawn = printable(text, kMost);
@@ -70,7 +71,7 @@ bool has_band(const Curve& curve) {
   return false;
 }
 
-/// A line through one point would not be seen.
+/// Plot style of a curve: a line through a single point would be invisible.
 const char* style(const std::vector<CurvePoint>& points) {
   return points.size() == 1 ? "points pt 7" : "lines lw 2";
 }
@@ -120,9 +121,9 @@ void draw(const Picture& picture, PictureFormat format, const std::filesystem::p
                 "plot needs gnuplot, which is not installed (Debian: gnuplot-nox)");
   TemporaryFile part(file);
   const std::string script = gnuplot_script(picture, format, part.name());
-  constexpr std::size_t kMostSaid = 4000;  // bytes
+  constexpr std::size_t kMostSaid = 4000;  // bytes of output
   const auto [end, said] = output_of({"gnuplot", "-"}, kMostSaid, script);
-  print_error("%s", said.c_str());  // which may hold any bytes
+  print_error("%s", said.c_str());  // escapes control bytes
   if (end.code != 0)
     throw Error(ErrorKind::Data,
                 end.signal != 0 ? concat("signal ", end.signal, " ended gnuplot")

@@ -1,4 +1,5 @@
-/// Pictures of curves, drawn by gnuplot.
+// SPDX-License-Identifier: Apache-2.0
+/// Draws pictures of curves with gnuplot.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +11,14 @@ namespace pipewright {
 
 enum class PictureFormat : std::uint8_t { Svg, Png };
 
-/// The whole program, data included, that draws the picture into `file`: the mean of each curve as
-/// a line, mean ± standard deviation as a band, what is published dashed in the same colour.
+/// The complete gnuplot script, data included, that draws the picture into `file`: the mean of each
+/// curve as a line, mean ± standard deviation as a band, published points dashed in the same
+/// colour.
 std::string gnuplot_script(const Picture& picture, PictureFormat format,
                            const std::filesystem::path& file);
 
-/// Draws it; the file is whole once it has its name. Throws Error{Experiment} when there is no
-/// gnuplot, Error{Data} when it fails.
+/// Draws the picture into a temporary file and renames it to `file`. Throws Error{Experiment} if
+/// there is no gnuplot, and Error{Data} if it fails.
 void draw(const Picture& picture, PictureFormat format, const std::filesystem::path& file);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/mean_difference.h"
 
 #include <algorithm>
@@ -9,23 +10,12 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/reports/moments.h"
 
 namespace pipewright {
 namespace {
 
-constexpr std::size_t kFewest = 3;  // runs; two make intervals of any length whatever they are
-
-struct Moments {
-  double mean = 0, variance = 0, count = 0;
-};
-
-Moments moments_of(const std::vector<double>& values) {
-  Moments m{.count = static_cast<double>(values.size())};
-  m.mean = std::accumulate(values.begin(), values.end(), 0.) / m.count;
-  for (const double value : values) m.variance += (value - m.mean) * (value - m.mean);
-  m.variance /= m.count - 1;
-  return m;
-}
+constexpr std::size_t kFewest = 3;  // runs; an interval of two runs is too wide to tell anything
 
 Interval around(double center, double standard_error, double degrees) {
   const double reach = standard_error == 0 ? 0 : student_t95(degrees) * standard_error;
@@ -36,7 +26,7 @@ bool has_each_once(const std::vector<std::string>& seeds) {
   return std::set<std::string>(seeds.begin(), seeds.end()).size() == seeds.size();
 }
 
-/// a − b of the seeds that are in both.
+/// Differences a − b for the seeds that are in both.
 std::vector<double> paired(const SeededValues& a, const SeededValues& b) {
   if (!has_each_once(a.seeds) || !has_each_once(b.seeds)) return {};
   std::map<std::string, double> of_b;

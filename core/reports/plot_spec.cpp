@@ -1,11 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/plot_spec.h"
 
 #include <utility>
 
+#include "core/reports/read_section.h"
+
 namespace pipewright {
 namespace {
 
-PlotPublished read_published(Options& section) {
+PlotPublished read_plot_published(Options& section) {
   PlotPublished published;
   published.numbers = read_published_match(section);
   published.epoch.name = section.text("epoch", "epoch", "The CSV column of the epoch.");
@@ -15,7 +18,7 @@ PlotPublished read_published(Options& section) {
   return published;
 }
 
-PlotSpec read(Options& options) {
+PlotSpec read_plot(Options& options) {
   PlotSpec spec;
   spec.pictures = read_keys(options, "pictures",
                             "label or dotted keys; each of their values is a picture of its own; "
@@ -29,33 +32,19 @@ PlotSpec read(Options& options) {
   spec.hardware = options.path("hardware", "",
                                "A description of hardware: every run is simulated on it, and "
                                "curves are drawn against hours there instead of epochs.");
-  Options section = options.section("published", "Curves of others, drawn dashed beside ours.");
-  const bool wanted = options.given("published");
-  Problems unheard;  // without the section, its absent options are no problems
-  Options nothing(nullptr, "plot.published", unheard);
-  PlotPublished published = read_published(wanted ? section : nothing);
-  if (wanted) spec.published = std::move(published);
-  if (wanted) section.finish();
+  spec.published = read_part(options, "published", "Curves of others, drawn dashed beside ours.",
+                             read_plot_published);
   return spec;
 }
 
 }  // namespace
 
 PlotSpec read_plot_spec(const Value& document) {
-  Problems problems;
-  Options options(document.find("plot"), "plot", problems);
-  PlotSpec spec = read(options);
-  options.finish();
-  problems.throw_if_any();
-  return spec;
+  return read_section(document, "plot", read_plot);
 }
 
 std::vector<OptionInfo> plot_options() {
-  const Value given = parse_yaml("published: {file: x.csv, match: {scheme: label}}", "");
-  Problems unheard;
-  Options options(&given, "plot", unheard);
-  read(options);
-  return options.declared();
+  return options_read_by(read_plot, "plot", "published: {file: x.csv, match: {scheme: label}}");
 }
 
 }  // namespace pipewright

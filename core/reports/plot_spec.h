@@ -1,4 +1,5 @@
-/// The `plot` section of an experiment file: which learning curves stand in which picture.
+// SPDX-License-Identifier: Apache-2.0
+/// The `plot` section of an experiment file: which learning curves are in which picture.
 #pragma once
 
 #include <optional>
@@ -8,25 +9,25 @@
 
 namespace pipewright {
 
-/// Curves of others beside ours: rows of a CSV file with one epoch each.
+/// Published curves beside ours: rows of a CSV file with one epoch each.
 struct PlotPublished {
   TablePublished numbers;
-  TableKey epoch;       ///< CSV column of the epoch
-  int first_epoch = 1;  ///< how the file calls the first one
+  TableKey epoch;       ///< CSV column with the epoch
+  int first_epoch = 1;  ///< number of the first epoch in the file
 };
 
 struct PlotSpec {
-  std::vector<TableKey> pictures;  ///< each value of these keys its own picture; empty: one
-  std::vector<TableKey> lines;     ///< each value of these keys its own line; empty: the label
+  std::vector<TableKey> pictures;  ///< one picture per combination of values; empty: one picture
+  std::vector<TableKey> lines;     ///< one line per combination of values; empty: one per label
   TableKey metric;                 ///< a column of epochs.csv
-  std::filesystem::path hardware;  ///< whose modelled hours are drawn against; empty: epochs
+  std::filesystem::path hardware;  ///< x-axis: modelled hours on it; empty: epochs
   std::optional<PlotPublished> published;
 };
 
 /// Reads `document.plot` (all defaults without one). Throws Error{Experiment} with all problems.
 PlotSpec read_plot_spec(const Value& document);
 
-/// The options of the section, for the JSON Schema and help pages.
+/// The options of the section, for the JSON Schema and `describe`.
 std::vector<OptionInfo> plot_options();
 
 }  // namespace pipewright

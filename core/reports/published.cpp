@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/published.h"
 
 #include <algorithm>
@@ -7,37 +8,13 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/markup.h"
 #include "core/system/file.h"
 
 namespace pipewright {
 namespace {
 
-/// One record of a CSV text from `at` on, which is moved behind it.
-std::vector<std::string> next_record(std::string_view text, std::size_t& at) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (; at < text.size(); ++at) {
-    const char c = text[at];
-    if (quoted) {
-      const bool doubled = c == '"' && at + 1 < text.size() && text[at + 1] == '"';
-      if (c != '"' || doubled) fields.back() += c;
-      if (doubled) ++at;
-      if (c == '"' && !doubled) quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == ',') {
-      fields.emplace_back();
-    } else if (c == '\n') {
-      ++at;
-      return fields;
-    } else if (c != '\r') {
-      fields.back() += c;
-    }
-  }
-  return fields;
-}
-
-/// What is left of a name when its spelling is not looked at.
+/// A name without case, hyphens, underscores and spaces.
 std::string bare(std::string_view text) {
   std::string out;
   for (const char c : text)
@@ -51,8 +28,8 @@ bool same(const std::string& a, const std::string& b) {
   return x && y ? *x == *y : bare(a) == bare(b);
 }
 
-/// Whether the first line of a file can be shown: a file that is no table, such as /etc/passwd, is
-/// not this program's to tell of.
+/// Whether the first line of a file looks like a header, so that a message may show it. The content
+/// of other files, such as /etc/passwd, is not disclosed.
 bool is_header(const std::vector<std::string>& columns) {
   const auto is_name = [](const std::string& column) {
     return column.size() <= 100 && column.find(':') == std::string::npos;
@@ -119,7 +96,7 @@ PublishedNumbers read_published(const std::filesystem::path& file) {
   numbers.file = file;
   std::size_t at = 0;
   for (std::size_t record = 1; at < text.size(); ++record) {
-    std::vector<std::string> fields = next_record(text, at);
+    std::vector<std::string> fields = next_csv_record(text, at);
     if (fields.size() == 1 && fields.front().empty()) continue;
     if (numbers.columns.empty())
       numbers.columns = std::move(fields);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/run_keys.h"
 
 #include <algorithm>
@@ -20,8 +21,8 @@ std::string value_text(const Value& value) {
   }
 }
 
-/// Where the run's scheme puts its stages; nothing where it leaves that to others, or cannot say
-/// any more.
+/// The placement by the run's scheme; empty if the scheme does not decide it, or can no longer be
+/// made from the configuration.
 std::vector<int> placement_by_scheme(const Value& config, std::int64_t stages) {
   const Value* scheme = config.find("scheme");
   const Value* name = scheme == nullptr ? nullptr : scheme->find("name");
@@ -36,7 +37,7 @@ std::vector<int> placement_by_scheme(const Value& config, std::int64_t stages) {
   }
 }
 
-/// Workers a run used over all its replicas: what makes stages and replicas comparable.
+/// Number of workers of all replicas, by which runs with stages and with replicas can be compared.
 std::optional<Value> workers_of(const RunRecord& run) {
   if (!run.config.known()) return std::nullopt;
   const Value& config = run.config.of_any_seed();
@@ -53,8 +54,7 @@ std::optional<Value> workers_of(const RunRecord& run) {
   return Value::of(workers * replicas->integer);
 }
 
-/// The run's value of a key, or of the derived key `workers`; none where it has none (an option of
-/// another scheme, say).
+/// The run's value of a key, or of the derived key `workers`; none if it has no such option.
 std::optional<Value> value_of(const RunRecord& run, const std::string& key) {
   if (key == "workers") return workers_of(run);
   if (run.config.known())

@@ -1,6 +1,7 @@
-/// What names rows, columns, lines and pictures: values of a run by dotted keys of its resolved
-/// experiment. Derived keys: "label", of its point of the sweep; "workers", all it used; "=text",
-/// that text.
+// SPDX-License-Identifier: Apache-2.0
+/// Keys that name rows, columns, lines and pictures. A key is a dotted path into a run's resolved
+/// experiment or one of these: "label" (of its point of the sweep), "workers" (number of all
+/// workers it used), "=text" (that text).
 #pragma once
 
 #include <string>
@@ -12,9 +13,9 @@
 
 namespace pipewright {
 
-/// The run's value of a key as text; "–" where it has none (an option of another scheme, say).
+/// The run's value of a key as text; "–" if it has none, as for an option of another scheme.
 std::string key_text(const RunRecord& run, const std::string& key);
-/// "gpipe" for texts; "stages 4" for other values, which do not speak for themselves.
+/// The value as a title: "gpipe" for a text, with the key's name for other values ("stages 4").
 std::string key_title(const RunRecord& run, const std::string& key);
 /// Records a problem if no run has the key; `what` names the option in it.
 void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
@@ -22,7 +23,7 @@ void check_key(const TableKey& key, const char* what, const std::vector<RunRecor
 /// Records a problem if no run has the column of epochs.csv.
 void check_metric(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
                   Problems& problems);
-/// A metric that is shown in percent.
+/// Whether a metric is shown in percent.
 bool is_share(const std::string& metric);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/table.h"
 
 #include <algorithm>
@@ -12,16 +13,16 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/reports/moments.h"
 #include "core/reports/published.h"
 #include "core/reports/run_keys.h"
 
 namespace pipewright {
 namespace {
 
-constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kSeed = "train.seed";
 
-/// What the sweep varies, except labels, seeds and `ignored`, in the order in which runs name it.
+/// Keys that the sweep varies, except label, seed and `ignored`, in order of first appearance.
 std::vector<std::string> varied_keys(const std::vector<RunRecord>& runs,
                                      const std::vector<TableKey>& ignored) {
   std::set<std::string> seen{"label", kSeed};
@@ -33,10 +34,10 @@ std::vector<std::string> varied_keys(const std::vector<RunRecord>& runs,
   return keys;
 }
 
-/// Whether runs of one group have different values of the key. `groups`: of each run.
+/// Whether runs of one group have different values of the key. `groups`: the group of each run.
 bool differs_within(const std::vector<std::size_t>& groups, const std::string& key,
                     const std::vector<RunRecord>& runs) {
-  std::map<std::size_t, std::string> first;  // value of each group
+  std::map<std::size_t, std::string> first;  // value of each group's first run
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::string text = key_text(runs[i], key);
     const auto [known, added] = first.try_emplace(groups[i], text);
@@ -45,7 +46,8 @@ bool differs_within(const std::vector<std::size_t>& groups, const std::string& k
   return false;
 }
 
-/// What the sweep varies between runs of one label (or at all, without labels), except seeds.
+/// Default rows: keys other than the seed that vary between runs of one label or, without labels,
+/// at all.
 std::vector<TableKey> default_rows(const TableSpec& spec, const std::vector<RunRecord>& runs) {
   std::map<std::string, std::size_t> labels;
   std::vector<std::size_t> groups;
@@ -60,7 +62,7 @@ std::vector<TableKey> default_rows(const TableSpec& spec, const std::vector<RunR
   return rows;
 }
 
-/// Names in the order in which they are first asked for, each with its index.
+/// Assigns indices to names in the order of first use.
 template <class Name>
 class Indices {
  public:
@@ -107,7 +109,7 @@ void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
 
 void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& runs) {
   std::vector<std::pair<std::size_t, std::size_t>> where;
-  std::vector<std::size_t> cells;  // of each run
+  std::vector<std::size_t> cells;  // cell of each run
   Indices rows(table.row_names);
   Indices columns(table.column_names);
   for (const RunRecord& run : runs) {
@@ -129,13 +131,13 @@ void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& run
       table.mixed.push_back(key);
 }
 
-/// "optimizer.lr and pipeline.stages"
+/// Keys in words: "optimizer.lr and pipeline.stages".
 std::string listed(const std::vector<std::string>& keys) {
   if (keys.size() == 1) return keys.front();
   return concat(join(std::span(keys).first(keys.size() - 1), ", "), " and ", keys.back());
 }
 
-/// One column.
+/// A table of one metric in one column.
 Table of_metric(const TableKey& metric, const std::vector<std::string>& row_keys,
                 const TableSpec& spec, const std::vector<RunRecord>& runs) {
   TableSpec one = spec;
@@ -146,7 +148,7 @@ Table of_metric(const TableKey& metric, const std::vector<std::string>& row_keys
   return table;
 }
 
-/// Records, and returns false for, columns that the file of published numbers does not have.
+/// Whether the file of published numbers has all columns. Records a problem for each missing one.
 bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers,
                    Problems& problems) {
   bool fine = numbers.has(wanted.value.name, wanted.value.place, "table.published", problems);
@@ -157,7 +159,7 @@ bool check_columns(const TablePublished& wanted, const PublishedNumbers& numbers
   return fine;
 }
 
-PublishedNumber number_of(std::string text, bool error) {
+PublishedNumber number_of(const std::string& text, bool error) {
   PublishedNumber number{.text = text, .value = published_number(text)};
   if (!error || !number.value) return number;
   const std::size_t dot = text.find('.');
@@ -169,18 +171,20 @@ PublishedNumber number_of(std::string text, bool error) {
   return number;
 }
 
-/// Of the labels of the cell's runs.
+/// Indices of the notes for the labels of the cell's runs. Adds new notes to the table.
 std::vector<std::size_t> notes_of(const TableCell& cell, const TablePublished& wanted,
                                   const std::vector<RunRecord>& runs, Table& table) {
   std::vector<std::size_t> notes;
-  for (const auto& [label, text] : wanted.differs)
+  for (const auto& difference : wanted.differs) {
+    const std::string& label = difference.first;
     if (label == "all" ||
         std::ranges::any_of(cell.runs, [&](std::size_t run) { return runs[run].label == label; }))
-      notes.push_back(index_of(table.notes, text));
+      notes.push_back(index_of(table.notes, difference.second));
+  }
   return notes;
 }
 
-/// A cell shows the published number of its runs where they agree on one.
+/// Adds to each cell the published number of its runs if they agree on one.
 void add_published(Table& table, const TablePublished& wanted, const std::vector<RunRecord>& runs,
                    Problems& problems) {
   const PublishedNumbers numbers = read_published(wanted.file);
@@ -243,16 +247,11 @@ std::string caption_of(const Table& table, const TableSpec& spec,
 }  // namespace
 
 double TableCell::mean() const {
-  if (values.empty()) return kNoNumber;
-  return std::accumulate(values.begin(), values.end(), 0.) / static_cast<double>(values.size());
+  return moments_of(values).mean;
 }
 
 double TableCell::std() const {
-  if (values.size() < 2) return kNoNumber;
-  const double center = mean();
-  double squares = 0;
-  for (const double value : values) squares += (value - center) * (value - center);
-  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+  return moments_of(values).std();
 }
 
 std::string cell_name(const Table& table, std::size_t row, std::size_t column) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,7 +17,8 @@ std::string fixed(double value, int decimals) {
   return text.data();
 }
 
-/// Two decimals of percent; four significant digits otherwise, the same for mean and std.
+/// Decimals of a cell's mean and std: two for percent, otherwise so many that the mean has four
+/// significant digits.
 int decimals_of(const Table& table, double mean) {
   if (table.percent) return 2;
   if (mean == 0 || !std::isfinite(mean)) return 4;
@@ -27,16 +29,16 @@ double shown(const Table& table, double value) {
   return table.percent ? 100 * value : value;
 }
 
-/// Ours minus theirs, in what is shown; NaN where one of them is missing.
+/// Our mean minus the published number, in the unit shown; NaN if one is missing.
 double difference(const Table& table, const TableCell& cell) {
   if (!cell.published || !cell.published->value) return std::nan("");
   return shown(table, cell.mean()) - *cell.published->value;
 }
 
-/// A name, or another text that we have not made, as the format needs it.
+/// Escapes a text from outside for the output format.
 using Escaped = std::string (*)(std::string_view);
 
-/// A table is as wide as its longest cell.
+/// Shortens a text, because the longest cell determines the width of a table.
 std::string shortened(std::string_view text) {
   constexpr std::size_t kMost = 200;  // characters
   return printable(text, kMost);
@@ -46,7 +48,7 @@ std::string for_markdown(std::string_view text) {
   return markdown_text(shortened(text));
 }
 
-/// "91.10 ± 0.10 published, +0.12 [1]"
+/// The published number of a cell: "91.10 ± 0.10 published, +0.12 [1]".
 std::string published_text(const Table& table, const TableCell& cell, Escaped escaped) {
   std::string text = escaped(cell.published->text);
   if (!cell.published->std.empty()) text += " ± " + escaped(cell.published->std);
@@ -59,8 +61,8 @@ std::string published_text(const Table& table, const TableCell& cell, Escaped es
   return text;
 }
 
-/// "93.10 ± 0.22 (3)", "2 failed", "93.10 (1), 1 missing; 91.10 published, +2.00"; "–" for no run
-/// at all.
+/// The text of a cell: "93.10 ± 0.22 (3)", "2 failed" or "93.10 (1), 1 missing; 91.10 published,
+/// +2.00"; "–" without runs.
 std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped) {
   if (cell.empty()) return "–";
   std::vector<std::string> parts;
@@ -83,7 +85,7 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
   return text;
 }
 
-/// Header and rows, all as texts; the first row_keys.size() columns are names.
+/// Header and rows as texts. The first row_keys.size() columns are names.
 std::vector<std::vector<std::string>> grid_of(const Table& table, Escaped escaped) {
   std::vector<std::vector<std::string>> grid{table.row_keys};
   grid[0].insert(grid[0].end(), table.column_names.begin(), table.column_names.end());
@@ -156,7 +158,7 @@ std::string notes_text(const Table& table, const TableCell& cell) {
   return join(notes, "; ");
 }
 
-/// One line per cell; numbers with twelve digits, nothing where there is none.
+/// CSV with one line per cell. Numbers have twelve digits; missing ones are empty fields.
 std::string csv_lines(const Table& table) {
   std::string out;
   const auto plain = [](double value) {

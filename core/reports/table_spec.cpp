@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/table_spec.h"
 
 #include <algorithm>
+
+#include "core/reports/read_section.h"
 
 namespace pipewright {
 namespace {
@@ -21,7 +24,7 @@ void read_differs(Options& section, TablePublished& published) {
   }
 }
 
-TablePublished read_published_section(Options& section) {
+TablePublished read_table_published(Options& section) {
   TablePublished published = read_published_match(section);
   const std::string std =
       section.text("std", "", "The CSV column of its standard deviation, if any.");
@@ -32,7 +35,7 @@ TablePublished read_published_section(Options& section) {
   return published;
 }
 
-TableSpec read(Options& options) {
+TableSpec read_table(Options& options) {
   TableSpec spec;
   spec.rows = read_keys(options, "rows",
                         "label or dotted keys whose values name the rows; default: what the sweep "
@@ -60,13 +63,8 @@ TableSpec read(Options& options) {
       "modelled_worker_state_gib, modelled_worker_memory_gib, modelled_parameters and, of trained "
       "runs, modelled_hours; other tables are followed by "
       "accuracy against modelled time.");
-  Options section = options.section("published", "Numbers of others, shown beside ours.");
-  const bool wanted = options.given("published");
-  Problems unheard;  // without the section, its absent options are no problems
-  Options nothing(nullptr, "table.published", unheard);
-  TablePublished published = read_published_section(wanted ? section : nothing);
-  if (wanted) spec.published = std::move(published);
-  if (wanted) section.finish();
+  spec.published = read_part(options, "published", "Numbers of others, shown beside ours.",
+                             read_table_published);
   return spec;
 }
 
@@ -127,21 +125,13 @@ TablePublished read_published_match(Options& section) {
 }
 
 TableSpec read_table_spec(const Value& document) {
-  Problems problems;
-  Options options(document.find("table"), "table", problems);
-  TableSpec spec = read(options);
-  options.finish();
-  problems.throw_if_any();
+  TableSpec spec = read_section(document, "table", read_table);
   spec.labelled = gives_labels(document);
   return spec;
 }
 
 std::vector<OptionInfo> table_options() {
-  const Value given = parse_yaml("published: {file: x.csv, match: {scheme: label}}", "");
-  Problems unheard;
-  Options options(&given, "table", unheard);
-  read(options);
-  return options.declared();
+  return options_read_by(read_table, "table", "published: {file: x.csv, match: {scheme: label}}");
 }
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-/// The `table` section of an experiment file: what stands in rows, columns and cells.
+// SPDX-License-Identifier: Apache-2.0
+/// The `table` section of an experiment file: the keys of rows and columns and the metric of cells.
 #pragma once
 
 #include <filesystem>
@@ -12,45 +13,44 @@
 
 namespace pipewright {
 
-/// A dotted key of the resolved experiment, "label", or in `match` "=text" for that text; with its
-/// place, for messages.
+/// A key of a run (run_keys.h), with its place for messages.
 struct TableKey {
   std::string name;
   Place place;
 };
 
-/// Numbers of others beside ours: those whose CSV columns have the texts of these keys.
+/// Published numbers beside ours: rows whose CSV columns have the values of a run's keys.
 struct TablePublished {
   std::filesystem::path file;
   Place place;
   std::vector<std::pair<std::string, TableKey>> match;  ///< CSV column → key
-  TableKey value;                                       ///< CSV column of the number
-  std::optional<TableKey> std;                          ///< … of its standard deviation
-  bool error = false;  ///< the number is an error in percent: 100 minus it is shown
-  /// What is known to differ between our recipe and the published one: label, or "all", and text.
+  TableKey value;                                       ///< CSV column with the number
+  std::optional<TableKey> std;                          ///< CSV column with its deviation
+  bool error = false;  ///< numbers are errors in percent; 100 − error is shown
+  /// Known differences between our recipe and the published one: label or "all", and the note.
   std::vector<std::pair<std::string, std::string>> differs;
 };
 
 struct TableSpec {
-  std::vector<TableKey> rows;      ///< empty: what the sweep varies, without seeds and columns
-  std::vector<TableKey> columns;   ///< empty: one column, the metric
+  std::vector<TableKey> rows;      ///< empty: keys that the sweep varies, without seed and columns
+  std::vector<TableKey> columns;   ///< empty: one column with the metric
   TableKey metric;                 ///< a column of epochs.csv
-  std::vector<TableKey> beside;    ///< further metrics, a column each
+  std::vector<TableKey> beside;    ///< further metrics, one column each
   std::string epoch;               ///< "last" or "best"
-  std::filesystem::path hardware;  ///< to model runs on; empty: none
+  std::filesystem::path hardware;  ///< description on which runs are modelled; empty: none
   std::optional<TablePublished> published;
   bool labelled = false;  ///< the sweep gives its runs labels of their own
 };
 
-/// One key or a list of keys.
+/// Reads an option that is one key or a list of keys.
 std::vector<TableKey> read_keys(Options& options, const std::string& name, const char* help);
-/// `file`, `match`, `value` of a section `published`.
+/// Reads `file`, `match` and `value` of a section `published`.
 TablePublished read_published_match(Options& section);
 
 /// Reads `document.table` (all defaults without one). Throws Error{Experiment} with all problems.
 TableSpec read_table_spec(const Value& document);
 
-/// The options of the section, for the JSON Schema and help pages.
+/// The options of the section, for the JSON Schema and `describe`.
 std::vector<OptionInfo> table_options();
 
 }  // namespace pipewright

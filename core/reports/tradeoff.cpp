@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/tradeoff.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace pipewright {
 namespace {
 
-/// The table of another metric of the same runs; its cells stand in the same places.
+/// The table of another metric of the same runs, with the same rows and columns.
 Table table_of(TableSpec spec, const std::string& metric, const std::vector<RunRecord>& runs) {
   spec.metric.name = metric;
   spec.published.reset();

@@ -1,5 +1,6 @@
-/// Accuracy against time: what each row and column of a table reached, and how long the same
-/// training would take on given hardware.
+// SPDX-License-Identifier: Apache-2.0
+/// Accuracy against time: the metric of each cell of a table, and the time that the same training
+/// would take on given hardware.
 #pragma once
 
 #include <string>
@@ -10,20 +11,20 @@
 namespace pipewright {
 
 struct TradeoffRow {
-  std::string name;  ///< of the table's cell
+  std::string name;  ///< name of the table's cell
   double metric = 0, std = 0;
   std::size_t runs = 0;
-  double hours = 0;  ///< modelled, to the end of the last epoch
+  double hours = 0;  ///< modelled time up to the end of the last epoch
   double samples_per_second = 0;
   double bubble = 0;
-  double worker_gib = 0;   ///< weights, gradients, optimizer of the worker that has most
-  bool efficient = false;  ///< no other row is as good and as fast, and better in one of both
+  double worker_gib = 0;   ///< weights, gradients and optimizer state of the worker with most
+  bool efficient = false;  ///< Pareto-optimal: no row is at least as good in both, better in one
 };
 
-/// The cells that have runs with the metric, by hours. The runs must have been modelled.
+/// The cells that have runs with the metric, sorted by hours. The runs must have been modelled.
 std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<RunRecord>& runs);
 
-/// As Markdown with a caption; efficient rows, the Pareto set, are marked.
+/// The rows as Markdown with a caption. Efficient rows, the Pareto set, are marked.
 std::string print_tradeoff(const TableSpec& spec, const std::vector<TradeoffRow>& rows);
 
 }  // namespace pipewright

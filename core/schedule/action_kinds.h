@@ -1,6 +1,7 @@
-/// The kinds of action, one row of facts each. Everything that asks what a kind is or does reads it
-/// here; what is left to write for a new kind is where its input is made (dependencies.cpp), how
-/// long it takes (core/cost/cost.cpp), its colours (core/drawing/kind_colors.cpp) and what a stage
+// SPDX-License-Identifier: Apache-2.0
+/// The kinds of action, one row of facts each. All code that asks what a kind is or does reads the
+/// row. A new kind needs, besides its row, the place where its input is made (dependencies.cpp),
+/// its duration (core/cost/cost.cpp), its colours (core/drawing/kind_colors.cpp) and what a stage
 /// does (core/runtime/executor.cpp).
 #pragma once
 
@@ -11,11 +12,11 @@
 
 namespace pipewright {
 
-/// Head: an auxiliary loss site's forward, loss and backward; the head's own gradient is made here
-/// and nowhere else. Recompute runs a forward again, for its activations (recompute.h).
-/// BackwardInput alone relays a loss to the stage before without learning from it; followed by the
-/// BackwardWeight of the same pass it is the first half of a split backward. Reduce sums a stage's
-/// gradient over its replicas. Update is the optimizer's step.
+/// Head is the forward, loss and backward of an auxiliary loss site; it alone makes the head's own
+/// gradient. Recompute runs a forward again, for its activations (recompute.h). BackwardInput alone
+/// relays the gradient of a loss to the stage before, which learns from it though this stage does
+/// not; followed by the BackwardWeight of the same pass it is the first half of a split backward.
+/// Reduce sums a stage's gradient over its replicas. Update is the optimizer's step.
 enum class ActionKind : std::uint8_t {
   Forward,
   Head,
@@ -32,11 +33,11 @@ enum class ActionInput : std::uint8_t {
   None,
   ForwardBefore,   ///< the forward of the stage before; the first stage reads samples
   OwnForward,      ///< the forward of the same stage
-  GradientBehind,  ///< the backward of the stage behind; at the loss itself, head or forward
+  GradientBehind,  ///< the backward of the next stage; at the loss itself, its head or forward
   FirstHalf        ///< the input-only backward of the same pass
 };
 
-/// What an action hands to the stage next to it.
+/// What an action sends to a neighbouring stage.
 enum class ActionOutput : std::uint8_t { None, Activation, Gradient };
 
 /// Whose weight gradient an action adds to.
@@ -45,19 +46,19 @@ enum class WeightGradient : std::uint8_t { None, OfHead, OfStage };
 struct ActionKindFacts {
   ActionKind kind;
   const char* name;         ///< "input-only backward"
-  std::string_view letter;  ///< between stage and mini-batch in "2b3"
-  std::string_view legend;  ///< below a grid in text: its sign there and what it means
+  std::string_view letter;  ///< between stage and mini-batch in names: "2b3"
+  std::string_view legend;  ///< its sign in a text grid, and what the sign means
   bool pass;                ///< computes on one micro-batch with its stage's weights
   bool of_loss;             ///< belongs to one loss site (Action::loss)
   ActionInput input;
   ActionOutput output;
   WeightGradient weight_gradient;
-  int slots;    ///< its width in drawings: a backward takes twice a forward; 0: a mark
-  int urgency;  ///< of the ready actions of a worker's stages the smallest runs first: what frees
-                ///< memory and lets others go on
+  int slots;    ///< width in drawings: a backward is twice a forward; 0: a mark
+  int urgency;  ///< the smallest of a worker's ready actions runs first, so that memory is freed
+                ///< and other workers can go on
 };
 
-/// In the order of the enumeration.
+/// The facts of each kind, in the order of ActionKind.
 inline constexpr std::array<ActionKindFacts, 8> kActionKinds = {{
     {.kind = ActionKind::Forward,
      .name = "forward",
@@ -124,7 +125,7 @@ inline constexpr std::array<ActionKindFacts, 8> kActionKinds = {{
      .output = ActionOutput::None,
      .weight_gradient = WeightGradient::OfStage,
      .slots = 1,
-     .urgency = 4},  // nobody else waits for it
+     .urgency = 4},  // no other worker waits for it
     {.kind = ActionKind::Reduce,
      .name = "reduce",
      .letter = "R",
@@ -161,17 +162,18 @@ static_assert(
     }(),
     "a row per kind, in the order of the enumeration, whose last is Update");
 
-/// Whether it computes on a micro-batch, and so reads weights. The others change them.
+/// Whether an action of this kind computes on a micro-batch, and so reads weights. The others
+/// change weights or gradients.
 constexpr bool is_pass(ActionKind kind) {
   return facts_of(kind).pass;
 }
 
-/// Whether it takes a loss's gradient from a stage's output to its input.
+/// Whether it takes the gradient of a loss from a stage's output to its input.
 constexpr bool is_backward(ActionKind kind) {
   return facts_of(kind).output == ActionOutput::Gradient;
 }
 
-/// A backward or a half of one.
+/// Whether it is a backward or a half of one.
 constexpr bool is_part_of_backward(ActionKind kind) {
   const ActionInput input = facts_of(kind).input;
   return input == ActionInput::GradientBehind || input == ActionInput::FirstHalf;
@@ -182,12 +184,12 @@ constexpr bool makes_weight_gradient(ActionKind kind) {
   return facts_of(kind).weight_gradient == WeightGradient::OfStage;
 }
 
-/// Whether the next update applies something that it makes, be it of the stage or of its head.
+/// Whether it makes a gradient that the next update applies, of the stage or of its auxiliary head.
 constexpr bool adds_gradient(ActionKind kind) {
   return facts_of(kind).weight_gradient != WeightGradient::None;
 }
 
-/// How many slots of a drawing it takes.
+/// The number of slots that it takes in a drawing.
 constexpr int slots_of(ActionKind kind) {
   return facts_of(kind).slots;
 }

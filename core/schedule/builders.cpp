@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/builders.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ int floor_divided(int a, int b) {
   return a >= 0 ? a / b : -((-a + b - 1) / b);
 }
 
-/// One stage's own order, before stages share workers.
+/// Builds the order of one stage, before stages share workers.
 class StageOrder {
  public:
   StageOrder(const PipelineShape& shape, int stage, int replica, const WeightRule& forward,
@@ -46,7 +47,8 @@ class StageOrder {
   std::vector<Action> take() { return std::move(actions_); }
 
  private:
-  /// `first` remembers the updates before the mini-batch's first pass of that kind.
+  /// `first` holds the mini-batch of the last pass of that kind, and the updates before the first
+  /// one.
   void add_pass(ActionKind kind, int minibatch, int microbatch, const WeightRule& rule,
                 std::pair<int, int>& first) {
     if (first.first != minibatch) first = {minibatch, updates_};
@@ -71,7 +73,8 @@ class StageOrder {
   std::vector<Action> actions_;
 };
 
-/// Micro-batches [begin, end), counted over the schedule: warm-up forwards, pairs, drain.
+/// Adds micro-batches [begin, end), numbered over the whole schedule: warm-up forwards, (F, B)
+/// pairs, drain.
 void add_group(StageOrder& order, int begin, int end, int microbatches, int depth, PassOrder how) {
   const int count = end - begin;
   const int warm_up = how.one_at_a_time ? 0 : how.fill_drain ? count : std::min(depth, count);
@@ -81,7 +84,7 @@ void add_group(StageOrder& order, int begin, int end, int microbatches, int dept
     if (last) order.add_update(f / microbatches);
   };
   for (int f = begin; f < begin + warm_up; ++f) forward(f);
-  if (how.fill_drain) {  // GPipe walks back from the last micro-batch
+  if (how.fill_drain) {  // GPipe goes from the last micro-batch to the first
     for (int f = end - 1; f >= begin; --f) backward(f, f == begin);
     return;
   }

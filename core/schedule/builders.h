@@ -1,4 +1,5 @@
-/// Orders of passes that most schemes share. A scheme gives the weights; a builder the order.
+// SPDX-License-Identifier: Apache-2.0
+/// Orders of passes that most schemes share. The scheme chooses the weights, the builder the order.
 #pragma once
 
 #include <functional>
@@ -7,7 +8,7 @@
 
 namespace pipewright {
 
-/// A pass about to be put into the schedule.
+/// The pass for which a scheme is asked to choose the weights.
 struct PassPlace {
   int stage = 0;
   int stages = 1;
@@ -15,17 +16,20 @@ struct PassPlace {
   int microbatch = 0;
   int microbatches = 1;
   int updates_before = 0;  ///< updates of this stage that precede the pass
-  int updates_before_first =
-      0;  ///< the same for micro-batch 0 of its mini-batch, same kind of pass
+  /// Updates of this stage that precede the first pass of the same kind in this mini-batch.
+  int updates_before_first = 0;
 
   int depth() const { return stages - 1 - stage; }  ///< D = N−1−k
-  /// Updates of this stage between this forward and its own gradient's: the steps a prediction
-  /// must look ahead. `steady` counts as if the pipe had never been drained (D when M = 1);
-  /// otherwise the first forwards after a fill count what is really pending.
+  /// Updates of this stage between this forward and the update that applies its gradient: the steps
+  /// that a prediction must look ahead. With `steady` the count is that of a pipe that was never
+  /// drained (D when M = 1); otherwise the first forwards after a fill count the updates that are
+  /// really pending.
   int distance(bool steady) const;
 };
 
+/// The weights that a pass computes with.
 using WeightRule = std::function<Weights(const PassPlace&)>;
+/// The factor of the learning rate in a stage's updates.
 using ScaleRule = std::function<double(int stage)>;
 
 inline Weights latest_weights(const PassPlace&) {
@@ -35,12 +39,12 @@ inline Weights forward_weights(const PassPlace&) {
   return Weights::of_forward();
 }
 
-/// Empty schedule of that shape: every stage learns from the last one's loss.
+/// An empty schedule of that shape, in which every stage learns from the last stage's loss.
 Schedule empty_schedule(const PipelineShape& shape);
 
-/// The schedule in which each stage follows its own order; `orders` is replica by replica, stage by
-/// stage. Stages that share a worker (shape.placement) take turns: backwards before forwards, what
-/// is ready before what waits.
+/// The schedule in which each stage follows its own order, `orders[replica · stages + stage]`.
+/// Stages that share a worker (shape.placement) take turns: ready actions before waiting ones, and
+/// of the ready ones backwards before forwards.
 Schedule schedule_of_stages(const PipelineShape& shape, std::vector<std::vector<Action>> orders);
 
 /// How each stage of a pipeline walks through its passes.
@@ -50,15 +54,17 @@ struct PassOrder {
   bool one_at_a_time = false;  ///< one micro-batch in flight (needs flush)
 };
 
-/// One update per mini-batch after its last backward, gradients of micro-batches averaged; with
-/// replicas a Reduce before each Update. Without flush this is 1F1B over all micro-batches of the
-/// schedule: min(D, total) warm-up forwards, then (F, B) pairs, then the drain.
+/// The schedule of a pipeline. Each stage updates once per mini-batch, after its last backward,
+/// with the average gradient of the micro-batches; with replicas a Reduce precedes each Update.
+/// Without flush this is 1F1B over all micro-batches of the schedule: min(D, total) warm-up
+/// forwards, then (F, B) pairs, then the drain.
 Schedule pipeline_schedule(const PipelineShape& shape, PassOrder order,
                            const WeightRule& forward = latest_weights,
                            const WeightRule& backward = latest_weights,
                            const ScaleRule& update_scale = {});
 
-/// One pass of a worker within a mini-batch: of the model's own loss, with the latest weights.
+/// One pass of a worker within a mini-batch. Its loss is the model's own, its weights are the
+/// latest.
 struct PassStep {
   ActionKind kind = ActionKind::Forward;  ///< Forward or one of the backwards
   int stage = 0;
@@ -66,32 +72,33 @@ struct PassStep {
 };
 
 /// The synchronous schedule in which, mini-batch after mini-batch, each worker of every replica
-/// follows `orders[worker]`. A stage is updated (with replicas reduced first) as soon as it has its
-/// last gradient of a mini-batch; nobody waits for the other stages' updates.
+/// follows `orders[worker]`. A stage is updated (after a Reduce if there are replicas) as soon as
+/// it has its last gradient of a mini-batch, and waits for no other stage's update.
 Schedule schedule_of_workers(const PipelineShape& shape,
                              const std::vector<std::vector<PassStep>>& orders);
 
-/// How a worker walks through the stages it holds, of v·p stages on p workers, stage s on worker
-/// s mod p: in rounds of micro-batches, r = m / max(1, ⌊m/p⌋) of them through each of its stages in
-/// turn. It begins with (v−1)·r + warm_up·(p−1−w) forwards, goes on with forward and backward in
-/// turn, and ends with what backwards are left.
+/// The order in which worker w walks through its stages, if v·p stages are on p workers, stage s on
+/// worker s mod p. It goes in rounds: r = m / max(1, ⌊m/p⌋) of the m micro-batches through each of
+/// its stages in turn. It begins with (v−1)·r + warm_up·(p−1−w) forwards, then alternates forwards
+/// and backwards, and ends with the remaining backwards.
 struct LoopedOrder {
   int chunks = 1;   ///< v
-  int warm_up = 1;  ///< forwards more than the next worker's
-  /// Backwards are split. The weights' half of a backward follows that of the one
-  /// `weights_behind`·w later; the last ones come at the end.
+  int warm_up = 1;  ///< how many more warm-up forwards than the next worker
+  /// Whether backwards are split. The weight-only half of a backward then follows the input-only
+  /// half of the backward `weights_behind`·w later; the last halves come at the end.
   bool split = false;
   int weights_behind = 0;
 };
 
-/// Stage s on worker s mod p with p = ⌈stages/chunks⌉: empty where each has its own.
+/// The placement of stage s on worker s mod p with p = ⌈stages/chunks⌉; empty for chunks = 1, where
+/// each stage has its own worker.
 std::vector<int> looped_placement(int stages, int chunks);
-/// Throws Error{Experiment}, naming the scheme, where shape.placement is another one than
-/// looped_placement() or m is not a multiple of the number of rounds. Stages that v·p exceeds are
-/// left out.
+/// The schedule in a looped order. If v·p exceeds the number of stages, the steps of missing stages
+/// are left out. Throws Error{Experiment}, naming the scheme, if shape.placement is not
+/// looped_placement() or m is not a multiple of the number of rounds.
 Schedule looped_schedule(PipelineShape shape, const LoopedOrder& order, const std::string& scheme);
 
-/// Forwards only, in fill order: evaluation.
+/// The schedule of an evaluation: forwards only, in fill order.
 Schedule evaluation_schedule(const PipelineShape& shape);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/deadlock.h"
 
 #include <algorithm>
@@ -36,7 +37,8 @@ class Chain {
                        schedule_.shape.microbatches);
   }
 
-  /// What the action needs, through other workers or at once, that its own worker does later.
+  /// An action that the waiting one needs, directly or through others, but that its own worker does
+  /// later; kNowhere if there is none.
   ActionPlace later_need(const Wait& wait) const {
     if (wait.what != Wait::For::Input) return kNowhere;
     for (ActionPlace need = wait.input; need != kNowhere;
@@ -66,7 +68,7 @@ class Chain {
                   own ? std::string() : concat(" of worker ", wait.input.first));
   }
 
-  /// From what a worker waits for to the action at which the other worker stands.
+  /// Continues the message from what `worker` waits for to the action at which `other` is stuck.
   std::string reached(int worker, int other) const {
     const Wait& wait = wait_of(worker);
     const std::string next = name(wait_of(other).action);
@@ -74,7 +76,8 @@ class Chain {
     return wait.input == wait_of(other).action ? std::string() : concat(", behind ", next);
   }
 
-  /// Why the last action of the chain is the root, where it is not that nobody helps it.
+  /// The end of the message if the chain ended at an action that the same worker does later; else
+  /// "".
   std::string later_text() const {
     const Wait& wait = wait_of(links_.back());
     if (later_ == kNowhere) return {};
@@ -83,7 +86,7 @@ class Chain {
   }
 
   std::string message(const std::string& end) const {
-    constexpr std::size_t kMost = 4;  // actions; of more those between are counted only
+    constexpr std::size_t kMost = 4;  // actions named; of more, those between are only counted
     std::string text = concat(name(wait_of(links_.front()).action),
                               " can never start: ", reason(links_.front(), "it", "its"));
     std::size_t i = 1;
@@ -103,7 +106,7 @@ class Chain {
   const Schedule& schedule_;
   const PassIndex& index_;
   const std::vector<Wait>& waits_;
-  std::vector<int> links_;  ///< workers, each waiting for the next
+  std::vector<int> links_;  ///< workers, each of which waits for the next
   ActionPlace later_ = kNowhere;
 };
 

@@ -1,4 +1,5 @@
-/// Why a schedule stops: from what each worker waits for when none can go on, to where it began.
+// SPDX-License-Identifier: Apache-2.0
+/// Explains a deadlock: follows what each worker waits for, when none can go on, to where it began.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +15,24 @@ namespace pipewright {
 struct Wait {
   enum class For : std::uint8_t {
     Nothing,   ///< the worker has done all of its actions
-    Input,     ///< what another action makes
-    Room,      ///< on a link that is full, until its receiver takes a message
-    Reduction  ///< of another replica
+    Input,     ///< the output of another action
+    Room,      ///< room on a full link, until its receiver takes a message
+    Reduction  ///< the same Reduce of another replica
   };
-  ActionPlace action = kNowhere;  ///< that waits
+  ActionPlace action = kNowhere;  ///< the action that waits
   For what = For::Nothing;
-  ActionPlace input = kNowhere;  ///< For::Input; kNowhere: nothing produces it
-  int worker = -1;               ///< that would have to go on first; −1: none could help
+  ActionPlace input = kNowhere;  ///< For::Input: the action that makes it; kNowhere: none does
+  int worker = -1;               ///< the worker that must go on first; −1: none could help
 };
 
 struct Deadlock {
-  ActionPlace root;  ///< that stands where it cannot be right, or, of a circle, one of those in it
-  std::string message;  ///< "0B0 can never start: it waits for …", to the root
+  ActionPlace root;     ///< the misplaced action, or an action in the cycle of waits
+  std::string message;  ///< "0B0 can never start: it waits for …", up to the root
 };
 
-/// Follows the waits from the first worker that has one. The root is an action that needs one later
-/// on its own worker, one whose input nobody makes, or where neither is met, one of the circle
-/// that the waits close. `waits`: one per worker, of which one at least waits.
+/// Follows the waits from the first worker that waits. The root is an action that needs a later
+/// action of its own worker, or one whose input no action makes, or else one of the actions in the
+/// cycle that the waits form. `waits` has one entry per worker; at least one must wait.
 Deadlock explain_deadlock(const Schedule& schedule, const PassIndex& index,
                           const std::vector<Wait>& waits);
 

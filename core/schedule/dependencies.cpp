@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/dependencies.h"
 
 #include "core/base/as_size.h"

@@ -1,4 +1,6 @@
-/// What must have happened before an action may start: never written in a schedule, always derived.
+// SPDX-License-Identifier: Apache-2.0
+/// What must have happened before an action may start. This is never written in a schedule, but
+/// always derived.
 #pragma once
 
 #include <vector>
@@ -17,12 +19,13 @@ inline bool has_input(const Action& action) {
   return input != ActionInput::None && !(input == ActionInput::ForwardBefore && action.stage == 0);
 }
 
-/// Where each pass of a schedule stands. The schedule's ranges must have been checked; it need
-/// not be complete: passes that are missing are nowhere.
+/// The place of each pass of a schedule. The schedule's ranges must have been checked. It need not
+/// be complete: a missing pass is at kNowhere.
 class PassIndex {
  public:
   explicit PassIndex(const Schedule& schedule);
 
+  /// The Forward or Head of like's stage, replica and micro-batch; kNowhere if it is missing.
   ActionPlace forward(const Action& like) const { return like_at(forward_, like); }
   ActionPlace head(const Action& like) const { return like_at(head_, like); }
   /// The Backward or BackwardInput of `like.loss` at `stage`, for like's replica and micro-batch.
@@ -31,21 +34,21 @@ class PassIndex {
   /// The BackwardWeight that ends the split backward of `like.loss` at like's stage.
   ActionPlace weight_backward(const Action& like) const;
 
-  /// The pass that makes what this action needs, as its kind's ActionInput says; kNowhere: the
-  /// action needs nothing, or that pass is missing.
+  /// The pass that makes the input of this action (see ActionInput); kNowhere if the action needs
+  /// none or that pass is missing.
   ActionPlace input_of(const Action& action) const;
-  /// The pass of stage−1 that takes the input gradient of this backward; kNowhere: nobody.
+  /// The pass of stage−1 that needs the input gradient of this backward; kNowhere if there is none.
   ActionPlace consumer_of(const Action& backward) const;
 
  private:
   std::size_t slot(const Action& like, int stage) const;
-  /// Where `backward_` and `weight_` hold that loss's; it must be named by a backward.
+  /// The index of like's loss in `backward_` and `weight_`. Some backward must name this loss.
   std::size_t slot_of_loss(const Action& like, int stage) const;
   ActionPlace like_at(const std::vector<ActionPlace>& places, const Action& like) const;
 
   PipelineShape shape_;
   int sites_ = 0;
-  std::vector<int> site_of_loss_;  ///< loss → dense index, −1 when nobody names it
+  std::vector<int> site_of_loss_;  ///< loss → dense index, −1 when no backward names it
   std::vector<ActionPlace> forward_, head_, backward_;
   std::vector<ActionPlace> weight_;  ///< empty when no backward is split
 };

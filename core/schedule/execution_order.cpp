@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/execution_order.h"
 
 #include <bit>
@@ -40,9 +41,9 @@ bool takes_from_own_stage(ActionKind kind) {
   return input == ActionInput::OwnForward || input == ActionInput::FirstHalf;
 }
 
-/// Runs the schedule without computing: in rounds, each worker does its next action if its inputs
-/// are there and, with bounded links, its receiver has room. Who waits is not looked at again
-/// before the worker it waits for has done something.
+/// Runs the schedule without computing: in rounds, each worker does its next action if its input is
+/// there and, with bounded links, its receiver has room. A waiting worker is not tried again before
+/// the worker that it waits for has done something.
 class Progress {
  public:
   Progress(const Schedule& schedule, const PassIndex& index)
@@ -57,7 +58,7 @@ class Progress {
     std::vector<ActionPlace> all;
     all.reserve(actions());
     const int workers = static_cast<int>(done_.size());
-    WorkerSet round(workers), next_round(workers);  // who may have something to do
+    WorkerSet round(workers), next_round(workers);  // workers to try
     for (int w = 0; w < workers; ++w) round.insert(w);
     for (bool moved = true; moved; std::swap(round, next_round)) {
       moved = false;
@@ -100,11 +101,11 @@ class Progress {
     const ActionPlace input = index_.input_of(a);
     return input != kNowhere && happened(input);
   }
-  /// All replicas have come to the same Reduce, or are past it.
+  /// Whether all replicas have reached the same Reduce, or are past it.
   bool replicas_ready(const Action& a) const {
     return a.kind != ActionKind::Reduce || late_replica(a) < 0;
   }
-  /// The worker of the first replica that has not come to this Reduce; −1: all have.
+  /// The worker of the first replica that has not reached this Reduce; −1 if all have.
   int late_replica(const Action& a) const {
     const int mine = reduced(a.stage, a.replica);
     for (int r = 0; r < schedule_.shape.replicas; ++r) {
@@ -135,13 +136,14 @@ class Progress {
   }
   bool ready(const Action& a) const { return input_ready(a) && room(a) && replicas_ready(a); }
 
-  /// Until the worker that it waits for moves. False: several might be that one.
+  /// Lets a worker sleep until the one that it waits for does something. False if it may wait for
+  /// several; then it is tried in every round.
   bool sleep(int w) {
     const Action& a = next(w);
     int other = -1;
     if (!input_ready(a)) {
       other = index_.input_of(a).first;
-      if (other < 0) return true;  // for ever
+      if (other < 0) return true;  // it never wakes
     } else if (!room(a)) {
       other = receiver_of(link_of(a));
     }
@@ -155,7 +157,8 @@ class Progress {
     return all;
   }
 
-  /// (edge and direction and replica) that the action sends on; second < 0: it sends nothing.
+  /// The link that the action sends on: (replica, 2 · edge + direction); second < 0: it sends
+  /// nothing.
   std::pair<int, int> link_of(const Action& a) const {
     const int stages = schedule_.shape.stages;
     const ActionOutput output = facts_of(a.kind).output;
@@ -192,7 +195,7 @@ class Progress {
     throw InvalidSchedule(deadlock.message, deadlock.root);
   }
 
-  /// What the next action of a worker waits for that can never start.
+  /// What the next action of a stuck worker waits for.
   Wait wait_of(int w) const {
     const Action& a = next(w);
     Wait wait{.action = {w, done_[as_size(w)]}};
@@ -212,10 +215,10 @@ class Progress {
 
   const Schedule& schedule_;
   const PassIndex& index_;
-  std::vector<int> done_;     ///< per worker
-  std::vector<int> reduced_;  ///< per (replica, stage): reductions done
-  std::vector<int> waiting_;  ///< messages on a link, per replica and link_of()'s second
-  std::vector<std::vector<int>> asleep_;  ///< per worker: who waits for it
+  std::vector<int> done_;                 ///< per worker: actions done
+  std::vector<int> reduced_;              ///< per (replica, stage): reductions done
+  std::vector<int> waiting_;              ///< messages on each link of link_of()
+  std::vector<std::vector<int>> asleep_;  ///< per worker: the workers that wait for it
 };
 
 }  // namespace

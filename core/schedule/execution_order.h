@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// One order in which a schedule can run, or the deadlock that keeps it from ending.
 #pragma once
 
@@ -8,9 +9,10 @@
 
 namespace pipewright {
 
-/// All actions, each after what makes its input, each worker's in their order, and no link ever
-/// holding more messages than PipelineShape::link_capacity. The schedule's ranges must have been
-/// checked. Throws InvalidSchedule that explains the deadlock where there is no such order.
+/// An order of all actions in which each comes after the action that makes its input, each worker
+/// keeps its own order, and no link ever holds more than PipelineShape::link_capacity messages. The
+/// schedule's ranges must have been checked. Throws InvalidSchedule, which explains the deadlock,
+/// if there is no such order.
 std::vector<ActionPlace> execution_order(const Schedule& schedule, const PassIndex& index);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/idle_remark.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace pipewright {
 namespace {
 
-/// Part of all workers' slots in which nothing happens, in percent, rounded.
+/// The share of slots in which a worker does nothing, over all workers, in rounded percent.
 int idle_percent(const Schedule& schedule) {
   double busy = 0;
   for (const auto& worker : schedule.workers)
@@ -32,7 +33,7 @@ bool is_synchronous(const Schedule& schedule) {
   });
 }
 
-/// Nothing where the scheme cannot run so many.
+/// The scheme's schedule; nullopt if it cannot run in this shape.
 std::optional<Schedule> schedule_of(const Scheme& scheme, const PipelineShape& shape) {
   try {
     return scheme.schedule(shape);

@@ -1,4 +1,5 @@
-/// A remark on a mini-batch that is cut too little to keep a pipeline busy.
+// SPDX-License-Identifier: Apache-2.0
+/// A remark on mini-batches with too few micro-batches to keep a pipeline busy.
 #pragma once
 
 #include <string>
@@ -7,9 +8,9 @@
 
 namespace pipewright {
 
-/// "1 micro-batch for 4 stages: workers idle 75 % of their slots; …" for a scheme that empties its
-/// pipe after every mini-batch, has fewer micro-batches than stages in that shape, and would be
-/// less idle with twice as many as stages; else "". Slots are those of slots.h.
+/// "1 micro-batch for 4 stages: workers idle 75 % of their slots; …" if the scheme flushes the pipe
+/// after every mini-batch, the shape has fewer micro-batches than stages, and twice as many
+/// micro-batches as stages would leave fewer slots idle; else "". Slots are those of slots.h.
 std::string idle_remark(const Scheme& scheme, PipelineShape shape);
 
 }  // namespace pipewright

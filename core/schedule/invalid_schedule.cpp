@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/invalid_schedule.h"
 
 #include "core/base/as_size.h"

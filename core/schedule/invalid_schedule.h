@@ -1,4 +1,5 @@
-/// The refusal of a schedule, with the action at which it shows.
+// SPDX-License-Identifier: Apache-2.0
+/// The error for a schedule that cannot be right, with the action at which that shows.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace pipewright {
 
-/// Why a schedule cannot be right, and the action at which that shows.
+/// Thrown for a schedule that cannot be right. Its culprit is the action at which that shows.
 class InvalidSchedule final : public Error {
  public:
   /// `culprit`: kNowhere where no single action is to blame.
@@ -19,7 +20,7 @@ class InvalidSchedule final : public Error {
   ActionPlace culprit_;
 };
 
-/// Throws InvalidSchedule: "0B3 …", the culprit's name and then the message.
+/// Throws InvalidSchedule with the culprit's name before the message: "0B3 happens twice".
 [[noreturn]] void refuse(const Schedule& schedule, ActionPlace culprit, const std::string& message);
 
 }  // namespace pipewright

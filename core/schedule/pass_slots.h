@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Dense numbers for the passes of a schedule: one per forward, and one per backward of each loss
-/// that has a backward at the stage. Neighbouring stages of one micro-batch lie side by side.
+/// that has a backward at the stage. Neighbouring stages of one micro-batch have neighbouring
+/// numbers.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +23,12 @@ class PassSlots {
   std::size_t forwards() const { return forwards_; }
   std::size_t backwards() const { return passes_ * as_size(columns_); }
 
-  /// Of the forward at `stage` of like's replica and micro-batch.
+  /// The number of the forward at `stage` of like's replica and micro-batch.
   std::size_t forward(const Action& like, int stage) const {
     return pass(like) * stages_ + as_size(stage);
   }
-  /// Of the backward of like's loss at `stage`; kNone where there is none of that loss.
+  /// The number of the backward of like's loss at `stage`; kNone if the stage has none of that
+  /// loss.
   std::size_t backward(const Action& like, int stage) const {
     const std::int32_t column = columns_of_[as_size(stage) * stages_ + as_size(like.loss)];
     return column < 0 ? kNone : pass(like) * as_size(columns_) + as_size(column);
@@ -38,7 +41,7 @@ class PassSlots {
   }
 
   std::size_t stages_, replicas_, microbatches_;
-  std::size_t passes_;  ///< micro-batches of all replicas
+  std::size_t passes_;  ///< micro-batches of all mini-batches and replicas
   std::size_t forwards_;
   int columns_ = 0;
   std::vector<std::int32_t> columns_of_;  ///< [stage][loss] → column; −1: no such backward

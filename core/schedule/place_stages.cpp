@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "core/base/as_size.h"
@@ -8,8 +9,8 @@
 namespace pipewright {
 namespace {
 
-/// Merges the orders of stages that share a worker: in rounds, each worker takes the most urgent
-/// of its stages' next actions whose input is there.
+/// Merges the orders of stages that share a worker. In rounds, each worker takes the most urgent of
+/// its stages' next actions whose input is there.
 class Merge {
  public:
   Merge(const PipelineShape& shape, const std::vector<std::vector<Action>>& orders)
@@ -40,7 +41,7 @@ class Merge {
   }
 
  private:
-  /// The same orders as if every (replica, stage) had a worker of its own, for PassIndex.
+  /// The same orders, but every (replica, stage) has a worker of its own; for PassIndex.
   static Schedule by_stage(const PipelineShape& shape,
                            const std::vector<std::vector<Action>>& orders) {
     Schedule schedule;
@@ -53,7 +54,7 @@ class Merge {
     return schedule;
   }
 
-  /// Stages of all replicas are counted on.
+  /// Here `stage` counts over all replicas: replica · stages + stage.
   int worker_of(int stage) const {
     return shape_.worker_of(stage % shape_.stages, stage / shape_.stages);
   }
@@ -76,7 +77,7 @@ class Merge {
     return best;
   }
 
-  /// What can never start keeps its place at the end: validate() will say what is wrong with it.
+  /// Appends the actions that can never start, so that validate() can say what is wrong with them.
   void append_the_stuck(std::vector<std::vector<Action>>& result) {
     for (int stage = 0; stage < static_cast<int>(orders_.size()); ++stage)
       for (; !finished(stage); ++done_[as_size(stage)])

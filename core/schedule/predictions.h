@@ -1,4 +1,5 @@
-/// What a schedule will ask to be predicted.
+// SPDX-License-Identifier: Apache-2.0
+/// Which kinds of predicted weights a schedule asks for.
 #pragma once
 
 #include "core/schedule/schedule.h"
@@ -6,9 +7,9 @@
 namespace pipewright {
 
 struct Predictions {
-  bool any = false;           ///< by an optimizer's state
-  bool by_lookahead = false;  ///< so the last gradient must be kept
-  bool by_drift = false;      ///< so the weights' drift must be kept
+  bool any = false;           ///< some weights are predicted from the optimizer's state
+  bool by_lookahead = false;  ///< some by Kind::Lookahead: the last gradient must be kept
+  bool by_drift = false;      ///< some by Kind::Drift: the weights' drift must be kept
 };
 Predictions predictions_of(const Schedule& schedule);
 

@@ -1,7 +1,8 @@
-/// Recomputation of activations: a forward keeps its inputs only, and is run again, with the very
-/// weights it read, right before the first backward that needs what it threw away (Chen et al.,
-/// 2016; GPipe, Huang et al., 2019). Activations of one micro-batch instead of all are alive at a
-/// stage, for one more forward each; no bit of the result changes.
+// SPDX-License-Identifier: Apache-2.0
+/// Recomputation of activations: a forward keeps its inputs only, and is run again, with the same
+/// weights, right before the first backward that needs the activations it discarded (Chen et al.,
+/// 2016; GPipe, Huang et al., 2019). So a stage holds the activations of one micro-batch at a time
+/// instead of all, for one more forward per micro-batch; no bit of the result changes.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 namespace pipewright {
 
 /// ExceptLast keeps the activations of each mini-batch's last micro-batch, whose backward GPipe
-/// begins as soon as its forward has ended. So a mini-batch of one micro-batch is never recomputed
-/// by it.
+/// begins as soon as its forward has ended. So it recomputes nothing if a mini-batch is one
+/// micro-batch.
 enum class Recomputation : std::uint8_t { Never, Always, ExceptLast };
 
 /// The schedule with a Recompute before the first backward of every micro-batch concerned, at every
@@ -21,7 +22,7 @@ enum class Recomputation : std::uint8_t { Never, Always, ExceptLast };
 /// stay as they are.
 Schedule with_recomputation(Schedule schedule, Recomputation which);
 
-/// What `check` says of it: "" or that it changes nothing in mini-batches of so many micro-batches.
+/// A remark for `check`: that this recomputation changes nothing with so many micro-batches, or "".
 std::string recomputation_remark(Recomputation which, int microbatches);
 
 }  // namespace pipewright

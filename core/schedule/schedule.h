@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A schedule: the ordered actions of every worker, from fill to drain, with the weights each
 /// action computes with. It is a value; executor, simulator, checks and pictures all read it.
 #pragma once
@@ -46,46 +47,47 @@ struct PredictionRule {
   bool operator==(const PredictionRule&) const = default;
 };
 
+/// One step of a worker: a pass, a reduction or an update.
 struct Action {
   ActionKind kind = ActionKind::Forward;
   int stage = 0;
   int replica = 0;
-  int minibatch = 0;   ///< since the schedule began; of Update: the one whose gradient it ends with
-  int microbatch = 0;  ///< of passes
-  int loss = 0;        ///< of Head and backwards: the loss site
-  Weights weights;     ///< of passes
+  int minibatch = 0;   ///< from the schedule's start; Update: the last one that it applies
+  int microbatch = 0;  ///< passes only
+  int loss = 0;        ///< Head and backwards: the stage of the loss
+  Weights weights;     ///< passes only
   double scale = 1;    ///< passes: factor of the weight gradient; Update: of the learning rate
 
   bool operator==(const Action&) const = default;
 };
 
-/// A skip connection between two stages: a tensor that `from` puts aside and `to` looks at or takes
-/// back.
+/// A skip connection between two stages: a tensor that `from` pushes and `to` peeks at or pops.
 struct Skip {
   int from = 0, to = 0;
-  bool gradient = true;  ///< goes back
+  bool gradient = true;  ///< whether its gradient goes back to `from`
   bool operator==(const Skip&) const = default;
 };
 
-/// What a scheme is asked for.
+/// The shape of a pipeline, for which a scheme is asked for a schedule.
 struct PipelineShape {
   int stages = 1;
   int replicas = 1;
-  int microbatches = 1;
-  int minibatches = 1;
-  int first_minibatch = 0;  ///< trained before this schedule
-  std::vector<int>
-      placement;  ///< worker of each stage within a replica; empty: stage k on worker k
-  /// Sorted by the order in which the tensors are pushed; a tensor that several stages read is
-  /// listed once per reader, the farthest reader first. They are nested like brackets: the last
-  /// pushed is the first popped. Those to a stage that is no neighbour bypass the stages between.
+  int microbatches = 1;     ///< per mini-batch, in each replica
+  int minibatches = 1;      ///< in the whole schedule
+  int first_minibatch = 0;  ///< mini-batches trained before this schedule
+  /// The worker of each stage within a replica; empty: stage k is on worker k.
+  std::vector<int> placement;
+  /// Skip connections, sorted by the order in which the tensors are pushed; a tensor that several
+  /// stages read is listed once per reader, the farthest reader first. They are nested like
+  /// brackets: the last pushed is the first popped. A skip to a stage that is not a neighbour
+  /// bypasses the stages between.
   std::vector<Skip> skips;
   int link_capacity = 0;  ///< messages a link to a neighbour holds; 0 = unbounded
   bool training = true;   ///< false: forwards only (evaluation)
 
   int workers_per_replica() const;
   int worker_of(int stage, int replica) const;
-  /// Of each replica.
+  /// The workers that hold the stage, one per replica.
   std::vector<int> workers_of(int stage) const;
   int workers() const { return workers_per_replica() * replicas; }
   bool operator==(const PipelineShape&) const = default;
@@ -97,7 +99,7 @@ struct Schedule {
   std::vector<std::vector<int>> learns_from;
   std::vector<int> auxiliary;  ///< stages with an auxiliary head, ascending
   std::vector<PredictionRule> rules = {{}};
-  std::vector<std::vector<Action>> workers;
+  std::vector<std::vector<Action>> workers;  ///< [worker] → its actions in order
 
   bool operator==(const Schedule&) const = default;
 };
@@ -108,21 +110,20 @@ std::string action_name(const Action& action, int microbatches = 1);
 
 class Options;
 
-/// From a pipeline's shape to a schedule.
+/// Makes schedules for pipelines of a given shape.
 class Scheme {
  public:
   virtual ~Scheme() = default;
   /// Throws Error{Experiment} when the scheme cannot run in this shape (say, 2BW with too few
-  /// micro-batches). Otherwise the schedule passes validate(). Any thread.
+  /// micro-batches). Otherwise the schedule passes validate(). Any thread may call it.
   virtual Schedule schedule(const PipelineShape& shape) const = 0;
-  /// Worker of each of `stages` stages where the scheme decides that, for experiments that do not
-  /// (pipeline.placement); empty: one worker per stage. Throws as schedule().
+  /// The worker of each of `stages` stages, for experiments without pipeline.placement; empty: one
+  /// worker per stage. Throws what schedule() throws.
   virtual std::vector<int> placement(int stages) const {
     (void)stages;
     return {};
   }
-  /// Stages that need an auxiliary head when there are `stages` of them; ascending, without the
-  /// last.
+  /// Which of `stages` stages need an auxiliary head; ascending, never the last stage.
   virtual std::vector<int> auxiliary_sites(int stages) const {
     (void)stages;
     return {};
@@ -131,7 +132,7 @@ class Scheme {
   virtual std::string remark() const { return {}; }
 };
 
-/// The one registry of schemes is in libpipewright.so, where plugins find it too.
+/// The one registry of schemes is in libpipewright.so, so that plugins use the same one.
 template <>
 Registry<Scheme>& Registry<Scheme>::instance();
 

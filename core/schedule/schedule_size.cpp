@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/schedule_size.h"
 
 #include <limits>
@@ -8,7 +9,7 @@
 namespace pipewright {
 namespace {
 
-/// Actions, messages and passes are numbered by int.
+/// Actions, messages and passes are numbered with int.
 constexpr double kMostActions = std::numeric_limits<int>::max();
 
 }  // namespace
@@ -18,7 +19,7 @@ void check_schedule_size(const PipelineShape& shape, std::int64_t minibatches,
   const double actions = (shape.training ? 2.0 : 1.0) * shape.stages * shape.replicas *
                          shape.microbatches * static_cast<double>(minibatches);
   const double bytes = actions * static_cast<double>(bytes_each);
-  constexpr double kAlwaysThere = 1 << 26;  // a small schedule costs no look at the machine
+  constexpr double kAlwaysThere = 1 << 26;  // bytes; fewer always fit, so no limits are read
   if (bytes < kAlwaysThere) return;
   const MemoryLimit limit = memory_limit();
   if (bytes <= limit.bytes && actions <= kMostActions) return;

@@ -1,4 +1,5 @@
-/// Schedules that no memory holds are refused before they are made.
+// SPDX-License-Identifier: Apache-2.0
+/// Refuses schedules that do not fit into memory before they are made.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +9,9 @@
 
 namespace pipewright {
 
-/// Throws Error{Data}, naming actions and bytes, where so many mini-batches of that shape cannot be
-/// held at `bytes_each` for an action. Counted are a forward, and in training a backward, of each
-/// stage, replica and micro-batch: every scheme makes at least these.
+/// Throws Error{Data}, naming actions and bytes, if a schedule of so many mini-batches does not fit
+/// into memory at `bytes_each` bytes per action. It counts one forward, and in training one
+/// backward, per stage, replica and micro-batch: every scheme makes at least these.
 void check_schedule_size(const PipelineShape& shape, std::int64_t minibatches,
                          std::size_t bytes_each = sizeof(Action));
 

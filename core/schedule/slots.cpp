@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/slots.h"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ bool within(int value, int count) {
   return 0 <= value && value < count;
 }
 
-/// Whether an action's numbers lie inside the shape, and its loss not before its stage: what
-/// PassIndex relies on.
+/// Whether an action's numbers are within the shape, and its loss is not before its stage, as
+/// PassIndex requires.
 bool fits(const Action& action, const PipelineShape& shape) {
   if (is_part_of_backward(action.kind) && action.loss < action.stage) return false;
   return within(action.stage, shape.stages) && within(action.replica, shape.replicas) &&
@@ -24,7 +25,8 @@ bool fits(const Action& action, const PipelineShape& shape) {
          within(action.microbatch, shape.microbatches) && within(action.loss, shape.stages);
 }
 
-/// The index of the actions that fit; the others are replaced by updates, which nobody waits for.
+/// The index of the actions that fit. The others are replaced by updates, for which no action
+/// waits.
 std::optional<PassIndex> index_of(const Schedule& schedule) {
   const PipelineShape& shape = schedule.shape;
   if (std::min({shape.stages, shape.replicas, shape.minibatches, shape.microbatches}) < 1)
@@ -44,7 +46,7 @@ class Progress {
         index_(index_of(schedule)),
         next_(schedule.workers.size(), 0),
         free_(schedule.workers.size(), 0),
-        meets_(schedule.workers.size(), false) {
+        at_reduction_(schedule.workers.size(), false) {
     for (const auto& worker : schedule.workers)
       times_.start.emplace_back(worker.size(), kNeverStarts);
   }
@@ -64,7 +66,7 @@ class Progress {
     if (next_[worker] == schedule_.workers[worker].size()) return false;
     const Action& action = schedule_.workers[worker][next_[worker]];
     if (!fits(action, schedule_.shape)) return false;
-    if (action.kind == ActionKind::Reduce) return meet(worker, action);
+    if (action.kind == ActionKind::Reduce) return arrive_at_reduction(worker, action);
     int input_end = 0;
     if (has_input(action)) {
       const ActionPlace input = index_->input_of(action);
@@ -79,9 +81,9 @@ class Progress {
   }
 
   /// A worker that reaches a Reduce waits until all replicas have.
-  bool meet(std::size_t worker, const Action& action) {
-    if (meets_[worker]) return false;
-    meets_[worker] = true;
+  bool arrive_at_reduction(std::size_t worker, const Action& action) {
+    if (at_reduction_[worker]) return false;
+    at_reduction_[worker] = true;
     auto& waiting = waiting_[{action.stage, action.minibatch}];
     waiting.push_back(worker);
     if (waiting.size() < as_size(schedule_.shape.replicas)) return false;
@@ -89,7 +91,7 @@ class Progress {
     for (const std::size_t each : waiting) latest = std::max(latest, free_[each]);
     for (const std::size_t each : waiting) {
       begin(each, latest);
-      meets_[each] = false;
+      at_reduction_[each] = false;
     }
     waiting.clear();
     return true;
@@ -104,11 +106,11 @@ class Progress {
 
   const Schedule& schedule_;
   std::optional<PassIndex> index_;
-  std::vector<std::size_t> next_;  ///< per worker: actions started
-  std::vector<int> free_;          ///< per worker: end of the last one
-  std::vector<bool> meets_;        ///< per worker: waits at a Reduce
-  std::map<std::pair<int, int>, std::vector<std::size_t>>
-      waiting_;  ///< (stage, mini-batch) → workers
+  std::vector<std::size_t> next_;   ///< per worker: actions started
+  std::vector<int> free_;           ///< per worker: end of the last one
+  std::vector<bool> at_reduction_;  ///< per worker: waits at a Reduce
+  /// (stage, mini-batch) → the workers that wait at that Reduce.
+  std::map<std::pair<int, int>, std::vector<std::size_t>> waiting_;
   SlotTimes times_;
 };
 

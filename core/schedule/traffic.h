@@ -1,4 +1,5 @@
-/// What crossed the edges of a pipeline and what its replicas summed, and what that would have been
+// SPDX-License-Identifier: Apache-2.0
+/// The traffic over the edges of a pipeline and into the sums of its replicas, as sent and
 /// uncompressed.
 #pragma once
 
@@ -12,31 +13,31 @@
 
 namespace pipewright {
 
-/// From one stage to another, all replicas together. From a stage to itself: what its replicas put
-/// into the sums of their gradients, each its own part, whatever way the sums are made. (A ring
-/// moves 2 (R − 1)/R times that over its links.)
+/// Traffic from one stage to another, all replicas together. From a stage to itself: what its
+/// replicas contribute to the sums of their gradients, each its own part, however the sums are
+/// made. (A ring all-reduce moves 2 (R − 1)/R times that over its links.)
 struct EdgeTraffic {
-  int from = 0, to = 0;       ///< from > to: gradients
-  double messages = 0;        ///< into sums: one per replica and reduction, in however many rounds
-  double value_bytes = 0;     ///< of the tensors as stages make them
-  double sent_bytes = 0;      ///< of what crossed instead, headers and all
-  double encode_seconds = 0;  ///< of the host, as are …
-  double decode_seconds = 0;  ///< … these; of sums neither is measured
+  int from = 0, to = 0;       ///< stages; from > to: gradients; from == to: sums
+  double messages = 0;        ///< sums: one per replica and reduction, whatever the rounds
+  double value_bytes = 0;     ///< bytes of the tensors as the stages make them
+  double sent_bytes = 0;      ///< bytes that crossed, headers included
+  double encode_seconds = 0;  ///< host seconds spent encoding; 0 for sums (not measured)
+  double decode_seconds = 0;  ///< host seconds spent decoding; 0 for sums (not measured)
   bool reduces() const { return from == to; }
   bool operator==(const EdgeTraffic&) const = default;
 };
 
-/// Of one reduction.
+/// Bytes that a stage replica contributes to one reduction.
 struct SummedBytes {
-  std::size_t values = 0;  ///< of the gradients
-  std::size_t sent = 0;    ///< of what goes into sums instead
+  std::size_t values = 0;  ///< bytes of its gradients
+  std::size_t sent = 0;    ///< bytes sent in place of the gradients
 };
 
-/// Adds what crossed later to what crossed before, edge by edge.
+/// Adds the traffic `more` to `sum`, edge by edge.
 void add(std::vector<EdgeTraffic>& sum, const std::vector<EdgeTraffic>& more);
 
-/// Counts of one execution. What the sender counts and what the receiver counts are different
-/// numbers of each (edge, replica), so nobody waits.
+/// Counts the traffic of one execution. Sender and receiver of an (edge, replica) write different
+/// counters, so their threads need no lock.
 class TrafficCount {
  public:
   explicit TrafficCount(const PipelineShape& shape);
@@ -44,20 +45,20 @@ class TrafficCount {
   void sent(int from, int to, int replica, std::size_t value_bytes, std::size_t sent_bytes,
             double seconds);
   void received(int from, int to, int replica, double seconds);
-  /// By a reduction; one replica has nobody to add to.
+  /// Counts one replica's part of a reduction. Does nothing if there is one replica only.
   void summed(const Action& reduction, const SummedBytes& bytes);
 
-  /// Of processes that saw a part each: to be summed.
+  /// All counters, to be summed over processes that each counted a part.
   std::span<double> all() { return counts_; }
-  /// Forward edges in order of stages, then backward ones, then stages' sums; those that nothing
-  /// crossed are left out.
+  /// The traffic of each edge: forward edges in order of stages, then backward ones, then the
+  /// stages' sums. Edges that nothing crossed are left out.
   std::vector<EdgeTraffic> traffic() const;
 
  private:
   double* at(int from, int to, int replica);
 
   int replicas_;
-  std::map<std::pair<int, int>, std::size_t> edges_;  ///< → first of its counts
+  std::map<std::pair<int, int>, std::size_t> edges_;  ///< → its first counter
   std::vector<double> counts_;
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/validate.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ bool learns(const Schedule& schedule, const Action& backward) {
   return std::ranges::count(schedule.learns_from[as_size(backward.stage)], backward.loss) > 0;
 }
 
-/// Numbers within their ranges, and every action on the worker that holds its stage.
+/// Checks that all numbers are within their ranges, and every action is on the worker of its stage.
 void check_ranges(const Schedule& schedule) {
   const PipelineShape& shape = schedule.shape;
   auto refuse_shape = [](const std::string& message) {
@@ -69,13 +70,13 @@ void check_ranges(const Schedule& schedule) {
     }
 }
 
-/// A set of actions, few of each micro-batch at a stage. The first four kinds that come of a pass
-/// lie in flat memory, others, of stages with many losses, do not.
+/// A set of (pass, kind) pairs. The first four kinds of each pass are in a flat array; more, which
+/// only stages with many losses have, are in a hash set.
 class PassKeys {
  public:
   PassKeys(std::size_t passes, std::uint32_t kinds) : kinds_(kinds), first_(passes) {}
 
-  /// False: it was there. `kind`: from 0 to below the kinds there are.
+  /// Returns false if the pair was there already. `kind` is less than the number of kinds.
   bool insert(std::size_t pass, std::uint32_t kind) {
     if (contains(pass, kind)) return false;
     for (std::uint32_t& each : first_[pass])
@@ -94,11 +95,12 @@ class PassKeys {
 
  private:
   std::uint64_t kinds_;
-  std::vector<std::array<std::uint32_t, 4>> first_;  ///< 0: none
+  std::vector<std::array<std::uint32_t, 4>> first_;  ///< kind + 1; 0: none
   std::unordered_set<std::uint64_t> others_;
 };
 
-/// The first action of the same pass that is there, to be marked where another one is missing.
+/// Some pass of the same stage and micro-batch, to be marked as the culprit where another is
+/// missing.
 ActionPlace some_of_pass(const Schedule& schedule, const Action& like) {
   const int worker = schedule.shape.worker_of(like.stage, like.replica);
   const auto& actions = schedule.workers[as_size(worker)];
@@ -121,7 +123,7 @@ ActionPlace some_of_pass(const Schedule& schedule, const Action& like) {
       some_of_pass(schedule, missing));
 }
 
-/// Every pass there exactly once, and no other.
+/// Checks that every pass is there exactly once, and no other.
 void check_complete(const Schedule& schedule) {
   constexpr auto kKinds = static_cast<std::uint32_t>(kActionKinds.size());
   const PipelineShape& shape = schedule.shape;
@@ -183,7 +185,8 @@ void check_complete(const Schedule& schedule) {
         }
 }
 
-/// What is recomputed is so with its forward's weights, and before the backwards that need it.
+/// Checks that a recomputation uses the weights of its forward and comes before the backwards that
+/// need it.
 void check_recomputations(const Schedule& schedule) {
   const bool any = std::ranges::any_of(schedule.workers, [](const std::vector<Action>& worker) {
     return std::ranges::any_of(worker,
@@ -191,7 +194,7 @@ void check_recomputations(const Schedule& schedule) {
   });
   if (!any) return;
   const PassSlots slots(schedule);
-  std::vector<bool> begun(slots.forwards(), false);  // backwards of each forward
+  std::vector<bool> begun(slots.forwards(), false);  // whether a backward of each forward has begun
   for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w)
     for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
       const Action& a = schedule.workers[as_size(w)][as_size(i)];
@@ -204,8 +207,8 @@ void check_recomputations(const Schedule& schedule) {
     }
 }
 
-/// A stage that learns from a loss does more than relay it; a BackwardWeight ends what a
-/// BackwardInput has begun on its worker.
+/// Checks that a stage that learns from a loss does more than relay it, and that a BackwardWeight
+/// completes a BackwardInput of the same pass.
 void check_halves(const Schedule& schedule, const PassIndex& index) {
   for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w)
     for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
@@ -223,7 +226,7 @@ void check_halves(const Schedule& schedule, const PassIndex& index) {
     }
 }
 
-/// Both halves of a backward compute with the same weights.
+/// Checks that both halves of a backward use the same weights.
 void check_weights_of_halves(const Schedule& schedule, const PassIndex& index,
                              const Versions& versions) {
   for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w)
@@ -237,13 +240,13 @@ void check_weights_of_halves(const Schedule& schedule, const PassIndex& index,
     }
 }
 
-/// Relays go to somebody; every weight gradient is taken by exactly one later update, reduced
-/// first where there are replicas.
+/// Checks that every relayed gradient has a receiver, and that exactly one later update applies
+/// every weight gradient, after a Reduce if there are replicas.
 void check_gradients(const Schedule& schedule, const PassIndex& index) {
   for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w) {
     const auto& actions = schedule.workers[as_size(w)];
     struct Pending {
-      int place = -1;  ///< the last gradient not yet taken
+      int place = -1;  ///< index of the last gradient not yet applied
       bool reduced = false;
     };
     std::vector<Pending> stages(as_size(schedule.shape.stages) * as_size(schedule.shape.replicas));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Proves a schedule before anything runs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/versions.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace pipewright {
 namespace {
 
-/// Resolves the actions of one worker, all its stages.
+/// Resolves the weights of all actions of one worker.
 class WorkerVersions {
  public:
   WorkerVersions(const Schedule& schedule, const PassIndex& index, int worker)
@@ -32,14 +33,14 @@ class WorkerVersions {
     WeightKey key;
     std::size_t action = 0;
   };
-  /// One stage's keys, the few of each version together.
+  /// The keys used at one stage, grouped by version.
   struct StageKeys {
     int latest = 0;
     std::vector<std::vector<LastUse>> versions;
   };
 
   StageKeys& keys_of(const Action& action) { return stages_[{action.stage, action.replica}]; }
-  /// nullptr: nobody has named it.
+  /// The key's last use so far; nullptr if it has not been used.
   static LastUse* find(StageKeys& stage, const WeightKey& key) {
     const auto version = as_size(key.version);
     if (version >= stage.versions.size()) return nullptr;
@@ -48,7 +49,7 @@ class WorkerVersions {
     return nullptr;
   }
 
-  /// First walk: which key each pass reads, which action reads a key last.
+  /// First walk: finds the key that each pass reads, and the last action that reads each key.
   void name_keys() {
     for (std::size_t i = 0; i < actions_.size(); ++i) {
       const Action& action = actions_[i];
@@ -73,7 +74,7 @@ class WorkerVersions {
     }
   }
 
-  /// Second walk: what is not read any more after each action.
+  /// Second walk: finds the keys that may be freed after each action.
   void free_keys() {
     for (std::size_t i = 0; i < actions_.size(); ++i) {
       const Action& action = actions_[i];
@@ -90,7 +91,7 @@ class WorkerVersions {
     }
   }
 
-  /// Whether it is the key's first use.
+  /// Records a use of the key; true if it is the first.
   static bool use(StageKeys& stage, const WeightKey& key, std::size_t action) {
     if (LastUse* known = find(stage, key)) {
       known->action = action;
@@ -127,7 +128,8 @@ class WorkerVersions {
   std::vector<ActionWeights> result_;
 };
 
-/// Copies alive on one worker, action by action; the most goes into `stages`.
+/// Counts the copies alive on one worker, action by action; the maximum of each stage goes into
+/// `stages`.
 void count_copies(const std::vector<Action>& actions, const std::vector<ActionWeights>& weights,
                   std::vector<std::vector<StageVersions>>& stages) {
   std::map<std::pair<int, int>, int> alive;
@@ -142,8 +144,9 @@ void count_copies(const std::vector<Action>& actions, const std::vector<ActionWe
   }
 }
 
-/// Staleness of a stage in the steady state: that of the last mini-batch's passes, the furthest
-/// from zero if its micro-batches differ. Walks back, so that the update a pass goes into is known.
+/// Measures the staleness of each stage in the steady state, at the passes of the last mini-batch;
+/// where its micro-batches differ, the value furthest from zero counts. Walks backwards, so that
+/// the update that applies a pass's gradient is known.
 void measure_staleness(const Schedule& schedule, const std::vector<Action>& actions,
                        const std::vector<ActionWeights>& weights,
                        std::vector<std::vector<StageVersions>>& stages) {
@@ -166,7 +169,8 @@ void measure_staleness(const Schedule& schedule, const std::vector<Action>& acti
   }
 }
 
-/// The passes of one mini-batch on one worker, with the version their gradient lands on.
+/// Appends the passes of one mini-batch on one worker, with the version that their gradient is
+/// applied to.
 void append_passes(const Schedule& schedule, const Versions& versions, std::size_t worker,
                    int minibatch, std::vector<PassWeights>& passes) {
   const auto& actions = schedule.workers[worker];

@@ -1,5 +1,6 @@
-/// Which version of its stage's weights each pass reads, resolved from the order on its worker;
-/// from it follow staleness, the copies a stage must hold, and when each may be freed.
+// SPDX-License-Identifier: Apache-2.0
+/// Which version of its stage's weights each pass reads, resolved from the order of actions on its
+/// worker. Staleness, the copies that a stage must hold, and when each may be freed follow from it.
 #pragma once
 
 #include <string>
@@ -11,8 +12,9 @@
 
 namespace pipewright {
 
-/// Equal keys are the same tensor. A key with ahead ≠ 0 is first named while its version is the
-/// latest, and kept until its last use.
+/// Names one copy of a stage's weights: equal keys are the same tensor. A key with ahead ≠ 0 is a
+/// prediction. It must be used for the first time while its version is the latest, and is kept
+/// until its last use.
 struct WeightKey {
   int version = 0;
   int ahead = 0;
@@ -20,19 +22,20 @@ struct WeightKey {
   auto operator<=>(const WeightKey&) const = default;
 };
 
-/// What one action does to its stage's weights. `key` is meaningful for passes that use parameters.
+/// How one action uses its stage's weights. `key` is meaningful for passes only.
 struct ActionWeights {
   WeightKey key;
-  bool makes = false;            ///< a prediction named for the first time: compute it now
-  bool in_place = false;         ///< Update: the old version is not needed any more
+  bool makes = false;            ///< first use of a prediction: compute it now
+  bool in_place = false;         ///< Update: no later action reads the old version
   int latest = 0;                ///< updates of this stage before this action
   std::vector<WeightKey> frees;  ///< not needed after this action (never the latest version)
 };
 
 struct StageVersions {
   int copies = 1;  ///< most parameter copies alive at once, predictions included
-  int forward_staleness =
-      0;  ///< steady state: version applied to − version read (prediction counted in)
+  /// Staleness in the steady state: the version that a gradient is applied to, minus the version
+  /// that the pass reads, predicted steps included.
+  int forward_staleness = 0;
   int backward_staleness = 0;
 };
 
@@ -41,8 +44,8 @@ struct Versions {
   std::vector<std::vector<StageVersions>> stages;   ///< [stage][replica]
 };
 
-/// Weights that do not exist: a version of the future, a prediction not named while its version was
-/// the latest.
+/// Thrown when a pass asks for weights that do not exist: a future version, or a prediction that
+/// was not used while its version was the latest.
 class MissingWeights : public Error {
  public:
   MissingWeights(const std::string& message, ActionPlace place)
@@ -57,7 +60,7 @@ class MissingWeights : public Error {
 
 /// Throws MissingWeights for the first action whose weights do not exist.
 Versions resolve_versions(const Schedule& schedule);
-/// The same for who has the schedule's index already.
+/// As above, for a caller that has the schedule's index already.
 Versions resolve_versions(const Schedule& schedule, const PassIndex& index);
 
 /// One row per pass of one mini-batch, for tables and the "weights used" drawing.

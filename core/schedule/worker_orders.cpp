@@ -1,18 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/schedule/builders.h"
 
 namespace pipewright {
 namespace {
 
-/// The actions of all mini-batches on one worker of one replica, or on what would be the worker of
-/// one stage.
+/// The actions of all mini-batches on one worker of one replica, which does `steps` in each
+/// mini-batch. (The worker may stand for one of several stages that share a worker.)
 std::vector<Action> actions_of(const PipelineShape& shape, int replica,
                                const std::vector<PassStep>& steps) {
-  std::map<int, int> gradients;  // of a mini-batch, by stage
+  std::map<int, int> gradients;  // weight gradients of a mini-batch, by stage
   for (const PassStep& step : steps)
     if (makes_weight_gradient(step.kind)) ++gradients[step.stage];
   std::vector<Action> actions;
@@ -37,7 +39,8 @@ std::vector<Action> actions_of(const PipelineShape& shape, int replica,
   return actions;
 }
 
-/// The n-th pass of worker w for n = 0, 1, …: its stage and how many of that stage came before.
+/// Walks through the passes of worker w: the stage of each, and its micro-batch, which is the
+/// number of passes of that stage before it.
 class LoopedWalk {
  public:
   LoopedWalk(int worker, int workers, int chunks, int round, bool back)
@@ -77,12 +80,6 @@ std::vector<PassStep> looped_steps(const LoopedOrder& order, int worker, int wor
   return steps;
 }
 
-std::string list_text(const std::vector<int>& numbers) {
-  std::string text;
-  for (const int number : numbers) text += concat(text.empty() ? "" : ", ", number);
-  return "[" + text + "]";
-}
-
 }  // namespace
 
 Schedule schedule_of_workers(const PipelineShape& shape,
@@ -105,7 +102,7 @@ std::vector<int> looped_placement(int stages, int chunks) {
 
 Schedule looped_schedule(PipelineShape shape, const LoopedOrder& order, const std::string& scheme) {
   const std::vector<int> placement = looped_placement(shape.stages, order.chunks);
-  if (order.chunks == 1) {  // each stage by itself; those that share a worker take turns
+  if (order.chunks == 1) {  // each stage has its own order
     std::vector<std::vector<Action>> orders;
     for (int replica = 0; replica < shape.replicas; ++replica)
       for (int stage = 0; stage < shape.stages; ++stage)

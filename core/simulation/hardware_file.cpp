@@ -1,21 +1,23 @@
-// A description of hardware, read from YAML: units are in the names, as data sheets have them.
+// SPDX-License-Identifier: Apache-2.0
+// Reads a description of hardware from YAML. Units are in the names of the options, as data sheets
+// have them.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "core/base/as_size.h"
+#include "core/base/text.h"
 #include "core/config/options.h"
 #include "core/simulation/hardware.h"
 
 namespace pipewright {
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kGigabyte = 1e9;
 constexpr double kTera = 1e12;
 constexpr double kMicrosecond = 1e-6;
 constexpr Range kAboveZero{1e-6, 1e9};
-constexpr std::size_t kMostDevices = 65536;  // of all hosts
+constexpr std::size_t kMostDevices = 65536;  // on all hosts together
 constexpr Range kSomeDevices{1, kMostDevices};
 
 double bandwidth(Options& options, const std::string& help) {
@@ -138,7 +140,7 @@ class Reader {
     return speed;
   }
 
-  /// Every mapping of a list, with its own options.
+  /// Calls `read` with the options of each mapping in a list.
   template <class Read>
   void read_each(const std::string& name, const std::string& help, const Read& read) {
     const Value list = options_.any(name, Value::sequence(), help);

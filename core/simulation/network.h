@@ -1,5 +1,6 @@
-/// The links of a piece of hardware while a schedule runs on it: when each message arrives, and how
-/// much each link and bus has carried.
+// SPDX-License-Identifier: Apache-2.0
+/// The links and buses of some hardware while a schedule runs on it: when each message arrives, and
+/// how much each link and bus has carried.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +23,12 @@ struct Traffic {
 };
 
 struct Delivery {
-  double sent = 0;     ///< the sender is done with it
-  double arrived = 0;  ///< the receiver has it
+  double sent = 0;     ///< when the sender is done with it
+  double arrived = 0;  ///< when the receiver has it
 };
 
-/// A message under way on hardware with buses; `tag` is the sender's own.
+/// A message posted on hardware with buses. The sender chooses `tag`, and gets it back with the
+/// delivery.
 struct PostedMessage {
   int link = 0;
   double ready = 0;
@@ -38,19 +40,22 @@ class Network {
  public:
   explicit Network(const Hardware& hardware);
 
-  /// The link between two workers; made when first asked for.
+  /// The link between two workers; created on first use.
   int link(int from, int to);
 
-  /// Whether links share anything: then messages must be posted, and come out in order of time.
+  /// Whether links share buses. Then messages must be posted, and next() returns them in order of
+  /// time.
   bool shared() const { return !buses_.empty(); }
-  /// A message made at `ready`. For links that share nothing; each sender's in its own order.
+  /// Carries a message that is ready at time `ready`, if links share nothing. Each sender's
+  /// messages must come in its own order.
   Delivery carry(int link, double ready, std::int64_t bytes);
   void post(const PostedMessage& message);
-  /// The posted message that begins next. What is posted later must not be ready before that.
+  /// The posted message that begins next, and its delivery. Messages posted later must not be ready
+  /// before that.
   std::optional<std::pair<PostedMessage, Delivery>> next();
 
-  /// Seconds of a ring all-reduce of so many bytes among workers, buses included; its messages and
-  /// bytes are counted, but nobody waits for its links.
+  /// Seconds that a ring all-reduce of so many bytes takes among these workers, buses included. Its
+  /// messages and bytes are counted, but it does not keep its links busy for other messages.
   double all_reduce(const std::vector<int>& workers, std::int64_t bytes);
 
   struct Link {
@@ -65,10 +70,11 @@ class Network {
   const std::vector<Traffic>& buses() const { return traffic_; }
 
  private:
-  /// Messages that begin in order: of a link or, with few copy engines, of a device.
+  /// A queue of messages that begin in order: those of a link or, with few copy engines, those of a
+  /// device.
   struct Lane {
     std::deque<PostedMessage> waiting;
-    std::vector<double> engines;  ///< when each is free; empty: unlimited
+    std::vector<double> engines;  ///< when each copy engine is free; empty: unlimited
     double begun = 0;
   };
   struct Turn {
@@ -87,10 +93,10 @@ class Network {
   std::unordered_map<std::uint64_t, int> known_;
   std::vector<Link> links_;
   std::vector<Lane> lanes_;
-  std::vector<int> lane_of_sender_;  ///< with few copy engines
+  std::vector<int> lane_of_sender_;  ///< used with few copy engines
   const std::vector<Bus>& buses_;
   std::vector<double> bus_free_;
-  std::vector<Traffic> traffic_;  ///< of buses
+  std::vector<Traffic> traffic_;  ///< what each bus has carried
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
   std::int64_t posted_ = 0;
 };

@@ -1,6 +1,8 @@
-// Every action starts when its worker is free and its input there, so times follow from one walk
-// in any order that respects these; no queue of events is needed. Only what several senders share
-// (buses) depends on who comes first: there, when no worker can go on, the earliest message does.
+// SPDX-License-Identifier: Apache-2.0
+// Every action starts when its worker is free and its input is there, so times follow from one walk
+// in any order that respects these; no queue of events is needed. Only on buses, which several
+// senders share, the order matters: messages that cross one wait until no worker can go on, and
+// then the earliest is delivered.
 #include "core/simulation/simulate_clock.h"
 
 #include <algorithm>
@@ -16,16 +18,18 @@ namespace {
 constexpr double kNotYet = -1;
 constexpr std::size_t kKinds = 16;
 
-/// Where the message of a (stage, replica) goes, forwards or backwards.
+/// The way of the messages of a (stage, replica) in one direction.
 struct Edge {
-  int to = -1;    ///< worker; −1: there is no such stage
-  int link = -1;  ///< −1: the same worker
+  int to = -1;    ///< the receiving worker; −1: there is no such stage
+  int link = -1;  ///< −1: sender and receiver are the same worker
   std::int64_t bytes = 0;
   std::size_t sent = 0, taken = 0;
-  std::size_t takes = 0;  ///< first of its last `link_capacity` times in Clock::takes_
+  std::size_t takes = 0;  ///< in Clock::takes_: when its last `link_capacity` messages were taken
 };
 
 struct Worker {
+  /// Performs its next action, or waits for room on a link, for the end of a transfer, or for the
+  /// other replicas of a reduction.
   enum class Doing : std::uint8_t { Next, WaitsForRoom, WaitsForTransfer, Meets };
   std::size_t next = 0;
   double free = 0;
@@ -34,10 +38,10 @@ struct Worker {
   bool queued = false;
 };
 
-/// Replicas on their way to a reduction of one stage.
+/// A reduction of one stage, at which its replicas arrive one by one.
 struct Meeting {
-  std::vector<int> workers;  ///< of all replicas
-  std::vector<int> here;
+  std::vector<int> workers;  ///< the workers of all replicas
+  std::vector<int> here;     ///< those that have arrived
   double last = 0;
 };
 
@@ -133,7 +137,7 @@ class Clock {
     return schedule_.workers[as_size(w)][workers_[as_size(w)].next];
   }
 
-  /// Goes on until the worker has to wait for somebody.
+  /// Lets a worker go on until it has to wait.
   void advance(int w) {
     Worker& self = workers_[as_size(w)];
     if (self.doing == Worker::Doing::WaitsForRoom && !send(w)) return;
@@ -142,18 +146,18 @@ class Clock {
     while (self.next < count) {
       const Action& action = current(w);
       if (action.kind == ActionKind::Reduce) {
-        if (!meet(w, action)) return;
+        if (!arrive_at_reduction(w, action)) return;
         continue;
       }
       if (!perform(w, action) || !send(w)) return;
     }
   }
 
-  /// False: its input is not there yet.
+  /// Performs an action. False if its input has not arrived.
   bool perform(int w, const Action& action) {
     Worker& self = workers_[as_size(w)];
     double begin = self.free;
-    if (const InputPlace input = input_place(action); input.stage >= 0) {
+    if (const InputSource input = input_source(action); input.stage >= 0) {
       const double arrival = arrival_of(action, input);
       if (arrival < 0) return false;
       begin = std::max(begin, arrival);
@@ -172,7 +176,7 @@ class Clock {
     return true;
   }
 
-  double arrival_of(const Action& action, InputPlace input) const {
+  double arrival_of(const Action& action, InputSource input) const {
     if (!input.gradient) return times_.forward_arrivals[slots_.forward(action, input.stage)];
     const std::size_t slot = slots_.backward(action, input.stage);
     return slot == PassSlots::kNone ? kNotYet : times_.backward_arrivals[slot];
@@ -184,8 +188,8 @@ class Clock {
     wake(network_.links()[as_size(from.link)].from);
   }
 
-  /// What the current action has made goes on its way; then the next one is current. False: the
-  /// worker waits, for room on the link or until the message is out.
+  /// Sends what the current action has made, and makes the next action current. False if the worker
+  /// waits, for room on the link or for the end of a transfer that blocks it.
   bool send(int w) {
     Worker& self = workers_[as_size(w)];
     const Action& action = current(w);
@@ -228,7 +232,7 @@ class Clock {
     return true;
   }
 
-  /// Bounded links: message n leaves when message n − capacity has been taken.
+  /// Waits for room on a bounded link: message n leaves when message n − capacity has been taken.
   bool make_room(Edge& way, Worker& self) {
     const std::size_t capacity = as_size(shape_.link_capacity);
     if (capacity == 0) return true;
@@ -241,7 +245,7 @@ class Clock {
     return true;
   }
 
-  /// The device does nothing else until then.
+  /// Keeps the device busy with a transfer until then.
   void block(int w, double until) {
     Worker& self = workers_[as_size(w)];
     result_.workers[as_size(w)].communicating += until - self.free;
@@ -253,7 +257,7 @@ class Clock {
     wake(to);
   }
 
-  /// False: nothing is under way.
+  /// Delivers the next posted message. False if none is posted.
   bool deliver_posted() {
     const auto next = network_.next();
     if (!next) return false;
@@ -270,8 +274,9 @@ class Clock {
     return true;
   }
 
-  /// The last replica to come lets all of them go. False: others are to come.
-  bool meet(int w, const Action& action) {
+  /// Lets a replica arrive at a reduction; the last one to arrive lets all of them go on. False if
+  /// others are still to come.
+  bool arrive_at_reduction(int w, const Action& action) {
     Worker& self = workers_[as_size(w)];
     if (meetings_.empty()) {  // one replica has nothing to reduce
       times_.spans[as_size(w)][self.next++] = {self.free, self.free};
@@ -302,7 +307,7 @@ class Clock {
     return true;
   }
 
-  /// Seconds on links.
+  /// Seconds that the sums of one reduction take on links.
   double sum(const std::vector<int>& replicas, const StageCost& cost) {
     if (!cost.reduced_bytes) return network_.all_reduce(replicas, cost.parameter_bytes);
     double seconds = 0;
@@ -311,7 +316,7 @@ class Clock {
     return seconds;
   }
 
-  /// Log-normal with mean 1.
+  /// A log-normal factor with mean 1.
   double jitter(int w, std::size_t position) const {
     const double variance = std::log1p(hardware_.jitter * hardware_.jitter);
     const RandomStream stream(hardware_.seed, "simulate.jitter", static_cast<std::uint64_t>(w));
@@ -363,7 +368,7 @@ class Clock {
 
 }  // namespace
 
-InputPlace input_place(const Action& action) {
+InputSource input_source(const Action& action) {
   const ActionInput input = facts_of(action.kind).input;
   if (input == ActionInput::ForwardBefore) return {action.stage - 1, false};
   if (input == ActionInput::GradientBehind && action.loss != action.stage)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The clock of a simulation: when each action begins and ends.
 #pragma once
 
@@ -12,24 +13,27 @@
 
 namespace pipewright {
 
-/// When things happened, for the counts that follow.
+/// The times that the clock found, from which memory is counted.
 struct ClockTimes {
   std::vector<std::vector<Span>> spans;
-  std::vector<double> forward_arrivals;  ///< by PassSlots; of outputs, at the stage that takes them
-  std::vector<double> backward_arrivals;  ///< the same of input gradients
+  /// [PassSlots::forward()] → when that output arrives at the stage that takes it.
+  std::vector<double> forward_arrivals;
+  /// [PassSlots::backward()] → when that input gradient arrives there.
+  std::vector<double> backward_arrivals;
 };
 
-/// Fills makespan, times of workers, links, buses and mini-batches of `simulation`. `versions` of
-/// the schedule say which actions make a prediction first; null: predictions take no time.
+/// Runs the clock, and fills in makespan, times of workers, links, buses and mini-batches of
+/// `simulation`. `versions` of the schedule say which actions make a prediction; null: predictions
+/// take no time.
 ClockTimes run_clock(const Schedule& schedule, const PassSlots& slots,
                      std::span<const StageCost> costs, const Versions* versions,
                      const Hardware& hardware, Simulation& simulation);
 
 /// Where an action's input comes from: the same micro-batch of another stage.
-struct InputPlace {
-  int stage = -1;  ///< −1: it needs none, or what an earlier action of its own stage has left
+struct InputSource {
+  int stage = -1;  ///< −1: it needs none, or an earlier action of its own stage made it
   bool gradient = false;
 };
-InputPlace input_place(const Action& action);
+InputSource input_source(const Action& action);
 
 }  // namespace pipewright

@@ -1,5 +1,7 @@
-// What is held follows from the order on a worker and from `versions`; only messages that wait to
-// be taken come from outside, so each worker is walked by itself, its arrivals merged in by time.
+// SPDX-License-Identifier: Apache-2.0
+// What a worker holds follows from the order of its actions and from `versions`. Only messages that
+// wait to be taken come from elsewhere, so each worker is walked through by itself, and its
+// arrivals are merged in by time.
 #include "core/simulation/simulate_memory.h"
 
 #include <algorithm>
@@ -19,7 +21,7 @@ struct Arrival {
   std::int64_t bytes = 0;
 };
 
-/// One worker.
+/// Counts the memory of one worker.
 class Memory {
  public:
   Memory(const Schedule& schedule, const PassSlots& slots, std::span<const StageCost> costs,
@@ -43,7 +45,7 @@ class Memory {
       let_arrive(spans[i].begin);
       begin(actions[i], weights[i]);
       sample(spans[i].begin);
-      let_arrive(std::nextafter(spans[i].end, 0.0));  // what comes as it ends comes after
+      let_arrive(std::nextafter(spans[i].end, 0.0));  // an arrival at the very end counts after it
       end(actions[i], weights[i], static_cast<std::int32_t>(i));
       if (options_.memory_over_time) sample(spans[i].end);
     }
@@ -55,7 +57,8 @@ class Memory {
     return gradients_[as_size(action.replica) * costs_.size() + as_size(action.stage)].there;
   }
 
-  /// What is there from the start, and the last action that needs each forward's activations.
+  /// Counts what the worker holds from the start, and finds the last action that needs each
+  /// forward's activations.
   void hold_stages(const std::vector<Action>& actions) {
     gradients_.resize(costs_.size() * as_size(shape_.replicas));
     for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -79,7 +82,7 @@ class Memory {
     for (const Action& action : actions) {
       const std::int64_t bytes = incoming(action);
       if (bytes == 0) continue;
-      const InputPlace input = input_place(action);
+      const InputSource input = input_source(action);
       arrivals_.push_back({input.gradient
                                ? times_.backward_arrivals[slots_.backward(action, input.stage)]
                                : times_.forward_arrivals[slots_.forward(action, input.stage)],
@@ -88,9 +91,9 @@ class Memory {
     std::ranges::sort(arrivals_, {}, &Arrival::time);
   }
 
-  /// Bytes that come from another stage, from another worker or not.
+  /// Bytes that the action takes from another stage, on the same worker or on another.
   std::int64_t incoming(const Action& action) const {
-    const InputPlace input = input_place(action);
+    const InputSource input = input_source(action);
     if (input.stage < 0) return 0;
     return input.gradient ? cost(action).output_bytes : cost(action).input_bytes;
   }
@@ -118,7 +121,7 @@ class Memory {
     }
   }
 
-  /// As StageMemories has it: a backward that makes the gradients gives back activations meanwhile.
+  /// As in StageMemories: a backward that creates the gradients frees activations as it goes.
   void hold_passing(const Action& action) {
     const StageCost& stage = cost(action);
     now_.passing = stage.peak_bytes;
@@ -134,7 +137,7 @@ class Memory {
     }
   }
 
-  /// A forward that is run again keeps its input only.
+  /// Whether the action keeps activations. A forward that is run again keeps its input only.
   bool keeps_activations(const Action& action) const {
     return action.kind == ActionKind::Recompute ||
            (action.kind == ActionKind::Forward &&
@@ -170,7 +173,7 @@ class Memory {
 
   struct Gradient {
     bool held = false;   ///< the worker holds the stage
-    bool there = false;  ///< since its last update
+    bool there = false;  ///< made since its last update
   };
 
   const PipelineShape& shape_;
@@ -178,14 +181,14 @@ class Memory {
   const std::span<const StageCost> costs_;
   const ClockTimes& times_;
   const SimulationOptions& options_;
-  std::vector<std::int32_t>& last_use_;  ///< by forward
-  std::vector<bool>& recomputed_;        ///< the same
+  std::vector<std::int32_t>& last_use_;  ///< [forward] → the last action that needs it
+  std::vector<bool>& recomputed_;        ///< [forward] → whether it is run again
   WorkerReport& report_;
   std::vector<Gradient> gradients_;  ///< [replica][stage]
   std::vector<Arrival> arrivals_;
   std::size_t arrived_ = 0;
   MemoryUse now_;
-  std::int64_t given_back_ = 0;  ///< of the activations, by the action that runs
+  std::int64_t given_back_ = 0;  ///< activations that the running action has freed
   std::int64_t most_ = -1;
 };
 

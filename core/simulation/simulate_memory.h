@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The bytes of a simulation: what each worker holds, and when.
 #pragma once
 
@@ -8,7 +9,7 @@
 
 namespace pipewright {
 
-/// Fills the memory of `simulation.workers`. `versions`: of the schedule.
+/// Fills in the memory of `simulation.workers`. `versions` are those of the schedule.
 void count_memory(const Schedule& schedule, const PassSlots& slots,
                   std::span<const StageCost> costs, const Versions& versions,
                   const ClockTimes& times, const SimulationOptions& options,

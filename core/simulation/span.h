@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// When an action ran, in seconds since its execution or simulation began.
 #pragma once
 

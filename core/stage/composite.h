@@ -1,4 +1,6 @@
-/// The base of layers made of layers: each part is handed its run of the parameters and buffers.
+// SPDX-License-Identifier: Apache-2.0
+/// The base class of layers that are made of layers. Each part receives its own contiguous run of
+/// the composite's parameters and buffers.
 #pragma once
 
 #include <string>
@@ -8,9 +10,9 @@
 
 namespace pipewright {
 
-/// Parameters and buffers of the parts lie one after another. A derived class adds its parts in its
-/// constructor, ends it with check_names(), says in forward() what they do, and names them in
-/// set_name().
+/// A derived class adds its parts in its constructor, calls check_names() at the end of it, runs
+/// the parts in forward() and names them in set_name(). The parts' parameters and buffers follow
+/// one another in the order of add().
 class Composite : public Layer {
  public:
   std::vector<ParameterSpec> parameters() const override;
@@ -19,10 +21,10 @@ class Composite : public Layer {
  protected:
   struct Part {
     LayerPtr layer;
-    std::string prefix;  ///< of its parameters' names
+    std::string prefix;  ///< of the names of its parameters and buffers
     std::size_t first_parameter, parameters, first_buffer, buffers;
 
-    /// With the composite's parameters and buffers.
+    /// Runs the part, given all parameters and buffers of the composite.
     at::Tensor forward(const at::Tensor& x, std::span<const at::Tensor> all_parameters,
                        std::span<at::Tensor> all_buffers, const Pass& pass) const;
     Tensors forward_all(const Tensors& x, std::span<const at::Tensor> all_parameters,
@@ -30,7 +32,7 @@ class Composite : public Layer {
   };
 
   void add(LayerPtr layer, std::string prefix);
-  /// A bug if two parameters or two buffers have one name.
+  /// Fails as an internal error if a name occurs twice among the parameters and buffers.
   void check_names() const;
 
   std::vector<Part> parts_;

@@ -1,4 +1,6 @@
-/// Data sets: samples by index, so that order, sharding and augmentation are decided elsewhere.
+// SPDX-License-Identifier: Apache-2.0
+/// Data sets give samples by index. The loader decides their order and sharding, and whether they
+/// are augmented.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,54 +20,56 @@ namespace pipewright {
 
 enum class Split : std::uint8_t { Train, Test };
 
-/// What a data set is told before it is read.
+/// What the experiment tells a data set before open() reads it.
 struct DatasetRequest {
-  std::uint64_t seed = 1;                 ///< for made-up data only: real data ignore it
-  std::vector<std::int64_t> model_input;  ///< shape of one sample as the model wants it
+  std::uint64_t seed = 1;                 ///< of the run; no data set here depends on it
+  std::vector<std::int64_t> model_input;  ///< shape of one input sample of the model
   bool model_flattens = false;
   std::int64_t model_classes = 0;
   std::int64_t model_vocabulary = 0;
   Task model_task = Task::Classify;
 };
 
-/// x: one tensor or more, [n, …] each: floating (float32; float64 where the file has it) or int64
-/// tokens. y: int64, [n], or [n, T] with a target per token, kNoTarget where there is none.
+/// The inputs and targets of n samples. `x` has one tensor or more, [n, …] each: float32 (float64
+/// where the file has it) or int64 tokens. `y` is int64, [n] or, with a target per token, [n, T];
+/// positions without a target hold kNoTarget.
 struct Batch {
   Tensors x;
   at::Tensor y;
 };
 
-/// Constructors read their options and do nothing else; open() reads files. After open() all const
-/// members may be called from several threads at once.
+/// A set of samples. Constructors read their options and do nothing else; open() reads files. After
+/// open(), several threads may call const members at once.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  /// Throws Error{Data}: which file, where it was looked for, where to get it; damaged records
-  /// with file and record number.
+  /// Throws Error{Data}. For a missing file the message says where it was looked for and where to
+  /// get it; for a damaged record it says which file and which record.
   virtual void open(const DatasetRequest& request) = 0;
   virtual std::int64_t size(Split split) const = 0;
-  /// Of the first input; of tokens {the most that a sample has}.
+  /// Shape of the first input of a sample; {greatest number of tokens in a sample} for texts.
   virtual std::vector<std::int64_t> sample_shape() const = 0;
   /// Targets lie in [0, classes).
   virtual std::int64_t classes() const = 0;
-  /// > 0: inputs are int64 tokens below it.
+  /// If positive, inputs are int64 tokens in [0, vocabulary).
   virtual std::int64_t vocabulary() const { return 0; }
   virtual Task task() const { return Task::Classify; }
-  /// The task's own metrics, besides the accuracy: names of registered ones, or "bleu".
+  /// Metrics that the task reports besides accuracy: names of registered metrics, or "bleu".
   virtual std::vector<std::string> metrics() const { return {}; }
-  /// Samples come class by class, so that the first of them would be of few classes.
+  /// Whether samples are stored class by class, so that a prefix of them has few classes.
   virtual bool sorted_by_class() const { return false; }
-  /// By which `loader.bucket` puts samples of like length together: tokens, without padding.
+  /// Number of tokens without padding; `loader.bucket` groups samples of similar length by it.
   virtual std::int64_t length(Split, std::int64_t /*index*/) const { return 0; }
-  /// The samples with these indices, in that order. `augmentation` is null for none (evaluation);
-  /// otherwise sample j of the batch draws from elements [j·2^20, (j+1)·2^20) of the stream.
+  /// Returns the samples with these indices, in that order. Without `augmentation` (evaluation)
+  /// they are not augmented; otherwise sample j of the batch draws from elements [j·2^20,
+  /// (j+1)·2^20) of that stream.
   virtual Batch batch(Split split, std::span<const std::int64_t> indices,
                       const RandomStream* augmentation) const = 0;
-  /// Of a translation, what a reader would see, which BLEU compares: of tokens without marks, and
-  /// of a sample's target. By default the tokens' numbers, and text() of the targets before the
-  /// end.
+  /// For translation: readable text of `tokens`, which contain no marks (padding, start, end). BLEU
+  /// compares it with reference(). By default the tokens' numbers.
   virtual std::string text(std::span<const std::int64_t> tokens) const;
+  /// For translation: readable text of a sample's target. By default text() of its target tokens.
   virtual std::string reference(Split split, std::int64_t index) const;
 };
 

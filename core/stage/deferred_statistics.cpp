@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/deferred_statistics.h"
 
 #include "core/stage/layer.h"
@@ -6,7 +7,7 @@
 namespace pipewright {
 namespace {
 
-/// running ← (1 − momentum)·running + momentum·value
+/// Sets running ← (1 − momentum)·running + momentum·value.
 void move_towards(at::Tensor& running, const at::Tensor& value, double momentum) {
   running.copy_((1 - momentum) * running.to(at::kDouble) + momentum * value);
 }

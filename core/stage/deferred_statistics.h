@@ -1,6 +1,7 @@
-/// Batch-norm's running statistics of whole mini-batches: micro-batches are normalised with their
-/// own, but the running ones move once, by what all of them together have (torchgpipe's deferred
-/// batch normalisation).
+// SPDX-License-Identifier: Apache-2.0
+/// Deferred batch normalisation (torchgpipe): each micro-batch is normalised with its own
+/// statistics, but the running statistics are updated once per mini-batch, with the statistics of
+/// all its micro-batches together.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,29 +16,31 @@ namespace pipewright {
 struct Pass;
 
 enum class RunningStatistics : std::uint8_t {
-  PerMicrobatch,  ///< each micro-batch moves them
-  Deferred,       ///< each mini-batch, by its unbiased variance, as PyTorch does without pipeline
-  DeferredBiased  ///< each mini-batch, by its biased variance, as torchgpipe does
+  PerMicrobatch,  ///< updated by each micro-batch
+  Deferred,  ///< updated once per mini-batch with its unbiased variance, as PyTorch does without a
+             ///< pipeline
+  DeferredBiased  ///< updated once per mini-batch with its biased variance, as in torchgpipe
 };
 
-/// What the mini-batches under way have gathered, of all layers of one stage replica. None is under
-/// way where a pipeline is empty, so there is nothing to save.
+/// Statistics gathered so far from the mini-batches in flight, for all batch-norm layers of one
+/// stage replica. A checkpoint need not hold them: no mini-batch is in flight when the pipeline is
+/// drained.
 class DeferredStatistics {
  public:
   explicit DeferredStatistics(bool biased) : biased_(biased) {}
 
-  /// Of one micro-batch: `mean` and unbiased `variance` of `count` values per channel. The last of
-  /// the pass's mini-batch to come moves `running`, mean and variance, by `momentum`.
+  /// Merges one micro-batch: `mean` and unbiased `variance` of `count` values per channel. The call
+  /// that completes the mini-batch updates `running` = {mean, variance} with `momentum`.
   void add(const Pass& pass, std::span<at::Tensor> running, double momentum, std::int64_t count,
            const at::Tensor& mean, const at::Tensor& variance);
 
  private:
-  /// Merged pair by pair in float64 (Chan, Golub and LeVeque, 1979): nothing cancels, however far
+  /// Pairwise merged sums in float64 (Chan, Golub and LeVeque, 1979): no cancellation, however far
   /// the mean is from 0.
   struct Gathered {
     int microbatches = 0;
     double count = 0;
-    at::Tensor mean, squares;  ///< squares: of the deviations from the mean, summed
+    at::Tensor mean, squares;  ///< squares: sum of squared deviations from the mean
   };
   using Key = std::tuple<const void*, int, int>;  ///< running mean, epoch, mini-batch
 

@@ -1,4 +1,6 @@
-/// What lets a decoder go on token by token instead of reading the whole target again.
+// SPDX-License-Identifier: Apache-2.0
+/// Incremental decoding: a decoder continues token by token instead of reading the whole target
+/// again.
 #pragma once
 
 #include <span>
@@ -7,18 +9,20 @@
 
 namespace pipewright {
 
-/// What a layer keeps from one call to the next; none at first. Batch is dimension 0 of each, so a
-/// search chooses among its hypotheses by choosing rows.
+/// The state that a layer carries from one call to the next, empty before the first. Dimension 0 of
+/// each tensor is the batch, so that beam search selects hypotheses by selecting rows.
 struct Carried {
   Tensors tensors;
-  at::Tensor attention;  ///< [n, S] of the last target token over the source, if the layer attends
+  at::Tensor attention;  ///< [n, S], weights of the last target token over the source, if the layer
+                         ///< attends
 };
 
-/// A layer whose output at a place depends on that place and on the ones before.
+/// A layer whose output at a position depends on that position and earlier ones only.
 class Incremental {
  public:
   virtual ~Incremental() = default;
-  /// Layer::forward_all() in evaluation of the places that follow those of the calls before.
+  /// Does what Layer::forward_all() does in evaluation, for the positions that follow those of
+  /// earlier calls.
   virtual Tensors go_on(const Tensors& inputs, std::span<const at::Tensor> parameters,
                         Carried& carried) const = 0;
 };

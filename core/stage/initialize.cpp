@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/initialize.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace pipewright {
 namespace {
 
-/// By the inverse of its distribution function: one draw per element, whatever its value.
+/// Inverts the distribution function, so each element takes exactly one draw.
 double truncated_normal(double uniform) {
   constexpr double kBound = 2;
   const double below = normal_cdf(-kBound), within = 1 - 2 * below;

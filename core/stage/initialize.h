@@ -1,5 +1,6 @@
-/// First values of parameters: drawn from streams named after them, so that no cut, order or
-/// execution changes one.
+// SPDX-License-Identifier: Apache-2.0
+/// Initial values of parameters. They are drawn from streams named after the parameters, so they
+/// depend on no cut, order or execution.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,8 +12,8 @@
 
 namespace pipewright {
 
-/// Fills `parameter` (any float type and device) from the stream (seed, "init", full name); drawn
-/// in double, element by element in row-major order, then rounded.
+/// Fills `parameter` (any floating type and device) from the stream (seed, "init", full name).
+/// Values are drawn in double, element by element in row-major order, then rounded.
 void initialize(at::Tensor parameter, const Initializer& how, std::uint64_t seed,
                 const std::string& full_name);
 

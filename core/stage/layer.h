@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Layers describe, stages own. A layer declares its parameters and buffers and a forward over
 /// given tensors; it holds no tensor, so a model of any size costs nothing until a stage is built.
 #pragma once
@@ -13,30 +14,30 @@
 
 namespace pipewright {
 
-/// What crosses a layer or stage boundary: one tensor, seldom a few. Batch is dimension 0.
+/// The tensors at a layer or stage boundary: one, seldom a few. Dimension 0 is the batch.
 using Tensors = c10::SmallVector<at::Tensor, 2>;
 
-/// How a parameter starts. Draws come from the stream (seed, "init", parameter name), element
-/// index.
+/// Initial value of a parameter. Element i is drawn from element i of the stream (seed, "init",
+/// full parameter name).
 struct Initializer {
   enum class Kind : std::uint8_t {
     Constant,        ///< the value a
     Uniform,         ///< in [−a, a)
     Normal,          ///< mean 0, standard deviation a
-    TruncatedNormal  ///< the same given that it lies in [−2a, 2a], so its deviation is 0.88 a
+    TruncatedNormal  ///< Normal conditioned on [−2a, 2a]; its standard deviation is 0.88 a
   } kind = Kind::Constant;
   double a = 0;
   std::int64_t zero_row = -1;  ///< ≥ 0: that row of the first dimension is 0 instead
 };
 
 struct ParameterSpec {
-  std::string name;  ///< within its layer: "weight", "conv.weight"
+  std::string name;  ///< within the layer: "weight", "conv.weight"
   std::vector<std::int64_t> shape;
   Initializer init;
 };
 
-/// State that training updates without gradient (batch-norm statistics): one value per replica,
-/// never versioned, predicted or restored.
+/// State that training updates without a gradient (batch-norm statistics). A replica has one value
+/// of it, which is not versioned, predicted or stashed as weights are.
 struct BufferSpec {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -45,29 +46,31 @@ struct BufferSpec {
 
 class DeferredStatistics;
 
-/// What a forward must know besides its tensors. The same for every layer of a stage's pass.
+/// What a forward must know besides its tensors. It is the same for all layers of a stage in one
+/// pass.
 struct Pass {
   bool training = true;
   std::uint64_t seed = 0;
   int epoch = 0;
   int minibatch = 0;              ///< within the epoch
-  std::int64_t first_sample = 0;  ///< of this micro-batch within the whole mini-batch
-  int microbatches = 1;           ///< of the mini-batch, each a pass
-  bool recomputing = false;       ///< the same pass again: must leave buffers alone
-  /// Where batch-norm's statistics gather until the mini-batch is whole; null: they move the
-  /// running ones at once.
+  std::int64_t first_sample = 0;  ///< of this micro-batch, counted within the mini-batch
+  int microbatches = 1;           ///< in the mini-batch; each is a pass of its own
+  bool recomputing = false;       ///< the pass runs a second time and must not change buffers
+  /// Gathers batch-norm statistics until the mini-batch is complete; null: each micro-batch updates
+  /// the running statistics.
   DeferredStatistics* deferred = nullptr;
 };
 
-/// Skip connections of a layer: it takes so many of the tensors put aside, the last first, looks
-/// at so many of the next, which stay, then puts so many aside, behind all others.
+/// How a layer uses the skip tensors, which are a stack: it pops `takes` of them, peeks at the next
+/// `looks`, then pushes `puts`. The stack lies behind the other tensors at a boundary, its top
+/// last.
 struct SkipUse {
   int takes = 0, looks = 0, puts = 0;
-  bool gradients = true;  ///< what it puts aside may have them; false: integers or truth values
+  bool gradients = true;  ///< pushed tensors may have gradients; false: integers or booleans
 };
 
-/// A unit the model can be cut at, or a part of one. Immutable after construction and shared by
-/// all replicas; forward() may run in several threads at once.
+/// The smallest unit that a cut of the model can separate, or a part of one. It is immutable once
+/// named and shared by all replicas; forward() may run in several threads at once.
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -75,22 +78,23 @@ class Layer {
   virtual std::vector<ParameterSpec> parameters() const { return {}; }
   virtual std::vector<BufferSpec> buffers() const { return {}; }
 
-  /// `parameters` and `buffers` are in the order declared. Pure but for buffers, which it may
-  /// overwrite in training. Recorded by autograd where grad mode is on. Must not write into inputs.
+  /// Computes the output. `parameters` and `buffers` are in the declared order. The only side
+  /// effect allowed is overwriting `buffers` in training; inputs must not be written. Autograd
+  /// records the operations where grad mode is on.
   virtual at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                              std::span<at::Tensor> buffers, const Pass& pass) const = 0;
 
-  /// Of all tensors at a boundary; the default is forward() of the first, the others pass
-  /// untouched.
+  /// Computes all tensors at the output boundary. The default applies forward() to the first tensor
+  /// and passes the others on unchanged.
   virtual Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                               std::span<at::Tensor> buffers, const Pass& pass) const;
 
-  /// What forward_all() takes back and puts aside for layers further on: such a tensor goes
-  /// straight from the stage that puts it aside to those that look at it and take it back.
+  /// Skip tensors that forward_all() pops, peeks at and pushes. A skip tensor is sent directly from
+  /// the stage that pushes it to the stages that peek at it or pop it.
   virtual SkipUse skips() const { return {}; }
 
-  /// Full name within the model ("3", "conv1_2"): prefix of its parameters, key of its random
-  /// streams. Set once by whoever puts it into a model or a composite layer.
+  /// Full name within the model ("3", "conv1_2"): the prefix of its parameters' names and the key
+  /// of its random streams. The model or composite layer that contains it sets it once.
   const std::string& name() const { return name_; }
   virtual void set_name(std::string name) { name_ = std::move(name); }
 
@@ -100,7 +104,8 @@ class Layer {
 
 using LayerPtr = std::shared_ptr<Layer>;
 
-/// "0.weight" and so on, with the layer's name in front.
+/// The full name of a parameter or buffer: the layer's name, a dot, the name within the layer
+/// ("0.weight").
 std::string parameter_name(const Layer& layer, const std::string& parameter);
 
 }  // namespace pipewright

@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/loss.h"
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/stage/on_meta.h"
 #include "core/stage/task.h"
 #include "core/stage/torch.h"
@@ -8,15 +10,12 @@
 namespace pipewright {
 namespace {
 
-/// "2×8×8": of one sample.
-std::string shape_text(const at::Tensor& output) {
-  std::vector<std::string> extents;
-  for (const std::int64_t extent : output.sizes().slice(1))
-    extents.push_back(std::to_string(extent));
-  return join(extents, "×");
+/// The shape of one sample, as "2×8×8".
+std::string sample_shape_text(const at::Tensor& output) {
+  return shape_text(output.sizes().slice(1).vec());
 }
 
-/// Softmax cross-entropy; smoothing ε mixes the target with the uniform distribution.
+/// Softmax cross-entropy; label smoothing ε mixes the target with the uniform distribution.
 class CrossEntropy final : public Loss {
  public:
   explicit CrossEntropy(Options& options)
@@ -32,7 +31,7 @@ class CrossEntropy final : public Loss {
       throw Error(
           ErrorKind::Experiment,
           concat("loss cross_entropy wants a score for each class; the model's outputs are ",
-                 shape_text(output), "; for maps set loss: binary_cross_entropy"));
+                 sample_shape_text(output), "; for maps set loss: binary_cross_entropy"));
     if (target.dim() == 1)
       return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, kNoTarget,
                                     label_smoothing_);
@@ -49,7 +48,7 @@ class CrossEntropy final : public Loss {
   bool sums_tokens_;
 };
 
-/// −y log σ(z) − (1 − y) log(1 − σ(z)) of logits z, the mean over all of a sample's.
+/// −y log σ(z) − (1 − y) log(1 − σ(z)) for logits z, averaged over all logits of a sample.
 class BinaryCrossEntropy final : public Loss {
  public:
   explicit BinaryCrossEntropy(Options&) {}
@@ -60,7 +59,7 @@ class BinaryCrossEntropy final : public Loss {
           ErrorKind::Experiment,
           concat("loss binary_cross_entropy wants one output for a sample or for each pixel "
                  "of a map; the model's are ",
-                 shape_text(output), "; set loss: cross_entropy"));
+                 sample_shape_text(output), "; set loss: cross_entropy"));
     std::vector<std::int64_t> shape(static_cast<std::size_t>(output.dim()), 1);
     shape[0] = output.size(0);
     const at::Tensor y = target.to(output.scalar_type()).view(shape).expand_as(output);

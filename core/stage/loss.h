@@ -1,4 +1,5 @@
-/// Losses: a mean over the samples they are given.
+// SPDX-License-Identifier: Apache-2.0
+/// Losses. A loss is a mean over the samples that it is given.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,10 +12,10 @@ namespace pipewright {
 class Loss {
  public:
   virtual ~Loss() = default;
-  /// output [n, classes], target [n], or [n, T, classes] and [n, T], int64 → scalar, mean over the
-  /// n samples. Maps [n, 1, h, w] have one logit per pixel and the sample's target at each.
-  /// Outputs that a loss is not for throw Error{Experiment}. Recorded by autograd where grad mode
-  /// is on. Any thread.
+  /// Returns the mean loss over n samples, a scalar. Shapes: output [n, classes] with target [n],
+  /// or [n, T, classes] with [n, T]; targets are int64. A map [n, 1, h, w] has one logit per pixel,
+  /// and every pixel has its sample's target. Throws Error{Experiment} for shapes that the loss
+  /// does not accept. Autograd records it where grad mode is on. Any thread may call it.
   virtual at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const = 0;
 };
 

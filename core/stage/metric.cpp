@@ -1,18 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/metric.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "core/base/text.h"
 #include "core/stage/task.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-/// Rows of scores and their targets, those that count.
+/// Rows of scores [rows, classes] and their targets [rows], without ignored targets of texts.
 struct Rows {
   Rows(const at::Tensor& output, const at::Tensor& target) {
     if (output.dim() == 4 && output.size(1) == 1) {
@@ -35,9 +35,9 @@ at::Tensor vector_of(const std::vector<at::Tensor>& scalars) {
   return at::stack(scalars).to(at::kDouble);
 }
 
-/// {how many are right, of how many}
+/// The ratio of sums = {right targets, all targets}.
 double share(std::span<const double> sums) {
-  return sums[1] > 0 ? sums[0] / sums[1] : kNone;
+  return sums[1] > 0 ? sums[0] / sums[1] : kNoNumber;
 }
 
 class Accuracy final : public Metric {
@@ -64,7 +64,8 @@ class Top5 final : public Metric {
   double value(std::span<const double> sums) const override { return share(sums); }
 };
 
-/// Of two classes: (tp·tn − fp·fn) / √((tp+fp)(tp+fn)(tn+fp)(tn+fn)), 0 where the root is 0.
+/// Matthews correlation of two classes: (tp·tn − fp·fn) / √((tp+fp)(tp+fn)(tn+fp)(tn+fn)), 0 where
+/// the root is 0.
 class Matthews final : public Metric {
  public:
   explicit Matthews(Options&) {}
@@ -82,7 +83,7 @@ class Matthews final : public Metric {
   }
 };
 
-/// e to the mean over all targets of −log p(target).
+/// Perplexity: e to the mean over all targets of −log p(target).
 class Perplexity final : public Metric {
  public:
   explicit Perplexity(Options&) {}
@@ -94,7 +95,7 @@ class Perplexity final : public Metric {
                   rows.scores.options().dtype(at::kDouble))});
   }
   double value(std::span<const double> sums) const override {
-    return sums[1] > 0 ? std::exp(sums[0] / sums[1]) : kNone;
+    return sums[1] > 0 ? std::exp(sums[0] / sums[1]) : kNoNumber;
   }
 };
 

@@ -1,5 +1,6 @@
-/// What an evaluation measures besides the loss: sums that micro-batches and processes add up, and
-/// one number made of them.
+// SPDX-License-Identifier: Apache-2.0
+/// Metrics: what an evaluation measures besides the loss. Micro-batches and processes add up sums,
+/// from which one number is computed at the end.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,21 +16,24 @@
 
 namespace pipewright {
 
-/// Stateless but for its options; any thread. Targets that are kNoTarget count for nothing.
+/// A metric has no state but its options; any thread may call it. Targets equal to kNoTarget are
+/// ignored.
 class Metric {
  public:
   virtual ~Metric() = default;
-  /// How many sums there are.
+  /// Number of sums.
   virtual std::size_t size() const { return 2; }
-  /// output [n, classes] with target [n], or [n, T, classes] with [n, T] → float64 [size()] on
-  /// their device, whose sums over all samples value() takes. In maps [n, 1, h, w] with target [n]
-  /// each pixel counts: two classes, of scores 0 and the logit.
+  /// Returns this batch's contribution to the sums: float64 [size()], on the inputs' device.
+  /// Shapes: output [n, classes] with target [n], or [n, T, classes] with [n, T]. In a map [n, 1,
+  /// h, w] with target [n] each pixel counts as one sample of two classes with the scores 0 and
+  /// logit.
   virtual at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const = 0;
-  /// NaN where there is none, as of no samples.
+  /// Computes the metric from the sums over all samples; NaN if it is undefined, as without
+  /// samples.
   virtual double value(std::span<const double> sums) const = 0;
 };
 
-/// A metric without options: all have none. Null if there is no such metric.
+/// Makes a metric by name, without options (no metric has any); null if the name is unknown.
 std::unique_ptr<Metric> make_metric(const std::string& name);
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-/// A model is an ordered list of layers and what goes in and comes out.
+// SPDX-License-Identifier: Apache-2.0
+/// Models. A model is an ordered list of layers with the shapes of its inputs and outputs.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +18,24 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  /// Layers in order, named. Deterministic; cheap (no tensors).
+  /// Makes the layers, in order and named. Deterministic, and cheap because layers hold no tensors.
   virtual std::vector<LayerPtr> layers() const = 0;
-  /// Shape of one input sample, e.g. {3, 32, 32}. A model that flattens accepts any shape with
-  /// that many elements: see flattens().
+  /// Shape of one input sample, e.g. {3, 32, 32}. If flattens(), any shape with as many elements is
+  /// accepted.
   virtual std::vector<std::int64_t> input_shape() const = 0;
   virtual bool flattens() const { return false; }
-  /// > 0: inputs are int64 tokens below it, at most input_shape()[0] of a sample.
+  /// If positive, inputs are int64 tokens in [0, vocabulary), at most input_shape()[0] per sample.
   virtual std::int64_t vocabulary() const { return 0; }
   virtual Task task() const { return Task::Classify; }
   virtual std::int64_t classes() const = 0;
-  /// The auxiliary head put after layer `last_layer` (index of a stage's last layer), classifying
-  /// that layer's output, of which it is given the first tensor. Its parameters are called
-  /// "heads.<stage>.<name>". Null where a head has no meaning: no scheme can learn there.
+  /// The auxiliary head behind layer `last_layer`, the last of a stage: it classifies the first
+  /// tensor of that layer's output. Its parameters are called "heads.<stage>.<name>". Null where no
+  /// head can classify the output; schemes then cannot compute a local loss there.
   virtual LayerPtr head(std::size_t last_layer) const = 0;
-  /// Of a translation: so many layers read the source alone and pass the target so far on, as the
-  /// last of their tensors. Each layer after them is Incremental or treats every place by itself.
+  /// For translation: number of leading layers that read the source only and pass the target prefix
+  /// on as their last tensor. Every later layer is Incremental or treats each position separately.
   virtual std::size_t encoder_layers() const { return 0; }
-  /// Layers per stage of a published cut into that many stages; empty when there is none.
+  /// Layers per stage of a published cut into that many stages; empty if there is none.
   virtual std::vector<std::int64_t> published_balance(int stages) const {
     (void)stages;
     return {};

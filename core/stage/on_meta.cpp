@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/on_meta.h"
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -10,7 +11,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Hidden from autograd, which would take them for inputs.
+/// Wraps the tensors in a struct, as autograd would take bare tensor arguments for inputs.
 struct Made {
   at::Tensor output;
   std::vector<at::Tensor> kept;
@@ -32,7 +33,7 @@ struct Operator : torch::autograd::Function<Operator> {
       of_inputs.push_back(context->needs_input_grad(i)
                               ? at::empty(shapes.get(i), gradients[0].options())
                               : at::Tensor());
-    of_inputs.emplace_back();  // of `made`
+    of_inputs.emplace_back();  // `made` has no gradient
     return of_inputs;
   }
 };

@@ -1,5 +1,6 @@
-/// The meta device, where tensors have a shape and no memory, for operators that LibTorch knows
-/// there in Python only.
+// SPDX-License-Identifier: Apache-2.0
+/// Operators on the meta device, where tensors have a shape but no memory, for those that LibTorch
+/// implements there in Python only.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,9 +9,9 @@
 
 namespace pipewright {
 
-/// The output, with a graph as if an operator had made it of the inputs and kept those tensors for
-/// its backward, which makes a gradient of each input. The output may be among what is kept;
-/// undefined inputs are none.
+/// Returns `output` with an autograd node as if one operator had computed it from `inputs` and
+/// saved `kept` for its backward, which returns a gradient for each input. `output` may be one of
+/// `kept`. Undefined inputs are skipped.
 at::Tensor made_on_meta(const std::vector<at::Tensor>& inputs, const at::Tensor& output,
                         const std::vector<at::Tensor>& kept);
 

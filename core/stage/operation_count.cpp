@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/operation_count.h"
 
 #include <ATen/record_function.h>
@@ -11,8 +12,8 @@ namespace {
 
 thread_local double* counting = nullptr;
 
-/// Of one that `name` makes of two matrices, or batches of them, at these places of its arguments;
-/// −1: it is no product.
+/// Index of the first of two adjacent arguments that the operator `name` multiplies as matrices (or
+/// batches of them); −1 if it is no matrix product.
 int first_factor(std::string_view name) {
   if (name == "aten::mm" || name == "aten::bmm" || name == "aten::mv") return 0;
   if (name == "aten::addmm" || name == "aten::baddbmm" || name == "aten::addmv") return 1;

@@ -1,4 +1,5 @@
-/// Floating-point operations of a forward, from shapes alone.
+// SPDX-License-Identifier: Apache-2.0
+/// Counts the floating-point operations of a forward from shapes alone.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +7,9 @@
 
 namespace pipewright {
 
-/// While it lives, counts the operations of matrix products, convolutions, recurrences and
-/// attention that this thread's layers compute on the meta device; a multiply-add is two. What is
-/// done element by element is left out, as in the literature.
+/// While it lives, counts the operations of matrix products, convolutions, recurrent layers and
+/// attention that this thread runs on the meta device. A multiply-add counts as two; elementwise
+/// operations are not counted, as in the literature.
 class OperationCount {
  public:
   OperationCount();
@@ -24,7 +25,8 @@ class OperationCount {
   std::uint64_t callback_;
 };
 
-/// For a layer whose forward runs no operator of LibTorch's on the meta device.
+/// Adds to the count for a layer whose forward runs none of LibTorch's operators on the meta
+/// device.
 void count_multiply_adds(double count);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/optimizer.h"
 
 #include "core/stage/torch.h"
@@ -14,7 +15,7 @@ void predict(const Optimizer& optimizer, const Prediction& prediction) {
 
 void step_and_predict(const Optimizer& optimizer, OptimizerStep step,
                       const Prediction& prediction) {
-  if (!step.weights.is_cpu()) {  // a kernel for all is cheaper than one for each parameter
+  if (!step.weights.is_cpu()) {  // one kernel for all parameters is cheaper than one each
     optimizer.step(step);
     predict(optimizer, prediction);
     return;

@@ -1,5 +1,6 @@
-/// Optimizers over a stage's flat parameters: one fused pass makes the next version, and the same
-/// state predicts versions to come by the optimizer's own rule.
+// SPDX-License-Identifier: Apache-2.0
+/// Optimizers over the flat parameters of a stage. One fused pass over memory makes the next
+/// version; the same state predicts future versions by the optimizer's own rule.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +17,8 @@
 
 namespace pipewright {
 
-/// Where each parameter lies in a flat tensor: starts are multiples of 64 bytes, gaps hold zeros.
+/// Places of the parameters in a flat tensor. Each starts at a multiple of 64 bytes; the gaps hold
+/// zeros.
 struct FlatLayout {
   struct Entry {
     std::string name;
@@ -25,34 +27,34 @@ struct FlatLayout {
     std::int64_t size = 0;    ///< in elements
   };
   std::vector<Entry> entries;
-  std::int64_t size = 0;  ///< of the whole, in elements
+  std::int64_t size = 0;  ///< of the whole tensor with its gaps, in elements
 };
 
-/// What an optimizer remembers of one stage replica: flat tensors shaped like the parameters.
+/// Optimizer state of one stage replica: flat tensors with the layout of the parameters.
 struct OptimizerState {
   std::int64_t steps = 0;
-  std::vector<at::Tensor> slots;  ///< as Optimizer::slot_names()
-  at::Tensor last_gradient;       ///< with weight decay; kept only for PredictionRule::Lookahead
-  at::Tensor drift;               ///< δ, kept only for PredictionRule::Drift
+  std::vector<at::Tensor> slots;  ///< one per name in Optimizer::slot_names()
+  at::Tensor last_gradient;  ///< including weight decay; kept only for PredictionRule::Lookahead
+  at::Tensor drift;          ///< δ, kept only for PredictionRule::Drift
 };
 
 struct OptimizerStep {
   const FlatLayout& layout;
-  std::span<const at::Tensor> gradients;  ///< per entry; undefined = leave that parameter alone
+  std::span<const at::Tensor> gradients;  ///< per entry; undefined: parameter stays as it is
   const at::Tensor& weights;              ///< flat, version n
-  at::Tensor& next;                       ///< flat, becomes version n+1; may be `weights` itself
+  at::Tensor& next;                       ///< flat, receives version n + 1; may be `weights` itself
   OptimizerState& state;
   double lr = 0;
-  /// Called with elements [begin, end) of `next` once they are made, while a cache still holds
-  /// them; by several intra-op threads. All elements but those of gaps are named once.
+  /// If set, called for elements [begin, end) of `next` as soon as they are written, while they are
+  /// still cached. Several intra-op threads call it; each element outside the gaps is passed once.
   std::function<void(std::int64_t begin, std::int64_t end)> made = nullptr;
 };
 
 struct Prediction {
   const at::Tensor& weights;  ///< flat, version n
-  at::Tensor& ahead;          ///< flat, becomes the prediction of version n + steps
+  at::Tensor& ahead;          ///< flat, receives the prediction of version n + steps
   const OptimizerState& state;
-  PredictionRule rule;  ///< any but Drift, which no optimizer decides
+  PredictionRule rule;  ///< any but Drift, which is the same for all optimizers
   int steps = 0;        ///< may be negative
   double lr = 0;
 };
@@ -62,33 +64,35 @@ struct FlatRange {
   std::int64_t begin = 0, end = 0;
 };
 
-/// Mathematics of PyTorch 2.11's optimizers. Stateless: one object serves all stages and threads.
+/// An update rule, equal to that of PyTorch 2.11's optimizer of the same name. It is stateless: one
+/// object serves all stages and threads.
 class Optimizer {
  public:
   explicit Optimizer(Options& options, double default_lr);
   virtual ~Optimizer() = default;
 
   double lr() const { return lr_; }
-  /// Flat tensors it keeps; `predicts`: a schedule will ask for predictions, so what only they
-  /// need (the last step of plain SGD) is kept too.
+  /// Names of the flat tensors in its state. With `predicts` (a schedule asks for predictions)
+  /// these include tensors that only predictions need, such as the last gradient of plain SGD.
   virtual std::vector<std::string> slot_names(bool predicts) const = 0;
-  /// One step, one pass over memory; state.steps grows by 1.
+  /// Makes one update in one pass over memory; state.steps grows by 1.
   virtual void step(const OptimizerStep& step) const = 0;
-  /// ahead = weights − steps·lr·Δ by the rule; nothing is predicted before the first step. Only
-  /// these elements are read and written.
+  /// Writes ahead = weights − steps·lr·Δ, where Δ follows from the rule; before the first update,
+  /// ahead = weights. Reads and writes only the elements of `range`.
   virtual void predict(const Prediction& prediction, const FlatRange& range) const = 0;
 
  private:
   double lr_;
 };
 
-/// All of it.
+/// Predicts all elements.
 void predict(const Optimizer& optimizer, const Prediction& prediction);
-/// step(), then predict() of what it made, in one pass over memory on the CPU; the same bits. The
-/// prediction's weights are the step's `next`, its state the step's, its gaps are left alone.
+/// Does step() and then predict() from its result, bit for bit, in a single pass over memory on the
+/// CPU. `prediction.weights` must be `step.next` and both must share their state. The gaps of the
+/// prediction are not written on the CPU.
 void step_and_predict(const Optimizer& optimizer, OptimizerStep step, const Prediction& prediction);
 
-/// Zero state for a stage of that layout.
+/// Makes the zero state of a stage with that layout.
 OptimizerState fresh_state(const Optimizer& optimizer, const FlatLayout& layout,
                            const at::TensorOptions& options, bool predicts, bool keep_gradient);
 

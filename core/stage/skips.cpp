@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/skips.h"
 
 #include <algorithm>
@@ -8,14 +9,14 @@
 namespace pipewright {
 namespace {
 
-/// A tensor put aside, and where it is wanted.
+/// A pushed skip tensor and the stages that read it.
 struct PutAside {
   const Layer* layer;
-  int stage;               ///< that puts it aside
-  std::vector<int> wants;  ///< other stages, ascending
+  int stage;               ///< the stage that pushes it
+  std::vector<int> wants;  ///< other stages that peek at it or pop it, ascending
 };
 
-/// Goes through the layers as a pass does.
+/// Simulates the skip stack over all layers.
 class Walk {
  public:
   Walk(std::span<const LayerPtr> layers, std::span<const std::int64_t> balance) {
@@ -64,7 +65,7 @@ class Walk {
     }
   }
 
-  /// The tensor with so many in front of it is wanted here.
+  /// Records that `layer` reads the tensor `depth` below the top of the stack.
   void want(const Layer& layer, std::size_t depth, const char* what) {
     if (depth >= waiting_.size())
       throw Error(ErrorKind::Experiment, concat("layer '", layer.name(), "' ", what,
@@ -78,7 +79,7 @@ class Walk {
     return each.stage == stage_ || (!each.wants.empty() && each.wants.back() == stage_);
   }
 
-  /// Of those that wait, what a pass of this stage has.
+  /// The tensors on the stack that this stage holds, bottom first.
   std::vector<std::size_t> here() const {
     std::vector<std::size_t> those;
     std::ranges::copy_if(waiting_, std::back_inserter(those),
@@ -87,8 +88,8 @@ class Walk {
   }
 
   int stage_ = 0;
-  std::vector<PutAside> put_;                     ///< in that order
-  std::vector<std::size_t> waiting_;              ///< of those, not taken back yet
+  std::vector<PutAside> put_;                     ///< all pushed tensors, in push order
+  std::vector<std::size_t> waiting_;              ///< the stack: indices into put_, top last
   std::vector<std::vector<std::size_t>> behind_;  ///< [stage] → here() behind its last layer
 };
 

@@ -1,4 +1,5 @@
-/// The skip connections of a model that is cut into stages, from what its layers declare.
+// SPDX-License-Identifier: Apache-2.0
+/// The skip connections of a model that is cut into stages, derived from what its layers declare.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +11,17 @@
 
 namespace pipewright {
 
-/// Those between two stages, in the order they are put aside, of one tensor the farthest first;
-/// `balance`: layers per stage. Throws Error{Experiment}, naming the layer, where a tensor is put
-/// aside and never taken back, or taken or looked at where none is left. Named by no one: the last
-/// put aside is the first taken back.
+/// Lists the skip connections between different stages, sorted by push order; a tensor that several
+/// stages read is listed once per reader, farthest reader first. `balance` is the number of layers
+/// per stage. Pushes and pops are paired by order (a stack), not by name. Throws Error{Experiment}
+/// with the layer's name if a tensor is pushed and never popped, or if a layer pops from or peeks
+/// into an empty stack.
 std::vector<Skip> skips_between(std::span<const LayerPtr> layers,
                                 std::span<const std::int64_t> balance);
 
-/// [stage] → of each tensor put aside that waits behind its last layer: how often it leaves, once
-/// for each stage it goes to. 0: it was only looked at here, and goes elsewhere straight from where
-/// it was put aside.
+/// [stage] → for each tensor on the skip stack behind the stage's last layer, how many copies the
+/// stage sends: one for each stage that reads it. 0: the stage only peeked at it; the stage that
+/// pushed it sends it to the later readers.
 std::vector<std::vector<int>> leaving_copies(std::span<const LayerPtr> layers,
                                              std::span<const std::int64_t> balance);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/split_backward.h"
 
 #include <torch/csrc/autograd/engine.h>
@@ -27,8 +28,9 @@ bool leads_somewhere(const Edge& edge) {
   return edge.is_valid();
 }
 
-/// Which operations of a graph lead to nothing but one parameter: the place where autograd delivers
-/// its gradient, and what only reshapes, transposes or looks up on the way there.
+/// The operations of a graph that lead to one parameter and nothing else: the node where autograd
+/// delivers the parameter's gradient, and operations such as reshapes, transposes and look-ups on
+/// the way there.
 class ParameterSide {
  public:
   explicit ParameterSide(std::span<const at::Tensor> parameters) {
@@ -55,15 +57,16 @@ class ParameterSide {
   std::unordered_map<Node*, bool> known_;
 };
 
-/// Operations whose kernels make the gradients of activations and parameters together, or most of
-/// it: they run once, in the first half, and the second takes what they made of the parameters.
+/// Whether the operation's kernel computes the gradients of activations and parameters together, or
+/// does most of that work at once. Such an operation runs once, in the first half, and the second
+/// half takes the parameters' gradients from there.
 bool makes_all_at_once(const Node& operation) {
   constexpr std::array<std::string_view, 3> kNames = {
       "MkldnnRnnLayerBackward0", "NativeBatchNormBackward0", "CudnnBatchNormBackward0"};
   return std::ranges::count(kNames, operation.name()) > 0;
 }
 
-/// The operations between outputs and parameters that have an edge to a parameter's side.
+/// The operations reachable from the outputs that have an edge into a parameter's side.
 std::vector<std::shared_ptr<Node>> reading_parameters(const edge_list& from, ParameterSide& side) {
   std::vector<std::shared_ptr<Node>> found, open;
   std::unordered_set<Node*> seen;
@@ -74,7 +77,7 @@ std::vector<std::shared_ptr<Node>> reading_parameters(const edge_list& from, Par
   while (!open.empty()) {
     const std::shared_ptr<Node> operation = std::move(open.back());
     open.pop_back();
-    bool reads = side.has(operation.get());  // an output that is made of one alone
+    bool reads = side.has(operation.get());  // an output that depends on one parameter alone
     for (const Edge& edge : operation->next_edges()) {
       if (!edge.is_valid() || side.has(operation.get())) continue;
       if (side.has(edge.function.get()))
@@ -87,12 +90,13 @@ std::vector<std::shared_ptr<Node>> reading_parameters(const edge_list& from, Par
   return found;
 }
 
-/// Where the second half begins: operations that read parameters, each with every output it has; of
-/// those that make all at once, what they hand to the parameters' side.
+/// The roots of the second half: every output of the operations that read parameters or, for
+/// operations that compute both gradients at once, the nodes on the parameters' side that receive
+/// their gradients.
 std::vector<WeightHalf::Root> weight_roots(const edge_list& from, ParameterSide& side) {
   std::vector<WeightHalf::Root> roots;
   std::vector<std::shared_ptr<Node>> whole;
-  std::unordered_set<Node*> shared;  // gets gradients of the second half too
+  std::unordered_set<Node*> shared;  // nodes that also receive gradients in the second half
   for (const std::shared_ptr<Node>& operation : reading_parameters(from, side)) {
     if (makes_all_at_once(*operation)) {
       whole.push_back(operation);
@@ -119,8 +123,8 @@ std::vector<WeightHalf::Root> weight_roots(const edge_list& from, ParameterSide&
   return roots;
 }
 
-/// While it lives, the operations have no edges but to their parameters' side: none of them goes on
-/// to the operations below it.
+/// While it lives, the root operations keep only their edges to the parameters' side, so a backward
+/// does not continue to the operations below them.
 class Cut {
  public:
   Cut(const std::vector<WeightHalf::Root>& roots, ParameterSide& side) {
@@ -137,7 +141,7 @@ class Cut {
   Cut(const Cut&) = delete;
   Cut& operator=(const Cut&) = delete;
 
-  /// For good.
+  /// Makes the cut permanent.
   void keep() { edges_.clear(); }
 
  private:

@@ -1,12 +1,13 @@
-/// A backward in two halves: first the gradient of the inputs, on whose way every gradient that
-/// reaches an operation with parameters is kept; later, from those, the gradients of the
-/// parameters. No gradient is computed twice (zero bubble: Qi et al., 2024).
+// SPDX-License-Identifier: Apache-2.0
+/// A backward split into two halves (zero bubble: Qi et al., 2024). The first computes the
+/// gradients of the inputs and keeps every gradient that reaches an operation with parameters; the
+/// second computes from those the gradients of the parameters. No gradient is computed twice.
 ///
-/// The cut goes through autograd's graph, so what is inside a composite layer (attention, the steps
-/// of an LSTM) is cut like the rest. An operation that reads a parameter and an activation, such as
-/// a matrix product or a convolution, runs in both halves, each time for its own results; every
-/// other one runs in one of them (batch-norm, and an LSTM's fused kernel on CPUs, which make both
-/// together, in the first).
+/// The cut is made in autograd's graph, so operations inside a composite layer (attention, the
+/// steps of an LSTM) are split like the rest. An operation that reads a parameter and an
+/// activation, such as a matrix product or a convolution, runs in both halves, each time for that
+/// half's gradients. Every other operation runs in one half only. Batch-norm and the fused LSTM
+/// kernel of CPUs compute both kinds of gradient at once and run in the first half.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,10 +23,10 @@ struct Node;
 
 namespace pipewright {
 
-/// What the second half needs.
+/// What the second half needs: operations and the gradients that reached them.
 class WeightHalf {
  public:
-  /// An operation that reads parameters, and the gradient that came to one of its outputs.
+  /// An operation that reads parameters, and the gradient of one of its outputs.
   struct Root {
     std::shared_ptr<torch::autograd::Node> operation;
     std::uint32_t output = 0;
@@ -33,11 +34,11 @@ class WeightHalf {
   };
   explicit WeightHalf(std::vector<Root> roots) : roots_(std::move(roots)) {}
 
-  /// Computes the gradients of those of `parameters` that have one, and calls their hooks as
-  /// autograd::grad does. With `keep_graph` other backwards of the same forward may follow.
+  /// Computes the gradients of those `parameters` that the graph reaches, and calls their hooks as
+  /// autograd::grad does. `keep_graph`: further backwards of the same forward follow.
   void run(std::span<const at::Tensor> parameters, bool keep_graph);
-  /// No other backward will go through the same forward: lets go of what only the inputs' gradients
-  /// needed.
+  /// Frees what only the gradients of the inputs needed. No further backward of the forward may
+  /// follow.
   void release_inputs(std::span<const at::Tensor> parameters);
 
  private:
@@ -45,12 +46,12 @@ class WeightHalf {
 };
 
 struct InputHalf {
-  std::vector<at::Tensor> of_inputs;  ///< undefined where nothing depends on the input
+  std::vector<at::Tensor> of_inputs;  ///< undefined where no output depends on the input
   WeightHalf weights;
 };
 
-/// The first half. `gradients` are those of `outputs`, all defined; `inputs` are leaves that are no
-/// parameters: those whose gradient is wanted, so none for the first stage.
+/// Runs the first half. `gradients` belong to `outputs`, all defined. `inputs` are the
+/// non-parameter leaves whose gradients are wanted; the first stage has none.
 InputHalf backward_of_inputs(const std::vector<at::Tensor>& outputs,
                              const std::vector<at::Tensor>& gradients,
                              const std::vector<at::Tensor>& inputs,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/stage.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ NamedShapes shapes_of(const std::vector<LayerPtr>& layers, const LayerPtr& head,
   return shapes;
 }
 
-/// While it lives, gradients of the leaves are added, times `scale`.
+/// While it lives, gradients of the leaves are accumulated, multiplied by `scale`.
 class Adding {
  public:
   Adding(std::optional<double>& place, double scale) : place_(place) { place_ = scale; }
@@ -62,7 +63,7 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
   if (parts_.head) place(parts_.head);
   auto parameters = named_parameters();
   std::size_t next = 0;
-  for (const Placed& placed : layers_)
+  for (const OwnedLayer& placed : layers_)
     for (const ParameterSpec& spec : placed.layer->parameters()) {
       initialize(parameters[next].second, spec.init, seed, parameters[next].first);
       ++next;
@@ -72,8 +73,8 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
     deferred_.emplace(parts_.running_statistics == RunningStatistics::DeferredBiased);
 }
 
-/// A gradient is added as soon as it has been computed, while it is in the cache, and its memory is
-/// free for the next layer's.
+/// Accumulates each gradient as soon as it has been computed: it is still in the cache then, and
+/// its memory becomes free for the next layer's gradient.
 void Stage::hook_leaves() {
   const auto leaves = weights_.leaves();
   for (std::size_t i = 0; i < leaves.size(); ++i)
@@ -82,7 +83,7 @@ void Stage::hook_leaves() {
 }
 
 void Stage::place(const LayerPtr& layer) {
-  Placed placed{.layer = layer, .parameters = layer->parameters().size()};
+  OwnedLayer placed{.layer = layer, .parameters = layer->parameters().size()};
   if (!layers_.empty()) {
     placed.first_parameter = layers_.back().first_parameter + layers_.back().parameters;
     placed.first_buffer = layers_.back().first_buffer + layers_.back().buffers;
@@ -112,7 +113,7 @@ std::vector<std::pair<std::string, at::Tensor>> Stage::named_parameters() const 
 std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
   const auto parameters = named_parameters(), buffers = named_buffers();
   std::vector<std::pair<std::string, at::Tensor>> all;
-  for (const Placed& placed : layers_) {
+  for (const OwnedLayer& placed : layers_) {
     for (std::size_t i = 0; i < placed.parameters; ++i)
       all.push_back(parameters[placed.first_parameter + i]);
     for (std::size_t i = 0; i < placed.buffers; ++i)
@@ -148,7 +149,7 @@ Prediction Stage::add_prediction(const Ahead& ahead) {
           .lr = ahead.lr};
 }
 
-Tensors Stage::run(const Placed& placed, const Tensors& inputs, Pass pass) {
+Tensors Stage::run(const OwnedLayer& placed, const Tensors& inputs, Pass pass) {
   if (deferred_) pass.deferred = &*deferred_;
   return placed.layer->forward_all(
       inputs, weights_.leaves().subspan(placed.first_parameter, placed.parameters),
@@ -170,7 +171,7 @@ Tensors Stage::leaving(const Tensors& values) const {
   return all;
 }
 
-/// The outputs of a kept forward, with a graph where one is to be kept.
+/// Computes the outputs of a kept forward, with a graph if slot.keep is Keep::Graph.
 void Stage::compute(Kept& slot, const Pass& pass) {
   const bool graph = slot.keep == Keep::Graph;
   const at::AutoGradMode record(graph);
@@ -243,7 +244,7 @@ at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, doubl
   return loss.detach();
 }
 
-/// Where a backward starts: the loss, or the outputs that have a gradient.
+/// The roots of a backward: the loss, or the outputs that have a gradient.
 Stage::Roots Stage::roots_of(const Kept& slot, BackwardRequest& request) const {
   if (request.own_loss && parts_.last)
     return {{slot.loss},
@@ -252,16 +253,16 @@ Stage::Roots Stage::roots_of(const Kept& slot, BackwardRequest& request) const {
   if (request.own_loss) {  // the head reads the first output only
     request.gradients.assign(slot.outputs.size(), at::Tensor());
     request.gradients[0] = slot.head_gradient;
-    request.straight.clear();
+    request.bypass.clear();
   }
   Roots roots;
-  const std::size_t first = slot.outputs.size() - request.behind - request.straight.size();
+  const std::size_t first = slot.outputs.size() - request.behind - request.bypass.size();
   std::size_t next = 0;
   for (std::size_t i = 0; i < slot.outputs.size(); ++i) {
     const at::Tensor& output = slot.outputs[i];
     if (!output.is_floating_point()) continue;
-    const bool straight = i - first < request.straight.size();
-    const at::Tensor& gradient = straight ? request.straight[i - first] : request.gradients[next++];
+    const bool bypass = i - first < request.bypass.size();
+    const at::Tensor& gradient = bypass ? request.bypass[i - first] : request.gradients[next++];
     if (!output.requires_grad() || !gradient.defined()) continue;
     roots.outputs.push_back(output);
     roots.gradients.push_back(gradient);
@@ -305,7 +306,7 @@ Tensors Stage::backward(int id, BackwardRequest request) {
   return of_inputs;
 }
 
-/// No further backward goes through the layers: only what weights' halves to come need stays.
+/// Called after the last backward(): keeps only what the outstanding weight halves need.
 void Stage::finish_walk(Kept& slot) {
   if (slot.halves.empty()) {
     slot = Kept{};
@@ -331,16 +332,16 @@ void Stage::backward_weight(int id, int loss, double scale) {
   if (slot.walked && slot.halves.empty()) slot = Kept{};
 }
 
-/// Returns the sum so far, in the place of the gradient that autograd would hold on to. A gradient
-/// that a layer asks for in its own forward is not ours.
+/// Accumulates a gradient and returns the sum so far, so that autograd does not hold the gradient
+/// itself. Gradients that a layer computes within its own forward are returned unchanged.
 at::Tensor Stage::add_gradient(std::size_t parameter, const at::Tensor& gradient) {
   if (!gradient_scale_ || !gradient.defined()) return gradient;
   const at::NoGradGuard no_grad;
   const double scale = *gradient_scale_;
   at::Tensor& sum = gradients_[parameter];
   int& parts = gradient_parts_[parameter];
-  // The first term may be memory that autograd, messages or another parameter share, so the second
-  // makes a new sum; only that is added to in place.
+  // The first term may share memory with autograd, a message or another parameter, so the second
+  // term allocates a new sum; only that sum is updated in place.
   if (parts == 0)
     sum = scale == 1 ? gradient : gradient.mul(scale);
   else if (parts == 1)

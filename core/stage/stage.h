@@ -1,5 +1,6 @@
-/// A stage: a run of consecutive layers, an optional auxiliary head, its parameter versions,
-/// optimizer state, buffers, and what its forwards keep for their backwards.
+// SPDX-License-Identifier: Apache-2.0
+/// Stages. A stage is a run of consecutive layers with an optional auxiliary head, its parameter
+/// versions, optimizer state, buffers, and what its forwards keep for their backwards.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,28 +19,29 @@
 
 namespace pipewright {
 
-/// What a stage replica is made of. The pointers are shared by all replicas and outlive them.
+/// What a stage replica is made of. All replicas share the layers, the optimizer and the loss,
+/// which must outlive them.
 struct StageParts {
   int index = 0;
-  bool last = false;  ///< has the model's own loss
+  bool last = false;  ///< the model's last stage, which computes its own loss
   std::vector<LayerPtr> layers;
-  LayerPtr head;              ///< auxiliary; null without one
-  std::vector<int> copies;    ///< leaving_copies() of the stage; empty: everything leaves once
+  LayerPtr head;              ///< auxiliary head; null without one
+  std::vector<int> copies;    ///< leaving_copies() of this stage; empty: each output is sent once
   at::TensorOptions options;  ///< precision and device
   const Optimizer* optimizer = nullptr;
   const Loss* loss = nullptr;
-  bool predicts = false;                   ///< a schedule will ask for predictions
-  bool keep_gradient = false;              ///< … by PredictionRule::Lookahead
-  std::optional<double> drift_decay = {};  ///< … by PredictionRule::Drift
+  bool predicts = false;                   ///< a schedule asks for predictions
+  bool keep_gradient = false;              ///< for predictions by PredictionRule::Lookahead
+  std::optional<double> drift_decay = {};  ///< for predictions by PredictionRule::Drift
   RunningStatistics running_statistics = RunningStatistics::PerMicrobatch;
 };
 
-/// One replica of a stage. Used by one thread at a time.
+/// One replica of a stage, used by one thread at a time.
 class Stage {
  public:
   /// Allocates and initialises parameters and buffers.
   Stage(StageParts parts, std::uint64_t seed);
-  Stage(const Stage&) = delete;  // the leaves' hooks know where it is
+  Stage(const Stage&) = delete;  // the hooks on its leaves hold `this`
   Stage& operator=(const Stage&) = delete;
 
   int index() const { return parts_.index; }
@@ -50,86 +52,98 @@ class Stage {
   OptimizerState& optimizer_state() { return state_; }
   /// (full name, tensor) of every buffer, in layer order.
   std::vector<std::pair<std::string, at::Tensor>> named_buffers() const;
-  /// (full name, view of the latest version) of every parameter, in layer order, the head's last.
+  /// (full name, view of the latest version) of every parameter, in layer order; the head's last.
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() const;
-  /// Both, layer by layer.
+  /// Parameters and buffers, layer by layer; the head's last.
   std::vector<std::pair<std::string, at::Tensor>> named_state() const;
 
-  /// Makes the weights a pass computes with the live ones, predicting them first if they are named
-  /// for the first time. `lr`: of the stage's next update.
+  /// Installs the weights that a pass computes with; predicts them first if `weights.makes`. `lr`
+  /// is the learning rate of the stage's next update.
   void use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr);
 
   enum class Keep : std::uint8_t { Graph, Inputs };
-  /// Runs the layers. In training keeps the graph under `id` until the last backward of `id`, or
-  /// only the inputs, and is recomputed before the first. Inputs are fresh tensors without graph;
-  /// with `input_gradient` a backward will be asked for theirs. Returns contiguous tensors without
-  /// graph.
+  /// Runs the layers. In training it keeps, under `id` and until the last backward of `id`, the
+  /// graph or, with Keep::Inputs, only the inputs; recompute() must then precede the first
+  /// backward. `inputs` are fresh tensors without graph; `input_gradient` says that a backward will
+  /// compute their gradients. Returns contiguous tensors without graph; on the last stage none in
+  /// training.
   Tensors forward(int id, Tensors inputs, const Pass& pass, bool input_gradient,
                   Keep keep = Keep::Graph);
-  /// Runs the forward `id` of that pass again, which kept its inputs only, for its graph. Its
-  /// weights must be in use again.
+  /// Runs forward `id`, which kept only its inputs, again to obtain its graph. The forward's
+  /// weights must be installed and `pass` must be the forward's.
   void recompute(int id, const Pass& pass);
-  /// The loss of a kept forward of the last stage: a scalar on the stage's device, without graph,
-  /// as all losses here. Where the forward is recomputed, so is this: backwards start from it.
+  /// Computes the loss of a kept forward on the last stage. Returns a scalar on the stage's device,
+  /// without graph, as all losses here. After recompute() it must be called again, because
+  /// backwards start from the loss.
   at::Tensor final_loss(int id, const at::Tensor& target);
-  /// The loss of outputs that keep no graph.
+  /// Computes the loss of outputs without recording a graph.
   at::Tensor loss_of(const Tensors& outputs, const at::Tensor& target) const;
-  /// Forward, loss and backward of the auxiliary head on the kept forward's output, detached. Adds
-  /// the head's gradient × factor; with `output_gradient` keeps that of the stage's output for the
-  /// backwards of this loss. Returns the loss.
+  /// Runs forward, loss and backward of the auxiliary head on the detached output of a kept
+  /// forward. Adds factor × the gradients of the head's weights. With `output_gradient` it keeps
+  /// the gradient of the stage's output for the backwards of this loss. Returns the loss.
   at::Tensor head(int id, const at::Tensor& target, const Pass& pass, double factor,
                   bool output_gradient);
 
+  /// What a backward starts from and what it computes. The outputs of a stage are
+  ///   [neighbour … | bypass … | behind …]
+  /// where the skip tensors in the middle go to stages that are not the neighbour. `gradients` has
+  /// one tensor for each floating-point output of the two outer runs, in that order, and `bypass`
+  /// one for each output of the middle run. An undefined tensor means that there is no gradient.
   struct BackwardRequest {
     bool own_loss = false;        ///< starts from this stage's loss, not from `gradients`
-    Tensors gradients;            ///< of the outputs that have one, but for those in `straight` …
-    Tensors straight;             ///< … which stand together; undefined: none …
-    std::size_t behind = 0;       ///< … with so many outputs behind them
-    double factor = 1;            ///< of the model's own loss
-    bool learn = true;            ///< add the weights' gradient …
-    double scale = 1;             ///< … times this
+    Tensors gradients;            ///< of the outputs outside the `bypass` run
+    Tensors bypass;               ///< of the outputs in the `bypass` run
+    std::size_t behind = 0;       ///< number of outputs behind the `bypass` run
+    double factor = 1;            ///< of the model's own loss, on the last stage
+    bool learn = true;            ///< add the weights' gradient
+    double scale = 1;             ///< factor of the weights' gradient
     bool input_gradient = false;  ///< return the inputs' gradient
     bool last = true;             ///< no further backward of `id`: free its graph
-    /// Instead of `learn`: the loss whose backward_weight() follows; what that needs is kept.
+    /// Replaces `learn`: keeps what the backward_weight() of this loss needs.
     std::optional<int> half_of = {};
   };
-  /// Returns a gradient for each input, undefined for integers, if they are asked for.
+  /// Returns, with `input_gradient`, a gradient for each input, undefined for integers and
+  /// booleans; otherwise nothing.
   Tensors backward(int id, BackwardRequest request);
-  /// The other half of a backward() with `half_of = loss`: adds the weights' gradient × scale.
+  /// Runs the second half of a backward() with `half_of = loss`: adds scale × the weights'
+  /// gradient.
   void backward_weight(int id, int loss, double scale);
 
-  /// The weight gradients added since the last update, per layout entry (undefined: none yet).
+  /// Weight gradients accumulated since the last update, one per layout entry (undefined: none
+  /// yet).
   std::vector<at::Tensor>& gradients() { return gradients_; }
-  /// A prediction of the version an update makes; `lr`: of the update after it.
+  /// A prediction from the version that an update makes; `lr` is that of the update after it.
   struct Ahead {
     WeightKey key;
     PredictionRule rule;
     double lr = 0;
   };
-  /// Applies them to the latest version and forgets them; what use() would predict next is made in
-  /// the same pass if it is asked for.
+  /// Applies the accumulated gradients to the latest version and clears them. With `ahead` it also
+  /// makes that prediction, in the same pass over memory where the rule allows, so that use() need
+  /// not.
   void update(bool in_place, double lr, const std::optional<Ahead>& ahead = {});
 
  private:
+  /// What a forward keeps for its backwards; a free entry has id −1.
   struct Kept {
     int id = -1;
-    Keep keep = Keep::Graph;  ///< what there is now
+    Keep keep = Keep::Graph;  ///< Inputs until it is recomputed
     bool input_gradient = false;
     Tensors inputs, outputs;
-    at::Tensor loss;  ///< of the last stage
+    at::Tensor loss;  ///< on the last stage
     at::Tensor head_gradient;
-    std::vector<std::pair<int, WeightHalf>> halves;  ///< to come, by loss
-    bool walked = false;                             ///< no further backward of its layers
+    std::vector<std::pair<int, WeightHalf>> halves;  ///< weight halves still to run, by loss
+    bool walked = false;                             ///< no further backward() follows
   };
   struct Roots {
     std::vector<at::Tensor> outputs, gradients;
   };
-  struct Placed {
+  struct OwnedLayer {
     LayerPtr layer;
     std::size_t first_parameter = 0, parameters = 0, first_buffer = 0, buffers = 0;
   };
   void place(const LayerPtr& layer);
-  Tensors run(const Placed& placed, const Tensors& inputs, Pass pass);
+  Tensors run(const OwnedLayer& placed, const Tensors& inputs, Pass pass);
   Tensors run_layers(const Tensors& inputs, const Pass& pass);
   Tensors leaving(const Tensors& values) const;
   void compute(Kept& slot, const Pass& pass);
@@ -143,24 +157,25 @@ class Stage {
 
   StageParts parts_;
   FlatLayout layout_;
-  std::vector<Placed> layers_;  ///< the head last, if any
+  std::vector<OwnedLayer> layers_;  ///< the head last, if there is one
   std::vector<std::string> buffer_names_;
   std::vector<at::Tensor> buffers_;
   std::optional<DeferredStatistics> deferred_;
-  std::size_t main_parameters_ = 0;  ///< without the head's
+  std::size_t main_parameters_ = 0;  ///< number of parameters without the head's
   WeightStore weights_;
   OptimizerState state_;
   std::vector<Kept> kept_;
   std::vector<at::Tensor> gradients_;
-  std::vector<int> gradient_parts_;       ///< terms added so far, per parameter
-  std::optional<double> gradient_scale_;  ///< of the pass that adds; none: no pass does
+  std::vector<int> gradient_parts_;       ///< number of terms in each gradient
+  std::optional<double> gradient_scale_;  ///< factor of the running pass; none: no pass adds
 };
 
 using NamedShapes = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
 
-/// Parameters of the layers, and of the head if any: full names and shapes, in order.
+/// Full names and shapes of the parameters of `layers` and `head`, in order.
 NamedShapes parameter_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head = nullptr);
-/// Buffers too: what Stage::named_state() of such a stage has, from declarations alone.
+/// Names and shapes of what Stage::named_state() of such a stage returns, buffers included, from
+/// declarations alone.
 NamedShapes state_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& head = nullptr);
 
 }  // namespace pipewright

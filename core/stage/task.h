@@ -1,4 +1,5 @@
-/// What samples and targets are, on which models, data sets, losses and metrics must agree.
+// SPDX-License-Identifier: Apache-2.0
+/// Tasks: the meaning of samples and targets, on which models, data sets, losses and metrics agree.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,15 @@ namespace pipewright {
 enum class Task : std::uint8_t {
   Classify,   ///< x [n, …] → outputs [n, classes], targets [n]
   Continue,   ///< x [n, T] tokens → outputs [n, T, classes], targets [n, T]: the next tokens
-  Translate,  ///< x {source [n, S], target so far [n, T]} tokens → outputs and targets as Continue
+  Translate,  ///< x {source [n, S], target prefix [n, T]} tokens → outputs and targets as in
+              ///< Continue
 };
 
-/// A target that counts for no loss and no metric: PyTorch's ignore_index.
+/// A target that losses and metrics ignore: PyTorch's ignore_index.
 constexpr std::int64_t kNoTarget = -100;
 
-/// Of texts that are translated.
-constexpr std::int64_t kPaddingToken = 0, kUnknownToken = 1, kStartToken = 2, kEndToken = 3;
+/// Special tokens of translated texts. Tokens from kMarkTokens on are words.
+constexpr std::int64_t kPaddingToken = 0, kUnknownToken = 1, kStartToken = 2, kEndToken = 3,
+                       kMarkTokens = 4;
 
 }  // namespace pipewright

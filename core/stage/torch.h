@@ -1,4 +1,6 @@
-/// What our .cpp files use of LibTorch, precompiled. Headers include ATen/core/Tensor.h at most.
+// SPDX-License-Identifier: Apache-2.0
+/// The precompiled header of our .cpp files: the parts of LibTorch that they use. Headers include
+/// ATen/core/Tensor.h at most.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -1,12 +1,13 @@
-/// What the host makes for a device: data, targets, masks.
+// SPDX-License-Identifier: Apache-2.0
+/// Copies tensors made on the host (data, targets, masks) to a device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace pipewright {
 
-/// A tensor of the host on that device; itself where that is the CPU. Elsewhere it goes through
-/// page-locked memory, so that the copy is queued on the current stream and nobody waits for it.
+/// Returns `host` on `device`; `host` itself if that is the CPU. Otherwise it copies through
+/// page-locked memory, so that the copy is queued on the current stream and the host does not wait.
 at::Tensor upload(const at::Tensor& host, at::Device device);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/weight_store.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ WeightStore::WeightStore(const FlatLayout& layout, const at::TensorOptions& opti
   add({0, 0, 0}, at::zeros({layout.size}, options));
   const at::Tensor& first = versions_.front().flat;
   live_ = first;
-  if (!first.is_meta()) {  // where no memory can be put in place of another
+  if (!first.is_meta()) {  // meta tensors have no memory to exchange
     const c10::Storage storage(c10::Storage::use_byte_size_t(), first.nbytes(),
                                at::DataPtr(first.mutable_data_ptr(), first.device()), nullptr,
                                false);
@@ -88,7 +89,7 @@ std::size_t WeightStore::find(const WeightKey& key) const {
 }
 
 at::Tensor WeightStore::take_memory() {
-  if (spare_.empty()) return at::zeros_like(versions_.front().flat);  // gaps too
+  if (spare_.empty()) return at::zeros_like(versions_.front().flat);  // zeros, as the gaps must be
   at::Tensor memory = std::move(spare_.back());
   spare_.pop_back();
   return memory;

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The versions of one stage replica's parameters.
 ///
-/// A version is one flat tensor. The layers compute with leaves that view one *live* storage, and
-/// install() makes that storage point at a version's memory: no copy. Autograd remembers tensors
-/// over the same storage, so whatever is installed when a backward runs is what every layer type's
-/// backward sees (a Linear's saved transpose, a convolution's saved parameter alike), and
-/// installing the forward's version again is weight stashing.
+/// A version is one flat tensor. The layers compute with leaves that are views of one *live*
+/// storage, and install() makes that storage point at a version's memory, without a copy. The
+/// tensors that autograd saves share that storage (a linear layer's saved transpose as well as a
+/// convolution's saved weight), so a backward uses the version that is installed when it runs.
+/// Installing the forward's version again before the backward is weight stashing.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,39 +19,42 @@
 
 namespace pipewright {
 
-/// Offsets for parameters of these names and shapes, each start a multiple of 64 bytes.
+/// Computes offsets for parameters of these names and shapes; each starts at a multiple of 64
+/// bytes.
 FlatLayout flat_layout(const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& shapes,
                        std::int64_t bytes_per_element);
 
-/// Not for use from several threads at once.
+/// The versions held by one stage replica. Used by one thread at a time.
 class WeightStore {
  public:
   WeightStore(const FlatLayout& layout, const at::TensorOptions& options);
   WeightStore(const WeightStore&) = delete;
   WeightStore& operator=(const WeightStore&) = delete;
 
-  /// One per parameter, in the layout's order, requiring grad; valid as long as the store.
+  /// One leaf per parameter, in the layout's order, each requiring grad; valid as long as the store
+  /// lives.
   std::span<const at::Tensor> leaves() const { return leaves_; }
-  /// Makes the leaves read this version's memory. It must exist.
+  /// Makes the leaves read this version, which must exist.
   void install(const WeightKey& key);
-  /// The flat tensor of that version.
+  /// The flat tensor of a version, which must exist.
   const at::Tensor& version(const WeightKey& key) const;
   const at::Tensor& latest() const { return version({latest_, 0, 0}); }
   int latest_number() const { return latest_; }
 
-  /// Memory for a new prediction; the caller fills it.
+  /// Adds memory for a new prediction; the caller fills it.
   at::Tensor& add_prediction(const WeightKey& key);
-  /// Memory of the version after the latest: the latest's own if `in_place`. The caller fills it;
-  /// latest_number() grows by 1.
+  /// Adds memory for the next version `to` after the latest `from`; they are the same if
+  /// `in_place`. The caller fills it. latest_number() grows by 1.
   struct Advance {
     at::Tensor from, to;
   };
   Advance advance(bool in_place);
   void free(const WeightKey& key);
 
-  /// A new schedule begins: only the latest version is left; it is version 0 from now on.
+  /// Starts a new schedule: the latest version, the only one left, becomes version 0.
   void rewind();
 
+  /// Versions and predictions held now, and the high-water mark.
   int copies() const { return static_cast<int>(versions_.size()); }
   int most_copies() const { return most_copies_; }
 
@@ -63,7 +67,7 @@ class WeightStore {
   at::Tensor take_memory();
   void add(const WeightKey& key, at::Tensor flat);
 
-  std::vector<Version> versions_;  ///< few: at most what versions.h counts
+  std::vector<Version> versions_;  ///< few: at most StageVersions::copies
   std::vector<at::Tensor> spare_;  ///< memory of freed versions
   at::Tensor live_;
   std::vector<at::Tensor> leaves_;

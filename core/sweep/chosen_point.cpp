@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/chosen_point.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// "stages=4, gpipe" as stages, 4, gpipe.
+/// Splits a name into words: "stages=4, gpipe" has stages, 4, gpipe.
 Words words_of(const std::string& text) {
   Words words;
   std::string word;
@@ -28,7 +29,8 @@ Words words_of(const std::string& text) {
   return words;
 }
 
-/// What a point may be called, in parts: its label; of what varies, value and key with value.
+/// Parts of a point's possible names: its label, and for each varied key the value and the key with
+/// the value.
 std::vector<Words> parts_of(const SweepPoint& point) {
   std::vector<Words> parts{words_of(point.label)};
   for (const auto& [key, value] : point.varied) {
@@ -42,7 +44,7 @@ std::vector<Words> parts_of(const SweepPoint& point) {
   return parts;
 }
 
-/// Whether the words are some of the parts, one after another.
+/// Whether the words are a concatenation of some of the parts.
 bool is_made_of(const Words& words, const std::vector<Words>& parts) {
   std::vector<bool> reached(words.size() + 1, false);
   reached[0] = true;
@@ -70,7 +72,7 @@ std::vector<std::size_t> matches(const std::vector<SweepPoint>& points,
   return found;
 }
 
-/// "'a', 'b' and 'c'", of the first three.
+/// The first three titles in words: "'a', 'b' and 'c'".
 std::string quoted_titles(const std::vector<std::string>& titles) {
   constexpr std::size_t kMost = 3;
   std::string text;
@@ -79,8 +81,8 @@ std::string quoted_titles(const std::vector<std::string>& titles) {
   return titles.size() > kMost ? text + ", …" : text;
 }
 
-/// The titles that share most words with the name, all that share as many; where none shares any,
-/// those with the label that is nearest to it.
+/// All titles that share the largest number of words with the name; if none shares a word, those
+/// with the label nearest to it.
 std::vector<std::string> nearest_titles(const std::vector<SweepPoint>& points,
                                         const std::vector<std::string>& titles,
                                         const std::string& name) {
@@ -124,7 +126,7 @@ ChosenPoint choose_point(const Value& document, const std::string& name) {
     refuse(concat(
         "is none of the ", points.size(), " points of the sweep, nor their number; near: ",
         quoted_titles(nearest_titles(points, titles, name)), "; `pipewright check` lists all"));
-  std::vector<std::string> called;  // one title of those that differ in their seed only
+  std::vector<std::string> called;  // one title for points that differ only in their seed
   std::set<std::string> seen;
   for (const std::size_t i : found)
     if (seen.insert(digest_without_seed(points[i].document)).second) called.push_back(titles[i]);

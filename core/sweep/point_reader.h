@@ -1,5 +1,6 @@
-/// Experiments of many points of a sweep, of which those that differ in their seed only are read
-/// once: checking every option of ten thousand seeds again would take half a minute.
+// SPDX-License-Identifier: Apache-2.0
+/// Reads the experiments of many points of a sweep. Points that differ only in their seed are read
+/// once: checking every option again for ten thousand seeds would take half a minute.
 #pragma once
 
 #include <map>
@@ -14,19 +15,21 @@ namespace pipewright {
 /// What a sweep needs to know of a run before it starts.
 struct PointExperiment {
   RunConfig resolved;
-  std::string digest;         ///< of its configuration, as run.json will have it
-  int cores = 1;              ///< it keeps busy
-  int processes = 0;          ///< that MPI starts for it; 0: it is one process
-  bool settled_late = false;  ///< the run itself decides on its balance and records that
+  std::string digest;         ///< digest of the configuration, as in run.json
+  int cores = 1;              ///< cores that it keeps busy
+  int processes = 0;          ///< processes that MPI starts; 0: a single process without MPI
+  bool settled_late = false;  ///< the run itself decides its balance and records it
 };
 
-/// Everything in a document that decides what its experiment is, but train.seed; none where the
-/// seed is missing or no seed. Texts go with the file they stand in, to which paths are relative.
+/// A key of all that defines the document's experiment except train.seed; none if the seed is
+/// missing or invalid. It includes the files that texts are from, because paths are relative to
+/// them.
 std::optional<std::string> key_but_seed(const Value& document);
 
 class PointReader {
  public:
-  /// What read_experiment() says of the document, whose errors are thrown.
+  /// Returns the result of read_experiment() for the document, from the cache if possible. Throws
+  /// its errors.
   PointExperiment read(const Value& document);
 
  private:

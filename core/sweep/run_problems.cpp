@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/run_problems.h"
 
 #include "core/base/text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/slurm_array.h"
 
 #include <algorithm>
@@ -11,9 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Every run is `run`, whatever it is: what differs stands in points.tsv. Slurm's signals reach the
-/// run as well as this script. A run of several processes starts mpirun, which knows Slurm's
-/// allocation.
+/// The body of the batch script, the same for all sweeps: points.tsv has what differs. Slurm's
+/// signals reach the run as well as this script. A run of several processes starts mpirun, which
+/// reads Slurm's allocation.
 constexpr const char* kBody = R"(
 # One run, which prints into its own log. A finished one is left alone, an interrupted one goes on.
 run() { # FOLDER
@@ -37,14 +38,14 @@ done <"$points" || failed=1
 exit "$failed"
 )";
 
-/// On one line and in one field.
+/// Replaces control characters, so that a text fits into one field of one line.
 std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   return text;
 }
 
-/// A value in a line of #SBATCH, whose quotes are not quite the shell's.
+/// Quotes a value for an #SBATCH line, whose rules are not quite those of the shell.
 std::string sbatch_quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -54,7 +55,8 @@ std::string sbatch_quoted(const std::string& text) {
   return out + "\"";
 }
 
-/// The folder's name in a file name pattern of sbatch, where % is special and \ cannot be had.
+/// The folder as a file name pattern of sbatch, in which % is escaped. Throws for a name with \ or
+/// a line break, which a pattern cannot have.
 std::string pattern_of(const fs::path& folder) {
   std::string out;
   for (const char c : folder.string()) {

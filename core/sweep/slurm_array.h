@@ -1,5 +1,6 @@
-/// A sweep as a Slurm job array, in text: the batch script and the list of runs it reads. Nothing
-/// is written or submitted here; slurm_jobs does that.
+// SPDX-License-Identifier: Apache-2.0
+/// The text of a Slurm job array for a sweep: its batch script and the list of runs that it reads.
+/// slurm_jobs.h writes and submits them.
 #pragma once
 
 #include <filesystem>
@@ -11,32 +12,33 @@
 namespace pipewright {
 
 struct SlurmSettings {
-  std::string name;               ///< of the job
-  std::filesystem::path program;  ///< pipewright, as the nodes of the cluster find it
-  int points_per_task = 1;        ///< runs that a task of the array takes, in turn
-  int tasks_at_once = 0;          ///< 0: as many as the cluster gives
-  /// The user's own options of sbatch, as in a batch script: a line each, after ours, so that they
-  /// win.
+  std::string name;               ///< name of the job
+  std::filesystem::path program;  ///< path of pipewright on the nodes of the cluster
+  int points_per_task = 1;        ///< runs that one task performs, one after another
+  int tasks_at_once = 0;          ///< most tasks at the same time; 0: no limit
+  /// The user's options of sbatch, one line each in the batch script, after ours, so that they
+  /// override these.
   std::vector<std::string> options;
 };
 
-/// A line of points.tsv: which task of the array does which run.
+/// A line of points.tsv: a run and the task of the array that performs it.
 struct ArrayPoint {
   int task = 1;
-  std::string folder;  ///< of the run, in the sweep's folder
+  std::string folder;  ///< run folder, within the sweep's folder
   std::string title;
 };
 
-/// The runs in their order, `points_per_task` (at least 1) to a task, tasks from 1 on.
+/// Assigns the runs in their order to tasks 1, 2, …, `points_per_task` (at least 1) to each.
 std::vector<ArrayPoint> array_points(const std::vector<PlannedRun>& runs, int points_per_task);
 
-/// The batch script of an array whose files lie in `folder`, which is <sweep>/slurm/<number> and
-/// absolute. A task asks for the cores of the largest run. Throws Error{Experiment} for a folder
-/// that sbatch cannot be told.
+/// The batch script of an array whose files are in `folder`, an absolute path
+/// <sweep>/slurm/<number>. Each task requests the cores of the largest run. Throws
+/// Error{Experiment} if the folder's name cannot be written in an sbatch option.
 std::string array_script(const std::vector<PlannedRun>& runs, const std::filesystem::path& folder,
                          const SlurmSettings& settings);
 
-/// points.tsv: no header, fields as in ArrayPoint. Reading throws Error{Data} with file and line.
+/// The content of points.tsv: one line per run without a header, with the fields of ArrayPoint.
+/// read_points() throws Error{Data} with file and line.
 std::string points_text(const std::vector<ArrayPoint>& points);
 std::vector<ArrayPoint> read_points(const std::filesystem::path& file);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/slurm_jobs.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ bool is_number(std::string_view text) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// "123" or, of a federation or with --clusters, "123;cluster".
+/// A job as sbatch prints it: "123" or, in a federation or with --clusters, "123;cluster".
 struct Job {
   std::string number, cluster;
 };
@@ -31,7 +32,7 @@ std::optional<Job> parsed_job(std::string_view line) {
   return Job{fields[0], fields.size() == 2 ? fields[1] : std::string()};
 }
 
-/// sbatch may print warnings and a site's greetings around it.
+/// The line with the job in the output of sbatch, which may also print warnings and greetings.
 std::optional<std::string> job_line(const std::string& output) {
   for (const std::string& line : split(output, '\n'))
     if (parsed_job(line)) return std::string(trimmed(line));
@@ -42,7 +43,7 @@ fs::path arrays_folder(const fs::path& sweep_folder) {
   return sweep_folder / "slurm";
 }
 
-/// The numbers of the arrays in the sweep's folder, ascending.
+/// The numbers of all arrays in the sweep's folder, ascending.
 std::set<int> array_numbers(const fs::path& sweep_folder) {
   std::set<int> numbers;
   std::error_code none;
@@ -53,9 +54,9 @@ std::set<int> array_numbers(const fs::path& sweep_folder) {
   return numbers;
 }
 
-/// Of one of Slurm's programs. One that is not installed has answered that.
+/// Output of one of Slurm's programs. If it cannot be started, the error is its output.
 ChildOutput answer_of(const std::vector<std::string>& command) {
-  constexpr std::size_t kLimit = std::size_t{64} << 20;  // of 4,000,001 array tasks
+  constexpr std::size_t kLimit = std::size_t{64} << 20;  // bytes, for 4,000,001 tasks
   try {
     return output_of(command, kLimit);
   } catch (const Error& error) {
@@ -63,7 +64,7 @@ ChildOutput answer_of(const std::vector<std::string>& command) {
   }
 }
 
-/// States of Slurm's that a task does not come back from; what is not known is not over.
+/// Whether a state of Slurm is final. Unknown states are not.
 bool is_over(const std::string& state) {
   static const std::set<std::string> kOver = {
       "BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE", "FAILED",
@@ -71,15 +72,15 @@ bool is_over(const std::string& state) {
   return kOver.contains(state);
 }
 
-/// The states of the job's tasks; those it does not have are over.
+/// The states of the job's tasks. Tasks that Slurm does not list are over.
 std::map<int, RunTask::State> task_states(const Job& job, const fs::path& folder) {
-  // States are named because SQUEUE_STATES of a user's environment could hide some.
+  // Asks for all states, because SQUEUE_STATES in the user's environment could hide some.
   std::vector<std::string> squeue{"squeue", "--noheader", "--array", "--states=all"};
   if (!job.cluster.empty()) squeue.push_back("--clusters=" + job.cluster);
   squeue.push_back("--jobs=" + job.number);
   squeue.emplace_back("--format=%F %K %T");
   const ChildOutput output = answer_of(squeue);
-  // What Slurm says of a job that it has forgotten.
+  // Slurm's message for a job that it has forgotten.
   if (output.end.code != 0 && output.text.find("Invalid job id") != std::string::npos) return {};
   if (output.end.code != 0)
     throw Error(ErrorKind::Worker,
@@ -120,7 +121,7 @@ void start_sbatch(SweepProcesses& processes, const fs::path& folder) {
   }
 }
 
-/// Returns whether a signal came.
+/// Waits until sbatch has ended. Returns whether a signal came.
 bool wait_for_sbatch(SweepProcesses& processes) {
   bool interrupted = false;
   for (;;) {
@@ -152,7 +153,7 @@ std::map<std::string, RunTask> ask_queue(const std::vector<PlannedRun>& unfinish
   const std::set<int> numbers = array_numbers(sweep_folder);
   for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
     const fs::path folder = arrays_folder(sweep_folder) / std::to_string(*number);
-    if (!fs::exists(folder / "points.tsv")) continue;  // it was never submitted
+    if (!fs::exists(folder / "points.tsv")) continue;  // never submitted
     std::vector<ArrayPoint> points = read_points(folder / "points.tsv");
     std::erase_if(points, [&](const ArrayPoint& point) {
       return !names.contains(point.folder) || tasks.contains(point.folder);
@@ -188,7 +189,7 @@ std::string submit_array(const std::vector<PlannedRun>& runs, const fs::path& fo
                          const SlurmSettings& settings, const FolderLock&) {
   const std::string script = array_script(runs, folder, settings);
   for (const PlannedRun& run : runs) write_run_inputs(run, false);
-  SweepProcesses processes;  // from here on a signal cannot part sbatch and the note of its job
+  SweepProcesses processes;  // blocks signals: none can come between sbatch and writing `job`
   write_file(folder / "array.sh", script);
   write_file(folder / "points.tsv", points_text(array_points(runs, settings.points_per_task)));
   start_sbatch(processes, folder);

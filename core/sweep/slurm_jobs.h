@@ -1,10 +1,11 @@
-/// The job arrays of a sweep: submitting them, and asking Slurm how far they are.
+// SPDX-License-Identifier: Apache-2.0
+/// The job arrays of a sweep: submits them and asks Slurm for their states.
 ///
 ///   <sweep>/slurm/<n>/array.sh     what was submitted; never changed afterwards
-///                     points.tsv   which task does which run
-///                     sbatch.log   what sbatch said
-///                     job          the job's number, from it
-///                     task-<t>.log what a task printed besides its runs' logs
+///                     points.tsv   which task performs which run
+///                     sbatch.log   output of sbatch
+///                     job          the job's number, read from sbatch.log
+///                     task-<t>.log output of a task outside of its runs' logs
 ///
 /// Tasks write nothing but their run folders, so that no file has two writers.
 #pragma once
@@ -19,29 +20,30 @@
 
 namespace pipewright {
 
-/// What has become of a run's newest task.
+/// The state of a run's newest task.
 struct RunTask {
   enum class State { Pending, Running, Over } state = State::Over;
   std::string job;
   int task = 0;
 };
 
-/// The newest task of each of these unfinished runs that was ever submitted, by the run folder's
-/// name. A task counts as running until all its runs have ended. Throws Error{Worker} when Slurm
-/// does not answer: a run that may be in the queue must not be started.
+/// The newest task of each unfinished run that was ever submitted, keyed by the run folder's name.
+/// A task counts as running until all its runs have ended. Throws Error{Worker} if Slurm does not
+/// answer, because a run that may be in the queue must not be started.
 std::map<std::string, RunTask> ask_queue(const std::vector<PlannedRun>& unfinished,
                                          const std::filesystem::path& sweep_folder);
 
-/// The folder, absolute, that the sweep's next array gets. It is not made.
+/// The absolute path of the folder for the sweep's next array. It is not created.
 std::filesystem::path next_array_folder(const std::filesystem::path& sweep_folder);
 
-/// Throws Error{Experiment} where there is no sbatch.
+/// Throws Error{Experiment} if there is no sbatch.
 void check_slurm();
 
-/// Readies the run folders, writes the array into `folder` (of next_array_folder) and submits it.
-/// Returns the job's number. The caller has made sure that none of the runs is in the queue, and
-/// holds the lock since. Ctrl-C is passed on to sbatch, and counts only if that has not submitted.
-/// Throws Error{Experiment} with what sbatch objects to, and then leaves no array behind.
+/// Prepares the run folders, writes the array into `folder` (from next_array_folder()) and submits
+/// it. Returns the job's number. The caller must have checked that none of the runs is in the queue
+/// and hold the lock since then. Ctrl-C is passed on to sbatch, and has an effect only if sbatch
+/// has not submitted the job. Throws Error{Experiment} with the message of sbatch, and then removes
+/// the array.
 std::string submit_array(const std::vector<PlannedRun>& runs, const std::filesystem::path& folder,
                          const SlurmSettings& settings, const FolderLock& lock);
 

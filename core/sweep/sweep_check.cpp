@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/sweep_check.h"
 
 #include <algorithm>
@@ -16,14 +17,15 @@
 namespace pipewright {
 namespace {
 
-/// Runs that differ in their seed only.
+/// A group of runs that differ only in their seed.
 struct Group {
   std::string title;
   Experiment experiment;
   std::size_t runs = 1;
 };
 
-/// What decides how many samples there are and of what shape: a seed changes only what is in them.
+/// Whether two experiments have samples of the same number and shape; a seed changes only their
+/// values.
 bool same_data(const Experiment& a, const Experiment& b) {
   return *a.resolved.find("dataset") == *b.resolved.find("dataset") &&
          *a.resolved.find("model") == *b.resolved.find("model");
@@ -59,7 +61,7 @@ std::vector<Group> read_groups(const std::vector<SweepPoint>& points, RunProblem
   return groups;
 }
 
-/// With the data set of the run before where it is the same one.
+/// Plans a group, reusing the open data set of the previous one if it is the same.
 Plan plan_of(Group& group, Group* before, const BalanceRequest& request) {
   Team alone;
   settle_balance(group.experiment, request, alone);

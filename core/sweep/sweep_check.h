@@ -1,4 +1,5 @@
-/// All runs of a sweep, planned as `run` would plan them, without training.
+// SPDX-License-Identifier: Apache-2.0
+/// Plans all runs of a sweep as `run` would, without training.
 #pragma once
 
 #include <functional>
@@ -10,10 +11,10 @@
 
 namespace pipewright {
 
-/// Reads every run, measures layers where a cut asks for that, opens each data set once, cuts each
-/// model, proves each schedule; runs that differ in their seed only are planned once, and `show` is
-/// called for each plan: with the first such run's title, how many there are, and the plan, which
-/// is gone after the call. Returns the number of runs. Throws the problems of all runs together,
+/// Reads every run, measures layers if a cut needs it, opens each data set once, cuts each model
+/// and validates each schedule. Runs that differ only in their seed are planned once. For each plan
+/// `show` is called with the title of the first such run, their number, and the plan, which is
+/// destroyed after the call. Returns the number of runs. Throws the problems of all runs together,
 /// each once.
 std::size_t check_sweep(
     const Value& document, const BalanceRequest& request,

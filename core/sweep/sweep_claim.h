@@ -1,4 +1,5 @@
-/// Which folders a sweep may work in.
+// SPDX-License-Identifier: Apache-2.0
+/// Locks the folder of a sweep.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +8,10 @@
 
 namespace pipewright {
 
-/// Takes the folder for as long as the result or a process that is started meanwhile lives: nobody
-/// else starts or submits the same runs. Besides what FolderLock takes it takes a folder in which
-/// there is nothing but run folders of ours and profiles measured for them, as `run --point` leaves
-/// it. Throws as FolderLock.
+/// Locks the folder as long as the result, or a child process started meanwhile, lives, so that
+/// nobody else starts or submits the same runs. Besides the folders that FolderLock accepts it
+/// accepts one that contains only run folders of ours and their profiles, as `run --point` leaves
+/// it. Throws as FolderLock does.
 FolderLock claim_sweep(const std::filesystem::path& folder);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/sweep_plan.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Hidden, so that a run's own experiment.yaml is the only one a person sees.
+/// The experiment file for a run's process. It is hidden, so that users see only experiment.yaml.
 constexpr const char* kGivenFile = ".experiment.yaml";
 
 Value varied_of(const SweepPoint& point) {
@@ -31,12 +32,13 @@ std::string short_text(const std::string& key, const Value& value) {
   return concat(split(key, '.').back(), " ", to_json(value));
 }
 
-/// The varied keys whose values are not the same in all points of a label, but for the label.
+/// For each label, the varied keys (without the label) whose values differ between its points.
 using KeysOfLabels = std::map<std::string, std::set<std::string>>;
 
 KeysOfLabels keys_that_differ(const std::vector<SweepPoint>& points) {
   KeysOfLabels keys;
-  std::map<std::string, std::map<std::string, const Value*>> firsts;  // of each label's first point
+  std::map<std::string, std::map<std::string, const Value*>>
+      firsts;  // values of each label's first point
   const auto values_of = [](const SweepPoint& point) {
     std::map<std::string, const Value*> values;
     for (const auto& [key, value] : point.varied)
@@ -58,7 +60,7 @@ KeysOfLabels keys_that_differ(const std::vector<SweepPoint>& points) {
   return keys;
 }
 
-/// Without a label of its own a run is called by its values, which `label` then only joins.
+/// Whether a point has no label of its own, so that `label` is only its values joined.
 bool is_joined_values(const SweepPoint& point) {
   std::vector<std::string> texts;
   for (const auto& [key, value] : point.varied)
@@ -78,7 +80,7 @@ void add_experiment(PlannedRun& run, PointExperiment experiment) {
   run.settled_late = experiment.settled_late;
 }
 
-/// The configuration in the run's folder, where it is another than the planned one.
+/// The configuration of a run: that in its folder if it differs from the planned one.
 RunConfig recorded_config(const PlannedRun& run, const RunRecord& record) {
   const bool as_planned = record.digest == run.digest && !run.settled_late;
   const fs::path file = run.folder / "experiment.yaml";

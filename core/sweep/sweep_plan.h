@@ -1,4 +1,5 @@
-/// The runs of a sweep, all read and checked before the first one starts.
+// SPDX-License-Identifier: Apache-2.0
+/// The runs of a sweep. All are read and checked before the first one starts.
 #pragma once
 
 #include <filesystem>
@@ -12,40 +13,40 @@ namespace pipewright {
 
 struct PlannedRun {
   std::string label;
-  std::string title;  ///< label and whatever else tells it from runs of the same label; unique
+  std::string title;  ///< unique: the label and what distinguishes the run from others of it
   Value varied;
   std::filesystem::path folder;
-  RunConfig resolved;  ///< every default written out, paths absolute
+  RunConfig resolved;  ///< document with all defaults and absolute paths
   std::string digest;
-  int cores = 1;              ///< it keeps busy
-  int processes = 0;          ///< that MPI starts for it; 0: it is one process
-  bool settled_late = false;  ///< the run itself decides on its balance and records that
+  int cores = 1;              ///< cores that it keeps busy
+  int processes = 0;          ///< processes that MPI starts; 0: a single process without MPI
+  bool settled_late = false;  ///< the run itself decides its balance and records it
 };
 
-/// Reads every run of the document's sweep. Throws Error{Experiment} with the problems of all
-/// runs, each once, and in which run where not all have it.
+/// Reads every run of the document's sweep. Throws Error{Experiment} with the problems of all runs,
+/// each once, with the titles of its runs unless all have it.
 std::vector<PlannedRun> plan_sweep(const Value& document, const std::filesystem::path& out);
 
-/// Readies the run's folder: point.json, and the experiment file that its process is to be given,
-/// whose path is returned. Throws Error{Data}, and Error{Experiment} as claim().
+/// Prepares the run's folder: writes point.json and the experiment file for the run's process.
+/// Returns the path of that file. Throws Error{Data}, and Error{Experiment} as claim() does.
 std::filesystem::path write_run_inputs(const PlannedRun& run, bool overwrite);
 
-/// Leaves in the folder of a run that was not started by its sweep what the sweep would: label and
-/// what varies, for results.sqlite. Throws Error{Data}.
+/// Writes point.json (label and varied keys, for results.sqlite) for a run that its sweep has not
+/// started. Throws Error{Data}.
 void write_point(const std::filesystem::path& folder, const SweepPoint& point);
 
-/// What the planned runs have left in their folders so far, in order; "missing" where there is
-/// nothing. A run's configuration and digest are the planned ones, unless its folder says that it
-/// ran with others.
+/// Records of the planned runs from their folders so far, in order; the state is "missing" if there
+/// is nothing. Configuration and digest are the planned ones, unless the folder says that the run
+/// had others.
 std::vector<RunRecord> records_of(const std::vector<PlannedRun>& runs);
 
-/// The same of a document's sweep with results in `out`. A file without a sweep that was `run` into
-/// `out` itself has that one record. A point that cannot be planned here, for want of a plugin,
-/// say, is an error only if its folder does not say what ran.
+/// Records of a document's sweep with results in `out`. A file without a sweep that was `run` into
+/// `out` itself has that one record. A point that cannot be planned here, for example because a
+/// plugin is missing, is an error only if its folder does not have the configuration that ran.
 std::vector<RunRecord> sweep_records(const Value& document, const std::filesystem::path& out);
 
-/// What to call each point: its label and what tells it from others of that label, "PD4 seed 2";
-/// without labels its values, "pipedream stages 4 seed 2".
+/// Titles of points: the label and what distinguishes the point from others of that label ("PD4
+/// seed 2"); without labels its values ("pipedream stages 4 seed 2").
 std::vector<std::string> run_titles(const std::vector<SweepPoint>& points);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/sweep_processes.h"
 
 #include <ctime>
@@ -15,8 +16,8 @@ bool is_ignored(int signal) {
 SweepProcesses::SweepProcesses() {
   sigemptyset(&watched_);
   for (const int signal : {SIGINT, SIGTERM}) sigaddset(&watched_, signal);
-  if (!is_ignored(SIGHUP)) sigaddset(&watched_, SIGHUP);  // nohup means it
-  std::signal(SIGCHLD, SIG_DFL);  // children of an ignored SIGCHLD could not be waited for
+  if (!is_ignored(SIGHUP)) sigaddset(&watched_, SIGHUP);  // ignored under nohup
+  std::signal(SIGCHLD, SIG_DFL);  // if it were ignored, children could not be waited for
   sigaddset(&watched_, SIGCHLD);
   sigprocmask(SIG_BLOCK, &watched_, &before_);
 }
@@ -59,7 +60,7 @@ SweepProcesses::Event SweepProcesses::wait(std::chrono::milliseconds at_most) {
   sigset_t stops = watched_;
   sigdelset(&stops, SIGCHLD);
   for (;;) {
-    // Before children: those that the same signal has killed are known to be interrupted then.
+    // Signals before children: a child killed by the same signal is then known to be interrupted.
     const timespec none{};
     if (const int signal = sigtimedwait(&stops, nullptr, &none); signal > 0)
       return {.kind = Event::Kind::Signal, .child = 0, .exit_code = 0, .signal = signal};
@@ -69,7 +70,7 @@ SweepProcesses::Event SweepProcesses::wait(std::chrono::milliseconds at_most) {
     timespec time{};
     time.tv_sec = static_cast<std::time_t>(left.count() / 1'000'000'000);
     time.tv_nsec = static_cast<long>(left.count() % 1'000'000'000);
-    // A child that ends between reap() and here has left its SIGCHLD pending: nothing is missed.
+    // If a child has ended since reap(), its SIGCHLD is pending and ends this wait at once.
     const int signal = sigtimedwait(&watched_, nullptr, &time);
     if (signal > 0 && signal != SIGCHLD)
       return {.kind = Event::Kind::Signal, .child = 0, .exit_code = 0, .signal = signal};

@@ -1,5 +1,6 @@
-/// Child processes of a sweep: started without a shell, waited for without polling, interrupted
-/// together.
+// SPDX-License-Identifier: Apache-2.0
+/// Child processes of a sweep: they are started without a shell, waited for without polling, and
+/// interrupted together.
 #pragma once
 
 #include <chrono>
@@ -13,29 +14,29 @@
 namespace pipewright {
 
 /// While an object lives, SIGINT, SIGTERM and SIGHUP do not end this process but are reported by
-/// wait(); children are in process groups of their own, so that Ctrl-C reaches them only through
-/// interrupt(). One thread, one object at a time.
+/// wait(). Children are in process groups of their own, so that Ctrl-C reaches them only through
+/// interrupt(). Only one object may exist at a time, used by one thread.
 class SweepProcesses {
  public:
   struct Event {
     enum class Kind { Ended, Signal, Nothing } kind = Kind::Nothing;
     pid_t child = 0;
-    int exit_code = 0;  ///< of Ended
-    int signal = 0;     ///< that killed the child, or that we got
+    int exit_code = 0;  ///< for Ended
+    int signal = 0;     ///< signal that killed the child, or that this process got
   };
 
   SweepProcesses();
-  /// Kills and reaps what still runs.
+  /// Kills and reaps children that still run.
   ~SweepProcesses();
   SweepProcesses(const SweepProcesses&) = delete;
   SweepProcesses& operator=(const SweepProcesses&) = delete;
 
-  /// Starts `arguments[0]` with its output appended to `log` and nothing to read. Throws as
-  /// ChildProcess.
+  /// Starts the program `arguments[0]`. Its output is appended to `log`, its input is empty. Throws
+  /// as ChildProcess does.
   pid_t start(const std::vector<std::string>& arguments, const std::filesystem::path& log);
-  /// Sleeps until a child has ended (and is reaped), a signal has come or the time is over.
+  /// Sleeps until a child has ended (and is reaped), a signal arrives or the time is over.
   Event wait(std::chrono::milliseconds at_most);
-  /// SIGINT to every child.
+  /// Sends SIGINT to every child.
   void interrupt() const;
   std::size_t running() const { return children_.size(); }
 

@@ -1,5 +1,6 @@
-/// What a person sees of a sweep: one refreshed line on a terminal, a line per finished run
-/// otherwise.
+// SPDX-License-Identifier: Apache-2.0
+/// Progress of a sweep for the user: one refreshed line on a terminal, otherwise a line per
+/// finished run.
 #pragma once
 
 #include <chrono>
@@ -13,16 +14,16 @@ namespace pipewright {
 
 class SweepProgress {
  public:
-  /// `done` of the `total` runs were finished before. `out` outlives this object.
+  /// `done` of the `total` runs are finished already. `out` must outlive this object.
   SweepProgress(std::FILE* out, bool terminal, std::size_t total, std::size_t done);
 
   void started(const std::string& title);
-  /// "[12/66] PD4 seed 2: test_accuracy 0.93 (1.2 s)". A terminal keeps only the lines of runs that
-  /// failed.
+  /// Reports a finished run: "[12/66] PD4 seed 2: test_accuracy 0.93 (1.2 s)". On a terminal only
+  /// lines of failed runs remain.
   void ended(const std::string& title, const std::string& outcome, bool failed);
-  /// A line of its own.
+  /// Prints a line that remains.
   void line(const std::string& text);
-  /// Draws the terminal's line anew: time has passed.
+  /// Redraws the line of the terminal with the present times.
   void refresh();
 
  private:

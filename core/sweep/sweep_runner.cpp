@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/sweep_runner.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The last line a text has, from `start` on; "" when it has none.
+/// The last line of a file after byte `start`; "" if there is none.
 std::string last_line(const fs::path& log, std::uintmax_t start) {
   std::error_code ignored;
   if (fs::file_size(log, ignored) <= start || ignored) return {};
@@ -37,7 +38,7 @@ std::string outcome_of(const SweepProcesses::Event& event) {
   return "ended without finishing";
 }
 
-/// "test_accuracy 93.06 %", as tables and single runs say it; "test_loss 0.2501"
+/// A metric as tables show it: "test_accuracy 93.06 %", "test_loss 0.2501".
 std::string shown(const std::string& metric, double value) {
   std::array<char, 40> text{};
   const bool percent = is_share(metric);
@@ -46,7 +47,7 @@ std::string shown(const std::string& metric, double value) {
   return concat(metric, " ", std::string_view(text.data()));
 }
 
-/// One sweep under way.
+/// A sweep in progress.
 class SweepExecution {
  public:
   SweepExecution(const std::vector<PlannedRun>& left, const SweepSettings& settings,
@@ -54,7 +55,7 @@ class SweepExecution {
       : left_(left), settings_(settings), progress_(progress) {}
 
   SweepResult run() {
-    // From here on signals are events; one that came before has set the flag.
+    // From here on signals are events; an earlier one has set the flag.
     result_.interrupted = settings_.stop != nullptr && *settings_.stop;
     while (processes_.running() > 0 || (next_ < left_.size() && !result_.interrupted)) {
       const bool free = processes_.running() < static_cast<std::size_t>(settings_.jobs);
@@ -121,13 +122,13 @@ class SweepExecution {
     }
   }
 
-  /// Our signal may come before the run can save its state, or a second one while it does.
+  /// Whether a run was interrupted, even if our signal came before it could record that.
   static bool is_interruption(const SweepProcesses::Event& event, const RunRecord& record) {
     return record.state == "interrupted" || event.signal == SIGINT ||
            event.exit_code == static_cast<int>(ErrorKind::Interrupted);
   }
 
-  /// In the place of a run that died before it could.
+  /// Records the interruption for a run that ended before it could do so itself.
   static void note_interruption(const PlannedRun& run) {
     try {
       const RunFolder folder(run.folder);
@@ -136,11 +137,11 @@ class SweepExecution {
       state.at_or_add("state") = Value::of("interrupted");
       folder.write_state(state);
     } catch (const Error&) {
-      // It stays "running", which --resume takes up as well.
+      // The state remains "running", which --resume continues, too.
     }
   }
 
-  /// Also tells the folder, where the run itself could not and nobody else is at work.
+  /// Reports a failed run, and records the failure in its folder if the run has not done so.
   void fail(const FailedRun& failed, const PlannedRun& run) {
     const std::string state = read_outcome(run.folder).state;
     if (state == "running" || state == "missing") {
@@ -148,7 +149,7 @@ class SweepExecution {
         const FolderLock lock(run.folder);
         write_point(run.folder, run.label, run.varied, failed.reason());
       } catch (const Error&) {
-        // The disk that the run failed on is the one we cannot write to: the list below says it.
+        // The disk may be why the run failed. The list of failures reports it in any case.
       }
     }
     result_.failed.push_back(failed);

@@ -1,5 +1,6 @@
-/// Runs a sweep: each run in a process of its own, so many at once, until all are done, one
-/// failure stopping nobody.
+// SPDX-License-Identifier: Apache-2.0
+/// Runs a sweep: each run in a process of its own, several at the same time. A failure does not
+/// stop the others.
 #pragma once
 
 #include <atomic>
@@ -15,44 +16,45 @@ namespace pipewright {
 
 struct SweepSettings {
   std::filesystem::path out;
-  int jobs = 1;                          ///< processes at once
-  bool resume = false;                   ///< leave finished runs alone
-  bool overwrite = false;                ///< begin every run anew
-  std::string metric = "test_accuracy";  ///< named when a run is done
-  /// Set by a signal that came before the runs; may be null.
+  int jobs = 1;                          ///< runs at the same time
+  bool resume = false;                   ///< skip finished runs
+  bool overwrite = false;                ///< start every run again from the beginning
+  std::string metric = "test_accuracy";  ///< shown when a run is done
+  /// True if a signal came before the runs started; may be null.
   const std::atomic<bool>* stop = nullptr;
-  /// What is started, with `run FILE --out DIR --resume` and our plugins added: this very program.
+  /// The program to start with `run FILE --out DIR --resume` and our plugins; by default this one.
   std::vector<std::string> program = {"/proc/self/exe"};
 };
 
 struct FailedRun {
   std::string title;
   std::string outcome;    ///< "exit code 3", "killed by signal 9"
-  std::string last_line;  ///< of its log
-  bool killed = false;    ///< by a signal: then the last line is no reason, only what came before
+  std::string last_line;  ///< last line of its log
+  bool killed = false;    ///< by a signal, so that the last line is not the reason
 
-  std::string reason() const;  ///< both, on one line
+  std::string reason() const;  ///< outcome and last line, on one line
 };
 
 struct SweepResult {
-  std::size_t done = 0;  ///< now; without those that were done before
+  std::size_t done = 0;  ///< runs finished by this call
   std::vector<FailedRun> failed;
-  bool interrupted = false;  ///< a signal came; what was running has saved its state
+  bool interrupted = false;  ///< a signal came; the runs in progress have been interrupted
 };
 
-/// The runs that are left: all with `overwrite`, those not done with `resume`. Throws
-/// Error{Experiment} when finished runs, or runs of other options, are in the way.
+/// The runs that are left to do: all with `overwrite`, the unfinished ones with `resume`. Throws
+/// Error{Experiment} if folders have finished runs, or runs with other options.
 std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
                                    const SweepSettings& settings);
 
-/// Executes `left` (of runs_to_do). A run's folder gets `log.txt` and `point.json` besides what the
-/// run leaves itself. Ctrl-C, SIGTERM and SIGHUP interrupt the runs that are under way, wait for
-/// them and start no others: whatever they had come to, they are interrupted and have not failed.
-/// Needs the lock of the sweep's folder, which they inherit.
+/// Performs `left` (from runs_to_do()). Besides the run's own files, `log.txt` and `point.json` are
+/// written to its folder. On Ctrl-C, SIGTERM and SIGHUP it interrupts the runs in progress, waits
+/// for them and starts no others; these runs count as interrupted, not as failed. Runs inherit the
+/// lock of the sweep's folder.
 SweepResult run_sweep(const std::vector<PlannedRun>& left, const SweepSettings& settings,
                       SweepProgress& progress, const FolderLock& lock);
 
-/// Runs at once when nothing is said: as many as this machine's cores can feed, at least one.
+/// Default of SweepSettings::jobs: this machine's cores divided by those of the largest run, at
+/// least one.
 int default_jobs(const std::vector<PlannedRun>& runs);
 
 }  // namespace pipewright

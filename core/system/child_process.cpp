@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/system/child_process.h"
 
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
+#include "core/system/descriptor.h"
 #include "core/system/machine_limits.h"
 
 extern char** environ;
@@ -18,30 +20,12 @@ extern char** environ;
 namespace pipewright {
 namespace {
 
-/// A descriptor that is closed with the object, and in children.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int number() const { return number_; }
-  void close() {
-    if (number_ >= 0) ::close(number_);
-    number_ = -1;
-  }
-
- private:
-  int number_;
-};
-
 [[noreturn]] void refuse(const std::string& program, int error) {
   throw Error(error == ENOENT ? ErrorKind::Experiment : ErrorKind::Worker,
               concat("cannot start ", program, ": ", errno_text(error)));
 }
 
-/// What posix_spawn is told about files and signals; freed with the object.
+/// File actions and attributes for posix_spawn, freed with the object.
 class SpawnSettings {
  public:
   explicit SpawnSettings(const ChildSettings& settings) {
@@ -89,7 +73,7 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
-/// As C wants lists of words; the words outlive it.
+/// The texts as a null-terminated array for C. It points into `texts`, which must outlive it.
 std::vector<char*> words_of(const std::vector<std::string>& texts) {
   std::vector<char*> words;
   for (const std::string& text : texts) words.push_back(const_cast<char*>(text.c_str()));
@@ -97,7 +81,7 @@ std::vector<char*> words_of(const std::vector<std::string>& texts) {
   return words;
 }
 
-/// Our environment with those variables.
+/// Our environment with `additions`, which replace variables of the same name.
 std::vector<std::string> environment_with(
     const std::vector<std::pair<std::string, std::string>>& additions) {
   std::vector<std::string> all;
@@ -146,7 +130,7 @@ std::optional<ChildEnd> ChildProcess::reaped(int options) {
   do ended = ::waitpid(pid_, &status, options);
   while (ended < 0 && errno == EINTR);
   if (ended == 0) return std::nullopt;
-  end_ = ChildEnd{};  // where it could not be waited for, nothing is known of its end
+  end_ = ChildEnd{};  // stays as it is where waitpid() fails
   if (ended == pid_ && WIFEXITED(status)) end_->code = WEXITSTATUS(status);
   if (ended == pid_ && WIFSIGNALED(status)) end_->signal = WTERMSIG(status);
   return end_;
@@ -205,7 +189,8 @@ ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t lim
 
 ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t limit,
                       const std::string& input) {
-  // A file in memory, not a pipe: a program that does not read it all ends us with no SIGPIPE.
+  // The input is a file in memory and not a pipe: if the program does not read all of it, no
+  // SIGPIPE ends us.
   const Descriptor file(::memfd_create("input", MFD_CLOEXEC));
   if (file.number() < 0) refuse(arguments.at(0), errno);
   for (std::size_t written = 0; written < input.size();) {

@@ -1,5 +1,6 @@
-/// Another program as a child of this process: started with posix_spawn from a list of arguments,
-/// so no shell reads them and nothing of ours runs between fork and exec.
+// SPDX-License-Identifier: Apache-2.0
+/// Other programs as child processes. They are started with posix_spawn from a list of arguments,
+/// so no shell interprets the arguments and none of our code runs between fork and exec.
 #pragma once
 
 #include <sys/types.h>
@@ -13,29 +14,31 @@
 
 namespace pipewright {
 
-/// How a child is started. Signals that this process ignores are not ignored by the child, but for
-/// SIGHUP, which `nohup` means for both.
+/// How a child is started. SIGINT, SIGQUIT, SIGTERM, SIGPIPE and SIGCHLD have their default action
+/// in the child even if this process ignores them. SIGHUP stays ignored if it is: `nohup` means the
+/// children, too.
 struct ChildSettings {
-  /// Variables besides ours; they replace ours of the same name.
+  /// Environment variables that are added to ours, or replace ours of the same name.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  int input = -1;                     ///< descriptor that the child reads; -1: it reads nothing
-  int output = -1;                    ///< descriptor for what it prints on both; -1: as ours
-  std::filesystem::path log = {};     ///< file that what it prints is appended to, instead
-  bool own_group = false;             ///< a process group, which Ctrl-C does not reach
-  std::optional<sigset_t> mask = {};  ///< signals that it blocks; none: as this thread
+  int input = -1;                     ///< descriptor for its stdin; -1: /dev/null
+  int output = -1;                    ///< descriptor for its stdout and stderr; -1: `log`
+  std::filesystem::path log = {};     ///< file its stdout and stderr are appended to; empty: ours
+  bool own_group = false;             ///< a process group of its own, which Ctrl-C does not reach
+  std::optional<sigset_t> mask = {};  ///< signals that it blocks; none: those of this thread
 };
 
 /// How a child ended.
 struct ChildEnd {
   int code = -1;   ///< exit code; -1 if a signal killed it
-  int signal = 0;  ///< that killed it
+  int signal = 0;  ///< the signal that killed it, or 0
 };
 
-/// Used by one thread at a time. A child that has not ended is killed with the object.
+/// A running child. One thread at a time may use it. The destructor kills a child that has not
+/// ended.
 class ChildProcess {
  public:
-  /// Starts `arguments[0]`, which is looked for on the PATH. Throws Error{Worker} where the system
-  /// refuses, Error{Experiment} where there is no such program.
+  /// Starts `arguments[0]`, which is searched for on the PATH. Throws Error{Experiment} if there is
+  /// no such program, Error{Worker} if the system refuses for another reason.
   explicit ChildProcess(const std::vector<std::string>& arguments,
                         const ChildSettings& settings = {});
   ~ChildProcess();
@@ -43,7 +46,7 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&& other) noexcept;
 
   pid_t pid() const { return pid_; }
-  /// How the child ended, if it has; does not wait.
+  /// How the child ended, or nullopt while it runs; does not wait.
   std::optional<ChildEnd> poll();
   ChildEnd wait();
   /// Sends a signal, if the child has not ended.
@@ -56,7 +59,7 @@ class ChildProcess {
   std::optional<ChildEnd> end_;
 };
 
-/// Where a program is that the PATH is searched for; empty: nowhere.
+/// The file that a program of this name is found at on the PATH; empty if there is none.
 std::filesystem::path program_on_path(const std::string& name);
 
 /// What a program printed, stdout and stderr together, and how it ended.
@@ -64,11 +67,11 @@ struct ChildOutput {
   ChildEnd end;
   std::string text;
 };
-/// Runs a program to its end. Of its output the first `limit` bytes are kept. Throws as
-/// ChildProcess.
+/// Runs a program to its end and keeps the first `limit` bytes of its output. Throws what the
+/// constructor of ChildProcess throws.
 ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t limit);
 
-/// The same for a program that reads `input`.
+/// As above; the program reads `input` from its stdin.
 ChildOutput output_of(const std::vector<std::string>& arguments, std::size_t limit,
                       const std::string& input);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/system/file.h"
 
 #include <fcntl.h>
@@ -20,20 +21,17 @@
 namespace pipewright {
 namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& path, std::string_view what, int code) {
-  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
-}
-
 void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& path) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(path, "cannot write", errno);
+    if (written < 0) refuse_file(path, "cannot write", errno);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 
-/// Small pieces travel together: a file of many short ones takes few calls.
+/// Writes the pieces. Small ones are collected in a buffer, so that many short pieces take few
+/// system calls.
 void write_pieces(int descriptor, std::span<const std::string_view> pieces,
                   const std::filesystem::path& path) {
   constexpr std::size_t kTogether = 1 << 16;
@@ -51,11 +49,7 @@ void write_pieces(int descriptor, std::span<const std::string_view> pieces,
   write_all(descriptor, waiting, path);
 }
 
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : ".";
-}
-
-/// "x/y" of "~/x/y" below "~"; nothing for a text that is not in the folder.
+/// The part of `text` below `folder`: "x/y" for "~/x/y" and "~"; nullopt if `text` is not below it.
 std::optional<std::string> below(const std::string& text, const std::string& folder) {
   if (text == folder) return "";
   if (text.starts_with(folder + "/")) return text.substr(folder.size() + 1);
@@ -67,7 +61,7 @@ std::string setting(const char* variable) {
   return value == nullptr ? std::string() : value;
 }
 
-/// "a symbolic link", for what is no regular file.
+/// What kind of file it is, other than a regular one: "a symbolic link", say.
 const char* kind_of(mode_t mode) {
   if (S_ISLNK(mode)) return "a symbolic link";
   if (S_ISDIR(mode)) return "a folder";
@@ -77,11 +71,15 @@ const char* kind_of(mode_t mode) {
 
 }  // namespace
 
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
 void sync_folder(const std::filesystem::path& folder) {
-  // Some file systems cannot sync folders and say EINVAL.
+  // Some file systems cannot sync folders: fsync() then fails with EINVAL.
   const Descriptor directory(folder, O_RDONLY | O_DIRECTORY);
   if (directory.is_open() && ::fsync(directory.number()) != 0 && errno != EINVAL)
-    fail(folder, "cannot sync the folder", errno);
+    refuse_file(folder, "cannot sync the folder", errno);
 }
 
 void make_folders(const std::filesystem::path& folder) {
@@ -101,7 +99,7 @@ void make_folders(const std::filesystem::path& folder) {
   if (failed == EEXIST)
     throw Error(ErrorKind::Data, "cannot make the folder: there is a file of this name",
                 folder.string());
-  if (failed != 0) fail(folder, "cannot make the folder", failed);
+  if (failed != 0) refuse_file(folder, "cannot make the folder", failed);
   sync_folder(folder_of(folder));
 }
 
@@ -137,7 +135,7 @@ void write_file(const std::filesystem::path& path, std::span<const std::string_v
   {
     TemporaryFile file(path);
     write_pieces(file.descriptor(), pieces, file.name());
-    if (::fsync(file.descriptor()) != 0) fail(file.name(), "cannot sync", errno);
+    if (::fsync(file.descriptor()) != 0) refuse_file(file.name(), "cannot sync", errno);
     file.rename(path);
   }
   sync_folder(folder_of(path));

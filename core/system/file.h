@@ -1,4 +1,5 @@
-/// Files as whole values: read in one go, written so that a final name never holds half a file.
+// SPDX-License-Identifier: Apache-2.0
+/// Whole files: read in one go, and written atomically, so that no reader ever sees half a file.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,19 @@ std::string read_file(const std::filesystem::path& path,
 void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 void write_file(const std::filesystem::path& path, std::string_view content);
 
-/// Makes what is missing of a folder, so that a power cut does not take it away again. A link to a
-/// folder that is not there is followed. Throws Error{Data}.
+/// The folder that a path is in; "." for a bare name.
+std::filesystem::path folder_of(const std::filesystem::path& path);
+
+/// Creates a folder with its missing parents and syncs each, so that they outlive a power cut. If
+/// `folder` is a link to a folder that does not exist, creates that one. Throws Error{Data}.
 void make_folders(const std::filesystem::path& folder);
-/// Makes the names in the folder outlive a power cut. Throws Error{Data}.
+/// Syncs a folder, so that the names in it outlive a power cut. Does nothing where the file system
+/// cannot. Throws Error{Data}.
 void sync_folder(const std::filesystem::path& folder);
 
-/// `~/x` with the home folder put in, `~/data/x` with the folder that PIPEWRIGHT_DATA names where
-/// it is set; anything else relative to `base` when it is not absolute.
+/// Resolves a path as a user writes it: `~/data/x` is below the folder that PIPEWRIGHT_DATA names,
+/// if it is set; any other `~/x` is below the home folder; any other relative path is relative to
+/// `base`.
 std::filesystem::path resolved_path(const std::string& text, const std::filesystem::path& base);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/system/folder_lock.h"
 
 #include <sys/file.h>
@@ -14,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "core/system/file.h"
+#include "core/system/host_name.h"
 #include "core/system/machine_limits.h"
 
 namespace pipewright {
@@ -24,17 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kOurs =
     "Pipewright made this folder. It deletes and replaces only files of its own names here.\n";
 constexpr std::string_view kLast = "Last at work: ";
-constexpr std::size_t kBytes = 512;  // always as long, so that one write replaces all of it
-
-[[noreturn]] void fail(const fs::path& path, std::string_view what, int code) {
-  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
-}
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
+constexpr std::size_t kBytes = 512;  // fixed size of a marker, so that one write replaces it
 
 /// "pid 1234 on host x since 2026-01-31T12:00:00Z"
 std::string this_process() {
@@ -53,7 +45,7 @@ std::string text_of(const Descriptor& marker) {
   return text;
 }
 
-/// Who was last at work, as the marker says it.
+/// The process that worked here last, from the marker's text; nullopt where the text has none.
 std::optional<std::string> holder_of(const Descriptor& marker) {
   const std::string text = text_of(marker);
   const std::size_t begin = text.find(kLast), end = text.find('\n', kOurs.size());
@@ -70,7 +62,8 @@ bool is_dead(const std::string& holder) {
   return host == host_name() && pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-/// What another process has taken is told with its name.
+/// Refuses a folder that another process has locked, and names the process. If that one is dead, a
+/// child that inherited the lock still works there.
 [[noreturn]] void refuse_taken(const fs::path& folder, const Descriptor& marker) {
   const std::string holder = holder_of(marker).value_or("another process");
   const std::string by = is_dead(holder) ? "a process that was started by " + holder : holder;
@@ -88,7 +81,7 @@ bool is_dead(const std::string& holder) {
       folder.string());
 }
 
-/// The first name in the folder but for the marker; "" when there is none.
+/// The alphabetically first name in the folder other than the marker's; "" when there is none.
 std::string other_name(const fs::path& folder) {
   std::error_code failed;
   std::string first;
@@ -97,11 +90,12 @@ std::string other_name(const fs::path& folder) {
     const std::string name = entry->path().filename().string();
     if (name != kFolderMarker && (first.empty() || name < first)) first = name;
   }
-  if (failed) fail(folder, "cannot read the folder", failed.value());
+  if (failed) refuse_file(folder, "cannot read the folder", failed.value());
   return first;
 }
 
-/// A process that was killed while it made the marker has left its beginning, or nothing.
+/// Whether the file is our marker. A process killed while it wrote the marker leaves only the
+/// beginning of the text, or an empty file; in an otherwise empty folder that counts, too.
 bool is_marker(const Descriptor& file, const fs::path& folder) {
   struct stat status {};
   if (::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -109,7 +103,7 @@ bool is_marker(const Descriptor& file, const fs::path& folder) {
   return text.starts_with(kOurs) || (kOurs.starts_with(text) && other_name(folder).empty());
 }
 
-/// `made_here`: whether there was none before.
+/// Opens the marker, or creates it; `made_here` is set to whether it was created.
 Descriptor open_marker(const fs::path& folder, bool adopt, bool& made_here) {
   const fs::path path = folder / kFolderMarker;
   made_here = false;
@@ -119,31 +113,34 @@ Descriptor open_marker(const fs::path& folder, bool adopt, bool& made_here) {
     if (there.is_open() || errno == ELOOP || errno == EISDIR)
       refuse_foreign(folder,
                      concat("has a ", std::string_view(kFolderMarker), " of somebody else"));
-    if (errno != ENOENT) fail(path, "cannot open", errno);
+    if (errno != ENOENT) refuse_file(path, "cannot open", errno);
     const std::string name = other_name(folder);
-    // Whoever was faster has made the marker before anything else.
+    // Another process may have claimed the folder since: it creates the marker before any other
+    // file.
     if (!name.empty() && !adopt && !fs::exists(fs::symlink_status(path)))
       refuse_foreign(folder,
                      concat("has '", name, "' in it and no ", std::string_view(kFolderMarker)));
     Descriptor made(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
     made_here = made.is_open();
     if (made.is_open()) return made;
-    if (errno != EEXIST) fail(path, "cannot create", errno);
+    if (errno != EEXIST) refuse_file(path, "cannot create", errno);
   }
 }
 
-/// False when another process has it; a file system may also have no locks.
+/// Locks without waiting. False when another process has the lock; true also on file systems
+/// without locks.
 bool take(const Descriptor& file, int how) {
   return ::flock(file.number(), how | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-/// Whether it was taken back between the opening and the locking of it.
+/// Whether the marker was deleted between being opened and being locked.
 bool is_gone(const Descriptor& marker) {
   struct stat status {};
   return ::fstat(marker.number(), &status) == 0 && status.st_nlink == 0;
 }
 
-/// Only a new marker is synced: who was last at work may be lost in a power cut.
+/// Writes who works here into the marker. Only a new marker is synced: a power cut may lose the
+/// name.
 void sign(const Descriptor& marker, const fs::path& folder) {
   const bool is_new = text_of(marker).size() < kBytes;
   std::string text = concat(kOurs, kLast, this_process(), "\n");
@@ -153,9 +150,9 @@ void sign(const Descriptor& marker, const fs::path& folder) {
   ::lseek(marker.number(), 0, SEEK_SET);
   const ssize_t written = ::write(marker.number(), text.data(), text.size());
   if (written != static_cast<ssize_t>(text.size()))
-    fail(path, "cannot write", written < 0 ? errno : ENOSPC);
+    refuse_file(path, "cannot write", written < 0 ? errno : ENOSPC);
   if (!is_new) return;
-  if (::fsync(marker.number()) != 0) fail(path, "cannot sync", errno);
+  if (::fsync(marker.number()) != 0) refuse_file(path, "cannot sync", errno);
   sync_folder(folder);
 }
 
@@ -185,9 +182,8 @@ FolderLock::~FolderLock() {
     if (!other_name(folder_).empty()) return;
     std::error_code ignored;
     fs::remove(folder_ / kFolderMarker, ignored);
-    if (made_folder_)
-      fs::remove(folder_, ignored);  // fails where somebody has put a file meanwhile
-  } catch (const Error&) {           // a folder that cannot be read keeps its marker
+    if (made_folder_) fs::remove(folder_, ignored);  // fails if a file has been put there meanwhile
+  } catch (const Error&) {  // a folder that cannot be read keeps its marker
   }
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Folders that belong to Pipewright, each worked in by one process at a time.
 #pragma once
 
@@ -7,23 +8,24 @@
 
 namespace pipewright {
 
-/// The file that makes a folder ours. Its lock says whether somebody works there; its text says who
-/// did last.
+/// The marker: a file that makes a folder ours. A lock on it says that a process works there now;
+/// its text names the process that worked there last.
 inline constexpr const char* kFolderMarker = ".pipewright";
 
 struct FolderTerms {
-  bool adopt = false;      ///< also take a folder without the marker in which other files are
-  bool inherited = false;  ///< child processes keep the lock for as long as they live
+  bool adopt = false;      ///< also take a folder that has files but no marker
+  bool inherited = false;  ///< child processes inherit the lock and hold it while they live
 };
 
-/// Holds a folder of ours: nobody else can take it until the object is gone or this process is
-/// dead. The folder is made where it is missing. One that is neither empty nor ours is not touched.
-/// A file system without locks is no reason to refuse. Where nothing was written into a folder that
-/// this object has marked, it takes the marker back, and the folder if there was none before.
+/// Locks a folder of ours until the object is destroyed or this process ends. A missing folder is
+/// created. A folder that has files but no marker is refused (see FolderTerms::adopt). On a file
+/// system without locks nothing is locked, and nobody is refused for it. The destructor removes a
+/// marker that this object created, and the folder if it created that, provided that no other file
+/// was put there.
 class FolderLock {
  public:
-  /// Throws Error{Experiment} when the folder is somebody else's, or when somebody works in it,
-  /// with pid, host and since when; Error{Data} when it cannot be written.
+  /// Throws Error{Experiment} when the folder is not ours, or when another process works in it (the
+  /// message has its pid, its host and since when); Error{Data} when the folder cannot be written.
   explicit FolderLock(const std::filesystem::path& folder, FolderTerms terms = {});
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept;
@@ -35,11 +37,12 @@ class FolderLock {
   bool made_folder_ = false, made_marker_ = false;
 };
 
-/// Whether a process that is alive holds the folder.
+/// Whether some process holds the lock of the folder.
 bool is_held(const std::filesystem::path& folder);
 
-/// Waits until no other process has its turn in a folder, ours or not; leaves no file there. Where
-/// a file system has no locks nobody waits.
+/// A lock on any folder, ours or not, for a short turn of work in it. The constructor waits until
+/// no other process has its turn; no file is left behind. Without locks in the file system it does
+/// not wait.
 class FolderTurn {
  public:
   explicit FolderTurn(const std::filesystem::path& folder);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/system/foreign_error.h"
 
 #include <algorithm>
@@ -13,10 +14,11 @@
 namespace pipewright {
 namespace {
 
-/// What oneDNN says for every status it gets: of an engine, a primitive, a memory object, all of
-/// which LibTorch asks for in a way that can only fail for lack of memory.
+/// The beginning of oneDNN's message whenever it cannot create an engine, a primitive or a memory
+/// object. LibTorch asks for these in ways that fail only for lack of memory.
 constexpr std::string_view kNoParts = "could not create a";
-/// How LibTorch says that memory ran out, or that no memory can be as large.
+/// Parts of messages by which LibTorch says that memory ran out, or that more was asked for than
+/// can exist.
 constexpr std::array<std::string_view, 7> kNoMemory{kNoParts,
                                                     "can't allocate memory",
                                                     "not enough memory",
@@ -34,8 +36,8 @@ bool is_about_memory(const std::exception& error) {
       kNoMemory, [&](std::string_view text) { return line.find(text) != std::string::npos; });
 }
 
-/// "149011.61 GiB at once", of "… tried to allocate 160000000000000 bytes …"; "" where the number
-/// is not said.
+/// ": 149011.61 GiB were asked for at once" for "… tried to allocate 160000000000000 bytes …"; ""
+/// if the message has no number.
 std::string asked_for(const std::string& line) {
   constexpr std::string_view kBefore = "tried to allocate ";
   const std::size_t at = line.find(kBefore);
@@ -55,7 +57,7 @@ std::string memory_message(const std::exception& error) {
                 limit.empty() ? "" : "; ", limit);
 }
 
-/// "cannot remove all: Permission denied", of what a file system refused.
+/// The Error for a refusal of the file system: "cannot remove all: Permission denied".
 Error file_system_error(const std::filesystem::filesystem_error& error) {
   constexpr std::string_view kBefore = "filesystem error: ";
   const std::string_view said = error.what();

@@ -1,6 +1,7 @@
-/// What the standard library, LibTorch and the system throw, in this project's terms. Whoever lets
-/// exceptions out of a process, a run or a worker asks here, so that a user reads one line with the
-/// exit code that the README promises.
+// SPDX-License-Identifier: Apache-2.0
+/// Turns exceptions of the standard library, LibTorch and the system into this project's Error.
+/// Every place where exceptions leave a process, a run or a worker calls it, so that a user reads
+/// one line and gets the exit code that the README promises.
 #pragma once
 
 #include <exception>
@@ -10,20 +11,21 @@
 
 namespace pipewright {
 
-/// Memory that could not be had, a thread that could not be started or a file system's refusal;
-/// nullopt where the machine is not to blame. `resource`: the kind of error that a lack of memory,
-/// threads or descriptors is, ErrorKind::Worker in a worker that is a process of its own.
+/// The Error for an exception that the machine is to blame for: memory ran out, a thread could not
+/// be started, or the file system refused; nullopt for any other. `resource` is the kind for a lack
+/// of memory, threads or descriptors: ErrorKind::Worker in a worker that is a process of its own.
 std::optional<Error> machine_error(const std::exception& error,
                                    ErrorKind resource = ErrorKind::Data);
 
-/// The same for whatever comes: an Error as it is, and what nobody can have caused but we ourselves
-/// as Error{Bug}.
+/// The Error for any exception: an Error is returned as it is, machine_error() comes next, and all
+/// others are Error{Bug}, because only a defect of our own can have caused them.
 Error foreign_error(const std::exception& error, ErrorKind resource = ErrorKind::Data);
 
-/// What was thrown, without LibTorch's stack trace behind the first line.
+/// The first line of what(); LibTorch puts a stack trace behind it.
 std::string first_line(const std::exception& error);
 
-/// "a thread for `whose` cannot be started", with the reason and the limit.
+/// The Error "a thread for `whose` cannot be started: …", with the reason and the limit that was
+/// reached.
 Error thread_error(const std::string& whose, const std::exception& error,
                    ErrorKind resource = ErrorKind::Data);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/system/input_file.h"
 
 #include <fcntl.h>
@@ -12,8 +13,8 @@
 namespace pipewright {
 namespace {
 
-/// "a FIFO", "a device": what stands where a plain file is expected.
-std::string_view kind_of(mode_t mode) {
+/// What kind of file it is, if no regular one: "a FIFO or pipe", "a device".
+std::string_view unreadable_kind(mode_t mode) {
   if (S_ISFIFO(mode)) return "a FIFO or pipe";
   if (S_ISSOCK(mode)) return "a socket";
   if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
@@ -22,7 +23,7 @@ std::string_view kind_of(mode_t mode) {
 
 }  // namespace
 
-// Without O_NONBLOCK, opening a FIFO waits for somebody who writes into it.
+// Without O_NONBLOCK, opening a FIFO blocks until some process opens it for writing.
 InputFile::InputFile(std::filesystem::path path)
     : path_(std::move(path)), file_(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY) {
   if (!file_.is_open() && errno == ENXIO)
@@ -32,9 +33,10 @@ InputFile::InputFile(std::filesystem::path path)
   if (!file_.is_open() || ::fstat(file_.number(), &status) != 0) fail("cannot open", errno);
   if (S_ISDIR(status.st_mode)) fail("cannot read", EISDIR);
   if (!S_ISREG(status.st_mode))
-    throw Error(ErrorKind::Data,
-                concat("cannot read: it is ", kind_of(status.st_mode), "; expected a plain file"),
-                path_.string());
+    throw Error(
+        ErrorKind::Data,
+        concat("cannot read: it is ", unreadable_kind(status.st_mode), "; expected a plain file"),
+        path_.string());
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -56,7 +58,7 @@ std::uint64_t InputFile::read_at(std::uint64_t offset, char* out, std::uint64_t 
 }
 
 void InputFile::fail(std::string_view what, int code) const {
-  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path_.string());
+  refuse_file(path_, what, code);
 }
 
 }  // namespace pipewright

@@ -1,5 +1,6 @@
-/// Plain files opened for reading. Every input of the program is opened here, so that none of them
-/// can hang, never end, or act when it is read.
+// SPDX-License-Identifier: Apache-2.0
+/// Regular files opened for reading. Every input of the program is opened here, so that reading can
+/// neither block, nor go on forever, nor have side effects, as it could with a FIFO or a device.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +12,20 @@
 
 namespace pipewright {
 
-/// An open file. FIFOs, sockets, devices and folders are refused before a byte is read.
+/// An open regular file. FIFOs, sockets, devices and folders are refused before a byte is read.
 class InputFile {
  public:
-  /// Throws Error{Data} naming the file when it is missing, unreadable, or no plain file.
+  /// Throws Error{Data} naming the file when it is missing, unreadable, or not a regular file.
   explicit InputFile(std::filesystem::path path);
 
-  /// In bytes, as it was when the file was opened.
+  /// Size in bytes when the file was opened.
   std::uint64_t size() const { return size_; }
-  /// For system calls on the open file; it stays ours.
+  /// The open descriptor, for system calls; this object still owns it.
   int descriptor() const { return file_.number(); }
-  /// How many of `count` bytes there were; fewer only at the end. Throws Error{Data}.
+  /// Reads up to `count` bytes from the current position and returns how many; fewer only at the
+  /// end of the file. Throws Error{Data}.
   std::uint64_t read(char* out, std::uint64_t count);
-  /// The same from that byte of the file on; read() then goes on behind it.
+  /// As read(), but from byte `offset` of the file; the next read() continues behind it.
   std::uint64_t read_at(std::uint64_t offset, char* out, std::uint64_t count);
 
  private:

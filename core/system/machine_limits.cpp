@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/system/machine_limits.h"
 
 #include <sys/resource.h>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <limits>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 
 namespace pipewright {
@@ -17,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr double kNotKnown = std::numeric_limits<double>::infinity();
 
-/// Bytes that /proc/meminfo has under that name.
+/// The entry `name` of /proc/meminfo, in bytes.
 double meminfo(std::string_view name) {
   std::ifstream file("/proc/meminfo");
   std::string key;
@@ -26,16 +28,16 @@ double meminfo(std::string_view name) {
   return kNotKnown;
 }
 
-/// A file of a control group that holds one number, or "max".
+/// The number in a file of a control group; infinity if it holds "max" or cannot be read.
 double number_in(const fs::path& file) {
   std::ifstream stream(file);
   double number = 0;
   return stream >> number ? number : kNotKnown;
 }
 
-/// The least number in the files of that name, of this process's control group and all above it.
-/// `controller`: "memory" or "pids"; the two versions of control groups call their files
-/// differently.
+/// The smallest limit of this process's control group and all groups above it. `controller` is
+/// "memory" or "pids"; `file` and `old_file` are the limit's names in control groups of version 2
+/// and 1.
 double least_in_groups(const std::string& controller, const char* file, const char* old_file) {
   std::ifstream groups("/proc/self/cgroup");
   double least = kNotKnown;
@@ -47,7 +49,7 @@ double least_in_groups(const std::string& controller, const char* file, const ch
     if (!unified && std::find(of.begin(), of.end(), controller) == of.end()) continue;
     const fs::path root = concat("/sys/fs/cgroup/", unified ? "" : controller);
     fs::path group = fs::path(parts[2]).relative_path();
-    for (;; group = group.parent_path()) {  // where a container hides its path, its root remains
+    for (;; group = group.parent_path()) {  // ends at the root, which is visible in containers, too
       least = std::min(least, number_in(root / group / (unified ? file : old_file)));
       if (group.empty()) break;
     }
@@ -100,6 +102,10 @@ std::string threads_limit_text() {
 std::string files_limit_text() {
   return concat(" (this process may have ", resource_limit(RLIMIT_NOFILE),
                 " files open, ulimit -n)");
+}
+
+void refuse_file(const std::filesystem::path& path, std::string_view what, int code) {
+  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
 }
 
 std::string errno_text(int code) {

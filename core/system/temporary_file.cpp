@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/system/temporary_file.h"
 
 #include <cerrno>
@@ -7,14 +8,6 @@
 #include "core/system/machine_limits.h"
 
 namespace pipewright {
-namespace {
-
-[[noreturn]] void fail(const std::filesystem::path& path, const char* what) {
-  throw Error(ErrorKind::Data, concat(what, ": ", errno_text(errno)), path.string());
-}
-
-}  // namespace
-
 TemporaryFile::TemporaryFile(const std::filesystem::path& beside) {
   constexpr int kNames = 100;
   for (int i = 0; i < kNames && !file_.is_open(); ++i) {
@@ -22,7 +15,7 @@ TemporaryFile::TemporaryFile(const std::filesystem::path& beside) {
     file_ = Descriptor(name_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
     if (!file_.is_open() && errno != EEXIST) break;
   }
-  if (!file_.is_open()) fail(name_, "cannot create");
+  if (!file_.is_open()) refuse_file(name_, "cannot create", errno);
 }
 
 TemporaryFile::~TemporaryFile() {
@@ -30,7 +23,7 @@ TemporaryFile::~TemporaryFile() {
 }
 
 void TemporaryFile::rename(const std::filesystem::path& path) {
-  if (::rename(name_.c_str(), path.c_str()) != 0) fail(path, "cannot rename");
+  if (::rename(name_.c_str(), path.c_str()) != 0) refuse_file(path, "cannot rename", errno);
   renamed_ = true;
 }
 

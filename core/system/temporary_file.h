@@ -1,4 +1,5 @@
-/// What will be a file, until it is whole.
+// SPDX-License-Identifier: Apache-2.0
+/// A temporary file that is renamed once it is complete.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +8,9 @@
 
 namespace pipewright {
 
-/// A new file NAME.<process>.part beside the one it will replace. What lies there under a name that
-/// is tried is not opened, and no link is followed. Unless it is renamed, it goes with this object.
+/// A new file NAME.<pid>.part beside the file that it will replace. An existing file of that name
+/// is not opened, links are not followed, and another name is tried. The destructor deletes it
+/// unless it was renamed.
 class TemporaryFile {
  public:
   /// Throws Error{Data}.
@@ -19,7 +21,8 @@ class TemporaryFile {
 
   const std::filesystem::path& name() const { return name_; }
   int descriptor() const { return file_.number(); }
-  /// Puts it in the place of `path`, on the same file system. Throws Error{Data}.
+  /// Renames it to `path`, which must be on the same file system, and replaces what is there.
+  /// Throws Error{Data}.
   void rename(const std::filesystem::path& path);
 
  private:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/system/terminal.h"
 
 #include <sys/ioctl.h>
@@ -13,8 +14,8 @@
 namespace pipewright {
 namespace {
 
-constexpr std::size_t kLongestLine = 4000;  // characters, of what is no result but a message
-constexpr std::size_t kUsualWidth = 100;    // columns, where the terminal does not say
+constexpr std::size_t kLongestLine = 4000;  // characters; standard output has no limit
+constexpr std::size_t kUsualWidth = 100;    // columns, where the terminal does not tell its own
 
 void write(std::FILE* out, std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), out);
@@ -31,7 +32,7 @@ std::string formatted(const char* format, std::va_list arguments) {
   return text;
 }
 
-/// That memory has run out must still be said.
+/// Prints without allocating, so that the message that memory has run out still gets through.
 void print_without_memory(std::FILE* out, const char* format, std::va_list arguments) {
   std::array<char, 1000> text{};
   std::vsnprintf(text.data(), text.size(), format, arguments);

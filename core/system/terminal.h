@@ -1,6 +1,8 @@
-/// The one door to standard output and standard error. Names, paths and messages may hold any
-/// bytes; what goes through this door is made printable (see printable.h), so that no text can act
-/// on a terminal and no caller can forget. Only colours and the status line, which are ours, do.
+// SPDX-License-Identifier: Apache-2.0
+/// The only way to standard output and standard error. Names, paths and messages may hold any
+/// bytes; all text is made printable here (see printable.h), so that no text can control the
+/// terminal and no caller can forget it. Only our own colours and the status line use escape
+/// sequences.
 #pragma once
 
 #include <cstdio>
@@ -13,20 +15,21 @@ namespace pipewright {
 [[gnu::format(printf, 1, 2)]] void print(const char* format, ...);
 /// printf to standard error. Lines of more than 4,000 characters are shortened in the middle.
 [[gnu::format(printf, 1, 2)]] void print_error(const char* format, ...);
-/// printf to either, or to another file; shortened as print_error() does unless it is standard
-/// output.
+/// printf to standard output, standard error or another file. Long lines are shortened as by
+/// print_error(), except on standard output.
 [[gnu::format(printf, 2, 3)]] void print_to(std::FILE* out, const char* format, ...);
-/// Text whose colours (escape sequences `ESC [ … m`) reach standard output as they are.
+/// Prints to standard output; colours in the text (escape sequences `ESC [ … m`) are kept.
 void print_colored(std::string_view text);
 
-/// Whether escape sequences may go there: to a terminal, unless TERM is "dumb" or not set, or
-/// NO_COLOR is set and not empty (no-color.org).
+/// Whether escape sequences may be written to `out`: it is a terminal, TERM is set and not "dumb",
+/// and NO_COLOR is not set or is empty (no-color.org).
 bool takes_escapes(std::FILE* out);
 
-/// The last line of a terminal, drawn again and again. Of a file that is none it does nothing.
+/// A status line: the last line of a terminal, drawn again and again. On a file that is no terminal
+/// it does nothing.
 class StatusLine {
  public:
-  /// `out` outlives this object.
+  /// `out` must outlive this object.
   explicit StatusLine(std::FILE* out) : StatusLine(out, takes_escapes(out)) {}
   StatusLine(std::FILE* out, bool terminal) : out_(out), terminal_(terminal) {}
   ~StatusLine() { clear(); }
@@ -34,9 +37,9 @@ class StatusLine {
   StatusLine& operator=(const StatusLine&) = delete;
 
   bool terminal() const { return terminal_; }
-  /// Replaces what is shown by this line, cut to the terminal's width.
+  /// Shows this text in place of the one before, cut to the terminal's width.
   void show(std::string_view text);
-  /// Before anything else is printed.
+  /// Erases the line. Call it before anything else is printed.
   void clear();
 
  private:

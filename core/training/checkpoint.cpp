@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/checkpoint.h"
 
 #include <algorithm>
@@ -26,16 +27,16 @@ constexpr const char* kLastGradient = "last_gradient";
 constexpr const char* kDrift = "drift";
 
 /// A stage replica that this process holds.
-struct Held {
+struct HeldStage {
   int index = 0, replica = 0;
   Stage* stage = nullptr;
-  std::string head, head_after;  ///< "heads.0.", and its name by layer
+  std::string head, head_after;  ///< "heads.0.", and that prefix with the layer's name instead
 };
 
-std::vector<Held> held(const Plan& plan, const std::vector<std::unique_ptr<Stage>>& stages) {
+std::vector<HeldStage> held(const Plan& plan, const std::vector<std::unique_ptr<Stage>>& stages) {
   const auto layers = plan.stage_layers();
   const std::size_t count = layers.size();
-  std::vector<Held> all;
+  std::vector<HeldStage> all;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (!stages[i]) continue;
     const std::size_t index = i % count;
@@ -48,27 +49,28 @@ std::vector<Held> held(const Plan& plan, const std::vector<std::unique_ptr<Stage
   return all;
 }
 
-/// The name in a checkpoint. Heads are called after their stage, which another cut may not have.
-std::string saved_name(const Held& of, const std::string& name) {
+/// A tensor's name in a checkpoint. Heads are named after their layer there, because another cut
+/// may lack their stage.
+std::string saved_name(const HeldStage& of, const std::string& name) {
   return name.starts_with(of.head) ? of.head_after + name.substr(of.head.size()) : name;
 }
 
-std::vector<std::string> slots_of(const Held& of, const Optimizer& optimizer) {
+std::vector<std::string> slots_of(const HeldStage& of, const Optimizer& optimizer) {
   std::vector<std::string> slots = optimizer.slot_names(of.stage->predicts());
   if (of.stage->optimizer_state().last_gradient.defined()) slots.emplace_back(kLastGradient);
   if (of.stage->optimizer_state().drift.defined()) slots.emplace_back(kDrift);
   return slots;
 }
 
-NamedTensors buffers_of(const Held& of) {
+NamedTensors buffers_of(const HeldStage& of) {
   NamedTensors all;
   for (auto& [name, tensor] : of.stage->named_buffers())
     all.emplace_back(saved_name(of, name), tensor);
   return all;
 }
 
-/// Weights, and those of the optimizer's slots that are in `known`.
-NamedTensors learned_by(const Held& of, const Optimizer& optimizer,
+/// Weights, and the optimizer slots that are in `known`.
+NamedTensors learned_by(const HeldStage& of, const Optimizer& optimizer,
                         const std::vector<std::string>& known) {
   NamedTensors all;
   for (auto& [name, tensor] : of.stage->named_parameters())
@@ -87,24 +89,25 @@ NamedTensors learned_by(const Held& of, const Optimizer& optimizer,
   return all;
 }
 
-/// Replicas share weights and optimizer state, so replica 0's stand for all.
-NamedTensors saved_by(const Held& of, const Optimizer& optimizer) {
+/// The tensors to save. Weights and optimizer state are equal in all replicas: only replica 0 saves
+/// them.
+NamedTensors saved_by(const HeldStage& of, const Optimizer& optimizer) {
   NamedTensors all;
   if (of.replica == 0) all = learned_by(of, optimizer, slots_of(of, optimizer));
   for (auto& named : buffers_of(of)) all.push_back(std::move(named));
   return all;
 }
 
-std::string file_name(const Held& of) {
+std::string file_name(const HeldStage& of) {
   return concat("stage-", of.index, of.replica == 0 ? "" : concat(".replica-", of.replica),
                 ".safetensors");
 }
 
-/// Phase one, on every process: its files, and their descriptions.
-Value write_files(const fs::path& folder, const std::vector<Held>& mine,
+/// Phase one, on every process: writes its files and returns their descriptions.
+Value write_files(const fs::path& folder, const std::vector<HeldStage>& mine,
                   const Optimizer& optimizer) {
   Value files = Value::sequence();
-  for (const Held& of : mine) {
+  for (const HeldStage& of : mine) {
     TensorFile file{.tensors = saved_by(of, optimizer)};
     if (of.replica > 0 && file.tensors.empty()) continue;
     const fs::path path = folder / file_name(of);
@@ -117,13 +120,13 @@ Value write_files(const fs::path& folder, const std::vector<Held>& mine,
   return files;
 }
 
-/// "edges-2.replica-0.safetensors".
+/// File name of the state of an edge's ends or an exchange: "edges-2.replica-0.safetensors".
 std::string memory_name(const char* kind, std::size_t i, const Plan& plan) {
   const auto count = static_cast<std::size_t>(plan.experiment->pipeline.stages);
   return concat(kind, i % count, ".replica-", i / count, ".safetensors");
 }
 
-/// What the ends of edges, or exchanges, remember; the same.
+/// Phase one for the state of edges' ends or of exchanges.
 template <class Part>
 void write_memories(const fs::path& folder, const Plan& plan, const char* kind,
                     const std::vector<std::unique_ptr<Part>>& parts, Value& files) {
@@ -137,7 +140,8 @@ void write_memories(const fs::path& folder, const Plan& plan, const char* kind,
   }
 }
 
-/// A file of theirs, to the one that wrote it. `check`: it has not been looked at in this process.
+/// Restores such a file into the part that wrote it. `check`: this process has not verified the
+/// file.
 template <class Part>
 void read_memory(const fs::path& folder, const CheckpointFile& file, const Plan& plan,
                  const char* kind, const std::vector<std::unique_ptr<Part>>& parts, bool check) {
@@ -166,15 +170,15 @@ CheckpointManifest manifest_of(const Plan& plan, std::int64_t minibatches) {
           .layout = layout_of(e.resolved)};
 }
 
-/// The tensors that stages wait for, by the replica in whose files they are, and name.
+/// The tensors to load, by name and by the replica whose files have them.
 class Wanted {
  public:
-  Wanted(const std::vector<Held>& mine, const Optimizer& optimizer,
+  Wanted(const std::vector<HeldStage>& mine, const Optimizer& optimizer,
          const CheckpointManifest& manifest) {
     int replicas = 1;
     for (const CheckpointFile& file : manifest.files)
       replicas = std::max(replicas, file.replica + 1);
-    for (const Held& of : mine) {
+    for (const HeldStage& of : mine) {
       of.stage->optimizer_state().steps = 0;
       for (auto& [name, tensor] : learned_by(of, optimizer, manifest.slots))
         add(0, name, tensor, of.stage);
@@ -201,7 +205,8 @@ class Wanted {
     }
   }
 
-  /// Heads that stand after other layers than before start as they are. How many tensors those are.
+  /// Gives up heads that now follow other layers, which stay initialised. Returns the number of
+  /// their tensors.
   std::size_t drop_heads() {
     return std::erase_if(waiting_, [](const auto& each) {
       return each.first.second.find(kHead) != std::string::npos;
@@ -244,7 +249,7 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
                      const std::vector<std::unique_ptr<GradientExchange>>& exchanges,
                      const TrainingState& state, const StepLog* steps, Team& team) {
   const Optimizer& optimizer = *plan.experiment->optimizer;
-  const std::vector<Held> mine = held(plan, stages);
+  const std::vector<HeldStage> mine = held(plan, stages);
   CheckpointManifest manifest = manifest_of(plan, state.minibatches);
   const fs::path folder = checkpoints / manifest.folder();
   Value own = write_files(folder, mine, optimizer);
@@ -264,7 +269,7 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
     }
     commit_manifest(checkpoints, manifest);
   }
-  team.barrier();  // or a fast process would write the next one's files while others are removed
+  team.barrier();  // else a fast process might write new files while old ones are removed
 }
 
 std::optional<LoadedCheckpoint> load_checkpoint(
@@ -281,7 +286,7 @@ std::optional<LoadedCheckpoint> load_checkpoint(
   if (!point.remark.empty()) loaded.remarks.push_back(point.remark);
   Wanted wanted(held(plan, stages), *plan.experiment->optimizer, manifest);
   const bool remembers = same_stages(manifest, plan);
-  const bool check = team.size() > 1;  // else this process has just looked at all of them
+  const bool check = team.size() > 1;  // a single process has just verified all files
   bool forgotten = false;
   for (const CheckpointFile& file : manifest.files) {
     const fs::path path = folder / file.name;

@@ -1,19 +1,19 @@
-/// Everything a run needs to go on as if it had never stopped. Each process writes the stages it
-/// holds, then process 0 commits the manifest: until then the previous checkpoint stands. The last
-/// two are kept.
+// SPDX-License-Identifier: Apache-2.0
+/// Checkpoints: everything a run needs to continue as if it had never stopped. Each process writes
+/// the stages it holds, then process 0 commits the manifest; until then the previous checkpoint is
+/// the valid one. The last two are kept.
 ///
 ///   stage-<k>.safetensors            weights, buffers and optimizer state, named by layer, so that
 ///                                    any other cut into stages finds them
-///   stage-<k>.replica-<r>.safetensors  buffers of the other replicas, where there are any
-///   edges-<k>.replica-<r>.safetensors  what the ends of its edges remember, where codecs do
-///   exchange-<k>.replica-<r>.safetensors  PowerSGD's errors and factors, where replicas use it
-///   metrics.safetensors              epochs, losses of the open epoch and traffic so far
+///   stage-<k>.replica-<r>.safetensors  buffers of the other replicas, if there are any
+///   edges-<k>.replica-<r>.safetensors  state of the codecs at the ends of its edges, if any
+///   exchange-<k>.replica-<r>.safetensors  PowerSGD's errors and factors, if replicas use it
+///   metrics.safetensors              epochs, losses of the unfinished epoch, traffic so far
 ///
-/// Besides, steps-<n>.csv in the folder of all checkpoints has the losses of all steps
-/// (step_log.h).
+/// The losses of all steps are in steps-<n>.csv in the folder of all checkpoints (step_log.h).
 ///
-/// Order, augmentation, dropout and learning rate are functions of seed, epoch and mini-batch: the
-/// number of mini-batches is the position of the loader and of every random stream.
+/// Order, augmentation, dropout and learning rate are functions of seed, epoch and mini-batch, so
+/// the number of trained mini-batches is the position of the loader and of every random stream.
 #pragma once
 
 #include <filesystem>
@@ -30,13 +30,13 @@
 
 namespace pipewright {
 
-/// Collective, at the beginning of a training: a manifest of no checkpoint yet, so that a lost one
-/// is noticed from now on. Removes what is there.
+/// Collective, at the beginning of a training: removes all checkpoints and writes a manifest of
+/// none, so that the loss of a later one is noticed.
 void begin_checkpoints(const std::filesystem::path& checkpoints, const Plan& plan, Team& team);
 
-/// Collective. Null stages are held by other processes; every stage is held by somebody. Throws
-/// Error{Data} if it cannot be written: then the previous checkpoint is still there. `steps`:
-/// process 0's step log, which is synced, or null.
+/// Collective: writes a checkpoint. Null stages are held by other processes; every stage must be
+/// held by one. Throws Error{Data} if it cannot be written; the previous checkpoint then remains.
+/// `steps`: process 0's step log, which is synced, or null.
 void save_checkpoint(const std::filesystem::path& checkpoints, const Plan& plan,
                      const std::vector<std::unique_ptr<Stage>>& stages,
                      const std::vector<std::unique_ptr<EdgeEnds>>& edges,
@@ -45,15 +45,16 @@ void save_checkpoint(const std::filesystem::path& checkpoints, const Plan& plan,
 
 struct LoadedCheckpoint {
   TrainingState state;
-  StepLogPart steps;                 ///< how much of the step log belongs to it
-  std::vector<std::string> remarks;  ///< what a person should know about another layout
+  StepLogPart steps;                 ///< part of the step log that belongs to it
+  std::vector<std::string> remarks;  ///< warnings for the user about another layout
 };
 
-/// Collective. Puts the last checkpoint that is whole into freshly made stages, of which null ones
-/// are left out; nothing if there is none. The layout may be another one: new replicas start with
-/// replica 0's buffers, heads after other layers anew, and with other stages or replicas what edges
-/// and exchanges remember, too. Throws Error{Data} if all are damaged, do not fit or are not the
-/// same for all processes, Error{Experiment} if another experiment wrote it.
+/// Collective: loads the newest undamaged checkpoint into freshly made stages (null ones are
+/// skipped). Returns nothing if there is none. The layout may differ: new replicas start with
+/// replica 0's buffers, heads that follow other layers are initialised, and with other stages or
+/// replicas the state of edges and exchanges starts anew. Throws Error{Data} if all checkpoints are
+/// damaged, one does not fit, or processes see different ones, and Error{Experiment} if another
+/// experiment wrote it.
 std::optional<LoadedCheckpoint> load_checkpoint(
     const std::filesystem::path& checkpoints, const Plan& plan,
     const std::vector<std::unique_ptr<Stage>>& stages,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/checkpoint_manifest.h"
 
 #include <zlib.h>
@@ -47,7 +48,7 @@ std::int64_t size_of(const fs::path& path) {
   return static_cast<std::int64_t>(bytes);
 }
 
-/// A field of that kind. Throws Error{Data} with `where`.
+/// A field of that kind, not negative. Throws Error{Data} at `where`.
 const Value& field(const Value& of, const std::string& key, Value::Kind kind,
                    const std::string& where) {
   const Value* const value = of.find(key);
@@ -96,7 +97,7 @@ Value value_of(const CheckpointManifest& manifest) {
   return value;
 }
 
-/// Elsewhere somebody else's checkpoints may lie.
+/// Refuses a symbolic link: it may lead to another run's checkpoints.
 void refuse_a_link(const fs::path& checkpoints) {
   std::error_code ignored;
   if (fs::is_symlink(fs::symlink_status(checkpoints, ignored)))
@@ -106,7 +107,7 @@ void refuse_a_link(const fs::path& checkpoints) {
                 checkpoints.string());
 }
 
-/// A manifest's file. Throws Error{Data}.
+/// Reads one manifest file. Throws Error{Data}.
 FoundManifest read_one(const fs::path& path) {
   Value value;
   const std::string text = read_file(path, kLargestManifest);
@@ -129,8 +130,8 @@ FoundManifest found(const fs::path& path) {
   }
 }
 
-/// What is ours and no longer needed. What stays after a failure is in nobody's way, and goes with
-/// the next checkpoint.
+/// Removes files with our names that no manifest needs. Errors are ignored: what remains does no
+/// harm and is removed with the next checkpoint.
 void remove_all_but(const std::vector<const CheckpointManifest*>& manifests,
                     const fs::path& checkpoints) {
   std::error_code ignored;
@@ -221,7 +222,7 @@ void commit_manifest(const fs::path& checkpoints, const CheckpointManifest& mani
   refuse_a_link(checkpoints);
   const auto write = [&](const char* name, const CheckpointManifest& content) {
     Value value = value_of(content);
-    value.at_or_add(kChecksum) = Value::of(digest(value));  // of all the other fields
+    value.at_or_add(kChecksum) = Value::of(digest(value));  // digest of all other fields
     write_file(checkpoints / name, to_json(value) + "\n");
   };
   const std::vector<FoundManifest> before = find_manifests(checkpoints);
@@ -229,7 +230,7 @@ void commit_manifest(const fs::path& checkpoints, const CheckpointManifest& mani
     return each.manifest && each.manifest->minibatches > 0 &&
            each.manifest->minibatches < manifest.minibatches;
   });
-  // In this order, so that two checkpoints are named at every moment.
+  // This order ensures that two checkpoints are named at every moment.
   write(kManifest, manifest);
   std::error_code ignored;
   if (previous == before.end())

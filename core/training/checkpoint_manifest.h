@@ -1,10 +1,11 @@
-/// The manifest of a checkpoint: which files belong to it and what they must be. Writing it is the
-/// moment a checkpoint comes into being; files that no manifest names are nothing. The one before
-/// is kept, for the case that the newest is damaged.
+// SPDX-License-Identifier: Apache-2.0
+/// The manifest of a checkpoint: the list of its files with sizes and checksums. A checkpoint
+/// exists from the moment its manifest is written; files that no manifest names are ignored. The
+/// previous manifest is kept in case the newest checkpoint is damaged.
 ///
 ///   checkpoint/manifest.json                {"minibatches": 12, "files": [{"name": …}, …], …}
-///   checkpoint/manifest.previous.json       the same, of the checkpoint before
-///   checkpoint/000012/stage-0.safetensors   … what checkpoint.h says
+///   checkpoint/manifest.previous.json       manifest of the previous checkpoint
+///   checkpoint/000012/stage-0.safetensors   files as in checkpoint.h
 #pragma once
 
 #include <cstdint>
@@ -20,52 +21,52 @@
 namespace pipewright {
 
 struct CheckpointFile {
-  std::string name;  ///< within the manifest's folder
+  std::string name;  ///< file name within the checkpoint's folder
   std::int64_t bytes = 0;
   std::string checksum;    ///< CRC-32, 8 hex digits
-  int replica = 0;         ///< whose tensors they are; replica 0's stand for all but buffers
-  std::int64_t steps = 0;  ///< updates of the stage
+  int replica = 0;         ///< whose tensors it has; replica 0's weights are those of all
+  std::int64_t steps = 0;  ///< updates of the stage so far
 
   Value value() const;
 };
 
 struct CheckpointManifest {
-  std::int64_t minibatches = 0;     ///< trained
-  int epochs = 0;                   ///< that were asked for
-  std::string identity;             ///< of the experiment
-  Value layout = Value::mapping();  ///< it was written under
-  std::vector<std::string> slots;   ///< of the optimizer
+  std::int64_t minibatches = 0;     ///< trained so far
+  int epochs = 0;                   ///< train.epochs of the training
+  std::string identity;             ///< the experiment's (identity.h)
+  Value layout = Value::mapping();  ///< the layout when it was written
+  std::vector<std::string> slots;   ///< names of the optimizer's slots
   StepLogPart steps;
   std::vector<CheckpointFile> files;
 
-  /// "000012": the folder of the files.
+  /// Name of the checkpoint's folder: "000012".
   std::string folder() const;
 };
 
-/// A description of a file that lies there. Throws Error{Data}.
+/// Describes an existing file by its name, size and checksum. Throws Error{Data}.
 CheckpointFile described_file(const std::filesystem::path& path);
-/// Throws Error{Data} naming the file if it is not as described.
+/// Verifies size and checksum. Throws Error{Data} that names the file if they differ.
 void check_file(const std::filesystem::path& path, const CheckpointFile& file);
 
-/// A manifest that is there, or what is wrong with it.
+/// A manifest on disk, or why it cannot be used.
 struct FoundManifest {
   std::optional<CheckpointManifest> manifest;
-  std::optional<Error> damage;  ///< Data; where there is no manifest
-  std::string digest;           ///< of its content; of the damage
+  std::optional<Error> damage;  ///< Error{Data}, set if `manifest` is not
+  std::string digest;           ///< of its content, or of the damage
 };
 
-/// The newest manifest, then the one before. Empty if no checkpoint was ever begun there; the
-/// newest is damaged where it is missing, but checkpoints are there.
+/// The newest manifest, then the previous one. Empty if checkpoints were never begun there. A
+/// missing newest manifest counts as damaged if there are checkpoints.
 std::vector<FoundManifest> find_manifests(const std::filesystem::path& checkpoints);
 
-/// The newest one, or nothing. Throws its damage.
+/// The newest manifest, or nothing. Throws its damage.
 std::optional<CheckpointManifest> read_manifest(const std::filesystem::path& checkpoints);
 
-/// Writes it atomically; then the one that it follows becomes the previous one, if that is of a
-/// checkpoint and whole; then removes the files of other checkpoints.
+/// Writes the manifest by an atomic rename; then makes its predecessor the previous one, if that is
+/// the undamaged manifest of a checkpoint; then removes the files of all other checkpoints.
 void commit_manifest(const std::filesystem::path& checkpoints, const CheckpointManifest& manifest);
 
-/// The files of a list of CheckpointFile::value(). Throws Error{Data}; `where` says what was read.
+/// Reads a list of CheckpointFile::value(). Throws Error{Data} at `where`.
 std::vector<CheckpointFile> read_files(const Value& list, const std::string& where);
 
 }  // namespace pipewright

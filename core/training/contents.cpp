@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/contents.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace pipewright {
 namespace {
 
-constexpr std::int64_t kSamples = 32;  // of a split
+constexpr std::int64_t kSamples = 32;  // samples of a split
 
 void add(std::string& text, const at::Tensor& tensor) {
   const at::Tensor values = tensor.contiguous();
@@ -24,7 +25,7 @@ void add(std::string& text, const at::Tensor& tensor) {
   text.append(static_cast<const char*>(values.const_data_ptr()), values.nbytes());
 }
 
-/// One after the other: they may be of different sizes.
+/// Digest of samples, read one at a time because their sizes may differ.
 std::string samples_of(const Dataset& dataset) {
   std::string text =
       concat(shape_text(dataset.sample_shape()), " ", dataset.classes(), " ", dataset.vocabulary());
@@ -43,7 +44,8 @@ std::string samples_of(const Dataset& dataset) {
   return "samples:" + sha256(text);
 }
 
-/// The layout's paths do not matter; a part that knows its file by digest has it among its options.
+/// Whether a path's content is compared. Paths of the layout are not, nor files with an option
+/// `sha256`, which is compared itself.
 bool is_compared(const std::string& path, const Value& resolved) {
   const std::string section = path.substr(0, path.rfind('.'));
   const Value* const digest = resolved.find_path(section + ".sha256");

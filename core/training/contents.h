@@ -1,12 +1,12 @@
-/// What lies at the paths of an experiment, known by its content, so that moved data or weights are
-/// the same experiment and changed ones are not.
+// SPDX-License-Identifier: Apache-2.0
+/// Digests of the files at an experiment's paths, so that moved data or weights are the same
+/// experiment and changed ones are not.
 ///
-/// Of a file it is the SHA-256 of its bytes ("sha256:…"). Of a data set in folders it is a digest
-/// of samples ("samples:…"): of both splits how many there are, their shape, classes and
-/// vocabulary, and of 32 samples of each split, the first, the last and others at equal distances,
-/// all inputs and targets as training gets them without augmentation. Another data set, version,
-/// order, resolution or vocabulary and a copy that lacks samples change it; a change of other
-/// samples alone does not.
+/// The digest of a file is the SHA-256 of its bytes ("sha256:…"). That of a data set in folders
+/// ("samples:…") covers shape, classes, vocabulary, the size of both splits, and 32 samples of each
+/// split: the first, the last and others at equal distances, with all inputs and targets as
+/// training gets them without augmentation. Another data set, version, order, resolution or
+/// vocabulary and a copy that lacks samples change it; a change in other samples alone does not.
 #pragma once
 
 #include <string>
@@ -16,11 +16,12 @@
 
 namespace pipewright {
 
-/// {"model.weights": "sha256:…", "dataset": "samples:…"}, of the paths that are set; the layout's
-/// are left out. The data set is open. Throws Error{Data}.
+/// Digests of the paths that are set: {"model.weights": "sha256:…", "dataset": "samples:…"}. Paths
+/// of the layout, and files whose option `sha256` is set, are left out. The data set must be open.
+/// Throws Error{Data}.
 Value contents_of(const Experiment& experiment);
 
-/// "model.weights", "dataset and model.weights": what has another content now, or "".
+/// The keys whose digests differ, as in "dataset and model.weights"; "" if none do.
 std::string changed_contents(const Value& before, const Value& now);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/drain_points.h"
 
 #include <algorithm>
@@ -26,7 +27,9 @@ bool DrainPoints::checkpoint_at(std::int64_t position) const {
 }
 
 std::int64_t DrainPoints::longest() const {
-  return minibatches == 0 ? per_epoch : next(0);  // multiples of two numbers: no gap is longer
+  return minibatches == 0
+             ? per_epoch
+             : next(0);  // points are multiples of two numbers: no gap is longer than the first
 }
 
 std::string DrainPoints::remark() const {

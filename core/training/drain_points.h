@@ -1,5 +1,7 @@
-/// Where a training empties its pipeline. It is a chain of schedules, each from one drain point to
-/// the next; mini-batches are counted from the beginning of the training.
+// SPDX-License-Identifier: Apache-2.0
+/// Drain points: the mini-batches after which a training empties its pipeline. A training is a
+/// chain of schedules, each from one drain point to the next. Positions are numbers of mini-batches
+/// since the beginning of the training.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +11,23 @@
 
 namespace pipewright {
 
-/// Drains at every epoch's end unless `drain: never`, at every checkpoint, and at the end. The
-/// points are the experiment's, so a resumed run has the same ones.
+/// The pipeline drains at the end of every epoch unless `drain: never`, at every checkpoint, and at
+/// the end. The points depend on the experiment only, so a resumed run has the same ones.
 struct DrainPoints {
-  std::int64_t minibatches = 0;       ///< of the training
+  std::int64_t minibatches = 0;       ///< mini-batches of the training
   std::int64_t per_epoch = 1;         ///< mini-batches of an epoch
   bool each_epoch = true;             ///< drain: epoch
   std::int64_t checkpoint_every = 0;  ///< mini-batches; 0 = never
 
-  /// The first point after `position`, which is before the end.
+  /// The first drain point after `position`, which must lie before the end.
   std::int64_t next(std::int64_t position) const;
-  /// None at the end: the final weights are there.
+  /// Whether there is a checkpoint at `position`. At the end there is none, because the final
+  /// weights are saved.
   bool checkpoint_at(std::int64_t position) const;
   bool has_checkpoints() const { return checkpoint_every > 0 && checkpoint_every < minibatches; }
-  /// Of all segments, and the first one's length.
+  /// Length of the longest segment, which the first one has.
   std::int64_t longest() const;
-  /// What a person should be told, or "".
+  /// A remark for the user, or "".
   std::string remark() const;
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/loader.h"
 
 #include <ATen/Parallel.h>
@@ -105,7 +106,7 @@ std::span<const std::int64_t> Loader::samples(int minibatch, const Share& share)
       .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(share.samples));
 }
 
-/// A mini-batch that nobody has begun.
+/// Puts a pending mini-batch, which no thread assembles yet, into the cache.
 std::promise<Batch> Loader::begin(int position) {
   std::promise<Batch> promise;
   recent_.emplace_back(position, promise.get_future().share());
@@ -127,7 +128,7 @@ void Loader::go_ahead_of(int position) {
   const int all = per_epoch_ * static_cast<int>(epochs_.size());
   const int wanted = std::min(all, position + 1 + settings_.prefetch);
   next_ = std::max(next_, position + 1);
-  if (wanted > wanted_) {  // else a thread would wake for nothing and take the caller's core
+  if (wanted > wanted_) {  // do not wake threads for nothing: they need cores, too
     wanted_ = wanted;
     wanted_more_.notify_all();
   }
@@ -148,8 +149,8 @@ void Loader::prefetch(const std::stop_token& stop) {
       lock.lock();
     }
   } catch (const std::exception&) {
-    // Memory ran out before a mini-batch was begun: whoever asks for it finds nobody at it, and
-    // assembles it or fails in its own place.
+    // Memory ran out before a mini-batch was begun. The caller that needs it assembles it itself,
+    // or fails with an error of its own.
   }
 }
 

@@ -1,5 +1,6 @@
-/// Mini-batches of a data set for an execution: the order is a function of the seed and the epoch,
-/// so every execution sees the same data.
+// SPDX-License-Identifier: Apache-2.0
+/// Mini-batches of a data set for an execution. Their order is a function of the seed and the
+/// epoch, so every execution sees the same data.
 #pragma once
 
 #include <condition_variable>
@@ -24,25 +25,25 @@ struct EpochOrder {
   bool drop_last = true;
 
   int minibatches() const;
-  std::int64_t size_of(int minibatch) const;  ///< samples; only the last may be smaller
+  std::int64_t size_of(int minibatch) const;  ///< in samples; only the last may be smaller
 };
 
-/// Fisher–Yates by the stream (seed, "shuffle", epoch); the identity without `shuffle`.
+/// Shuffles by Fisher–Yates with the random stream (seed, "shuffle", epoch). Without `shuffle`
+/// returns the indices unchanged.
 std::vector<std::int64_t> epoch_permutation(std::vector<std::int64_t> indices, bool shuffle,
                                             std::uint64_t seed, int epoch);
 
-/// The order with samples of like length together, so that padding is short: in every run of
-/// `shard` mini-batches samples are sorted by length (by sample), longest first, and then whole
-/// mini-batches change places by the stream (seed, "bucket", epoch). A smaller last mini-batch
-/// stays the last.
+/// Groups samples of similar length, so that padding is short: sorts the samples of every `shard`
+/// consecutive mini-batches by length (`lengths` is indexed by sample), longest first, then
+/// shuffles whole mini-batches with the random stream (seed, "bucket", epoch). A smaller last
+/// mini-batch stays the last.
 std::vector<std::int64_t> bucketed(std::vector<std::int64_t> order,
                                    const std::vector<std::int64_t>& lengths,
                                    std::int64_t batch_size, std::int64_t shard, std::uint64_t seed,
                                    int epoch);
 
-/// The mini-batches of consecutive epochs, assembled when first asked for, or before that by
-/// threads that go ahead in the same order; the latest few are kept for those who ask later.
-/// Thread-safe.
+/// The mini-batches of consecutive epochs, assembled on first use or ahead of it by prefetch
+/// threads. The latest few are cached for later stages. Thread-safe.
 class Loader final : public Batches {
  public:
   struct Settings {
@@ -52,16 +53,16 @@ class Loader final : public Batches {
     bool augment = false;
     std::uint64_t seed = 1;
     int first_epoch = 0;
-    int first_minibatch = 0;  ///< of the first epoch: those before it are left out
+    int first_minibatch = 0;  ///< first mini-batch to give of the first epoch
     int replicas = 1, microbatches = 1;
-    int keep = 8;      ///< mini-batches held at once for those who ask later
-    int prefetch = 0;  ///< threads, and mini-batches they are ahead
-    int threads = 1;  ///< intra-op, of each of them: what the workers have, for LibTorch's count of
-                      ///< them is in part the whole process's
-    /// Of one sample that is no tokens, as the model wants it; empty: as the data set has it.
+    int keep = 8;      ///< mini-batches in the cache
+    int prefetch = 0;  ///< number of prefetch threads and of mini-batches that they are ahead
+    int threads = 1;   ///< intra-op threads of each prefetch thread; must be that of the workers,
+                       ///< because LibTorch keeps part of this setting per process
+    /// Shape that the model wants of a sample other than tokens; empty: the shape in the data set.
     std::vector<std::int64_t> input_shape;
   };
-  /// One order per epoch; all have the same number of mini-batches.
+  /// `epochs`: one order per epoch, all with the same number of mini-batches.
   Loader(Settings settings, std::vector<EpochOrder> epochs);
 
   int minibatches() const {
@@ -79,7 +80,7 @@ class Loader final : public Batches {
   Batch whole(int position);
   Batch assembled(int position) const;
   void assemble(int position, std::promise<Batch> promise) const;
-  // With the lock held:
+  // These must be called with the lock held:
   std::optional<std::shared_future<Batch>> find(int position) const;
   std::promise<Batch> begin(int position);
   void go_ahead_of(int position);
@@ -91,9 +92,9 @@ class Loader final : public Batches {
   int per_epoch_;
   std::mutex mutex_;
   std::condition_variable_any wanted_more_;
-  std::list<std::pair<int, std::shared_future<Batch>>> recent_;  ///< finished or under way
-  int next_ = 0, wanted_ = 0;          ///< to be assembled ahead: [next_, wanted_)
-  std::vector<std::jthread> threads_;  ///< last: they use what is above
+  std::list<std::pair<int, std::shared_future<Batch>>> recent_;  ///< cache; a future may be pending
+  int next_ = 0, wanted_ = 0;          ///< positions to prefetch: [next_, wanted_)
+  std::vector<std::jthread> threads_;  ///< last member: threads use the others
 };
 
 }  // namespace pipewright

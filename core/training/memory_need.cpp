@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/memory_need.h"
 
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/profiling/measured_balance.h"
+#include "core/system/host_name.h"
 #include "core/system/machine_limits.h"
 
 namespace pipewright {
@@ -18,17 +20,17 @@ namespace {
 
 constexpr const char* kWhatFor = "parameters, gradients and optimizer state";
 
-/// What a process holds in the machine's memory.
-struct Held {
+/// Memory that a process needs on its machine.
+struct HeldMemory {
   double bytes = 0;
-  double on_devices = 0;     ///< bytes elsewhere
-  int largest = -1;          ///< stage
-  double largest_bytes = 0;  ///< of one replica
+  double on_devices = 0;     ///< bytes on other devices
+  int largest = -1;          ///< stage that needs most
+  double largest_bytes = 0;  ///< bytes of one replica of that stage
 };
 
-Held held_by(const Plan& plan, const Team& team) {
+HeldMemory held_by(const Plan& plan, const Team& team) {
   const PipelineShape& shape = plan.training.schedule.shape;
-  Held held;
+  HeldMemory held;
   for (int stage = 0; stage < shape.stages; ++stage) {
     const double bytes = stage_need(plan, stage).bytes;
     for (int replica = 0; replica < shape.replicas; ++replica) {
@@ -45,7 +47,7 @@ Held held_by(const Plan& plan, const Team& team) {
   return held;
 }
 
-[[noreturn]] void refuse(const Held& held, const MemoryLimit& limit, const Team& team) {
+[[noreturn]] void refuse(const HeldMemory& held, const MemoryLimit& limit, const Team& team) {
   const ErrorKind kind = team.size() > 1 ? ErrorKind::Worker : ErrorKind::Data;
   const std::string stage = concat("stage ", held.largest);
   if (held.largest_bytes > limit.bytes)
@@ -57,16 +59,16 @@ Held held_by(const Plan& plan, const Team& team) {
                            "; ", limit.text));
 }
 
-/// What processes tell the first one, which adds up those of a host.
+/// What each process sends to process 0, which adds up the processes of each host.
 struct Note {
   std::array<char, 64> host{};
-  Held held;
-  double there = 0;  ///< bytes of the host
+  HeldMemory held;
+  double there = 0;  ///< memory of the host in bytes
 };
 
-std::string note_of(const Held& held) {
+std::string note_of(const HeldMemory& held) {
   Note note{.held = held, .there = machine_memory().bytes};
-  ::gethostname(note.host.data(), note.host.size() - 1);
+  host_name().copy(note.host.data(), note.host.size() - 1);
   return {reinterpret_cast<const char*>(&note), sizeof note};
 }
 
@@ -77,7 +79,7 @@ void check_hosts(const std::vector<std::string>& notes, const Team& team) {
     std::memcpy(&note, bytes.data(), std::min(bytes.size(), sizeof note));
     const auto [at, added] = hosts.emplace(note.host.data(), note);
     if (added) continue;
-    Held& all = at->second.held;
+    HeldMemory& all = at->second.held;
     all.bytes += note.held.bytes;
     if (note.held.largest_bytes > all.largest_bytes) {
       all.largest = note.held.largest;
@@ -104,7 +106,7 @@ StageNeed stage_need(const Plan& plan, int stage) {
 }
 
 std::string memory_text(const Plan& plan) {
-  const Held held = held_by(plan, Team());
+  const HeldMemory held = held_by(plan, Team());
   const MemoryLimit limit = memory_limit();
   std::string text = concat(bytes_text(held.bytes + held.on_devices), " for ", kWhatFor);
   if (held.on_devices > 0)
@@ -123,7 +125,7 @@ void check_memory(const Plan& plan) {
 }
 
 void check_memory(const Plan& plan, Team& team) {
-  const Held held = held_by(plan, team);
+  const HeldMemory held = held_by(plan, team);
   if (const MemoryLimit limit = memory_limit(); held.bytes > limit.bytes) refuse(held, limit, team);
   if (team.size() == 1) return;
   const auto notes = team.gather(note_of(held));

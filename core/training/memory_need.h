@@ -1,30 +1,31 @@
-/// Memory that a training takes for certain, held against what the machine has before any is taken:
-/// where memory is promised freely, the system would otherwise kill the run later on.
+// SPDX-License-Identifier: Apache-2.0
+/// Checks the memory that a training certainly needs against that of the machine, before any is
+/// allocated: a system that overcommits memory would kill the run later.
 #pragma once
 
 #include "core/training/plan.h"
 
 namespace pipewright {
 
-/// Of one stage replica. Activations and messages are not counted: they depend on more than the
-/// plan.
+/// Memory that one stage replica needs, without activations and messages, which depend on more than
+/// the plan.
 struct StageNeed {
-  double parameters = 0;  ///< how many
-  int copies = 1;         ///< of them at once, the schedule's versions and predictions
-  double bytes = 0;       ///< of the copies, the gradient and the optimizer's state
+  double parameters = 0;  ///< number of parameter elements
+  int copies = 1;         ///< copies of them at once: the schedule's versions and predictions
+  double bytes = 0;       ///< bytes of the copies, the gradient and the optimizer's state
 };
 StageNeed stage_need(const Plan& plan, int stage);
 
-/// "1.20 GiB for parameters, gradients and optimizer state; this machine has 23.40 GiB", of one
-/// process that holds all stages. Says also when less than that is free now.
+/// A remark on the need of one process that holds all stages: "1.20 GiB for parameters, gradients
+/// and optimizer state; this machine has 23.40 GiB", and whether less than the need is free now.
 std::string memory_text(const Plan& plan);
 
-/// Collective. Throws Error{Data}, in a team of several Error{Worker}, where the stages of a
-/// process need more than its limits allow, or the processes of a host more than it has. Names the
-/// stage that needs the most. Stages on devices other than the CPU are not counted.
+/// Collective. Throws Error{Data}, or Error{Worker} in a team of several, if the stages of a
+/// process need more than its limits allow or the processes of a host more than it has. The error
+/// names the stage that needs most. Stages on devices other than the CPU are not counted.
 void check_memory(const Plan& plan, Team& team);
-/// The same of a plan that is only looked at, with this machine's memory. Processes of
-/// `execution: mpi` may be on other machines, so nothing of theirs is refused.
+/// As above, for `check`, with this machine's memory. Does nothing for `execution: mpi`, whose
+/// processes may run on other machines.
 void check_memory(const Plan& plan);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/plan.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/profiling/boundaries.h"
 #include "core/profiling/made_up_batch.h"
 #include "core/runtime/devices/device.h"
@@ -21,7 +23,7 @@
 namespace pipewright {
 namespace {
 
-/// Messages a link holds in an evaluation, so that a fast stage does not run away from a slow one.
+/// Capacity of links in an evaluation, so that a fast stage does not run far ahead of a slow one.
 constexpr int kEvaluationLinkCapacity = 2;
 
 std::int64_t elements(const std::vector<std::int64_t>& shape) {
@@ -37,7 +39,8 @@ std::string task_text(Task task, bool tokens) {
   PIPEWRIGHT_CHECK(false, "no such task");
 }
 
-/// Both must be about tokens or neither, and mean the same by a target.
+/// Checks that the data set and the model have the same task and agree on whether inputs are
+/// tokens.
 void check_task(const Experiment& e) {
   const Dataset& dataset = *e.dataset;
   const Model& model = *e.model;
@@ -97,7 +100,7 @@ void check_fit(const Experiment& e) {
                 e.where("model"));
 }
 
-/// The order of an epoch and a copy of it must fit into memory.
+/// Checks that the order of an epoch and a copy of it fit into memory.
 void check_order(std::int64_t samples) {
   const double bytes = 2 * sizeof(std::int64_t) * static_cast<double>(samples);
   if (bytes < 1 << 26) return;
@@ -107,7 +110,7 @@ void check_order(std::int64_t samples) {
                        limit.text, "; set loader.limit_train and limit_test"));
 }
 
-/// All, or the first so many; where samples come class by class, so many at equal distances.
+/// All indices or the first `limit`; if samples are sorted by class, `limit` at equal distances.
 std::vector<std::int64_t> limited(const Dataset& dataset, Split split, std::int64_t limit) {
   const std::int64_t size = dataset.size(split), count = limit > 0 ? std::min(size, limit) : size;
   check_order(count);
@@ -117,7 +120,7 @@ std::vector<std::int64_t> limited(const Dataset& dataset, Split split, std::int6
   return indices;
 }
 
-/// Compiled, where that fits into memory.
+/// Compiles the schedule if it fits into memory.
 Program program_of(const Experiment& e, const PipelineShape& shape, std::int64_t minibatches,
                    const std::function<Schedule(int)>& schedule) {
   constexpr std::size_t kEach =
@@ -130,7 +133,7 @@ Program program_of(const Experiment& e, const PipelineShape& shape, std::int64_t
   return compile(schedule(static_cast<int>(minibatches)));
 }
 
-/// Sets the samples apart: training, and test or held-out ones.
+/// Splits the samples into those for training and those for evaluation (test or held out).
 void split_samples(Plan& plan) {
   const LoaderOptions& loader = plan.experiment->loader;
   const Dataset& dataset = *plan.experiment->dataset;
@@ -164,7 +167,7 @@ EpochOrder order_of(const Plan& plan, int epoch) {
   return order;
 }
 
-/// Of the training samples, where they are put together by it.
+/// Reads the lengths of training samples if loader.bucket needs them.
 void read_lengths(Plan& plan) {
   const Experiment& e = *plan.experiment;
   if (e.loader.bucket == 0) return;
@@ -196,7 +199,7 @@ void check_minibatches(Plan& plan) {
         e.where("pipeline.microbatches"));
 }
 
-/// Of the layer that ends a stage.
+/// Index of the last layer of a stage.
 std::size_t last_layer(const Experiment& e, int stage) {
   return static_cast<std::size_t>(
       std::accumulate(e.balance.begin(), e.balance.begin() + stage + 1, std::int64_t{-1}));
@@ -215,7 +218,8 @@ void check_heads(const Experiment& e, const std::vector<int>& auxiliary) {
   }
 }
 
-/// Of a stage whose passes name a rule by drift, those included that need no prediction.
+/// Decay of the drift rule that a stage's passes name, even those that need no prediction; none
+/// without such a rule.
 std::optional<double> drift_decay(const Schedule& schedule, int stage) {
   for (const auto& worker : schedule.workers)
     for (const Action& action : worker) {
@@ -225,7 +229,7 @@ std::optional<double> drift_decay(const Schedule& schedule, int stage) {
   return {};
 }
 
-/// Where memory runs out, that stage is named.
+/// Creates a stage. Names it in the error if memory runs out.
 std::unique_ptr<Stage> made_stage(StageParts parts, std::uint64_t seed, const Team& team) {
   const std::string where = concat("stage ", parts.index);
   try {
@@ -240,13 +244,13 @@ std::unique_ptr<Stage> made_stage(StageParts parts, std::uint64_t seed, const Te
   }
 }
 
-/// The largest inputs that the plan's loaders give. Images of the evaluation have a size of their
-/// own: they come as the data set has them.
+/// The largest inputs that the plan's loaders give, without memory. Evaluation images keep the size
+/// that they have in the data set.
 Tensors largest_inputs(const Plan& plan) {
   const Experiment& e = *plan.experiment;
   const auto meta = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(at::kMeta);
   Tensors inputs = made_up_batch(*e.model, e.loader.batch_size, meta).x;
-  // Texts' own longest: a target may be as long as the longest source.
+  // A target text may be as long as the longest source.
   if (e.model->vocabulary() > 0) return Tensors(inputs.size(), inputs[0]);
   if (e.model->flattens() || plan.test.empty()) return inputs;
   const Batch one = e.dataset->batch(plan.test_split, std::span(plan.test).first(1), nullptr);
@@ -327,7 +331,7 @@ Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) co
 
 Loader Plan::evaluation_loader() const {
   const Experiment& e = *experiment;
-  // Images may have another size than in training (`eval_size`): as the data set has them.
+  // Evaluation images keep the data set's size, which may not be that of training (`eval_size`).
   const auto shape = e.model->flattens() ? e.model->input_shape() : std::vector<std::int64_t>();
   return Loader({.dataset = e.dataset.get(),
                  .split = test_split,
@@ -428,7 +432,7 @@ EdgeValues most_values(const Plan& plan) {
   try {
     for (const Tensors& tensors : boundaries(*plan.experiment, largest_inputs(plan)))
       all.push_back(most_values(tensors));
-  } catch (const c10::Error&) {  // a layer that looks at values
+  } catch (const c10::Error&) {  // a layer needs values
     return {};
   }
   return all;

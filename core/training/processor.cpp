@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/processor.h"
 
 #include <ATen/Version.h>

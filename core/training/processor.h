@@ -1,15 +1,16 @@
-/// The processor a training runs on: another one may give other bits.
+// SPDX-License-Identifier: Apache-2.0
+/// The processor that a training runs on. Another one may give other bits.
 #pragma once
 
 #include <string>
 
 namespace pipewright {
 
-/// "AMD EPYC 9654 96-Core Processor", as the operating system calls it; "unknown".
+/// Its name in the operating system, such as "AMD EPYC 9654 96-Core Processor", or "unknown".
 std::string processor_name();
 
-/// "AVX2": the instructions that LibTorch's loops are made of; then what restricts its libraries to
-/// fewer, ", MKL_CBWR=COMPATIBLE".
+/// The instruction set of LibTorch's kernels ("AVX2"), followed by environment variables that
+/// restrict its libraries (", MKL_CBWR=COMPATIBLE").
 std::string instruction_set();
 
 }  // namespace pipewright

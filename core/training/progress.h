@@ -1,4 +1,6 @@
-/// What a person sees of a run: a bar with rate and time left on a terminal, plain lines otherwise.
+// SPDX-License-Identifier: Apache-2.0
+/// Progress of a run on standard error: on a terminal a bar with rate and time left, otherwise
+/// plain lines.
 #pragma once
 
 #include <atomic>
@@ -11,15 +13,14 @@
 
 namespace pipewright {
 
-/// step() may be called from any thread; the rest from one.
+/// step() is thread-safe; the other functions belong to one thread.
 class Progress {
  public:
-  /// `quiet` prints nothing. `total` mini-batches of `samples` each, the first `done` of them
-  /// behind us.
+  /// `total`: mini-batches of the run; `done`: those trained already. `quiet`: print nothing.
   Progress(std::string name, std::int64_t total, std::int64_t done, bool quiet);
 
   void step();
-  /// A line about a finished epoch.
+  /// Prints a line about a finished epoch.
   void epoch(const EpochRow& row, int epochs);
   void line(const std::string& text);
 

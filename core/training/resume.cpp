@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/resume.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace pipewright {
 namespace {
 
-/// The text of a field, "" without one.
+/// The text of a field, or "".
 std::string text_of(const Value& run, const char* key) {
   const Value* const value = run.find(key);
   return value != nullptr ? value->text : std::string();
@@ -26,7 +27,7 @@ std::string text_of(const Value& run, const char* key) {
   throw Error(ErrorKind::Experiment, message, folder.path().string());
 }
 
-/// experiment.yaml, for what can be told from it; Null where it cannot be read.
+/// The run's experiment.yaml; Null if it cannot be read.
 Value recorded(const RunFolder& folder) {
   try {
     return load_yaml(folder.experiment());
@@ -51,8 +52,7 @@ Value recorded(const RunFolder& folder) {
                         "); give --overwrite or another --out"));
 }
 
-/// What a finished run has been asked to leave, and how far it loaded ahead, decides no bit, but
-/// the files that it left.
+/// The section `output`, which decides which files a finished run has left, but no bit of them.
 Value outcome_of(const Value& resolved) {
   Value outcome = Value::mapping();
   if (const Value* output = resolved.find("output")) outcome.at_or_add("output") = *output;
@@ -70,7 +70,7 @@ bool same_paths(const Value& before, const Value& now) {
   });
 }
 
-/// It is done; the identities are the same.
+/// The choice for a finished run of the same identity.
 ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before,
                                     const Experiment& experiment) {
   const Value& now = experiment.resolved;

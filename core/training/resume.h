@@ -1,4 +1,5 @@
-/// What is left to do in a folder that holds a run already, when it is to be taken up.
+// SPDX-License-Identifier: Apache-2.0
+/// Decides what is left to do in a folder that has a run already (`--resume`).
 #pragma once
 
 #include <cstdint>
@@ -13,35 +14,35 @@ namespace pipewright {
 
 enum class Resumption : std::uint8_t {
   Begin,    ///< there is no run
-  Leave,    ///< it is done, and what is asked for
-  Compare,  ///< the same if what lies at its paths, which have changed, has the same content
-  GoOn,     ///< it is not done
-  Prolong   ///< it is done, and more epochs are asked for
+  Leave,    ///< the run is done, and is the requested one
+  Compare,  ///< as Leave, if the files at its changed paths have the same content
+  GoOn,     ///< the run is not done
+  Prolong   ///< the run is done, but more epochs are requested
 };
 
 struct ResumptionChoice {
   Resumption what = Resumption::GoOn;
-  std::string remark;  ///< how the run differs that is left alone; or ""
+  std::string remark;  ///< how the finished run differs from the request; or ""
 };
 
-/// run.json. Throws Error{Data} if it cannot be read or is none.
+/// Reads run.json. Throws Error{Data} if it cannot be read or is malformed.
 Value read_run_json(const RunFolder& folder);
 
-/// `run`: the folder's run.json. Throws Error{Experiment} naming the options that differ, if the
-/// run is of another experiment, or done in another way.
+/// Chooses what to do. `run` is the folder's run.json. Throws Error{Experiment} that names the
+/// differing options if the run is of another experiment, or was finished in another way.
 ResumptionChoice resumption(const RunFolder& folder, const Value& run,
                             const Experiment& experiment);
 
-/// Throws Error{Experiment} if the data or weights of the run had another content. `contents`:
-/// those of now (contents.h).
+/// Throws Error{Experiment} if the run's data or weights had another content than now. `contents`:
+/// their present digests (contents.h).
 void check_contents(const RunFolder& folder, const Value& run, const Value& contents);
 
-/// Throws Error{Experiment} naming a plugin that the run was begun with and that is not loaded: a
-/// folder loads no code by itself.
+/// Throws Error{Experiment} that names a plugin with which the run was begun and which is not
+/// loaded. It is never loaded because a folder names it.
 void check_plugins(const RunFolder& folder);
 
-/// What may give the rest of the run other bits than an uninterrupted run has: a processor or
-/// instructions, a plugin, a version that are not those of run.json.
+/// Remarks on changes since run.json after which the rest of the run may differ in bits from an
+/// uninterrupted run: another processor, instruction set, plugin or version.
 std::vector<std::string> changed_surroundings(const Value& run);
 
 }  // namespace pipewright

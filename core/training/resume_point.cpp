@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/resume_point.h"
 
 #include <unistd.h>
@@ -5,19 +6,14 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/system/host_name.h"
 
 namespace pipewright {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kTold = 4;  // processes in a message
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
+constexpr std::size_t kTold = 4;  // processes named in a message
 
 std::string described(const FoundManifest& found) {
   if (found.damage) return concat("a damaged manifest (", found.damage->message(), ")");
@@ -26,7 +22,7 @@ std::string described(const FoundManifest& found) {
                 ")");
 }
 
-/// What this process sees, in words; equal words mean equal checkpoints.
+/// The checkpoints that this process sees, in words; equal words mean equal checkpoints.
 std::string view_of(const std::vector<FoundManifest>& all, const std::string& experiment) {
   std::string view = concat(experiment, "\n", host_name(), "\n");
   if (all.empty()) view += "no checkpoint";
@@ -35,7 +31,7 @@ std::string view_of(const std::vector<FoundManifest>& all, const std::string& ex
   return view;
 }
 
-/// Lines: experiment, host, what is seen.
+/// The parts of such a text, one per line.
 struct View {
   explicit View(const std::string& text) {
     const std::size_t first = text.find('\n'), second = text.find('\n', first + 1);
@@ -46,7 +42,7 @@ struct View {
   std::string experiment, host, sees;
 };
 
-/// In process 0, which has everybody's view.
+/// Compares the views of all processes, in process 0. Throws if they differ.
 void compare(const std::vector<std::string>& views, const fs::path& checkpoints) {
   const View first(views.front());
   std::vector<std::string> others;
@@ -69,7 +65,7 @@ void compare(const std::vector<std::string>& views, const fs::path& checkpoints)
               checkpoints.string());
 }
 
-/// Those that fall to this process: what is wrong with the first one that is damaged.
+/// Verifies this process's part of the files; returns the error of the first damaged one.
 std::optional<Error> damage_in(const CheckpointManifest& manifest, const fs::path& checkpoints,
                                const Team& team) {
   try {
@@ -83,7 +79,7 @@ std::optional<Error> damage_in(const CheckpointManifest& manifest, const fs::pat
   return std::nullopt;
 }
 
-/// Collective: whether any process found damage; process 0 knows which.
+/// Collective: whether any process found damage; `known` in process 0 is the first one found.
 bool any_damage(const std::optional<Error>& own, Team& team, std::optional<Error>& known) {
   const auto all = team.gather(own ? concat(own->where(), "\n", own->message()) : "");
   for (const std::string& text : all) {
@@ -103,8 +99,8 @@ ResumePoint choose_checkpoint(const fs::path& checkpoints, const std::string& ex
   const std::vector<FoundManifest> found = find_manifests(checkpoints);
   const auto views = team.gather(view_of(found, experiment));
   if (team.first()) compare(views, checkpoints);
-  team.barrier();               // where process 0 has thrown, the others end here
-  std::optional<Error> damage;  // of the newest one
+  team.barrier();               // the others end here if process 0 has thrown
+  std::optional<Error> damage;  // of the newest checkpoint
   for (const FoundManifest& each : found) {
     if (each.damage) {
       if (!damage) damage = each.damage;

@@ -1,4 +1,5 @@
-/// Which checkpoint all processes of a team go on from.
+// SPDX-License-Identifier: Apache-2.0
+/// The checkpoint from which all processes of a team continue.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +12,14 @@
 namespace pipewright {
 
 struct ResumePoint {
-  std::optional<CheckpointManifest> manifest;  ///< nothing: there is no checkpoint yet
-  std::string remark;                          ///< that, and why, it is not the newest one; or ""
+  std::optional<CheckpointManifest> manifest;  ///< none: there is no checkpoint yet
+  std::string remark;                          ///< why it is not the newest one; or ""
 };
 
-/// Collective. The newest checkpoint whose files are all as they were written, else the one before;
-/// the processes share the work of looking. `experiment`: what must be the same for all of them
-/// besides. Throws Error{Data} if the processes see different checkpoints, saying what each sees,
-/// or if those that are there are all damaged.
+/// Collective: returns the newest checkpoint if all its files are undamaged, else the previous one.
+/// The processes share the work of verifying files. `experiment` must be the same text in all
+/// processes. Throws Error{Data} if processes see different checkpoints, with what each sees, or if
+/// all checkpoints are damaged.
 ResumePoint choose_checkpoint(const std::filesystem::path& checkpoints,
                               const std::string& experiment, Team& team);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/run.h"
 
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #include "core/runtime/devices/intra_op_threads.h"
 #include "core/system/file.h"
 #include "core/system/foreign_error.h"
+#include "core/system/host_name.h"
 #include "core/system/terminal.h"
 #include "core/training/contents.h"
 #include "core/training/memory_need.h"
@@ -45,7 +47,7 @@ std::string now_text() {
   return text;
 }
 
-/// The plugins in force, each with its path and the SHA-256 of its file.
+/// The loaded plugins, each with its path and the SHA-256 of its file.
 Value plugins_value() {
   Value plugins = Value::sequence();
   for (const Plugin& plugin : loaded_plugins()) {
@@ -57,10 +59,10 @@ Value plugins_value() {
   return plugins;
 }
 
-/// run.json as it grows: written when the run starts, and again however it ends.
+/// The content of run.json, written when the run starts and again when it ends in any way.
 class RunState {
  public:
-  /// `contents`: what lies at the experiment's paths; `remarks`: what has been told of the run.
+  /// `contents`: digests of the files at the experiment's paths; `remarks`: remarks printed so far.
   RunState(const RunFolder& folder, const Experiment& experiment, const Value& contents,
            const Value& remarks, Team& team)
       : folder_(folder), first_(team.first()) {
@@ -74,7 +76,7 @@ class RunState {
     set("libtorch", Value::of(build.torch_version));
     set("contents", contents);
     set("plugins", plugins_value());
-    set("machine", Value::of(machine_name()));
+    set("machine", Value::of(host_name()));
     set("processor", Value::of(processor_name()));
     set("instruction_set", Value::of(instruction_set()));
     set("cores", Value::of(static_cast<std::int64_t>(std::thread::hardware_concurrency())));
@@ -84,18 +86,18 @@ class RunState {
     if (team.first()) folder_.write_state(run_);
   }
 
-  /// The same where an error is on its way: it is the one to tell, even if the disk that caused it
-  /// does not take this either.
+  /// Records a failure. It throws nothing, so that the failure itself is reported even if this
+  /// cannot be written.
   void fail(const std::string& how, const std::string& error) {
     try {
-      // Processes whose link has broken each report the other's silence: the first report stays.
+      // If a link breaks, both processes report the other's silence; the first report is kept.
       if (recorded_state(folder_) == "running") end(how, error);
     } catch (const std::exception&) {
     }
   }
 
   void end(const std::string& state, const std::string& error = {}) {
-    if (!first_) run_ = read_run_json(folder_);  // process 0 knows more
+    if (!first_) run_ = read_run_json(folder_);  // process 0 has recorded more
     set("state", Value::of(state));
     set("finished", Value::of(now_text()));
     set("wall_seconds",
@@ -114,14 +116,14 @@ class RunState {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// What process 0 finds in the folder.
+/// How a run begins, decided by process 0 from the folder's content.
 struct Beginning {
   Resumption what = Resumption::Begin;
-  Value earlier = Value::mapping();  ///< run.json of the sessions before; empty: there are none
+  Value earlier = Value::mapping();  ///< run.json of earlier sessions; empty: there are none
   std::string remark;
 };
 
-/// The folder is only read. Throws Error{Experiment} when what it holds is in the way.
+/// Decides how to begin; only reads the folder. Throws Error{Experiment} if its content forbids it.
 Beginning find_beginning(const RunFolder& folder, const Experiment& experiment,
                          const RunChoices& choices) {
   std::error_code none;
@@ -139,8 +141,8 @@ Beginning find_beginning(const RunFolder& folder, const Experiment& experiment,
   return {choice.what, std::move(run), choice.remark};
 }
 
-/// Takes the folder, unless there is nothing left to do in it: a run that has ended is only looked
-/// at to find that out.
+/// Locks the folder and decides how to begin. The folder of a run that has ended is first only
+/// read, and not locked if nothing is left to do.
 Beginning take_folder(const RunFolder& folder, const Experiment& experiment,
                       const RunChoices& choices, std::unique_ptr<FolderLock>& lock) {
   const std::string state = recorded_state(folder);
@@ -155,7 +157,7 @@ Beginning take_folder(const RunFolder& folder, const Experiment& experiment,
   return found;
 }
 
-/// What a person has been told of the run stays with it: those of the sessions before, and of this.
+/// The remarks of earlier sessions and of this one, for run.json.
 Value all_remarks(const Value& earlier, const std::vector<std::string>& now) {
   const Value* const before = earlier.find("remarks");
   Value all = before != nullptr && before->is(Value::Kind::Sequence) ? *before : Value::sequence();
@@ -165,8 +167,8 @@ Value all_remarks(const Value& earlier, const std::vector<std::string>& now) {
   return all;
 }
 
-/// A finished run goes on from its last checkpoint, for its end has drained the pipeline where the
-/// longer training may not.
+/// Checks that a finished run has a checkpoint to be prolonged from. Its final weights do not
+/// suffice: its end drained the pipeline where the longer training may not.
 void check_prolonged(const Trainer& trainer, const Plan& plan) {
   const Experiment& e = *plan.experiment;
   if (trainer.done() > 0) return;
@@ -177,8 +179,8 @@ void check_prolonged(const Trainer& trainer, const Plan& plan) {
               e.where("train.epochs"));
 }
 
-/// Takes up the folder's checkpoint, where there is one, and changes nothing else there. Remarks
-/// for the person who waits.
+/// Loads the folder's checkpoint, if there is one, without changing the folder. Returns remarks for
+/// the user.
 std::vector<std::string> take_up(Trainer& trainer, const Plan& plan, const Beginning& beginning) {
   std::vector<std::string> remarks = trainer.resume();
   if (beginning.what == Resumption::Prolong) check_prolonged(trainer, plan);
@@ -188,7 +190,7 @@ std::vector<std::string> take_up(Trainer& trainer, const Plan& plan, const Begin
   return remarks;
 }
 
-/// Of this process's workers.
+/// Checks that the intra-op threads of this process's workers can be started.
 void check_operators_threads(const Plan& plan, const Team& team) {
   const PipelineOptions& p = plan.experiment->pipeline;
   const int workers =
@@ -211,8 +213,8 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
     write_file(folder.path() / "trace.json", render_trace(trainer.traced(), trainer.trace()));
 }
 
-/// Of this process's workers. An error is on its way: it is the one to tell, not that the disk does
-/// not take this either.
+/// Writes the last actions of this process's workers. Errors are ignored, because another one is
+/// being reported.
 void write_last_actions(const RunFolder& folder, const ActionLog& log) {
   try {
     for (int worker = 0; worker < log.workers(); ++worker)
@@ -222,7 +224,7 @@ void write_last_actions(const RunFolder& folder, const ActionLog& log) {
   }
 }
 
-/// Collective: what process 0, which alone takes the folder, finds there.
+/// Collective: process 0 locks the folder and decides how to begin; all get the decision.
 Beginning begin_in(const RunFolder& folder, const Experiment& experiment, const RunChoices& choices,
                    Team& team, std::unique_ptr<FolderLock>& lock) {
   Beginning beginning;
@@ -233,7 +235,7 @@ Beginning begin_in(const RunFolder& folder, const Experiment& experiment, const 
   return beginning;
 }
 
-/// In our terms, as a member of the team; one of several says which it is.
+/// The exception as our Error; in a team of several it names this process's worker.
 Error failure_of(const std::exception& error, const Team& team) {
   if (team.size() == 1) return foreign_error(error);
   const Error known = foreign_error(error, ErrorKind::Worker);
@@ -241,7 +243,7 @@ Error failure_of(const std::exception& error, const Team& team) {
   return Error(known.kind(), known.message(), concat("worker ", team.rank()));
 }
 
-/// Takes the report back however the run ends: it refers to what is gone then.
+/// Sets the team's emergency report and removes it when the run ends, because it refers to locals.
 class EmergencyReport {
  public:
   EmergencyReport(Team& team, std::function<void(const Error&, bool speaks)> report) : team_(team) {
@@ -260,10 +262,10 @@ class EmergencyReport {
 void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop) {
   const RunFolder folder(path);
-  std::unique_ptr<FolderLock> claimed;  // by process 0, to the end
+  std::unique_ptr<FolderLock> claimed;  // held by process 0 to the end
   ActionLog log(experiment.shape(1).workers());
   std::optional<RunState> state;
-  std::mutex ending;  // a failure is reported by this thread or by the team's
+  std::mutex ending;  // this thread or the team's may report a failure
   const auto end = [&](const Error& error, bool speaks) {
     const std::lock_guard lock(ending);
     const bool interrupted = error.kind() == ErrorKind::Interrupted;
@@ -293,7 +295,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     if (team.first()) {
       contents = contents_of(experiment);
       check_contents(folder, beginning.earlier, contents);
-      if (choices.overwrite) folder.clear();  // not before it is known that the run can begin
+      if (choices.overwrite) folder.clear();  // only once it is known that the run can begin
     }
     team.barrier();
     if (beginning.what == Resumption::Compare) return;
@@ -302,7 +304,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
       if (team.first()) folder.write_experiment(experiment.resolved);
       state.emplace(folder, experiment, contents, all_remarks(beginning.earlier, remarks), team);
     };
-    // The folder of an earlier session stays as it is until it is known that its run goes on.
+    // The folder of an earlier session is not changed before its run is known to continue.
     const bool fresh = beginning.what == Resumption::Begin;
     if (fresh) begin({});
     check_operators_threads(plan, team);
@@ -315,8 +317,8 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     team.barrier();
     if (team.first()) state->end("done");
   } catch (const std::exception& error) {
-    const Error settled = team.settle(failure_of(error, team));
-    end(settled, team.speaks());
+    const Error settled = team.agree_on(failure_of(error, team));
+    end(settled, team.reports_to_user());
     throw settled;
   }
 }

@@ -1,4 +1,5 @@
-/// One run from beginning to end: what `pipewright run` does.
+// SPDX-License-Identifier: Apache-2.0
+/// One run from beginning to end, as `pipewright run` performs it.
 #pragma once
 
 #include <atomic>
@@ -10,13 +11,13 @@
 namespace pipewright {
 
 struct RunChoices {
-  bool resume = false;     ///< leave a finished run alone, go on with an unfinished one
+  bool resume = false;     ///< continue an unfinished run, leave a finished one alone
   bool overwrite = false;  ///< empty the folder first
   bool quiet = false;      ///< print nothing but errors
 };
 
-/// Trains and leaves a complete folder. A folder that holds a run already is refused without
-/// `resume` or `overwrite`. Whatever goes wrong is written to run.json and thrown as Error.
+/// Trains and writes a complete run folder. Refuses a folder that has a run already, unless
+/// `resume` or `overwrite` is set. Every failure is recorded in run.json and thrown as Error.
 void run_experiment(Experiment& experiment, const std::filesystem::path& folder,
                     const RunChoices& choices, Team& team, const std::atomic<bool>* stop);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/step_log.h"
 
 #include <fcntl.h>
@@ -26,7 +27,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBlock = 1 << 16;  // bytes
 
-/// 17 significant digits, as the contract says: every double reads back as itself.
+/// Appends a number with 17 significant digits, from which every double reads back exactly; NaN
+/// adds nothing.
 void append_number(std::string& text, double value) {
   if (std::isnan(value)) return;
   char digits[40];
@@ -50,7 +52,7 @@ std::string digits_of(std::uint32_t crc) {
   throw Error(ErrorKind::Data, concat(what, ": ", errno_text(code)), path.string());
 }
 
-/// The first so many bytes, in blocks; fewer where the file is shorter.
+/// Reads the first `bytes` bytes, or all of a shorter file, in blocks.
 void read_blocks(const fs::path& path, std::int64_t bytes,
                  const std::function<void(std::string_view)>& take) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
@@ -79,7 +81,7 @@ std::string name_of(std::int64_t minibatches) {
   return concat("steps-", checkpoint_folder_name(minibatches), ".csv");
 }
 
-/// Without its auxiliary losses: epoch, mini-batch and loss, then so many empty fields.
+/// The row without its auxiliary losses: epoch, mini-batch and loss, then so many empty fields.
 std::string reduced_row(std::string_view row, std::size_t auxiliary) {
   std::size_t end = 0;
   for (int field = 0; field < 3 && end < row.size(); ++field)
@@ -213,7 +215,7 @@ StepLogPart StepLog::part() const {
 }
 
 void StepLog::copy_to(const fs::path& path) const {
-  // Mapped, so that no copy of many rows is made in memory.
+  // Mapping the file avoids a copy of many rows in memory.
   void* const start =
       ::mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ, MAP_SHARED, descriptor_, 0);
   if (start == MAP_FAILED) fail("cannot map");

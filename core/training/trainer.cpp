@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/trainer.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/runtime/executor.h"
 #include "core/runtime/processes/bring_tensors.h"
 #include "core/stage/files/safetensors.h"
@@ -19,9 +21,7 @@
 namespace pipewright {
 namespace {
 
-constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
-
-/// Mean of mini-batches' losses, weighted by their samples.
+/// Mean loss of mini-batches, weighted by their samples.
 template <class LossOf>
 double mean_loss(int minibatches, const LossOf& loss_of, const EpochOrder& order) {
   double sum = 0, samples = 0;
@@ -33,8 +33,8 @@ double mean_loss(int minibatches, const LossOf& loss_of, const EpochOrder& order
   return sum / samples;
 }
 
-/// Of a stage that only an earlier layout had, nobody knows the worker: its own number stands
-/// there.
+/// Worker of a stage, for traffic.csv. The worker of a stage that only an earlier layout had is
+/// unknown; its own number is used.
 int worker_of(const PipelineShape& shape, int stage) {
   return stage < shape.stages ? shape.worker_of(stage, 0) : stage;
 }
@@ -68,7 +68,7 @@ std::vector<std::string> Trainer::resume() {
   return std::move(loaded->remarks);
 }
 
-/// Losses go into a file by and by, which is steps.csv in the end.
+/// Whether this process writes a step log.
 bool Trainer::keeps_steps() const {
   return folder_ != nullptr && team_.first() && plan_.experiment->output.steps;
 }
@@ -78,12 +78,12 @@ void Trainer::begin_steps() {
     steps_ = StepLog::begin(folder_->checkpoints(), done(), plan_.auxiliary);
 }
 
-/// No checkpoint has use for it.
+/// Removes the step log at the end if no checkpoint refers to it.
 void Trainer::remove_steps() {
   if (!steps_ || plan_.drains.has_checkpoints()) return;
   std::error_code ignored;
   std::filesystem::remove(steps_->path(), ignored);
-  std::filesystem::remove(folder_->checkpoints(), ignored);  // if it is empty
+  std::filesystem::remove(folder_->checkpoints(), ignored);  // succeeds only if it is empty
   steps_.reset();
 }
 
@@ -92,7 +92,7 @@ void Trainer::train() {
   if (folder_ != nullptr && done() == 0 && drains.has_checkpoints())
     begin_checkpoints(folder_->checkpoints(), plan_, team_);
   begin_steps();
-  const std::array<std::int64_t, 1> any{0};  // data that is made up is made off the clock
+  const std::array<std::int64_t, 1> any{0};  // generates synthetic data before the clock starts
   static_cast<void>(plan_.experiment->dataset->batch(Split::Train, any, nullptr));
   while (done() < drains.minibatches) train_to(drains.next(done()));
   if (folder_ == nullptr) return;
@@ -103,7 +103,7 @@ void Trainer::train() {
   if (team_.first()) write_safetensors(folder_->final_weights(), weights);
 }
 
-/// Of replica 0, in layer order; whole in process 0 only.
+/// The weights of replica 0 in layer order. Only process 0 gets all of them.
 TensorFile Trainer::latest_weights() {
   TensorFile file;
   for (int stage = 0; stage < plan_.experiment->pipeline.stages; ++stage) {
@@ -121,7 +121,7 @@ double Trainer::lr_at(std::int64_t step) const {
   return learning_rate_at(e, plan_.minibatches, e.train.epochs, step);
 }
 
-/// Segments of equal schedules share a program.
+/// The compiled program of a segment; segments with equal schedules share one.
 const Program& Trainer::program_for(std::int64_t first, int minibatches) {
   constexpr std::size_t kKept = 8;
   const Experiment& e = *plan_.experiment;
@@ -166,7 +166,7 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
                   .exchanges = exchanges_.empty() ? nullptr : &exchanges_});
 }
 
-/// One segment: from an empty pipeline to an empty pipeline.
+/// Trains one segment, from an empty pipeline to an empty pipeline.
 void Trainer::train_to(std::int64_t end) {
   const std::int64_t first = done();
   last_ = &program_for(first, static_cast<int>(end - first));
@@ -190,7 +190,7 @@ void Trainer::keep_losses(const std::vector<std::vector<double>>& losses, std::i
   if (collected_ != nullptr) collected_->insert(collected_->end(), losses.begin(), losses.end());
 }
 
-/// The row of the epoch that has just become whole.
+/// Adds the row of the epoch that has just been finished.
 void Trainer::finish_epoch() {
   const Experiment& e = *plan_.experiment;
   const EpochOrder order{plan_.train, e.loader.batch_size, e.loader.drop_last};
@@ -198,8 +198,8 @@ void Trainer::finish_epoch() {
   EpochRow row{.epoch = static_cast<int>(std::ssize(state_.epochs)),
                .train_loss = mean_loss(
                    plan_.minibatches, [&](std::size_t m) { return state_.open_losses[m]; }, order),
-               .test_loss = kNotMeasured,
-               .test_accuracy = kNotMeasured,
+               .test_loss = kNoNumber,
+               .test_accuracy = kNoNumber,
                .lr = lr_at(first),
                .seconds = std::exchange(state_.open_seconds, 0)};
   state_.open_losses.clear();
@@ -207,7 +207,7 @@ void Trainer::finish_epoch() {
   for (int m = 0; m < plan_.minibatches; ++m) samples += order.size_of(m);
   row.samples_per_second = static_cast<double>(samples) / row.seconds;
   const bool due = e.train.drain_each_epoch && (row.epoch + 1) % e.train.evaluate_every == 0;
-  row.metrics.assign(e.metrics.size() - 1, kNotMeasured);
+  row.metrics.assign(e.metrics.size() - 1, kNoNumber);
   if (due || row.epoch + 1 == e.train.epochs) evaluate(row);
   state_.epochs.push_back(row);
   if (progress_ != nullptr) progress_->epoch(row, e.train.epochs);
@@ -243,7 +243,7 @@ void Trainer::evaluate(EpochRow& row) {
     row.metrics.push_back(*metric ? *measured++ : bleu());
 }
 
-/// Computed by process 0, known to all.
+/// BLEU of the test samples, computed by process 0 and sent to all.
 double Trainer::bleu() {
   const TensorFile weights = latest_weights();
   double score = team_.first() ? translation_bleu(plan_, weights, stop_) : 0;
@@ -251,10 +251,11 @@ double Trainer::bleu() {
   return score;
 }
 
-/// After a segment; says where it ended.
+/// Throws Error{NotFinite}, with the position in the training, if a weight is not finite after a
+/// segment.
 void Trainer::check_weights() const {
   for (const auto& stage : stages_) {
-    if (!stage) continue;  // another process's
+    if (!stage) continue;  // held by another process
     for (const auto& [name, tensor] : stage->named_state())
       if (!tensor.isfinite().all().item<bool>()) {
         const std::int64_t last = done() - 1, minibatch = last % plan_.minibatches;
@@ -276,7 +277,7 @@ void Trainer::save() {
   write_tables();
 }
 
-/// Besides the accuracy.
+/// Names of the metrics other than accuracy.
 std::vector<std::string> Trainer::own_metrics() const {
   const auto& names = plan_.experiment->metric_names;
   return {names.begin() + 1, names.end()};
@@ -289,7 +290,7 @@ void Trainer::write_tables() const {
   if (!state_.traffic.empty()) write_traffic();
 }
 
-/// The pace that links must keep up with is that of this training.
+/// Writes traffic.csv; the rates that it asks of links are those of this training's speed.
 void Trainer::write_traffic() const {
   const PipelineShape& shape = plan_.training.schedule.shape;
   double seconds = state_.open_seconds;

@@ -1,4 +1,6 @@
-/// Trains a plan: epochs, evaluation, checkpoints, and the files of the run folder.
+// SPDX-License-Identifier: Apache-2.0
+/// Trains a plan: runs its epochs and evaluations, and writes checkpoints and tables of the run
+/// folder.
 #pragma once
 
 #include <atomic>
@@ -22,22 +24,23 @@ namespace pipewright {
 
 class Trainer {
  public:
-  /// `folder` may be null: then nothing is written. `stop` becoming true ends train() with
-  /// Error{Interrupted}; what the last finished epochs left stays.
+  /// With a null `folder` nothing is written. Once `stop` is true, train() throws
+  /// Error{Interrupted}; the results of finished epochs remain.
   Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress* progress,
           const std::atomic<bool>* stop);
 
-  /// Takes up the folder's checkpoint, if there is one. Remarks for the person who waits.
+  /// Loads the folder's checkpoint, if there is one. Returns remarks for the user.
   std::vector<std::string> resume();
   void train();
   void show(Progress* progress) { progress_ = progress; }
   void record_in(ActionLog& log) { log_ = &log; }
-  /// Adds the losses of each mini-batch from here on to `all`: [0] its own, then auxiliary ones.
+  /// From now on appends the losses of each mini-batch to `all`: [0] is the last stage's loss, then
+  /// come auxiliary losses.
   void collect_losses(std::vector<std::vector<double>>& all) { collected_ = &all; }
 
-  /// Mini-batches trained.
+  /// Mini-batches trained so far.
   std::int64_t done() const { return state_.minibatches; }
-  /// When each action of the last schedule ran, with output.trace; and that schedule.
+  /// With output.trace: when each action of the last segment ran. traced() is its schedule.
   const std::vector<std::vector<Span>>& trace() const { return trace_; }
   const Schedule& traced() const { return last_->schedule; }
   const std::vector<EpochRow>& epochs() const { return state_.epochs; }
@@ -69,12 +72,12 @@ class Trainer {
   const std::atomic<bool>* stop_;
   ActionLog* log_ = nullptr;
   std::vector<std::unique_ptr<Stage>> stages_;
-  std::vector<std::unique_ptr<EdgeEnds>> edges_;              ///< empty: nothing is compressed
-  std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< the same
+  std::vector<std::unique_ptr<EdgeEnds>> edges_;              ///< empty without compression
+  std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< empty without compression
   TrainingState state_;
-  std::optional<StepLog> steps_;  ///< process 0's, with output.steps
+  std::optional<StepLog> steps_;  ///< in process 0, with output.steps
   std::vector<std::vector<double>>* collected_ = nullptr;
-  std::deque<Program> programs_;  ///< of segments shorter than plan_.training, the latest few
+  std::deque<Program> programs_;  ///< cache for segments other than plan_.training
   const Program* last_;
   std::vector<std::vector<Span>> trace_;
 };

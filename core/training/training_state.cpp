@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/training_state.h"
 
 #include "core/base/error.h"
@@ -14,7 +15,8 @@ at::Tensor table(const std::vector<double>& values, std::int64_t rows) {
   return at::tensor(values, at::kDouble).view({rows, columns});
 }
 
-/// The tensor of that name with so many rows, and columns if any are given.
+/// The tensor of that name with so many rows, and columns if `columns` > 0. Throws if there is
+/// none.
 at::Tensor table_in(const TensorFile& file, const std::string& name, std::int64_t rows,
                     std::int64_t columns, const std::filesystem::path& path) {
   const at::Tensor* const found = file.find(name);

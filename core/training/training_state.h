@@ -1,7 +1,8 @@
-/// What a drained training has besides its stages, and its file in a checkpoint: doubles, so that
-/// every loss and mean comes back with its bits. Tensors: "epochs" (epochs × columns of epochs.csv
-/// without the first), "open_losses" (mini-batches of the epoch that is not whole yet × 1),
-/// "traffic" (edges × 7), "open_seconds" (1 × 1). The losses before are in the step log only.
+// SPDX-License-Identifier: Apache-2.0
+/// The state of a drained training besides its stages, and its file in a checkpoint. All tensors
+/// are doubles, so that every loss and mean is restored to the bit: "epochs" (epochs × columns of
+/// epochs.csv without the first), "open_losses" (trained mini-batches of the unfinished epoch × 1),
+/// "traffic" (edges × 7), "open_seconds" (1 × 1). Earlier losses are in the step log only.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +15,17 @@
 namespace pipewright {
 
 struct TrainingState {
-  std::int64_t minibatches = 0;      ///< trained
-  std::vector<EpochRow> epochs;      ///< whole ones
-  std::vector<double> open_losses;   ///< of the epoch that is not whole yet, per mini-batch
-  std::vector<EdgeTraffic> traffic;  ///< so far
-  double open_seconds = 0;           ///< spent on the epoch that is not whole yet
+  std::int64_t minibatches = 0;      ///< trained so far
+  std::vector<EpochRow> epochs;      ///< finished epochs
+  std::vector<double> open_losses;   ///< one per mini-batch of the unfinished epoch
+  std::vector<EdgeTraffic> traffic;  ///< traffic so far
+  double open_seconds = 0;           ///< time spent on the unfinished epoch
 };
 
 void write_training_state(const std::filesystem::path& path, const TrainingState& state);
 
-/// Throws Error{Data} if it is not what `minibatches` of training with so many metrics besides the
-/// accuracy leave behind.
+/// Reads such a file. Throws Error{Data} if it does not fit a training after `minibatches`
+/// mini-batches with so many metrics besides accuracy.
 TrainingState read_training_state(const std::filesystem::path& path, std::int64_t minibatches,
                                   int minibatches_per_epoch, std::size_t metrics);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/training/translation.h"
 
 #include <ATen/Parallel.h>
@@ -11,7 +12,7 @@
 namespace pipewright {
 namespace {
 
-/// Sentences of like length together, so that little is padded.
+/// Test samples sorted by length, so that little padding is needed.
 std::vector<std::int64_t> by_length(const Plan& plan) {
   const Dataset& dataset = *plan.experiment->dataset;
   std::vector<std::int64_t> indices = plan.test;

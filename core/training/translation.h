@@ -1,4 +1,5 @@
-/// How well a trained model translates: beam search over the test sources, and BLEU.
+// SPDX-License-Identifier: Apache-2.0
+/// Evaluates a translation model by beam search over the test sources and BLEU.
 #pragma once
 
 #include <atomic>
@@ -9,8 +10,8 @@
 
 namespace pipewright {
 
-/// BLEU of the plan's test samples, on the device of the first stage. Throws Error{Interrupted}
-/// soon after `stop` has become true.
+/// BLEU of the plan's test samples, computed on the device of the first stage. Throws
+/// Error{Interrupted} soon after `stop` becomes true.
 double translation_bleu(const Plan& plan, const TensorFile& weights, const std::atomic<bool>* stop);
 
 }  // namespace pipewright

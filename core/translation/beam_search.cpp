@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/translation/beam_search.h"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace {
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 constexpr double kLengthOffset = 5;
 
-/// Of a batch of sentences. Row b of sentence s is row s · beam + b of what the decoder sees.
+/// The search for a batch of sentences. Hypothesis b of sentence s is row s · beam + b of the
+/// decoder's batch.
 class BeamSearch {
  public:
   BeamSearch(const Translator& translator, const at::Tensor& sources, const BeamOptions& options)
@@ -30,7 +32,7 @@ class BeamSearch {
     history_ = start.repeat_interleave(beam, 0);
     sentences_ = at::arange(sentences, sources.options());
     scores_ = at::full({sentences, beam}, kImpossible, sources.options().dtype(at::kDouble));
-    scores_.select(1, 0).fill_(0);  // the hypotheses are all the same yet: one is enough
+    scores_.select(1, 0).fill_(0);  // all hypotheses are still equal, so only one counts
     lengths_ = at::ones({sentences, beam}, scores_.options());
     ended_ = at::zeros({sentences, beam}, sources.options().dtype(at::kBool));
   }
@@ -45,7 +47,7 @@ class BeamSearch {
   }
 
  private:
-  /// Each hypothesis goes on with every token; the best of each sentence stay.
+  /// Extends each hypothesis by every token and keeps the best of each sentence.
   void step() {
     Tensors inputs = inputs_;
     inputs.push_back(history_.narrow(1, history_.size(1) - 1, 1));
@@ -67,7 +69,7 @@ class BeamSearch {
     history_ = at::cat({history_, word.view({-1, 1})}, 1);
   }
 
-  /// The token and the attention that hypotheses which had not ended have just got.
+  /// Adds the new token and its attention to length and coverage of hypotheses that have not ended.
   void count() {
     lengths_ = lengths_ + ended_.logical_not();
     for (const Carried& carried : carried_)
@@ -89,7 +91,7 @@ class BeamSearch {
     ended_ = chosen(ended_.flatten()).view({-1, beam});
   }
 
-  /// Sentences all of whose hypotheses have ended leave.
+  /// Removes sentences whose hypotheses have all ended.
   void finish() {
     const at::Tensor over = ended_.all(1);
     if (!over.any().item<bool>()) return;
@@ -111,7 +113,7 @@ class BeamSearch {
     return score + options_.coverage_penalty * logs.sum(1).view_as(score);
   }
 
-  /// The best hypothesis of each of these is its sentence's translation.
+  /// Stores the best hypothesis of each of these sentences as its translation.
   void keep(const at::Tensor& which, const at::Tensor& scores) {
     const at::Tensor best = which * options_.beam + scores.index_select(0, which).argmax(1);
     const at::Tensor rows = history_.index_select(0, best).cpu();
@@ -127,8 +129,8 @@ class BeamSearch {
   const Translator& translator_;
   const BeamOptions& options_;
   Sentences results_;
-  Tensors inputs_;        ///< of the decoder, but the target
-  at::Tensor sentences_;  ///< [n]: those not finished, as indices of results_
+  Tensors inputs_;        ///< inputs of the decoder without the target
+  at::Tensor sentences_;  ///< [n]: unfinished sentences, as indices into results_
   at::Tensor scores_;     ///< [n, beam] float64
   at::Tensor lengths_;    ///< [n, beam] float64
   at::Tensor ended_;      ///< [n, beam]

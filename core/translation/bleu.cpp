@@ -1,71 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/translation/bleu.h"
-
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/stage/files/pattern.h"
 
 namespace pipewright {
 namespace {
 
 constexpr std::size_t kOrders = 4;
 
-/// Every match of a pattern replaced.
+/// Replaces every match of a pattern.
 class Substitution {
  public:
-  Substitution(const char* pattern, const char* replacement) : replacement_(replacement) {
-    int error = 0;
-    PCRE2_SIZE where = 0;
-    code_.reset(pcre2_compile(bytes(pattern), PCRE2_ZERO_TERMINATED,
-                              PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOTALL, &error, &where,
-                              nullptr));
-    PIPEWRIGHT_CHECK(code_ != nullptr, "pattern '", pattern, "', position ", where);
-  }
-
+  Substitution(const std::string& pattern, std::string replacement)
+      : pattern_(pattern), replacement_(std::move(replacement)) {}
   std::string operator()(const std::string& text) const {
-    std::string out(2 * text.size() + 64, '\0');
-    for (;;) {
-      PCRE2_SIZE size = out.size();
-      const int result = pcre2_substitute(
-          code_.get(), bytes(text.data()), text.size(), 0,
-          PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_EXTENDED | PCRE2_SUBSTITUTE_OVERFLOW_LENGTH,
-          nullptr, nullptr, bytes(replacement_), PCRE2_ZERO_TERMINATED,
-          reinterpret_cast<PCRE2_UCHAR*>(out.data()), &size);
-      if (result == PCRE2_ERROR_NOMEMORY && size > out.size()) {
-        out.resize(size);
-        continue;
-      }
-      PIPEWRIGHT_CHECK(result >= 0, "PCRE2 says ", result);
-      out.resize(size);
-      return out;
-    }
+    return pattern_.replaced(text, replacement_);
   }
 
  private:
-  struct Free {
-    void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-  };
-  static PCRE2_SPTR bytes(const char* text) { return reinterpret_cast<PCRE2_SPTR>(text); }
-
-  std::unique_ptr<pcre2_code, Free> code_;
-  const char* replacement_;
+  Pattern pattern_;
+  std::string replacement_;
 };
 
-/// What Python calls white space, as one space.
+/// Pattern of the characters that Python calls white space.
+const std::string kPythonSpace =
+    R"([\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+)";
+
+/// Replaces each run of white space by one space.
 std::string single_spaces(const std::string& text) {
-  static const Substitution spaces(
-      R"([\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+)",
-      " ");
+  static const Substitution spaces(kPythonSpace, " ");
   std::string out = spaces(text);
   if (out.ends_with(' ')) out.pop_back();
   if (out.starts_with(' ')) out.erase(0, 1);
@@ -85,7 +58,7 @@ std::string all_of(std::span<const Substitution> substitutions, std::string text
 
 std::string tokens_13a(std::string text) {
   static const std::array<Substitution, 4> rules{
-      Substitution(R"(([\{-~\[-` -&\(-+:-@/]))", " $1 "),  // punctuation but ' , - .
+      Substitution(R"(([\{-~\[-` -&\(-+:-@/]))", " $1 "),  // punctuation except ' , - .
       Substitution(R"(([^0-9])([.,]))", "$1 $2 "), Substitution(R"(([.,])([^0-9]))", " $1 $2"),
       Substitution(R"(([0-9])(-))", "$1 $2 ")};
   constexpr std::array<std::array<std::string_view, 2>, 7> marks{{{"<skipped>", ""},
@@ -112,13 +85,11 @@ std::string lower(const std::string& text) {
 }
 
 std::string without_trailing_space(const std::string& text) {
-  static const Substitution end(
-      R"([\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+\z)",
-      "");
+  static const Substitution end(kPythonSpace + "\\z", "");
   return end(text);
 }
 
-/// How often each run of up to four tokens occurs, and how many runs of each order there are.
+/// How often each n-gram of up to four tokens occurs, and the number of n-grams of each order.
 struct Counts {
   explicit Counts(const std::string& tokens) {
     std::vector<std::string_view> words;

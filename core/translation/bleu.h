@@ -1,5 +1,6 @@
-/// BLEU (Papineni et al., 2002) of a corpus with one reference per sentence, as sacreBLEU (Post,
-/// 2018) computes it, number for number.
+// SPDX-License-Identifier: Apache-2.0
+/// BLEU (Papineni et al., 2002) of a corpus with one reference per sentence. It gives exactly the
+/// numbers of sacreBLEU (Post, 2018).
 #pragma once
 
 #include <span>
@@ -8,20 +9,22 @@
 namespace pipewright {
 
 struct BleuOptions {
-  /// 13a: that of WMT's mteval-v13a. intl: mteval-v14's, by Unicode's classes. none: at white
-  /// space.
+  /// 13a: the tokenizer of WMT's mteval-v13a. intl: that of mteval-v14, by Unicode classes. none:
+  /// tokens are separated by white space.
   std::string tokenizer = "13a";
-  bool lowercase = false;  ///< letter by letter; a final Σ becomes σ, where Python says ς
+  bool lowercase = false;  ///< letter by letter: a final Σ becomes σ (ς in Python)
 };
 
-/// What a score must be quoted with: "bleu|case.mixed|tok.13a|smooth.exp".
+/// The signature to quote with a score: "bleu|case.mixed|tok.13a|smooth.exp".
 std::string signature(const BleuOptions& options);
 
-/// The tokens of a line with one space between them. UTF-8; what is not counts as no character.
+/// The tokens of a line in UTF-8, separated by single spaces. Invalid bytes match no character
+/// class.
 std::string bleu_tokens(const std::string& line, const BleuOptions& options);
 
-/// 0 to 100: the brevity penalty times the geometric mean of the precisions of 1 to 4 tokens, of
-/// which those of 0 are smoothed: the k-th such precision is 100 / (2^k · how many there are).
+/// BLEU from 0 to 100: the brevity penalty times the geometric mean of the precisions of n-grams of
+/// 1 to 4 tokens. Precisions of 0 are smoothed: the k-th of them becomes 100 / (2^k · number of
+/// n-grams).
 double corpus_bleu(std::span<const std::string> translations,
                    std::span<const std::string> references, const BleuOptions& options);
 

@@ -25,11 +25,11 @@ namespace pipewright {
 namespace {
 
 constexpr std::size_t kPieceBytes = 1 << 17;
-constexpr std::uint64_t kBlock = 512, kTypeInBlock = 156;  // of a tar's header
-constexpr std::uint64_t kMostAfterTheEnd = 1 << 24;        // tar fills its last record with zeros
+constexpr std::uint64_t kBlock = 512, kTypeInBlock = 156;  // of tar headers
+constexpr std::uint64_t kMostAfterTheEnd = 1 << 24;        // tar pads its last record with zeros
 
-/// Lets libarchive know names as UTF-8, whatever the locale of the process: in "C" it would replace
-/// all letters but ASCII's.
+/// While it lives, libarchive converts names as UTF-8 in any locale of the process; in "C" it would
+/// replace all letters beyond ASCII.
 class Utf8Locale {
  public:
   Utf8Locale() : before_(::uselocale(utf8())) {}
@@ -38,7 +38,7 @@ class Utf8Locale {
   Utf8Locale& operator=(const Utf8Locale&) = delete;
 
  private:
-  /// Null where the system has none; uselocale() then changes nothing.
+  /// Null if the system has no such locale; uselocale() changes nothing then.
   static locale_t utf8() {
     static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
     return locale;
@@ -60,7 +60,7 @@ bool leads_out(const std::string& name) {
   return std::ranges::find(parts, "..") != parts.end();
 }
 
-/// In UTF-8; as the bytes are, where they are none.
+/// The member's name in UTF-8; unchanged bytes if it cannot be converted.
 std::string name_of(archive_entry* entry) {
   const char* name = archive_entry_pathname_utf8(entry);
   if (name == nullptr) name = archive_entry_pathname(entry);
@@ -71,8 +71,8 @@ std::string name_of(archive_entry* entry) {
 
 }  // namespace
 
-/// libarchive, and the bytes that it asks for: of a tar as our GzipStream unpacks them, of a zip as
-/// they lie in the file.
+/// libarchive's reader and the source of its bytes: a tar is unpacked by our GzipStream, a zip is
+/// read as it lies in the file.
 struct ArchiveReader::State {
   explicit State(const std::filesystem::path& archive);
   ~State() {
@@ -101,14 +101,14 @@ struct ArchiveReader::State {
   void read_to_end();
 
   std::filesystem::path path;
-  std::optional<GzipStream> stream;  // of a tar
-  std::optional<InputFile> file;     // of a zip
+  std::optional<GzipStream> stream;  // for a tar
+  std::optional<InputFile> file;     // for a zip
   archive* reader = nullptr;
-  archive_entry* entry = nullptr;  // the member, as libarchive tells of it
-  std::vector<char> piece = std::vector<char>(kPieceBytes);  // what libarchive has been given last
-  std::uint64_t begin = 0, end = 0;                          // of the piece, in the file or stream
-  bool exhausted = false;      // libarchive has asked for more than there is
-  std::exception_ptr pending;  // thrown where libarchive called us
+  archive_entry* entry = nullptr;  // libarchive's description of the member
+  std::vector<char> piece = std::vector<char>(kPieceBytes);  // last given to libarchive
+  std::uint64_t begin = 0, end = 0;  // offsets of the piece in the file or stream
+  bool exhausted = false;            // libarchive has read to the end
+  std::exception_ptr pending;        // thrown in a callback
   std::string name;
   std::uint64_t size = 0;
   bool at_member = false;
@@ -116,7 +116,8 @@ struct ArchiveReader::State {
 
 namespace {
 
-/// What libarchive calls must return: an exception waits until libarchive has.
+/// Runs a callback of libarchive. An exception must not cross libarchive, so it is stored and
+/// rethrown once libarchive has returned.
 template <class State, class Call>
 la_int64_t guarded(void* data, const Call& call) {
   State& state = *static_cast<State*>(data);
@@ -182,7 +183,7 @@ void ArchiveReader::State::open() {
   throw_if_failed(result == ARCHIVE_OK ? result : ARCHIVE_RETRY, false);
 }
 
-/// A warning is a failure, too: something is not what it says.
+/// Throws for errors and also for warnings of libarchive, and rethrows the exception of a callback.
 void ArchiveReader::State::throw_if_failed(la_ssize_t result, bool within_member) {
   if (pending) std::rethrow_exception(std::exchange(pending, nullptr));
   if (result >= ARCHIVE_OK) return;
@@ -208,7 +209,7 @@ void ArchiveReader::State::skip_rest() {
   at_member = false;
 }
 
-/// False at the end of the archive.
+/// Reads the next member's header. Returns false at the end of the archive.
 bool ArchiveReader::State::next_header() {
   const Utf8Locale locale;
   skip_rest();
@@ -227,8 +228,8 @@ bool ArchiveReader::State::next_header() {
   return true;
 }
 
-/// libarchive reads sparse files as well, and takes types that it does not know for files: the type
-/// of a tar's member is in the block before its data.
+/// Whether the member is a file or a folder. libarchive also accepts sparse files and reports
+/// unknown types as files, so the type of a tar member is read from the block before its data.
 bool ArchiveReader::State::is_plain() const {
   const auto type = archive_entry_filetype(entry);
   if (is_zip()) return type == AE_IFREG || type == AE_IFDIR;
@@ -249,7 +250,7 @@ void ArchiveReader::State::accept() {
   if (!is_plain()) fail(concat("member '", name, "' is a link or another special file"));
 }
 
-/// So that gzip's checksum, at the end of the file, is seen.
+/// Reads on to the end of the file, where gzip's checksum is verified.
 void ArchiveReader::State::read_to_end() {
   for (std::uint64_t more = 0, got = 1; got > 0; more += got) {
     if (more > kMostAfterTheEnd) fail("other data follow the end of the archive");
@@ -295,7 +296,7 @@ std::string ArchiveReader::content(std::uint64_t limit_in_bytes) {
     return static_cast<std::uint64_t>(got);
   };
   std::string bytes(state.size, '\0');
-  char beyond = 0;  // reading on, the checksum is seen
+  char beyond = 0;  // reading beyond the end verifies the checksum
   if (read(bytes.data(), bytes.size()) < bytes.size() || read(&beyond, 1) > 0)
     state.fail(concat("damaged archive: ", member, " does not unpack to what it was"));
   return bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Archives of data sets, read from beginning to end without unpacking them to disk: tar (ustar,
-/// pax and GNU's long names), plain or gzipped, and zip with files stored or deflated.
+/// Reads archives of data sets from beginning to end without unpacking them to disk: tar (ustar,
+/// pax and GNU's long names), plain or gzipped, and zip with stored or deflated files.
 ///
 ///   ArchiveReader archive(path);
 ///   while (archive.next())
@@ -14,11 +14,11 @@
 
 namespace pipewright {
 
-/// All members throw Error{Data} naming the archive, and the member where there is one, when the
-/// archive is missing, truncated or damaged (checksums are verified: of every header of a tar, of
-/// the whole of a gzipped archive once next() is false, of each file of a zip that is read), or
-/// holds what no data set needs: links, devices, encrypted files, names that lead out of the
-/// archive.
+/// Reads one archive. All functions throw Error{Data}, naming the archive and, if there is one, the
+/// member, if the archive is missing, truncated or damaged, or contains what no data set needs:
+/// links, devices, encrypted files, names that lead out of the archive. Checksums are verified:
+/// those of all tar headers, that of a gzipped archive once next() returns false, and those of all
+/// zip members that are read.
 class ArchiveReader {
  public:
   explicit ArchiveReader(const std::filesystem::path& archive);
@@ -26,11 +26,12 @@ class ArchiveReader {
   ArchiveReader(const ArchiveReader&) = delete;
   ArchiveReader& operator=(const ArchiveReader&) = delete;
 
-  /// Goes to the next file, past folders. False at the end of the archive.
+  /// Advances to the next file and skips folders. Returns false at the end of the archive.
   bool next();
-  const std::string& name() const;  ///< with '/', without a leading "./"
-  std::uint64_t size() const;       ///< in bytes, unpacked, as the archive states it
-  /// The file's bytes; once for each file. Refuses files of more than `limit_in_bytes`.
+  const std::string& name() const;  ///< path with '/', without a leading "./"
+  std::uint64_t size() const;       ///< unpacked, in bytes, as the archive states it
+  /// Reads the file's bytes; may be called once per file. Throws for files of more than
+  /// `limit_in_bytes`.
   std::string content(std::uint64_t limit_in_bytes);
 
  private:

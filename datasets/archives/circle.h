@@ -1,4 +1,5 @@
-/// Symbolic links that lead in a circle, seen from the depth of what lies below them.
+// SPDX-License-Identifier: Apache-2.0
+/// Detects symbolic links that form a cycle, by the depth of the folders that they lead to.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +8,8 @@
 
 namespace pipewright {
 
-/// Throws Error{Data} at `place` when it lies deeper below a data set's folder than any file of one
-/// does: following the link would show the same files again and again.
+/// Throws Error{Data} at `place` if it lies deeper below a data set's folder than any real file
+/// does: following the links would visit the same files for ever.
 inline void refuse_circle(int depth, const std::filesystem::path& place) {
   constexpr int kDeepest = 20;
   if (depth <= kDeepest) return;

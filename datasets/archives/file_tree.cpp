@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/archives/file_tree.h"
 
 #include <string_view>
@@ -10,7 +11,8 @@
 namespace pipewright {
 namespace {
 
-/// macOS puts "._x" beside x in archives and on foreign disks.
+/// Whether the file or a folder of it is hidden. macOS adds a hidden "._x" beside x to archives and
+/// to disks with other file systems.
 bool is_hidden(std::string_view name) {
   return name.starts_with('.') || name.find("/.") != std::string_view::npos;
 }
@@ -20,7 +22,7 @@ class Collector {
   Collector(std::filesystem::path place, const Wanted& wanted, std::uint64_t limit_in_bytes)
       : place_(std::move(place)), wanted_(wanted), left_(limit_in_bytes) {}
 
-  /// The most bytes that the file may have; 0 leaves it out.
+  /// The greatest number of bytes that the file may have; 0 skips it.
   std::uint64_t limit(const std::string& name) const { return is_hidden(name) ? 0 : wanted_(name); }
   void add(const std::string& name, std::string content) {
     if (content.size() > left_)
@@ -44,7 +46,7 @@ void collect_folder(const std::filesystem::path& folder, Collector& files) {
   Walk walk(folder, std::filesystem::directory_options::follow_directory_symlink, problem);
   for (; !problem && walk != Walk(); walk.increment(problem)) {
     refuse_circle(walk.depth(), walk->path());
-    std::error_code gone;  // a link to nothing
+    std::error_code gone;  // a dangling link
     if (!walk->is_regular_file(gone)) continue;
     const std::string name = walk->path().lexically_relative(folder).generic_string();
     if (const std::uint64_t limit = files.limit(name); limit > 0)

@@ -1,4 +1,5 @@
-/// The files of a data set as its authors pack them: below a folder, or in an archive.
+// SPDX-License-Identifier: Apache-2.0
+/// The files of a data set as its authors publish them: below a folder, or in an archive.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +10,16 @@
 
 namespace pipewright {
 
-/// Contents by name, which has '/' between folders, whatever the system, and is sorted.
+/// Maps names to contents, sorted by name. Names have '/' between folders on every system.
 using FileTree = std::map<std::string, std::string>;
 
-/// Given a name, the most bytes that the file may have; 0 leaves it out.
+/// Returns the greatest number of bytes that the file `name` may have; 0 skips the file.
 using Wanted = std::function<std::uint64_t(const std::string& name)>;
 
-/// Reads the files wanted below a folder, names relative to it; or from a .tar, .tar.gz or .zip
-/// archive, names without the first folder, in which everything is packed. Hidden files are left
-/// out. Throws Error{Data} naming the file, and the member of an archive: missing, damaged, larger
-/// than wanted, or more than `limit_in_bytes` in all.
+/// Reads the wanted files below a folder, with names relative to it, or from a .tar, .tar.gz or
+/// .zip archive, with names that leave out the archive's top folder. Hidden files are skipped.
+/// Throws Error{Data}, naming the file or the archive's member, if a file is missing, damaged or
+/// larger than `wanted` allows, or if all files together exceed `limit_in_bytes`.
 FileTree read_tree(const std::filesystem::path& place, const Wanted& wanted,
                    std::uint64_t limit_in_bytes);
 

@@ -34,7 +34,7 @@ struct GzipStream::State {
     throw Error(ErrorKind::Data, what, path.string());
   }
 
-  /// False at the end of the file.
+  /// Reads the next piece of the file. Returns false at its end.
   bool refill() {
     const std::uint64_t got = file.read(piece.data(), piece.size());
     taken += got;
@@ -77,7 +77,7 @@ struct GzipStream::State {
 
   std::filesystem::path path;
   InputFile file;
-  std::vector<char> piece;  // of the file; what zlib has not taken is next_in, avail_in
+  std::vector<char> piece;  // of the file; next_in, avail_in: what zlib has not consumed
   z_stream stream{};
   std::uint64_t taken = 0, unpacked = 0;
   bool packed = false, ended = false;
@@ -116,12 +116,12 @@ std::string read_gzip(const std::filesystem::path& path, std::uint64_t limit_in_
   const auto fail = [&path](const std::string& what) {
     throw Error(ErrorKind::Data, what, path.string());
   };
-  // Packing can make data larger: by 5 bytes per 16 KiB, and a header with a name.
+  // Packing may enlarge data, by 5 bytes per 16 KiB and a header with a name.
   const std::uint64_t size = stream.file_size(),
                       largest = limit_in_bytes + limit_in_bytes / 1024 + 65536;
   if (size > largest) fail(concat("file has ", size, " bytes, at most ", largest, " are read"));
   if (!stream.is_packed()) fail("is not a gzip file");
-  const std::uint64_t room = limit_in_bytes + 1;  // one more, to notice too much
+  const std::uint64_t room = limit_in_bytes + 1;  // one more, to detect an excess
   std::string content;
   for (std::uint64_t have = 0; have == content.size();) {
     content.resize(std::min(room, std::max(2 * have, 8 * size + 1024)));

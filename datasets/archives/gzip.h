@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Gzip files (RFC 1952), piece by piece or as whole values. zlib unpacks them, for libarchive does
-/// not verify the checksum at their end.
+/// Reads gzip files (RFC 1952), in pieces or as a whole. They are unpacked with zlib, because
+/// libarchive does not verify the checksum at their end.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace pipewright {
 
-/// The unpacked content of a gzip file, of all members where there are several; any other file is
-/// read as it is.
+/// A stream of the unpacked content of a gzip file (of all its members). Any other file is read
+/// unchanged.
 class GzipStream {
  public:
-  /// Throws Error{Data} naming the file when it cannot be opened.
+  /// Throws Error{Data} with the file's name if it cannot be opened.
   explicit GzipStream(const std::filesystem::path& path);
   ~GzipStream();
   GzipStream(const GzipStream&) = delete;
   GzipStream& operator=(const GzipStream&) = delete;
 
-  bool is_packed() const;           ///< as gzip, by its first bytes
-  std::uint64_t file_size() const;  ///< in bytes, packed
-  /// How many of `count` bytes there were: fewer only at the end, where the checksum has been
-  /// verified. Throws Error{Data} naming the file when it is truncated, damaged, or followed by
-  /// other bytes.
+  bool is_packed() const;           ///< whether it is gzip, by its first bytes
+  std::uint64_t file_size() const;  ///< packed, in bytes
+  /// Reads up to `count` bytes and returns their number, which is smaller only at the end; the
+  /// checksum has been verified then. Throws Error{Data} with the file's name if the file is
+  /// truncated, damaged, or has other bytes behind the gzip data.
   std::uint64_t read(char* out, std::uint64_t count);
 
  private:
@@ -33,9 +33,9 @@ class GzipStream {
   std::unique_ptr<State> state_;
 };
 
-/// The unpacked content, of all members where there are several; checksums are verified. Throws
-/// Error{Data} naming the file when it is missing, no gzip file, truncated, damaged, followed by
-/// other bytes, or unpacks to more than `limit_in_bytes`, beyond which no memory is taken.
+/// Returns the unpacked content of a gzip file (of all its members). Throws Error{Data} with the
+/// file's name if the file is missing, no gzip file, truncated or damaged, has other bytes behind
+/// the gzip data, or unpacks to more than `limit_in_bytes`; it never takes memory for more.
 std::string read_gzip(const std::filesystem::path& path, std::uint64_t limit_in_bytes);
 
 }  // namespace pipewright

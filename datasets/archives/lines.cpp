@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/archives/lines.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 
 namespace pipewright {
 
-std::vector<std::string> lines_of(std::string_view text) {
+std::vector<std::string> entries_of(std::string_view text) {
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());

@@ -1,4 +1,5 @@
-/// Lists kept as text, one entry per line.
+// SPDX-License-Identifier: Apache-2.0
+/// Text files that hold a list, one entry per line.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace pipewright {
 
-/// The lines that are not blank, without spaces and carriage returns around them.
-std::vector<std::string> lines_of(std::string_view text);
+/// Returns the lines that are not blank, without surrounding spaces and carriage returns.
+std::vector<std::string> entries_of(std::string_view text);
 
 }  // namespace pipewright

@@ -1,5 +1,6 @@
-/// CIFAR's binary format: records of one or two label bytes and 3,072 pixel bytes (red, green and
-/// blue plane of 32 × 32).
+// SPDX-License-Identifier: Apache-2.0
+/// CIFAR's binary format: each record has one or two label bytes and 3,072 pixel bytes (red, green
+/// and blue plane of 32 × 32).
 #pragma once
 
 #include <cstdint>
@@ -9,18 +10,18 @@
 
 namespace pipewright {
 
-/// Where the label is in a record.
+/// The place of the label in a record.
 struct CifarLabel {
   std::size_t labels;    ///< label bytes of each record
-  std::size_t position;  ///< of the one to use
+  std::size_t position;  ///< index of the one to use
   int classes;
 };
 
 inline constexpr std::int64_t kCifarSide = 32;
 inline constexpr std::size_t kCifarPixels = 3 * kCifarSide * kCifarSide;
 
-/// Adds the records of a file. Throws Error{Data} as OfficialFiles::read(), and for a label that is
-/// too large, with its record.
+/// Appends the records of a file to `images`. Throws Error{Data} like OfficialFiles::read(), and
+/// for a label that is too large, with the number of its record.
 void append_cifar_records(OfficialFiles& files, const OfficialFile& file, const CifarLabel& label,
                           ByteImages& images);
 

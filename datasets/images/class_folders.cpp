@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/images/class_folders.h"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace fs = std::filesystem;
   throw Error(ErrorKind::Data, "cannot list the folder: " + problem.message(), folder.string());
 }
 
-/// In and below the folder, relative to it; folders before what is below them.
+/// The images in and below the folder, relative to it; those of a folder come before those of its
+/// subfolders.
 std::vector<fs::path> sorted_images(const fs::path& folder) {
   using Walk = fs::recursive_directory_iterator;
   std::vector<fs::path> files;
@@ -23,7 +25,7 @@ std::vector<fs::path> sorted_images(const fs::path& folder) {
   Walk walk(folder, fs::directory_options::follow_directory_symlink, problem);
   for (; !problem && walk != Walk(); walk.increment(problem)) {
     refuse_circle(walk.depth(), walk->path());
-    std::error_code gone;  // a link to nothing
+    std::error_code gone;  // a dangling link
     if (is_image_name(walk->path().filename().string()) && walk->is_regular_file(gone))
       files.push_back(walk->path().lexically_relative(folder));
   }

@@ -1,4 +1,5 @@
-/// Images sorted into one folder per class, as torchvision's ImageFolder reads them.
+// SPDX-License-Identifier: Apache-2.0
+/// Images in one folder per class, read as torchvision's ImageFolder does.
 #pragma once
 
 #include <filesystem>
@@ -11,15 +12,15 @@
 
 namespace pipewright {
 
-/// True of names that end in .jpg, .jpeg or .png, in small letters or large ones.
+/// Whether the name ends in .jpg, .jpeg or .png, in lower or upper case, and is not hidden.
 bool is_image_name(std::string_view name);
 
-/// The names of the folders in `folder`, sorted by their bytes, without hidden ones. Throws
-/// Error{Data} if it cannot be listed.
+/// Returns the names of the folders in `folder` that are not hidden, sorted bytewise. Throws
+/// Error{Data} if `folder` cannot be listed.
 std::vector<std::string> folder_names(const std::filesystem::path& folder);
 
-/// The images in and below folder/classes[c] are of class c; sorted by class, folder and name.
-/// Throws Error{Data} naming the class without a folder or without an image.
+/// Lists the images in and below folder/classes[c] as images of class c, sorted by class, folder
+/// and name. Throws Error{Data} with the class that has no folder or no image.
 EncodedImages images_by_class(const std::filesystem::path& folder,
                               std::span<const std::string> classes);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/images/idx_images.h"
 
 #include <array>
@@ -19,7 +20,7 @@ std::string md5_of(const IdxPublication& publication, const std::string& name) {
   return "unknown";
 }
 
-/// The idx file of that name, each of its records an element or an image.
+/// The idx file with the name `name`, read and checked; its records are labels or images.
 struct IdxFile {
   IdxFile(const std::filesystem::path& root, const IdxPublication& of, const std::string& name,
           const std::vector<std::int64_t>& dimensions)

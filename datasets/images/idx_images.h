@@ -1,5 +1,6 @@
-/// MNIST and its successors: four idx files of 28 × 28 grey images and labels of 10 classes, 60,000
-/// for training and 10,000 for testing.
+// SPDX-License-Identifier: Apache-2.0
+/// MNIST and its successors: four idx files with 28 × 28 grey images and their labels of 10
+/// classes, 60,000 for training and 10,000 for testing.
 #pragma once
 
 #include <filesystem>
@@ -9,19 +10,19 @@
 
 namespace pipewright {
 
-/// A data set of that form: what differs from one to the next.
+/// What distinguishes one such data set from the others.
 struct IdxPublication {
-  std::string dataset;     ///< the registered name; see sources.h for its files
+  std::string dataset;     ///< registered name; sources.h has its files
   std::string title;       ///< "Fashion-MNIST"
-  std::string home;        ///< who has it, for who does not find it
-  std::string folder;      ///< where it is unless `root` is given
-  double mean, deviation;  ///< of all training pixels, which run from 0 to 1
-  bool flip = true;        ///< whether a mirrored image is still one of its class
+  std::string home;        ///< source of the files, for error messages
+  std::string folder;      ///< default of the option `root`
+  double mean, deviation;  ///< of all training pixels, scaled to 0 … 1
+  bool flip = true;        ///< whether a mirrored image keeps its class
 };
 
 class IdxImageDataset : public ByteImageDataset {
  public:
-  /// Reads `root`, `augment`, `flip`, `mean` and `std`.
+  /// Reads the options `root`, `augment`, `flip`, `mean` and `std`.
   IdxImageDataset(Options& options, IdxPublication publication);
   void open(const DatasetRequest& request) final;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/images/image_look.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ std::vector<double> per_channel(Options& options, const std::string& name,
   return usual;
 }
 
-std::int64_t rounded(double value) {  // halves to the even neighbour, as Python's round()
+std::int64_t rounded(double value) {  // ties to even, as Python's round()
   return static_cast<std::int64_t>(std::nearbyint(value));
 }
 
@@ -32,7 +33,7 @@ View padded_view(const RandomStream& stream, std::uint64_t first, const ImageLoo
           .mirrored = look.flip && stream.below(first + 2, 2) == 1};
 }
 
-/// All channels through the same resizing.
+/// Resizes, mirrors and normalises all channels in the same way.
 void write_resized(std::span<const Channel> channels, const Resize& resize, std::int64_t side,
                    bool mirrored, const PixelTable& table, float* out) {
   std::vector<std::uint8_t> plane(static_cast<std::size_t>(side * side));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/images/jpeg.h"
 
 #include <array>
@@ -13,12 +14,14 @@
 namespace pipewright {
 namespace {
 
-constexpr int kMostScans = 500;  // a small file can ask for that many passes over a large image
+/// Limits the passes that a small file can demand over a large image.
+constexpr int kMostScans = 500;
 
-/// libjpeg reports an error by a function that must not return; ours jumps back to the member of
-/// Decoder that called libjpeg. So these members hold nothing that has a destructor.
+/// libjpeg reports an error through a function that must not return; ours jumps back to the member
+/// function of JpegDecoder that called libjpeg, so those functions have no locals with a
+/// destructor.
 struct Failure {
-  jpeg_error_mgr callbacks;  // first: libjpeg hands us its address
+  jpeg_error_mgr callbacks;  // must be first: libjpeg passes its address
   std::jmp_buf back;
   std::array<char, JMSG_LENGTH_MAX> message;
 };
@@ -42,19 +45,19 @@ void count_scans(j_common_ptr codec) {
   jump_back(codec);
 }
 
-class Decoder {
+class JpegDecoder {
  public:
-  Decoder() {
+  JpegDecoder() {
     codec_.err = jpeg_std_error(&failure_.callbacks);
     failure_.callbacks.error_exit = jump_back;
     failure_.callbacks.emit_message = keep_quiet;
     progress_.progress_monitor = count_scans;
   }
-  ~Decoder() { jpeg_destroy_decompress(&codec_); }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+  ~JpegDecoder() { jpeg_destroy_decompress(&codec_); }
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  /// Reads up to the pixels, and chooses the channels to be made.
+  /// Reads everything before the pixels and selects the output channels.
   bool read_header(std::string_view bytes) {
     if (setjmp(failure_.back) != 0) return false;
     jpeg_create_decompress(&codec_);
@@ -84,8 +87,8 @@ class Decoder {
   std::int64_t height() const { return codec_.image_height; }
   std::int64_t width() const { return codec_.image_width; }
   int components() const { return codec_.num_components; }
-  /// Huffman coding takes at least one bit for each block of 8 × 8 pixels; blocks at the edges may
-  /// be one pixel wide.
+  /// The most pixels that a file of so many bytes can have: Huffman coding takes at least one bit
+  /// for each block of 8 × 8 pixels.
   std::uint64_t most_pixels(std::size_t bytes) const {
     return codec_.arith_code ? kMostPixels : 8 * std::uint64_t{bytes} * 64;
   }
@@ -97,7 +100,7 @@ class Decoder {
   Failure failure_{};
 };
 
-/// Product of two 8-bit fractions of 255, rounded.
+/// The product of two fractions of 255, rounded.
 std::uint8_t product(int a, int b) {
   return static_cast<std::uint8_t>((a * b + 127) / 255);
 }
@@ -113,7 +116,7 @@ void write_rgb(const std::vector<std::uint8_t>& samples, int components, Image& 
 }  // namespace
 
 Image decode_jpeg(std::string_view bytes, const std::string& where) {
-  Decoder decoder;
+  JpegDecoder decoder;
   const auto fail = [&](const std::string& what) { throw Error(ErrorKind::Data, what, where); };
   const auto damaged = [&] {
     fail(concat("damaged JPEG image: ", std::string_view(decoder.message())));

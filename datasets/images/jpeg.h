@@ -1,4 +1,5 @@
-/// JPEG images, decoded with libjpeg's defaults (accurate integer DCT, smooth upsampling).
+// SPDX-License-Identifier: Apache-2.0
+/// Decodes JPEG images with libjpeg's defaults (accurate integer DCT, smooth upsampling).
 #pragma once
 
 #include <string>
@@ -8,10 +9,10 @@
 
 namespace pipewright {
 
-/// Grey becomes three equal channels; CMYK and YCCK, stored inverted as Adobe's programs do, become
+/// Grey becomes three equal channels. CMYK and YCCK, which Adobe's programs store inverted, become
 /// (255 − c)(255 − k) / 255 and so on, rounded. Throws Error{Data} at `where` for what libjpeg
-/// cannot decode and for a file that ends too early. What it mends itself (stray bytes between
-/// segments, a wrong code within a scan) is let pass, as Pillow does.
+/// cannot decode and for truncated files. Faults from which libjpeg recovers (stray bytes between
+/// segments, a wrong code within a scan) are accepted, as in Pillow.
 Image decode_jpeg(std::string_view bytes, const std::string& where);
 
 }  // namespace pipewright

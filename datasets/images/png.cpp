@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/images/png.h"
 
 #include <png.h>
@@ -13,23 +14,23 @@
 namespace pipewright {
 namespace {
 
-constexpr png_alloc_size_t kMostBytesOfAChunk = 8 << 20;  // of metadata, unpacked
+constexpr png_alloc_size_t kMostBytesOfAChunk = 8 << 20;  // of unpacked metadata
 constexpr png_uint_32 kMostChunksKept = 100;
 
-/// libpng reports an error by a function that must not return; ours jumps back to the member of
-/// Decoder that called libpng. So these members hold nothing that has a destructor.
-class Decoder {
+/// libpng reports an error through a function that must not return; ours jumps back to the member
+/// function of PngDecoder that called libpng, so those functions have no locals with a destructor.
+class PngDecoder {
  public:
-  explicit Decoder(std::string_view bytes) : rest_(bytes) {
+  explicit PngDecoder(std::string_view bytes) : rest_(bytes) {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, jump_back, keep_quiet);
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
     PIPEWRIGHT_CHECK(info_ != nullptr, "libpng has another version, or no memory");
   }
-  ~Decoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+  ~PngDecoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
+  PngDecoder& operator=(const PngDecoder&) = delete;
 
-  /// Reads up to the pixels.
+  /// Reads everything before the pixels.
   bool read_header() {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, this, hand_over);
@@ -42,7 +43,7 @@ class Decoder {
   /// Writes 3 bytes per pixel.
   bool read_pixels(std::uint8_t* out) {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
-    png_set_expand(png_);  // palettes and 1, 2 and 4 bits; alpha from transparent colours
+    png_set_expand(png_);  // palettes; 1, 2 and 4 bits; transparent colours
     png_set_strip_16(png_);
     png_set_strip_alpha(png_);
     png_set_gray_to_rgb(png_);
@@ -59,7 +60,8 @@ class Decoder {
 
   std::int64_t height() const { return png_get_image_height(png_, info_); }
   std::int64_t width() const { return png_get_image_width(png_, info_); }
-  /// Deflate packs at most 1,032 bytes into one, and a byte holds at most 8 pixels.
+  /// The most pixels that a file of so many bytes can have: deflate packs at most 1,032 bytes into
+  /// one, and a byte holds at most 8 pixels.
   std::uint64_t most_pixels(std::size_t bytes) const {
     const auto bits = std::uint64_t{png_get_channels(png_, info_)} *
                       std::uint64_t{png_get_bit_depth(png_, info_)};
@@ -69,13 +71,13 @@ class Decoder {
 
  private:
   [[noreturn]] static void jump_back(png_structp png, png_const_charp message) {
-    auto* self = static_cast<Decoder*>(png_get_error_ptr(png));
+    auto* self = static_cast<PngDecoder*>(png_get_error_ptr(png));
     std::snprintf(self->message_.data(), self->message_.size(), "%s", message);
     png_longjmp(png, 1);
   }
   static void keep_quiet(png_structp, png_const_charp) {}
   static void hand_over(png_structp png, png_bytep out, std::size_t count) {
-    auto* self = static_cast<Decoder*>(png_get_io_ptr(png));
+    auto* self = static_cast<PngDecoder*>(png_get_io_ptr(png));
     if (count > self->rest_.size()) png_error(png, "the file ends too early");
     std::memcpy(out, self->rest_.data(), count);
     self->rest_.remove_prefix(count);
@@ -90,7 +92,7 @@ class Decoder {
 }  // namespace
 
 Image decode_png(std::string_view bytes, const std::string& where) {
-  Decoder decoder(bytes);
+  PngDecoder decoder(bytes);
   const auto damaged = [&] {
     throw Error(ErrorKind::Data, concat("damaged PNG image: ", std::string_view(decoder.message())),
                 where);

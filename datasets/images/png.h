@@ -1,4 +1,5 @@
-/// PNG images.
+// SPDX-License-Identifier: Apache-2.0
+/// Decodes PNG images with libpng.
 #pragma once
 
 #include <string>
@@ -8,9 +9,10 @@
 
 namespace pipewright {
 
-/// Grey becomes three equal channels, of 1, 2 and 4 bits scaled to 0 … 255; of 16 bits the upper 8
-/// are taken (of grey ones too, which Pillow clips at 255 instead); palettes are looked up; alpha
-/// and gamma are ignored. Throws Error{Data} at `where` for damaged and truncated files.
+/// Grey becomes three equal channels. Values of 1, 2 and 4 bits are scaled to 0 … 255; of 16-bit
+/// values the upper 8 bits are taken (for grey images Pillow clips at 255 instead). Palettes are
+/// looked up; alpha and gamma are ignored. Throws Error{Data} at `where` for damaged and truncated
+/// files.
 Image decode_png(std::string_view bytes, const std::string& where);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/images/resize.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 namespace pipewright {
 namespace {
 
-constexpr int kBinaryPlaces = 22;  // 32 bits hold a weight, 8 bits of pixel and 2 of overshoot
+constexpr int kBinaryPlaces = 22;  // with 8 bits of pixel and 2 of overshoot, sums fit into 32 bits
 
 std::uint8_t rounded(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> kBinaryPlaces, 0, 255));
@@ -16,8 +17,7 @@ std::int32_t fixed_point(double weight) {
   return static_cast<std::int32_t>(0.5 + weight * (1 << kBinaryPlaces));
 }
 
-/// All pixels of one output row or column: `in` moves on by `step` from one input pixel to the
-/// next, `out` by `out_step`.
+/// Computes the pixels of one output row; `step` is the distance between input pixels.
 void filter_line(const Taps& taps, const std::uint8_t* in, std::int64_t step, std::uint8_t* out) {
   for (std::int64_t x = 0; x < taps.size(); ++x) {
     const Taps::Span span = taps[x];

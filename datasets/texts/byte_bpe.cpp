@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/texts/byte_bpe.h"
 
 #include <algorithm>
@@ -12,13 +13,13 @@
 namespace pipewright {
 namespace {
 
-constexpr const char* kOrigin =
+constexpr const char* kVocabularyOrigin =
     "part of GPT-2's and RoBERTa's byte-level BPE (encoder.json, vocab.bpe, dict.txt), which "
     "fairseq's examples/roberta publishes; give the folder that holds them";
 
 constexpr std::size_t kLargestVocabulary = std::size_t{16} << 20;  // GPT-2's has 1 MB
 
-/// Unicode's White_Space. PCRE2's \s has U+180E besides, which is none since Unicode 6.3.
+/// Unicode's White_Space. PCRE2's \s also has U+180E, which is no white space since Unicode 6.3.
 #define SPACES                                                                                     \
   "\\x09-\\x0d\\x20\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}" \
   "\\x{3000}"
@@ -26,8 +27,8 @@ constexpr const char* kPieces = "'(?:[stmd]|re|ve|ll)| ?\\p{L}+| ?\\p{N}+| ?[^" 
                                 "\\p{L}\\p{N}]+|[" SPACES "]+(?![^" SPACES "])|[" SPACES "]+";
 #undef SPACES
 
-/// In the files each byte stands as a printable character: itself where it is one in Latin-1, else
-/// the next unused one from U+0100 on.
+/// Maps the characters that stand for bytes in the files to those bytes: a byte that is printable
+/// in Latin-1 stands as that character, the others as U+0100, U+0101, ….
 std::unordered_map<std::string_view, char> bytes_by_character() {
   static const std::string spelled = [] {
     std::string all;
@@ -46,7 +47,7 @@ std::unordered_map<std::string_view, char> bytes_by_character() {
   return bytes;
 }
 
-/// Bytes of a token as it stands in the files.
+/// Converts a token as written in the files to its bytes.
 std::string unspelled(std::string_view token, const std::filesystem::path& path) {
   static const auto bytes = bytes_by_character();
   std::string out;
@@ -77,7 +78,7 @@ void ByteBpe::read_tokens(const std::filesystem::path& path) {
   const auto fail = [&path](const std::string& what) {
     throw Error(ErrorKind::Data, what, path.string());
   };
-  const std::string text = read_text(path, kOrigin);
+  const std::string text = read_text(path, kVocabularyOrigin);
   if (text.size() > kLargestVocabulary)
     fail(concat("has ", text.size(), " bytes; at most ", kLargestVocabulary, " are read"));
   const auto json = nlohmann::json::parse(text, nullptr, false);
@@ -104,7 +105,7 @@ void ByteBpe::read_tokens(const std::filesystem::path& path) {
 }
 
 void ByteBpe::read_merges(const std::filesystem::path& path) {
-  const std::string text = read_text(path, kOrigin);
+  const std::string text = read_text(path, kVocabularyOrigin);
   const std::vector<std::string_view> lines = lines_of(text);
   if (!lines[0].starts_with("#version")) throw_bad_line(path, 1, "must begin with '#version'");
   const auto token = [&](const std::string& bytes, std::size_t line) {
@@ -135,7 +136,7 @@ void ByteBpe::append_piece(std::string_view piece, std::vector<std::int32_t>& ou
   for (const char byte : piece) tokens.push_back(single_[static_cast<unsigned char>(byte)]);
   for (;;) {
     const Merge* best = nullptr;
-    std::size_t from = 0;  // the leftmost pair of the best merge
+    std::size_t from = 0;  // leftmost place of the best merge
     for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
       const Merge* merge = merge_of(tokens[i], tokens[i + 1]);
       if (merge == nullptr || (best != nullptr && merge->rank >= best->rank)) continue;
@@ -160,7 +161,7 @@ std::vector<std::int32_t> ByteBpe::encode(std::string_view text) const {
   struct Place {
     std::size_t begin, end;
   };
-  std::unordered_map<std::string_view, Place> done;  // where in `tokens` a piece is already
+  std::unordered_map<std::string_view, Place> done;  // places in `tokens` of pieces already encoded
   pieces_.for_each(text, [&](std::string_view piece) {
     const auto [found, is_new] = done.try_emplace(piece, Place{tokens.size(), 0});
     Place& place = found->second;

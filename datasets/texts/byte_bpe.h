@@ -1,9 +1,10 @@
-/// Byte-level byte-pair encoding, as of GPT-2 and RoBERTa (Radford et al., "Language Models are
-/// Unsupervised Multitask Learners", 2019): any text has tokens, and they give back its bytes.
+// SPDX-License-Identifier: Apache-2.0
+/// Byte-level byte-pair encoding as in GPT-2 and RoBERTa (Radford et al., "Language Models are
+/// Unsupervised Multitask Learners", 2019). It encodes any text without loss.
 ///
-/// Text is cut into words with the blank before them, runs of digits, of other characters and of
-/// white space, and English contractions; in each piece neighbouring tokens are merged, the pair
-/// learnt first before the others, beginning with single bytes.
+/// Text is cut into pieces: words with the blank before them, runs of digits, of other characters
+/// and of white space, and English contractions. A piece starts as single bytes; then adjacent
+/// tokens are merged, the pair that was learnt first before the others.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +15,20 @@
 #include <unordered_map>
 #include <vector>
 
-#include "datasets/texts/pattern.h"
+#include "core/stage/files/pattern.h"
 
 namespace pipewright {
 
 class ByteBpe {
  public:
-  /// Reads `encoder.json` (token: id) and `vocab.bpe` (a merge a line, after one line "#version").
-  /// Throws Error{Data} at the file: missing, malformed, ids that are not 0, 1, 2, … each once, a
-  /// byte without a token, a merge given twice or of unknown tokens.
+  /// Reads `encoder.json` (token: id) and `vocab.bpe` (a line "#version", then one merge per line).
+  /// Throws Error{Data} at the file if it is missing or malformed, the ids are not 0, 1, 2, … each
+  /// once, a byte has no token, or a merge occurs twice or has unknown tokens.
   explicit ByteBpe(const std::filesystem::path& folder);
 
-  /// Of valid UTF-8. Marks such as "<|endoftext|>" are text like any other.
+  /// Encodes valid UTF-8. Marks such as "<|endoftext|>" are ordinary text.
   std::vector<std::int32_t> encode(std::string_view text) const;
-  /// The bytes of these tokens; they are UTF-8 if the tokens are a whole text's.
+  /// Decodes tokens to bytes, which are UTF-8 if the tokens are those of a whole text.
   std::string decode(std::span<const std::int32_t> tokens) const;
   std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size()); }
 
@@ -43,10 +44,10 @@ class ByteBpe {
   const Merge* merge_of(std::int32_t first, std::int32_t second) const;
 
   Pattern pieces_;
-  std::vector<std::string> bytes_;                       // by token
-  std::unordered_map<std::string, std::int32_t> known_;  // token by its bytes
-  std::vector<std::int32_t> single_;                     // token by its only byte
-  std::unordered_map<std::uint64_t, Merge> merges_;      // by (first << 32 | second)
+  std::vector<std::string> bytes_;                       // bytes of each token
+  std::unordered_map<std::string, std::int32_t> known_;  // bytes → token
+  std::vector<std::int32_t> single_;                     // byte → token of that byte alone
+  std::unordered_map<std::uint64_t, Merge> merges_;      // (first << 32 | second) → merge
 };
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/texts/glue.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace pipewright {
 namespace {
 
-/// The file of one split: its lines, each of them checked.
+/// The file of one split; every line is checked.
 class GlueFile {
  public:
   GlueFile(const GlueTask& task, std::filesystem::path path)

@@ -1,8 +1,10 @@
-/// Tasks of GLUE (Wang et al., "GLUE: A Multi-Task Benchmark and Analysis Platform for Natural
-/// Language Understanding", 2019) in their tab-separated files, read as RoBERTa reads them. Quotes
-/// are characters like any other.
+// SPDX-License-Identifier: Apache-2.0
+/// GLUE tasks (Wang et al., "GLUE: A Multi-Task Benchmark and Analysis Platform for Natural
+/// Language Understanding", 2019), read from their tab-separated files and tokenised for RoBERTa.
+/// Quotes are ordinary characters.
 ///
-/// Training is on train.tsv, testing on dev.tsv: the labels of GLUE's test sets are not public.
+/// The training samples are train.tsv, the test samples dev.tsv, because the labels of GLUE's test
+/// sets are not public.
 #pragma once
 
 #include <filesystem>
@@ -15,11 +17,11 @@
 namespace pipewright {
 
 struct GlueTask {
-  std::string name;    ///< as GLUE's page and folders have it
-  std::string header;  ///< the first line, or empty if there is none
+  std::string name;    ///< as in GLUE's folders
+  std::string header;  ///< first line of a file; empty if there is none
   std::size_t columns;
-  std::size_t first;                  ///< column of the sentence, or of the pair's first
-  std::optional<std::size_t> second;  ///< column of the pair's second
+  std::size_t first;                  ///< column of the only or first sentence
+  std::optional<std::size_t> second;  ///< column of the second sentence
   std::size_t label;
   std::vector<std::string> labels;  ///< class c is labels[c]
   std::vector<std::string> metrics;

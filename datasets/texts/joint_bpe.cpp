@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/texts/joint_bpe.h"
 
 #include <limits>
@@ -46,7 +47,7 @@ std::vector<std::string> JointBpe::parts(std::string_view word) const {
   symbols.back() += kEndOfWord;
   for (;;) {
     std::int32_t best = kNoMerge;
-    std::size_t at = 0;  // the leftmost pair of the best merge
+    std::size_t at = 0;  // leftmost place of the best merge
     for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
       const std::int32_t here = rank(symbols[i], symbols[i + 1]);
       if (here >= best) continue;

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Byte-pair encoding of words (Sennrich, Haddow and Birch, "Neural Machine Translation of Rare
-/// Words with Subword Units", 2016), the same as that of the program subword-nmt: words are merged
-/// from characters, the last of which carries a mark, and parts that are not a word's last end in
-/// "@@". Learnt from the texts of both languages it is called joint.
+/// Words with Subword Units", 2016), equal to that of the program subword-nmt. Words are merged
+/// from characters, the last of which carries a mark; all parts of a word but the last end in "@@".
+/// The encoding is called joint if it is learnt from the texts of both languages.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +16,30 @@
 
 namespace pipewright {
 
-/// One merge: the texts of its two symbols; "</w>" stands behind the last character of a word.
+/// A merge: the texts of its two symbols. The last symbol of a word ends in "</w>".
 using SymbolPair = std::pair<std::string, std::string>;
 
-/// Up to `most` merges learnt from words and their counts: at each step that pair of neighbouring
-/// symbols which is the most frequent, of equally frequent ones the last in the order of code
-/// points; none that occurs only once. Words are valid UTF-8, not empty, each there once.
+/// Learns up to `most` merges from words and their counts. Each step merges the most frequent pair
+/// of adjacent symbols; ties go to the last pair in the order of code points. Pairs that occur once
+/// are not merged. Words must be distinct, not empty and valid UTF-8.
 std::vector<SymbolPair> learn_merges(const std::vector<WordCounts::Entry>& words,
                                      std::int64_t most);
 
-/// Merges of a file of subword-nmt: "#version: 0.2", then a merge a line. Throws Error{Data} naming
-/// file and line.
+/// Reads the merges of a file of subword-nmt: a line "#version: 0.2", then one merge per line.
+/// Throws Error{Data} with file and line.
 std::vector<SymbolPair> read_merges(const std::filesystem::path& path);
 
 class JointBpe {
  public:
-  /// Earlier merges go first.
+  /// Earlier merges are applied first.
   explicit JointBpe(const std::vector<SymbolPair>& merges);
-  /// The parts of one word of valid UTF-8, not empty: "lo@@", "w@@", "er".
+  /// Splits one word (valid UTF-8, not empty) into parts such as "lo@@", "w@@", "er".
   std::vector<std::string> parts(std::string_view word) const;
 
  private:
   std::int32_t rank(const std::string& first, const std::string& second) const;
 
-  TextMap<std::int32_t> ranks_;  // by both symbols with a blank between
+  TextMap<std::int32_t> ranks_;  // "first second" → rank
 };
 
 }  // namespace pipewright

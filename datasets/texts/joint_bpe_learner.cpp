@@ -1,4 +1,6 @@
-/// Counts of pairs are kept up to date merge by merge: only words that have the pair are looked at.
+// SPDX-License-Identifier: Apache-2.0
+/// Learns merges incrementally: each merge updates the counts of pairs in those words only that
+/// contain the merged pair.
 #include <algorithm>
 #include <queue>
 
@@ -18,8 +20,8 @@ struct Word {
 
 struct Pair {
   std::int32_t first, second;
-  std::int64_t count = 0;           // of its occurrences in the text
-  std::vector<std::int32_t> words;  // that have it, or had it once; some twice
+  std::int64_t count = 0;           // occurrences in the text
+  std::vector<std::int32_t> words;  // words that have or had the pair; may repeat
 };
 
 class Learner {
@@ -44,7 +46,8 @@ class Learner {
     for (std::size_t p = 0; p < pairs_.size(); ++p) queue_.push({pairs_[p].count, p});
   }
 
-  /// The most frequent pair, merged wherever it occurs; false when none occurs often enough.
+  /// Merges the most frequent pair wherever it occurs. Returns false if no pair occurs often
+  /// enough.
   bool merge_next(SymbolPair& merged) {
     while (!queue_.empty() && queue_.top().count >= kLeastCount) {
       const Candidate top = queue_.top();
@@ -55,8 +58,8 @@ class Learner {
         merge(top.pair);
         return true;
       }
-      // It has become rarer since: it goes back to where it belongs. If it has become more frequent
-      // there is another candidate for it.
+      // The candidate's count is stale. If the pair has become rarer, it is queued again with its
+      // count; if more frequent, the queue already has another candidate for it.
       if (pair.count < top.count) queue_.push({pair.count, top.pair});
     }
     return false;
@@ -64,7 +67,7 @@ class Learner {
 
  private:
   struct Candidate {
-    std::int64_t count;  // of the pair when this was made
+    std::int64_t count;  // of the pair when it was queued
     std::size_t pair;
   };
   struct After {
@@ -122,17 +125,17 @@ class Learner {
     for (std::size_t i = 0; i + 1 < s.size(); ++i) {
       const std::size_t at = place(s[i], s[i + 1]);
       pairs_[at].count += word.count;
-      if (s[i] != whole && s[i + 1] != whole) continue;  // was there before
+      if (s[i] != whole && s[i + 1] != whole) continue;  // not a new pair
       pairs_[at].words.push_back(w);
       changed_.push_back(at);
     }
   }
 
   std::vector<Word> words_;
-  std::vector<std::string> texts_;  // by symbol
+  std::vector<std::string> texts_;  // text of each symbol
   TextMap<std::int32_t> symbols_;
   std::vector<Pair> pairs_;
-  std::unordered_map<std::uint64_t, std::size_t> places_;  // in pairs_, by both symbols
+  std::unordered_map<std::uint64_t, std::size_t> places_;  // both symbols → index in pairs_
   std::priority_queue<Candidate, std::vector<Candidate>, After> queue_;
   std::vector<std::size_t> changed_;
 };

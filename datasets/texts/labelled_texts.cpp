@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/texts/labelled_texts.h"
 
 #include <ATen/ops/empty.h>

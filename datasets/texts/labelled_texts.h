@@ -1,4 +1,6 @@
-/// Data sets of texts with a class each: kept as tokens in memory, padded batch by batch.
+// SPDX-License-Identifier: Apache-2.0
+/// Data sets of texts with one class each. Texts are kept as tokens in memory and padded batch by
+/// batch.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +12,7 @@
 
 namespace pipewright {
 
-/// Texts of one split.
+/// The texts of one split.
 struct LabelledTexts {
   TokenLists texts;
   std::vector<std::uint8_t> labels;
@@ -19,8 +21,8 @@ struct LabelledTexts {
   void append(std::span<const std::int32_t> text, std::uint8_t label);
 };
 
-/// Everything of such a data set but its options and open(), which fills look_, train_ and test_.
-/// Every batch is x {[n, tokens]}, texts padded at the end, and y [n].
+/// The base of such data sets, which add options and an open() that fills look_, train_ and test_.
+/// A batch is x {[n, tokens]}, padded at the end, and y [n].
 class LabelledTextDataset : public Dataset {
  public:
   std::int64_t size(Split split) const final { return texts(split).size(); }
@@ -33,10 +35,10 @@ class LabelledTextDataset : public Dataset {
 
  protected:
   struct Look {
-    std::int64_t tokens = 0;  ///< of each sample; no text has more
+    std::int64_t tokens = 0;  ///< length of each sample; no text is longer
     std::int64_t classes = 0;
     std::int64_t vocabulary = 0;
-    std::int32_t padding = 0;  ///< the token
+    std::int32_t padding = 0;  ///< token that pads samples
   };
 
   Look look_;

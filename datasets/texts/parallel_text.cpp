@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/texts/parallel_text.h"
 
 #include <array>
@@ -10,7 +11,7 @@
 namespace pipewright {
 namespace {
 
-constexpr const char* kOrigin =
+constexpr const char* kParallelOrigin =
     "a text of sentence pairs, as of Multi30k (task1/raw; Elliott et al., 2016, repository "
     "multi30k/dataset) or of WMT; set dataset.root to its folder";
 
@@ -52,12 +53,12 @@ Files found(const std::filesystem::path& root, const ParallelNames& names) {
   }
   throw Error(ErrorKind::Data,
               concat("holds none of ", join(looked_for, ", "), ", plain or gzipped (.gz). Each is ",
-                     std::string(kOrigin), fetch_advice("translation")),
+                     std::string(kParallelOrigin), fetch_advice("translation")),
               root.string());
 }
 
 std::vector<std::string> sentences(const std::filesystem::path& path, WordEnds word_ends) {
-  const std::string text = read_text(path, kOrigin);
+  const std::string text = read_text(path, kParallelOrigin);
   std::vector<std::string> all;
   for (const std::string_view line : lines_of(text)) {
     if (word_ends == WordEnds::Punctuation) {

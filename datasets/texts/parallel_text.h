@@ -1,4 +1,5 @@
-/// Texts in two languages: line n of one file translates line n of the other.
+// SPDX-License-Identifier: Apache-2.0
+/// Parallel texts in two languages: line n of one file translates line n of the other.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +9,33 @@
 
 namespace pipewright {
 
-/// Sentences as words with one blank between.
+/// Sentence pairs; the words of a sentence are separated by one blank.
 struct ParallelText {
-  std::vector<std::string> source, target;  ///< of the same length
+  std::vector<std::string> source, target;  ///< as many sentences each
 };
 
 struct ParallelTexts {
   ParallelText train, test;
 };
 
-/// How the files are called.
+/// Names of the files.
 struct ParallelNames {
-  std::string source;  ///< ending, as "en"
+  std::string source;  ///< ending of the source's files, as "en"
   std::string target;
-  std::string test;  ///< without the ending; "" = as the layout has it
+  std::string test;  ///< without the ending; "": the layout's own name
 };
 
-/// Where words end.
+/// How text is divided into words.
 enum class WordEnds : std::uint8_t {
-  Known,        ///< as the layout has it: OpenNMT's files are tokenised, the others are not
-  Blanks,       ///< texts are tokenised
-  Punctuation,  ///< punctuation_split()
+  Known,        ///< by layout: OpenNMT's files are tokenised, the others are not
+  Blanks,       ///< at blanks: texts are tokenised
+  Punctuation,  ///< by punctuation_split()
 };
 
-/// Reads training and test texts from `root`, whose files are plain or gzipped and are called
-/// task1/raw/train.en, train.de and test_2016_flickr (Multi30k), src-train.txt, tgt-train.txt and
-/// test (OpenNMT), or train.en, train.de and test. Throws Error{Data} at the file: missing,
-/// damaged, or two that differ in their number of lines.
+/// Reads training and test texts from `root`. The files are plain or gzipped and in one of three
+/// layouts: task1/raw/train.en, train.de and test_2016_flickr (Multi30k); src-train.txt,
+/// tgt-train.txt and test (OpenNMT); or train.en, train.de and test. Throws Error{Data} at the file
+/// that is missing, damaged, or has another number of lines than its counterpart.
 ParallelTexts read_parallel_texts(const std::filesystem::path& root, const ParallelNames& names,
                                   WordEnds word_ends);
 

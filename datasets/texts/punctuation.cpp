@@ -1,16 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/texts/punctuation.h"
 
 #include <array>
 #include <vector>
 
 #include "core/base/text.h"
-#include "datasets/texts/pattern.h"
+#include "core/stage/files/pattern.h"
 #include "datasets/texts/text_file.h"
 
 namespace pipewright {
 namespace {
 
-/// White space of Unicode that words_of() does not end words at.
+/// Unicode white space that words_of() does not take for white space.
 constexpr const char* kOtherSpace =
     "[\\x1c-\\x1f\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}"
     "\\x{3000}]";

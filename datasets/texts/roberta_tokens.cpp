@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/texts/roberta_tokens.h"
 
 #include <algorithm>
@@ -9,16 +10,16 @@
 namespace pipewright {
 namespace {
 
-constexpr std::int32_t kMarks = 4;      // before the tokens of dict.txt
-constexpr std::int32_t kMasks = 1;      // behind them
-constexpr std::int32_t kNotGiven = -1;  // a token that dict.txt has not named
+constexpr std::int32_t kMarks = 4;      // number of tokens before those of dict.txt
+constexpr std::int32_t kMasks = 1;      // number of tokens behind them
+constexpr std::int32_t kNotGiven = -1;  // a token that dict.txt does not list
 
 void append(std::vector<std::int32_t>& out, const std::vector<std::int32_t>& tokens,
             std::size_t count) {
   out.insert(out.end(), tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-/// Lengths of a and b when the longer has lost until both together have `room`.
+/// The lengths of a and b after the longer one has been shortened until both fit into `room`.
 std::pair<std::size_t, std::size_t> longest_first(std::size_t a, std::size_t b, std::size_t room) {
   while (a + b > room) --(a > b ? a : b);
   return {a, b};

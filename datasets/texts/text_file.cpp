@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/texts/text_file.h"
 
 #include <algorithm>
@@ -12,7 +13,6 @@ namespace pipewright {
 namespace {
 
 constexpr std::uint64_t kLimit = std::uint64_t{1} << 30;
-constexpr std::string_view kSpace = " \t\n\v\f\r";
 
 bool on_disk(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -23,7 +23,8 @@ std::filesystem::path gzipped(const std::filesystem::path& path) {
   return path.string() + ".gz";
 }
 
-/// Lines are kept one by one, at some fifty bytes each, whatever stands in them.
+/// Refuses files with very many very short lines, because every line that is kept takes some fifty
+/// bytes of memory.
 void check_lines(std::string_view text, const std::filesystem::path& path) {
   constexpr std::ptrdiff_t kAlways = 1 << 20, kShortest = 8;
   const auto lines = std::count(text.begin(), text.end(), '\n');
@@ -33,7 +34,8 @@ void check_lines(std::string_view text, const std::filesystem::path& path) {
                 path.string());
 }
 
-/// Texts are packed to a third, not to a hundredth: what unpacks to more is made to take memory.
+/// The most bytes that a gzipped text may unpack to. Real texts shrink to about a third, not to a
+/// hundredth, so anything beyond that is a decompression bomb.
 std::uint64_t limit_of(const std::filesystem::path& packed) {
   constexpr std::uint64_t kAlways = std::uint64_t{16} << 20, kTimes = 100;
   std::error_code unknown;
@@ -81,10 +83,10 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
-  for (std::size_t at = line.find_first_not_of(kSpace); at < line.size();) {
-    const std::size_t end = std::min(line.find_first_of(kSpace, at), line.size());
+  for (std::size_t at = line.find_first_not_of(kAsciiSpace); at < line.size();) {
+    const std::size_t end = std::min(line.find_first_of(kAsciiSpace, at), line.size());
     words.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(kSpace, end);
+    at = line.find_first_not_of(kAsciiSpace, end);
   }
   return words;
 }

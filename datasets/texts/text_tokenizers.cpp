@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/texts/text_tokenizers.h"
 
 #include <algorithm>
@@ -13,19 +14,17 @@ namespace {
 
 constexpr const char* kUnknown = "<unk>";
 constexpr const char* kEndOfLine = "<eos>";
-constexpr std::string_view kSpace = " \t\n\v\f\r";
-
-/// Calls `visit` for each word, ends of lines among them. Neither words nor lines are kept: a text
-/// of blanks or line ends would take many times its size.
+/// Calls `visit` for each word and each end of a line. Words and lines are not collected, because a
+/// text of blanks or line ends would then take many times its size.
 template <class Visit>
 void for_each_word(std::string_view text, const Visit& visit) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = text.substr(at, end - at);
-    for (std::size_t from = line.find_first_not_of(kSpace); from < line.size();) {
-      const std::size_t to = std::min(line.find_first_of(kSpace, from), line.size());
+    for (std::size_t from = line.find_first_not_of(kAsciiSpace); from < line.size();) {
+      const std::size_t to = std::min(line.find_first_of(kAsciiSpace, from), line.size());
       visit(line.substr(from, to - from));
-      from = line.find_first_not_of(kSpace, to);
+      from = line.find_first_not_of(kAsciiSpace, to);
     }
     visit(kEndOfLine);
     at = end + 1;
@@ -58,7 +57,7 @@ TextTokenizer byte_tokenizer() {
 
 TextTokenizer character_tokenizer(std::string_view training_text) {
   std::vector<std::string> known{kUnknown};
-  std::set<std::string_view> sorted;  // bytes sort as code points do
+  std::set<std::string_view> sorted;  // bytewise order is that of code points
   for_each_character(training_text, [&](std::string_view one) { sorted.insert(one); });
   known.insert(known.end(), sorted.begin(), sorted.end());
   const auto index = std::make_shared<const WordIndex>(std::move(known));

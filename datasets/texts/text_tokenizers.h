@@ -1,4 +1,5 @@
-/// Ways to make tokens of running text; vocabularies are made of the training text alone.
+// SPDX-License-Identifier: Apache-2.0
+/// Tokenizers of running text. Vocabularies come from the training text only.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +12,25 @@ namespace pipewright {
 
 class ByteBpe;
 
-/// `encode` takes valid UTF-8 and may be called from several threads at once.
+/// A tokenizer. `encode` takes valid UTF-8; several threads may call it at once.
 struct TextTokenizer {
   std::function<std::vector<std::int32_t>(std::string_view text)> encode;
   std::int64_t vocabulary = 0;  ///< tokens lie in [0, vocabulary)
 };
 
-/// Token = byte.
+/// Makes one token per byte.
 TextTokenizer byte_tokenizer();
 
-/// 0 for characters that the training text does not have, then its characters by their code points.
+/// Makes one token per character: 0 for characters that are not in the training text, then those of
+/// the training text, sorted by code point.
 TextTokenizer character_tokenizer(std::string_view training_text);
 
-/// Words between white space, and "<eos>" at the end of each line: "<unk>" 0, for words that the
-/// training text does not have or the vocabulary has no room for, then the most frequent first, of
-/// equally frequent ones the first to occur. At most `most` tokens in all; 0 = no limit.
+/// Makes one token per word between white space, and "<eos>" at the end of each line. Token 0 is
+/// "<unk>", for words that are not in the vocabulary; the others are sorted by frequency, ties by
+/// first occurrence. `most` limits the number of tokens, "<unk>" included; 0: no limit.
 TextTokenizer word_tokenizer(std::string_view training_text, std::int64_t most);
 
+/// Encodes with GPT-2's byte-level BPE.
 TextTokenizer byte_bpe_tokenizer(std::shared_ptr<const ByteBpe> bpe);
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-/// Many short lists of tokens, one behind the other in memory.
+// SPDX-License-Identifier: Apache-2.0
+/// Many short lists of tokens, stored contiguously.
 #pragma once
 
 #include <cstdint>

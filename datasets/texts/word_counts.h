@@ -1,4 +1,5 @@
-/// Words and how often they occur: vocabularies are made of the most frequent.
+// SPDX-License-Identifier: Apache-2.0
+/// Counts of words, and indices from words to numbers, for vocabularies.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace pipewright {
 
-/// Hashes texts of every type, so that a view finds a string.
+/// Hashes strings and views alike, so that a view can look up a string.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const {
@@ -31,7 +32,7 @@ class WordCounts {
 
   void add(std::string_view word, std::int64_t count = 1);
   const std::vector<Entry>& in_order() const { return entries_; }
-  /// The most frequent first; of words equally frequent the one seen first.
+  /// Entries by descending count, ties in the order in which words were first seen.
   std::vector<Entry> ranked() const;
 
  private:
@@ -39,13 +40,13 @@ class WordCounts {
   TextMap<std::size_t> places_;
 };
 
-/// Words by number, and back.
+/// Maps numbers to words and back.
 class WordIndex {
  public:
   static constexpr std::int32_t kNone = -1;
 
   WordIndex() = default;
-  /// A word that is there twice keeps its first number.
+  /// Word i has the number i; a repeated word keeps its first number.
   explicit WordIndex(std::vector<std::string> words);
 
   std::int32_t find(std::string_view word) const;

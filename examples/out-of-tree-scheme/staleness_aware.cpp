@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Staleness-aware learning rates (Zhang, Gupta, Lian and Liu, 2016, "Staleness-aware Async-SGD") on
 // PipeDream's schedule: 1F1B without flush, each backward with the weights of its forward. A
 // gradient of stage k is applied τ updates after the weights it was computed with have been read;

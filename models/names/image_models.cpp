@@ -1,4 +1,5 @@
-/// torchvision's names of models whose layers are called nearly as there.
+// SPDX-License-Identifier: Apache-2.0
+/// torchvision's names for models whose layer names are nearly the same as ours.
 #include "core/base/error.h"
 #include "core/stage/files/foreign_names.h"
 
@@ -7,7 +8,8 @@ namespace {
 
 const std::string kBatchesTracked = ".*\\.num_batches_tracked";
 
-/// The library has the model in this form only.
+/// Throws Error{Experiment} unless `option` has `value`: the library has the model in that form
+/// only.
 void require(const Value& options, const std::string& option, const std::string& value) {
   const std::string given = options.find(option)->text;
   if (given != value)
@@ -27,7 +29,7 @@ ForeignNames alexnet(const Value&) {
                     {"^fc8\\.", "classifier.6."}}};
 }
 
-/// The published file says "denselayer1.norm.1" for "denselayer1.norm1".
+/// The published file has "denselayer1.norm.1" instead of "denselayer1.norm1".
 ForeignNames densenet121(const Value& options) {
   require(options, "stem", "imagenet");
   require(options, "concatenate", "old_first");
@@ -38,7 +40,7 @@ ForeignNames densenet121(const Value& options) {
           .ignored = {kBatchesTracked}};
 }
 
-/// The files have auxiliary classifiers, which only training them from the start uses.
+/// The files hold auxiliary classifiers, which our model does not have.
 ForeignNames googlenet(const Value& options) {
   require(options, "form", "torchvision");
   return {.ignored = {kBatchesTracked, "aux[12]\\..*"}};

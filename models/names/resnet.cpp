@@ -1,4 +1,6 @@
-/// torchvision's names of ResNets: ours count the blocks through, theirs within each group.
+// SPDX-License-Identifier: Apache-2.0
+/// torchvision's names for ResNets: we number blocks through the model, torchvision within each
+/// group.
 #include <array>
 
 #include "core/base/text.h"

@@ -1,11 +1,12 @@
-/// Hugging Face's names of Transformers. Files of the bare models lack the first part of the names.
+// SPDX-License-Identifier: Apache-2.0
+/// Hugging Face's names for Transformers. Files of bare models lack the first part of the names.
 #include "core/stage/files/foreign_names.h"
 
 namespace pipewright {
 namespace {
 
-/// RobertaForSequenceClassification. What pretrained files have besides, for other tasks, is not
-/// used: the head that fills gaps, the pooler.
+/// The names of RobertaForSequenceClassification. Tensors that pretrained files have for other
+/// tasks are ignored: the masked-language-model head and the pooler.
 ForeignNames roberta(const Value&) {
   return {.names = {{"^embeddings\\.", "roberta.embeddings."},
                     {"^layer\\.", "roberta.encoder.layer."},
@@ -15,8 +16,8 @@ ForeignNames roberta(const Value&) {
                       "lm_head\\..*"}};
 }
 
-/// GPT2LMHeadModel, whose Conv1D has linear layers' weights transposed. Where the output has no
-/// weight of its own, it starts as the token embedding.
+/// The names of GPT2LMHeadModel, whose Conv1D layers store transposed weights. If a file has no
+/// weight for the output layer, the token embedding's is loaded.
 ForeignNames gpt(const Value&) {
   return {.names = {{"^embeddings\\.", "transformer."},
                     {"^h\\.", "transformer.h."},

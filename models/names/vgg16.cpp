@@ -1,11 +1,13 @@
-/// torchvision's names of vgg16 and vgg16_bn: it counts convolutions, batch norms, ReLUs and pools.
+// SPDX-License-Identifier: Apache-2.0
+/// torchvision's names for vgg16 and vgg16_bn, which number convolutions, batch norms, ReLUs and
+/// pools in one sequence.
 #include "core/base/error.h"
 #include "core/stage/files/foreign_names.h"
 
 namespace pipewright {
 namespace {
 
-constexpr int kConvolutions[] = {2, 2, 3, 3, 3};  ///< between pools
+constexpr int kConvolutions[] = {2, 2, 3, 3, 3};  ///< number between pools
 
 ForeignNames vgg16(const Value& options) {
   if (options.find("head")->text != "classifier")

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/parts/amoebanet_cell.h"
 
 #include <array>
@@ -14,15 +15,15 @@ namespace {
 
 enum class Kind : std::uint8_t {
   None,        ///< the state itself, or a factorized reduction of it
-  Average3x3,  ///< over the pixels there are; also in the place of the paper's 3×3 max-pool
+  Average3x3,  ///< without padding in the mean; also in place of the paper's 3×3 max-pool
   Max2x2,
   Convolution1x1,
-  Convolution3x3,  ///< through a quarter of the channels
-  Convolution1x7   ///< and 7×1, the same
+  Convolution3x3,  ///< bottleneck with a quarter of the channels
+  Convolution1x7   ///< bottleneck with 1×7 and 7×1
 };
 
 struct Operation {
-  std::size_t state;  ///< that it reads
+  std::size_t state;  ///< state that it reads
   Kind kind;
 };
 
@@ -50,8 +51,9 @@ constexpr std::array<Operation, 10> kReduction{{{0, Kind::Max2x2},
 constexpr std::array<std::size_t, 4> kNormalOutput{0, 3, 4, 6};
 constexpr std::array<std::size_t, 3> kReductionOutput{4, 5, 6};
 
-/// Half the size without losing every second pixel: y = ReLU(x), one 1×1 convolution with stride 2
-/// on y and another on y moved by a pixel up and left, side by side; batch norm.
+/// Factorized reduction: halves the size without dropping every second pixel. With y = ReLU(x), it
+/// concatenates a 1×1 convolution with stride 2 of y and another one of y shifted by one pixel up
+/// and left; then batch norm.
 class FactorizedReduction final : public Composite {
  public:
   FactorizedReduction(std::int64_t in, std::int64_t out) {
@@ -83,7 +85,8 @@ LayerPtr factorized_reduction(std::int64_t in, std::int64_t out) {
   return std::make_shared<FactorizedReduction>(in, out);
 }
 
-/// A 1×1 convolution to a quarter of the channels, those given, and one back.
+/// A 1×1 convolution to a quarter of the channels, the `inner` convolutions, and a 1×1 convolution
+/// back.
 LayerPtr bottleneck(std::int64_t channels, std::span<const ConvolutionOptions> inner) {
   const std::int64_t quarter = channels / 4;
   std::vector<std::pair<std::string, LayerPtr>> units;
@@ -181,7 +184,7 @@ class AmoebaCell final : public Composite {
 
   std::span<const Operation> operations_;
   std::span<const std::size_t> output_;
-  std::vector<std::string> names_;  ///< of the parts
+  std::vector<std::string> names_;  ///< names of the parts
 };
 
 }  // namespace

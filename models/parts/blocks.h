@@ -1,5 +1,6 @@
-/// Image models written as blocks: parts that are made once it is known how many channels go in,
-/// so that a model's tables say only what comes out.
+// SPDX-License-Identifier: Apache-2.0
+/// Image models written as blocks. A block makes its layer once the number of input channels is
+/// known, so that a model's tables give output channels only.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +15,33 @@
 
 namespace pipewright {
 
-/// What a block makes: a layer and the channels that come out of it.
+/// The result of a block: a layer and its output channels.
 struct Made {
   LayerPtr layer;
   std::int64_t channels;
   bool flat = false;  ///< [batch, channels] instead of an image
 };
 using Block = std::function<Made(std::int64_t in)>;
-/// Named as sequence() and concatenate() name their parts.
+/// Blocks with their names; they name parameters as in sequence() and concatenate().
 using Blocks = std::vector<std::pair<std::string, Block>>;
 
-/// One after another.
+/// Runs the blocks one after another.
 Block chain(Blocks blocks);
-/// On one input, outputs joined along the channels.
+/// Runs the blocks on one input and concatenates their outputs along the channels.
 Block branches(Blocks blocks);
-/// A layer that leaves the number of channels as it is; nullptr, the input itself in branches().
+/// A block whose layer keeps the number of channels. In branches(), a null layer stands for the
+/// input itself.
 Block keeping_channels(std::function<LayerPtr()> make);
-/// Batch norm, ReLU; the norm's parameters are under `name`.
+/// Batch norm, then ReLU; the norm's parameters are under `name`.
 Block norm_relu(const std::string& name);
 
 struct ConvolutionBlockOptions {
   std::int64_t kernel = 1, stride = 1;
-  std::optional<std::int64_t> kernel_width;  ///< where it differs from the height's
-  bool pad = true;  ///< by half the kernel, which keeps the size at stride 1; else by nothing
+  std::optional<std::int64_t> kernel_width;  ///< by default as along the height
+  bool pad = true;  ///< pads by half the kernel, which keeps the size at stride 1
   bool bias = false;
-  double eps = 1e-5;                  ///< of the batch norm
-  std::optional<Initializer> weight;  ///< in place of Kaiming's (fan out)
+  double eps = 1e-5;                  ///< epsilon of the batch norm
+  std::optional<Initializer> weight;  ///< replaces Kaiming normal (fan out)
 };
 /// Convolution, batch norm, ReLU; parameters "conv.weight", "conv.bias", "bn.weight", "bn.bias".
 Block convolution_block(std::int64_t out, ConvolutionBlockOptions options);
@@ -47,7 +49,7 @@ Block convolution_block(std::int64_t out, ConvolutionBlockOptions options);
 /// Global average pool, dropout, linear to the classes; parameters "weight", "bias".
 Block classifier_block(std::int64_t classes, double dropout_probability, LinearOptions options);
 
-/// An image model that is one block after another, each of which is a layer.
+/// An image model that consists of consecutive blocks; each block is a layer.
 class BlockModel : public ImageModel {
  public:
   std::vector<LayerPtr> layers() const final;
@@ -55,7 +57,7 @@ class BlockModel : public ImageModel {
  protected:
   using ImageModel::ImageModel;
 
-  /// Under the layers' names.
+  /// The blocks, with the layers' names.
   virtual Blocks blocks() const = 0;
 
  private:

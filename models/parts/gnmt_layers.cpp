@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/parts/gnmt_layers.h"
 
 #include "core/base/error.h"
@@ -9,9 +10,7 @@
 namespace pipewright {
 namespace {
 
-constexpr std::int64_t kPadding = 0;
-
-/// A layer of several tensors only.
+/// Base of the layers that only work on several tensors.
 class Joint : public Composite {
  public:
   at::Tensor forward(const at::Tensor&, std::span<const at::Tensor>, std::span<at::Tensor>,
@@ -23,20 +22,20 @@ class Joint : public Composite {
 class SourceEmbedding final : public Joint {
  public:
   SourceEmbedding(std::int64_t vocabulary, std::int64_t width) {
-    add(embedding(vocabulary, width, {.zero_row = kPadding}), "");
+    add(embedding(vocabulary, width, {.zero_row = kPaddingToken}), "");
   }
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
     PIPEWRIGHT_CHECK(inputs.size() == 2, "layer '", name(), "' takes source and target");
-    return {parts_[0].forward(inputs[0], parameters, buffers, pass), inputs[0].ne(kPadding).sum(1),
-            inputs[1]};
+    return {parts_[0].forward(inputs[0], parameters, buffers, pass),
+            inputs[0].ne(kPaddingToken).sum(1), inputs[1]};
   }
 };
 
 class TargetEmbedding final : public Joint {
  public:
   TargetEmbedding(std::int64_t vocabulary, std::int64_t width) {
-    add(embedding(vocabulary, width, {.zero_row = kPadding}), "");
+    add(embedding(vocabulary, width, {.zero_row = kPaddingToken}), "");
   }
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/parts/image_head.h"
 
 #include <charconv>
@@ -9,7 +10,7 @@
 namespace pipewright {
 namespace {
 
-/// The N of "convN", or 0.
+/// The N of "convN"; 0 if the word is not of that form.
 std::int64_t convolution_channels(std::string_view word) {
   constexpr std::string_view kPrefix = "conv";
   if (!word.starts_with(kPrefix)) return 0;

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Auxiliary heads of image models, written as words joined by "_" and read from left to right:
 ///   convN  3×3 convolution to N channels, padding 1, with bias; then ReLU
-///   bn     batch norm then ReLU, in place of a ReLU directly before it
+///   bn     batch norm, then ReLU; the ReLU directly before it is left out
 ///   gbpl   global average pool, flatten
 ///   fc     linear to the classes; last, and only after gbpl
-/// "conv128_bn_conv64_bn_gbpl_fc" is interlocking backpropagation's.
+/// Interlocking backpropagation uses "conv128_bn_conv64_bn_gbpl_fc".
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace pipewright {
 
 class ImageHead {
  public:
-  /// Reads option `aux_head`; what is wrong with it is recorded, and `fallback` used.
+  /// Reads the option `aux_head`. If it is invalid, the problem is recorded and `fallback` is used.
   ImageHead(Options& options, const std::string& fallback);
 
   /// The head on [batch, channels, height, width]. Parameters "conv1.weight", "conv1.bias",
@@ -29,9 +30,9 @@ class ImageHead {
  private:
   struct Word {
     enum class Kind : std::uint8_t { Convolution, BatchNorm, Pool, Linear } kind;
-    std::int64_t channels = 0;  ///< of Convolution
+    std::int64_t channels = 0;  ///< of a Convolution
   };
-  /// The words of `text`; what is wrong with it, if anything, goes to `problem`.
+  /// Parses `text` into words. If it is invalid, `problem` is set.
   static std::vector<Word> parsed(const std::string& text, std::string& problem);
 
   std::vector<Word> words_;

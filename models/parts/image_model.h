@@ -1,5 +1,6 @@
-/// What the models of images have in common: the options `classes`, `channels`, `size`, `width`
-/// and `aux_head`, and the parts they are built of.
+// SPDX-License-Identifier: Apache-2.0
+/// The base of image models, with the options `classes`, `channels`, `size`, `width` and
+/// `aux_head`, and two layers that several of them use.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace pipewright {
 
-/// What the options are where the file does not say.
+/// Default values of options.
 struct ImageDefaults {
   std::int64_t size = 32, classes = 10;
 };
@@ -23,13 +24,13 @@ class ImageModel : public Model {
   LayerPtr head(std::size_t last_layer) const final;
 
  protected:
-  /// What comes out of a layer.
+  /// The form of a layer's output.
   struct Output {
     std::int64_t channels;
     bool flat = false;  ///< [batch, channels] instead of an image
   };
 
-  /// `least_size`: the smallest image whose maps do not vanish.
+  /// `least_size` is the smallest image size for which all maps have at least one pixel.
   ImageModel(Options& options, std::int64_t least_size, const std::string& aux_head,
              ImageDefaults defaults = {});
 
@@ -37,7 +38,7 @@ class ImageModel : public Model {
 
   std::int64_t channels() const { return channels_; }
   std::int64_t size() const { return size_; }
-  /// A published number of channels times `width`, rounded, at least 1.
+  /// A published number of channels multiplied by `width`, rounded, at least 1.
   std::int64_t scaled(std::int64_t published) const;
 
  private:

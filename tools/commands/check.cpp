@@ -1,4 +1,5 @@
-// `pipewright check`: everything short of training.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright check`: plans an experiment or all runs of a sweep without training.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -21,7 +22,7 @@
 namespace pipewright {
 namespace {
 
-constexpr const char* kRuns = "runs";  // where `run` puts its folders
+constexpr const char* kRuns = "runs";  // default folder of run folders
 
 void tell(const std::string& text) {
   print_error("%s\n", text.c_str());
@@ -56,7 +57,7 @@ void print_plan(const Plan& plan) {
   print("memory      %s\n", memory_text(plan).c_str());
 }
 
-/// All that is wrong is said at once: with the experiment and with its table.
+/// Calls all parts (the experiment, its table) and throws their errors together.
 void check(const std::vector<std::function<void()>>& parts) {
   std::vector<std::string> wrong;
   for (const auto& part : parts) try {
@@ -76,7 +77,8 @@ void print_remarks(const Plan& plan) {
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
 }
 
-/// Explains the cut where the layers have been measured: for it, or beside the run folders.
+/// Explains the cut if there is a profile of the layers: the one it names, or one beside the run
+/// folders.
 void print_cut(const Experiment& e) {
   const at::Device device =
       resolve_devices({e.pipeline.devices.front()}, e.where("pipeline.device")).front();
@@ -109,7 +111,7 @@ void check_one(const Value& document, const Problems& faults) {
   check_memory(plan);
 }
 
-/// Of the runs that differ in their seed only: the most that any stage has.
+/// A line about runs that differ only in their seed, with the largest numbers of any stage.
 struct RunLine {
   std::string title, numbers;
 };
@@ -161,7 +163,7 @@ void check_all_of(const Value& document, const Problems& faults) {
       runs);
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_check(const std::vector<std::string>& arguments) {
   CommandLine line(
       kCheck,
       "Does everything short of training: reads the options, opens the data, cuts the model, "
@@ -187,6 +189,6 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kCheck{"check", "check FILE [--set key=value]… [--profile P]",
-                     "everything short of training", run};
+                     "everything short of training", run_check};
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-// `pipewright describe`: what a part is, its options and a line of YAML to begin with.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright describe`: explains a part with its options and an example line of YAML.
 #include <algorithm>
 #include <cstdlib>
 
@@ -15,7 +16,7 @@
 namespace pipewright {
 namespace {
 
-/// Sections of the experiment file that are no choice among parts.
+/// Sections of the experiment file that do not name a part.
 std::vector<OptionInfo> plain_sections() {
   std::vector<OptionInfo> sections;
   for (OptionInfo& info : experiment_options())
@@ -34,14 +35,15 @@ std::vector<OptionInfo> plain_sections() {
   return sections;
 }
 
-/// A value as it stands within braces.
+/// A value in YAML's flow style, as within braces.
 std::string flow_text(const Value& value) {
   std::string text = to_yaml(value);
   while (text.ends_with('\n')) text.pop_back();
   return text.find('\n') == std::string::npos ? text : to_json(value);
 }
 
-/// "{name: spectrain, version: 1, s_mode: constant}": the first options, with their defaults.
+/// An example with the first options and their defaults: "{name: spectrain, version: 1, s_mode:
+/// constant}".
 std::string example_line(const std::string& name, const std::vector<OptionInfo>& options) {
   constexpr std::size_t kMost = 4;
   std::vector<std::string> fields;
@@ -66,7 +68,7 @@ std::string scheme_remark(const std::string& name) {
   return Registry<Scheme>::instance().find(name)->make(options)->remark();
 }
 
-/// Of a data set that is looked for in "~/data".
+/// A remark on the folder of a data set whose default is in "~/data"; "" for others.
 std::string data_remark(const std::vector<OptionInfo>& options) {
   const bool there = std::ranges::any_of(
       options, [](const OptionInfo& info) { return info.fallback.text.starts_with("~/data"); });
@@ -102,7 +104,7 @@ void describe_part(const PartKind& kind, const std::string& name) {
              kind.name == "scheme" ? scheme_remark(name) : data_remark(options), options, example);
 }
 
-/// For somebody who named a part without its kind.
+/// Commands for a user who named a part without its kind.
 std::string commands_for(const std::string& name) {
   std::vector<std::string> commands;
   for (const PartKind& kind : part_kinds())
@@ -111,7 +113,7 @@ std::string commands_for(const std::string& name) {
   return join(commands, " or ");
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_describe(const std::vector<std::string>& arguments) {
   CommandLine line(kDescribe,
                    "Says what a part is, what its options mean and how it is written in YAML.");
   line.positional(
@@ -150,6 +152,6 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kDescribe{"describe", "describe KIND [NAME]",
-                        "what a part or section is, and its options", run};
+                        "what a part or section is, and its options", run_describe};
 
 }  // namespace pipewright

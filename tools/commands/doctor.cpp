@@ -1,4 +1,5 @@
-// `pipewright doctor`: what this machine offers, and what to do about what is absent.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright doctor`: prints what this machine offers, and how to install what is missing.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,7 +41,7 @@ void say_build() {
              libtorch ? "" : "; the folder is gone: run tools/setup and build again"));
 }
 
-/// Why there is no CUDA device for us, and what to do about it.
+/// Why there is no usable CUDA device, and what to do about it.
 std::string missing_cuda(bool library, bool driver) {
   const std::string gpu =
       driver ? "there is a GPU driver" : "no GPU driver; nothing to do, experiments run on the CPU";
@@ -85,7 +86,7 @@ void say_mpi() {
                         : program.string());
 }
 
-/// Of a line such as "MemTotal:  24631928 kB" in /proc/meminfo; 0 without it.
+/// Bytes in a line such as "MemTotal:  24631928 kB" of /proc/meminfo; 0 without such a line.
 double memory_in_bytes(const std::string& line_name) {
   std::ifstream file("/proc/meminfo");
   std::string name, unit;
@@ -116,7 +117,7 @@ void say_folder(const fs::path& folder, const std::string& wanted_by) {
                names.empty() ? "no folders" : join(std::vector(names.begin(), names.end()), ", ")));
 }
 
-/// Where "~/data" is, which PIPEWRIGHT_DATA decides.
+/// Prints where "~/data" is, which PIPEWRIGHT_DATA may change.
 void say_data() {
   const bool given = !setting("PIPEWRIGHT_DATA").empty();
   const fs::path folder = resolved_path("~/data", ".");
@@ -131,7 +132,7 @@ void say_data() {
                "read; `pipewright fetch` downloads some"));
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_doctor(const std::vector<std::string>& arguments) {
   CommandLine line(kDoctor, "Says what this machine offers, and what to do about what is absent.");
   if (!line.parse(arguments)) return 0;
   say_build();
@@ -144,6 +145,7 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kDoctor{"doctor", "doctor", "what this machine offers, and what is absent", run};
+const Command kDoctor{"doctor", "doctor", "what this machine offers, and what is absent",
+                      run_doctor};
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-// `pipewright fetch`: gets published data sets from where their authors keep them.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright fetch`: downloads published data sets from their authors' addresses.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -26,8 +27,8 @@ std::uint64_t size_of(const Source& source) {
   return bytes;
 }
 
-/// On a terminal one line that is drawn again and again; else a line at each tenth of a file that
-/// takes its time.
+/// Progress of a download: on a terminal one line that is redrawn, otherwise a line for each tenth
+/// of a slow download.
 class Display {
  public:
   explicit Display(const SourceFile& file) : file_(file) {}
@@ -68,7 +69,7 @@ class Display {
 
   const SourceFile& file_;
   StatusLine status_{stderr};
-  std::uint64_t first_ = ~std::uint64_t{0}, tenth_ = 0;  // first_: where this call began
+  std::uint64_t first_ = ~std::uint64_t{0}, tenth_ = 0;  // first_: bytes present before this call
   Clock::time_point start_, drawn_;
 };
 
@@ -100,7 +101,8 @@ const Source& source_named(const std::string& name) {
   return *source;
 }
 
-/// A copy of one file has its address; of several, the address that their names are put behind.
+/// Address of a file. --address replaces it: for a source of one file by the address itself, for
+/// several by the address followed by the file's name.
 std::string address_of(const SourceFile& file, const Source& source, const std::string& given) {
   if (given.empty()) return file.address;
   if (!given.starts_with("http://") && !given.starts_with("https://"))
@@ -121,7 +123,7 @@ void fetch_file(const SourceFile& file, const Download& wanted) {
   std::fflush(stdout);
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_fetch(const std::vector<std::string>& arguments) {
   CommandLine line(kFetch,
                    "Downloads a published data set from its authors' address to where the data set "
                    "looks for it, goes on where an earlier call ended, and checks size and "
@@ -163,6 +165,6 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kFetch{"fetch", "fetch [NAME] [--to FOLDER] [--address URL] [--patience S]",
-                     "published data sets, downloaded and checked", run};
+                     "published data sets, downloaded and checked", run_fetch};
 
 }  // namespace pipewright

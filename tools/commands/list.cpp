@@ -1,4 +1,5 @@
-// `pipewright list`: the parts an experiment can be made of.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright list`: prints the parts from which an experiment can be made.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -16,7 +17,7 @@ void print_kind(const PartKind& kind) {
     print("  %-*s  %s\n", static_cast<int>(width), name.c_str(), kind.summary(name).c_str());
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_list(const std::vector<std::string>& arguments) {
   CommandLine line(kList,
                    "Names the parts an experiment can be made of, with one line about each.");
   line.positional("KIND", "schemes, models, datasets, codecs, optimizers or losses; default: all",
@@ -42,6 +43,6 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kList{"list", "list [schemes | models | datasets | codecs | optimizers | losses]",
-                    "the parts an experiment can be made of", run};
+                    "the parts an experiment can be made of", run_list};
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-// `pipewright plot`: learning curves of a sweep, or of one run, as pictures.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright plot`: draws learning curves of a sweep or of one run.
 #include <cctype>
 #include <set>
 
@@ -14,7 +15,7 @@
 namespace pipewright {
 namespace {
 
-/// A file's name: "vgg16, stages 4" is vgg16-stages-4.
+/// A file name for a title: vgg16-stages-4 for "vgg16, stages 4".
 std::string file_name(std::string_view title) {
   constexpr std::size_t kLongest = 60;
   std::string name;
@@ -30,7 +31,8 @@ std::string file_name(std::string_view title) {
   return name;
 }
 
-/// One that is not taken yet: titles may differ in nothing that a file's name can hold.
+/// A file name that is not taken yet. Titles may differ only in characters that file names cannot
+/// have.
 std::string name_of(const Picture& picture, std::set<std::string>& taken) {
   std::string name = file_name(picture.metric);
   if (!picture.hours_on.empty()) name += concat("-hours-", file_name(picture.hours_on));
@@ -40,7 +42,7 @@ std::string name_of(const Picture& picture, std::set<std::string>& taken) {
   return free;
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_plot(const std::vector<std::string>& arguments) {
   CommandLine line(
       kPlot,
       "Draws learning curves as the `plot` section of the file says, with gnuplot: a "
@@ -85,6 +87,6 @@ int run(const std::vector<std::string>& arguments) {
 
 const Command kPlot{"plot",
                     "plot FILE [--metric M] [--hardware H] [--output FOLDER] [--set key=value]…",
-                    "learning curves as pictures", run};
+                    "learning curves as pictures", run_plot};
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-// `pipewright profile`: what each layer of the model costs.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright profile`: measures or counts the costs of each layer of a model.
 #include <cstdio>
 
 #include "core/base/error.h"
@@ -35,7 +36,8 @@ void print_cut(const Experiment& e, const Profile& profile, int stages) {
         render_cut(profile, memories, rules, cut).c_str());
 }
 
-/// "4@12e9,2@1e9": innermost first; a level without "@" has links that take no time.
+/// Reads levels of workers such as "4@12e9,2@1e9", the innermost first. Links of a level without
+/// "@" take no time.
 std::vector<WorkerLevel> read_levels(const std::string& text) {
   std::vector<WorkerLevel> levels;
   for (const std::string& part : split(text, ',')) {
@@ -68,7 +70,7 @@ void print_pipedream(const CommandLine& line, const Profile& profile) {
         render_plan(profile, pipedream_partition(profile, rules)).c_str());
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_profile(const std::vector<std::string>& arguments) {
   CommandLine line(
       kProfile,
       "Measures what each layer of the model costs, with the experiment's micro-batch size, "
@@ -120,6 +122,6 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kProfile{"profile", "profile FILE [--device D] [--out F] [--set key=value]…",
-                       "measure what each layer costs", run};
+                       "measure what each layer costs", run_profile};
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `pipewright run`: trains one experiment.
 #include "core/training/run.h"
 #include "core/base/error.h"
@@ -18,7 +19,7 @@
 namespace pipewright {
 namespace {
 
-/// As one process of several. A failure ends them all.
+/// Runs the experiment as one process of several. A failure ends all of them.
 template <class Told>
 void run_in_team(Experiment& experiment, const std::filesystem::path& out,
                  const RunChoices& choices, const Told& told) {
@@ -27,17 +28,17 @@ void run_in_team(Experiment& experiment, const std::filesystem::path& out,
   WireTeam team(mpi_wire(), stop, {.standstill = experiment.pipeline.timeout});
   try {
     run_experiment(experiment, out, choices, team, stop);
-    team.part();
+    team.finish();
   } catch (const Error& error) {
-    if (team.speaks()) print_error("%s\n", told(error).what());
-    team.leave(static_cast<int>(error.kind()));
+    if (team.reports_to_user()) print_error("%s\n", told(error).what());
+    team.end_all(static_cast<int>(error.kind()));
   }
 }
 
-/// Starts the processes. Where none of them lived to say how the run ended, that is said here.
+/// Starts the processes of a run. If none of them could record its end, does so here.
 int launch(const Experiment& experiment, const std::filesystem::path& out,
            const std::vector<std::string>& arguments) {
-  if (!mpi_is_built()) mpi_wire();  // throws, saying what is missing
+  if (!mpi_is_built()) mpi_wire();  // throws with what is missing
   std::vector<std::string> command{"run"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const RunFolder folder(out);
@@ -48,7 +49,7 @@ int launch(const Experiment& experiment, const std::filesystem::path& out,
   const int code = launch_processes(experiment.shape(1).workers(), command);
   if (code != 0 && folder.state() == "interrupted") return static_cast<int>(ErrorKind::Interrupted);
   if (code == 0 || folder.state() != "running") return code;
-  // They may have refused the folder, in which another run is at work or has died.
+  // The processes may have refused the folder because of another run in it.
   if (is_held(out) || read_file(record) == before) return code;
   const std::string error = "all processes of the run died";
   Value run = load_json(folder.path() / "run.json");
@@ -58,7 +59,7 @@ int launch(const Experiment& experiment, const std::filesystem::path& out,
   throw Error(static_cast<ErrorKind>(code), error);
 }
 
-/// A point of a sweep has the folder in which the sweep would look for it.
+/// The run folder. For a point of a sweep it is the one that the sweep would use.
 std::filesystem::path folder_of(const ExperimentArguments& given, const OneExperiment& one,
                                 const std::string& name) {
   if (!given.out.empty()) return given.out;
@@ -66,7 +67,7 @@ std::filesystem::path folder_of(const ExperimentArguments& given, const OneExper
   return one.point ? runs / one.point->point.folder() : runs;
 }
 
-/// `run DIR --resume`: all that the run was begun with is in its folder.
+/// For `run DIR --resume`: takes the experiment from the folder of the run.
 void read_from_folder(ExperimentArguments& given, bool resume) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(given.file, ignored)) return;
@@ -92,7 +93,7 @@ void read_from_folder(ExperimentArguments& given, bool resume) {
   given.file = folder.experiment();
 }
 
-/// What a person types to go on after a signal.
+/// The error after a signal, with the command that continues the run.
 Error interrupted(const std::filesystem::path& out) {
   std::error_code ignored;
   if (!std::filesystem::exists(out / "run.json", ignored))
@@ -104,7 +105,7 @@ Error interrupted(const std::filesystem::path& out) {
                       " --resume` goes on at the last checkpoint"));
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kRun,
       "Trains one experiment and leaves experiment.yaml, run.json, steps.csv, epochs.csv and "
@@ -135,9 +136,9 @@ int run(const std::vector<std::string>& arguments) {
   const auto started = launched();
   if (started) check_processes(experiment, *started);
   const bool mpi = experiment.pipeline.execution == Execution::Mpi;
-  const bool speaks = started ? started->rank == 0 : !mpi;  // of processes, one
+  const bool speaks = started ? started->rank == 0 : !mpi;  // only one process prints
   if (speaks && !choices.quiet && !one.remark.empty()) print_error("%s\n", one.remark.c_str());
-  // The sweep's folder is made as the sweep would make it, which takes none but its own.
+  // Creates the sweep's folder with its marker, because the sweep accepts only marked folders.
   if (one.point && given.out.empty() && (!started || started->rank == 0))
     const FolderLock mark(out.parent_path());
   if (mpi) {
@@ -162,6 +163,6 @@ int run(const std::vector<std::string>& arguments) {
 const Command kRun{
     "run",
     "run FILE [--set key=value]… [--profile P] [--point P] [--out DIR] [--resume | --overwrite]",
-    "train one experiment", run};
+    "train one experiment", run_run};
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-// `pipewright schedule`: what happens when, and with which weights.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright schedule`: draws when each action happens, and with which weights.
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,12 +17,12 @@
 namespace pipewright {
 namespace {
 
-/// "x.svg" → "x-weights.svg": the second drawing beside the first.
+/// File name of the second drawing: "x-weights.svg" beside "x.svg".
 std::filesystem::path beside(const std::filesystem::path& svg) {
   return svg.parent_path() / concat(svg.stem().string(), "-weights", svg.extension().string());
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_schedule(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSchedule,
       "Prints the schedule of an experiment: the grid of every worker, the version of the weights "
@@ -78,6 +79,6 @@ int run(const std::vector<std::string>& arguments) {
 const Command kSchedule{
     "schedule",
     "schedule FILE [--svg F] [--csv F] [--pytorch-csv F] [--trace F] [--set key=value]…",
-    "what happens when, and with which weights", run};
+    "what happens when, and with which weights", run_schedule};
 
 }  // namespace pipewright

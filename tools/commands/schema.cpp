@@ -1,4 +1,5 @@
-// `pipewright schema`: the JSON Schema of experiment files, for editors.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright schema`: prints the JSON Schema of experiment files, for editors.
 #include "core/config/schema.h"
 
 #include <algorithm>
@@ -31,13 +32,13 @@ bool is_named(const std::vector<OptionInfo>& options, const std::string& name) {
   return std::ranges::find(options, name, &OptionInfo::name) != options.end();
 }
 
-/// The part that is meant where a section gives no name.
+/// The part that a section without a name uses.
 std::string default_part(const OptionInfo& section) {
   const auto name = std::ranges::find(section.section, "name", &OptionInfo::name);
   return name == section.section.end() ? std::string() : name->fallback.text;
 }
 
-/// What the section has whatever its part: its options without those of the default part.
+/// The options that a section has for every part: all without those of the default part.
 std::vector<OptionInfo> common_options(const OptionInfo& section, const PartKind& kind) {
   const std::vector<OptionInfo> own = part_options(kind.name, default_part(section));
   std::vector<OptionInfo> common;
@@ -52,10 +53,10 @@ Value reference(const std::string& definition) {
   return schema;
 }
 
-/// Keys of a section that are sections themselves, defined elsewhere.
+/// Keys of a section that are sections themselves, and their definitions.
 using Nested = std::vector<std::pair<std::string, std::string>>;  // key, definition
 
-/// "if the name is x", and where x is the default part, "or there is none".
+/// A condition that the name is x or, if x is the default part, absent.
 Value name_is(const std::string& name, bool fallback) {
   Value only = Value::mapping();
   add(only, "const", Value::of(name));
@@ -67,8 +68,8 @@ Value name_is(const std::string& name, bool fallback) {
   return condition;
 }
 
-/// `{name: x, options of x}`: what all parts have in common once, and one branch per name that has
-/// its own options and refuses all others.
+/// Schema of `{name: x, options of x}`: the common options once, and one branch per name with that
+/// part's own options, which refuses all others.
 Value part_schema(const OptionInfo& section, const PartKind& kind, const Nested& nested = {}) {
   const std::vector<OptionInfo> common = common_options(section, kind);
   Value shared = json_schema(common);
@@ -95,7 +96,7 @@ Value part_schema(const OptionInfo& section, const PartKind& kind, const Nested&
 constexpr const char *kDirection = "compression_of_one_direction",
                      *kOtherwise = "compression_of_other_edges";
 
-/// `pipeline.compression`; its directions and the edges it leaves to another are definitions.
+/// Schema of `pipeline.compression`. Its directions and `otherwise` are definitions.
 Value compression_schema(const OptionInfo& section, const PartKind& codecs, Value& definitions) {
   OptionInfo direction = section;
   std::erase_if(direction.section, [](const OptionInfo& info) { return info.name != "name"; });
@@ -175,7 +176,7 @@ Value experiment_schema() {
   return schema;
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_schema(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSchema,
       "Prints the JSON Schema (draft 2020-12) of experiment files. Editors complete and "
@@ -190,6 +191,7 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kSchema{"schema", "schema", "the JSON Schema of experiment files, for editors", run};
+const Command kSchema{"schema", "schema", "the JSON Schema of experiment files, for editors",
+                      run_schema};
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-// `pipewright simulate`: how long a schedule would take on given hardware, and what it would hold.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright simulate`: simulates a schedule on given hardware, for its time and memory.
 #include <algorithm>
 #include <optional>
 
@@ -8,11 +9,12 @@
 #include "core/drawing/render_refusal.h"
 #include "core/drawing/render_simulation.h"
 #include "core/experiment/experiment.h"
-#include "core/profiling/crossing.h"
+#include "core/profiling/codec_costs.h"
 #include "core/profiling/measured_balance.h"
 #include "core/profiling/modelled.h"
 #include "core/profiling/profiling.h"
 #include "core/system/file.h"
+#include "core/system/host_name.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/drawing_title.h"
@@ -20,7 +22,7 @@
 namespace pipewright {
 namespace {
 
-/// What the stages cost, and in a few words where that comes from.
+/// The costs of the stages, and a few words on their origin.
 struct Costs {
   std::vector<StageCost> stages;
   std::string from;
@@ -34,18 +36,19 @@ Costs costs_of_table(const std::string& file, int stages) {
   return {std::move(table.stages), concat(file, ", a table")};
 }
 
-/// The cut of a `balance: time | memory` that no run has decided yet is made by the profile, too.
+/// Costs from a profile, which also decides the cut if `balance` is time or memory.
 Costs costs_of(const Profile& profile, Experiment& experiment, const std::string& from) {
   cut_by(experiment, profile);
   return {stage_costs(profile, experiment.balance), from};
 }
 
-/// "profile.yaml, measured on cpu, this machine", and what it is taken for.
+/// The origin of a profile in words: "profile.yaml, measured on cpu, this machine", and the
+/// hardware it is used for.
 std::string origin(const std::string& file, const Profile& profile, const Hardware& machine) {
   std::string text = concat(file, ", measured on ", profile.device);
   if (!profile.machine.empty())
-    text += profile.machine == machine_name() ? std::string(", this machine")
-                                              : concat(", on the machine ", profile.machine);
+    text += profile.machine == host_name() ? std::string(", this machine")
+                                           : concat(", on the machine ", profile.machine);
   if (machine.device_name.empty()) return text;
   const double speed = machine.devices.front().speed;
   const bool equal = std::ranges::all_of(
@@ -63,7 +66,7 @@ Costs costs_of_profile(const std::string& file, Experiment& experiment, const Ha
                 file);
   const std::string from = origin(file, profile, machine);
   profile.device =
-      described(experiment, at::kCPU).device;  // any device will do: hardware says which
+      described(experiment, at::kCPU).device;  // any device fits: the hardware file says which
   if (const std::string why = misfit(profile, experiment, at::kCPU); !why.empty())
     throw Error(ErrorKind::Experiment,
                 concat("this profile does not fit: ", why, "; `pipewright profile FILE` makes one"),
@@ -71,7 +74,8 @@ Costs costs_of_profile(const std::string& file, Experiment& experiment, const Ha
   return costs_of(profile, experiment, from);
 }
 
-/// Nothing is taken that the line does not name.
+/// The stages' costs from the source that the command line names. Throws Error{Experiment} without
+/// one.
 Costs costs(const CommandLine& line, Experiment& experiment, const Hardware& machine) {
   if (line.given("costs") && line.given("profile-file"))
     throw Error(ErrorKind::Experiment, "--costs and --profile-file exclude each other");
@@ -98,7 +102,7 @@ int minibatches(const CommandLine& line, const Experiment& experiment) {
   return given;
 }
 
-/// When the first mini-batches are done, so many that their bars can be told apart.
+/// The time at which the first mini-batches are done, as many as can be distinguished in a drawing.
 double drawn_until(const Schedule& schedule, const Simulation& simulation) {
   constexpr int kBars = 50;
   const int each = 2 * schedule.shape.microbatches + 1;
@@ -106,7 +110,7 @@ double drawn_until(const Schedule& schedule, const Simulation& simulation) {
   return simulation.minibatch_ends[static_cast<std::size_t>(shown - 1)];
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_simulate(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSimulate,
       "Runs an experiment's schedule in virtual time: makespan and bubble, how busy each worker "
@@ -132,7 +136,7 @@ int run(const std::vector<std::string>& arguments) {
   Costs cost = costs(line, experiment, machine);
   const Schedule schedule = experiment.schedule(minibatches(line, experiment));
   validate_for_eyes(schedule);
-  const std::vector<std::string> untimed = compress(cost.stages, experiment, machine);
+  const std::vector<std::string> untimed = account_for_codecs(cost.stages, experiment, machine);
   const Simulation simulation =
       simulate(schedule, cost.stages, machine,
                {.memory_over_time = line.given("json"),
@@ -165,6 +169,6 @@ int run(const std::vector<std::string>& arguments) {
 
 const Command kSimulate{
     "simulate", "simulate FILE [--hardware H.yaml] [--profile-file P | --costs C.yaml] [--svg F]…",
-    "how long it would take on given hardware, and what it would hold", run};
+    "how long it would take on given hardware, and what it would hold", run_simulate};
 
 }  // namespace pipewright

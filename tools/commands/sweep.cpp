@@ -1,4 +1,5 @@
-// `pipewright sweep`: every run of an experiment's sweep, each in a process of its own.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright sweep`: performs all runs of an experiment's sweep, each in a process of its own.
 #include <cstdio>
 #include <optional>
 
@@ -32,7 +33,7 @@ SweepSettings settings_of(const CommandLine& line, const Value& document,
   return settings;
 }
 
-/// What a sweep that begins anew leaves of the old one.
+/// Removes the results of old runs before a sweep with --overwrite.
 void clear_folders(const std::vector<PlannedRun>& runs) {
   for (const PlannedRun& run : runs) {
     const RunFolder folder(run.folder);
@@ -41,7 +42,7 @@ void clear_folders(const std::vector<PlannedRun>& runs) {
   }
 }
 
-/// One line per failed run, as the error the command ends with.
+/// Throws an error with one line per failed run.
 void throw_if_failed(const SweepResult& result, std::size_t all) {
   if (result.failed.empty()) return;
   std::string text = concat(result.failed.size(), " of ", all, " runs failed:");
@@ -50,7 +51,7 @@ void throw_if_failed(const SweepResult& result, std::size_t all) {
               text + "\nlog.txt in a run's folder says more; --resume tries them again");
 }
 
-/// A sweep whose runs have been checked, and what Slurm has of it.
+/// A sweep whose runs have been checked, and their states in Slurm.
 struct Sweep {
   ExperimentArguments given;
   Value document;
@@ -64,13 +65,13 @@ struct Sweep {
   }
 };
 
-/// Runs the rest in processes of this machine.
+/// Performs the runs that are left in processes of this machine.
 SweepResult run_here(const Sweep& sweep, const FolderLock& lock) {
   SweepProgress progress(stderr, takes_escapes(stderr), sweep.runs.size(), sweep.done_before());
   return run_sweep(sweep.unfinished.free, sweep.settings, progress, lock);
 }
 
-/// The run folders' results as results.sqlite and as the table.
+/// Collects the results of run folders into results.sqlite and prints the table.
 void collect(const Sweep& sweep, const SweepResult& result) {
   const std::size_t done = sweep.done_before() + result.done;
   const std::vector<RunRecord> records = records_of(sweep.runs);
@@ -87,7 +88,7 @@ void collect(const Sweep& sweep, const SweepResult& result) {
   throw_if_failed(result, sweep.runs.size());
 }
 
-/// Finds out what there is to do, and says so.
+/// Determines and prints what is left to do.
 void survey(Sweep& sweep) {
   sweep.unfinished = sort_by_queue(runs_to_do(sweep.runs, sweep.settings), sweep.settings.out);
   const UnfinishedRuns& unfinished = sweep.unfinished;
@@ -111,7 +112,8 @@ void dry_run(Sweep& sweep) {
 
 void execute(Sweep& sweep) {
   sweep.settings.stop = interrupt_flag();
-  // Nobody starts or submits what we find unfinished, nor while a run that we have started lives.
+  // The lock keeps others from starting or submitting these runs, also while a run that we started
+  // lives.
   const FolderLock lock = claim_sweep(sweep.settings.out);
   survey(sweep);
   if (sweep.slurm && !sweep.unfinished.free.empty()) {
@@ -124,7 +126,7 @@ void execute(Sweep& sweep) {
   collect(sweep, run_here(sweep, lock));
 }
 
-/// --prune: removes the runs that are no points of the file any more, and says which.
+/// For --prune: removes runs that are no longer points of the file, and prints which.
 void prune(const Sweep& sweep) {
   const FolderLock lock = claim_sweep(sweep.settings.out);
   const std::vector<RunRecord> records = records_of(sweep.runs);
@@ -150,7 +152,7 @@ void check_flags(const CommandLine& line) {
                                                 std::string_view(other), " to a second command"));
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_sweep(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSweep,
       "Runs every point of the experiment's `sweep`, each in a process and a folder of its own. "
@@ -189,7 +191,7 @@ int run(const std::vector<std::string>& arguments) {
   }
   const bool dry = line.given("dry-run");
   if (sweep.slurm && !dry) check_slurm();
-  // A table that cannot be made is better known now than after the last run.
+  // Reports a table that cannot be made now instead of after the last run.
   if (sweep.document.find("table") != nullptr)
     make_table(read_table_spec(sweep.document), records_of(sweep.runs));
   dry ? dry_run(sweep) : execute(sweep);
@@ -202,6 +204,6 @@ const Command kSweep{
     "sweep",
     "sweep FILE [--jobs N] [--slurm] [--resume | --overwrite | --prune] [--set key=value]… "
     "[--profile P] [--out DIR]",
-    "run every point of a sweep, in parallel processes or on a cluster", run};
+    "run every point of a sweep, in parallel processes or on a cluster", run_sweep};
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/commands/sweep_slurm.h"
 
 #include <algorithm>
@@ -33,14 +34,15 @@ int at_least_one(const CommandLine& line, const std::string& option) {
   return value;
 }
 
-/// What the run is doing, by its folder and by its task, if it has one.
+/// The state of a run, from its folder and from its task, if it has one.
 std::string state_of(const PlannedRun& run, const RunOutcome& record,
                      const std::map<std::string, RunTask>& tasks) {
   if (record.done()) return "done";
   const auto task = tasks.find(run.folder.filename().string());
   if (task != tasks.end() && task->second.state == RunTask::State::Pending) return "pending";
   if (task != tasks.end() && task->second.state == RunTask::State::Running) return "running";
-  return record.state == "running" ? "interrupted" : record.state;  // it died without a word
+  return record.state == "running" ? "interrupted"
+                                   : record.state;  // killed before it could record its end
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-/// The part of `pipewright sweep` that has to do with Slurm.
+// SPDX-License-Identifier: Apache-2.0
+/// The part of `pipewright sweep` that concerns Slurm.
 #pragma once
 
 #include <map>
@@ -11,32 +12,34 @@
 
 namespace pipewright {
 
-/// --slurm and what goes with it.
+/// Declares --slurm and the options that belong to it.
 void declare_slurm_options(CommandLine& line);
 
-/// nullopt without --slurm. Throws Error{Experiment} for options that make no sense.
+/// The settings from these options; nullopt without --slurm. Throws Error{Experiment} for options
+/// that make no sense.
 std::optional<SlurmSettings> slurm_settings(const CommandLine& line,
                                             const std::vector<PlannedRun>& runs);
 
 /// The unfinished runs of a sweep, by whether Slurm still has them.
 struct UnfinishedRuns {
   std::vector<PlannedRun> free, queued;
-  std::map<std::string, RunTask> tasks;  ///< of ask_queue
+  std::map<std::string, RunTask> tasks;  ///< from ask_queue()
 
-  /// "5 runs are in the queue, see squeue --jobs=7"
+  /// A remark on queued runs: "5 runs are in the queue, see squeue --jobs=7".
   std::string queued_text() const;
 };
+/// Asks Slurm which of the runs it has. Throws as ask_queue() does.
 UnfinishedRuns sort_by_queue(const std::vector<PlannedRun>& unfinished,
                              const std::filesystem::path& out);
 
-/// "12 runs: 5 done, 2 running, 3 pending, 1 failed, 1 missing", and why those have failed.
+/// Prints "12 runs: 5 done, 2 running, 3 pending, 1 failed, 1 missing" and the reasons of failures.
 void print_states(const std::vector<PlannedRun>& runs, const std::map<std::string, RunTask>& tasks);
 
-/// --dry-run: the script to stdout, what each task would do to stderr.
+/// For --dry-run: prints the script to standard output and the runs of each task to standard error.
 void print_array(const std::vector<PlannedRun>& runs, const std::filesystem::path& out,
                  const SlurmSettings& settings);
 
-/// Submits, and says how to watch, cancel and collect.
+/// Submits the array, and prints how to watch, cancel and collect it.
 void submit_sweep(const std::vector<PlannedRun>& runs, const std::filesystem::path& out,
                   const ExperimentArguments& given, const SlurmSettings& settings,
                   const FolderLock& lock);

@@ -1,4 +1,5 @@
-// `pipewright table`: the results of a sweep as a table.
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright table`: prints the results of a sweep as a table.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -20,13 +21,13 @@ TableFormat format_of(const std::string& name) {
               concat("--format is '", name, "'; expected markdown, csv or latex"));
 }
 
-/// Trained runs on hardware that they can be modelled on.
+/// Whether there are trained runs and hardware to model them on.
 bool shows_tradeoff(const TableSpec& spec, const std::vector<RunRecord>& runs) {
   return !spec.hardware.empty() && !is_modelled(spec.metric.name) &&
          std::ranges::any_of(runs, &RunRecord::done);
 }
 
-int run(const std::vector<std::string>& arguments) {
+int run_table(const std::vector<std::string>& arguments) {
   CommandLine line(
       kTable,
       "Prints the results of a sweep as the `table` section of the file says: cells are "
@@ -72,6 +73,6 @@ int run(const std::vector<std::string>& arguments) {
 const Command kTable{
     "table",
     "table FILE [--format F] [--metric M] [--epoch E] [--hardware H] [--out DIR] [--output FILE]",
-    "the results of a sweep as a table", run};
+    "the results of a sweep as a table", run_table};
 
 }  // namespace pipewright

@@ -1,12 +1,14 @@
-/// AQ-SGD (Wang et al., 2022): both ends of an edge remember of each sample what arrived last, m,
-/// and only the quantized change crosses, m ← m + Q(a − m). A sample's first visit is not
-/// compressed. Gradients, and everything in evaluation, are quantized directly.
+// SPDX-License-Identifier: Apache-2.0
+/// AQ-SGD (Wang et al., 2022): both ends of an edge cache, for each sample, the activation m that
+/// arrived last, and only the quantized change crosses: m ← m + Q(a − m). A sample's first visit is
+/// not compressed. Gradients, and everything in evaluation, are quantized directly.
 ///
-/// The memory of an edge is a copy of the training split's activations there, on each end; where
-/// inputs change from epoch to epoch, as with random crops, changes are no smaller than values.
+/// Each end of an edge caches the activations of the whole training split at that edge. If inputs
+/// change from epoch to epoch, as with random crops, the changes are no smaller than the values.
 ///
-/// Payload of a forward pass in training: a bit for each sample, whether it comes as a change,
-/// filled up to 8 bytes; the other samples' rows, float32; the changes as `uniform` sends a tensor.
+/// Payload of a forward in training: one bit per sample, 1 if it is sent as a change, padded to 8
+/// bytes; the rows of the other samples, float32; the changes, encoded as `uniform` encodes a
+/// tensor.
 #include "core/base/error.h"
 #include "core/codecs/codec.h"
 #include "core/codecs/kinds/uniform_quantizer.h"
@@ -24,7 +26,7 @@ struct AqSgdSettings {
   at::ScalarType cache;
 };
 
-/// What a message is made of: both ends find the same from what they remember.
+/// The layout of a message. Both ends derive the same layout from their caches.
 struct Visit {
   Visit(const SampleMemory& memory, at::IntArrayRef sizes, const CodecCall& call,
         const UniformQuantizer& quantizer)
@@ -60,8 +62,8 @@ struct Visit {
   }
 
   at::IntArrayRef row;
-  std::vector<std::uint16_t> flags;        ///< 1: comes as a change
-  std::vector<std::int64_t> known, fresh;  ///< places within the micro-batch
+  std::vector<std::uint16_t> flags;        ///< 1: sent as a change
+  std::vector<std::int64_t> known, fresh;  ///< indices within the micro-batch
   std::vector<std::int64_t> known_samples, fresh_samples;
   std::int64_t flag_bytes, fresh_bytes, change_bytes;
 };
@@ -121,7 +123,8 @@ class AqSgdCoder final : public Coder {
            c10::multiply_integers(sizes) > 0;
   }
 
-  /// Remembers what a message says, the same on both ends; gives the rows of known samples, if any.
+  /// Updates the cache from a message, identically on both ends; returns the rows of the known
+  /// samples, or an undefined tensor if there are none.
   at::Tensor take_over(const Visit& visit, const at::Tensor& payload) {
     at::Tensor now;
     if (!visit.known.empty()) {
@@ -149,7 +152,7 @@ class AqSgd final : public Codec {
                       : at::kFloat} {}
   std::unique_ptr<Coder> coder() const override { return std::make_unique<AqSgdCoder>(settings_); }
   std::optional<std::int64_t> payload_bytes(at::IntArrayRef) const override {
-    return std::nullopt;  // first visits are larger
+    return std::nullopt;  // depends on the samples: first visits are larger
   }
   bool by_sample() const override { return true; }
 

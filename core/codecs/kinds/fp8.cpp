@@ -1,8 +1,9 @@
-/// 8-bit floats (Micikevicius et al., 2022): e4m3 has 3 bits of mantissa and values up to 448, for
-/// activations; e5m2 two bits and up to 57344, for gradients. Values are divided by their largest
-/// absolute value's share of that, s = max|x|/448, one float32 for a tensor or for a block.
+// SPDX-License-Identifier: Apache-2.0
+/// 8-bit floats (Micikevicius et al., 2022): e4m3 has 3 mantissa bits and values up to 448, for
+/// activations; e5m2 has 2 mantissa bits and values up to 57344, for gradients. Values are divided
+/// by a scale s = max|x|/448 (e5m2: /57344), one float32 per tensor or per block.
 ///
-/// Payload: the scales, then a byte a value.
+/// Payload: the scales, then one byte per value.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,7 +21,7 @@ namespace {
 struct Fp8Settings {
   SmallFloat format;
   at::ScalarType type;
-  std::int64_t block;  ///< values of a scale; 0: all
+  std::int64_t block;  ///< values that share a scale; 0: all
 
   float largest() const { return small_value(static_cast<std::uint32_t>(format.top), format); }
   std::int64_t scales(std::int64_t n) const {
@@ -50,7 +51,7 @@ class Fp8Coder final : public Coder {
   }
 
  private:
-  /// A scale for each value.
+  /// Expands the scales to one per value (or to a single one that broadcasts).
   at::Tensor spread(const at::Tensor& scales, std::int64_t n) const {
     if (settings_.block == 0) return scales;
     return scales.view({-1, 1}).expand({-1, settings_.block}).reshape({-1}).narrow(0, 0, n);
@@ -110,7 +111,7 @@ class Fp8Coder final : public Coder {
     scales.copy_(at::where(step == 0, 1.0F, step));
     const at::Tensor q =
         (blocks / scales.view({-1, 1})).clamp_(-settings_.largest(), settings_.largest());
-    // The cast would make what is above the largest value not a number.
+    // Clamped above, because the cast turns values above the largest into NaN.
     codes.copy_(q.view({-1}).narrow(0, 0, n).to(settings_.type).view(at::kByte));
   }
 

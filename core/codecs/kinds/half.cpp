@@ -1,6 +1,7 @@
-/// Halves of float32: round to nearest even, two bytes a value. fp16 has 5 bits of exponent, so
-/// |x| ≥ 65520 would become infinite and small gradients vanish; bf16 has float32's range and 8
-/// bits of precision.
+// SPDX-License-Identifier: Apache-2.0
+/// 16-bit floats, rounded to nearest even: two bytes per value. fp16 has 5 exponent bits, so |x| ≥
+/// 65520 would become infinite (by default it saturates) and small gradients become 0; bf16 has
+/// float32's range and 8 bits of precision.
 #include "core/codecs/codec.h"
 #include "core/codecs/loops/small_float_loops.h"
 #include "core/codecs/payload.h"
@@ -34,7 +35,7 @@ class HalfCoder final : public Coder {
   }
 
  private:
-  /// Looks for what is not finite on the way, so that the values are read once.
+  /// Converts and returns whether all values were finite; the values are read only once.
   bool convert(std::span<const float> x, std::uint16_t* halves) const {
     if (type_ == at::kBFloat16) return to_bfloat16(x, halves);
     return saturate_ ? to_saturated_halves(x, halves) : to_halves(x, halves);

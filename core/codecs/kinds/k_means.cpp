@@ -1,9 +1,10 @@
-/// A codebook of 2^b values fitted to every tensor: Lloyd's algorithm (1982) on the line, from
-/// evenly spaced quantiles, for a fixed number of rounds. A value becomes the nearest of the
-/// codebook, of two as near the lower. Sorted once, a round costs a search for each boundary: sums
-/// of what lies between come from running totals.
+// SPDX-License-Identifier: Apache-2.0
+/// A codebook of 2^b values is fitted to every tensor by one-dimensional Lloyd's algorithm (1982),
+/// which starts from evenly spaced quantiles and runs a fixed number of rounds. A value is replaced
+/// by the nearest codebook entry; in a tie, by the lower one. The values are sorted once; a round
+/// then costs one binary search per boundary, as sums between boundaries come from prefix sums.
 ///
-/// Payload: the codebook ascending, float32, then b bits a value.
+/// Payload: the codebook in ascending order, float32, then b bits per value.
 #include "core/codecs/codec.h"
 #include "core/codecs/loops/bit_tensors.h"
 #include "core/codecs/loops/bits.h"
@@ -24,13 +25,13 @@ struct KMeansSettings {
   }
 };
 
-/// What lies above entry j's boundary belongs to entry j + 1. [book − 1]
+/// The boundaries [book − 1]: values above boundary j belong to entry j + 1 or a later one.
 at::Tensor boundaries(const at::Tensor& book) {
   const std::int64_t last = book.numel() - 1;
   return book.narrow(0, 0, last) / 2 + book.narrow(0, 1, last) / 2;
 }
 
-/// Quantiles (j + ½)/size of sorted values.
+/// The quantiles (j + ½)/size of sorted values, j = 0 … size − 1.
 at::Tensor quantiles(const at::Tensor& sorted, std::int64_t size) {
   std::vector<std::int64_t> ranks;
   for (std::int64_t j = 0; j < size; ++j)

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Microscaling (OCP MX specification, 2023; Rouhani et al., 2023): 32 consecutive values share a
-/// power of two, 2^(floor(log2 max|x|) − largest exponent of an element), sent as one byte, and are
-/// floats of 8, 6 or 4 bits. What is above the largest element becomes it.
+/// scale, the power of two 2^(floor(log2 max|x|) − largest exponent of an element), sent as one
+/// byte. Their elements are floats of 8, 6 or 4 bits, which saturate.
 ///
-/// Payload: the powers' bytes, then the elements, packed.
+/// Payload: the scales' bytes, then the packed elements.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -26,12 +27,12 @@ constexpr std::int64_t blocks_of(std::int64_t n) {
   return (n + kBlock - 1) / kBlock;
 }
 
-/// The byte is float32's exponent of that power of two.
+/// The byte of a block's scale: the biased exponent of that power of two in float32.
 std::int32_t power_of(float largest, SmallFloat element) {
   return std::max((std::bit_cast<std::int32_t>(largest) >> 23) - element.largest_exponent(), 0);
 }
 
-/// Its value: below float32's exponents the least normal number's half follows.
+/// The scale that a byte stands for, 2^(power − 127); for 0 that is the subnormal 2^−127.
 float scale_of(std::uint8_t power) {
   return std::bit_cast<float>(power == 0 ? 1 << 22 : std::int32_t{power} << 23);
 }

@@ -1,5 +1,6 @@
-/// Nothing is compressed. On its own it costs nothing, since edges without a codec are left alone;
-/// it is worth its name where only one direction has one.
+// SPDX-License-Identifier: Apache-2.0
+/// The codec that does not compress, for edges and directions that are left alone. Reading an
+/// experiment replaces it by no codec, so there it costs nothing.
 #include "core/base/error.h"
 #include "core/codecs/codec.h"
 #include "core/stage/torch.h"

@@ -1,10 +1,12 @@
-/// An approximation of low rank of each sample, by power iteration. A tensor is [B, C, W], W being
-/// what follows dimension 1; a sample X, [C, W], becomes Q·Pᵀ with Q [C, r] and P [W, r]:
+// SPDX-License-Identifier: Apache-2.0
+/// A low-rank approximation of each sample by power iteration. A tensor is taken as [B, C, W], W
+/// being the product of all later dimensions; a sample X [C, W] becomes Q·Pᵀ with Q [C, r] and P
+/// [W, r]:
 ///
-///   each round: Q = X·P, P = Xᵀ·Q; the last one orthonormalises P before and Q in between,
+///   each round: Q = X·P, P = Xᵀ·Q; the last one orthonormalises P first and Q in between,
 ///
-/// so that Q·Pᵀ = Q·Qᵀ·X. P goes on from the previous micro-batch of the same size; the first is
-/// random.
+/// so that Q·Pᵀ = Q·Qᵀ·X. P starts from that of the previous micro-batch of the same size; the
+/// first P is random.
 ///
 /// Payload (low_rank.h): Q of all samples, [B, C, r], then P, [B, W, r].
 #include <map>
@@ -61,12 +63,12 @@ class PowerCoder final : public Coder {
       if (last) q = orthonormal(q);
       p = at::bmm(matrices.transpose(1, 2), q);
     }
-    if (goes_raw(q) || goes_raw(p)) return;  // values so large that sums are infinite
+    if (goes_raw(q) || goes_raw(p)) return;  // the values are so large that sums overflow
     const at::Tensor payload = out.payload(m.bytes());
     m.left_of(payload).copy_(q);
     m.right_of(payload).view(p.sizes()).copy_(p);
     if (!call.training) return;
-    // A gradient that overflowed must not spoil all that follow.
+    // A gradient that overflowed must not spoil all later ones.
     starts_[p.sizes().vec()] = x.is_cpu() ? p : at::where(p.isfinite().all(), p, start);
   }
 

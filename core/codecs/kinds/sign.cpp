@@ -1,7 +1,9 @@
-/// One bit a value: its sign, times the mean absolute value of the tensor (Seide et al., 2014;
-/// Bernstein et al., 2018). What is lost is much; with error feedback it comes later.
+// SPDX-License-Identifier: Apache-2.0
+/// One bit per value: its sign, multiplied by the mean absolute value of the tensor (Seide et al.,
+/// 2014; Bernstein et al., 2018). The error is large; with error feedback it is added to later
+/// tensors.
 ///
-/// Payload: the mean, float32; then a bit a value, set below 0.
+/// Payload: the mean, float32; then one bit per value, 1 for values below 0.
 #include <cmath>
 
 #include "core/codecs/codec.h"
@@ -23,7 +25,7 @@ std::span<float> span_of(const at::Tensor& floats) {
   return {floats.mutable_data_ptr<float>(), static_cast<std::size_t>(floats.numel())};
 }
 
-/// v: on a CPU. False where it is not finite.
+/// Encodes v, on a CPU. Returns false if v has non-finite values.
 bool take_signs(const at::Tensor& v, const at::Tensor& payload) {
   const std::span<const float> x = span_of(v);
   const double sum = sum_of_magnitudes(x);

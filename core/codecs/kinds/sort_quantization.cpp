@@ -1,9 +1,10 @@
-/// Sort quantization (SQ), as gpipe_test compresses activations and gradients: values are cut by
-/// rank into groups of equal size, and each group has levels of its own between its least and its
-/// greatest value (sort_quantization_code.h has the definition). So resolution goes where the
-/// values are: good for heavy tails, not for values of which half are the same. Nothing is sorted
-/// and no order is sent. Every message stands for itself; the gradient is compressed in its own
-/// right.
+// SPDX-License-Identifier: Apache-2.0
+/// Sort quantization (SQ), as gpipe_test compresses activations and gradients: the values are cut
+/// by rank into groups of equal size, and each group has its own levels between its least and its
+/// greatest value (sort_quantization_code.h has the definition). Resolution is highest where most
+/// values are, which suits heavy tails but not tensors in which half the values are equal. A CPU
+/// sorts only a sample and a few percent of the values of a large tensor, and no order is sent.
+/// Coders keep no state, and gradients are compressed like activations.
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -67,8 +68,8 @@ class SortCoder : public Coder {
  protected:
   const SortQuantization& settings() const { return settings_; }
 
-  /// Throws where a payload is not one that this end would have made of n values, as far as the
-  /// host can see.
+  /// Throws Error{Data} if this end would not have made such a payload from n values; on a device
+  /// the host checks only the number of bytes.
   void check(const at::Tensor& payload, std::int64_t n) const {
     if (payload.numel() != settings_.payload_bytes(n) && !payload.is_cpu())
       throw Error(ErrorKind::Data, concat("a message of sort_quantization has ", payload.numel(),
@@ -88,7 +89,8 @@ class SortCoder : public Coder {
   SortQuantization settings_;
 };
 
-/// Zeros as bits, the other values as above. On another device the host waits for their number.
+/// Sends a bit map of the zeros and encodes the other values as SortCoder does. On another device
+/// the host waits for the number of nonzero values.
 class SortCoderWithoutZeros final : public SortCoder {
  public:
   using SortCoder::SortCoder;

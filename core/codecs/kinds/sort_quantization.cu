@@ -1,10 +1,13 @@
-// Sort quantization on a CUDA device: the payload that sort_quantization_code.cpp writes on a CPU,
-// to the bit. Compiled with --fmad=false; divisions are IEEE's.
+// SPDX-License-Identifier: Apache-2.0
+// Sort quantization on a CUDA device. With exact thresholds it writes, bit for bit, the payload
+// that sort_quantization_code.cpp writes on a CPU. Compiled with --fmad=false; divisions are
+// IEEE's.
 //
-// The ends of the groups are found digit by digit, 8 bits of the keys at a time, for all ranks at
-// once: a kernel counts the next digits of the keys that agree so far with some rank's key, a small
-// one moves each rank on to the digit that it falls into. All counters are in shared memory; lanes
-// of a warp that have the same digit (zeros of a ReLU) count it once. The host only queues kernels.
+// A radix selection finds the ends of the groups, 8 bits of the keys per pass, for all ranks at
+// once. In each pass one kernel counts the next digits of the keys that share a prefix with some
+// rank's key, and a small kernel finds the digit that each rank falls into. Blocks count in shared
+// memory; lanes of a warp with the same digit (zeros of a ReLU) are counted with one atomic. The
+// host only queues kernels.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -14,7 +17,7 @@
 namespace {
 
 using Settings = PipewrightSortQuantization;
-using Key = unsigned;  // in the order of floats
+using Key = unsigned;  // unsigned integers in the order of floats
 using Count = unsigned long long;
 
 constexpr int kThreads = 256;
@@ -25,14 +28,14 @@ constexpr unsigned kWholeWarp = 0xffffffffu;
 constexpr float kRounder = 0x1.8p23f;  // rounds to integers, half to even, in its lowest bits
 
 struct Workspace {
-  Key prefix[kPasses + 1][kMostRanks];  // digits of each rank's key that are known before a pass
-  Count rank[kPasses + 1][kMostRanks];  // among the keys with that prefix
-  Count counts[kPasses][kMostRanks][kDigits];  // of digits; a row for each different prefix
+  Key prefix[kPasses + 1][kMostRanks];         // known digits of each rank's key, before each pass
+  Count rank[kPasses + 1][kMostRanks];         // each rank, among the keys with its prefix
+  Count counts[kPasses][kMostRanks][kDigits];  // of digits; one row per distinct prefix
   float high[kMostRanks];
 };
 
 __device__ Key key_of(float x) {
-  if (x == 0) x = 0;  // −0 too
+  if (x == 0) x = 0;  // −0 becomes 0
   const unsigned bits = __float_as_uint(x);
   return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
 }
@@ -41,7 +44,7 @@ __device__ float value_of(Key key) {
   return __uint_as_float((key >> 31) != 0 ? key & 0x7fffffffu : ~key);
 }
 
-/// Row of the counts that belongs to a rank: ranks ascend, so equal prefixes are neighbours.
+/// The row of `counts` that belongs to a rank: ranks ascend, so equal prefixes are adjacent.
 __device__ int row_of(const Key* prefix, int rank) {
   int row = 0;
   for (int i = 1; i <= rank; ++i) row += prefix[i] != prefix[i - 1] ? 1 : 0;
@@ -53,12 +56,12 @@ __global__ void set_ranks(Settings settings, Workspace* work) {
   if (i >= 2 * groups) return;
   const std::int64_t part = settings.n / groups, rest = settings.n % groups, g = (i + 1) / 2;
   const std::int64_t begin =
-      g * part + (g < rest ? g : rest);  // of group g; an odd i ends before it
+      g * part + (g < rest ? g : rest);  // of group g; an odd i is the last rank before it
   work->prefix[0][i] = 0;
   work->rank[0][i] = static_cast<Count>(i % 2 == 0 ? begin : begin - 1);
 }
 
-/// Counters of a block: a row of `counts` for each prefix.
+/// Counts digits into a row per distinct prefix, first within the block, then globally.
 __global__ void count_digits(Settings settings, const float* __restrict__ x, int pass,
                              Workspace* work) {
   __shared__ unsigned counts[kMostRanks * kDigits];
@@ -77,7 +80,7 @@ __global__ void count_digits(Settings settings, const float* __restrict__ x, int
 
   const int low_bits = 24 - 8 * pass;
   const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
-  // Whole warps stay in the loop together, for they vote.
+  // Whole warps stay in the loop together, as __match_any_sync() needs all lanes.
   for (std::int64_t first = std::int64_t{blockIdx.x} * kThreads; first < settings.n;
        first += step) {
     const std::int64_t i = first + threadIdx.x;
@@ -99,7 +102,7 @@ __global__ void count_digits(Settings settings, const float* __restrict__ x, int
       atomicAdd(&work->counts[pass][i / kDigits][i % kDigits], static_cast<Count>(counts[i]));
 }
 
-/// One block of kDigits threads for each rank: finds the digit that the rank falls into.
+/// Finds the digit that each rank falls into; one block of kDigits threads per rank.
 __global__ void advance_ranks(int pass, Workspace* work) {
   __shared__ Count sums[kDigits];
   const int rank = static_cast<int>(blockIdx.x), digit = static_cast<int>(threadIdx.x);
@@ -119,7 +122,7 @@ __global__ void advance_ranks(int pass, Workspace* work) {
   }
 }
 
-/// One warp: header, table and, as the last bytes of codes may be padding, zeros there.
+/// Writes header and table, and zeros to the last 8 bytes, which may be padding. Runs as one warp.
 __global__ void write_table(Settings settings, std::int64_t bytes, unsigned char* payload,
                             Workspace* work) {
   const int g = static_cast<int>(threadIdx.x), groups = 1 << settings.split;
@@ -130,7 +133,7 @@ __global__ void write_table(Settings settings, std::int64_t bytes, unsigned char
     high = value_of(work->prefix[kPasses][2 * g + 1]);
     step = __fdiv_rn(__fsub_rn(high, low), levels);
   }
-  // The least and the greatest value are among the ends, so whatever is not finite shows here.
+  // The least and the greatest value are among the ends, so non-finite values are found here.
   const bool sound = isfinite(low) && isfinite(__fadd_rn(low, __fmul_rn(levels, step)));
   if (__any_sync(kWholeWarp, !sound)) low = step = __uint_as_float(0x7fc00000u);
   if (g < groups) {
@@ -147,8 +150,8 @@ __global__ void write_table(Settings settings, std::int64_t bytes, unsigned char
 }
 
 struct Fields {
-  int bits;       // of a field
-  unsigned flip;  // what is inverted in a code
+  int bits;       // width of a field
+  unsigned flip;  // bits of a code to invert
 };
 
 __host__ __device__ Fields fields_of(const Settings& settings) {
@@ -164,12 +167,12 @@ __device__ unsigned code_of(const Settings& settings, const float* table, const 
   const float step = table[2 * group + 1];
   const auto levels = static_cast<float>((1 << settings.bits) - 1);
   float level = __fdiv_rn(__fsub_rn(x, table[2 * group]), step > 0 ? step : 1.0f);
-  level = level >= 0 ? fminf(level, levels) : 0;  // not a number: the table says so too
+  level = level >= 0 ? fminf(level, levels) : 0;  // NaN becomes 0; the table is NaN then
   const unsigned q = __float_as_uint(__fadd_rn(level, kRounder)) - __float_as_uint(kRounder);
   return (static_cast<unsigned>(group) << settings.bits) + q;
 }
 
-/// A thread takes 8 values: their fields are whole bytes.
+/// Packs the codes; each thread takes 8 values, whose fields fill whole bytes.
 __global__ void write_codes(Settings settings, const float* __restrict__ x, const Workspace* work,
                             unsigned char* payload) {
   __shared__ float table[kMostRanks], high[kMostRanks];

@@ -1,4 +1,6 @@
-// By CUDA kernels where there are some; else of LibTorch's operators, on any device: then it sorts.
+// SPDX-License-Identifier: Apache-2.0
+// Uses the CUDA kernels if they are loaded, otherwise LibTorch's operators on any device, which
+// sort.
 #include "core/codecs/kinds/sort_quantization_device.h"
 
 #include <limits>
@@ -19,7 +21,7 @@ unsigned flip_of(const SortQuantization& settings) {
   return settings.container && (bits == 8 || bits == 16) ? 1u << (bits - 1) : 0;
 }
 
-/// [groups, 2]: least and greatest values, of n sorted ones cut into equal parts.
+/// [groups, 2]: least and greatest value of each group when sorted values are cut into equal parts.
 at::Tensor ends_of_parts(const at::Tensor& sorted, std::int64_t groups) {
   const at::Tensor g = at::arange(groups + 1, sorted.options().dtype(at::kLong));
   const at::Tensor begins = g * (sorted.numel() / groups) + g.clamp_max(sorted.numel() % groups);
@@ -28,7 +30,8 @@ at::Tensor ends_of_parts(const at::Tensor& sorted, std::int64_t groups) {
                    1);
 }
 
-/// The same, of values told apart by the greatest of each part of every k-th of them.
+/// [groups, 2]: least and greatest value of each group when the limits between groups come from a
+/// sample, every k-th value.
 at::Tensor ends_by_sample(const at::Tensor& x, std::int64_t groups) {
   const std::int64_t every = (x.numel() + kSample - 1) / kSample;
   const at::Tensor sample = std::get<0>(x.slice(0, 0, x.numel(), every).sort());
@@ -39,20 +42,21 @@ at::Tensor ends_by_sample(const at::Tensor& x, std::int64_t groups) {
       at::full({groups}, infinite, x.options()).scatter_reduce(0, group, x, "amin");
   const at::Tensor high =
       at::full({groups}, -infinite, x.options()).scatter_reduce(0, group, x, "amax");
-  // A group without values has what the one before it ends with.
+  // An empty group gets the greatest value of the groups before it.
   const at::Tensor reached = std::get<0>(high.cummax(0));
   const at::Tensor empty = low > high;
   return at::stack({low.where(~empty, reached), reached}, 1);
 }
 
-/// Low, step and high of each group, NaN where they could not be told from finite values.
+/// Low, step and high of each group. Low and step are NaN if a value is not finite or a range too
+/// wide.
 std::array<at::Tensor, 3> groups_of(const SortQuantization& settings, const at::Tensor& x) {
   const at::Tensor ends = settings.sampled && settings.split > 0
                               ? ends_by_sample(x, settings.groups())
                               : ends_of_parts(std::get<0>(x.sort()), settings.groups());
   const double levels = (1 << settings.bits) - 1;
   const at::Tensor low = ends.select(1, 0), high = ends.select(1, 1);
-  // By a tensor: by a number, CUDA multiplies with its reciprocal.
+  // Divides by a tensor, because for a number CUDA multiplies by its reciprocal.
   const at::Tensor step = (high - low).div(at::full({}, levels, x.options()));
   const at::Tensor sound = x.isfinite().all().logical_and((low + step * levels).isfinite().all());
   const at::Tensor nan = at::full({}, std::numeric_limits<float>::quiet_NaN(), x.options());
@@ -74,7 +78,7 @@ at::Tensor codes_of(const SortQuantization& settings, const std::array<at::Tenso
 void write_header(const SortQuantization& settings, const at::Tensor& payload) {
   const std::array<int, kHeader> header{1, settings.bits, settings.split, settings.container};
   for (std::int64_t i = 0; i < kHeader;
-       ++i)  // kernels with a number in them, no copy from the host
+       ++i)  // fill_ passes the number to a kernel; nothing is copied from the host
     payload.narrow(0, i, 1).fill_(header[static_cast<std::size_t>(i)]);
 }
 

@@ -1,5 +1,6 @@
-/// Matrices of the last two dimensions, [a, b], become their best approximation of rank r: U·S and
-/// V of the singular value decomposition.
+// SPDX-License-Identifier: Apache-2.0
+/// Replaces the matrices [a, b] of the last two dimensions by their best approximation of rank r,
+/// from the singular value decomposition U·S·Vᵀ.
 ///
 /// Payload (low_rank.h): U·S of all matrices, [matrices, a, r], then Vᵀ, [matrices, r, b].
 #include "core/codecs/codec.h"
@@ -22,10 +23,10 @@ class SvdCoder final : public Coder {
       return;
     }
     at::Tensor matrices = x.view({m.count, m.a, m.b});
-    if (!x.is_cpu()) matrices = matrices.nan_to_num(0, 0, 0);  // which would not converge
+    if (!x.is_cpu()) matrices = matrices.nan_to_num(0, 0, 0);  // SVD needs finite values
     const auto [u, s, vt] = at::linalg_svd(matrices, false);
     at::Tensor left = u.narrow(2, 0, m.rank) * s.narrow(1, 0, m.rank).unsqueeze(1);
-    if (goes_raw(left)) return;  // values so large that their squares are infinite
+    if (goes_raw(left)) return;  // the values are so large that their squares overflow
     if (!x.is_cpu()) left = left + poison(x);
     const at::Tensor payload = out.payload(m.bytes());
     m.left_of(payload).copy_(left);

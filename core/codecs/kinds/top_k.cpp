@@ -1,9 +1,10 @@
-/// The k values that are largest in absolute value, and where they are; the others arrive as 0
-/// (Aji and Heafield, 2017; Stich et al., 2018). Of equal ones the first count, so that the same
-/// comes out everywhere. With error feedback what was left out comes later.
+// SPDX-License-Identifier: Apache-2.0
+/// Sends the k values of largest magnitude and their positions; the others arrive as 0 (Aji and
+/// Heafield, 2017; Stich et al., 2018). Among equal magnitudes the first are chosen, so that all
+/// machines choose the same. With error feedback the omitted values are added to later tensors.
 ///
-/// Payload: the k values, float32, in their order; then their positions, 4 bytes each, or one bit
-/// for each value of the tensor where that is less.
+/// Payload: the k values, float32, in tensor order; then their positions, 4 bytes each, or one bit
+/// for each value of the tensor if that takes fewer bytes.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -26,7 +27,7 @@ struct TopKSettings {
   bool mask_gradient;
 };
 
-/// Of n values, k.
+/// The layout of a payload that holds k of n values.
 struct Layout {
   Layout(std::int64_t values, double fraction)
       : n(values),
@@ -42,7 +43,7 @@ struct Layout {
   }
 
   std::int64_t n, k;
-  bool mapped;  ///< a bit a value
+  bool mapped;  ///< positions are one bit per value
 };
 
 std::span<std::uint32_t> positions_of(const at::Tensor& where) {
@@ -53,7 +54,7 @@ std::span<float> span_of(const at::Tensor& floats) {
   return {floats.mutable_data_ptr<float>(), static_cast<std::size_t>(floats.numel())};
 }
 
-/// v: on a CPU. False where it is not finite.
+/// Chooses from v, on a CPU, and writes the payload. Returns false if v has non-finite values.
 bool choose(const at::Tensor& v, const Layout& layout, const at::Tensor& payload) {
   if (layout.n == 0) return true;
   const std::span<const float> all = span_of(v);
@@ -68,7 +69,7 @@ bool choose(const at::Tensor& v, const Layout& layout, const at::Tensor& payload
   return true;
 }
 
-/// On any device. What is not a number counts as the largest.
+/// Chooses on any device. NaN counts as the largest magnitude.
 void choose_anywhere(const at::Tensor& v, const Layout& layout, const at::Tensor& payload) {
   if (layout.n == 0) return;
   const at::Tensor flat = v.view({-1}), size = flat.abs().nan_to_num(INFINITY, INFINITY);
@@ -76,7 +77,7 @@ void choose_anywhere(const at::Tensor& v, const Layout& layout, const at::Tensor
   const at::Tensor above = size > least, ties = size == least;
   const at::Tensor chosen =
       above.bitwise_or(ties.bitwise_and(ties.cumsum(0) <= layout.k - above.sum()));
-  // The place of each in the payload; all that are not chosen share one behind the last.
+  // Each chosen value's place in the payload; all others share one place behind the last.
   const at::Tensor place = at::where(chosen, chosen.cumsum(0) - 1, layout.k);
   const at::Tensor positions = at::empty({layout.k + 1}, place.options());
   positions.scatter_(0, place, at::arange(layout.n, place.options()));
@@ -86,7 +87,8 @@ void choose_anywhere(const at::Tensor& v, const Layout& layout, const at::Tensor
                                             : first.to(at::kInt).view(at::kByte));
 }
 
-/// [n], float32: values where the payload says, else 0.
+/// Scatters the values to their positions: [n], float32, 0 elsewhere. Throws Error{Data} for
+/// invalid positions.
 at::Tensor put_back(const at::Tensor& values, const at::Tensor& where, const Layout& layout) {
   const at::Tensor x = at::zeros({layout.n}, values.options());
   if (layout.mapped ? scatter(span_of(values), bytes_from(where, 0), span_of(x))
@@ -114,7 +116,7 @@ at::Tensor values_of(const at::Tensor& payload, const Layout& layout) {
                           : put_back_anywhere(values, where, layout);
 }
 
-/// 1 where a value was sent.
+/// The mask of a payload: 1 where a value was sent, otherwise 0.
 at::Tensor mask_of(const at::Tensor& payload, const Layout& layout) {
   const at::Tensor ones = at::ones({layout.k}, payload.options().dtype(at::kFloat));
   const at::Tensor where = layout.where(payload);
@@ -146,7 +148,7 @@ class TopKCoder final : public Coder {
 
   at::Tensor through(const at::Tensor& gradient, const CodecCall& call) override {
     const auto mask = masks_.find(key(call));
-    if (mask == masks_.end()) return gradient;  // it went raw, or no mask is wanted
+    if (mask == masks_.end()) return gradient;  // it was sent raw, or masks are off
     const at::Tensor masked = at::where(mask->second, gradient, at::zeros({}, gradient.options()));
     masks_.erase(mask);
     return masked;
@@ -156,12 +158,12 @@ class TopKCoder final : public Coder {
   void restore(const NamedTensors& state) override { errors_.restore(state); }
 
  private:
-  using Key = std::tuple<int, int, std::int64_t>;  ///< of a micro-batch
+  using Key = std::tuple<int, int, std::int64_t>;  ///< identifies a micro-batch
   static Key key(const CodecCall& call) { return {call.epoch, call.minibatch, call.first_sample}; }
 
   const TopKSettings& settings_;
   ErrorFeedback errors_;
-  std::map<Key, at::Tensor> masks_;  ///< of micro-batches whose gradients are still to come
+  std::map<Key, at::Tensor> masks_;  ///< of micro-batches whose backward is outstanding
 };
 
 class TopK final : public Codec {

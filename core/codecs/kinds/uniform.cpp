@@ -1,6 +1,7 @@
-/// Uniform quantization to b bits a value. With the range of the values as they are, step
-/// s = (max − min)/(2^b − 1), code rne((x − min)/s), x' = min + code·s; symmetric: s = max|x| /
-/// (2^(b−1) − 1) and 0 stays 0. No value is off by more than s/2, with stochastic rounding by s.
+// SPDX-License-Identifier: Apache-2.0
+/// Uniform quantization to b bits per value. By default the step is s = (max − min)/(2^b − 1), the
+/// code round_half_even((x − min)/s), and x' = min + code·s. Symmetric: s = max|x| / (2^(b−1) − 1),
+/// and 0 stays 0. The error is at most s/2, with stochastic rounding less than s.
 #include "core/codecs/codec.h"
 #include "core/codecs/kinds/uniform_quantizer.h"
 #include "core/stage/torch.h"

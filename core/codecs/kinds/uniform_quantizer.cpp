@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/kinds/uniform_quantizer.h"
 
 #include <algorithm>
@@ -24,8 +25,8 @@ at::Tensor without_sign_of_zero(const at::Tensor& x) {
   return at::where(x == 0, 0.0F, x);
 }
 
-/// Random numbers of the values of one tensor; a value's own depend on its place in the whole
-/// mini-batch, not on how that is cut.
+/// Random numbers for the values of one tensor. A value's number depends on its place in the whole
+/// mini-batch, not on how that is cut into micro-batches.
 class Noise {
  public:
   Noise(const CodecCall& call, at::IntArrayRef sizes) {
@@ -38,7 +39,7 @@ class Noise {
       first_ = static_cast<std::uint64_t>(call.first_sample * (n / sizes[0]));
   }
 
-  /// For the values from `first` on: in [0, 1), 24 bits.
+  /// Fills in the numbers of the values from `first` on: in [0, 1), with 24 bits.
   void fill(std::uint64_t first, std::span<float> noise) const {
     uniform_noise(key_, high_, first_ + first, noise);
   }
@@ -175,7 +176,7 @@ at::Tensor UniformQuantizer::decode(const at::Tensor& payload, at::IntArrayRef s
   return x;
 }
 
-/// [outer, groups, inner]; where the last run is short, its last value goes on.
+/// x as [outer, groups, inner]; a short last run is padded with its last value.
 at::Tensor UniformQuantizer::filled_up(const at::Tensor& x, const Runs& r) const {
   const std::int64_t missing = r.outer * r.groups * r.inner - r.values;
   const at::Tensor flat = x.reshape({-1});

@@ -1,8 +1,9 @@
-/// Uniform quantization of a tensor into a payload: what `uniform` does, and codecs that quantize
-/// something else than the tensor.
+// SPDX-License-Identifier: Apache-2.0
+/// Uniform quantization of a tensor into a payload, shared by `uniform` and by codecs that quantize
+/// something derived from the tensor.
 ///
-/// Payload: for each group its least value and step, two float32 (symmetric: the step alone), then
-/// the codes in the order of the values, packed (bits.h).
+/// Payload: the least value and the step of each group, two float32 (symmetric: the step only),
+/// then the packed codes (bits.h) in the order of the values.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,10 +13,10 @@
 
 namespace pipewright {
 
-/// What shares a range.
+/// Which values share a range and so form a group.
 enum class Per : std::uint8_t {
   Tensor,
-  Channel,  ///< an index of dimension 1
+  Channel,  ///< values with the same index in dimension 1
   Token,    ///< a row of the last dimension
   Group     ///< a run of consecutive values; the last one may be shorter
 };
@@ -28,22 +29,24 @@ struct UniformDefaults {
 
 class UniformQuantizer {
  public:
-  /// Reads its options.
+  /// Reads the options; `defaults` are the codec's.
   UniformQuantizer(Options& options, const UniformDefaults& defaults);
 
   std::int64_t bytes(at::IntArrayRef sizes) const;
-  /// x: float32, contiguous. False, with nothing of use written, where x is on a CPU and has values
-  /// or a range that are not finite; elsewhere such groups decode to what is not finite.
+  /// Encodes x (float32, contiguous) into `payload`, bytes(x.sizes()) bytes. On a CPU it returns
+  /// false, and the payload is useless, if a value or a range is not finite; on other devices such
+  /// groups decode to non-finite values.
   bool encode(const at::Tensor& x, const CodecCall& call, const at::Tensor& payload) const;
-  /// payload: bytes(sizes) bytes.
+  /// Decodes a payload. Throws Error{Data} if it has not bytes(sizes) bytes.
   at::Tensor decode(const at::Tensor& payload, at::IntArrayRef sizes) const;
 
-  /// The same with LibTorch's operations, on any device.
+  /// Encode and decode with LibTorch's operators, on any device.
   void encode_anywhere(const at::Tensor& x, const CodecCall& call, const at::Tensor& payload) const;
   at::Tensor decode_anywhere(const at::Tensor& payload, at::IntArrayRef sizes) const;
 
  private:
-  /// Value (o, g, i) of [outer, groups, inner] is one of group g; the last run may be cut off.
+  /// How groups lie in memory: value (o, g, i) of [outer, groups, inner] belongs to group g. The
+  /// last run of `inner` values may be shorter.
   struct Runs {
     std::int64_t outer = 1, groups = 0, inner = 1, values = 0;
   };

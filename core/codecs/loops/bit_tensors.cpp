@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/bit_tensors.h"
 
 #include "core/codecs/loops/bits.h"
@@ -6,13 +7,13 @@
 namespace pipewright {
 namespace {
 
-/// To [ceil(n / columns), columns], filled up with zeros.
+/// Reshapes n values to [ceil(n / columns), columns], padded with zeros.
 at::Tensor table(const at::Tensor& values, std::int64_t columns) {
   const std::int64_t missing = (columns - values.numel() % columns) % columns;
   return at::constant_pad_nd(values, {0, missing}).view({-1, columns});
 }
 
-/// Field j of eight begins so many bits before byte k.
+/// Number of bits by which field j of eight begins before byte k.
 constexpr std::int64_t gap(std::int64_t k, std::int64_t j, int bits) {
   return 8 * k - j * bits;
 }

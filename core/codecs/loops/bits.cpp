@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/bits.h"
 
 #include <algorithm>
@@ -20,10 +21,11 @@ constexpr Word low(int bits) {
   return bits >= 64 ? ~Word{0} : (Word{1} << bits) - 1;
 }
 
-// In a word lie lanes, each with a field in its lowest bits. Fields of neighbouring lanes move
-// together, so that there are half as many lanes, twice as wide; or apart again.
+// A word is divided into lanes, each with a field in its lowest bits. together() moves the fields
+// of neighbouring lanes together, which leaves half as many lanes, twice as wide; apart() is the
+// inverse.
 
-/// The lowest `bits` of every other lane.
+/// A mask of the lowest kBits of every other lane.
 template <int kLane, int kBits>
 constexpr Word kEveryOther = low(kBits) * (~Word{0} / low(2 * kLane));
 
@@ -39,7 +41,7 @@ template <int kLane, int kBits>
   return (x & kFirst) | ((x & (kFirst << kBits)) << (kLane - kBits));
 }
 
-/// Eight codes in memory, and their fields: 8·kBits bits of as many words.
+/// Eight codes as they lie in memory or, once joined, their fields in the lowest 8·kBits bits.
 template <class Code>
 struct Octet {
   std::array<Word, sizeof(Code)> words;
@@ -77,8 +79,8 @@ template <int kBits>
 template <class Code>
 constexpr int kWidth = 8 * sizeof(Code);
 
-/// Octets are written and read whole, beyond their own bytes, where there is room for that: what is
-/// beyond comes after and is overwritten, or not looked at.
+/// Packs all codes. As long as there is room, it writes whole octets, beyond their own 8·kBits
+/// bits; the next octet overwrites the excess. unpack_all() likewise reads whole octets.
 template <class Code, int kBits>
 void pack_all(const Code* codes, std::size_t n, std::byte* into, std::size_t bytes) {
   Octet<Code> octet;
@@ -123,7 +125,8 @@ PIPEWRIGHT_VECTORISED void widen(const std::uint8_t* from, std::size_t n, std::u
   for (std::size_t i = 0; i < n; ++i) codes[i] = from[i];
 }
 
-/// Of codes that fit into a byte, so many at a time: twice as many of those are moved at once.
+/// Codes of at most 8 bits are narrowed to bytes in pieces of this length, as a word holds twice as
+/// many of them.
 constexpr std::size_t kNarrowed = 512;
 
 template <int kBits>
@@ -153,7 +156,7 @@ struct Packing {
   void (*unpack)(const std::byte* from, std::size_t bytes, Code* codes, std::size_t n);
 };
 
-/// Codes that fill their type are bytes already; those of a byte each are a cast.
+/// Selects the loops for a width. Codes that fill their type are copied; codes of 8 bits are cast.
 template <class Code, int kBits>
 constexpr Packing<Code> packing() {
   if constexpr (kBits == kWidth<Code>)
@@ -176,7 +179,7 @@ constexpr Packing<Code> packing() {
     return {pack_all<Code, kBits>, unpack_all<Code, kBits>};
 }
 
-/// Of b bits at b − 1.
+/// The loops for b bits are at index b − 1.
 template <class Code>
 constexpr auto kPackings = []<int... kLess>(std::integer_sequence<int, kLess...>) {
   return std::array{packing<Code, kLess + 1>()...};

@@ -1,5 +1,6 @@
-/// Fields of b bits, one after another, little-endian: value i has bits [i·b, (i+1)·b) of the
-/// bytes, and what is left of the last byte is 0. Without LibTorch.
+// SPDX-License-Identifier: Apache-2.0
+/// Packs fields of b bits, little-endian: value i occupies bits [i·b, (i+1)·b) of the bytes, and
+/// the unused bits of the last byte are 0. Without LibTorch.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +11,28 @@ namespace pipewright {
 
 inline constexpr int kMostBits = 16;
 
-/// Bytes of n fields.
+/// Number of bytes that n fields take.
 constexpr std::int64_t packed_bytes(std::int64_t n, int bits) {
   return n / 8 * bits + (n % 8 * bits + 7) / 8;
 }
 
-/// codes: each below 2^bits; bits: 1 to 16, of narrow codes to 8; into: packed_bytes(codes.size(),
-/// bits) bytes.
+/// Packs codes, each below 2^bits, into packed_bytes(codes.size(), bits) bytes. `bits` is 1 to 16;
+/// for 8-bit codes 1 to 8.
 void pack(std::span<const std::uint8_t> codes, int bits, std::span<std::byte> into);
 void pack(std::span<const std::uint16_t> codes, int bits, std::span<std::byte> into);
-/// from: packed_bytes(codes.size(), bits) bytes.
+/// Unpacks packed_bytes(codes.size(), bits) bytes.
 void unpack(std::span<const std::byte> from, int bits, std::span<std::uint8_t> codes);
 void unpack(std::span<const std::byte> from, int bits, std::span<std::uint16_t> codes);
 
-/// Codes that come in pieces of any length become bytes in whole chunks, so that what is made of a
-/// tensor stays in the first-level cache until it is packed.
+/// Packs codes that come in pieces of any length. It buffers them in chunks that stay in the
+/// first-level cache until they are packed.
 class BitWriter {
  public:
-  static constexpr std::size_t kChunk = 2048;  ///< codes; whole bytes whatever their bits
+  static constexpr std::size_t kChunk = 2048;  ///< codes, which always fill whole bytes
 
   BitWriter(std::span<std::byte> into, int bits) : into_(into), bits_(bits) {}
-  /// Calls fill(first, codes) for pieces of the next n values; first counts from 0.
+  /// Appends n values: calls fill(first, codes) for consecutive pieces; `first` starts at 0 in each
+  /// call.
   template <class Fill>
   void write(std::size_t n, const Fill& fill) {
     for (std::size_t first = 0; first < n;) {
@@ -41,7 +43,7 @@ class BitWriter {
       if (filled_ == kChunk) flush();
     }
   }
-  /// After the last write.
+  /// Packs the buffered codes; must be called after the last write().
   void flush();
 
  private:
@@ -51,12 +53,13 @@ class BitWriter {
   std::uint16_t codes_[kChunk];
 };
 
-/// The way back.
+/// Unpacks codes in pieces of any length.
 class BitReader {
  public:
-  /// from: packed_bytes of all values that will be read.
+  /// `from` has the packed_bytes() of all values that will be read.
   BitReader(std::span<const std::byte> from, int bits) : from_(from), bits_(bits) {}
-  /// Calls take(first, codes) for pieces of the next n values.
+  /// Reads n values: calls take(first, codes) for consecutive pieces; `first` starts at 0 in each
+  /// call.
   template <class Take>
   void read(std::size_t n, const Take& take) {
     for (std::size_t first = 0; first < n;) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/cuda_kernels.h"
 
 #include <c10/core/DeviceGuard.h>

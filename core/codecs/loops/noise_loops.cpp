@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/noise_loops.h"
 
 #include "core/base/random.h"
@@ -12,7 +13,7 @@ float unit(std::uint32_t word) {
   return static_cast<float>(static_cast<std::int32_t>(word >> 8)) * 0x1p-24F;
 }
 
-/// philox() of core/base/random.h for kLanes blocks in a row.
+/// Computes philox() of core/base/random.h for kLanes consecutive blocks.
 PIPEWRIGHT_VECTORISED void noise_of_blocks(std::uint64_t key, std::uint64_t high,
                                            std::uint64_t block, float* noise) {
   std::uint32_t a[kLanes], b[kLanes], c[kLanes], d[kLanes];

@@ -1,4 +1,5 @@
-/// Random numbers for stochastic rounding, many at a time, without LibTorch.
+// SPDX-License-Identifier: Apache-2.0
+/// Vectorised random numbers for stochastic rounding, without LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,8 @@
 
 namespace pipewright {
 
-/// Values i = first, first + 1, … of one stream, in [0, 1) with 24 bits: word i % 4 of
-/// philox(key, i / 4, high), whoever asks for how many.
+/// Fills in values i = first, first + 1, … of a stream, in [0, 1) with 24 bits. Value i comes from
+/// word i % 4 of philox(key, i / 4, high), independent of how the calls cut the stream.
 void uniform_noise(std::uint64_t key, std::uint64_t high, std::uint64_t first,
                    std::span<float> noise);
 

@@ -1,4 +1,5 @@
-/// Work on millions of numbers, cut into pieces for several threads.
+// SPDX-License-Identifier: Apache-2.0
+/// Cuts work on many numbers into pieces for several threads.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,8 @@
 
 namespace pipewright {
 
-/// Calls work(begin, end) for pieces that together are [0, n), each once, maybe on several threads;
-/// a piece is worth a thread of its own from `grain` on.
+/// A function that calls work(begin, end) for pieces that together cover [0, n) once, possibly on
+/// several threads. A piece should have at least `grain` elements.
 using ForPieces =
     std::function<void(std::int64_t n, std::int64_t grain,
                        const std::function<void(std::int64_t begin, std::int64_t end)>& work)>;

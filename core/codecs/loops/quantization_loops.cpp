@@ -1,4 +1,5 @@
-// Compiled without contraction to fused multiply-add: machines must agree to the bit.
+// SPDX-License-Identifier: Apache-2.0
+// Compiled without contraction to fused multiply-add, because machines must agree bit for bit.
 #include "core/codecs/loops/quantization_loops.h"
 
 #include <algorithm>
@@ -11,10 +12,10 @@
 namespace pipewright {
 namespace {
 
-constexpr int kSplitInRegisters = 4;  // up to so many groups are told apart by comparing with all
-constexpr int kMostDecoded = 12;      // bits of codes whose values are all looked up
+constexpr int kSplitInRegisters = 4;  // with up to 2^4 groups, a value is compared with all limits
+constexpr int kMostDecoded = 12;      // greatest width of codes that a table decodes
 
-/// Added to a number from 0 to 2^22, it rounds it to an integer, half to even, in its lowest bits.
+/// Added to a number in [0, 2^22], it leaves the number rounded half to even in the lowest bits.
 constexpr float kRounder = 0x1.8p23f;
 
 struct View {
@@ -27,13 +28,13 @@ struct View {
 std::int32_t bits_of(float x) {
   return std::bit_cast<std::int32_t>(x);
 }
-/// All bits or none.
+/// All bits set if the condition holds, otherwise none.
 std::int32_t mask(bool condition) {
   return condition ? -1 : 0;
 }
 
-/// A column of the table whose entries are reached one after another, by what changes from each to
-/// the next: entry g is start ^ changes[1] ^ … ^ changes[g].
+/// A column of the table, stored as the differences of consecutive entries: entry g is start ^
+/// changes[1] ^ … ^ changes[g].
 template <int kGroups>
 struct Column {
   explicit Column(const float* entries) : start(bits_of(entries[0])) {
@@ -44,7 +45,7 @@ struct Column {
   std::array<std::int32_t, as_size(kGroups)> changes{};
 };
 
-/// Of the group that a value belongs to.
+/// The group of a value, with its least value and divisor.
 struct Level {
   float low, divisor;
   std::int32_t group;
@@ -62,8 +63,9 @@ struct Limits {
   std::array<float, as_size(kGroups)> low, high, divisor;
 };
 
-// The number of groups is a constant, so that everything stays in vector registers. Compilers make
-// choices of few groups; of many, branches, unless masks leave them none.
+// The number of groups is a compile-time constant, so that the tables stay in vector registers.
+// Compilers turn conditions over few groups into selects, but over many into branches; masks avoid
+// that.
 template <int kGroups>
 [[gnu::always_inline]] inline Level level_by_choices(const Limits<kGroups>& limits, float x) {
   Level level{limits.low[0], limits.divisor[0], 0};
@@ -166,7 +168,7 @@ void dequantise_by_group(const View& table, const Code* codes, std::size_t n, un
   }
 }
 
-// One function for each type, so that each is compiled for each kind of machine.
+// One function per type, so that each is compiled for every instruction set.
 #define PIPEWRIGHT_QUANTIZATION_LOOPS(Code)                                                \
   PIPEWRIGHT_VECTORISED void quantise_few(const View& t, int split, const float* values,   \
                                           std::size_t n, unsigned flip, Code* codes) {     \

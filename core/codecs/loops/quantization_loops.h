@@ -1,4 +1,5 @@
-/// The loops of sort quantization: from values to codes and back, for groups that are known.
+// SPDX-License-Identifier: Apache-2.0
+/// The loops of sort quantization: from values to codes and back, for given groups.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +10,15 @@
 
 namespace pipewright {
 
-/// Groups as the loops want them.
+/// The groups in the layout that the loops need.
 class GroupTable {
  public:
   GroupTable(const SortQuantization& settings, std::span<const QuantizedGroup> groups);
 
-  /// Of finite values; as many codes. `flip` is what is inverted in each.
+  /// Encodes finite values into as many codes. `flip` has the bits to invert in each code.
   void quantise(std::span<const float> values, unsigned flip, std::span<std::uint8_t> codes) const;
   void quantise(std::span<const float> values, unsigned flip, std::span<std::uint16_t> codes) const;
-  /// Codes, once flipped, are below 2^(Q+S).
+  /// Decodes codes, which must be below 2^(Q+S) after flipping.
   void dequantise(std::span<const std::uint8_t> codes, unsigned flip,
                   std::span<float> values) const;
   void dequantise(std::span<const std::uint16_t> codes, unsigned flip,
@@ -26,7 +27,7 @@ class GroupTable {
  private:
   int bits_, split_;
   std::vector<float> low_, step_, high_;
-  std::vector<float> decoded_;  ///< of every code, where there are many groups but not many codes
+  std::vector<float> decoded_;  ///< value of every code, if there are many groups but few codes
 };
 
 }  // namespace pipewright

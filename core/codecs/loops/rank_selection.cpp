@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/rank_selection.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -22,12 +23,12 @@ using Key = std::int32_t;
 using Keys = std::vector<Key>;
 constexpr Key kLowest = std::numeric_limits<Key>::min(), kHighest = std::numeric_limits<Key>::max();
 
-constexpr std::int64_t kBlock = 2048;  // values whose keys stay in the nearest cache
+constexpr std::int64_t kBlock = 2048;  // values whose keys stay in the first-level cache
 constexpr std::int64_t kGrain = 1 << 17;
-constexpr std::int64_t kSortAtOnce = 4096;  // so few are sorted instead
+constexpr std::int64_t kSortAtOnce = 4096;  // up to this many values are sorted instead
 constexpr std::int64_t kSample = 1 << 16;
-constexpr std::size_t kMostRanks = 64;  // with more, nearly everything would be collected
-constexpr double kDeviations = 4;       // of a sample's rank: wrong once in 16,000 times
+constexpr std::size_t kMostRanks = 64;  // with more ranks, nearly all values would be collected
+constexpr double kDeviations = 4;       // of a rank in the sample: fails once in 16,000 times
 
 std::size_t as_index(std::int64_t i) {
   return static_cast<std::size_t>(i);
@@ -47,7 +48,7 @@ PIPEWRIGHT_VECTORISED void make_keys(const float* __restrict values, std::int64_
   extremes = {least, most};
 }
 
-/// How many are below the edge; of the others the mark is inverted.
+/// Counts the keys below the edge, and inverts the marks of the others.
 PIPEWRIGHT_VECTORISED std::int64_t count_below(const Key* __restrict keys, std::int64_t n, Key edge,
                                                std::int32_t* __restrict marks) {
   std::int32_t above = 0;
@@ -59,8 +60,8 @@ PIPEWRIGHT_VECTORISED std::int64_t count_below(const Key* __restrict keys, std::
   return n + above;
 }
 
-/// Those on either side of the edge. Distances upwards from it are unsigned and wrap around, so
-/// that keys below the edge are farther than any other; downwards likewise.
+/// Updates the greatest key below the edge and the least key at or above it. Distances from the
+/// edge are unsigned and wrap around, so keys on the other side are farther than all others.
 PIPEWRIGHT_VECTORISED void extremes_beside(const Key* keys, std::int64_t n, Key edge,
                                            Key& most_below, Key& least_above) {
   using Distance = std::uint32_t;
@@ -76,7 +77,7 @@ PIPEWRIGHT_VECTORISED void extremes_beside(const Key* keys, std::int64_t n, Key 
   if (below < edge) most_below = std::max(most_below, below);
 }
 
-constexpr std::int64_t kSlack = 16;  // keys that collecting may write beyond what it says
+constexpr std::int64_t kSlack = 16;  // keys that collecting may write beyond its result
 
 std::int64_t collect_one_by_one(const Key* keys, const std::int32_t* marks, std::int64_t n,
                                 Key* into) {
@@ -89,7 +90,7 @@ std::int64_t collect_one_by_one(const Key* keys, const std::int32_t* marks, std:
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-/// What compilers do not find: AVX-512 has an instruction for it.
+/// Uses AVX-512's compress instruction, which compilers do not generate.
 [[gnu::target("avx512f,popcnt")]] std::int64_t collect_by_compressing(const Key* keys,
                                                                       const std::int32_t* marks,
                                                                       std::int64_t n, Key* into) {
@@ -106,7 +107,7 @@ std::int64_t collect_one_by_one(const Key* keys, const std::int32_t* marks, std:
 }
 #endif
 
-/// Keys with a mark, to `into`, which has room for n and kSlack more.
+/// Copies the marked keys to `into`, which has room for n + kSlack keys. Returns their number.
 std::int64_t collect_marked(const Key* keys, const std::int32_t* marks, std::int64_t n, Key* into) {
 #if defined(__x86_64__) && defined(__GNUC__)
   static const bool compresses = __builtin_cpu_supports("avx512f");
@@ -117,7 +118,7 @@ std::int64_t collect_marked(const Key* keys, const std::int32_t* marks, std::int
 
 // ---- edges from a sample ----
 
-/// Places in the sorted sample between which a rank lies.
+/// Two indices in the sorted sample between which a rank almost surely lies.
 struct Bracket {
   std::int64_t first, last;
 };
@@ -127,7 +128,7 @@ std::vector<Bracket> brackets(std::int64_t sampled, std::span<const std::int64_t
   std::vector<Bracket> all;
   const auto m = static_cast<double>(sampled);
   for (const std::int64_t rank : ranks) {
-    if (rank == 0 || rank == n - 1) continue;  // counting finds the least and the greatest anyhow
+    if (rank == 0 || rank == n - 1) continue;  // the census finds the least and the greatest
     const double part = (static_cast<double>(rank) + 0.5) / static_cast<double>(n);
     const double spread = 1 + kDeviations * std::sqrt(m * part * (1 - part));
     const auto at = [&](double place) {
@@ -142,7 +143,7 @@ std::vector<Bracket> brackets(std::int64_t sampled, std::span<const std::int64_t
   return all;
 }
 
-/// −0 belongs to 0.
+/// −0 counts as 0, so an edge at 0 starts at the key of −0.
 Key edge_at(Key key) {
   return key == 0 ? -1 : key;
 }
@@ -150,13 +151,13 @@ Key edge_after(Key key) {
   return key == kHighest ? key : key + 1;
 }
 
-/// How many of the sample have this key.
+/// Number of times that the sample has this key.
 std::ptrdiff_t repeats(const Keys& sample, Key key) {
   const auto [first, last] = std::equal_range(sample.begin(), sample.end(), key);
   return last - first;
 }
 
-/// Edges of an even number, ascending: keys from an even one up to the next are to be collected.
+/// An even number of edges, ascending: keys from edge 2i up to edge 2i + 1 are collected.
 Keys edges_of(const Keys& sample, const std::vector<Bracket>& all) {
   const auto often = static_cast<std::ptrdiff_t>(std::max<std::size_t>(sample.size() / 256, 16));
   Keys edges;
@@ -184,7 +185,7 @@ Keys edges_of(const Keys& sample, const std::vector<Bracket>& all) {
 
 struct Census {
   Extremes extremes{kHighest, kLowest};
-  std::vector<std::int64_t> below;  ///< of each edge
+  std::vector<std::int64_t> below;  ///< number of keys below each edge
   Keys collected;
 
   void add(Census& other) {
@@ -226,7 +227,7 @@ Census census_of(std::span<const float> values, const Keys& edges, const ForPiec
   return all;
 }
 
-/// The key at a rank, if the counts say it.
+/// Finds the key at a rank, if the counts determine it.
 class Ranking {
  public:
   Ranking(Census& census, const Keys& edges, std::int64_t n)
@@ -239,10 +240,10 @@ class Ranking {
     if (rank == n_ - 1) return census_.extremes.most;
     const auto& below = census_.below;
     const auto edge = std::upper_bound(below.begin(), below.end(), rank) - below.begin();
-    const auto cell = static_cast<std::size_t>(edge);  // begins at edge - 1
+    const auto cell = static_cast<std::size_t>(edge);  // lies between edges cell − 1 and cell
     if (cell == 0 || cell == below.size()) return {};
     if (cell % 2 == 1) {
-      std::int64_t earlier = 0;  // collected ones
+      std::int64_t earlier = 0;  // keys collected in earlier cells
       for (std::size_t i = 1; i < cell; i += 2) earlier += below[i] - below[i - 1];
       return census_.collected[as_index(earlier + rank - below[cell - 1])];
     }
@@ -283,7 +284,7 @@ std::vector<float> by_sorting(std::span<const float> values, std::span<const std
   return found;
 }
 
-/// One in each of equal parts.
+/// One place in each of `most` equal parts.
 std::vector<const float*> places_of_sample(std::span<const float> values, std::int64_t most) {
   const std::int64_t n = std::ssize(values), m = std::min(n, most);
   std::vector<const float*> places(as_index(m));
@@ -318,7 +319,7 @@ void sort_keys(Keys& keys) {
   for (std::size_t pass = 0; pass < 3; ++pass) {
     auto& place = places[pass];
     if (*std::max_element(place.begin(), place.end()) == keys.size())
-      continue;  // all have the same
+      continue;  // all keys have the same digit
     std::exclusive_scan(place.begin(), place.end(), place.begin(), std::size_t{0});
     for (const Key key : keys) other[place[digit(key, kShifts[pass])]++] = key;
     keys.swap(other);
@@ -327,7 +328,7 @@ void sort_keys(Keys& keys) {
 
 Keys sorted_sample(std::span<const float> values, std::int64_t most) {
   const std::vector<const float*> places = places_of_sample(values, most);
-  constexpr std::size_t kAhead = 24;  // of what is far apart: memory takes its time
+  constexpr std::size_t kAhead = 24;  // prefetch distance in samples
   Keys sample(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
     __builtin_prefetch(places[std::min(i + kAhead, places.size() - 1)]);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The loops of `sign`, without LibTorch.
 #pragma once
 
@@ -7,11 +8,11 @@
 
 namespace pipewright {
 
-/// In float64 and always in the same order; not finite where a value is not.
+/// Σ|x|, added in float64 in a fixed order. Not finite if a value is not.
 double sum_of_magnitudes(std::span<const float> x);
-/// 1 below 0, else 0.
+/// Codes are 1 for values below 0, otherwise 0.
 void sign_codes(std::span<const float> x, std::span<std::uint16_t> codes);
-/// −scale for 1, scale for 0.
+/// Values are −scale for code 1 and scale for code 0.
 void sign_values(std::span<const std::uint16_t> codes, float scale, std::span<float> x);
 
 }  // namespace pipewright

@@ -1,4 +1,5 @@
-/// Floats of few bits: a sign, exponent and mantissa, subnormals, no infinity. Without LibTorch.
+// SPDX-License-Identifier: Apache-2.0
+/// Floats of few bits, with a sign, exponent, mantissa and subnormals. Without LibTorch.
 #pragma once
 
 #include <bit>
@@ -8,11 +9,11 @@ namespace pipewright {
 
 struct SmallFloat {
   int exponent_bits = 0, mantissa_bits = 0;
-  std::int32_t top = 0;  ///< code of the largest value; what is larger becomes it
+  std::int32_t top = 0;  ///< code of the largest value; larger values saturate to it
 
   constexpr int bits() const { return 1 + exponent_bits + mantissa_bits; }
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  /// Of the largest value: floor(log2).
+  /// floor(log2) of the largest value.
   constexpr int largest_exponent() const { return (top >> mantissa_bits) - bias(); }
 };
 
@@ -23,9 +24,9 @@ inline constexpr SmallFloat kE3M2{3, 2, 0x1f};     ///< up to 28
 inline constexpr SmallFloat kE2M1{2, 1, 0x7};      ///< up to 6
 inline constexpr SmallFloat kHalf{5, 10, 0x7bff};  ///< up to 65504
 inline constexpr SmallFloat kHalfOrInfinity{5, 10, 0x7c00};
-inline constexpr SmallFloat kBFloat16{8, 7, 0x7f80};  ///< above its largest: infinite
+inline constexpr SmallFloat kBFloat16{8, 7, 0x7f80};  ///< larger values become infinite
 
-/// What rounding to a format needs, in float32's bits.
+/// Constants for rounding float32 bits to a format.
 struct SmallRounding {
   constexpr explicit SmallRounding(SmallFloat format)
       : shift(23 - format.mantissa_bits),
@@ -36,16 +37,16 @@ struct SmallRounding {
         top(format.top),
         sign(32 - format.bits()) {}
 
-  std::int32_t shift;         ///< of the mantissa
-  std::int32_t half;          ///< added, with the last bit that stays: rounds to nearest even
-  std::int32_t rebias;        ///< between the exponents' biases
-  std::int32_t least_normal;  ///< below, values have fewer bits
-  std::int32_t unit;          ///< a number whose last bit is worth the least subnormal
+  std::int32_t shift;         ///< mantissa bits that are dropped
+  std::int32_t half;          ///< added with the last remaining bit, it rounds to nearest even
+  std::int32_t rebias;        ///< difference of the exponents' biases
+  std::int32_t least_normal;  ///< values below are subnormal
+  std::int32_t unit;          ///< a float whose last bit has the value of the least subnormal
   std::int32_t top;
-  std::int32_t sign;  ///< from bit 31 down to where it is
+  std::int32_t sign;  ///< shift of the sign from bit 31
 };
 
-/// Code of the value nearest to x, ties to even, at most the largest.
+/// Code of the value nearest to x, ties to even, saturated at the largest value.
 constexpr std::uint32_t small_code(float x, SmallRounding r) {
   const auto all = std::bit_cast<std::uint32_t>(x);
   const auto bits = static_cast<std::int32_t>(all & 0x7fffffffU);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/small_float_tensors.h"
 
 #include "core/stage/torch.h"

@@ -1,4 +1,6 @@
-/// small_float.h with LibTorch's operations, for devices whose memory the host cannot write to.
+// SPDX-License-Identifier: Apache-2.0
+/// The formats of small_float.h with LibTorch's operators, for devices whose memory the host cannot
+/// write.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,9 +9,9 @@
 
 namespace pipewright {
 
-/// x: float32 → codes, kInt.
+/// Converts float32 to codes, kInt.
 at::Tensor small_codes(const at::Tensor& x, SmallFloat format);
-/// codes: kInt, of the format's bits → float32.
+/// Converts codes, kInt, each below 2^format.bits(), to float32.
 at::Tensor small_values(const at::Tensor& codes, SmallFloat format);
 
 }  // namespace pipewright

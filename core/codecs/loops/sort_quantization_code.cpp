@@ -1,4 +1,5 @@
-// Compiled without contraction to fused multiply-add: machines must agree to the bit.
+// SPDX-License-Identifier: Apache-2.0
+// Compiled without contraction to fused multiply-add, because machines must agree bit for bit.
 #include "core/codecs/loops/sort_quantization_code.h"
 
 #include <algorithm>
@@ -18,9 +19,9 @@ namespace {
 
 constexpr std::uint8_t kVersion = 1, kContainer = 1;
 constexpr std::int64_t kHeader = 8;
-constexpr std::int64_t kBlock = 4096;      // values whose codes stay in the nearest cache
+constexpr std::int64_t kBlock = 4096;      // values whose codes stay in the first-level cache
 constexpr std::int64_t kGrain = 32;        // blocks
-constexpr std::int64_t kSample = 1 << 16;  // values that limits between groups come from
+constexpr std::int64_t kSample = 1 << 16;  // size of the sample for `sampled`
 
 std::size_t as_index(std::int64_t i) {
   return static_cast<std::size_t>(i);
@@ -34,8 +35,7 @@ std::int64_t padded(std::int64_t bytes) {
   throw Error(ErrorKind::Data, "a message of sort_quantization is damaged: " + what);
 }
 
-/// What is inverted in a code: the highest bit, where a container has all bits in use and is
-/// signed.
+/// Bits of a code to invert: the highest one if the code fills its container, which is signed.
 unsigned flip_of(const SortQuantization& settings) {
   const int bits = settings.code_bits();
   return settings.container && (bits == 8 || bits == 16) ? 1u << (bits - 1) : 0;
@@ -52,7 +52,7 @@ bool representable(const SortQuantization& settings, const std::vector<Quantized
   });
 }
 
-/// Groups of as equal sizes as can be.
+/// Groups whose sizes differ by at most one.
 std::vector<QuantizedGroup> exact_groups(const SortQuantization& settings,
                                          std::span<const float> values, const ForPieces& pieces) {
   const std::int64_t n = std::ssize(values), count = settings.groups();
@@ -68,7 +68,7 @@ std::vector<QuantizedGroup> exact_groups(const SortQuantization& settings,
   return groups;
 }
 
-/// Groups whose limits are those of a sample's groups.
+/// Groups with the limits of a sample's groups.
 std::vector<QuantizedGroup> sampled_groups(const SortQuantization& settings,
                                            std::span<const float> values, const ForPieces& pieces) {
   const std::vector<std::int32_t> sample = sorted_sample(values, kSample);
@@ -80,7 +80,7 @@ std::vector<QuantizedGroup> sampled_groups(const SortQuantization& settings,
   }
   std::vector<QuantizedGroup> groups;
   for (const Extremes& extremes : extremes_between(values, edges, pieces)) {
-    const bool empty = extremes.least > extremes.most;  // the sample has equal values there
+    const bool empty = extremes.least > extremes.most;  // the sample has equal limits
     const float low = empty ? groups.back().high : value_of(extremes.least);
     groups.push_back(group_between(settings, low, empty ? low : value_of(extremes.most)));
   }
@@ -91,7 +91,7 @@ std::int64_t blocks_of(std::int64_t n) {
   return (n + kBlock - 1) / kBlock;
 }
 
-/// Work on a block: where its values begin, how many, and the bytes of their codes.
+/// Calls work(index of the first value, number of values, bytes of their codes) for every block.
 template <class Bytes, class Work>
 void for_blocks(std::int64_t n, int field, Bytes codes, const ForPieces& pieces, const Work& work) {
   pieces(blocks_of(n), kGrain, [&](std::int64_t begin, std::int64_t end) {

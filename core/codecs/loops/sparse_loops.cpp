@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/sparse_loops.h"
 
 #include <algorithm>
@@ -14,11 +15,11 @@ std::uint32_t magnitude(float x) {
 struct Digit {
   int shift, bits;
 };
-/// Of the 31 bits of a magnitude, from the highest.
+/// The digits of a magnitude's 31 bits, highest first.
 constexpr Digit kDigits[] = {{20, 11}, {10, 10}, {0, 10}};
-constexpr std::uint32_t kInfinity = 0x7f8;  ///< in the first digit
+constexpr std::uint32_t kInfinity = 0x7f8;  ///< first digit of infinity and NaN
 
-/// Calls take(i) for what is chosen, in ascending order.
+/// Calls take(i) for the index of each chosen value, ascending.
 template <class Take>
 void each_chosen(std::span<const float> x, Chosen chosen, const Take& take) {
   for (std::size_t i = 0; i < x.size(); ++i) {

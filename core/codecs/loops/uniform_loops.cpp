@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/uniform_loops.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 constexpr std::int32_t kAllButSign = 0x7fffffff;
 constexpr std::int32_t kInfinity = 0x7f800000;
 
-/// Its own inverse.
+/// Maps the bits of a float to an integer in the order of the floats. It is its own inverse.
 constexpr std::int32_t ordered(std::int32_t bits) {
   return bits ^ ((bits >> 31) & kAllButSign);
 }
@@ -31,22 +32,22 @@ PIPEWRIGHT_VECTORISED Extremes extremes(const float* x, std::size_t n, Extremes 
   return {least, most};
 }
 
-/// Values of less than 2^22 that are added to it lose their fraction, to the nearest even.
+/// Adding it to a value of magnitude below 2^22 rounds the value to an integer, half to even.
 constexpr float kRound = 0x1.8p23F;
 
-/// Between the lowest and the highest code, with code `zero` at 0.
+/// The range of levels: the lowest and the highest code, relative to code `zero`.
 struct Bounds {
   explicit Bounds(UniformGrid grid)
       : low(static_cast<float>(-grid.zero)), high(static_cast<float>(grid.top - grid.zero)) {}
   float low, high;
 };
 
-/// Something to divide by: a step of 0 makes all values 0.
+/// The divisor of values; infinity for a step of 0, so that all levels are 0.
 float divisor(UniformLevels levels) {
   return levels.step > 0 ? levels.step : std::numeric_limits<float>::infinity();
 }
 
-/// In steps from `base`.
+/// x in steps from `base`, clamped to the bounds.
 [[gnu::always_inline]] inline float level_of(float x, float base, float step, Bounds bounds) {
   const float v = (x - base) / step, raised = v > bounds.low ? v : bounds.low;
   return raised < bounds.high ? raised : bounds.high;
@@ -62,7 +63,8 @@ PIPEWRIGHT_VECTORISED void nearest_codes(const float* x, std::size_t n, float ba
   }
 }
 
-/// Comparisons are numbers here: branches on random bits would be mispredicted.
+/// Stochastic rounding. It computes with the results of comparisons, as branches on random bits
+/// would be mispredicted.
 PIPEWRIGHT_VECTORISED void random_codes(const float* x, std::size_t n, float base, float step,
                                         Bounds bounds, std::int32_t zero, const float* noise,
                                         std::uint16_t* codes) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/zero_map.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ std::size_t as_index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Bits that are set.
+/// Counts the set bits; the number of bytes must be a multiple of 8.
 std::int64_t ones(std::span<const std::byte> bytes) {
   std::int64_t count = 0;
   for (std::size_t i = 0; i < bytes.size(); i += 8) {
@@ -33,7 +34,7 @@ std::vector<float> take_zeros_out(std::span<const float> values, std::span<std::
     bits[i / 8] |= static_cast<std::byte>((values[i] != 0 ? 1u : 0u) << (i % 8));
   const std::int64_t count = ones(bits);
   std::memcpy(map.data(), &count, 8);
-  std::vector<float> others(as_index(count) + 1);  // one more, for where what comes next is a zero
+  std::vector<float> others(as_index(count) + 1);  // one more, as the loop also stores zeros
   std::size_t at = 0;
   for (const float value : values) {
     others[at] = value;

@@ -1,37 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/files/foreign_names.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "core/base/error.h"
+#include "core/stage/files/pattern.h"
 
 namespace pipewright {
 
 struct NameTranslation::Compiled {
   struct Step {
-    std::regex match;
+    Pattern match;
     std::string by;
   };
   std::vector<Step> names, instead;
-  std::vector<std::regex> transposed, ignored;
+  std::vector<Pattern> transposed, ignored;
 };
 
 namespace {
 
-std::regex compiled(const std::string& pattern) {
-  return std::regex(pattern, std::regex::ECMAScript | std::regex::optimize);
-}
-
 template <class Step>
 std::vector<Step> steps(const std::vector<Rewrite>& rewrites) {
   std::vector<Step> all;
-  for (const auto& [match, by] : rewrites) all.push_back({compiled(match), by});
+  for (const auto& [match, by] : rewrites) all.push_back({Pattern(match), by});
   return all;
 }
 
-std::vector<std::regex> compiled(const std::vector<std::string>& patterns) {
-  std::vector<std::regex> all;
-  for (const std::string& pattern : patterns) all.push_back(compiled(pattern));
+std::vector<Pattern> compiled(const std::vector<std::string>& patterns) {
+  return {patterns.begin(), patterns.end()};
+}
+
+/// Compiles patterns that match whole names only.
+std::vector<Pattern> whole(const std::vector<std::string>& patterns) {
+  std::vector<Pattern> all;
+  for (const std::string& pattern : patterns) all.emplace_back(concat("^(?:", pattern, ")\\z"));
   return all;
 }
 
@@ -41,29 +43,27 @@ NameTranslation::NameTranslation(const ForeignNames& rules)
     : rules_(std::make_unique<Compiled>(Compiled{.names = steps<Compiled::Step>(rules.names),
                                                  .instead = steps<Compiled::Step>(rules.instead),
                                                  .transposed = compiled(rules.transposed),
-                                                 .ignored = compiled(rules.ignored)})) {}
+                                                 .ignored = whole(rules.ignored)})) {}
 
 NameTranslation::~NameTranslation() = default;
 
 ForeignTensor NameTranslation::of(const std::string& our_name) const {
   if (our_name.starts_with("heads.")) return {};
   std::string name = our_name;
-  for (const auto& [match, by] : rules_->names) name = std::regex_replace(name, match, by);
+  for (const auto& [match, by] : rules_->names) name = match.replaced(name, by);
   ForeignTensor tensor{.names = {name}};
   for (const auto& [match, by] : rules_->instead) {
-    name = std::regex_replace(name, match, by);
+    name = match.replaced(name, by);
     if (name != tensor.names.back()) tensor.names.push_back(name);
   }
-  tensor.transposed = std::ranges::any_of(rules_->transposed, [&](const std::regex& pattern) {
-    return std::regex_search(our_name, pattern);
-  });
+  tensor.transposed = std::ranges::any_of(
+      rules_->transposed, [&](const Pattern& pattern) { return pattern.is_in(our_name); });
   return tensor;
 }
 
 bool NameTranslation::ignores(const std::string& their_name) const {
-  return std::ranges::any_of(rules_->ignored, [&](const std::regex& pattern) {
-    return std::regex_match(their_name, pattern);
-  });
+  return std::ranges::any_of(rules_->ignored,
+                             [&](const Pattern& pattern) { return pattern.is_in(their_name); });
 }
 
 ForeignNamesRegistry& ForeignNamesRegistry::instance() {

@@ -1,5 +1,6 @@
-/// What a model's parameters and buffers are called in the files of other libraries, so that those
-/// files load by their own names. Rules are data, registered per model from models/names/.
+// SPDX-License-Identifier: Apache-2.0
+/// Names of a model's parameters and buffers in the files of other libraries, so that those files
+/// load unchanged. The rules are data, registered per model in models/names/.
 #pragma once
 
 #include <functional>
@@ -13,36 +14,38 @@
 
 namespace pipewright {
 
-/// Every match of a regular expression (ECMAScript) in a name becomes `by`, which may say $1.
+/// Replaces every match of a regular expression (PCRE2, see pattern.h) in a name by `by`, in which
+/// $1 is the first group.
 struct Rewrite {
   std::string match, by;
 };
 
 struct ForeignNames {
-  /// From our full names to theirs, one after another, each on what the one before has made.
+  /// Rewrites from our full names to theirs, applied one after another.
   std::vector<Rewrite> names;
-  /// A file without such a name may have what these make of it, one after another: a prefix that
-  /// not all files have, a tensor that is stored once for two uses.
+  /// Rewrites, applied one after another to their name, that each give an alternative name for
+  /// files without it: for a prefix that not all files have, or a tensor that is stored once for
+  /// two uses.
   std::vector<Rewrite> instead;
-  /// Our matrices that are theirs transposed.
+  /// Regular expressions over our names of matrices that are stored transposed in their files.
   std::vector<std::string> transposed;
-  /// Theirs that hold nothing of the model, as whole names.
+  /// Regular expressions over whole names of theirs that are no part of the model.
   std::vector<std::string> ignored;
 };
 
-/// Where one of our tensors is in a file of theirs.
+/// The place of one of our tensors in a file of theirs.
 struct ForeignTensor {
-  std::vector<std::string> names;  ///< the first of them that the file has; usually one
+  std::vector<std::string> names;  ///< the first that the file has applies; usually one
   bool transposed = false;
 };
 
-/// The rules, ready to be applied. Auxiliary heads ("heads.0.fc.weight") are Pipewright's own: they
-/// have no names elsewhere.
+/// The rules in compiled form. Auxiliary heads ("heads.0.fc.weight") exist only in Pipewright, so
+/// they have no foreign names.
 class NameTranslation {
  public:
   explicit NameTranslation(const ForeignNames& rules);
   ~NameTranslation();
-  ForeignTensor of(const std::string& our_name) const;  ///< without names where they have none
+  ForeignTensor of(const std::string& our_name) const;  ///< no names: theirs has no such tensor
   bool ignores(const std::string& their_name) const;
 
  private:
@@ -50,11 +53,11 @@ class NameTranslation {
   std::unique_ptr<Compiled> rules_;
 };
 
-/// Which models have names in which formats. Filled before main, or while a plugin is loaded.
+/// The rules of all models and formats. Filled before main, or while a plugin is loaded.
 class ForeignNamesRegistry {
  public:
-  /// The rules for a model with these options, every default written out. Throws Error{Experiment}
-  /// where the library does not have the model as they make it.
+  /// Makes the rules for a model with `options`, in which all defaults are filled in. Throws
+  /// Error{Experiment} if the library has no such model with those options.
   using Make = std::function<ForeignNames(const Value& options)>;
 
   static ForeignNamesRegistry& instance();

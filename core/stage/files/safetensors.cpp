@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/files/safetensors.h"
 
 #include <ATen/ops/empty.h>
@@ -28,7 +29,7 @@ static_assert(std::endian::native == std::endian::little, "tensor data are littl
 
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kHeaderLimit = 100'000'000;
-constexpr std::size_t kDimensionLimit = 64;  // LibTorch's own for most operations
+constexpr std::size_t kDimensionLimit = 64;  // LibTorch's limit for most operations
 constexpr std::uint64_t kMostTensors = 100'000;
 constexpr std::size_t kMostMetadata = 10'000;
 constexpr std::uint64_t kLongestText = std::uint64_t{1} << 20;
@@ -209,7 +210,7 @@ Layout checked(const Entry& entry, const std::filesystem::path& path) {
     fail(path, concat(tensor, ": type '", *entry.dtype, "' is not one of ", join(known, ", ")));
   }
   Layout layout{entry.name, type->second, {}, c10::elementSize(type->second)};
-  // Zeros count as ones here: strides are products of them, and must not overflow either.
+  // Sizes of 0 count as 1 here, because strides are products of sizes and must not overflow either.
   const auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   bool empty = false;
   for (const std::uint64_t size : *entry.shape) {
@@ -229,7 +230,7 @@ Layout checked(const Entry& entry, const std::filesystem::path& path) {
   return layout;
 }
 
-/// The entries in the order of their data, which they must cover without hole or overlap.
+/// Checks the entries and sorts them by offset; they must cover the data without hole or overlap.
 std::vector<Layout> tiled(std::vector<Entry> entries, std::uint64_t data_bytes,
                           const std::filesystem::path& path) {
   std::vector<std::pair<std::vector<std::uint64_t>, Layout>> placed;
@@ -250,7 +251,7 @@ std::vector<Layout> tiled(std::vector<Entry> entries, std::uint64_t data_bytes,
   return layouts;
 }
 
-/// Gives the next bytes, fewer only at the end: of a file, or of a text in memory.
+/// Reads the next `count` bytes of a file or of memory; returns fewer only at the end.
 using Source = std::function<std::uint64_t(char* out, std::uint64_t count)>;
 
 void read_exactly(const Source& in, void* out, std::uint64_t bytes,
@@ -342,8 +343,6 @@ std::string header_of(const TensorFile& file) {
   std::uint64_t begin = 0;
   for (const auto& [name, tensor] : file.tensors) {
     PIPEWRIGHT_CHECK(names.insert(name).second, "tensor '", name, "' is written twice");
-    std::vector<std::string> shape;
-    for (const std::int64_t size : tensor.sizes()) shape.push_back(std::to_string(size));
     const std::uint64_t end = begin + tensor.nbytes();
     nlohmann::ordered_json entry;
     entry["dtype"] = type_name(name, tensor);
@@ -404,7 +403,7 @@ std::vector<std::pair<std::string, std::vector<std::int64_t>>> read_safetensors_
 
 namespace {
 
-/// A file's bytes in order; `kept` owns what the views look at.
+/// The bytes of a file, in order; the other members own what `views` point to.
 struct Pieces {
   std::string prefix, header;
   std::vector<at::Tensor> kept;

@@ -1,5 +1,6 @@
-/// What the header of a safetensors file says of its tensors. Headers have at most 100 MB, 100,000
-/// tensors, 10,000 entries of metadata and texts of 1 MiB, all counted before anything is kept.
+// SPDX-License-Identifier: Apache-2.0
+/// The header of a safetensors file. It may have at most 100 MB, 100,000 tensors, 10,000 metadata
+/// entries and texts of 1 MiB; all limits are checked before memory is taken for an entry.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,8 +18,8 @@ struct TensorHeader {
   std::vector<std::int64_t> shape;
 };
 
-/// In the order of their data, which is not read. Throws as read_safetensors() for all that header
-/// and size of the file can tell.
+/// Reads the header only; tensors are in the order of their data. Throws like read_safetensors()
+/// for every fault that the header and the file size show.
 std::vector<TensorHeader> read_safetensors_header(const std::filesystem::path& path);
 
 }  // namespace pipewright

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/base/error.h"
 #include "core/stage/layers.h"
 #include "core/stage/on_meta.h"
@@ -8,7 +9,7 @@ namespace {
 
 constexpr double kLeak = 0.01;
 
-/// A backward needs what came out or what went in.
+/// The backward saves the output for ReLU and tanh, the input for the others.
 at::Tensor activated_on_meta(Activation activation, const at::Tensor& x, const at::Tensor& y) {
   const bool output = activation == Activation::Relu || activation == Activation::Tanh;
   return activation == Activation::Identity ? x : made_on_meta({x}, y, {output ? y : x});
@@ -31,7 +32,7 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
 }
 
 at::Tensor activate_in_place(Activation activation, at::Tensor x) {
-  if (x.is_meta() && activation == Activation::Relu6)  // its backward needs x: autograd copies it
+  if (x.is_meta() && activation == Activation::Relu6)  // its backward needs x, so autograd copies x
     return made_on_meta({x}, x.variable_data(), {at::empty_like(x)});
   switch (activation) {
     case Activation::Identity: return x;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <utility>
 
@@ -9,7 +10,7 @@
 namespace pipewright {
 namespace {
 
-constexpr double kMasked = -65504;  ///< float16's least, as published
+constexpr double kMasked = -65504;  ///< least float16 value, as published
 
 enum : std::size_t { kQuery, kKey, kDirection, kScale, kBias };
 
@@ -41,7 +42,7 @@ class AdditiveAttention final : public Layer, public Incremental {
     return {inputs[0], at::bmm(shares(inputs, keys, parameters), inputs[1])};
   }
 
-  /// Carries the keys.
+  /// Carries the projected keys.
   Tensors go_on(const Tensors& inputs, std::span<const at::Tensor> parameters,
                 Carried& carried) const override {
     if (carried.tensors.empty()) carried.tensors = {at::linear(inputs[1], parameters[kKey])};
@@ -51,8 +52,8 @@ class AdditiveAttention final : public Layer, public Incremental {
   }
 
  private:
-  /// [n, T, S]. The weights are multiplied with as they are, and divided by |a| afterwards: a
-  /// backward with other weights then sees all of them but that one number.
+  /// The attention weights [n, T, S]. Multiplies with a first and divides by |a| afterwards, so
+  /// that a backward with other installed weights uses those everywhere but in that one number.
   static at::Tensor shares(const Tensors& inputs, const at::Tensor& keys,
                            std::span<const at::Tensor> p) {
     const at::Tensor queries = at::linear(inputs[0], p[kQuery], p[kBias]);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <limits>
 
@@ -17,7 +18,8 @@ AttentionCore::AttentionCore(std::int64_t heads, AttentionOptions options)
   PIPEWRIGHT_CHECK(heads > 0, heads, " attention heads");
 }
 
-/// LibTorch's own operator draws its dropout from a global generator.
+/// With dropout the steps are written out, because LibTorch's operator would draw from a global
+/// generator.
 at::Tensor AttentionCore::attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                  const at::Tensor& keys, const Pass& pass) const {
   if (!(drops_ && pass.training)) {
@@ -42,7 +44,7 @@ at::Tensor AttentionCore::attend(const at::Tensor& q, const at::Tensor& k, const
   return at::matmul(dropout_->forward(shares, {}, {}, pass), v);
 }
 
-/// What is masked is kept beside the shares.
+/// Softmax on the meta device: the backward saves the result and, if there is one, the mask.
 at::Tensor AttentionCore::shares_on_meta(const at::Tensor& scores, const at::Tensor& keys) const {
   const at::Tensor shares = at::empty_like(scores);
   std::vector<at::Tensor> kept{shares};

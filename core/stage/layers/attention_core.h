@@ -1,4 +1,5 @@
-/// What all attention layers have in common; they differ in how q, k and v are made of what.
+// SPDX-License-Identifier: Apache-2.0
+/// The part that all attention layers share; they differ in how they compute q, k and v.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,27 +11,30 @@
 
 namespace pipewright {
 
-/// Part of a layer, which names it. Without parameters; immutable but for its name.
+/// Scaled dot-product attention as a part of a layer. It has no parameters and is immutable except
+/// for its name, which the layer sets.
 class AttentionCore {
  public:
   AttentionCore(std::int64_t heads, AttentionOptions options);
 
-  /// Names the random streams after the layer.
+  /// Names the dropout's random streams after the layer.
   void set_name(const std::string& layer) { dropout_->set_name(layer + ".dropout"); }
 
-  /// dropout(softmax(q kᵀ / √d)) v: q [batch, heads, queries, d], k and v [batch, heads, keys, d].
-  /// `keys`: bool [batch, keys], true where attended to; undefined: all are. A query that attends
-  /// to nothing gets zeros.
+  /// dropout(softmax(q kᵀ / √d)) v for q [batch, heads, queries, d], k and v [batch, heads, keys,
+  /// d]. `keys` is bool [batch, keys], true where a key may be attended to; undefined: all may. A
+  /// query that may attend to no key gets zeros.
   at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                     const at::Tensor& keys, const Pass& pass) const;
 
-  /// [batch, tokens, width] to [batch, heads, tokens, width / heads] and back.
+  /// Reshapes [batch, tokens, width] to [batch, heads, tokens, width / heads]; join() does the
+  /// reverse.
   at::Tensor split(const at::Tensor& x) const;
   static at::Tensor join(const at::Tensor& x);
 
  private:
   at::Tensor shares_on_meta(const at::Tensor& scores, const at::Tensor& keys) const;
-  /// What may be attended to, [batch or 1, 1, queries or 1, keys]; undefined: everything.
+  /// Mask of the keys that may be attended to, bool [batch or 1, 1, queries or 1, keys]; undefined:
+  /// all may.
   at::Tensor allowed(const at::Tensor& q, const at::Tensor& k, const at::Tensor& keys) const;
 
   std::int64_t heads_;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/base/error.h"
 #include "core/stage/deferred_statistics.h"
 #include "core/stage/layers.h"
@@ -7,9 +8,9 @@
 namespace pipewright {
 namespace {
 
-/// Training: y = γ (x − mean)/√(var + eps) + β with the micro-batch's mean and biased variance, and
-/// running ← (1 − momentum)·running + momentum·(mean, var·n/(n − 1)), n values per channel; or the
-/// mini-batch's, once it is whole (DeferredStatistics).
+/// In training: y = γ (x − mean)/√(var + eps) + β with the micro-batch's mean and biased variance,
+/// and running ← (1 − momentum)·running + momentum·(mean, var·n/(n − 1)) for n values per channel.
+/// With DeferredStatistics the running statistics are updated once per mini-batch instead.
 class BatchNorm final : public Layer {
  public:
   BatchNorm(std::int64_t channels, double eps, double momentum, double initial_weight)
@@ -40,7 +41,7 @@ class BatchNorm final : public Layer {
     if (!pass.training || (!pass.recomputing && pass.deferred == nullptr))
       return normalised(input, parameters, buffers[0], buffers[1], pass.training, momentum_);
     if (pass.recomputing) return normalised(input, parameters, {}, {}, true, momentum_);
-    // With momentum 1 they become the micro-batch's own: the kernel has them anyway.
+    // With momentum 1 the kernel writes the micro-batch's own statistics, which it computes anyway.
     const at::Tensor mean = at::zeros_like(buffers[0]), variance = at::zeros_like(buffers[1]);
     const at::Tensor output = normalised(input, parameters, mean, variance, true, 1);
     pass.deferred->add(pass, buffers, momentum_, input.numel() / channels_, mean, variance);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -8,7 +9,7 @@
 namespace pipewright {
 namespace {
 
-/// Layers side by side or one after another, each with a name.
+/// Base of the composites whose children each have a name.
 class Children : public Composite {
  public:
   explicit Children(std::vector<NamedLayer> children) {
@@ -47,10 +48,11 @@ class Sequence final : public Children {
     return x;
   }
 
-  /// A child takes back, and looks at, what those before it have put aside first.
+  /// Combines the children's uses: a child first pops and peeks at what earlier children have
+  /// pushed.
   SkipUse skips() const override {
     SkipUse all;
-    int deepest = 0;  // of what was there before
+    int deepest = 0;  // depth of the tensors below the sequence's own that it reads
     for (const Part& part : parts_) {
       const SkipUse own = part.layer->skips();
       deepest = std::max(deepest, all.takes + own.takes + own.looks - all.puts);
@@ -112,7 +114,7 @@ class Residual final : public Composite {
     return forward_all({input}, parameters, buffers, pass)[0];
   }
 
-  /// The body sees all tensors, the shortcut the first.
+  /// The body receives all tensors, the shortcut only the first.
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
     Tensors outputs = parts_[0].forward_all(inputs, parameters, buffers, pass);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cmath>
 
@@ -60,7 +61,7 @@ class Convolution final : public Layer {
     return output;
   }
 
-  /// LibTorch has no convolution on the meta device outside Python.
+  /// Needed because LibTorch has no convolution on the meta device outside Python.
   std::vector<std::int64_t> output_shape(const at::Tensor& input) const {
     const auto extent = [&](std::size_t side) {
       return (input.size(2 + static_cast<std::int64_t>(side)) + 2 * padding_[side] -

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "core/base/error.h"
@@ -9,8 +10,9 @@
 namespace pipewright {
 namespace {
 
-/// mask[i] = scale where element first + i of the stream is at least `threshold`, else 0. Four
-/// elements share a block of the stream; only the ends of the range can be off its boundaries.
+/// Sets mask[i] to `scale` if element first + i of the stream is at least `threshold`, else to 0.
+/// Four elements share a block of the stream; only the first and last elements need not fill a
+/// block.
 template <class T>
 void fill_mask(T* mask, std::uint64_t count, std::uint64_t first, const RandomStream& stream,
                std::uint64_t threshold, T scale) {
@@ -25,7 +27,7 @@ void fill_mask(T* mask, std::uint64_t count, std::uint64_t first, const RandomSt
   for (; i < count; ++i) mask[i] = kept(stream.bits(first + i));
 }
 
-enum class Unit : std::uint8_t { Element, Channel };  ///< what is dropped or kept as a whole
+enum class Unit : std::uint8_t { Element, Channel };  ///< what is dropped or kept as one
 
 class Dropout final : public Layer {
  public:
@@ -65,7 +67,7 @@ class Dropout final : public Layer {
     else
       fill_mask(mask.data_ptr<float>(), count, first, stream, threshold_,
                 static_cast<float>(scale_));
-    return upload(mask, input.device()).to(input.scalar_type());  // itself where it already fits
+    return upload(mask, input.device()).to(input.scalar_type());  // no copy if the type is right
   }
 
   std::vector<std::int64_t> mask_shape(const at::Tensor& input) const {
@@ -80,7 +82,7 @@ class Dropout final : public Layer {
 
   Unit unit_;
   double probability_;
-  std::uint64_t threshold_;  ///< of 2^32
+  std::uint64_t threshold_;  ///< probability × 2^32
   double scale_;
   std::uint64_t name_hash_ = stable_hash("");
 };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/base/error.h"
 #include "core/stage/layers.h"
 #include "core/stage/on_meta.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "core/base/error.h"
@@ -37,8 +38,8 @@ class Linear final : public Layer {
   }
 
  private:
-  /// [rows, in]; a linear of more dimensions would give a view, of which an activation in place
-  /// makes autograd copy the gradient.
+  /// Computes [rows, out] from [rows, in]. A linear of more dimensions would return a view, and an
+  /// in-place activation of a view makes autograd copy the gradient.
   at::Tensor of_rows(const at::Tensor& input, std::span<const at::Tensor> parameters) const {
     return activate_in_place(
         options_.activation,

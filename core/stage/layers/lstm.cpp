@@ -1,4 +1,5 @@
-/// LSTM layers (Hochreiter and Schmidhuber, 1997), as torch.nn.LSTM with batch_first.
+// SPDX-License-Identifier: Apache-2.0
+/// LSTM layers (Hochreiter and Schmidhuber, 1997), equal to torch.nn.LSTM with batch_first.
 #include <cmath>
 
 #include "core/base/error.h"
@@ -11,7 +12,7 @@
 namespace pipewright {
 namespace {
 
-constexpr std::size_t kParameters = 4;  // of one direction
+constexpr std::size_t kParameters = 4;  // per direction
 
 std::vector<ParameterSpec> direction_parameters(std::int64_t in, std::int64_t hidden,
                                                 const std::string& suffix) {
@@ -22,7 +23,7 @@ std::vector<ParameterSpec> direction_parameters(std::int64_t in, std::int64_t hi
           {"bias_hh_l0" + suffix, {4 * hidden}, uniform}};
 }
 
-/// [n, hidden] each.
+/// Hidden and cell state, [n, hidden] each.
 struct State {
   at::Tensor h, c;
 };
@@ -32,8 +33,9 @@ State zero_state(const at::Tensor& x, std::int64_t hidden) {
   return {zeros, zeros};
 }
 
-/// cuDNN would keep a packed copy of the forward's weights for its backward, where others may be
-/// installed by then; a linear and a cell per step see what is installed.
+/// Runs one linear and one cell per step. cuDNN's LSTM would save a packed copy of the forward's
+/// weights for its backward, although other weights may be installed by then; these operations use
+/// the installed ones.
 at::Tensor cell_by_cell(const at::Tensor& x, std::span<const at::Tensor> w, State& state) {
   const at::Tensor gates = at::linear(x.transpose(0, 1), w[0]);
   std::vector<at::Tensor> outputs;
@@ -46,8 +48,8 @@ at::Tensor cell_by_cell(const at::Tensor& x, std::span<const at::Tensor> w, Stat
   return at::stack(outputs, 1);
 }
 
-/// One direction's output. A backward needs its input as cell_by_cell() reads it, and of each step
-/// the four gates, the cell and the output. oneDNN's keeps more, as it likes.
+/// The output of one direction on the meta device. The backward of cell_by_cell() saves the input
+/// and, for each step, the four gates, the cell and the output; oneDNN's LSTM saves more.
 at::Tensor on_meta(const at::Tensor& x, std::span<const at::Tensor> w, std::int64_t hidden) {
   const std::int64_t rows = x.size(0) * x.size(1);
   count_multiply_adds(static_cast<double>(rows) *
@@ -58,7 +60,8 @@ at::Tensor on_meta(const at::Tensor& x, std::span<const at::Tensor> w, std::int6
   return made_on_meta(inputs, y, {at::empty_like(x), at::empty({rows, 6 * hidden}, x.options())});
 }
 
-/// [n, T, in] to [n, T, hidden] from the state, which becomes that after the last step.
+/// Maps [n, T, in] to [n, T, hidden], starting from `state`, which receives the state after the
+/// last step.
 at::Tensor run(const at::Tensor& x, std::span<const at::Tensor> w, State& state, bool training) {
   if (x.is_meta()) return on_meta(x, w, state.h.size(1));
   if (x.is_cuda()) return cell_by_cell(x, w, state);
@@ -100,8 +103,8 @@ class Lstm final : public Layer, public Incremental {
   std::int64_t in_, hidden_;
 };
 
-/// The first tokens of each row, as many as its length, in reverse order, the others where they
-/// were. Its own inverse.
+/// Reverses the first lengths[i] tokens of row i and leaves the others in place. It is its own
+/// inverse.
 at::Tensor reversed(const at::Tensor& x, const at::Tensor& lengths) {
   const at::Tensor place = at::arange(x.size(1), lengths.options()).unsqueeze(0);
   const at::Tensor length = lengths.unsqueeze(1);
@@ -136,7 +139,7 @@ class BidirectionalLstm final : public Layer {
   }
 
  private:
-  /// What the padding after a sample adds to it is cut off, so packing would only save time.
+  /// Outputs at padding are masked, so packed sequences would only save time.
   at::Tensor both_directions(const at::Tensor& x, const at::Tensor& lengths,
                              std::span<const at::Tensor> parameters, bool training) const {
     if (x.is_meta())

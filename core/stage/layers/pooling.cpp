@@ -1,4 +1,5 @@
-/// Layers that only rearrange or summarise: no parameters, no state.
+// SPDX-License-Identifier: Apache-2.0
+/// Layers without parameters and buffers that rearrange or summarise their input.
 #include "core/base/error.h"
 #include "core/stage/layers.h"
 #include "core/stage/on_meta.h"

@@ -1,5 +1,5 @@
-/// Skip connections: a tensor put aside stands behind the main one until it is taken back. Last put
-/// aside, first taken. Stages between the two never see it.
+// SPDX-License-Identifier: Apache-2.0
+/// Skip connections: a pushed tensor follows the main one on the skip stack until it is popped.
 #include "core/base/error.h"
 #include "core/stage/composite.h"
 #include "core/stage/layers.h"
@@ -25,7 +25,7 @@ class Stash final : public Layer {
   SkipUse skips() const override { return {.puts = 1}; }
 };
 
-/// What takes back a tensor.
+/// Base of the layers that pop a skip tensor.
 class Pop : public Composite {
  public:
   at::Tensor forward(const at::Tensor&, std::span<const at::Tensor>, std::span<at::Tensor>,

@@ -1,4 +1,5 @@
-/// What is read off token ids before they are embedded.
+// SPDX-License-Identifier: Apache-2.0
+/// Layers over token ids (positions, types, masks), and the selection of a text's first token.
 #include "core/base/error.h"
 #include "core/stage/composite.h"
 #include "core/stage/layers.h"
@@ -59,8 +60,8 @@ class MaskPadding final : public Layer {
   std::int64_t padding_;
 };
 
-/// The columns of a linear layer's weight are what it gives for the rows of the identity, less its
-/// bias: nothing is multiplied.
+/// For the rows of the identity a linear layer gives the columns of its weight plus its bias, so
+/// nothing is multiplied.
 class LinearOfPositions final : public Composite {
  public:
   LinearOfPositions(std::int64_t positions, std::int64_t width, LinearOptions options) {

@@ -1,7 +1,8 @@
-// Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019), PyTorch's:
+// SPDX-License-Identifier: Apache-2.0
+// Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019) as in PyTorch:
 //   m ← β1 m + (1−β1)g;  u ← β2 u + (1−β2)g²;  W ← W − lr·(m/(1−β1ᵗ)) / (√u/√(1−β2ᵗ) + ε)
-// Adam adds λW to g; AdamW first scales W by 1 − lr·λ. Prediction: the same step with the moments
-// and the count of the steps done so far; AdamW's decay only where the rule asks for it.
+// Adam adds λW to g; AdamW first scales W by 1 − lr·λ. A prediction takes the same step with the
+// current moments and step count; it includes AdamW's decay only if the rule asks for it.
 #include <cmath>
 
 #include "core/stage/optimizers/elementwise.h"
@@ -49,7 +50,7 @@ class AdamFamily : public Optimizer {
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {
-    if (p.state.steps == 0)  // the moments' corrections would divide by zero
+    if (p.state.steps == 0)  // the bias corrections would divide by zero
       return elementwise::predict<0>(
           p, range, {}, []<class V>(const V& w, const std::array<V, 0>&) -> V { return w; });
     const Correction correction(*this, p.state.steps, p.lr * p.steps);

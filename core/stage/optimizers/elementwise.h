@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Runs an optimizer's elementwise rule over flat tensors. The rule is a template over its value
 /// type, written once: scalars in a fused loop on the CPU, whole tensors on any other device.
 #pragma once
@@ -13,11 +14,11 @@
 
 namespace pipewright::elementwise {
 
-/// Elements one thread takes at a time; below it a loop stays on the calling thread.
+/// Elements that one thread takes at a time; shorter loops run on the calling thread.
 inline constexpr std::int64_t kGrain = 1 << 15;
 
-/// Elements of type T that a step of that many arrays and what follows it take in turn. They are
-/// still in a first-level cache of 32 KB then; in blocks that do not fit nothing is gained.
+/// Block length, in elements of type T, for a step over `Arrays` arrays that is followed by a
+/// prediction of the same block: the block is then still in a first-level cache of 32 KB.
 template <std::size_t Arrays, class T>
 inline constexpr std::int64_t kBlock = (32 << 10) / (Arrays * sizeof(T)) / 16 * 16;
 
@@ -31,8 +32,8 @@ inline at::Tensor root(const at::Tensor& x) {
   return x.sqrt();
 }
 
-/// One parameter. `next` may be `weights`: element i depends on element i alone, which ivdep tells
-/// the compiler.
+/// Steps one parameter on the CPU. `next` may be `weights`: element i depends on element i only,
+/// which ivdep tells the compiler.
 template <std::size_t Slots, bool Keep, class T, class Rule>
 void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
                const FlatLayout::Entry& entry, const Rule& rule) {
@@ -44,7 +45,7 @@ void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
   for (std::size_t s = 0; s < Slots; ++s)
     slots[s] = step.state.slots[s].template mutable_data_ptr<T>() + entry.offset;
   const auto part = [&](std::int64_t begin, std::int64_t end) {
-    const Rule local = rule;  // its constants stay in registers: no store below can change them
+    const Rule local = rule;  // a local copy stays in registers: no store below can alias it
 #pragma GCC ivdep
     for (std::int64_t i = begin; i < end; ++i) {
       std::array<T, Slots> values;
@@ -89,8 +90,8 @@ void step_tensors(const OptimizerStep& step, const at::Tensor& gradient,
   if (step.made) step.made(entry.offset, entry.offset + entry.size);
 }
 
-/// rule(w, g&, slots&) → next w, and overwrites the slots; it may add weight decay into g. It
-/// should hold its constants by value.
+/// Steps all parameters. rule(w, g&, slots&) returns the next w and overwrites the slots; it may
+/// add weight decay to g. It should hold its constants by value.
 template <std::size_t Slots, class Rule>
 void step(const OptimizerStep& step, const Rule& rule) {
   for (std::size_t p = 0; p < step.layout.entries.size(); ++p) {
@@ -141,7 +142,7 @@ void predict_tensors(const Prediction& p, const FlatRange& range,
   part(p.ahead).copy_(rule(part(p.weights), values));
 }
 
-/// rule(w, inputs) → predicted w.
+/// Predicts the elements of `range`: rule(w, inputs) returns the predicted w.
 template <std::size_t Inputs, class Rule>
 void predict(const Prediction& p, const FlatRange& range,
              const std::array<const at::Tensor*, Inputs>& inputs, const Rule& rule) {
@@ -153,7 +154,8 @@ void predict(const Prediction& p, const FlatRange& range,
     predict_loop<Inputs, double>(p, range, inputs, rule);
 }
 
-/// A scalar factor as the rule's value type wants it: T on the CPU, double beside tensors.
+/// Converts a scalar factor to the type that the rule's arithmetic needs: V if V is a scalar,
+/// double if V is a tensor.
 template <class V>
 auto factor(double x) {
   if constexpr (std::is_same_v<V, float>)

@@ -1,4 +1,5 @@
-// RMSprop (Hinton), PyTorch's: u ← αu + (1−α)g²;  b ← μb + g/(√u + ε);  W ← W − lr·b.
+// SPDX-License-Identifier: Apache-2.0
+// RMSprop (Hinton) as in PyTorch: u ← αu + (1−α)g²;  b ← μb + g/(√u + ε);  W ← W − lr·b.
 // Prediction: Ŵ = W − s·lr·b; with μ = 0 b is the last step's direction.
 #include "core/stage/optimizers/elementwise.h"
 

@@ -1,6 +1,8 @@
-// SGD with momentum μ, dampening τ, weight decay λ, Nesterov (PyTorch's):
+// SPDX-License-Identifier: Apache-2.0
+// SGD with momentum μ, dampening τ, weight decay λ and Nesterov, as in PyTorch:
 //   g' = g + λW;  v ← μv + (1−τ)g' (first step: v = g');  W ← W − lr·v, Nesterov: W − lr·(g' + μv)
-// Prediction: Ŵ = W − s·lr·v with the buffer, also under Nesterov; with μ = 0 v is the last g'.
+// Prediction: Ŵ = W − s·lr·v with the momentum buffer v, also for Nesterov; if μ = 0, v is the last
+// g'.
 #include <cmath>
 
 #include "core/stage/optimizers/elementwise.h"

@@ -1,4 +1,5 @@
-#include "datasets/texts/pattern.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "core/stage/files/pattern.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -29,11 +30,12 @@ pcre2_code* code_of(const std::shared_ptr<void>& code) {
 Pattern::Pattern(std::string_view expression) {
   int error = 0;
   PCRE2_SIZE offset = 0;
-  pcre2_code* code = pcre2_compile(bytes_of(expression), expression.size(), PCRE2_UTF | PCRE2_UCP,
-                                   &error, &offset, nullptr);
+  pcre2_code* code =
+      pcre2_compile(bytes_of(expression), expression.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF, &error, &offset, nullptr);
   PIPEWRIGHT_CHECK(code != nullptr, expression, " at ", offset, ": ", reason(error));
   code_ = {code, [](void* it) { pcre2_code_free(static_cast<pcre2_code*>(it)); }};
-  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without, it is interpreted: slower, the same
+  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without JIT, matching is only slower
 }
 
 void Pattern::for_each(std::string_view text,
@@ -54,12 +56,21 @@ void Pattern::for_each(std::string_view text,
   }
 }
 
+bool Pattern::is_in(std::string_view text) const {
+  const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> data(
+      pcre2_match_data_create_from_pattern(code_of(code_), nullptr), &pcre2_match_data_free);
+  const int result =
+      pcre2_match(code_of(code_), bytes_of(text), text.size(), 0, 0, data.get(), nullptr);
+  PIPEWRIGHT_CHECK(result > 0 || result == PCRE2_ERROR_NOMATCH, reason(result));
+  return result > 0;
+}
+
 std::string Pattern::replaced(std::string_view text, const std::string& replacement) const {
   constexpr std::uint32_t kOptions =
       PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_EXTENDED | PCRE2_SUBSTITUTE_OVERFLOW_LENGTH;
   std::string out(2 * text.size() + 16, '\0');
   for (;;) {
-    PCRE2_SIZE size = out.size();  // in: the room; out: what was written, or what is needed
+    PCRE2_SIZE size = out.size();  // in: capacity; out: bytes written, or bytes needed
     const int result = pcre2_substitute(code_of(code_), bytes_of(text), text.size(), 0, kOptions,
                                         nullptr, nullptr, bytes_of(replacement), replacement.size(),
                                         reinterpret_cast<PCRE2_UCHAR*>(out.data()), &size);

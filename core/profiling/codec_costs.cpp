@@ -1,4 +1,5 @@
-#include "core/profiling/crossing.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "core/profiling/codec_costs.h"
 
 #include <algorithm>
 #include <set>
@@ -12,14 +13,14 @@
 namespace pipewright {
 namespace {
 
-/// What one tensor in an edge's message comes to.
+/// The bytes of an edge's message.
 struct Message {
-  double values = 0;                 ///< bytes of what codecs take
-  std::int64_t exact = 0;            ///< … and of what they leave alone
-  std::vector<FrameHeader> headers;  ///< of the former, one each
+  double values = 0;                 ///< bytes of tensors that codecs encode
+  std::int64_t exact = 0;            ///< bytes of tensors that cross as they are
+  std::vector<FrameHeader> headers;  ///< one per encoded tensor
 };
 
-/// At each edge, for one micro-batch.
+/// The message that crosses each edge for one micro-batch.
 std::vector<Message> messages(const Experiment& e) {
   const auto meta = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(at::kMeta);
   const auto samples = e.loader.batch_size / e.pipeline.replicas / e.pipeline.microbatches;
@@ -39,7 +40,7 @@ std::vector<Message> messages(const Experiment& e) {
   return edges;
 }
 
-/// Integers cross forward only.
+/// Bytes of the encoded message in one direction. Integers cross forward only.
 std::int64_t sent(const NamedCodec& named, const Message& message, bool backward) {
   std::int64_t bytes = backward ? 0 : message.exact;
   for (const FrameHeader& header : message.headers) {
@@ -53,7 +54,7 @@ class Speeds {
  public:
   explicit Speeds(const Hardware& hardware) : hardware_(hardware) {}
 
-  /// Seconds of encoding and of decoding so many bytes.
+  /// Seconds to encode and to decode so many bytes.
   std::pair<double, double> seconds(const NamedCodec& named, double bytes) {
     return named.codec ? seconds(named.name, bytes) : std::pair(0.0, 0.0);
   }
@@ -105,8 +106,9 @@ void compress_gradients(std::vector<StageCost>& costs, const Experiment& experim
 
 }  // namespace
 
-std::vector<std::string> compress(std::vector<StageCost>& costs, const Experiment& experiment,
-                                  const Hardware& hardware) {
+std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
+                                            const Experiment& experiment,
+                                            const Hardware& hardware) {
   const PipelineOptions& pipeline = experiment.pipeline;
   if (experiment.balance.empty()) return {};
   Speeds speeds(hardware);

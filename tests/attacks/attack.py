@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the program on one hostile input after the other, and judges how each of them was refused.
 
 A case says what it expects: the exit code, where the fault lies and words of the message. Besides,

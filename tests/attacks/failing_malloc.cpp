@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loaded with LD_PRELOAD, makes the k-th allocation after main() has begun fail: malloc, calloc,
 // realloc, posix_memalign, aligned_alloc, and with them operator new.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data, weights, archives, images, texts, profiles and run folders made to hurt: each is refused with exit
 code 3 (2 where another file is to blame and it says so), one line naming the file, and no more memory
 than a healthy run of the program plus twice the file's size, or the limit stated beside the case.

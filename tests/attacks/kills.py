@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kill -9 at random moments: of runs of every execution, of two in one folder, of a sweep's parent.
 
 After every kill each file with a final name can be read; --resume, itself killed in every other chain, ends

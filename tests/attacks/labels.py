@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Some 140 names, labels, keys and recorded texts that would act upon whatever shows them, against
 all that is printed, written and drawn. None may reach a terminal as an escape sequence, a spreadsheet
 as a formula, Markdown as a tag or another column, LaTeX as a command, SVG as an element, gnuplot

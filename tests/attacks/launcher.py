@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs commands for attack.py and tells what they cost: one JSON object a line in, one out.
 
 The kernel counts the memory of a process that starts another one as the other's, too; so what starts

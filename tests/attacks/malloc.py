@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The k-th allocation of a command fails, for many k: nobody crashes, hangs or calls it a bug.
 
     malloc.py BUILD [-n N] [--seed S] [--only NAME]…

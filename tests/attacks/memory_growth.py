@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much the resident memory of a training grows while it trains.
 
     PIPEWRIGHT_BINARY=build/pipewright python3 tests/attacks/memory_growth.py [STEPS [EXECUTION…]]

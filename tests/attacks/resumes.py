@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interrupts trainings at random moments and takes them up under random executions, layouts and
 processor counts that promise the same bits: the final weights and steps.csv must have the SHA-256 of
 the training that was never stopped.

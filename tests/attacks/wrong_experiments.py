@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Experiment files that are wrong in every way we could think of: each is refused with exit code 2 (3 or
 4 where it says so), one line with the place of the fault, within 2 s of processor time and 256 MiB.
 """

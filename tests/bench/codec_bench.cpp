@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What codecs cost, as ratios in one process: blocks are taken in turn, the fastest counts, in
 // processor time of all threads; one works. The tensor is that of MobileNetV2's first cut, 32
 // images: 12.8 million float32 values. `copy` is at::Tensor::copy_ into memory that is there.

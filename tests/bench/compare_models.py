@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training steps of every model against the same model in plain PyTorch, as a Markdown table.
 
   compare_models.py --bench build/tests/bench/model_bench --python PYTHON [CASE…]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Throughput of `execution: mpi` against torch.distributed.pipelining, as a Markdown table.
 
   compare_pipelining.py --pipewright build/pipewright --python PYTHON_WITH_TORCH

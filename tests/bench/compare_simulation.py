@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated against measured time of a mini-batch, as a Markdown table and the median error.
 
   compare_simulation.py --pipewright build/pipewright

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time of a step of GPipe in one process, against torchgpipe's, as a Markdown table.
 
   compare_torchgpipe.py --pipewright build/pipewright --python PYTHON_WITH_TORCH_AND_TORCHGPIPE

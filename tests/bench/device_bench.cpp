@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What simulating a scheme on four stages costs on one GPU, against a plain LibTorch training loop
 // there: in serial, in threads that share one stream, and in threads with a stream each, whose
 // mini-batches overlap. Blocks of steps are taken in turn; the minimum of each counts. Read the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one action costs beside its layers: a model of layers that do nothing, so that all the time
 // is the executor's. Interlocking's heads and losses are real work and left out.
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The same mini-batch for ever, on the device it is given on, so that loading is not measured.
 #pragma once
 

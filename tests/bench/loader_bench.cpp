@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast mini-batches are loaded, in processor time of the threads that do it, and whether a
 // model waits for them. Needs real data, at ../shared/data beside the source or where
 // PIPEWRIGHT_DATA says; without it a benchmark says so and is skipped.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our side of compare_models.py: one model, in one stage on one thread, trained on one mini-batch
 // that it holds.
 //

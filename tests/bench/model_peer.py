@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plain side of compare_models.py: a model in PyTorch on one thread, trained on one mini-batch that it holds.
 
   model_peer.py '{"model": {"name": "resnet18", …}, "batch": 16, "loss": {…}}'

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What two workers gain: the time per mini-batch of a pipeline of two stages against one worker
 // that does everything, in the same process, blocks of both in turn, the fastest of each. As it is,
 // workers are threads; under `mpirun -n 2` they are processes.
@@ -303,5 +304,5 @@ int main(int count, char** values) {
     benchmark::RunSpecifiedBenchmarks();
   else
     benchmark::RunSpecifiedBenchmarks(&silent);
-  if (auto* several = dynamic_cast<pipewright::WireTeam*>(team())) several->part();
+  if (auto* several = dynamic_cast<pipewright::WireTeam*>(team())) several->finish();
 }

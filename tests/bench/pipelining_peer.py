@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One process of torch.distributed.pipelining (Gloo, CPU): a stage, trained on request.
 
 Started once per stage by compare_pipelining.py. Every line on standard input asks for some steps, as JSON; process 0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The benchmark's opponents: ordinary LibTorch training loops, as a user of torch::nn writes them,
 /// with our fused update in place of torch::optim.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The project's models in plain PyTorch: torchvision's and transformers' where they have them, else written here.
 
 MODELS: from a name to a function of the options that the experiment file has to the module. Every module maps what

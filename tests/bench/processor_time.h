@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Processor time: on a shared machine the wall clock counts the neighbours too.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What recomputing every micro-batch adds to a step of GPipe on four stages, against the step's own
 // forwards: those of a training, which keep a graph and take batch statistics. Steps of both are
 // taken in turn; of each instruction its fastest run counts, as a machine that others use too

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast a schedule is built, proved and simulated, in actions per second of one core; and the
 // largest case that must be bearable, with the most memory the process has held.
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What simulating a scheme on four stages costs, against a plain LibTorch training loop with the
 // same fused update in the same process. Blocks of steps of both are taken in turn; the minimum of
 // each counts. Read the `ratio` column; `median_ratio` is the median over neighbouring blocks.

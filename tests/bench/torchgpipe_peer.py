@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torchgpipe on one CPU, trained on request; started by compare_torchgpipe.py.
 
 Every line on standard input asks for some steps, as JSON; the answer is the seconds of each block.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a message between two processes costs: there and back as activations and gradients travel,
 // against MPI_Send and MPI_Recv of the same bytes into memory that is used again. Blocks of both in
 // turn in one run, the fastest of each:  mpirun -n 2 wire_bench
@@ -103,5 +104,5 @@ int main(int count, char** values) {
     benchmark::RunSpecifiedBenchmarks();
   else
     benchmark::RunSpecifiedBenchmarks(&silent);
-  team.part();
+  team.finish();
 }

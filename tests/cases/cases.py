@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the cases in the folders beside this file, and can rewrite what they expect; see README.md.
 
 A case is a text file `<name>.case`: why it is there, files, commands, and what each command did when

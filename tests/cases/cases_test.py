@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program that runs cases: what it must find, and what --rewrite may touch.
 
 In Pipewright's place stands a shell script, so that nothing here depends on what Pipewright prints.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Byte-level BPE against the transformers package, on real sentences in two languages.
 
 $PIPEWRIGHT_TOKENIZE_PROBE is the built tokenize_probe; the data are those beside the repository.

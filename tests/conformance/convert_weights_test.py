@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools/convert_weights.py against torch.load and safetensors; and that nothing of a checkpoint runs."""
 
 import os

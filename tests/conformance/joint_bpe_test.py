@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Byte-pair encoding of words against the package subword-nmt, and the splitting of punctuation
 against sacrebleu, on the whole of Multi30k.
 

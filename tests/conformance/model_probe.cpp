@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model's outputs and gradients, for models_test.py to compare with another library's.
 //
 //   model_probe CASE.yaml

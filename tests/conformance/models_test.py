@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models against torchvision and transformers: their weights under their names, the same input;
 then the same outputs, gradients and batch-norm statistics.
 

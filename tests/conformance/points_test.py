@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every test that README.md's table of torchgpipe's points names is there."""
 
 import pathlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Prints the tokens of each line of standard input, so that another program can compare them with
 /// its own:
 ///

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How near two libraries must come, and why no nearer.
 
 Both compute the same sums in the same precision u (2^-24, 2^-53), perhaps with other kernels and in

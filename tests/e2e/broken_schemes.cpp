@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schemes that are wrong on purpose, linked into a second build of the program: what a user meets
 // who writes a scheme of his own and makes a mistake.
 #include <algorithm>

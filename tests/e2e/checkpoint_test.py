@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints: within an epoch, taken up under another layout, damaged."""
 
 import json

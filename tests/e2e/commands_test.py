@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands around training: each explains itself, and names what was meant."""
 
 import json

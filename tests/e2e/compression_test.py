@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compressed edges: the same bytes in every execution, counted, taken up again, said in words."""
 
 import json

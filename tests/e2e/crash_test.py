@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Killed or failing at any moment, in the middle of a checkpoint too, a run goes on to the same bytes."""
 
 import random

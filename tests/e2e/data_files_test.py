@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data sets of files: what is missing, truncated, of another format or contradictory is exit 3."""
 
 import harness

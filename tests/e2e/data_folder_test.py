@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PIPEWRIGHT_DATA stands for ~/data wherever that is written or meant."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Serial and threads give the same bytes, for every scheme; and so does every repetition."""
 
 import pathlib

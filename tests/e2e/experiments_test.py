@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The experiment files of published papers: whole, wanting nothing but their data; and in profile `ci`,
 trained on made-up data with every scheme and every cut. Results mean nothing there; that they come
 about, and that tables and pictures can be made of them, is what is tested.

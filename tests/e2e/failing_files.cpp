@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loaded with LD_PRELOAD, makes one system call on files fail, or the process die in it: the k-th
 // of those that concern a path with a given text in it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loaded with LD_PRELOAD, makes the k-th and all later calls of one function of MPI report an
 // error.
 //

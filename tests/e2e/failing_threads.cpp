@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loaded with LD_PRELOAD, makes the k-th pthread_create of the process fail as the system does when
 // there are too many threads: with EAGAIN.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`pipewright fetch` against a server of our own: what is whole is left alone, what is cut goes on."""
 
 import http.server

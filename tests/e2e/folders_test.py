@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A folder is Pipewright's or it is not touched, and one process at a time works in it."""
 
 import fcntl

@@ -1,7 +1,8 @@
-"""What every end-to-end test needs: a folder of its own, the program, and its results.
+# SPDX-License-Identifier: Apache-2.0
+"""Base of all end-to-end tests: a folder for each test, the program, and its results.
 
-The program is $PIPEWRIGHT_BINARY and runs as a user starts it; nothing is read but what it prints
-and the files it leaves. A test's folder is removed afterwards, and must be tidy until then.
+The program is $PIPEWRIGHT_BINARY and is started as by a user; tests read only its output and its files.
+A test's folder is removed afterwards, and must have no temporary files then.
 """
 
 import csv
@@ -25,13 +26,13 @@ BINARY = os.environ["PIPEWRIGHT_BINARY"]
 FAILING_FILES = os.environ.get("PIPEWRIGHT_FAILING_FILES", "")  # see failing_files.cpp
 SOURCE_DIR = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"])
 DATA_DIR = SOURCE_DIR.parent / "shared" / "data"
-SECONDS_LIMIT = 120  # of one command, and of an event that is waited for: what takes longer hangs
-os.environ.pop("PIPEWRIGHT_DATA", None)  # where a developer's own data lie decides no test
+SECONDS_LIMIT = 120  # limit for one command and for one wait; anything longer counts as hanging
+os.environ.pop("PIPEWRIGHT_DATA", None)  # tests must not depend on a developer's own data
 
-# Exit codes, as users know them.
+# Exit codes of the program.
 FINE, EXPERIMENT, DATA, SCHEDULE, WORKER, NOT_FINITE, SWEEP, INTERRUPTED = 0, 2, 3, 4, 5, 6, 7, 130
 
-# Small, and with everything that makes pipelines hard: batch norm, dropout, momentum.
+# A small experiment with all that makes pipelines hard: batch norm, dropout, momentum.
 CNN = {
     "dataset": {"name": "digits"},
     "loader": {"batch_size": 16, "limit_train": 96, "limit_test": 32},
@@ -45,7 +46,7 @@ MLP = CNN | {"model": {"name": "mlp"}, "pipeline": {"stages": 2}, "train": {"epo
 
 
 def changed(experiment, changes):
-    """A copy with dotted keys set; a value replaces what was there."""
+    """Returns a copy with dotted keys set to new values."""
     copy = json.loads(json.dumps(experiment))
     for dotted, value in changes.items():
         *sections, key = dotted.split(".")
@@ -80,7 +81,7 @@ class Run:
         return safetensors.read(self.path / "final.safetensors")
 
     def parameters(self):
-        """Without the buffers of batch norm and without auxiliary heads."""
+        """Returns the tensors without buffers of batch norm and without auxiliary heads."""
         buffers = ("running_mean", "running_var", "num_batches_tracked")
         return {
             name: tensor
@@ -115,7 +116,7 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(litter, [], "temporary files are left")
 
     def write(self, name, content):
-        """A file in the test's folder: text, bytes, or a value as JSON, which is YAML."""
+        """Writes a file in the test's folder: text, bytes, or a value as JSON (which is YAML)."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, bytes):
@@ -125,7 +126,7 @@ class EndToEnd(unittest.TestCase):
         return path
 
     def start(self, *arguments, environment=None):
-        """The program, not waited for; killed when the test ends. `environment`: besides ours."""
+        """Starts the program without waiting; it is killed when the test ends. `environment` is added to ours."""
         process = subprocess.Popen(
             [BINARY, *map(str, arguments)],
             cwd=self.folder,
@@ -140,7 +141,7 @@ class EndToEnd(unittest.TestCase):
         return process
 
     def wait_until(self, happens, process=None, may_end=False):
-        """Until it happens, looked for again and again; the process, if any, must live until then, unless it may end."""
+        """Polls until happens() is true. The process, if given, must live until then, unless it may end."""
         begin = time.monotonic()
         while not happens():
             if process is not None and process.poll() is not None:
@@ -166,13 +167,13 @@ class EndToEnd(unittest.TestCase):
         return Run(self.folder / out)
 
     def resume(self, out, *arguments, code=FINE, environment=None):
-        """Goes on in the folder `out` with the experiment that train() has written beside it."""
+        """Resumes in the folder `out` with the experiment that train() has written beside it."""
         return self.pipewright(
             "run", f"{out}.yaml", "--out", out, "--resume", *arguments, code=code, environment=environment
         )
 
     def failing(self, path, call, at, kill=False):
-        """The environment in which the at-th such call on a path with that in it fails, or kills."""
+        """Returns an environment in which the at-th such call on a path that contains `path` fails, or kills."""
         if not FAILING_FILES:
             skips.lacks("test-programs")
         return {
@@ -183,7 +184,7 @@ class EndToEnd(unittest.TestCase):
         } | ({"FAILING_FILES_KILL": "1"} if kill else {})
 
     def assert_errors(self, finished, *patterns):
-        """One line on stderr for each pattern, in that order."""
+        """Expects one line on stderr for each pattern, in that order."""
         self.assertEqual(len(finished.lines), len(patterns), finished.err)
         for line, pattern in zip(finished.lines, patterns):
             self.assertRegex(line, pattern)
@@ -195,7 +196,7 @@ class EndToEnd(unittest.TestCase):
         )
 
     def assert_same_result(self, whole, run):
-        """The same weights, losses and metrics, to the last bit; only times differ."""
+        """Expects the same weights, losses and metrics, to the last bit; only times may differ."""
         self.assertEqual(run.state(), "done")
         self.assert_same_weights(whole, run)
         self.assertEqual(whole.bytes("steps.csv"), run.bytes("steps.csv"))
@@ -208,5 +209,5 @@ main = skips.main
 
 
 def plain(text):
-    """A pattern that matches this text only."""
+    """Returns a pattern that matches only this text."""
     return re.escape(text)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schemes that must be the same algorithm in some shape are, to the last byte."""
 
 import harness

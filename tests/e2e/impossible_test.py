@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that are each possible and together impossible: exit 2, with the place of one of them."""
 
 import harness

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scheme that produces an invalid schedule: exit 4, the culprit is shown, nothing is trained.
 
 No scheme that comes with the program does so; $PIPEWRIGHT_BROKEN_BINARY is the program with one more.

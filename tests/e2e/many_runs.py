@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sweep's folder with many finished runs: one is trained, the others are copies of it in their own names.
 
 Measures, when it is started by itself, what looking at such a folder costs:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders of thousands of finished runs: what it costs to look at them grows as their number does."""
 
 import json

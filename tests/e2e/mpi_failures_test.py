@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run of several processes ends soon and says why, whatever happens to one of them."""
 
 import json

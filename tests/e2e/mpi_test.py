@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One process per worker gives the same bytes as one process, for every scheme and shape."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # no_cuda_test.sh PIPEWRIGHT: a build without CUDA loads no CUDA library, only our empty ones.
 set -euo pipefail
 loaded=$(LD_DEBUG=files "$1" --version 2>&1 | sed -n 's/.*calling init: //p')

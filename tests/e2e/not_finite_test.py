@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loss or weight that is not finite stops the run: exit 6, with stage, mini-batch and version."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong in an experiment file: each fault is one line with its place, all of them at once.
 
 `check` and `run` must say the same, with exit code 2, before anything is read or written.

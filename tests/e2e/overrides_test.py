@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where values come from: extends, profiles and --set, each over the one before."""
 
 import harness

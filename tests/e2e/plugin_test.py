@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scheme outside the tree: installed, built and run as the README says; and what is refused.
 
 Everything starts from the README's own section, done once, word for word, in a home of its own.

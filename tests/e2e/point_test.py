@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file with a sweep, given to a command that takes one experiment: the base, which it says, or one --point."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The code blocks of the main README, for the tests that do what it says."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the README says works: its experiment, its commands, its scheme, its pictures; plugin_test.py has the rest."""
 import os
 import shlex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One tiny run on the real files of CIFAR-10 and Fashion-MNIST, where they are at hand."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the machine does not have, memory, threads, open files, is said in one line with exit code 3."""
 
 import os

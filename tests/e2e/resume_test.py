@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interrupted at random moments and resumed, a run ends with the same bytes as never interrupted."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run leaves in its folder, when it may be used again, and that it says the same again."""
 
 import json

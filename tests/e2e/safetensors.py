@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The safetensors format, read strictly and written plainly.
 
 A file is: the length of the header, 8 bytes little-endian; the header, JSON

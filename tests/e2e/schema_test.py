@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON Schema of experiment files: what an editor accepts, what it marks, and how long it is."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tools/setup on a small tree, with Debian's and pip's part played by fakes: no network, no root.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`simulate`: a schedule in virtual time, from a table of costs or a profile."""
 
 import json

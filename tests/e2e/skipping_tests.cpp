@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests that skip on purpose, so that skips_test.py can see what comes of it.
 #include "tests/unit/skips.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A skip is counted by ctest and, where a machine should have had the thing, a failure; see ../skips.py.
 
 Modules, scripts and an executable that skip on purpose run under a ctest of their own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two processes in network namespaces of their own, with 1 MB/s between them: a healthy run goes on
 however long a message takes, and one whose link breaks ends after `pipeline.timeout`.
 

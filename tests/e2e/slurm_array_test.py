@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `sweep --slurm` writes, submits and asks, with the parts of Slurm played by fakes.
 
 The fake sbatch notes its arguments and says a job's number; the fake squeue shows the file `queue`.

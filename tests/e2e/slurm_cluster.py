@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Slurm cluster of one node, made of this machine, for as long as a test module runs.
 
 munged, slurmctld and slurmd are started by hand, with their files in a folder of their own and on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sweeps on a real Slurm, which this module starts and stops. Where there can be none, it says so."""
 
 import re

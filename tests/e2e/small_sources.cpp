@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sources of files so small and plain that fetch_test.py can serve them, linked into a second build
 // of the program: nobody can make up a file with the checksum of a published one.
 #include "core/fetch/sources.h"

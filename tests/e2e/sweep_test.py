@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sweeps: a run that fails does not stop the others, and nothing is done twice."""
 
 import json

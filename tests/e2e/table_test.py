@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of sweeps: what failed or is missing is counted as such and never becomes a number."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Taking up a run: from its folder alone, with more epochs, with its data elsewhere, on another processor."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a terminal gets: a status line that fits, and colours only where they are wanted."""
 
 import fcntl

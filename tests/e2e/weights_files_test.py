@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`model.weights`: exactly this model's names and shapes, or exit 3 and nothing is trained."""
 
 import re

@@ -1,6 +1,7 @@
-/// Random experiments, a function of the scheme's name and a number: small enough for a run in well
-/// under a second, varied enough that each option of each scheme meets fills, drains, several
-/// epochs and optimizers.
+// SPDX-License-Identifier: Apache-2.0
+/// Random experiments, each a function of the scheme's name and a number. They are small enough to
+/// run in well under a second, and varied enough that each option of each scheme is combined with
+/// fills, drains, several epochs and optimizers.
 #pragma once
 
 #include "experiment.h"
@@ -10,11 +11,11 @@
 
 namespace oracle {
 
-/// Experiments 0 … count−1 of a scheme; options of the scheme go round so that all combinations
+/// Experiments 0 … count−1 of a scheme. They cycle through its options, so that all combinations
 /// occur.
 std::vector<Experiment> cases(const std::string& scheme, int count);
 
-/// Samples of the experiment's data seed; training samples are not test samples.
+/// Samples generated from the experiment's data seed. Training and test samples differ.
 Data training_data(const Experiment& experiment);
 Data test_data(const Experiment& experiment);
 

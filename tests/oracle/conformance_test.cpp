@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The program against the oracle: random experiments of every scheme, weights and losses compared.
 #include "cases.h"
 #include "program.h"

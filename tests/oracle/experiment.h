@@ -1,4 +1,5 @@
-/// An experiment as the oracle sees it: the part of the experiment file that it computes, as plain
+// SPDX-License-Identifier: Apache-2.0
+/// An experiment for the oracle: those options of an experiment file that it implements, as plain
 /// values.
 #pragma once
 
@@ -10,7 +11,7 @@
 
 namespace oracle {
 
-/// Words as in the experiment file; each scheme reads only its own options.
+/// Options of schemes, with the names of the experiment file. Each scheme reads only its own.
 struct SchemeOptions {
   std::string name = "model_parallel";
   bool weight_stashing = true;             // pipedream
@@ -78,11 +79,11 @@ struct Experiment {
   int minibatches() const {
     return drop_last ? train_samples / batch_size : (train_samples + batch_size - 1) / batch_size;
   }
-  /// Stages with an auxiliary head, which is then the last two of their tensors.
+  /// Whether stages have an auxiliary head, which is then the last two of their tensors.
   bool has_heads() const { return scheme.name == "interlocking"; }
 };
 
-/// Samples in rows.
+/// A data set with one sample per row.
 struct Data {
   Matrix x;
   std::vector<int> y;

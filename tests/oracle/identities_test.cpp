@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Schemes that must agree with one another, a network small enough for pencil and paper, and a
 /// check that the random cases notice what they are for.
 #include "cases.h"

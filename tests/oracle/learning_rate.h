@@ -1,10 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The learning rate of a mini-batch. With t epochs or steps done (`per`) of T in the whole run:
 ///   step       lr·γ^⌊t/size⌋               multistep  lr·γ^(milestones ≤ t)
 ///   poly       end + (lr − end)·(1 − t/T)^power
 ///   cosine     end + (lr − end)·(1 + cos(πt/T))/2
 ///   linear     lr + (end − lr)·t/T
-///   warm-up    for t < length, times start + (1 − start)·t/length; the decay counts from t = 0
-///   itself
+///   warm-up    for t < length the factor start + (1 − start)·t/length; decay counts from t = 0
 #pragma once
 
 #include "experiment.h"

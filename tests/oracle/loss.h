@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Softmax cross-entropy with label smoothing ε over K classes, as PyTorch defines it:
 ///   target q_c = (1 − ε)·[c = y] + ε/K,   loss of a row = −Σ_c q_c log p_c,   ∂/∂logits = p − q.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A run of consecutive Linear layers with explicit forward and backward.
 ///
 /// Layer l of the run, for a batch of B rows (φ is its activation):
@@ -20,7 +21,7 @@ enum class Activation { Relu, Tanh, Identity };
 /// A run of layers, each given by its activation; the network's last layer and heads have Identity.
 using Layers = std::vector<Activation>;
 
-/// What a forward leaves for its backward.
+/// The values of a forward that its backward needs.
 struct Trace {
   std::vector<Matrix> inputs;  // a_l, B × in
   std::vector<Matrix> sums;    // z_l, B × out

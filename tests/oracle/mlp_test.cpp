@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The oracle's gradients: against finite differences, and with backward weights of their own.
 #include "mlp.h"
 #include "cases.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// PyTorch's SGD, Adam and AdamW, and what each predicts s steps ahead.
 ///
 /// Step n → n+1 with gradient g, learning rate η, decay λ; g' = g + λW^(n) (AdamW: g' = g):
@@ -9,9 +10,8 @@
 ///
 /// Prediction, Ŵ = W^(n) − η·(s·Δ), Δ from the state left by step n; Ŵ = W^(0) before the first
 /// step:
-///   buffer       Δ = v^(n) (Nesterov too), or m̂/(√û + ε) with bias corrections of n steps; no
-///   decay
-///                term for AdamW unless asked for, then Δ + λW^(n)
+///   buffer       Δ = v^(n) (Nesterov too), or m̂/(√û + ε) with bias corrections of n steps;
+///                for AdamW Δ + λW^(n) if the option says so
 ///   lookahead    SGD: forwards Δ = μ v^(n) + (1 − τ) g'_last, backwards Δ = μ v^(n)
 ///   geometric    SGD: s·Δ = Σ_{j=1..s} μ^j v^(n)
 #pragma once
@@ -28,7 +28,7 @@ struct State {
   Tensors first;   // v or m
   Tensors second;  // u
   Tensors last;    // g' of the last step
-  Tensors drift;   // PipeMare's δ, 0 before the first step: not the optimizer's affair
+  Tensors drift;   // PipeMare's δ, 0 before the first step; not part of the optimizer
 };
 
 enum class Pass { Forward, Backward };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// The oracle's optimizers and predictions, by hand, for one scalar parameter.
 #include "optimizers.h"
 #include "learning_rate.h"

@@ -1,5 +1,6 @@
-/// The program under test, seen only through its files: an experiment file and safetensors go in,
-/// the run's folder comes out.
+// SPDX-License-Identifier: Apache-2.0
+/// Runs the program under test, using only its files: an experiment file and safetensors as input,
+/// the run folder as output.
 #pragma once
 
 #include "experiment.h"
@@ -16,21 +17,21 @@ std::string experiment_file(const Experiment& experiment);
 
 /// A line of steps.csv.
 struct StepLine {
-  int epoch = 0;      // from 0, whatever the file counts from
+  int epoch = 0;      // from 0
   int minibatch = 0;  // within its epoch
   std::vector<double> losses;
 };
 
 struct ProgramRun {
   int exit_code = -1;
-  std::string log;                                     // what the program printed
+  std::string log;                                     // output of the program
   std::map<std::string, std::vector<double>> weights;  // final.safetensors; row-major
   std::vector<StepLine> steps;                         // in order of epoch and mini-batch
 };
 
 /// Writes experiment.yaml, data.safetensors and init.safetensors into `folder`, runs the program
-/// there and reads what it left, unless it failed. Throws std::runtime_error if the program is not
-/// there or its files are damaged.
+/// there and reads its files, unless it failed. Throws std::runtime_error if the program is missing
+/// or its files are damaged.
 ProgramRun run_program(const Experiment& experiment, const std::filesystem::path& folder);
 
 }  // namespace oracle

@@ -1,4 +1,5 @@
-/// Seeded draws for cases, samples and initial weights; the same on every platform.
+// SPDX-License-Identifier: Apache-2.0
+/// Seeded random numbers for cases, samples and initial weights, the same on every platform.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +12,19 @@ class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
 
-  /// In [low, high].
+  /// A uniform integer in [low, high].
   int integer(int low, int high) {
     const auto span = static_cast<std::uint64_t>(high - low + 1);
     return low + static_cast<int>(engine_() % span);
   }
 
-  /// In [low, high).
+  /// A uniform number in [low, high).
   double real(double low, double high) {
     constexpr double kUnit = 0x1p-53;
     return low + (high - low) * kUnit * static_cast<double>(engine_() >> 11);
   }
 
-  /// True once in `times`.
+  /// True with probability 1 / `times`.
   bool once_in(int times) { return integer(1, times) == 1; }
 
   template <typename T>

@@ -1,4 +1,5 @@
-/// The safetensors format, as much of it as the oracle exchanges with the program: eight bytes with
+// SPDX-License-Identifier: Apache-2.0
+/// The part of the safetensors format that the oracle exchanges with the program: eight bytes with
 /// the length of a JSON header (little endian), the header {name: {dtype, shape, data_offsets}},
 /// the data.
 #pragma once
@@ -23,8 +24,8 @@ struct NamedTensor {
 
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
 
-/// Throws std::runtime_error, naming the file, where it is not there, damaged, or holds another
-/// dtype.
+/// Reads a file. Throws std::runtime_error that names the file if it is missing, damaged, or has
+/// another dtype.
 std::map<std::string, NamedTensor> read_safetensors(const std::filesystem::path& path);
 
 }  // namespace oracle

@@ -1,5 +1,6 @@
-/// Every scheme as two questions: which weights does a pass compute with, and whose losses does a
-/// stage learn from. Answers are formulas in the indices; no schedule is built or followed.
+// SPDX-License-Identifier: Apache-2.0
+/// Every scheme as two functions: which weights a pass computes with, and from whose losses a stage
+/// learns. They are formulas in the indices; no schedule is built or followed.
 ///
 /// Stages k = 0 … N−1, D_k = N−1−k; mini-batch t counts since the pipe was last filled; micro-batch
 /// j of M has the number f = tM + j. In continuous 1F1B the forward of f runs when max(0, f − D_k)
@@ -39,7 +40,7 @@ Readings readings(const Experiment& experiment, int stage, int minibatch, int mi
 double rate_factor(const Experiment& experiment, int stage, int minibatch);
 double drift_decay(const Experiment& experiment, int stage);
 
-/// Weight of loss site `site` (the stage whose output it looks at) in the gradient of `stage`.
+/// Weight of loss site `site` (the stage whose output it reads) in the gradient of `stage`.
 double share_of_loss(const Experiment& experiment, int stage, int site);
 
 }  // namespace oracle

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// Golden facts of the papers and their code: which version each pass reads.
 #include "schemes.h"
 

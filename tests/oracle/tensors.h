@@ -1,4 +1,5 @@
-/// The oracle's numbers: float64 matrices, and lists of them for whatever is shaped like
+// SPDX-License-Identifier: Apache-2.0
+/// The oracle's tensors: float64 matrices, and lists of them with the shapes of a stage's
 /// parameters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "training.h"
 
 #include "learning_rate.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a skip a failure where $PIPEWRIGHT_MAY_LACK is set and does not list what is lacking.
 #include "tests/unit/skips.h"
 

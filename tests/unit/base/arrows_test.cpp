@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which way the rooms of the house may look, read from the #includes of every source file.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One error type; its kind is the exit code that scripts rely on.
 #include "core/base/error.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The normal distribution against its tables.
 #include "core/base/normal_distribution.h"
 
@@ -7,11 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
-
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
 struct Entry {
   double p, x;
@@ -29,25 +29,25 @@ constexpr Entry kTable[] = {
 
 TEST(NormalDistribution, HasTheTablesQuantiles) {
   for (const Entry& entry : kTable)
-    EXPECT_NEAR(normal_quantile(entry.p), entry.x, 8 * kEpsilon * std::abs(entry.x))
+    EXPECT_NEAR(normal_quantile(entry.p), entry.x, tolerance::normal_quantile_of(entry.x))
         << "p " << entry.p;
 }
 
 TEST(NormalDistribution, HasTheTablesProbabilities) {
-  for (const Entry& entry : kTable)  // a rounding of x by ε|x| changes Φ by about ε x² Φ
-    EXPECT_NEAR(normal_cdf(entry.x), entry.p, 4 * kEpsilon * (1 + entry.x * entry.x) * entry.p)
+  for (const Entry& entry : kTable)
+    EXPECT_NEAR(normal_cdf(entry.x), entry.p, tolerance::normal_cdf_of(entry.x) * entry.p)
         << "x " << entry.x;
 }
 
 TEST(NormalDistribution, HasQuantilesThatItsDistributionFunctionTakesBack) {
   for (int i = 1; i < 1000; ++i) {
     const double p = i / 1000.0;
-    EXPECT_NEAR(normal_cdf(normal_quantile(p)), p, 4 * kEpsilon) << "p " << p;
+    EXPECT_NEAR(normal_cdf(normal_quantile(p)), p, tolerance::kFewOperations) << "p " << p;
   }
 }
 
 TEST(NormalDistribution, IsSymmetric) {
-  EXPECT_NEAR(normal_quantile(0.5), 0, kEpsilon);
+  EXPECT_NEAR(normal_quantile(0.5), 0, 2 * tolerance::kUnit64);
   for (const double p : {0.25, 0.125, 0x1p-20, 0x1p-50})  // of which 1 − p is exact
     EXPECT_EQ(normal_quantile(1 - p), -normal_quantile(p)) << "p " << p;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers as a function of (seed, purpose, …, index): known answers, independence, moments.
 #include "core/base/random.h"
 
@@ -7,14 +8,15 @@
 #include <set>
 #include <vector>
 
+#include "tests/unit/tolerances.h"
+
 namespace pipewright {
 namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
 constexpr int kDraws = 100'000;
-/// A correct stream leaves five standard deviations once in 1.7 million tries; the seeds are fixed.
-constexpr double kSigmas = 5;
+using tolerance::kSigmas;
 
 // The vectors of Random123's test suite (kat_vectors, philox4x32 10).
 TEST(Philox, MatchesTheKnownAnswers) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts that register themselves under the word an experiment file uses.
 #include "core/base/registry.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a compiled scheme tells of itself before its code runs.
 #include "core/base/stamp.h"
 

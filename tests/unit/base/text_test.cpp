@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text as messages and files need it: concatenation without surprises, numbers that read back.
 #include "core/base/text.h"
 
@@ -12,7 +13,7 @@
 namespace pipewright {
 namespace {
 
-using Words = std::vector<std::string>;
+using TextWords = std::vector<std::string>;
 
 double read_back(const std::string& text) {
   double value = 0;
@@ -71,9 +72,9 @@ TEST(NumberText, NamesWhatIsNoNumber) {
 }
 
 TEST(Split, KeepsEmptyParts) {
-  EXPECT_EQ(split("a,,b", ','), (Words{"a", "", "b"}));
-  EXPECT_EQ(split(",", ','), (Words{"", ""}));
-  EXPECT_EQ(split("", ','), Words{""});
+  EXPECT_EQ(split("a,,b", ','), (TextWords{"a", "", "b"}));
+  EXPECT_EQ(split(",", ','), (TextWords{"", ""}));
+  EXPECT_EQ(split("", ','), TextWords{""});
 }
 
 TEST(Join, IsTheInverseOfSplit) {
@@ -88,7 +89,7 @@ TEST(Trimmed, CutsBlanksAtBothEndsOnly) {
 }
 
 TEST(Nearest, FindsSlipsOfTheFinger) {
-  const Words known{"version", "velocity", "as_coded"};
+  const TextWords known{"version", "velocity", "as_coded"};
   EXPECT_EQ(nearest("verison", known), "version");
   EXPECT_EQ(nearest("versio", known), "version");
   EXPECT_EQ(nearest("vellocity", known), "velocity");
@@ -96,28 +97,28 @@ TEST(Nearest, FindsSlipsOfTheFinger) {
 }
 
 TEST(Nearest, TakesTwoSwappedLettersForOneSlip) {
-  const Words known{"run", "list", "sgd"};
+  const TextWords known{"run", "list", "sgd"};
   EXPECT_EQ(nearest("rnu", known), "run");
   EXPECT_EQ(nearest("lsit", known), "list");
   EXPECT_EQ(nearest("gsd", known), "sgd");
-  EXPECT_EQ(nearest("adb", Words{"bda"}), "");  // no neighbours
-  EXPECT_EQ(nearest("abcd", Words{"abdce", "bacd"}), "bacd");
+  EXPECT_EQ(nearest("adb", TextWords{"bda"}), "");  // no neighbours
+  EXPECT_EQ(nearest("abcd", TextWords{"abdce", "bacd"}), "bacd");
 }
 
 TEST(Nearest, OffersNothingThatIsFar) {
-  EXPECT_EQ(nearest("momentum", Words{"version", "velocity"}), "");
-  EXPECT_EQ(nearest("xy", Words{"ab"}), "");
+  EXPECT_EQ(nearest("momentum", TextWords{"version", "velocity"}), "");
+  EXPECT_EQ(nearest("xy", TextWords{"ab"}), "");
   EXPECT_EQ(nearest("x", {}), "");
 }
 
 TEST(Nearest, TakesTheFirstOfEquallyNear) {
-  EXPECT_EQ(nearest("cat", Words{"bat", "hat"}), "bat");
-  EXPECT_EQ(nearest("cat", Words{"hat", "bat"}), "hat");
+  EXPECT_EQ(nearest("cat", TextWords{"bat", "hat"}), "bat");
+  EXPECT_EQ(nearest("cat", TextWords{"hat", "bat"}), "hat");
 }
 
 TEST(Suggestion, AsksOrListsOrIsSilent) {
-  EXPECT_EQ(suggestion("gpip", Words{"gpipe", "xpipe"}), "; did you mean 'gpipe'?");
-  EXPECT_EQ(suggestion("zebra", Words{"gpipe", "xpipe"}), "; known: gpipe, xpipe");
+  EXPECT_EQ(suggestion("gpip", TextWords{"gpipe", "xpipe"}), "; did you mean 'gpipe'?");
+  EXPECT_EQ(suggestion("zebra", TextWords{"gpipe", "xpipe"}), "; known: gpipe, xpipe");
   EXPECT_EQ(suggestion("zebra", {}), "");
 }
 

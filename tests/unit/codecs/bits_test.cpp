@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packed fields, against one bit after another.
 #include <gtest/gtest.h>
 

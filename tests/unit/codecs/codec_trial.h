@@ -1,5 +1,6 @@
-/// A codec as a tensor meets it: made from a line of options, both ends, through a frame. Where it
-/// asks for samples and a call names none, rows are the samples 0, 1, 2, …
+// SPDX-License-Identifier: Apache-2.0
+/// A codec made from a line of options, with both its ends, for round trips of tensors through
+/// frames. If it needs samples and a call names none, rows are the samples 0, 1, 2, …
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ struct TestedCodec {
   const char* name;
   const char* options;
 };
-/// Every codec, as it is by default and with options that take it another way.
+/// Every codec with its defaults and with options that select its other code paths.
 inline constexpr TestedCodec kTestedCodecs[] = {
     {"none", "{}"},
     {"fp16", "{}"},
@@ -69,7 +70,7 @@ inline std::string codec_test_name(const ::testing::TestParamInfo<TestedCodec>& 
 
 class CodecTrial {
  public:
-  /// options: "{bits: 6}", JSON being YAML.
+  /// `options` is YAML in flow style, such as "{bits: 6}".
   explicit CodecTrial(std::string name, const std::string& options = "{}");
 
   const Codec& codec() const { return *codec_; }
@@ -77,13 +78,13 @@ class CodecTrial {
   Coder& receiver() { return *receiver_; }
   at::Tensor frame(const at::Tensor& x, const CodecCall& call = {});
   at::Tensor arrived(const at::Tensor& frame, const CodecCall& call = {});
-  /// There and back, on any device: what arrives of x.
+  /// Encodes and decodes x, on any device.
   at::Tensor round_trip(const at::Tensor& x, const CodecCall& call = {});
-  /// Of x on any device: the payload, on the CPU; undefined where it goes raw.
+  /// The payload for x, on the CPU; undefined if x is sent raw. x may be on any device.
   at::Tensor payload_of(const at::Tensor& x, const CodecCall& call = {});
-  /// Bytes of the frame's payload.
+  /// Size of the frame's payload in bytes.
   static std::int64_t payload(const at::Tensor& frame);
-  /// Whether the values went as they are.
+  /// Whether the frame has the values unencoded.
   static bool raw(const at::Tensor& frame);
 
  private:

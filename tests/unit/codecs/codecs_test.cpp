@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every codec promises, whatever it does with the values.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fp16 and bf16, against LibTorch's casts.
 #include <gtest/gtest.h>
 

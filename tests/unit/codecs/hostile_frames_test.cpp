@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small messages that claim to stand for much: refused before there is memory for it.
 #include <gtest/gtest.h>
 

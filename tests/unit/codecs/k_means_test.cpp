@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // k_means, against Lloyd's algorithm value by value.
 #include <gtest/gtest.h>
 
@@ -5,6 +6,7 @@
 #include <cmath>
 
 #include "tests/unit/codecs/codec_trial.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::testing {
 namespace {
@@ -54,8 +56,8 @@ TEST(KMeans, IsLloydsAlgorithm) {
       EXPECT_EQ(CodecTrial::payload(frame), 4 * (1 << bits) + (533 * bits + 7) / 8);
       const Values arrived = values_of(codec.arrived(frame));
       for (std::size_t i = 0; i < values.size(); ++i)
-        // A round's means are rounded to float32, which moves later ones by no more.
-        EXPECT_NEAR(arrived[i], book[nearest(book, values[i])], std::abs(book.back()) * 1e-5);
+        EXPECT_NEAR(arrived[i], book[nearest(book, values[i])],
+                    std::abs(book.back()) * tolerance::kMeansOfRounds);
     }
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/rank_selection.h"
 
 #include <gtest/gtest.h>
@@ -10,19 +11,19 @@
 namespace pipewright::testing {
 namespace {
 
-using Values = std::vector<float>;
+using FloatValues = std::vector<float>;
 
 /// At ranks of the ends of 8 groups, and a few others, against a plain sort.
-void expect_as_sorted(const Values& values, const char* what) {
+void expect_as_sorted(const FloatValues& values, const char* what) {
   const std::int64_t n = std::ssize(values);
   std::vector<std::int64_t> ranks{0};
   for (std::int64_t g = 1; g < 8; ++g)
     for (const std::int64_t rank : {g * n / 8 - 1, g * n / 8})
       if (rank > ranks.back()) ranks.push_back(rank);
   if (n - 1 > ranks.back()) ranks.push_back(n - 1);
-  Values sorted = values;
+  FloatValues sorted = values;
   std::sort(sorted.begin(), sorted.end());
-  const Values found = values_at_ranks(values, ranks);
+  const FloatValues found = values_at_ranks(values, ranks);
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const float expected = sorted[static_cast<std::size_t>(ranks[i])];
     EXPECT_EQ(found[i], expected) << what << ", rank " << ranks[i] << " of " << n;
@@ -30,10 +31,10 @@ void expect_as_sorted(const Values& values, const char* what) {
   }
 }
 
-Values drawn(std::size_t n, const std::function<double(double, std::size_t)>& make) {
+FloatValues drawn(std::size_t n, const std::function<double(double, std::size_t)>& make) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
-  Values values(n);
+  FloatValues values(n);
   for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<float>(make(normal(random), i));
   return values;
 }
@@ -65,9 +66,9 @@ TEST(RankSelection, IsThatOfASort) {
 TEST(RankSelection, IsExactWhereTheSampleIsMisleading) {
   std::mt19937 random(3);
   // Everything is greater where the sample does not look.
-  Values marked(200'000);
+  FloatValues marked(200'000);
   for (std::size_t i = 0; i < marked.size(); ++i) marked[i] = static_cast<float>(i);
-  Values misleading(marked.size());
+  FloatValues misleading(marked.size());
   for (std::size_t i = 0; i < misleading.size(); ++i)
     misleading[i] = 10'000 + static_cast<float>(random() % 100'000);
   for (const std::int32_t seen : sorted_sample(marked, 12'500))
@@ -79,16 +80,16 @@ TEST(RankSelection, ShowsAtItsEndsWhatIsNotFinite) {
   for (const std::size_t n : {10u, 50'000u})
     for (const float odd : {std::nanf(""), -std::nanf(""), std::numeric_limits<float>::infinity(),
                             -std::numeric_limits<float>::infinity()}) {
-      Values values = drawn(n, [](double x, std::size_t) { return x; });
+      FloatValues values = drawn(n, [](double x, std::size_t) { return x; });
       values[n / 3] = odd;
-      const Values found =
+      const FloatValues found =
           values_at_ranks(values, std::vector<std::int64_t>{0, static_cast<std::int64_t>(n) - 1});
       EXPECT_FALSE(std::isfinite(found[0]) && std::isfinite(found[1])) << odd;
     }
 }
 
 TEST(RankSelection, FindsTheEndsOfWhatLiesBetweenEdges) {
-  const Values values{3, -0.0f, 7, 5, -2, 5.5f};
+  const FloatValues values{3, -0.0f, 7, 5, -2, 5.5f};
   const std::vector<std::int32_t> edges{key_of(0.5f), key_of(1), key_of(5.5f), key_of(9)};
   const std::vector<Extremes> found = extremes_between(values, edges, in_one_piece);
   ASSERT_EQ(found.size(), 5u);
@@ -103,7 +104,8 @@ TEST(RankSelection, FindsTheEndsOfWhatLiesBetweenEdges) {
 }
 
 TEST(RankSelection, FindsTheSameEndsBetweenManyEdges) {
-  const Values values = drawn(10'000, [](double x, std::size_t) { return std::floor(20 * x); });
+  const FloatValues values =
+      drawn(10'000, [](double x, std::size_t) { return std::floor(20 * x); });
   std::vector<std::int32_t> edges;
   for (int i = -30; i < 30; ++i) edges.push_back(key_of(static_cast<float>(i) + 0.5f));
   const std::vector<Extremes> found = extremes_between(values, edges, in_one_piece);

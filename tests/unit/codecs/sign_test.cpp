@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include "tests/unit/codecs/codec_trial.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::testing {
 namespace {
@@ -17,7 +19,7 @@ TEST(Sign, IsTheSignTimesTheMeanMagnitude) {
     CodecTrial codec("sign");
     const at::Tensor frame = codec.frame(x);
     // Both means are sums in float64, rounded once; their order may differ.
-    EXPECT_TRUE(at::allclose(codec.arrived(frame), by_formula(x), 1e-7, 0));
+    EXPECT_TRUE(at::allclose(codec.arrived(frame), by_formula(x), tolerance::kSignMean, 0));
     EXPECT_EQ(CodecTrial::payload(frame), 4 + (n + 7) / 8);
   }
   EXPECT_TRUE(CodecTrial("sign")
@@ -32,13 +34,13 @@ TEST(Sign, SendsWithFeedbackWhatWasLostLater) {
   for (int step = 0; step < 40; ++step) {
     const at::Tensor x = at::randn({4, 25}) + 0.1, v = x + error;
     const at::Tensor now = codec.round_trip(x, {.backward = true, .minibatch = step});
-    EXPECT_TRUE(at::allclose(now, by_formula(v), 1e-6, 0)) << step;
+    EXPECT_TRUE(at::allclose(now, by_formula(v), tolerance::kSignMean, 0)) << step;
     error = v - now;
     sent += now;
     wanted += x;
   }
   // The sums telescope: what is missing is the last error; 80 sums of float32 of about 30.
-  EXPECT_LT((wanted - sent - error).abs().max().item<double>(), 80 * 30 * 0x1p-24);
+  EXPECT_LT((wanted - sent - error).abs().max().item<double>(), tolerance::telescoped32(40, 2, 30));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fp8 and mx, against LibTorch's casts and against the nearest of all values a format has.
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ const std::vector<Format> kFormats{{"fp8_e4m3", kE4M3, 4, 3, 448, 0x1p-9},
                                    {"fp4_e2m1", kE2M1, 2, 1, 6, 0.5}};
 
 /// All values that are not negative, in the order of their codes: from the definition.
-std::vector<double> values_of(const Format& f) {
+std::vector<double> values_of_format(const Format& f) {
   std::vector<double> values;
   const int bias = (1 << (f.exponent - 1)) - 1;
   for (int e = 0; e < 1 << f.exponent; ++e)
@@ -37,7 +38,7 @@ std::vector<double> values_of(const Format& f) {
   return values;
 }
 
-std::size_t nearest(const std::vector<double>& values, double x) {
+std::size_t nearest_value(const std::vector<double>& values, double x) {
   x = std::min(x, values.back());
   std::size_t best = 0;
   for (std::size_t code = 1; code < values.size(); ++code) {
@@ -50,7 +51,7 @@ std::size_t nearest(const std::vector<double>& values, double x) {
 TEST(SmallFloats, AreTheNearestValuesOfTheirFormats) {
   at::manual_seed(1);
   for (const Format& f : kFormats) {
-    const auto values = values_of(f);
+    const auto values = values_of_format(f);
     EXPECT_EQ(values.back(), f.largest);
     EXPECT_EQ(values[1], f.least);
     std::vector<float> inputs;
@@ -64,7 +65,7 @@ TEST(SmallFloats, AreTheNearestValuesOfTheirFormats) {
     inputs.insert(inputs.end(), {static_cast<float>(f.largest), 1e9F, 3e38F, 1e-40F});
     const std::uint32_t sign = 1U << (f.exponent + f.mantissa);
     for (const float x : inputs) {
-      const auto code = static_cast<std::uint32_t>(nearest(values, x));
+      const auto code = static_cast<std::uint32_t>(nearest_value(values, x));
       EXPECT_EQ(small_code(x, SmallRounding(f.format)), code) << f.name << ' ' << x;
       EXPECT_EQ(small_code(-x, SmallRounding(f.format)), code | sign) << f.name << ' ' << -x;
       EXPECT_EQ(small_value(code, f.format), static_cast<float>(values[code]));
@@ -123,7 +124,7 @@ TEST(Mx, ScalesBlocksOf32ByTheirLargestValuesPowerOfTwo) {
   x[0][0] = -0.F;
   x.view({-1})[130] = 1e-40F;
   for (const Format& f : kFormats) {
-    const auto values = values_of(f);
+    const auto values = values_of_format(f);
     CodecTrial codec("mx", concat("{element: ", f.name, "}"));
     const at::Tensor frame = codec.frame(x), y = codec.arrived(frame);
     EXPECT_EQ(CodecTrial::payload(frame), 5 + (135 * (1 + f.exponent + f.mantissa) + 7) / 8);
@@ -136,8 +137,9 @@ TEST(Mx, ScalesBlocksOf32ByTheirLargestValuesPowerOfTwo) {
           amax == 0 ? 1 : std::exp2(std::floor(std::log2(amax)) - std::floor(std::log2(f.largest)));
       for (std::int64_t i = 0; i < n; ++i) {
         const auto value = in[i].item<double>();
-        EXPECT_EQ(out[i].item<double>(),
-                  std::copysign(values[nearest(values, std::abs(value) / scale)] * scale, value))
+        EXPECT_EQ(
+            out[i].item<double>(),
+            std::copysign(values[nearest_value(values, std::abs(value) / scale)] * scale, value))
             << f.name << ' ' << value << " of " << amax;
       }
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sort quantization against its definition: worked examples, and a plain sort that is written here.
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@
 #include "core/codecs/loops/sort_quantization_code.h"
 #include "core/codecs/loops/zero_map.h"
 #include "tests/unit/codecs/codec_trial.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::testing {
 namespace {
@@ -95,12 +97,13 @@ TEST(SortQuantization, EncodesTheWorkedExample) {
   const SortQuantization settings{.bits = 2, .split = 1};
   const Bytes payload = encoded(settings, kExample);
   EXPECT_EQ(table_of(payload, 2), (Values{-1.2f, (0.1f - -1.2f) / 3, 0.7f, (3.0f - 0.7f) / 3}));
-  EXPECT_NEAR(table_of(payload, 2)[1], 0.433333, 1e-6);
-  EXPECT_NEAR(table_of(payload, 2)[3], 0.766667, 1e-6);
+  EXPECT_NEAR(table_of(payload, 2)[1], 0.433333, tolerance::written(6) + tolerance::rounded32(3));
+  EXPECT_NEAR(table_of(payload, 2)[3], 0.766667, tolerance::written(6) + tolerance::rounded32(3));
   EXPECT_EQ(fields_of(payload, 2, 3, 8), (std::vector{4, 0, 3, 6, 3, 7, 2, 4}));
   const Values expected{0.7f, -1.2f, 0.1f, 2.233333f, 0.1f, 3.0f, -0.333333f, 0.7f};
   const Values found = decoded(payload, 8);
-  for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(found[i], expected[i], 1e-6);
+  for (std::size_t i = 0; i < 8; ++i)
+    EXPECT_NEAR(found[i], expected[i], tolerance::written(6) + 3 * tolerance::rounded32(3));
 }
 
 TEST(SortQuantization, TakesTheBytesOfTheWorkedExample) {
@@ -132,7 +135,8 @@ TEST(SortQuantization, HasTheCodesOfTheOtherExamples) {
   const Bytes six = encoded({.bits = 6, .split = 2, .container = true}, kExample);
   EXPECT_EQ(codes_of<std::int8_t>(six, 4, 8), (std::vector{63, -128, -1, 64, -64, 127, -65, 0}));
   const Values exact = decoded(six, 8);
-  for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(exact[i], kExample[i], 3e-8 * 3.0);
+  for (std::size_t i = 0; i < 8; ++i)
+    EXPECT_NEAR(exact[i], kExample[i], 3 * tolerance::rounded32(1));
 }
 
 TEST(SortQuantization, CutsTenValuesIntoThreeThreeTwoAndTwo) {
@@ -201,7 +205,8 @@ TEST(SortQuantization, IsThatOfASortInManyTrials) {
     const double scale = std::max(std::abs(expected.low.front()), std::abs(expected.high.back()));
     // Of two groups that share a value, each may have it; they decode to the same but for rounding,
     // which for steps among the last denormals is half of one of them at every level.
-    const double rounding = scale > 1e-35 ? 1e-7 * scale : 1.5e-45 * (1 << settings.bits);
+    const double rounding = scale > 1e-35 ? tolerance::rounded32(2) * scale
+                                          : tolerance::kDenormal32 * (1 << settings.bits);
     for (std::size_t i = 0; i < x.size(); ++i)
       ASSERT_NEAR(found[i], expected.decoded[i], rounding) << i;
   });
@@ -211,14 +216,15 @@ TEST(SortQuantization, ErrsByHalfAStepOfItsGroup) {
   in_trials(100, 2, [](const SortQuantization& settings, const Values& x) {
     const Sorted expected(settings, x);
     const Values found = decoded(encoded(settings, x), x.size());
-    const double rounding =
-        2e-7 * std::max(std::abs(expected.low.front()), std::abs(expected.high.back())) + 1e-43;
+    const double rounding = tolerance::rounded32(3) * std::max(std::abs(expected.low.front()),
+                                                               std::abs(expected.high.back())) +
+                            64 * tolerance::kDenormal32;
     for (std::size_t i = 0; i < x.size(); ++i) {
       const auto group = std::lower_bound(expected.high.begin(), expected.high.end(), x[i] + 0.0f) -
                          expected.high.begin();
       const double step = expected.step[static_cast<std::size_t>(group)];
       // A step among the last denormals is rounded by half of them, at every level.
-      const double denormal = step < 1e-37 ? 1e-45 * (1 << settings.bits) : 0;
+      const double denormal = step < 1e-37 ? tolerance::kDenormal32 * (1 << settings.bits) : 0;
       ASSERT_LE(std::abs(double{found[i]} - x[i]), step / 2 + rounding + denormal) << i;
     }
   });
@@ -267,7 +273,7 @@ TEST(SortQuantization, LeavesAsTheyAreWhatItsNumbersCannotSay) {
   EXPECT_TRUE(CodecTrial("sort_quantization", "{split: 0}").round_trip(wide).equal(wide));
 }
 
-/// A sample of 65,536 says a quantile to within 1/256 · √(p(1−p)) · 4, if that.
+/// A sample of 65,536 says where a group ends; a group has two ends.
 TEST(SortQuantization, HasGroupsOfNearlyEqualSizesBySample) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
@@ -285,7 +291,8 @@ TEST(SortQuantization, HasGroupsOfNearlyEqualSizesBySample) {
   std::int64_t before = 0;
   for (const QuantizedGroup& group : *groups) {
     const auto end = std::upper_bound(sorted.begin(), sorted.end(), group.high) - sorted.begin();
-    EXPECT_NEAR(static_cast<double>(end - before) / 500'000, 0.25, 2 * 4 * 0.5 / 256);
+    EXPECT_NEAR(static_cast<double>(end - before) / 500'000, 0.25,
+                2 * tolerance::share_of(65'536, 0.5));
     EXPECT_EQ(group.low, sorted[static_cast<std::size_t>(before)]) << "limits of groups are exact";
     before = end;
   }
@@ -293,7 +300,7 @@ TEST(SortQuantization, HasGroupsOfNearlyEqualSizesBySample) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto group = std::find_if(groups->begin(), groups->end(),
                                     [&](const auto& each) { return x[i] <= each.high; });
-    ASSERT_LE(std::abs(found[i] - x[i]), group->step * 0.5001f + 1e-6f);
+    ASSERT_LE(std::abs(found[i] - x[i]), group->step / 2 + 6 * tolerance::rounded32(3));
   }
 }
 

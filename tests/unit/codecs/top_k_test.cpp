@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // top_k and error feedback, against a stable sort.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uniform quantization, against its formula with plain loops.
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include "core/codecs/kinds/uniform_quantizer.h"
 #include "core/codecs/loops/noise_loops.h"
 #include "tests/unit/codecs/codec_trial.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::testing {
 namespace {
@@ -19,7 +21,7 @@ struct Case {
   GroupOf group;
 };
 
-const std::vector<std::int64_t> kSizes{3, 5, 7};
+const std::vector<std::int64_t> kUniformSizes{3, 5, 7};
 
 const std::vector<Case> kCases{
     {"per: tensor", [](auto, auto, auto) { return 0; }},
@@ -31,8 +33,8 @@ struct Group {
   float least = INFINITY, most = -INFINITY, amax = 0, step = 0;
 };
 
-at::Tensor by_formula(const at::Tensor& x, const GroupOf& group_of, int bits, bool symmetric,
-                      std::map<std::int64_t, Group>& groups) {
+at::Tensor uniform_by_formula(const at::Tensor& x, const GroupOf& group_of, int bits,
+                              bool symmetric, std::map<std::int64_t, Group>& groups) {
   const auto each = [&](const auto& work) {
     for (std::int64_t b = 0; b < 3; ++b)
       for (std::int64_t c = 0; c < 5; ++c)
@@ -63,7 +65,7 @@ at::Tensor by_formula(const at::Tensor& x, const GroupOf& group_of, int bits, bo
 
 TEST(Uniform, IsItsFormulaWhateverSharesARange) {
   at::manual_seed(3);
-  const at::Tensor x = at::randn(kSizes) * at::randn({3, 5, 1}).exp();
+  const at::Tensor x = at::randn(kUniformSizes) * at::randn({3, 5, 1}).exp();
   x.select(0, 1).select(0, 2).fill_(0.5);  // a row without range
   x.select(0, 0).select(0, 1).clamp_min_(0);
   for (const Case& c : kCases)
@@ -74,7 +76,7 @@ TEST(Uniform, IsItsFormulaWhateverSharesARange) {
             concat("{bits: ", bits, ", ", c.per, ", symmetric: ", symmetric, "}");
         CodecTrial codec("uniform", options);
         std::map<std::int64_t, Group> groups;
-        const at::Tensor expected = by_formula(x, c.group, bits, symmetric, groups);
+        const at::Tensor expected = uniform_by_formula(x, c.group, bits, symmetric, groups);
         const at::Tensor frame = codec.frame(x), y = codec.arrived(frame);
         EXPECT_TRUE(y.equal(expected)) << options << (y - expected).abs().max();
         EXPECT_EQ(CodecTrial::payload(frame),
@@ -124,9 +126,8 @@ TEST(Uniform, RoundsAtRandomWithoutBias) {
       CodecTrial("uniform", "{bits: 2, rounding: stochastic}").round_trip(x, {.seed = 5});
   EXPECT_LT((y - x).abs().max().item<float>(), 1);
   EXPECT_TRUE(y.equal(y.round()));
-  // Standard error of the mean of 2000: at most 0.5/√2000 = 0.011; four of it.
-  EXPECT_NEAR(y.narrow(0, 1, 1999).mean().item<double>(), 0.3, 0.045);
-  EXPECT_NEAR(y.narrow(0, 2000, 2000).mean().item<double>(), 2.25, 0.045);
+  EXPECT_NEAR(y.narrow(0, 1, 1999).mean().item<double>(), 0.3, tolerance::share_of(1999, 0.3));
+  EXPECT_NEAR(y.narrow(0, 2000, 2000).mean().item<double>(), 2.25, tolerance::share_of(2000, 0.25));
 }
 
 TEST(Uniform, LeavesLevelsThemselvesAloneAtRandom) {

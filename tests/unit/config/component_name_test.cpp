@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of runs and labels are one component of a path and nothing else.
 #include "core/config/component_name.h"
 

@@ -1,4 +1,5 @@
-/// What a call complains about, for tests that read messages as a specification.
+// SPDX-License-Identifier: Apache-2.0
+/// The message of an error, for tests in which messages are part of the specification.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include "core/config/merge.h"
@@ -10,7 +11,7 @@ std::vector<SweepPoint> expand(const std::string& text) {
   return expand_sweep(parse_yaml(text, "f.yaml"));
 }
 
-std::string refusal(const std::string& text) {
+std::string sweep_refusal(const std::string& text) {
   return error_text([&] { expand(text); });
 }
 
@@ -116,21 +117,21 @@ TEST(Sweep, FoldersAreFileNamesWithTheDigest) {
 }
 
 TEST(Sweep, RefusesRunsThatAreTheSame) {
-  EXPECT_EQ(refusal("a: 0\nsweep: {points: [{label: x, a: 1}, {label: y, a: 1}]}"),
+  EXPECT_EQ(sweep_refusal("a: 0\nsweep: {points: [{label: x, a: 1}, {label: y, a: 1}]}"),
             "f.yaml:2:8: runs 1 ('x') and 2 ('y') of the sweep are the same; remove one of them");
 }
 
 TEST(Sweep, RefusesListsOfUnequalLengthInZip) {
-  EXPECT_EQ(refusal("sweep: {zip: {a: [1, 2, 3], b: [1, 2]}}"),
+  EXPECT_EQ(sweep_refusal("sweep: {zip: {a: [1, 2, 3], b: [1, 2]}}"),
             "f.yaml:1:32: sweep.zip.b has 2 values; expected 3, as many as sweep.zip.a");
 }
 
 TEST(Sweep, ReportsAllItsFaultsTogether) {
-  EXPECT_EQ(refusal("sweep:\n"
-                    "  point: []\n"
-                    "  points: [3, {label: 4}, {sweep.grid.a: 1}]\n"
-                    "  zip: [a]\n"
-                    "  grid: {a: 1, b: [], name: [x]}\n"),
+  EXPECT_EQ(sweep_refusal("sweep:\n"
+                          "  point: []\n"
+                          "  points: [3, {label: 4}, {sweep.grid.a: 1}]\n"
+                          "  zip: [a]\n"
+                          "  grid: {a: 1, b: [], name: [x]}\n"),
             "f.yaml:2:3: unknown option 'sweep.point'; did you mean 'points'?\n"
             "f.yaml:3:12: sweep.points[0] is 3; expected a mapping such as {pipeline.stages: 4}\n"
             "f.yaml:3:23: sweep.points[1].label is 4; expected a text; write \"4\" in quotes\n"
@@ -145,7 +146,7 @@ TEST(Sweep, RefusesMoreRunsThanAnyoneCanWant) {
   std::string list = "[0";
   for (int i = 1; i < 1000; ++i) list += concat(", ", i);
   list += "]";
-  EXPECT_EQ(refusal("sweep: {grid: {a: " + list + ", b: " + list + ", c: " + list + "}}"),
+  EXPECT_EQ(sweep_refusal("sweep: {grid: {a: " + list + ", b: " + list + ", c: " + list + "}}"),
             "f.yaml:1:8: the sweep has 1e+09 runs; at most 100000 are possible");
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -10,7 +11,7 @@
 namespace pipewright {
 namespace {
 
-Value read(const std::string& text) {
+Value read_back(const std::string& text) {
   return parse_yaml(text, "f.yaml");
 }
 
@@ -33,7 +34,7 @@ TEST(ToYaml, WritesAsAPersonWould) {
       "  points:\n"
       "    - {label: PD4, scheme: {name: pipedream}, pipeline.stages: 4}\n"
       "    - {label: \"4\", scheme: {}}\n";
-  EXPECT_EQ(to_yaml(read(text)), text);
+  EXPECT_EQ(to_yaml(read_back(text)), text);
 }
 
 TEST(ToYaml, BreaksWhatIsTooLongForALine) {
@@ -43,7 +44,7 @@ TEST(ToYaml, BreaksWhatIsTooLongForALine) {
   mapping.at_or_add("long") = list;
   const std::string text = to_yaml(mapping);
   EXPECT_TRUE(text.starts_with("long:\n  - 1000\n  - 1001\n"));
-  EXPECT_EQ(read(text), mapping);
+  EXPECT_EQ(read_back(text), mapping);
 }
 
 TEST(ToYaml, QuotesTextsThatWouldBeReadAsSomethingElse) {
@@ -55,7 +56,7 @@ TEST(ToYaml, QuotesTextsThatWouldBeReadAsSomethingElse) {
         "a\tb", "\x01", "\u0085", "\u2028", "\uFEFF", "=",          "<<"}) {
     const std::string written = to_yaml(Value::of(text));
     EXPECT_TRUE(written.starts_with('"')) << written;
-    EXPECT_EQ(read(written), Value::of(text)) << written;
+    EXPECT_EQ(read_back(written), Value::of(text)) << written;
   }
 }
 
@@ -72,12 +73,12 @@ TEST(ToYaml, KeepsEveryBitOfANumber) {
         (static_cast<std::uint64_t>(random.bits(2 * i)) << 32) | random.bits(2 * i + 1);
     const auto number = std::bit_cast<double>(bits);
     if (!std::isfinite(number)) continue;
-    const Value back = read(to_yaml(Value::of(number)));
+    const Value back = read_back(to_yaml(Value::of(number)));
     ASSERT_EQ(back.kind, Value::Kind::Number) << to_yaml(Value::of(number));
     ASSERT_EQ(std::bit_cast<std::uint64_t>(back.number), bits) << to_yaml(Value::of(number));
   }
   for (const double number : {0.0, -0.0, 1.0, 5e-324, 1.7976931348623157e308, 0.1, 1e7, 123456.0})
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(read(to_yaml(Value::of(number))).number),
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(read_back(to_yaml(Value::of(number))).number),
               std::bit_cast<std::uint64_t>(number));
 }
 
@@ -131,8 +132,8 @@ TEST(ToYaml, IsReadBackAsTheSameValue) {
   for (int i = 0; i < 3000; ++i) {
     const Value value = values.draw();
     const std::string text = to_yaml(value);
-    ASSERT_NO_THROW({ ASSERT_EQ(read(text), value) << text; }) << text;
-    ASSERT_EQ(to_yaml(read(text)), text);
+    ASSERT_NO_THROW({ ASSERT_EQ(read_back(text), value) << text; }) << text;
+    ASSERT_EQ(to_yaml(read_back(text)), text);
   }
 }
 
@@ -152,12 +153,13 @@ TEST(ToJson, KeepsTheOrderOfKeysAndTheKindOfNumbers) {
 }
 
 TEST(Digest, IsOfTheContentNotOfItsOrderOrPlace) {
-  EXPECT_EQ(digest(read("a: 1\nb: {c: 2, d: 3}")), digest(read("b:\n  d: 3\n  c: 2\na: 1\n")));
-  EXPECT_NE(digest(read("a: 1")), digest(read("a: 2")));
-  EXPECT_NE(digest(read("a: 1")), digest(read("a: \"1\"")));
-  EXPECT_NE(digest(read("a: [1, 2]")), digest(read("a: [2, 1]")));
+  EXPECT_EQ(digest(read_back("a: 1\nb: {c: 2, d: 3}")),
+            digest(read_back("b:\n  d: 3\n  c: 2\na: 1\n")));
+  EXPECT_NE(digest(read_back("a: 1")), digest(read_back("a: 2")));
+  EXPECT_NE(digest(read_back("a: 1")), digest(read_back("a: \"1\"")));
+  EXPECT_NE(digest(read_back("a: [1, 2]")), digest(read_back("a: [2, 1]")));
   // Folders are named after it: it never changes.
-  EXPECT_EQ(digest(read("a: 1")), "9c3e82dd6fcae8b1");
+  EXPECT_EQ(digest(read_back("a: 1")), "9c3e82dd6fcae8b1");
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cutting layers into stages: never worse than trying every cut, and always the same answer.
 #include "core/cost/partition.h"
 
@@ -9,6 +10,7 @@
 #include <tuple>
 
 #include "core/base/error.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright {
 namespace {
@@ -96,7 +98,8 @@ TEST(Partition, OfMeasuredTimesIsOptimalUpToRounding) {
     for (double& cost : costs) cost = time(random);
     for (const int parts : {2, 3, 5}) {
       const double best = std::get<0>(brute_force(costs, static_cast<std::size_t>(parts)));
-      EXPECT_LE(std::get<0>(judged(costs, min_max_partition(costs, parts))), best * (1 + 1e-12));
+      EXPECT_LE(std::get<0>(judged(costs, min_max_partition(costs, parts))),
+                best * (1 + tolerance::kHundredOperations));
     }
   }
 }

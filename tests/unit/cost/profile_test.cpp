@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles as files: what is written reads back, and what is wrong is told with its place.
 #include "core/cost/profile.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The best cut of a profile: with messages that take time, and workers whose memory ends.
 #include "core/cost/stage_cut.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// A byte-level BPE of three merges, for tests.
 #pragma once
 

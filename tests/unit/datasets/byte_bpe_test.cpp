@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/texts/byte_bpe.h"
 
 #include "datasets/texts/roberta_tokens.h"

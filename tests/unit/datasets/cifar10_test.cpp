@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <numeric>
 
@@ -14,16 +15,16 @@ using fixtures::make_dataset;
 using fixtures::put;
 using fixtures::values_of;
 
-constexpr std::size_t kRecord = 3073;
+constexpr std::size_t kCifar10Record = 3073;
 constexpr std::size_t kRecords = 10'000;
 
 /// A file of the right form: record i has label i mod 10 and pixels of value (i + number) mod 256.
-std::string made_up_file(std::size_t number) {
+std::string cifar10_made_up_file(std::size_t number) {
   std::string file;
-  file.reserve(kRecord * kRecords);
+  file.reserve(kCifar10Record * kRecords);
   for (std::size_t i = 0; i < kRecords; ++i) {
     file += static_cast<char>(i % 10);
-    file.append(kRecord - 1, static_cast<char>((i + number) % 256));
+    file.append(kCifar10Record - 1, static_cast<char>((i + number) % 256));
   }
   return file;
 }
@@ -50,10 +51,10 @@ TEST_F(Cifar10, SaysWhatIsMissingAndWhereToGetIt) {
 }
 
 TEST_F(Cifar10, TakesAllTrainingFilesThatAreThereOrAsManyAsAsked) {
-  put(folder_ / "data_batch_1.bin", made_up_file(1));
-  put(folder_ / "data_batch_2.bin.gz", gzipped(made_up_file(2)));
+  put(folder_ / "data_batch_1.bin", cifar10_made_up_file(1));
+  put(folder_ / "data_batch_2.bin.gz", gzipped(cifar10_made_up_file(2)));
   EXPECT_TRUE(contains(refusal(), "test_batch.bin"));
-  put(folder_ / "test_batch.bin", made_up_file(9));
+  put(folder_ / "test_batch.bin", cifar10_made_up_file(9));
 
   const auto all = dataset(", mean: [0, 0, 0], std: [1, 1, 1]");
   all->open({});
@@ -70,12 +71,12 @@ TEST_F(Cifar10, TakesAllTrainingFilesThatAreThereOrAsManyAsAsked) {
   EXPECT_EQ(one->size(Split::Train), 10'000);
   EXPECT_TRUE(contains(refusal(", batches: 3"), "data_batch_3.bin"));
 
-  put(folder_ / "data_batch_5.bin", made_up_file(5));
+  put(folder_ / "data_batch_5.bin", cifar10_made_up_file(5));
   EXPECT_TRUE(contains(refusal(), "data_batch_3.bin")) << "a hole is an error";
 }
 
 TEST_F(Cifar10, NamesFileAndRecordOfWhatIsDamaged) {
-  const std::string good = made_up_file(1);
+  const std::string good = cifar10_made_up_file(1);
   put(folder_ / "test_batch.bin", good);
   const auto with_first = [&](const std::string& name, const std::string& content) {
     put(folder_ / name, content);
@@ -85,9 +86,9 @@ TEST_F(Cifar10, NamesFileAndRecordOfWhatIsDamaged) {
     return error;
   };
   std::string bad = good;
-  bad[kRecord * 4711] = 10;
+  bad[kCifar10Record * 4711] = 10;
   EXPECT_TRUE(contains(with_first("data_batch_1.bin", bad), "record 4711"));
-  bad[kRecord * 4711] = static_cast<char>(255);
+  bad[kCifar10Record * 4711] = static_cast<char>(255);
   EXPECT_TRUE(contains(with_first("data_batch_1.bin", bad), "label 255, must be 0 to 9"));
   EXPECT_TRUE(contains(with_first("data_batch_1.bin", good.substr(1)), "30729999 bytes"));
   EXPECT_TRUE(contains(with_first("data_batch_1.bin", good + "x"), "30730001 bytes"));
@@ -95,7 +96,7 @@ TEST_F(Cifar10, NamesFileAndRecordOfWhatIsDamaged) {
   const std::string packed = gzipped(good);
   EXPECT_TRUE(contains(with_first("data_batch_1.bin.gz", packed.substr(0, packed.size() / 2)),
                        "truncated gzip"));
-  EXPECT_TRUE(contains(with_first("data_batch_1.bin.gz", gzipped(good.substr(kRecord))),
+  EXPECT_TRUE(contains(with_first("data_batch_1.bin.gz", gzipped(good.substr(kCifar10Record))),
                        "30726927 bytes unpacked"));
   EXPECT_TRUE(contains(with_first("data_batch_1.bin.gz", gzipped(good + good)),
                        "unpacks to more than 30730000 bytes"));

@@ -1,5 +1,6 @@
-/// What the tests of data sets share: data sets made from YAML, folders that vanish, gzip files,
-/// and the place of real data.
+// SPDX-License-Identifier: Apache-2.0
+/// Helpers for tests of data sets: data sets made from YAML, temporary folders, gzip files, and the
+/// folder of real data.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@
 
 namespace pipewright::fixtures {
 
-/// A new, empty folder, removed with everything in it at the end.
+/// A new, empty folder, which is removed with its content at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -42,13 +43,13 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// Written without sync, unlike write_file: tests make thousands.
+/// Writes a file without sync, unlike write_file(), because tests write thousands.
 inline void put(const std::filesystem::path& path, std::string_view content) {
   std::ofstream(path, std::ios::binary)
       .write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
-/// One gzip member.
+/// The content compressed as one gzip member.
 inline std::string gzipped(std::string_view content) {
   z_stream stream{};
   EXPECT_EQ(deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -111,7 +112,7 @@ inline std::filesystem::path real_data(const std::string& folder) {
 
 }  // namespace pipewright::fixtures
 
-/// Skips the test on machines without that folder of real data.
+/// Skips the test if that folder of real data does not exist.
 #define PIPEWRIGHT_NEEDS_REAL_DATA(folder)                                 \
   if (!std::filesystem::exists(::pipewright::fixtures::real_data(folder))) \
   PIPEWRIGHT_LACKS("real-data") << "there is nothing at "                  \

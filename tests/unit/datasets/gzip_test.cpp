@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/archives/gzip.h"
 
 #include "tests/unit/datasets/fixtures.h"

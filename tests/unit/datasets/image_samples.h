@@ -1,4 +1,5 @@
-/// Small JPEG and PNG files of every kind, and what Pillow makes of them.
+// SPDX-License-Identifier: Apache-2.0
+/// Small JPEG and PNG files of every kind, and hashes of the pixels that Pillow decodes from them.
 #pragma once
 
 #include <array>

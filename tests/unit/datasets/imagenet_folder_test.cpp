@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/datasets/fixtures.h"
 #include "tests/unit/datasets/image_samples.h"
 #include "tests/unit/datasets/solid_image.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes image_samples.inc: small JPEG and PNG files of every kind, each with its size and the FNV-1a
 hash of the pixels that Pillow (12 or older: later ones resize in another order) makes of it."""
 

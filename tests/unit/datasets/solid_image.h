@@ -1,4 +1,5 @@
-/// PNG images of one colour, made for tests.
+// SPDX-License-Identifier: Apache-2.0
+/// PNG images of one colour, for tests.
 #pragma once
 
 #include <zlib.h>
@@ -7,7 +8,7 @@
 
 namespace pipewright::fixtures {
 
-/// All pixels (grey, grey, grey).
+/// A PNG image whose pixels are all (grey, grey, grey).
 inline std::string solid_png(std::uint32_t height, std::uint32_t width, int grey) {
   const auto number = [](std::uint64_t value) {
     std::string bytes;

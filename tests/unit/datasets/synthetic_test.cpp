@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <set>
 
 #include "tests/unit/datasets/fixtures.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright {
 namespace {
@@ -70,8 +72,8 @@ TEST(Synthetic, HasGaussianInputsAndAllClasses) {
     squares += x * x;
   }
   const auto count = static_cast<double>(data.x.size());
-  EXPECT_NEAR(sum / count, 0, 5 / std::sqrt(count));
-  EXPECT_NEAR(squares / count, 1, 5 * std::sqrt(2 / count));
+  EXPECT_NEAR(sum / count, 0, tolerance::mean_of(count, 1));
+  EXPECT_NEAR(squares / count, 1, tolerance::mean_of(count, 2));
   EXPECT_EQ(std::set(data.y.begin(), data.y.end()), (std::set<std::int64_t>{0, 1, 2, 3, 4}));
 }
 
@@ -81,8 +83,8 @@ TEST(Synthetic, NoiseReplacesThatShareOfTheTrainingLabelsOnly) {
   EXPECT_EQ(clean.x, noisy.x);
   double changed = 0;
   for (std::size_t i = 0; i < clean.y.size(); ++i) changed += clean.y[i] != noisy.y[i];
-  // A drawn class is the old one with probability 1/5; five standard deviations on either side.
-  EXPECT_NEAR(changed / 4000, 0.25 * 4 / 5, 5 * std::sqrt(0.2 * 0.8 / 4000));
+  // A drawn class is the old one with probability 1/5.
+  EXPECT_NEAR(changed / 4000, 0.25 * 4 / 5, tolerance::share_of(4000, 0.2));
   EXPECT_EQ(everything("{noise: 1}", Split::Test), everything("{}", Split::Test));
 }
 

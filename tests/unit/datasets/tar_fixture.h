@@ -1,4 +1,5 @@
-/// Tar archives made for tests, member by member.
+// SPDX-License-Identifier: Apache-2.0
+/// Tar archives for tests, built member by member.
 #pragma once
 
 #include <cstdio>
@@ -16,7 +17,7 @@ inline void sign_tar_header(std::string& header) {
   header.replace(148, 7, text, 7);
 }
 
-/// One ustar member with its content, filled up to whole blocks.
+/// One ustar member with its content, padded to whole blocks.
 inline std::string tar_member(const std::string& name, const std::string& content,
                               char type = '0') {
   std::string header(512, '\0');

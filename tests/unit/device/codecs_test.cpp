@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Codecs on another device than the CPU, where LibTorch's operations do what loops do there.
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include "tests/unit/codecs/codec_trial.h"
 #include "tests/unit/device/fake_device.h"
 #include "tests/unit/device/stream_model.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -82,8 +84,12 @@ TEST_P(CodecElsewhere, GivesWhatTheCpuGivesWithoutAWaitOfTheHost) {
       EXPECT_EQ(y.device(), kDevice);
       const at::Tensor expected = here.round_trip(x, call), arrived = y.cpu();
       EXPECT_EQ(arrived.sizes(), x.sizes());
-      if (is({"sign", "svd", "power_iteration"}))
-        EXPECT_TRUE(at::allclose(arrived, expected, 1e-4, 1e-4)) << x.sizes();
+      if (is({"sign"}))
+        EXPECT_TRUE(at::allclose(arrived, expected, tolerance::kSignRemembered, 0)) << x.sizes();
+      else if (is({"svd", "power_iteration"}))
+        printf("MEASURED %g\n", (arrived - expected).norm().item<double>() / expected.norm().item<double>()), EXPECT_LE((arrived - expected).norm().item<double>(),
+                  tolerance::kLowRankElsewhere * expected.norm().item<double>())
+            << x.sizes();
       else
         EXPECT_TRUE(arrived.equal(expected)) << x.sizes();
     }
@@ -105,7 +111,8 @@ TEST_P(CodecElsewhere, TakesWhatACpuSentAndTheOtherWayAround) {
     const Encoded back = encode(down.sender(), GetParam().name, x.to(kDevice), evaluation);
     const at::Tensor below =
         decode(down.receiver(), GetParam().name, {back.bytes.cpu(), back.like.cpu()}, evaluation);
-    EXPECT_TRUE(at::allclose(below, expected, 1e-4, 1e-4));
+    EXPECT_LE((below - expected).norm().item<double>(),
+              tolerance::kLowRankElsewhere * expected.norm().item<double>());
   }
 }
 

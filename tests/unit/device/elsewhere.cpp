@@ -1,4 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/device/elsewhere.h"
+#include "tests/unit/tolerances.h"
 
 #include <gtest/gtest.h>
 
@@ -59,7 +61,7 @@ void expect_equal_elsewhere(const std::string& changes, const std::vector<at::De
   EXPECT_EQ(difference(serial, one_stream), "");
   EXPECT_EQ(flat_losses(a), flat_losses(b));
   EXPECT_EQ(flat_losses(a), flat_losses(c));
-  EXPECT_LT(distance_between(cpu, threads), kOtherOrder);
+  EXPECT_LT(distance_between(cpu, threads), tolerance::kTrainedElsewhere);
 }
 
 }  // namespace pipewright::test

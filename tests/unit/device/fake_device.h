@@ -1,8 +1,9 @@
-/// Two devices with streams, made of this machine's memory and processor, for LibTorch to use like
-/// any other (as its device type PrivateUse1). Whatever is queued is computed at once; StreamModel
-/// says whether it would have been right on a device that takes its time.
+// SPDX-License-Identifier: Apache-2.0
+/// Two fake devices with streams, which LibTorch uses like any other (as its device type
+/// PrivateUse1). They use the machine's own memory and processor and perform queued work at once.
+/// StreamModel tells whether the result would be right on an asynchronous device, too.
 ///
-/// Every kernel is the CPU's. Convolutions are missing: LibTorch asks such a device for its own.
+/// All kernels are those of the CPU. Convolutions are missing, because such a device needs its own.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,11 +12,11 @@
 
 namespace pipewright::test {
 
-/// The device 0 or 1.
+/// The fake device 0 or 1.
 at::Device fake_device(int index);
-/// Asked so far whether an event has come, without waiting: every third answer is yes.
+/// Number of queries of events so far. Every third query is answered with yes.
 int questions_about_events();
-/// What a stream's native handle stands for.
+/// The stream of a native handle.
 StreamModel::Stream fake_stream(void* native_handle);
 
 }  // namespace pipewright::test

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/device/fake_nccl.h"
 
 #include <atomic>
@@ -52,7 +53,7 @@ std::mutex mutex;
 std::condition_variable changed;
 std::map<std::string, std::shared_ptr<Meeting>> meetings;
 std::atomic<int> ids = 0, messages = 0, sends_left = kEvery;
-std::atomic<bool> background = false;
+std::atomic<bool> background = false, told = false;
 thread_local std::vector<Call> group;
 thread_local int depth = 0;
 
@@ -83,6 +84,10 @@ int comm_init_rank(NcclCommunicator* communicator, int size, NcclId id, int rank
 
 int comm_get_async_error(NcclCommunicator, int* error) {
   *error = background ? kPulled : 0;
+  if (*error != 0) {
+    told = true;
+    told.notify_all();
+  }
   return 0;
 }
 
@@ -195,7 +200,12 @@ void fail_nccl_at(int send) {
 }
 
 void fail_nccl_in_background(bool fails) {
+  told = false;
   background = fails;
+}
+
+void wait_until_nccl_is_asked() {
+  told.wait(false);
 }
 
 }  // namespace pipewright::test

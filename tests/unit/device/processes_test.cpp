@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes whose workers are on devices: what they exchange goes from device to device, over a
 // stand-in for NCCL, and its order on streams is watched.
 #include <gtest/gtest.h>
@@ -170,9 +171,9 @@ TEST_F(Processes, EndWhenNcclFailsInTheBackground) {
   Stages stages;
   const auto fail_soon = [](Laboratory& laboratory) {
     laboratory.watch(2, [](const Pass& pass) {
-      if (pass.minibatch < 3) return;
+      if (pass.minibatch != 3) return;
       fail_nccl_in_background(true);
-      std::this_thread::sleep_for(50ms);  // the keeper looks every 20 ms
+      wait_until_nccl_is_asked();  // by a keeper, sooner or later
     });
   };
   for (const Ended& process :

@@ -1,10 +1,12 @@
-/// What a device with streams promises, and nothing more: work on one stream is done in order; that
-/// on different streams is ordered by events and by waits of the host only. Says where a program
-/// relies on anything else, though on this machine it happened to work.
+// SPDX-License-Identifier: Apache-2.0
+/// A model of a device with streams that guarantees only this: work on one stream is done in order,
+/// and work on different streams is ordered only by events and by waits of the host. It reports
+/// where a program relies on anything else, even if that happened to work on this machine.
 ///
-/// Every piece of work carries the vector clock of what is certain to be done before it. A tensor's
-/// memory remembers who wrote and read it; memory given back may be made into the next tensor of
-/// its first stream at once, unless uses elsewhere were announced or are known to be over.
+/// Every piece of work carries the vector clock of all work that is certain to be done before it.
+/// For each tensor's memory the model records reads and writes. Freed memory may be reused at once
+/// by the stream that it was allocated on, unless uses on other streams were announced and may
+/// still run.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +26,13 @@ namespace pipewright::test {
 class StreamModel {
  public:
   using Stream = std::pair<int, std::int64_t>;   ///< device, number
-  using Clock = std::map<Stream, std::int64_t>;  ///< of each stream, pieces of work done before
+  using Clock = std::map<Stream, std::int64_t>;  ///< pieces of work done before, by stream
 
   static StreamModel& instance();
 
   void allocate(const void* memory, std::size_t bytes, const Stream& stream);
   void free(const void* memory);
-  /// The memory's tensor will be used on that stream too.
+  /// Records that the memory's tensor is used on that stream, too.
   void announce(const void* memory, const Stream& stream);
 
   /// Queues a piece of work by the calling thread.
@@ -38,15 +40,15 @@ class StreamModel {
             std::span<const void* const> writes);
   Clock record(const Stream& stream);
   void block(const Stream& stream, const Clock& clock);
-  /// The calling thread waits for what the clock names.
+  /// Records that the calling thread waits for the work in the clock.
   void wait_on_host(const Clock& clock);
-  /// Does it when a host waits for the last work queued on the stream, not before.
+  /// Delays the action until a host waits for the last work queued on the stream.
   void later(const Stream& stream, std::function<void()> action);
 
-  /// What went wrong since the last call, once each.
+  /// The faults since the last call, each once.
   std::set<std::string> take_faults();
   int host_waits() const { return host_waits_; }
-  /// How many streams of that device have been given work.
+  /// Number of streams of that device that have had work.
   int streams_used(int device) const;
 
  private:

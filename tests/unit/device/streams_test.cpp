@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stages on other devices than the CPU: two fake ones, watched by a model of streams.
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@
 namespace pipewright::test {
 namespace {
 
-const at::Device kFirst = fake_device(0), kSecond = fake_device(1);
+const at::Device kFirstStreamDevice = fake_device(0), kSecondStreamDevice = fake_device(1);
 
 class Streams : public testing::Test {
  protected:
@@ -29,17 +30,19 @@ class Streams : public testing::Test {
 
 TEST_F(Streams, GiveTheSameBitsForEverySchemeOnTwoDevices) {
   for (const SchemeCase& scheme : every_scheme())
-    expect_equal_elsewhere(once(scheme), {kFirst, kSecond});
+    expect_equal_elsewhere(once(scheme), {kFirstStreamDevice, kSecondStreamDevice});
 }
 
 TEST_F(Streams, GiveTheSameBitsForEverySchemeOnOneDevice) {
-  for (const SchemeCase& scheme : every_scheme()) expect_equal_elsewhere(once(scheme), {kFirst});
+  for (const SchemeCase& scheme : every_scheme())
+    expect_equal_elsewhere(once(scheme), {kFirstStreamDevice});
 }
 
 TEST_F(Streams, GiveTheSameBitsWhereSomeStagesAreOnTheCpu) {
   for (const char* scheme : {"gpipe", "pipedream", "interlocking"})
-    expect_equal_elsewhere(concat("{scheme: {name: ", scheme, "}, train.precision: float64}"),
-                           {at::kCPU, kFirst, kSecond, at::kCPU, kFirst});
+    expect_equal_elsewhere(
+        concat("{scheme: {name: ", scheme, "}, train.precision: float64}"),
+        {at::kCPU, kFirstStreamDevice, kSecondStreamDevice, at::kCPU, kFirstStreamDevice});
 }
 
 TEST_F(Streams, GiveTheSameBitsWithReplicasOnTwoDevices) {
@@ -47,7 +50,7 @@ TEST_F(Streams, GiveTheSameBitsWithReplicasOnTwoDevices) {
     expect_equal_elsewhere(
         concat("{scheme: {name: ", scheme,
                "}, train.precision: float64, pipeline.stages: 2, pipeline.replicas: 2}"),
-        {kFirst, kSecond, kSecond, kFirst});
+        {kFirstStreamDevice, kSecondStreamDevice, kSecondStreamDevice, kFirstStreamDevice});
 }
 
 TEST_F(Streams, GiveTheSameBitsOverEpochsAndEvaluations) {
@@ -64,8 +67,8 @@ TEST_F(Streams, GiveTheSameBitsOverEpochsAndEvaluations) {
     return tests;
   };
   const auto cpu = trained(Execution::Serial, {at::kCPU});
-  const auto serial = trained(Execution::Serial, {kFirst, kSecond});
-  const auto threads = trained(Execution::Threads, {kFirst, kSecond});
+  const auto serial = trained(Execution::Serial, {kFirstStreamDevice, kSecondStreamDevice});
+  const auto threads = trained(Execution::Threads, {kFirstStreamDevice, kSecondStreamDevice});
   EXPECT_EQ(serial, threads);
   for (std::size_t epoch = 0; epoch < cpu.size(); ++epoch) {
     EXPECT_NEAR(cpu[epoch].first, threads[epoch].first, kFloat64Relative);
@@ -76,7 +79,7 @@ TEST_F(Streams, GiveTheSameBitsOverEpochsAndEvaluations) {
 /// Each loss is waited for, and at the end each worker's stream; nothing else.
 TEST_F(Streams, LetTheHostWaitForLossesOnly) {
   Laboratory laboratory("{scheme: {name: gpipe}, pipeline.microbatches: 2}");
-  const Plan& plan = plan_on(laboratory, {kFirst, kSecond});
+  const Plan& plan = plan_on(laboratory, {kFirstStreamDevice, kSecondStreamDevice});
   const Stages stages = plan.stages();
   const int before = model_.host_waits();
   train(plan, stages, Execution::Threads);
@@ -85,7 +88,7 @@ TEST_F(Streams, LetTheHostWaitForLossesOnly) {
 
 TEST_F(Streams, AreTheWorkersOwnAndTheSameInEveryRun) {
   Laboratory laboratory("{scheme: {name: pipedream}}");
-  const Plan& plan = plan_on(laboratory, {kFirst});
+  const Plan& plan = plan_on(laboratory, {kFirstStreamDevice});
   const Stages stages = plan.stages();
   train(plan, stages, Execution::Threads);
   const int used = model_.streams_used(0);
@@ -102,7 +105,7 @@ TEST_F(Streams, FindALossThatIsNotFiniteAtMostOneMiniBatchLater) {
       latest = pass.minibatch;
       return pass.minibatch == 2 ? std::numeric_limits<double>::quiet_NaN() : 1.0;
     });
-    const Plan& plan = plan_on(laboratory, {kFirst, kSecond});
+    const Plan& plan = plan_on(laboratory, {kFirstStreamDevice, kSecondStreamDevice});
     const Stages stages = plan.stages();
     try {
       train(plan, stages, execution);
@@ -118,13 +121,13 @@ TEST_F(Streams, FindALossThatIsNotFiniteAtMostOneMiniBatchLater) {
 
 TEST_F(Streams, FindALossThatIsNotFiniteInTheLastMiniBatch) {
   Laboratory laboratory("{scheme: {name: pipedream}}");
-  const Plan& plan = plan_on(laboratory, {kFirst, kSecond});
+  const Plan& plan = plan_on(laboratory, {kFirstStreamDevice, kSecondStreamDevice});
   const int last = plan.minibatches - 1;
   Laboratory broken("{scheme: {name: pipedream}}");
   broken.scale(3, [last](const Pass& pass) {
     return pass.minibatch == last ? std::numeric_limits<double>::infinity() : 1.0;
   });
-  const Plan& broken_plan = plan_on(broken, {kFirst, kSecond});
+  const Plan& broken_plan = plan_on(broken, {kFirstStreamDevice, kSecondStreamDevice});
   EXPECT_THROW(train(broken_plan, broken_plan.stages(), Execution::Threads), Error);
 }
 
@@ -147,15 +150,15 @@ class Watched : public testing::Test {
 };
 
 TEST_F(Watched, AReadThatDoesNotWaitIsAFault) {
-  const at::Tensor x = made_on(stream(kFirst, 1));
-  const c10::StreamGuard guard(stream(kFirst, 2));
+  const at::Tensor x = made_on(stream(kFirstStreamDevice, 1));
+  const c10::StreamGuard guard(stream(kFirstStreamDevice, 2));
   x.add(1);
   EXPECT_EQ(model_.take_faults().size(), 1);
 }
 
 TEST_F(Watched, MemoryFreedWhileAnotherStreamUsesItIsAFault) {
-  at::Tensor x = made_on(stream(kFirst, 1));
-  const c10::StreamGuard guard(stream(kFirst, 2));
+  at::Tensor x = made_on(stream(kFirstStreamDevice, 1));
+  const c10::StreamGuard guard(stream(kFirstStreamDevice, 2));
   model_.block({0, 102}, model_.record({0, 101}));
   x.add(1);
   EXPECT_TRUE(model_.take_faults().empty());
@@ -164,11 +167,11 @@ TEST_F(Watched, MemoryFreedWhileAnotherStreamUsesItIsAFault) {
 }
 
 TEST_F(Watched, AParcelIsNotOpenedWithoutArriving) {
-  for (const at::Device to : {kFirst, kSecond}) {
-    const at::Tensor x = made_on(stream(kFirst, 1));
+  for (const at::Device to : {kFirstStreamDevice, kSecondStreamDevice}) {
+    const at::Tensor x = made_on(stream(kFirstStreamDevice, 1));
     Parcel parcel;
     {
-      const c10::StreamGuard sender(stream(kFirst, 1));
+      const c10::StreamGuard sender(stream(kFirstStreamDevice, 1));
       parcel = depart({x}, to);
     }
     const c10::StreamGuard receiver(stream(to, 2));
@@ -181,8 +184,8 @@ TEST_F(Watched, AParcelIsNotOpenedWithoutArriving) {
 }
 
 TEST_F(Watched, ALateValueIsReadAfterItsCopy) {
-  const c10::StreamGuard guard(stream(kFirst, 1));
-  const at::Tensor x = at::full({}, 2.5, at::TensorOptions(kFirst));
+  const c10::StreamGuard guard(stream(kFirstStreamDevice, 1));
+  const at::Tensor x = at::full({}, 2.5, at::TensorOptions(kFirstStreamDevice));
   const at::Tensor host = at::empty({});
   host.copy_(x, true);
   EXPECT_NE(host.item<double>(), 2.5);

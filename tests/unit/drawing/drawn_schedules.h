@@ -1,4 +1,5 @@
-/// Schedules that the tests of clock and drawings share, and what they ask of a text.
+// SPDX-License-Identifier: Apache-2.0
+/// Schedules and text helpers for tests of slots and drawings.
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace pipewright {
 
-/// A file of tests/golden/schedule.
+/// The content of a file in tests/golden/schedule.
 inline std::string golden(const std::string& name) {
   return read_file(source_dir() / "tests/golden/schedule" / name);
 }
@@ -30,7 +31,8 @@ inline Schedule pipedream(int stages, int minibatches) {
                            latest_weights, forward_weights);
 }
 
-/// SpecTrain's version 1: both passes aim ⌊k/2⌋ steps beyond the version the gradient lands on.
+/// SpecTrain's version 1: both passes predict ⌊k/2⌋ steps beyond the version that the gradient is
+/// applied to.
 inline Schedule spectrain(int stages, int minibatches) {
   return pipeline_schedule(
       {.stages = stages, .minibatches = minibatches}, {.flush = false},
@@ -38,7 +40,7 @@ inline Schedule spectrain(int stages, int minibatches) {
       [](const PassPlace& pass) { return Weights::latest(pass.stage / 2); });
 }
 
-/// Version 2: the forward predicts D steps, the backward reuses the prediction.
+/// SpecTrain's version 2: the forward predicts D steps, and the backward reuses the prediction.
 inline Schedule spectrain_2(int stages, int minibatches) {
   return pipeline_schedule(
       {.stages = stages, .minibatches = minibatches}, {.flush = false},

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The SVG drawings. The tables of weights are those of SpecTrain's and PipeDream's papers.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the terminal shows: the grid and the table of versions; tests/golden/schedule holds whole
 // texts.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What other programs read: one line per action, and a Chrome trace.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How layers are cut into stages, and what is refused.
 #include "core/experiment/balance.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An experiment file as types: what only several sections together can tell, and reading it back.
 #include "core/experiment/experiment.h"
 
@@ -10,7 +11,7 @@ namespace pipewright::test {
 namespace {
 
 /// The error of reading `text`, whole.
-std::string refusal(const std::string& text) {
+std::string experiment_refusal(const std::string& text) {
   try {
     read_experiment(parse_yaml(text, "f.yaml"));
   } catch (const Error& error) {
@@ -21,7 +22,7 @@ std::string refusal(const std::string& text) {
 }
 
 void expect_refused(const std::string& text, const std::string& place, const std::string& part) {
-  const std::string message = refusal(text);
+  const std::string message = experiment_refusal(text);
   EXPECT_TRUE(message.starts_with(place + ": ")) << message;
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
@@ -108,7 +109,7 @@ TEST(ReadExperiment, RefusesABalanceThatDoesNotFitAtItsPlace) {
 }
 
 TEST(ReadExperiment, ReportsTheProblemsOfAllSectionsTogether) {
-  const std::string message = refusal(
+  const std::string message = experiment_refusal(
       "loader: {batch_size: 0}\nmodel: {name: nlp}\ntrain: {epoch: 3}\nscheme: {name: pipedream, "
       "widht: 2}");
   for (const char* place : {"f.yaml:1:22", "f.yaml:2:15", "f.yaml:3:9", "f.yaml:4:27"})

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which experiments a checkpoint may pass between.
 #include "core/experiment/identity.h"
 

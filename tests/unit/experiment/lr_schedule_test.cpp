@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Learning-rate curves against their formulas.
 #include "core/experiment/lr_schedule.h"
 
@@ -5,6 +6,8 @@
 
 #include <cmath>
 #include <numbers>
+
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -24,7 +27,7 @@ template <class Formula>
 void expect_curve(const std::string& text, const Formula& formula) {
   const LrSchedule curve = schedule(text);
   for (int t = 0; t < 12; ++t)
-    EXPECT_NEAR(curve.at(0.4, t, 12), formula(t), 1e-15) << text << " at " << t;
+    EXPECT_NEAR(curve.at(0.4, t, 12), formula(t), tolerance::kFewOperations) << text << " at " << t;
 }
 
 TEST(LrSchedule, IsConstantUnlessSaidOtherwise) {

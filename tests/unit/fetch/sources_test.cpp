@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of what `pipewright fetch` downloads: that it fits the data sets, and real files.
 #include "core/fetch/sources.h"
 

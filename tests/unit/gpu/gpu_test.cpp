@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // On real devices. Labelled `gpu`; each test skips, saying so, where it has too few.
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include "core/training/trainer.h"
 #include "tests/unit/device/elsewhere.h"
 #include "tests/unit/skips.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -77,7 +79,7 @@ TEST_P(Gpu, EvaluatesAsTheCpu) {
       "train.epochs: 3}";
   const auto cpu = trained(changes, {at::kCPU}), there = trained(changes, devices());
   for (std::size_t epoch = 0; epoch < cpu.size(); ++epoch) {
-    EXPECT_NEAR(cpu[epoch].test_loss, there[epoch].test_loss, kOtherOrder);
+    EXPECT_NEAR(cpu[epoch].test_loss, there[epoch].test_loss, tolerance::kTrainedElsewhere);
     EXPECT_EQ(cpu[epoch].test_accuracy, there[epoch].test_accuracy);
   }
 }

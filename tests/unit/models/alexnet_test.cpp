@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AlexNet against torchvision's counts and PipeOptim's cut.
 #include <cmath>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AmoebaNet-D against torchgpipe's counts and shapes. What it computes: golden_test.cpp.
 #include <algorithm>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The small convolutional network: small enough, deep enough, and fine with small images.
 #include <string>
 #include <vector>

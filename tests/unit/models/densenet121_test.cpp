@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DenseNet-121 against the figures of SpecTrain's and PipeOptim's code and of torchvision.
 #include <cmath>
 #include <string>

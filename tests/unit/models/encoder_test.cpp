@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The encoder against torch.nn.TransformerEncoderLayer: its counts, names and (evaluated by
 // PyTorch 2.11 in float64) outputs; and against the formulas where it drops.
 #include <cmath>

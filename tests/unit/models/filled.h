@@ -1,4 +1,5 @@
-/// The formula that fills weights and inputs of the models measured with torchgpipe's own code.
+// SPDX-License-Identifier: Apache-2.0
+/// The formula for weights and inputs of models that were also run with torchgpipe's own code.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,11 +10,11 @@
 
 namespace pipewright::test {
 
-/// Element k of tensor t, in [0, 1).
+/// A pseudo-random number in [0, 1) for an element of a tensor.
 double hashed(std::uint32_t tensor, std::uint32_t element);
-/// In [−1, 1), float64.
+/// A float64 tensor of such numbers, scaled to [−1, 1).
 at::Tensor filled(std::uint32_t tensor, at::IntArrayRef shape);
-/// Of the size that a parameter of that kind has.
+/// A tensor of such numbers with the scale of a parameter of that kind.
 at::Tensor filled(std::uint32_t tensor, const ParameterSpec& spec);
 
 }  // namespace pipewright::test

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The decoder-only Transformer: GPT-2's counts, names and first values, causality, and its formulas
 // written out.
 #include <cmath>
@@ -70,11 +71,11 @@ TEST(Gpt, StartsAsGpt2) {
     }
 }
 
-constexpr char kSmall[] =
+constexpr char kGptSmall[] =
     "{vocabulary: 11, tokens: 6, width: 6, heads: 2, layers: 2, dropout: 0.3}";
 
 TEST(Gpt, SeesNothingThatComesLater) {
-  const TextModel text("gpt", kSmall);
+  const TextModel text("gpt", kGptSmall);
   const at::Tensor ids = text.ids(2, 6, 1);
   for (const bool training : {true, false}) {
     const Pass pass{.training = training, .seed = 3};
@@ -92,7 +93,7 @@ TEST(Gpt, SeesNothingThatComesLater) {
 }
 
 TEST(Gpt, ComputesItsFormulas) {
-  const TextModel text("gpt", kSmall);
+  const TextModel text("gpt", kGptSmall);
   const std::int64_t n = 2, t = 5, width = 6;
   const at::Tensor ids = text.ids(n, t, 1);
   const auto linear = [&](const at::Tensor& x, const std::string& name) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words auxiliary heads are written in.
 #include "models/parts/image_head.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inception-v3 against the figures of PipeOptim's code and of torchvision.
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The multilayer perceptron that outside checks rely on: names, shapes, and what it computes.
 #include <functional>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MobileNetV2 against torchvision's counts and the cuts of split learning with compressed
 // boundaries.
 #include <cmath>

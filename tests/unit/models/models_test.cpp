@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every model must do: run in training, forward and backward, with shapes as on the meta
 // device and a finite gradient for every parameter, its heads' included.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of models in other libraries' files, as those libraries print them.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The residual LSTM of the SpecTrain code: its published counts and cuts, and what it computes.
 #include <cmath>
 #include <string>

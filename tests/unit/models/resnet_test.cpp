@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ResNets against the counts and cuts of the papers that train them (from their own code) and of
 // torchvision.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ResNets compute: the same however they can be cut, and what an independent program computes.
 #include <cmath>
 #include <map>
@@ -11,6 +12,7 @@
 #include "core/stage/torch.h"
 #include "tests/unit/models/model_fixture.h"
 #include "tests/unit/stage/layers_fixture.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -83,7 +85,7 @@ TEST(ResNets, ComputeTheSameBitsHoweverTheyCanBeCut) {
 
 /// Numbers in [-1, 1) that depend on nothing but t and the element's index: a hash, so that another
 /// program can make the same ones.
-at::Tensor hashed(at::IntArrayRef shape, std::uint32_t t) {
+at::Tensor hashed_tensor(at::IntArrayRef shape, std::uint32_t t) {
   at::Tensor values = at::empty(shape, at::kDouble);
   for (std::int64_t k = 0; k < values.numel(); ++k) {
     std::uint32_t h = 2654435761U * static_cast<std::uint32_t>(k) + 97531U * t + 1U;
@@ -96,25 +98,24 @@ at::Tensor hashed(at::IntArrayRef shape, std::uint32_t t) {
 }
 
 /// The numbers are torchgpipe's benchmark model's, filled in the same way, in float64 with
-/// PyTorch 2.11: twelve digits were written down, so the last one is rounded.
+/// PyTorch 2.11: twelve digits were written down.
 TEST(ResNet101, ComputesWhatTorchgpipesDoes) {
-  constexpr double kTwelveDigits = 1e-9;  // sums of other order, amplified by 33 blocks
   const auto fill = [](at::Tensor& value, const ParameterSpec& spec, const std::string& name,
                        std::size_t t) {
-    const at::Tensor u = hashed(spec.shape, static_cast<std::uint32_t>(t));
+    const at::Tensor u = hashed_tensor(spec.shape, static_cast<std::uint32_t>(t));
     if (spec.shape.size() > 1)
       value.copy_(u * std::sqrt(6.0 / static_cast<double>(u.numel() / u.size(0))));
     else
       value.copy_(name.ends_with("weight") ? 1 + 0.1 * u : 0.1 * u);
   };
   const auto model = make_model("resnet101", "{size: 64}");
-  const Step all = step(*model, hashed({4, 3, 64, 64}, 999), fill);
+  const Step all = step(*model, hashed_tensor({4, 3, 64, 64}, 999), fill);
   double squares = 0, running = 0;
   for (const auto& [name, gradient] : all.gradients)
     squares += gradient.square().sum().item<double>();
   for (const auto& [name, buffer] : all.buffers) running += buffer.sum().item<double>();
   const auto expect = [&](double value, double golden) {
-    EXPECT_NEAR(value / golden, 1, kTwelveDigits) << value;
+    EXPECT_NEAR(value / golden, 1, tolerance::kTenDigits) << value;
   };
   expect(all.output.square().mean().item<double>(), 2.60002721674);
   expect(std::sqrt(squares), 5252.12181057);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RoBERTa: counts and cuts of what was published, Hugging Face's names, and its formulas written
 // out, with padding.
 #include <cmath>
@@ -84,7 +85,7 @@ TEST(Roberta, StartsNormalWithZeroRowsForPadding) {
     }
 }
 
-constexpr char kSmall[] =
+constexpr char kRobertaSmall[] =
     "{vocabulary: 11, tokens: 6, positions: 9, width: 6, heads: 2, feed_forward: 8, layers: 2, "
     "classes: 3, dropout: 0.3}";
 
@@ -168,7 +169,7 @@ class RobertaReference {
 };
 
 TEST(Roberta, ComputesItsFormulas) {
-  const TextModel text("roberta", kSmall);
+  const TextModel text("roberta", kRobertaSmall);
   const at::Tensor ids = padded_ids().narrow(0, 0, 2);
   for (const bool training : {true, false}) {
     const Pass pass{.training = training, .seed = 3, .epoch = 1, .minibatch = 7, .first_sample = 2};
@@ -198,7 +199,7 @@ TEST(Roberta, ComputesWhatHuggingFacesDoes) {
 }
 
 TEST(Roberta, IsNotInfluencedByPadding) {
-  TextModel text("roberta", kSmall);
+  TextModel text("roberta", kRobertaSmall);
   const at::Tensor ids = padded_ids().narrow(0, 0, 2);
   const Pass pass{.training = false};
   const at::Tensor before = text.outputs(ids, pass);
@@ -215,7 +216,7 @@ TEST(Roberta, IsNotInfluencedByPadding) {
 }
 
 TEST(Roberta, GivesPaddingNoGradient) {
-  TextModel text("roberta", kSmall);
+  TextModel text("roberta", kRobertaSmall);
   text.require_gradients();
   const at::Tensor y = text.outputs(padded_ids());
   for (const char* name : {"word_embeddings", "position_embeddings"}) {
@@ -227,7 +228,7 @@ TEST(Roberta, GivesPaddingNoGradient) {
 }
 
 TEST(Roberta, IsFiniteOnASampleOfPaddingAlone) {
-  TextModel text("roberta", kSmall);
+  TextModel text("roberta", kRobertaSmall);
   text.require_gradients();
   for (const bool training : {true, false}) {
     const at::Tensor y = text.outputs(padded_ids(), {.training = training});

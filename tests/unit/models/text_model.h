@@ -1,4 +1,5 @@
-/// A model of tokens with its parameters, run without a stage.
+// SPDX-License-Identifier: Apache-2.0
+/// A model on tokens with its parameters, run without a stage.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,24 +14,24 @@
 
 namespace pipewright::test {
 
-/// In float64, with made-up parameters of the size that initialisers give.
+/// The model in float64, with random parameters of the size that initialisers give.
 class TextModel {
  public:
   TextModel(const std::string& name, const std::string& options, std::uint64_t seed = 1);
 
   const Model& model() const { return *model_; }
   const std::vector<LayerPtr>& layers() const { return layers_; }
-  /// Of each layer; leaves after require_gradients().
+  /// Parameters of each layer; after require_gradients() they are leaves.
   std::vector<std::vector<at::Tensor>>& parameters() { return parameters_; }
   std::vector<at::Tensor> all_parameters() const;
   const at::Tensor& parameter(const std::string& full_name) const { return by_name_.at(full_name); }
   void require_gradients();
   void make_up();  ///< parameters as made_up() gives them
 
-  /// int64 [samples, tokens], from `first` on.
+  /// Random tokens from `first` on, int64 [samples, tokens].
   at::Tensor ids(std::int64_t samples, std::int64_t tokens, std::uint64_t seed,
                  std::int64_t first = 0) const;
-  /// What layer `last` gives, by default the last one.
+  /// The outputs of layer `last`, by default those of the last one.
   Tensors run(const at::Tensor& ids, const Pass& pass = {}, std::size_t last = SIZE_MAX) const;
   at::Tensor outputs(const at::Tensor& ids, const Pass& pass = {}) const {
     return run(ids, pass)[0];

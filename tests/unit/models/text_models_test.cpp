@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every model that reads tokens must do, whatever it computes.
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include "core/stage/torch.h"
 #include "tests/unit/models/text_model.h"
 #include "tests/unit/stage/layers_fixture.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -18,7 +20,7 @@ struct SmallModel {
   const char* options;
 };
 constexpr std::int64_t kTokens = 6;
-constexpr SmallModel kSmallModels[] = {
+constexpr SmallModel kSmallTextModels[] = {
     {"transformer",
      "{vocabulary: 11, tokens: 6, width: 8, heads: 2, feed_forward: 12, blocks: 2, classes: 3}"},
     {"transformer",
@@ -36,7 +38,7 @@ constexpr SmallModel kSmallModels[] = {
 /// Every small model in turn, with words of its own for a failure.
 template <class Check>
 void for_each(const Check& check) {
-  for (const SmallModel& small : kSmallModels) {
+  for (const SmallModel& small : kSmallTextModels) {
     SCOPED_TRACE(std::string(small.name) + " " + small.options);
     TextModel model(small.name, small.options);
     check(model);
@@ -93,9 +95,9 @@ TEST(TextModels, HaveHeadsThatMakeWhatTheModelMakes) {
 }
 
 /// Σ outputs · g along a random direction of all parameters: its slope by autograd, and by a
-/// difference over 2h, whose error is some h² = 1e-10 from curvature and 1e-16/h from rounding.
+/// difference over 2h.
 TEST(TextModels, HaveTheGradientOfTheirOutputs) {
-  constexpr double kStep = 1e-5, kRelative = 1e-6;
+  constexpr double kStep = tolerance::kDifferenceStep;
   for_each([](TextModel& text) {
     const at::Tensor ids = text.ids(3, kTokens, 2);
     for (const bool training : {true, false}) {
@@ -124,7 +126,8 @@ TEST(TextModels, HaveTheGradientOfTheirOutputs) {
         return result;
       };
       const double difference = (moved(kStep) - moved(-kStep)) / (2 * kStep);
-      EXPECT_NEAR(difference, slope, kRelative * std::abs(slope)) << "training: " << training;
+      EXPECT_NEAR(difference, slope, tolerance::kSlope * std::abs(slope))
+          << "training: " << training;
     }
   });
 }

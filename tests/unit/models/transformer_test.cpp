@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SpecTrain's Transformer: its counts and cuts, and its formulas written out.
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // U-Net against torchgpipe's counts and layers. What it computes: golden_test.cpp.
 #include <algorithm>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // VGG-16 against the figures of the papers that cut it (counts from their own code).
 #include <string>
 #include <vector>

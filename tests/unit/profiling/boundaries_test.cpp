@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What may cross an edge at most, by shapes alone.
 #include "core/profiling/boundaries.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `balance: time | memory`: decided once, by a profile that fits, and recorded as a list.
 #include "core/profiling/measured_balance.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a profile says a stage needs, against what the stage needed.
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include "core/profiling/profiling.h"
 #include "core/stage/torch.h"
 #include "tests/unit/profiling/memory_trial.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -41,8 +43,6 @@ constexpr const char* kSchemes[] = {
     "scheme: {name: spectrain, version: 1}, pipeline: {stages: 3, recompute: always}",
 };
 
-constexpr double kTolerance = 0.1;
-
 TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
   for (const Small& small : kSmall)
     for (const char* scheme : kSchemes) {
@@ -56,7 +56,7 @@ TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
       for (std::size_t stage = 0; stage < measured.size(); ++stage) {
         const auto peak = static_cast<double>(measured[stage]);
         const double error = static_cast<double>(predicted[stage].total()) / peak - 1;
-        EXPECT_LE(std::abs(error), kTolerance)
+        EXPECT_LE(std::abs(error), tolerance::kPromisedMemory)
             << small.model << ", " << scheme << ", stage " << stage << ": "
             << predicted[stage].total() << " predicted, " << measured[stage] << " measured";
       }
@@ -85,7 +85,7 @@ TEST(Memory, ThatIsKeptIsCountedOnTheMetaDeviceToTheByte) {
     const auto whole = [&](const Profile& profile) {
       return static_cast<double>(stage_memories(e, profile, 1).of_cut(e.balance)[0].total());
     };
-    EXPECT_NEAR(whole(counted) / whole(measured), 1, kTolerance)
+    EXPECT_NEAR(whole(counted) / whole(measured), 1, tolerance::kPromisedMemory)
         << small.model << ": kernels need memory of their own, too";
   }
 }

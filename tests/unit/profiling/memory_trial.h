@@ -1,4 +1,5 @@
-/// How much memory the stages of an experiment really need: the check of what a profile predicts.
+// SPDX-License-Identifier: Apache-2.0
+/// Measures the memory that stages of an experiment need, to check the predictions of a profile.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,9 +11,9 @@
 
 namespace pipewright {
 
-/// Peak bytes of each stage of replica 0, as LibTorch's allocator counts them, while it does its
-/// part of the scheme's schedule for so many mini-batches, alone, on made-up inputs and gradients.
-/// Weights, optimizer state and buffers are in it. Needs a settled cut.
+/// Peak bytes of each stage of replica 0 in LibTorch's allocator, including weights, optimizer
+/// state and buffers. Each stage runs its part of the scheme's schedule alone, for so many
+/// mini-batches, on synthetic inputs and gradients. Needs a settled cut.
 std::vector<std::int64_t> measure_stage_peaks(const Experiment& experiment, int minibatches,
                                               at::Device device);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Only files of our own names are deleted, and no link is followed.
 #include "core/records/run_claim.h"
 

@@ -1,4 +1,5 @@
-/// Run folders written by hand, as a run would leave them.
+// SPDX-License-Identifier: Apache-2.0
+/// Run folders written by a test, as runs would write them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 
 namespace pipewright {
 
-/// A new, empty folder for one test, removed at the end.
+/// A new, empty folder for one test, which is removed at the end.
 class RunFolders : public testing::Test {
  protected:
   RunFolders() {
@@ -31,7 +32,8 @@ class RunFolders : public testing::Test {
     return path;
   }
 
-  /// A run of that state; `varied` and `config` as YAML, `epochs` as epochs.csv.
+  /// Writes a run of that state. `varied` and `config` are YAML, `epochs` is the text of
+  /// epochs.csv.
   RunRecord run(const std::string& folder, const std::string& label, const std::string& state,
                 const std::string& config, const std::string& epochs = {},
                 const std::string& varied = "{}") const {
@@ -49,7 +51,8 @@ class RunFolders : public testing::Test {
   std::filesystem::path root_;
 };
 
-/// epochs.csv with the accuracies of epochs 0, 1, …; "" where an epoch was not evaluated.
+/// The text of epochs.csv with the accuracies of epochs 0, 1, …; "" for an epoch without
+/// evaluation.
 inline std::string accuracies(const std::vector<std::string>& values) {
   std::string text = "epoch,train_loss,test_loss,test_accuracy,lr,seconds,samples_per_second\n";
   for (std::size_t i = 0; i < values.size(); ++i)

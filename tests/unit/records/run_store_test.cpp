@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/records/run_store.h"
 
 #include "core/records/sqlite.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // traffic.csv: what a run writes, and the metrics that tables make of it.
 #include "core/records/run_folder.h"
 #include "tests/unit/records/run_folders.h"

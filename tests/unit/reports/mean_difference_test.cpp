@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/mean_difference.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numbers>
+
+#include "tests/unit/tolerances.h"
 
 namespace pipewright {
 namespace {
@@ -24,9 +27,11 @@ double probability_within(double t, double degrees) {
 
 TEST(MeanDifference, QuantilesHold95PercentOfStudentsDistribution) {
   for (int degrees = 1; degrees <= 30; ++degrees)
-    EXPECT_NEAR(probability_within(student_t95(degrees), degrees), 0.95, 2e-5) << degrees;
+    EXPECT_NEAR(probability_within(student_t95(degrees), degrees), 0.95, tolerance::kQuantileTable)
+        << degrees;
   for (const double degrees : {40., 60., 120., 1000.})
-    EXPECT_NEAR(probability_within(student_t95(degrees), degrees), 0.95, 2e-5) << degrees;
+    EXPECT_NEAR(probability_within(student_t95(degrees), degrees), 0.95, tolerance::kQuantileTable)
+        << degrees;
 }
 
 TEST(MeanDifference, DegreesInBetweenAreRoundedDown) {
@@ -39,15 +44,15 @@ TEST(MeanDifference, OfTheSameSeedsIsPaired) {
   const auto interval =
       mean_difference({{10, 20, 30}, {"1", "2", "3"}}, {{31, 21.1, 10.9}, {"3", "2", "1"}});
   ASSERT_TRUE(interval.has_value());
-  EXPECT_NEAR(interval->low, -1 - 4.3027 * 0.1 / std::sqrt(3), 1e-9);
-  EXPECT_NEAR(interval->high, -1 + 4.3027 * 0.1 / std::sqrt(3), 1e-9);
+  EXPECT_NEAR(interval->low, -1 - 4.3027 * 0.1 / std::sqrt(3), 10 * tolerance::kHundredOperations);
+  EXPECT_NEAR(interval->high, -1 + 4.3027 * 0.1 / std::sqrt(3), 10 * tolerance::kHundredOperations);
 }
 
 TEST(MeanDifference, OfOtherSeedsIsWelchs) {
   const auto interval =
       mean_difference({{1, 2, 3}, {"1", "2", "3"}}, {{11, 12, 13}, {"4", "5", "6"}});
   ASSERT_TRUE(interval.has_value());  // equal variances of 1: 4 degrees of freedom
-  EXPECT_NEAR(interval->low, -10 - 2.7764 * std::sqrt(2. / 3), 1e-9);
+  EXPECT_NEAR(interval->low, -10 - 2.7764 * std::sqrt(2. / 3), 10 * tolerance::kHundredOperations);
   EXPECT_FALSE(interval->contains(0));
 }
 

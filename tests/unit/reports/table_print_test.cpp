@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/table.h"
 #include "tests/unit/records/run_folders.h"
 

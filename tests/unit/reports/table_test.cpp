@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/reports/table.h"
 
 #include <cmath>
 
 #include "tests/unit/config/error_text.h"
 #include "tests/unit/records/run_folders.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright {
 namespace {
@@ -30,7 +32,8 @@ TEST_F(Tables, CellHoldsMeanAndSampleDeviationOfItsRuns) {
                                   cell("vgg", "PD", "0.94"), cell("vgg", "ST", "0.5")});
   EXPECT_EQ(table.column_names, (std::vector<std::string>{"PD", "ST"}));
   EXPECT_DOUBLE_EQ(table.cells[0][0].mean(), 0.92);
-  EXPECT_NEAR(table.cells[0][0].std(), 0.02, 1e-15);  // n−1: with n it would be 0.0163
+  EXPECT_NEAR(table.cells[0][0].std(), 0.02,
+              tolerance::kFewOperations);  // n−1: with n it would be 0.0163
   EXPECT_TRUE(std::isnan(table.cells[0][1].std()));
 }
 

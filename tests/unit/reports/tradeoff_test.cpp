@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accuracy against modelled time: which rows there are, and which of them no other beats.
 #include "core/reports/tradeoff.h"
 

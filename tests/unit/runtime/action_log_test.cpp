@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a failure leaves of every worker: its last actions.
 #include "core/runtime/action_log.h"
 

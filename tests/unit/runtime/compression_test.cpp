@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What crosses compressed edges: values that were rounded on the way, in every execution the same.
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -101,13 +102,13 @@ TEST(Compression, TakesSkipConnections) {
     EXPECT_EQ(difference(serial, threads), "") << compression;
     return a.traffic;
   };
-  int straight = 0;
+  int bypass = 0;
   for (const EdgeTraffic& edge : traffic("{name: fp16, edges: [0]}")) {
     const bool compressed = std::min(edge.from, edge.to) == 0;
     EXPECT_EQ(edge.sent_bytes < edge.value_bytes, compressed) << edge.from << " → " << edge.to;
-    straight += std::abs(edge.from - edge.to) > 1;
+    bypass += std::abs(edge.from - edge.to) > 1;
   }
-  EXPECT_GT(straight, 0) << "no skip connection goes past a stage";
+  EXPECT_GT(bypass, 0) << "no skip connection goes past a stage";
 }
 
 TEST(Compression, CountsTheBytesThatCross) {

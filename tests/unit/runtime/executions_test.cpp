@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every scheme in both executions: the same bits, and no more copies of the weights than counted.
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -98,7 +100,6 @@ TEST(Executions, GiveTheSameBitsWhereCellsReadTheLastTwoOutputs) {
 }
 
 TEST(Executions, LearnWhatOneStageLearnsWhereSeveralTensorsCross) {
-  constexpr double kOtherOrderOfSums = 1e-12;  // a dozen updates in float64
   for (const char* model : {kUNet, kAmoebaNet}) {
     const auto trained = [&](int count) {
       Laboratory laboratory(concat("{scheme: {name: gpipe}, pipeline.microbatches: 2, ",
@@ -112,7 +113,8 @@ TEST(Executions, LearnWhatOneStageLearnsWhereSeveralTensorsCross) {
     ASSERT_EQ(whole.size(), cut.size());
     for (std::size_t i = 0; i < whole.size(); ++i) {
       EXPECT_EQ(whole[i].first, cut[i].first);
-      EXPECT_LT((whole[i].second - cut[i].second).abs().max().item<double>(), kOtherOrderOfSums)
+      EXPECT_LT((whole[i].second - cut[i].second).abs().max().item<double>(),
+                tolerance::kTrainedOtherwise)
           << whole[i].first;
     }
   }

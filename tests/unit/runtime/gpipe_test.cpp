@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // torchgpipe's models as pipelines: whatever the cut, the mode and the execution, the numbers that
 // were measured with it.
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/stage/layers_fixture.h"
 #include "tests/unit/stage/optimizers_elsewhere.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -118,12 +120,8 @@ Measured measured(const std::vector<LayerPtr>& layers,
   return m;
 }
 
-/// The numbers are given to 12 digits; subtracting a step of size 1 from weights of up to 1 loses
-/// 2⁻⁵³ of each, far less than that.
-constexpr double kRelative = 1e-9;
-
 void expect_near(double value, double golden, const std::string& what) {
-  EXPECT_NEAR(value, golden, kRelative * std::abs(golden)) << what;
+  EXPECT_NEAR(value, golden, tolerance::kTenDigits * std::abs(golden)) << what;
 }
 
 std::string text_of(const Case& c) {
@@ -207,7 +205,7 @@ TEST(GPipeGolden, FourLinearLayersInTwoStages) {
   const Measured m = measured(
       layers, [&](std::size_t number, const ParameterSpec&) { return weights[number]; }, x, c,
       Measure(false));
-  EXPECT_NEAR(m.sum, -3.354963, 2e-6);
+  EXPECT_NEAR(m.sum, -3.354963, tolerance::kTorchgpipeSum);
 }
 
 /// torchgpipe's test of skip connections: three convolutions, the input added to the last one's
@@ -226,7 +224,7 @@ TEST(GPipeGolden, ThreeConvolutionsAndASkip) {
   at::Tensor y = x;
   for (std::size_t i = 0; i < 6; i += 2) y = at::conv2d(y, weights[i], weights[i + 1]);
   y = y + x;
-  EXPECT_NEAR(y.norm().item<double>(), 1039.2144, 0.2);
+  EXPECT_NEAR(y.norm().item<double>(), 1039.2144, tolerance::kTorchgpipeNorm);
   double gradients = 0;
   for (const at::Tensor& gradient : torch::autograd::grad({y.mean()}, weights))
     gradients += gradient.norm().item<double>();

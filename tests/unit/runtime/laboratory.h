@@ -1,5 +1,6 @@
-/// What the tests of runtime and experiment share: small experiments from YAML, run outside a run
-/// folder, and layers that do something besides computing.
+// SPDX-License-Identifier: Apache-2.0
+/// Helpers for tests of runtime and experiment: small experiments from YAML, run without a run
+/// folder, and layers with side effects.
 #pragma once
 
 #include <atomic>
@@ -14,11 +15,11 @@
 
 namespace pipewright::test {
 
-/// Four linear layers on 48 made-up samples, with `changes` ("{scheme: gpipe, pipeline.stages: 2}")
-/// set over it by dotted key.
+/// An experiment with four linear layers on 48 synthetic samples. `changes` sets dotted keys, as in
+/// "{scheme: gpipe, pipeline.stages: 2}".
 Value small_document(const std::string& changes = "{}");
 
-/// An experiment and its plan; the plan is made when first asked for, so layers can be put in
+/// An experiment and its plan. The plan is made on first use, so that layers can be replaced
 /// before.
 class Laboratory {
  public:
@@ -39,22 +40,22 @@ class Laboratory {
 
 using Stages = std::vector<std::unique_ptr<Stage>>;
 
-/// One epoch of `plan` into `stages` at learning rate 0.05.
+/// Trains one epoch of `plan` in `stages` at learning rate 0.05.
 RunResult train(const Plan& plan, const Stages& stages, Execution execution,
                 const std::atomic<bool>* stop = nullptr, int epoch = 0, Team* team = nullptr);
 
 /// Everything a stage has learned, replica by replica.
 std::vector<std::pair<std::string, at::Tensor>> state_of(const Stages& stages);
-/// Bit for bit; names what differs first, or "".
+/// Compares bit for bit. Returns the name of the first difference, or "".
 std::string difference(const Stages& a, const Stages& b);
-/// max |a − b| over all parameters and buffers; both have the same ones.
+/// max |a − b| over all parameters and buffers, of which both must have the same ones.
 double distance(const Stages& a, const Stages& b, std::size_t count);
 
-/// Expects both executions on this machine to learn the same, with the same losses. `what` says of
-/// which case that is.
+/// Expects `serial` and `threads` to give the same weights and losses. `what` names the case in
+/// messages.
 void expect_same_bits(Laboratory& laboratory, const std::string& what);
 
-/// A loss of every mini-batch's every site, flat: compared with ==.
+/// The losses of all sites of all mini-batches in one list, to be compared with ==.
 std::vector<double> flat_losses(const RunResult& result);
 
 }  // namespace pipewright::test

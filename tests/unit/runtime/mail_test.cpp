@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of any size in pieces: whole, in order, and not more of them at once than a link takes.
 #include "core/runtime/processes/mail.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/runtime/memory_wire.h"
 
 #include <algorithm>
@@ -183,8 +184,8 @@ std::vector<Ended> play(int size, const std::function<void(WireTeam&)>& process,
       try {
         process(*teams[rank]);
       } catch (const Error& error) {
-        ended[rank].error = std::make_unique<Error>(teams[rank]->settle(error));
-        ended[rank].spoke = teams[rank]->speaks();
+        ended[rank].error = std::make_unique<Error>(teams[rank]->agree_on(error));
+        ended[rank].spoke = teams[rank]->reports_to_user();
       }
     });
   for (std::thread& thread : threads) thread.join();

@@ -1,4 +1,5 @@
-/// A wire between threads of one process, for tests: each thread plays a process.
+// SPDX-License-Identifier: Apache-2.0
+/// A wire in memory for tests, on which each thread of one process plays a process.
 #pragma once
 
 #include <chrono>
@@ -10,16 +11,17 @@
 
 namespace pipewright::test {
 
-/// Time that passes only as the keepers of all processes look around, 200 ms with each of their
-/// rounds: for links whose speed a test decides. One test at a time.
+/// Virtual time, for links whose speed a test decides: it advances by 200 ms with each round of the
+/// keepers of all processes. For one test at a time.
 std::chrono::steady_clock::time_point virtual_now();
 
-/// One end for each of `size` processes. A send is complete when its receiver has taken it, as a
-/// large MPI message. With a speed, everything from one process to another goes over one line at
-/// that speed, in virtual time, notes too.
+/// One end for each of `size` processes. A send completes when its receiver has received it, as for
+/// a large MPI message. With a speed, all pieces and notes from one process to another share one
+/// line of that speed in virtual time.
 std::vector<std::unique_ptr<Wire>> memory_wires(int size, double bytes_per_second = 0);
 
-/// Plays `size` processes: each a thread with a team of its own. Returns what each threw, settled.
+/// Result of playing `size` processes, each a thread with a team of its own: what each threw, after
+/// agree_on().
 struct Ended {
   std::unique_ptr<Error> error;
   bool spoke = false;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What compile() writes into the instructions.
 #include "core/runtime/program.h"
 

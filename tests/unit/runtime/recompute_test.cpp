@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activations thrown away and computed again: not a bit of the result changes, whatever the scheme,
 // the execution and the model.
 #include <gtest/gtest.h>
@@ -12,8 +13,8 @@ namespace pipewright::test {
 namespace {
 
 /// `rest`: further changes, "model: {…}".
-std::string changes_for(const SchemeCase& scheme, const std::string& recompute,
-                        const std::string& rest) {
+std::string recompute_changes(const SchemeCase& scheme, const std::string& recompute,
+                              const std::string& rest) {
   const bool one_stage = scheme.name == "data_parallel";
   return concat("{scheme: ", scheme_text(scheme), ", pipeline.stages: ", one_stage ? 1 : 4,
                 ", pipeline.replicas: ", one_stage ? 2 : 1, ", pipeline.recompute: ", recompute,
@@ -21,12 +22,12 @@ std::string changes_for(const SchemeCase& scheme, const std::string& recompute,
 }
 
 /// Against `never`: weights, buffers and losses of the other two, in both executions.
-void expect_same_bits(const SchemeCase& scheme, const std::string& rest) {
-  Laboratory kept(changes_for(scheme, "never", rest));
+void expect_bits_of_recomputed(const SchemeCase& scheme, const std::string& rest) {
+  Laboratory kept(recompute_changes(scheme, "never", rest));
   const Stages expected = kept.plan().stages();
   const auto losses = flat_losses(train(kept.plan(), expected, Execution::Serial));
   for (const char* recompute : {"always", "except_last"}) {
-    Laboratory laboratory(changes_for(scheme, recompute, rest));
+    Laboratory laboratory(recompute_changes(scheme, recompute, rest));
     const Plan& plan = laboratory.plan();
     for (const Execution execution : {Execution::Serial, Execution::Threads}) {
       const Stages stages = plan.stages();
@@ -46,12 +47,12 @@ void expect_same_bits(const SchemeCase& scheme, const std::string& rest) {
 
 TEST(RecomputedTraining, IsTheSameForEverySchemeOnAMultilayerPerceptron) {
   for (const SchemeCase& scheme : every_scheme())
-    expect_same_bits(scheme, "pipeline.microbatches: 4, dataset.train: 40");
+    expect_bits_of_recomputed(scheme, "pipeline.microbatches: 4, dataset.train: 40");
 }
 
 TEST(RecomputedTraining, IsTheSameForEverySchemeWithOneMicroBatch) {
   for (const SchemeCase& scheme : every_scheme())
-    if (scheme.name != "pipedream_2bw") expect_same_bits(scheme, "dataset.train: 48");
+    if (scheme.name != "pipedream_2bw") expect_bits_of_recomputed(scheme, "dataset.train: 48");
 }
 
 /// The first of each scheme's options, since these models take longer; and those whose backwards
@@ -69,7 +70,7 @@ std::vector<SchemeCase> schemes_of_interest() {
 TEST(RecomputedTraining, IsTheSameForEverySchemeWithBatchNormAndDropout) {
   for (const SchemeCase& scheme : schemes_of_interest())
     for (const char* statistics : {"per_microbatch", "deferred"})
-      expect_same_bits(
+      expect_bits_of_recomputed(
           scheme,
           concat("pipeline.microbatches: 4, dataset.train: 24, pipeline.batch_norm: ", statistics,
                  ", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}"));
@@ -79,17 +80,17 @@ TEST(RecomputedTraining, IsTheSameWhereIntegersAndMasksCross) {
   const std::string sizes = "width: 8, heads: 2, feed_forward: 12, tokens: 6";
   for (const SchemeCase& scheme : schemes_of_interest()) {
     if (scheme.name == "interlocking") continue;  // no heads there
-    expect_same_bits(scheme,
-                     concat("pipeline.microbatches: 4, dataset.train: 24, pipeline.balance: "
-                            "layers, model: {name: roberta, vocabulary: 9, classes: 3, "
-                            "layers: 2, ",
-                            sizes, "}"));
+    expect_bits_of_recomputed(
+        scheme, concat("pipeline.microbatches: 4, dataset.train: 24, pipeline.balance: "
+                       "layers, model: {name: roberta, vocabulary: 9, classes: 3, "
+                       "layers: 2, ",
+                       sizes, "}"));
   }
 }
 
 TEST(RecomputedTraining, IsTheSameWhereMapsSkipStages) {
   for (const char* name : {"gpipe", "pipedream", "interlocking", "spectrain"})
-    expect_same_bits(
+    expect_bits_of_recomputed(
         {name, "{}"},
         "pipeline.microbatches: 4, dataset.train: 32, loader.batch_size: 16, dataset.classes: 2, "
         "loss: {name: binary_cross_entropy}, pipeline.balance: layers, model: {name: unet, depth: "
@@ -99,7 +100,7 @@ TEST(RecomputedTraining, IsTheSameWhereMapsSkipStages) {
 TEST(RecomputedTraining, IsTheSameWhereStagesShareWorkers) {
   for (const char* name : {"gpipe", "one_f_one_b", "pipedream"})
     for (const char* placement : {"[0, 1, 0, 1]", "[0, 0, 1, 1]"})
-      expect_same_bits(
+      expect_bits_of_recomputed(
           {name, "{}"},
           concat("pipeline.microbatches: 2, dataset.train: 24, pipeline.placement: ", placement));
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients over replicas: added in order 0 … R−1 whoever comes first, weighted by samples.
 #include "core/runtime/reduction.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Skip connections between stages: tensors go straight to where they are taken back, their
 // gradients straight back, and the stages between never see them; in every execution.
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/runtime/memory_wire.h"
 #include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -26,7 +28,7 @@ Schedule gpipe(int stages, std::vector<Skip> skips) {
                            {.fill_drain = true});
 }
 
-const Instruction& named(const Program& program, const std::string& name) {
+const Instruction& instruction_named(const Program& program, const std::string& name) {
   for (const auto& worker : program.workers)
     for (const Instruction& instruction : worker)
       if (action_name(instruction.action, program.schedule.shape.microbatches) == name)
@@ -35,35 +37,40 @@ const Instruction& named(const Program& program, const std::string& name) {
 }
 
 /// "3×1 2×2 | 1": tensors of each group and how many go with it; then those behind.
-std::string text_of(const Straight& straight) {
+std::string bypass_text(const Bypass& bypass) {
   std::string text;
-  for (const auto& [stage, port, count, gradients] : straight.groups)
+  for (const auto& [stage, port, count, gradients] : bypass.groups)
     text += concat(port.used() ? "" : "unused ", "to ", port.to, ": ", count, "; ");
-  return text + concat("behind: ", straight.behind);
+  return text + concat("behind: ", bypass.behind);
 }
 
 TEST(SkipProgram, SendsStraightToTheStageThatTakesBack) {
   // Three from stage 0: two to stage 3, one to stage 2; one from 1 to 2, the next.
   const Program program = compile(gpipe(4, {{0, 3}, {0, 3}, {0, 2}, {1, 2}}));
-  EXPECT_EQ(text_of(named(program, "0F0.1").straight_sent), "to 3: 2; to 2: 1; behind: 0");
-  EXPECT_EQ(text_of(named(program, "1F0.1").straight_sent), "behind: 1");
-  EXPECT_EQ(text_of(named(program, "2F0.1").straight_received), "to 2: 1; behind: 1");
-  EXPECT_EQ(text_of(named(program, "3F0.1").straight_received), "to 3: 2; behind: 0");
-  EXPECT_EQ(text_of(named(program, "3B0.1").straight_sent), "to 0: 2; behind: 0");
-  EXPECT_EQ(text_of(named(program, "2B0.1").straight_sent), "to 0: 1; behind: 1");
-  EXPECT_EQ(text_of(named(program, "0B0.1").straight_received), "to 0: 2; to 0: 1; behind: 0");
-  const auto& sent = named(program, "0F0.1").straight_sent.groups;
-  EXPECT_EQ(sent[0].port.message, named(program, "3F0.1").straight_received.groups[0].port.message);
+  EXPECT_EQ(bypass_text(instruction_named(program, "0F0.1").bypass_sent),
+            "to 3: 2; to 2: 1; behind: 0");
+  EXPECT_EQ(bypass_text(instruction_named(program, "1F0.1").bypass_sent), "behind: 1");
+  EXPECT_EQ(bypass_text(instruction_named(program, "2F0.1").bypass_received), "to 2: 1; behind: 1");
+  EXPECT_EQ(bypass_text(instruction_named(program, "3F0.1").bypass_received), "to 3: 2; behind: 0");
+  EXPECT_EQ(bypass_text(instruction_named(program, "3B0.1").bypass_sent), "to 0: 2; behind: 0");
+  EXPECT_EQ(bypass_text(instruction_named(program, "2B0.1").bypass_sent), "to 0: 1; behind: 1");
+  EXPECT_EQ(bypass_text(instruction_named(program, "0B0.1").bypass_received),
+            "to 0: 2; to 0: 1; behind: 0");
+  const auto& sent = instruction_named(program, "0F0.1").bypass_sent.groups;
+  EXPECT_EQ(sent[0].port.message,
+            instruction_named(program, "3F0.1").bypass_received.groups[0].port.message);
   EXPECT_NE(sent[0].port.link, sent[1].port.link);
-  EXPECT_EQ(sends_of(named(program, "0F0.1")).size(), 3U);
+  EXPECT_EQ(sends_of(instruction_named(program, "0F0.1")).size(), 3U);
   EXPECT_EQ(program.messages, 2 * (3 + 3 + 2 + 2));
 }
 
 TEST(SkipProgram, TakesNoGradientOfWhatHasNone) {
   const Program program = compile(gpipe(4, {{0, 3, false}, {0, 2, false}, {0, 1, false}}));
-  EXPECT_EQ(text_of(named(program, "0F0.1").straight_sent), "to 3: 1; to 2: 1; behind: 1");
-  EXPECT_EQ(text_of(named(program, "3B0.1").straight_sent), "unused to -1: 1; behind: 0");
-  EXPECT_EQ(text_of(named(program, "0B0.1").straight_received),
+  EXPECT_EQ(bypass_text(instruction_named(program, "0F0.1").bypass_sent),
+            "to 3: 1; to 2: 1; behind: 1");
+  EXPECT_EQ(bypass_text(instruction_named(program, "3B0.1").bypass_sent),
+            "unused to -1: 1; behind: 0");
+  EXPECT_EQ(bypass_text(instruction_named(program, "0B0.1").bypass_received),
             "unused to -1: 1; unused to -1: 1; behind: 1");
   EXPECT_EQ(program.messages, 2 * (3 + 3 + 2));
 }
@@ -71,17 +78,19 @@ TEST(SkipProgram, TakesNoGradientOfWhatHasNone) {
 TEST(SkipProgram, TakesNoGradientFromALossThatIsMadeBefore) {
   PipelineShape shape{.stages = 4, .skips = {{0, 3}}};
   const Program program = compile(schedule_of("interlocking", "{width: 2}", shape));
-  EXPECT_EQ(text_of(named(program, "0B0").straight_received), "unused to -1: 1; behind: 0");
-  EXPECT_EQ(text_of(named(program, "3B0").straight_sent), "unused to -1: 1; behind: 0");
+  EXPECT_EQ(bypass_text(instruction_named(program, "0B0").bypass_received),
+            "unused to -1: 1; behind: 0");
+  EXPECT_EQ(bypass_text(instruction_named(program, "3B0").bypass_sent),
+            "unused to -1: 1; behind: 0");
 }
 
 TEST(SkipProgram, LetsStraightLinksHoldAnyNumberOfMessages) {
   PipelineShape shape{.stages = 3, .minibatches = 4, .skips = {{0, 2}}, .link_capacity = 2};
   const Program program = compile(evaluation_schedule(shape));
-  const Instruction& first = named(program, "0F0");
+  const Instruction& first = instruction_named(program, "0F0");
   EXPECT_EQ(program.link_capacity[static_cast<std::size_t>(first.send.link)], 2);
-  EXPECT_EQ(
-      program.link_capacity[static_cast<std::size_t>(first.straight_sent.groups[0].port.link)], 0);
+  EXPECT_EQ(program.link_capacity[static_cast<std::size_t>(first.bypass_sent.groups[0].port.link)],
+            0);
 }
 
 TEST(SkipProgram, RefusesConnectionsThatAreNone) {
@@ -111,13 +120,13 @@ class Counting final : public Layer {
 };
 
 /// Two maps are put aside, the second while the first is waiting.
-constexpr const char* kUNet =
+constexpr const char* kSkipUNet =
     "model: {name: unet, depth: 2, convolutions: 1, base_channels: 4, channels: 1, size: 8}, "
     "dataset.classes: 2, loss: {name: binary_cross_entropy}, loader.batch_size: 16, "
     "pipeline.microbatches: 4, dataset.train: 32, pipeline.balance: layers";
 
 TEST(SkipTraining, ShowsStagesBetweenNothingOfIt) {
-  Laboratory laboratory(concat("{scheme: {name: gpipe}, pipeline.stages: 8, ", kUNet, "}"));
+  Laboratory laboratory(concat("{scheme: {name: gpipe}, pipeline.stages: 8, ", kSkipUNet, "}"));
   const Experiment& e = laboratory.experiment;
   std::vector<std::shared_ptr<Counting>> counting;
   std::size_t layer = 0;
@@ -141,7 +150,7 @@ TEST(SkipTraining, GivesTheSameBitsInProcesses) {
   for (const char* scheme : {"gpipe", "pipedream", "interlocking"})
     for (const char* placement : {"[]", "[0, 1, 0, 1]", "[0, 1, 1, 0]"}) {
       const std::string changes =
-          concat("{scheme: {name: ", scheme, "}, ", kUNet,
+          concat("{scheme: {name: ", scheme, "}, ", kSkipUNet,
                  ", pipeline.stages: 4, pipeline.placement: ", placement, "}");
       Laboratory laboratory(changes);
       const Stages serial = laboratory.plan().stages();
@@ -166,16 +175,15 @@ TEST(SkipTraining, GivesTheSameBitsInProcesses) {
 }
 
 TEST(SkipTraining, LearnsWhatOneStageLearnsWhateverTheCut) {
-  constexpr double kOtherOrderOfSums = 1e-12;  // a few updates in float64
   const auto trained = [](const std::string& shape) {
     Laboratory laboratory(
-        concat("{scheme: {name: gpipe}, ", kUNet, ", train.precision: float64, ", shape, "}"));
+        concat("{scheme: {name: gpipe}, ", kSkipUNet, ", train.precision: float64, ", shape, "}"));
     Stages stages = laboratory.plan().stages();
     train(laboratory.plan(), stages, Execution::Serial);
     return state_of(stages);
   };
   const std::size_t layers =
-      Laboratory(concat("{pipeline.stages: 1, ", kUNet, "}")).experiment.layers.size();
+      Laboratory(concat("{pipeline.stages: 1, ", kSkipUNet, "}")).experiment.layers.size();
   const auto whole = trained("pipeline.stages: 1");
   for (std::size_t stages = 2; stages <= layers; stages += 3)
     for (const char* recompute : {"never", "always"}) {
@@ -183,7 +191,8 @@ TEST(SkipTraining, LearnsWhatOneStageLearnsWhateverTheCut) {
           trained(concat("pipeline.stages: ", stages, ", pipeline.recompute: ", recompute));
       ASSERT_EQ(whole.size(), cut.size());
       for (std::size_t i = 0; i < whole.size(); ++i)
-        EXPECT_LT((whole[i].second - cut[i].second).abs().max().item<double>(), kOtherOrderOfSums)
+        EXPECT_LT((whole[i].second - cut[i].second).abs().max().item<double>(),
+                  tolerance::kTrainedOtherwise)
             << whole[i].first << ", " << stages << " stages";
     }
 }
@@ -206,7 +215,6 @@ class AddsWhatItSees final : public Layer {
 
 /// The gradients of all stages that look come back to the one that put aside.
 TEST(SkipTraining, LearnsFromEveryStageThatLooks) {
-  constexpr double kOtherOrderOfSums = 1e-12;  // a few updates in float64
   using Balance = std::vector<std::int64_t>;
   const auto trained = [](const Balance& balance) {
     Laboratory laboratory(
@@ -229,7 +237,8 @@ TEST(SkipTraining, LearnsFromEveryStageThatLooks) {
     const auto cut = trained(balance);
     ASSERT_EQ(whole.size(), cut.size());
     for (std::size_t i = 0; i < whole.size(); ++i)
-      EXPECT_LT((whole[i].second - cut[i].second).abs().max().item<double>(), kOtherOrderOfSums)
+      EXPECT_LT((whole[i].second - cut[i].second).abs().max().item<double>(),
+                tolerance::kTrainedOtherwise)
           << whole[i].first << ", " << balance.size() << " stages";
   }
 }
@@ -257,7 +266,7 @@ TEST(SkipTraining, SendsMasksOnceToWhoeverLooks) {
 }
 
 TEST(SkipTraining, EvaluatesInEveryExecution) {
-  Laboratory laboratory(concat("{scheme: {name: gpipe}, pipeline.stages: 6, ", kUNet, "}"));
+  Laboratory laboratory(concat("{scheme: {name: gpipe}, pipeline.stages: 6, ", kSkipUNet, "}"));
   const Plan& plan = laboratory.plan();
   const Stages stages = plan.stages();
   std::vector<double> expected;

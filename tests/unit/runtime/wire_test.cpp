@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes that train together, played by threads over a wire in memory: the same bits as one
 // process, and an end for everybody when one of them fails.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <optional>
 #include <regex>
 #include <thread>
@@ -182,6 +184,15 @@ TEST(Wire, EndsEverybodyWithTheFirstError) {
   }
 }
 
+/// What is promised of the others when one process dies or stops: even if every patience is used up
+/// one after another. tests/e2e/mpi_failures_test.py measures it with real processes.
+TEST(TeamPatience, EndsARunWithinTenSeconds) {
+  const TeamPatience patience;
+  EXPECT_LE(patience.heartbeat + patience.death + patience.silence + patience.reaction +
+                patience.after_signal + patience.last_look,
+            10s);
+}
+
 TEST(Wire, NoticesAProcessThatFallsSilent) {
   auto wires = memory_wires(3);
   const std::unique_ptr<Wire> silent = std::move(wires[0]);  // never beats, never answers
@@ -195,16 +206,23 @@ TEST(Wire, NoticesAProcessThatFallsSilent) {
       team->barrier();
       ADD_FAILURE() << "the barrier opened";
     } catch (const Error& error) {
-      const Error settled = team->settle(error);
+      const Error settled = team->agree_on(error);
       EXPECT_EQ(settled.where(), "worker 0, stage 0, 0F7");
       EXPECT_NE(settled.message().find("on elsewhere has not answered"), std::string::npos)
           << settled.message();
-      EXPECT_EQ(team->speaks(), team == &one) << "the first that lives";
+      EXPECT_EQ(team->reports_to_user(), team == &one) << "the first that lives";
     }
   }
 }
 
-/// A process that is stopped for a while as it tells others something for the fifth time.
+/// The clock, which a test may put forward.
+std::atomic<std::int64_t> forward_ms = 0;
+std::chrono::steady_clock::time_point moved_now() {
+  return std::chrono::steady_clock::now() + forward_ms.load() * 1ms;
+}
+constexpr auto kHour = std::chrono::milliseconds(1h);
+
+/// A process that is stopped for three hours as it tells others something for the fifth time.
 class StoppedWire final : public Wire {
  public:
   StoppedWire(std::unique_ptr<Wire> wire, std::atomic<bool>& stopped)
@@ -222,8 +240,9 @@ class StoppedWire final : public Wire {
   void tell(int peer, std::string_view note) override {
     wire_->tell(peer, note);
     if (++told_ != 5) return;
-    std::this_thread::sleep_for(1500ms);
+    forward_ms += 3 * kHour.count();
     stopped_ = true;
+    stopped_.notify_all();
   }
   std::optional<Note> hear() override { return wire_->hear(); }
   void close() override { wire_->close(); }
@@ -238,11 +257,14 @@ class StoppedWire final : public Wire {
 TEST(Wire, BlamesNobodyForItsOwnSilence) {
   auto wires = memory_wires(2);
   std::atomic<bool> stopped = false;
-  TeamPatience patient = kSoon;
-  patient.silence = 1h;
-  WireTeam one(std::move(wires[0]), nullptr, patient),
-      two(std::make_unique<StoppedWire>(std::move(wires[1]), stopped), nullptr, kSoon);
-  while (!stopped) std::this_thread::sleep_for(1ms);
+  // The other notices nothing, whose own clock it is as well.
+  TeamPatience patience{.heartbeat = 5ms, .silence = 12 * kHour, .reaction = 1h, .now = moved_now};
+  TeamPatience stopping = patience;
+  stopping.silence = kHour;
+  forward_ms = 0;
+  WireTeam one(std::move(wires[0]), nullptr, patience),
+      two(std::make_unique<StoppedWire>(std::move(wires[1]), stopped), nullptr, stopping);
+  stopped.wait(false);
   std::jthread other([&] { one.barrier(); });
   EXPECT_NO_THROW(two.barrier());
 }
@@ -297,7 +319,7 @@ TEST(Wire, NoticesSilenceAmidALongMessage) {
     while (!over) {
       if (mail.moved() < 6) mail.advance_sends();
       wires[0]->hear();  // time goes on
-      std::this_thread::sleep_for(1ms);
+      std::this_thread::yield();
     }
   });
   try {
@@ -342,7 +364,7 @@ Error end_after(const std::vector<std::string>& notes, const TeamPatience& patie
   try {
     team.barrier();
   } catch (const Error& error) {
-    return team.settle(error);
+    return team.agree_on(error);
   }
   return Error(ErrorKind::Bug, "nothing ended it");
 }
@@ -444,7 +466,7 @@ TEST(Wire, EndsTheRunWhereTheWireItselfFails) {
       team->wait(team->receive(1 - team->rank(), 0, at::empty({1})));
       ADD_FAILURE() << "it came";
     } catch (const Error& error) {
-      EXPECT_STREQ(team->settle(error).what(),
+      EXPECT_STREQ(team->agree_on(error).what(),
                    "worker 0, stage 0, 0F1: MPI cannot look for notes: out of order");
     }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The orders of passes that schemes share, in the words of action_name.
 #include "core/schedule/builders.h"
 

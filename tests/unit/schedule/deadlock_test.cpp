@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is said of a schedule that stops: the way from the first action that waits to the root,
 // which is marked.
 #include <gtest/gtest.h>

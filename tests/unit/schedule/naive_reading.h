@@ -1,5 +1,6 @@
-/// A schedule's rules once more, read from the architecture's words as plainly as possible: what
-/// validate() says is compared with what this says.
+// SPDX-License-Identifier: Apache-2.0
+/// A second, independent implementation of the rules of schedules, as plain as possible. Its
+/// verdicts are compared with those of validate().
 #pragma once
 
 #include <algorithm>
@@ -22,8 +23,8 @@ inline bool is_backward(const Action& a) {
   return a.kind == ActionKind::Backward || a.kind == ActionKind::BackwardInput;
 }
 
-/// What a pass is, apart from its place: Forward, Head, Recompute, a backward of a loss (whole,
-/// relay or first half), or the second half of one.
+/// Identity of a pass, without its position: its kind (Forward, Head, Recompute, a backward of a
+/// loss (whole, relay or first half), or the second half of one), stage, mini-batch and so on.
 using Pass = std::array<int, 6>;
 inline Pass pass(char what, const Action& a, int stage, int loss) {
   return {what, stage, a.replica, a.minibatch, a.microbatch, loss};
@@ -35,7 +36,7 @@ inline Pass pass(const Action& a) {
   return pass(a.kind == ActionKind::BackwardWeight ? 'W' : 'B', a, a.stage, a.loss);
 }
 
-/// The pass whose output this action waits for; `what` 0: none.
+/// The pass whose output this action needs; `what` is 0 if there is none.
 inline Pass input(const Schedule& schedule, const Action& a) {
   const bool last = a.stage == schedule.shape.stages - 1;
   if (a.kind == ActionKind::Forward && a.stage > 0) return pass('F', a, a.stage - 1, -1);
@@ -54,8 +55,8 @@ inline int place_of_reduce(const Schedule& schedule, Action like, int replica) {
   return static_cast<int>(std::find(actions.begin(), actions.end(), like) - actions.begin());
 }
 
-/// Whether an order of all actions respects each worker's own order and every input; with
-/// replicas, whether a reduction comes after what precedes it on each of them.
+/// Checks that an order of all actions respects each worker's own order and every input and, with
+/// replicas, that a reduction comes after the actions before it on each replica. Returns the fault.
 inline std::string fault_of_order(const Schedule& schedule, const std::vector<ActionPlace>& order) {
   std::vector<int> done(schedule.workers.size(), 0);
   std::set<Pass> made;
@@ -116,7 +117,7 @@ inline std::string fault_of_passes(const Schedule& schedule) {
       else if (!shape.training)
         return "no forward";
     }
-  for (const auto& [half, times] : halves) {  // with its first half it is the whole
+  for (const auto& [half, times] : halves) {  // together with its first half it is a whole backward
     if (times > 1 || !relays.contains(half) || relays.at(half) > 1) return "not two halves";
     relays.erase(half);
     ++there[half];
@@ -131,7 +132,7 @@ inline std::string fault_of_passes(const Schedule& schedule) {
   return "";
 }
 
-/// A recomputation is one of its forward's weights, before all backwards.
+/// Checks that each recomputation uses its forward's weights and comes before all backwards.
 inline std::string fault_of_recomputations(const Schedule& schedule) {
   for (const auto& worker : schedule.workers) {
     std::set<Pass> too_late;
@@ -145,11 +146,12 @@ inline std::string fault_of_recomputations(const Schedule& schedule) {
   return "";
 }
 
-/// Each gradient goes into one later update of its stage, all of them reduced once and together.
+/// Checks that each gradient is applied by one later update of its stage, and that all gradients of
+/// an update are reduced once and together.
 inline std::string fault_of_gradients(const Schedule& schedule) {
   for (const auto& worker : schedule.workers) {
     struct Gradients {
-      int minibatch = -1;  ///< of the last one waiting; −1: none waits
+      int minibatch = -1;  ///< mini-batch of the last gradient not applied yet; −1: none
       bool reduced = false;
     };
     std::map<std::pair<int, int>, Gradients> stages;
@@ -211,7 +213,7 @@ inline std::string fault_of_progress(const Schedule& schedule) {
   return "";
 }
 
-/// Every version asked for has been made; predictions are made from the latest.
+/// Checks that every version used exists, and that predictions start from the latest version.
 inline std::string fault_of_weights(const Schedule& schedule) {
   std::map<std::pair<int, int>, int> updates;
   std::map<Pass, Weights> of_forward, of_half;
@@ -248,7 +250,7 @@ inline std::string fault_of_weights(const Schedule& schedule) {
 
 }  // namespace detail
 
-/// "" for a schedule that may run (with unbounded links), else what is wrong with it.
+/// Why a schedule cannot run with unbounded links; "" if it can.
 inline std::string fault(const Schedule& schedule) {
   for (const auto& find :
        {detail::fault_of_passes, detail::fault_of_recomputations, detail::fault_of_gradients,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where recomputations stand, what they read, and what validate() says of those that are wrong.
 #include "core/schedule/recompute.h"
 
@@ -22,7 +23,7 @@ namespace {
 constexpr Recomputation kEach[] = {Recomputation::Never, Recomputation::Always,
                                    Recomputation::ExceptLast};
 
-Schedule gpipe(int stages, int microbatches, Recomputation which, int minibatches = 1) {
+Schedule recomputing_gpipe(int stages, int microbatches, Recomputation which, int minibatches = 1) {
   return with_recomputation(
       pipeline_schedule(
           {.stages = stages, .microbatches = microbatches, .minibatches = minibatches},
@@ -39,14 +40,14 @@ std::string actions_of(const Schedule& schedule, std::size_t worker) {
 }
 
 TEST(Recompute, StandsBeforeTheBackwardOfItsMicroBatch) {
-  EXPECT_EQ(actions_of(gpipe(2, 3, Recomputation::Always), 0),
+  EXPECT_EQ(actions_of(recomputing_gpipe(2, 3, Recomputation::Always), 0),
             "0F0.0 0F0.1 0F0.2 0r0.2 0B0.2 0r0.1 0B0.1 0r0.0 0B0.0 0U0");
-  EXPECT_EQ(actions_of(gpipe(2, 3, Recomputation::Never), 0),
+  EXPECT_EQ(actions_of(recomputing_gpipe(2, 3, Recomputation::Never), 0),
             "0F0.0 0F0.1 0F0.2 0B0.2 0B0.1 0B0.0 0U0");
 }
 
 TEST(Recompute, ExceptLastKeepsTheLastMicroBatchOfEachMiniBatch) {
-  EXPECT_EQ(actions_of(gpipe(2, 2, Recomputation::ExceptLast, 2), 1),
+  EXPECT_EQ(actions_of(recomputing_gpipe(2, 2, Recomputation::ExceptLast, 2), 1),
             "1F0.0 1F0.1 1B0.1 1r0.0 1B0.0 1U0 1F1.0 1F1.1 1B1.1 1r1.0 1B1.0 1U1");
   const Schedule stale = with_recomputation(
       schedule_of("pipedream_2bw", "{}", {.stages = 2, .microbatches = 2, .minibatches = 2}),
@@ -76,7 +77,7 @@ TEST(Recompute, IsNoPartOfAnEvaluation) {
 }
 
 TEST(Recompute, DoesNotWaitForTheGradient) {
-  const Schedule schedule = gpipe(3, 3, Recomputation::Always);
+  const Schedule schedule = recomputing_gpipe(3, 3, Recomputation::Always);
   const SlotTimes times = slot_times(schedule);
   const auto start = [&](const std::string& name) {
     for (std::size_t w = 0; w < schedule.workers.size(); ++w)
@@ -94,7 +95,7 @@ TEST(Recompute, DoesNotWaitForTheGradient) {
 /// torchgpipe's third rule: the memory of one micro-batch's activations is all a stage needs.
 TEST(Recompute, HasOneMicroBatchAliveAtAStageOfGPipe) {
   for (const Recomputation which : {Recomputation::Always, Recomputation::ExceptLast}) {
-    const Schedule schedule = gpipe(4, 5, which, 2);
+    const Schedule schedule = recomputing_gpipe(4, 5, which, 2);
     for (const auto& worker : schedule.workers) {
       std::set<int> recomputed, alive;
       for (const Action& a : worker)
@@ -154,7 +155,7 @@ TEST(Recompute, HoldsTheWeightsOfForwardsThatAreToBeRunAgain) {
 }
 
 TEST(Recompute, ShowsInGridTableAndFile) {
-  const Schedule schedule = gpipe(2, 2, Recomputation::ExceptLast);
+  const Schedule schedule = recomputing_gpipe(2, 2, Recomputation::ExceptLast);
   const std::string grid = render_text(schedule);
   EXPECT_NE(grid.find("F0.0 F0.1 B0.1----- r0.0 B0.0-----|"), std::string::npos) << grid;
   EXPECT_NE(grid.find("r recompute"), std::string::npos) << grid;
@@ -166,7 +167,8 @@ TEST(Recompute, ShowsInGridTableAndFile) {
   EXPECT_NE(render_trace(schedule).find("\"cat\":\"recompute\""), std::string::npos);
 }
 
-std::string refusal(Schedule schedule, const std::function<void(std::vector<Action>&)>& change) {
+std::string recompute_refusal(Schedule schedule,
+                              const std::function<void(std::vector<Action>&)>& change) {
   change(schedule.workers[0]);
   try {
     validate(schedule);
@@ -179,29 +181,29 @@ std::string refusal(Schedule schedule, const std::function<void(std::vector<Acti
 
 TEST(Recompute, IsRefusedWhereItIsOfNoUseOrOfOtherWeights) {
   // 0F0.0 0F0.1 0r0.1 0B0.1 0r0.0 0B0.0 0U0
-  const Schedule right = gpipe(1, 2, Recomputation::Always);
-  EXPECT_EQ(refusal(right, [](auto&) {}), "accepted");
-  EXPECT_EQ(refusal(right, [](auto& a) { a.erase(a.begin() + 2); }), "accepted")
+  const Schedule right = recomputing_gpipe(1, 2, Recomputation::Always);
+  EXPECT_EQ(recompute_refusal(right, [](auto&) {}), "accepted");
+  EXPECT_EQ(recompute_refusal(right, [](auto& a) { a.erase(a.begin() + 2); }), "accepted")
       << "one micro-batch keeps its activations";
-  EXPECT_NE(
-      refusal(right, [](auto& a) { a.insert(a.begin() + 2, a[2]); }).find("0r0.1 happens twice"),
-      std::string::npos);
-  EXPECT_NE(refusal(right, [](auto& a) { std::swap(a[2], a[3]); })
+  EXPECT_NE(recompute_refusal(right, [](auto& a) { a.insert(a.begin() + 2, a[2]); })
+                .find("0r0.1 happens twice"),
+            std::string::npos);
+  EXPECT_NE(recompute_refusal(right, [](auto& a) { std::swap(a[2], a[3]); })
                 .find("0r0.1 comes after a backward that needs it"),
             std::string::npos);
-  EXPECT_NE(refusal(right, [](auto& a) { std::swap(a[1], a[2]); }).find("0r0.1"),
+  EXPECT_NE(recompute_refusal(right, [](auto& a) { std::swap(a[1], a[2]); }).find("0r0.1"),
             std::string::npos);
-  EXPECT_NE(refusal(right, [](auto& a) { a[2].weights = Weights::latest(); })
+  EXPECT_NE(recompute_refusal(right, [](auto& a) { a[2].weights = Weights::latest(); })
                 .find("0r0.1 does not compute with the weights of its forward"),
             std::string::npos);
   Schedule evaluation = evaluation_schedule({});
-  EXPECT_NE(
-      refusal(evaluation,
-              [](auto& a) {
-                a.push_back({.kind = ActionKind::Recompute, .weights = Weights::of_forward()});
-              })
-          .find("forwards only"),
-      std::string::npos);
+  EXPECT_NE(recompute_refusal(evaluation,
+                              [](auto& a) {
+                                a.push_back({.kind = ActionKind::Recompute,
+                                             .weights = Weights::of_forward()});
+                              })
+                .find("forwards only"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules that no memory holds are refused before they are made.
 #include "core/schedule/schedule_size.h"
 

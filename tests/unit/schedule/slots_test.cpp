@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When each action starts. The grids are those of the papers; tests/golden/schedule holds them.
 #include "core/schedule/slots.h"
 

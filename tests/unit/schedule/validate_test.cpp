@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What validate() refuses, one reason at a time, and how it says so.
 #include "core/drawing/render_refusal.h"
 
@@ -36,7 +37,7 @@ Schedule with_head() {
   return schedule;
 }
 
-std::string refusal(const Schedule& schedule) {
+std::string validate_refusal(const Schedule& schedule) {
   try {
     validate_for_eyes(schedule);
   } catch (const Error& error) {
@@ -47,14 +48,14 @@ std::string refusal(const Schedule& schedule) {
 }
 
 void expect_refused(const Schedule& schedule, const std::string& reason) {
-  const std::string text = refusal(schedule);
+  const std::string text = validate_refusal(schedule);
   EXPECT_NE(text.find(reason), std::string::npos) << "expected: " << reason << "\nin: " << text;
 }
 
 TEST(Validate, AcceptsWhatTheseTestsStartFrom) {
-  EXPECT_EQ(refusal(pipeline(3, 2)), "accepted");
-  EXPECT_EQ(refusal(pipeline(2, 2, 2, 2)), "accepted");
-  EXPECT_EQ(refusal(with_head()), "accepted");
+  EXPECT_EQ(validate_refusal(pipeline(3, 2)), "accepted");
+  EXPECT_EQ(validate_refusal(pipeline(2, 2, 2, 2)), "accepted");
+  EXPECT_EQ(validate_refusal(with_head()), "accepted");
 }
 
 TEST(Validate, MarksTheCulpritInTheGridAndSaysWhereItIs) {
@@ -143,7 +144,7 @@ Schedule with_halves() {
 }
 
 TEST(Validate, AcceptsABackwardInTwoHalvesOfTheFirstStageToo) {
-  EXPECT_EQ(refusal(with_halves()), "accepted");
+  EXPECT_EQ(validate_refusal(with_halves()), "accepted");
 }
 
 TEST(Validate, RefusesHalfABackward) {
@@ -237,7 +238,7 @@ TEST(Validate, RefusesReplicasThatReduceInDifferentOrders) {
   const auto by_stage = schedule.workers;
   schedule.workers = {merged(by_stage[0], by_stage[1], true),
                       merged(by_stage[2], by_stage[3], true)};
-  EXPECT_EQ(refusal(schedule), "accepted");
+  EXPECT_EQ(validate_refusal(schedule), "accepted");
   schedule.workers[1] = merged(by_stage[2], by_stage[3], false);
   expect_refused(schedule,
                  "its replicas never come to the same reduction, and worker 1 stands at ");
@@ -266,7 +267,7 @@ TEST(Validate, RefusesAnythingButForwardsInAnEvaluation) {
   Schedule schedule = pipeline(2);
   schedule.shape.training = false;
   expect_refused(schedule, "has no place in an evaluation: forwards only");
-  EXPECT_EQ(refusal(evaluation_schedule({.stages = 2, .minibatches = 2})), "accepted");
+  EXPECT_EQ(validate_refusal(evaluation_schedule({.stages = 2, .minibatches = 2})), "accepted");
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many copies of its weights each stage holds, and how stale they are, scheme by scheme.
 #include <gtest/gtest.h>
 

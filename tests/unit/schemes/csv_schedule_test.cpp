@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules from PyTorch's CSV files: what they say is what is scheduled, and what is wrong in them
 // is named with its line and column.
 #include <gtest/gtest.h>

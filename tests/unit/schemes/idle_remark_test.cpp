@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is remarked on too few micro-batches, and of which schemes.
 #include "core/schedule/idle_remark.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In the steady state an N-wise pipeline takes N·(f+b) per mini-batch, whatever its length: a
 // forward is f = 1 slot, a backward b = 2. Relays and heads fit into idle slots; only stages that
 // learn from their own heads (N = 1) have none and pay the head's slot.
@@ -9,19 +10,19 @@
 namespace pipewright {
 namespace {
 
-constexpr int kMiniBatches = 120;
+constexpr int kPeriodMiniBatches = 120;
 constexpr int kMeasured = 50;
 
 /// Slots per mini-batch of each stage, late in a long schedule.
 std::vector<double> periods(const std::string& options, int stages) {
   const Schedule schedule =
-      schedule_of("interlocking", options, {.stages = stages, .minibatches = kMiniBatches});
+      schedule_of("interlocking", options, {.stages = stages, .minibatches = kPeriodMiniBatches});
   const SlotTimes times = slot_times(schedule);
   std::vector<double> all;
   for (const std::vector<int>& start : times.start) {
-    const std::size_t actions = start.size() / kMiniBatches;
-    const int slots =
-        start[(kMiniBatches - 1) * actions] - start[(kMiniBatches - 1 - kMeasured) * actions];
+    const std::size_t actions = start.size() / kPeriodMiniBatches;
+    const int slots = start[(kPeriodMiniBatches - 1) * actions] -
+                      start[(kPeriodMiniBatches - 1 - kMeasured) * actions];
     all.push_back(static_cast<double>(slots) / kMeasured);
   }
   return all;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // N-wise local learning: which losses a stage learns from, which it relays, and what it waits for.
 #include <gtest/gtest.h>
 

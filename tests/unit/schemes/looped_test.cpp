@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interleaved 1F1B and zero-bubble schedules against PyTorch's orders for two workers with two
 // stages each, its makespans, and the papers' bubbles.
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@
 namespace pipewright {
 namespace {
 
-std::string golden(const std::string& name) {
+std::string golden_text(const std::string& name) {
   return read_file(source_dir() / "tests/golden/schedule" / name);
 }
 
@@ -66,11 +67,11 @@ int most_held(const Schedule& schedule) {
 
 TEST(Interleaved, HasPyTorchsOrder) {
   EXPECT_EQ(render_pytorch_csv(of_workers("interleaved", 2, 4, 2)),
-            golden("pytorch_interleaved_1f1b.csv"));
+            golden_text("pytorch_interleaved_1f1b.csv"));
 }
 
 TEST(ZeroBubbleH1, WithTwoStagesPerWorkerHasPyTorchsOrder) {
-  EXPECT_EQ(render_pytorch_csv(of_workers("zb_h1", 2, 4, 2)), golden("pytorch_zb1p.csv"));
+  EXPECT_EQ(render_pytorch_csv(of_workers("zb_h1", 2, 4, 2)), golden_text("pytorch_zb1p.csv"));
 }
 
 struct Makespan {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Micro-batches in schemes without a flush: 1F1B over all of them, one update per M.
 #include <gtest/gtest.h>
 
@@ -10,7 +11,7 @@
 namespace pipewright {
 namespace {
 
-constexpr int kMiniBatches = 8;
+constexpr int kFewMiniBatches = 8;
 
 /// Calls `check` with every pass of a long schedule, and how many micro-batches came before its
 /// own.
@@ -19,8 +20,8 @@ void for_passes(const std::string& scheme, const std::string& options, int stage
                 const Check& check) {
   const Schedule schedule =
       schedule_of(scheme, options,
-                  {.stages = stages, .microbatches = microbatches, .minibatches = kMiniBatches});
-  for (int minibatch = 0; minibatch < kMiniBatches; ++minibatch)
+                  {.stages = stages, .microbatches = microbatches, .minibatches = kFewMiniBatches});
+  for (int minibatch = 0; minibatch < kFewMiniBatches; ++minibatch)
     for (const PassWeights& pass : weights_used(schedule, minibatch))
       check(pass, pass.action.minibatch * microbatches + pass.action.microbatch);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One slip in a right schedule — an action lost, done twice, swapped, on the wrong worker, of the
 // wrong loss, version or micro-batch — is refused by name, or leaves a schedule that is right too.
 #include <gtest/gtest.h>
@@ -92,7 +93,7 @@ void expect_run_to_its_end(const Schedule& schedule) {
 
 /// The text of validate()'s refusal, "" when it accepts. It must accept what the architecture's
 /// words allow, and no more; and what it accepts can be simulated.
-std::string refusal(const Schedule& schedule) {
+std::string refusal_of_schedule(const Schedule& schedule) {
   const std::string fault = naive::fault(schedule);
   try {
     const std::vector<ActionPlace> order = validate(schedule);
@@ -146,7 +147,7 @@ Tried try_everywhere(const Change& change, const std::function<bool(const Action
         Schedule wrong = right;
         change(wrong, w, i);
         if (wrong == right) continue;
-        const std::string text = refusal(wrong);
+        const std::string text = refusal_of_schedule(wrong);
         ++(text.empty() ? tried.accepted : tried.refused);
         const Action& changed = i < wrong.workers[w].size() ? wrong.workers[w][i] : action;
         EXPECT_TRUE(text.empty() ||
@@ -163,8 +164,8 @@ Tried try_everywhere(const Change& change, const std::function<bool(const Action
 }
 
 /// As try_everywhere; every one must be refused.
-void expect_refused(const Change& change, const std::function<bool(const Action&)>& concerns,
-                    Blame blame = Blame::TheChangedOne) {
+void expect_change_refused(const Change& change, const std::function<bool(const Action&)>& concerns,
+                           Blame blame = Blame::TheChangedOne) {
   const Tried tried = try_everywhere(change, concerns, blame);
   EXPECT_GT(tried.refused, 0);
   EXPECT_EQ(tried.accepted, 0);
@@ -212,13 +213,15 @@ void insert(Schedule& schedule, std::size_t worker, std::size_t index, const Act
 void expect_number_refused(int Action::*number,
                            const std::function<bool(const Action&)>& concerns) {
   for (const int step : {-1, 1, -100, 100})
-    expect_refused([&](Schedule& schedule, std::size_t worker,
-                       std::size_t index) { schedule.workers[worker][index].*number += step; },
-                   concerns);
+    expect_change_refused(
+        [&](Schedule& schedule, std::size_t worker, std::size_t index) {
+          schedule.workers[worker][index].*number += step;
+        },
+        concerns);
 }
 
 TEST(Mutation, ALostPassIsMissed) {
-  expect_refused(drop, is_free_pass);
+  expect_change_refused(drop, is_free_pass);
 }
 
 TEST(Mutation, ALostRecomputationIsNot) {
@@ -227,13 +230,15 @@ TEST(Mutation, ALostRecomputationIsNot) {
 
 TEST(Mutation, ARecomputationWithOtherWeightsIsRefused) {
   for (const Weights& weights : {Weights::latest(), Weights::of_version(0), Weights::latest(1)})
-    expect_refused([&](Schedule& schedule, std::size_t worker,
-                       std::size_t index) { schedule.workers[worker][index].weights = weights; },
-                   is_recompute);
+    expect_change_refused(
+        [&](Schedule& schedule, std::size_t worker, std::size_t index) {
+          schedule.workers[worker][index].weights = weights;
+        },
+        is_recompute);
 }
 
 TEST(Mutation, ALostReductionIsMissed) {
-  expect_refused(drop, is_reduce);
+  expect_change_refused(drop, is_reduce);
 }
 
 TEST(Mutation, ALostUpdateIsMissedUnlessTheNextOneAppliesItsGradientToo) {
@@ -242,7 +247,7 @@ TEST(Mutation, ALostUpdateIsMissedUnlessTheNextOneAppliesItsGradientToo) {
 }
 
 TEST(Mutation, NothingHappensTwice) {
-  expect_refused(
+  expect_change_refused(
       [](Schedule& schedule, std::size_t worker, std::size_t index) {
         insert(schedule, worker, index, Action(schedule.workers[worker][index]));
       },
@@ -250,7 +255,7 @@ TEST(Mutation, NothingHappensTwice) {
 }
 
 TEST(Mutation, NothingHappensOnAnotherWorker) {
-  expect_refused(
+  expect_change_refused(
       [](Schedule& schedule, std::size_t worker, std::size_t index) {
         if (schedule.workers.size() == 1) return;
         const Action moved = schedule.workers[worker][index];
@@ -289,12 +294,14 @@ TEST(Mutation, AnActionOfAnotherKindIsRefused) {
   for (const ActionKind kind : {ActionKind::Forward, ActionKind::Head, ActionKind::Recompute,
                                 ActionKind::Backward, ActionKind::BackwardInput,
                                 ActionKind::BackwardWeight, ActionKind::Reduce, ActionKind::Update})
-    expect_refused([kind](Schedule& schedule, std::size_t worker,
-                          std::size_t index) { schedule.workers[worker][index].kind = kind; },
-                   [kind](const Action& action) {  // one more update in between is allowed
-                     return kind != ActionKind::Update || !is_recompute(action);
-                   },
-                   Blame::AnyAction);
+    expect_change_refused(
+        [kind](Schedule& schedule, std::size_t worker, std::size_t index) {
+          schedule.workers[worker][index].kind = kind;
+        },
+        [kind](const Action& action) {  // one more update in between is allowed
+          return kind != ActionKind::Update || !is_recompute(action);
+        },
+        Blame::AnyAction);
 }
 
 /// The weights each pass reads.
@@ -333,7 +340,7 @@ TEST(Mutation, ASwapIsHarmlessOrRefused) {
 }
 
 void expect_version_refused(int version, int ahead) {
-  expect_refused(
+  expect_change_refused(
       [&](Schedule& schedule, std::size_t worker, std::size_t index) {
         schedule.workers[worker][index].weights = Weights::of_version(version, ahead);
       },

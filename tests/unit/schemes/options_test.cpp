@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schemes and their options: everything has a default and a help text, and what is wrong is
 // recorded, never thrown.
 #include <gtest/gtest.h>

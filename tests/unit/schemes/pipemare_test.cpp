@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PipeMare's three techniques, as numbers in its schedule.
 #include <gtest/gtest.h>
 
@@ -6,11 +7,10 @@
 #include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
 #include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright {
 namespace {
-
-constexpr double kRounding = 1e-15;
 
 TEST(PipeMare, ExtrapolatesBackwardsToTheWeightsOfTheirForward) {
   for (const int microbatches : {1, 2, 3}) {
@@ -53,7 +53,7 @@ TEST(PipeMare, DriftsDecayTheSlowerTheLongerTheDelay) {
       if (action.weights.ahead != 0) {
         const PredictionRule& rule = schedule.rules[static_cast<std::size_t>(action.weights.rule)];
         EXPECT_EQ(rule.kind, PredictionRule::Kind::Drift);
-        EXPECT_NEAR(std::pow(rule.decay, 3 - action.stage), 0.125, kRounding);
+        EXPECT_NEAR(std::pow(rule.decay, 3 - action.stage), 0.125, tolerance::kFewOperations);
       }
 }
 
@@ -73,7 +73,7 @@ TEST(PipeMare, DividesTheLearningRateByAPowerOfTheDelayThatFades) {
   const std::vector<double> first = scales("{annealing: 4}", 0, 6);  // τ = 3
   for (int i = 0; i < 6; ++i)
     EXPECT_NEAR(first[static_cast<std::size_t>(i)], std::pow(3.0, -std::max(0.0, 1 - i / 4.0)),
-                kRounding);
+                tolerance::kFewOperations);
   EXPECT_EQ(scales("{annealing: 4}", 2, 6), std::vector<double>(6, 1));  // τ = 1
   EXPECT_EQ(scales("{annealing: 4}", 3, 6), std::vector<double>(6, 1));  // τ = 0 counts as 1
   EXPECT_EQ(scales("{annealing: 4}", 0, 4, 2),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // On machines made up at random — stragglers, slow links, buses, few copy engines, sends that
 // block, bounded links — simulate() says what a plain list of events says.
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/simulation/naive_clock.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright {
 namespace {
@@ -128,11 +130,13 @@ TEST(RandomMachine, TakesAsLongAsAPlainListOfEventsSays) {
       const auto simulated = simulate(schedule, costs, hardware).spans;
       for (std::size_t w = 0; w < expected.size(); ++w)
         for (std::size_t i = 0; i < expected[w].size(); ++i) {
-          ASSERT_NEAR(simulated[w][i].begin, expected[w][i].begin, 1e-9)
+          ASSERT_NEAR(simulated[w][i].begin, expected[w][i].begin,
+                      tolerance::seconds(expected[w][i].end))
               << each.name << " " << each.options << ", seed " << seed << ", worker " << w
               << ", action " << i << "\n"
               << render_text(schedule);
-          ASSERT_NEAR(simulated[w][i].end, expected[w][i].end, 1e-9);
+          ASSERT_NEAR(simulated[w][i].end, expected[w][i].end,
+                      tolerance::seconds(expected[w][i].end));
         }
       ++compared;
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever the shape, every scheme with every option makes a schedule that can run.
 #include <gtest/gtest.h>
 

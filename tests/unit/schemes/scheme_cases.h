@@ -1,5 +1,6 @@
-/// Schemes from the text of their options, as an experiment file would make them; and all of them,
-/// with every option, for statements that hold for any scheme.
+// SPDX-License-Identifier: Apache-2.0
+/// Schemes made from the text of their options, as from an experiment file; and every scheme with
+/// every combination of options, for properties that hold for all schemes.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace pipewright {
 
-/// A scheme made from YAML, and what was said about its options.
+/// A scheme made from YAML, and the problems of its options.
 struct SchemeReading {
   SchemeReading(const std::string& name, const std::string& text)
       : document(parse_yaml(text, "f.yaml")), options(&document, "scheme", problems) {
@@ -43,10 +44,10 @@ inline Schedule schedule_of(const std::string& name, const std::string& options,
 
 struct SchemeCase {
   std::string name;
-  std::string options;  ///< "{version: 2, s_mode: exact}"
+  std::string options;  ///< such as "{version: 2, s_mode: exact}"
 };
 
-/// Texts worth trying for an option: all of a flag or choice; a few where anything goes.
+/// Values to try for an option: all values of a flag or choice, a few of other types.
 inline std::vector<std::string> texts_of(const OptionInfo& info) {
   std::vector<std::string> texts;
   if (info.type == OptionInfo::Type::Flag) return {"false", "true"};
@@ -59,8 +60,8 @@ inline std::vector<std::string> texts_of(const OptionInfo& info) {
   return texts;
 }
 
-/// Every registered scheme with every combination of its options that is not refused; without
-/// csv_schedule, which has one shape, its file's.
+/// Every registered scheme with every combination of its options that is not refused, except
+/// csv_schedule, which has only the shape of its file.
 inline std::vector<SchemeCase> every_scheme() {
   std::vector<SchemeCase> cases;
   for (const std::string& name : Registry<Scheme>::instance().names()) {
@@ -81,7 +82,7 @@ inline std::vector<SchemeCase> every_scheme() {
   return cases;
 }
 
-/// `name: …` in front of a scheme's options.
+/// The scheme's options with `name: …` before them.
 inline std::string scheme_text(const SchemeCase& scheme) {
   const std::string options = scheme.options.substr(1, scheme.options.size() - 2);
   return concat("{name: ", scheme.name, options.empty() ? "" : ", ", options, "}");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schemes in virtual time: what their papers say about time and memory.
 #include <gtest/gtest.h>
 
@@ -10,23 +11,24 @@
 #include "core/schedule/versions.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright {
 namespace {
 
 constexpr std::int64_t kWeights = 1000;
 
-std::vector<StageCost> costs_of(int stages) {
+std::vector<StageCost> made_up_costs(int stages) {
   std::vector<StageCost> costs = equal_costs(stages);
   for (StageCost& stage : costs) stage.parameter_bytes = kWeights;
   return costs;
 }
 
-Simulation simulated(const std::string& scheme, const std::string& options,
-                     const PipelineShape& shape) {
+Simulation simulation_of_scheme(const std::string& scheme, const std::string& options,
+                                const PipelineShape& shape) {
   const Schedule schedule = schedule_of(scheme, options, shape);
   validate(schedule);
-  return simulate(schedule, costs_of(shape.stages), ideal_hardware(shape.workers()),
+  return simulate(schedule, made_up_costs(shape.stages), ideal_hardware(shape.workers()),
                   {.memory_over_time = true});
 }
 
@@ -39,8 +41,8 @@ std::int64_t most_weights(const WorkerReport& worker) {
 TEST(SimulatedInterlocking, TakesItsWidthTimesForwardAndBackward) {
   for (int stages = 2; stages <= 8; ++stages)
     for (int width = 2; width <= stages; ++width)
-      EXPECT_DOUBLE_EQ(simulated("interlocking", concat("{width: ", width, "}"),
-                                 {.stages = stages, .minibatches = 240})
+      EXPECT_DOUBLE_EQ(simulation_of_scheme("interlocking", concat("{width: ", width, "}"),
+                                            {.stages = stages, .minibatches = 240})
                            .seconds_per_minibatch(),
                        3 * width)
           << width << "-wise, " << stages << " stages";
@@ -48,19 +50,20 @@ TEST(SimulatedInterlocking, TakesItsWidthTimesForwardAndBackward) {
 
 TEST(SimulatedInterlocking, OfLocalLearningNeverWaits) {  // heads cost nothing here
   const Simulation simulation =
-      simulated("interlocking", "{width: 1}", {.stages = 4, .minibatches = 40});
+      simulation_of_scheme("interlocking", "{width: 1}", {.stages = 4, .minibatches = 40});
   EXPECT_EQ(simulation.seconds_per_minibatch(), 3);
 }
 
 TEST(SimulatedPipeDream, HoldsOneVersionPerMiniBatchInFlight) {
-  const Simulation simulation = simulated("pipedream", "{}", {.stages = 6, .minibatches = 20});
+  const Simulation simulation =
+      simulation_of_scheme("pipedream", "{}", {.stages = 6, .minibatches = 20});
   for (int k = 0; k < 6; ++k)
     EXPECT_EQ(most_weights(simulation.workers[as_size(k)]), (6 - k) * kWeights);
 }
 
 TEST(SimulatedPipeDream2BW, HoldsTwoVersions) {
-  const Simulation simulation =
-      simulated("pipedream_2bw", "{}", {.stages = 4, .microbatches = 4, .minibatches = 6});
+  const Simulation simulation = simulation_of_scheme(
+      "pipedream_2bw", "{}", {.stages = 4, .microbatches = 4, .minibatches = 6});
   for (const WorkerReport& worker : simulation.workers)
     EXPECT_EQ(most_weights(worker), 2 * kWeights);
 }
@@ -90,9 +93,12 @@ TEST(SimulatedSplitBackwards, HaveTheBubblesOfTheirPapers) {
     for (const int v : {1, 2, 3}) {
       const int m = 4 * p;
       const double of_all = v * m + p - 1;
-      EXPECT_NEAR(on_workers("interleaved", p, v, m).bubble, (p - 1) / of_all, 1e-12);
-      EXPECT_NEAR(on_workers("zb_h1", p, 1, m).makespan, 3 * m + p - 1, 1e-9);
-      EXPECT_NEAR(on_workers("zb_h2", p, 1, m).makespan, 3 * m + p - 1, 1e-9);
+      EXPECT_NEAR(on_workers("interleaved", p, v, m).bubble, (p - 1) / of_all,
+                  tolerance::kHundredOperations);
+      EXPECT_NEAR(on_workers("zb_h1", p, 1, m).makespan, 3 * m + p - 1,
+                  tolerance::seconds(3 * m + p - 1));
+      EXPECT_NEAR(on_workers("zb_h2", p, 1, m).makespan, 3 * m + p - 1,
+                  tolerance::seconds(3 * m + p - 1));
     }
 }
 
@@ -107,7 +113,7 @@ TEST(SimulatedDataParallel, AddsTheRingToEveryMiniBatch) {
       schedule_of("data_parallel", "{}", {.stages = 1, .replicas = 4, .minibatches = 5});
   Hardware hardware = ideal_hardware(4);
   hardware.within = {.latency = 0, .bandwidth = 1000};
-  EXPECT_DOUBLE_EQ(simulate(schedule, costs_of(1), hardware).makespan, 5 * (3 + 2 * 0.75));
+  EXPECT_DOUBLE_EQ(simulate(schedule, made_up_costs(1), hardware).makespan, 5 * (3 + 2 * 0.75));
 }
 
 TEST(SimulatedScheme, OfAnyKindHoldsTheCopiesThatVersionsCounts) {
@@ -118,7 +124,7 @@ TEST(SimulatedScheme, OfAnyKindHoldsTheCopiesThatVersionsCounts) {
     const SchemeReading reading(each.name, each.options);
     shape.placement = reading.scheme->placement(shape.stages);
     const Versions versions = resolve_versions(schedule_of(each.name, each.options, shape));
-    const Simulation simulation = simulated(each.name, each.options, shape);
+    const Simulation simulation = simulation_of_scheme(each.name, each.options, shape);
     std::vector<std::int64_t> copies(as_size(shape.workers_per_replica()), 0);
     for (int k = 0; k < shape.stages; ++k)
       copies[as_size(shape.worker_of(k, 0))] += versions.stages[as_size(k)][0].copies;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The weights a mini-batch computes with, as in SpecTrain's and PipeDream's papers: "1->3" is
 // version 1 predicted to version 3.
 #include <gtest/gtest.h>

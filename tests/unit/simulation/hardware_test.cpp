@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/simulation/hardware.h"
 #include "tests/unit/source_dir.h"
 

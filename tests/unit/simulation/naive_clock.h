@@ -1,5 +1,6 @@
-/// A simulation once more, as a plain list of events in order of time: slow, and with none of
-/// simulate()'s shortcuts. What simulate() says is compared with what this says.
+// SPDX-License-Identifier: Apache-2.0
+/// A second, independent simulation with a plain list of events in order of time, slow and without
+/// the shortcuts of simulate(). Its results are compared with those of simulate().
 #pragma once
 
 #include <algorithm>
@@ -77,7 +78,7 @@ class Clock {
     });
   }
 
-  /// Whether it asks for weights ahead that no action before it has asked for.
+  /// Whether the action needs a prediction that no earlier action has needed.
   bool predicts_anew(const Action& action) {
     const Weights& weights = action.weights;
     if (weights.ahead == 0 || weights.source == Weights::Source::OfForward) return false;
@@ -95,7 +96,7 @@ class Clock {
     at(now_, [this, sender] { send(sender); });
   }
 
-  /// What the worker's action has made leaves, if there is somebody to take it and room.
+  /// Queues the output of the worker's action, if it has a receiver and the link has room.
   void send(std::size_t w) {
     if (workers_[w].doing != Doing::Sends) return;
     const Action& action = *current(w);
@@ -139,7 +140,8 @@ class Clock {
     start(w);
   }
 
-  /// Begins what can be sent now: one message a link, as many as there are engines, then in order.
+  /// Starts the messages that can be sent now: one per link, as many as there are copy engines, in
+  /// order.
   void dispatch(std::size_t w) {
     auto& queue = queues_[w];
     for (bool begun = true; begun;) {
@@ -191,7 +193,7 @@ class Clock {
            hardware_.time_factor(static_cast<int>(w));
   }
 
-  /// Then the worker waits for the other replicas.
+  /// Encodes the gradients of a reduction, after which the worker waits for the other replicas.
   void encode(std::size_t w, const Action& action) {
     workers_[w].doing = Doing::Computes;
     at(now_ + coding(w), [this, w, &action] {
@@ -244,8 +246,8 @@ class Clock {
   std::vector<std::vector<Span>> spans_;
   std::multimap<double, std::function<void()>> events_;
   double now_ = 0;
-  std::set<Pass> made_, there_;                 // at its own stage; at the stage that takes it
-  std::map<std::pair<int, int>, int> updates_;  // of a stage's replica
+  std::set<Pass> made_, there_;                 // at its own stage; at the stage that receives it
+  std::map<std::pair<int, int>, int> updates_;  // by stage and replica
   std::set<std::tuple<int, int, int, int, int>> predicted_;
   std::map<Edge, int> waiting_;
   std::map<std::size_t, std::deque<Message>> queues_;

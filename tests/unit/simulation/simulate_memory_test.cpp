@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes of a simulation against what the papers count: versions of the weights, micro-batches in
 // flight, inputs at the boundaries.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makespans, bubbles, traffic and bytes that follow from a closed form or from counting on paper.
 #include "core/simulation/simulate.h"
 
@@ -13,20 +14,21 @@
 #include "core/schedule/recompute.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/validate.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright {
 namespace {
 
-Simulation simulated(const Schedule& schedule, std::span<const StageCost> costs,
-                     const Hardware& hardware, const SimulationOptions& options = {}) {
+Simulation simulation_of(const Schedule& schedule, std::span<const StageCost> costs,
+                         const Hardware& hardware, const SimulationOptions& options = {}) {
   validate(schedule);
   return simulate(schedule, costs, hardware, options);
 }
 
 /// A forward takes 1 s, a backward 2, links nothing.
 Simulation on_ideal(const Schedule& schedule) {
-  return simulated(schedule, equal_costs(schedule.shape.stages),
-                   ideal_hardware(schedule.shape.workers()));
+  return simulation_of(schedule, equal_costs(schedule.shape.stages),
+                       ideal_hardware(schedule.shape.workers()));
 }
 
 Schedule gpipe(int stages, int microbatches, int minibatches = 1) {
@@ -108,8 +110,8 @@ TEST(Bubble, OfFillDrainAndOneForwardOneBackwardIsNLess1OfMPlusNLess1) {
   for (int n = 1; n <= 9; ++n)
     for (int m = n; m <= 40; m += 5) {
       const double bubble = static_cast<double>(n - 1) / (m + n - 1);
-      EXPECT_NEAR(on_ideal(gpipe(n, m)).bubble, bubble, 1e-15);
-      EXPECT_NEAR(on_ideal(one_f_one_b(n, m)).bubble, bubble, 1e-15);
+      EXPECT_NEAR(on_ideal(gpipe(n, m)).bubble, bubble, tolerance::kFewOperations);
+      EXPECT_NEAR(on_ideal(one_f_one_b(n, m)).bubble, bubble, tolerance::kFewOperations);
     }
 }
 
@@ -139,7 +141,7 @@ Simulation predicting(int ahead) {
   };
   std::vector<StageCost> costs = equal_costs(4);
   for (StageCost& cost : costs) cost.prediction = 0.5;
-  return simulated(
+  return simulation_of(
       pipeline_schedule({.stages = 4, .minibatches = 32}, {.flush = false}, rule, forward_weights),
       costs, ideal_hardware(4));
 }
@@ -161,7 +163,7 @@ TEST(Predictions, OfOneVersionAreSharedByAllThatAskForIt) {
   for (StageCost& cost : costs) cost.prediction = 0.5;
   const Schedule schedule = pipeline_schedule({.stages = 2, .microbatches = 4, .minibatches = 3},
                                               {.fill_drain = true}, ahead, ahead);
-  const Simulation simulation = simulated(schedule, costs, ideal_hardware(2));
+  const Simulation simulation = simulation_of(schedule, costs, ideal_hardware(2));
   // Three mini-batches of 4 · (1 + 2) s and one prediction each, for eight passes that read it.
   EXPECT_EQ(simulation.workers[0].computing, 3 * 12.5);
 }
@@ -170,7 +172,7 @@ TEST(Links, AMessageTakesItsBytesThenItsLatency) {
   std::vector<StageCost> costs = equal_costs(2);
   costs[0].output_bytes = costs[1].input_bytes = 500;
   const Hardware hardware = linked(2, {.latency = 0.25, .bandwidth = 1000});
-  const Simulation simulation = simulated(two_forwards(1), costs, hardware);
+  const Simulation simulation = simulation_of(two_forwards(1), costs, hardware);
   EXPECT_EQ(simulation.spans[1][0].begin, 1 + 0.5 + 0.25);
   EXPECT_EQ(simulation.makespan, 2.75);
   const Traffic& traffic = link_of(simulation, 0, 1).traffic;
@@ -183,7 +185,7 @@ TEST(Links, CarryOneMessageAtATime) {
   std::vector<StageCost> costs = equal_costs(2);
   costs[0].output_bytes = 3000;
   const Hardware hardware = linked(2, {.latency = 0, .bandwidth = 1000});
-  const Simulation simulation = simulated(two_forwards(3), costs, hardware);
+  const Simulation simulation = simulation_of(two_forwards(3), costs, hardware);
   // made at 1, 2, 3; through at 4, 7, 10
   EXPECT_EQ(simulation.spans[1][0].begin, 4);
   EXPECT_EQ(simulation.spans[1][1].begin, 7);
@@ -196,7 +198,7 @@ TEST(Links, GradientsGoTheOtherWay) {
   costs[0].output_bytes = 1000;
   costs[1].input_bytes = 1000;
   const Hardware hardware = linked(2, {.latency = 0.5, .bandwidth = 1000});
-  const Simulation simulation = simulated(gpipe(2, 1), costs, hardware);
+  const Simulation simulation = simulation_of(gpipe(2, 1), costs, hardware);
   // F 0–1, link until 2.5, F 2.5–3.5, B 3.5–5.5, link until 7, B 7–9
   EXPECT_EQ(simulation.makespan, 9);
   EXPECT_EQ(link_of(simulation, 1, 0).traffic.bytes, 1000);
@@ -206,9 +208,9 @@ TEST(Links, WithRoomForOneMessageHoldTheSenderBack) {
   std::vector<StageCost> costs = equal_costs(2);
   costs[1].forward = 10;
   Schedule schedule = two_forwards(4);
-  EXPECT_EQ(simulated(schedule, costs, ideal_hardware(2)).spans[0][3].end, 4);
+  EXPECT_EQ(simulation_of(schedule, costs, ideal_hardware(2)).spans[0][3].end, 4);
   schedule.shape.link_capacity = 1;
-  const Simulation simulation = simulated(schedule, costs, ideal_hardware(2));
+  const Simulation simulation = simulation_of(schedule, costs, ideal_hardware(2));
   // Taken at 1, 11, 21, 31: message 1 leaves at 2, message 2 at 11, message 3 at 21.
   EXPECT_EQ(simulation.spans[0][2], (Span{2, 3}));
   EXPECT_EQ(simulation.spans[0][3], (Span{11, 12}));
@@ -220,7 +222,7 @@ TEST(Links, StandStillWhileTheirSenderBlocks) {
   costs[0].output_bytes = 500;
   Hardware hardware = linked(2, {.latency = 0.25, .bandwidth = 1000});
   hardware.sending_blocks = true;
-  const Simulation simulation = simulated(two_forwards(2), costs, hardware);
+  const Simulation simulation = simulation_of(two_forwards(2), costs, hardware);
   EXPECT_EQ(simulation.spans[0][1].begin, 1.5) << "the latency is the network's";
   EXPECT_EQ(simulation.workers[0].communicating, 1);
   EXPECT_EQ(simulation.workers[0].computing, 2);
@@ -230,7 +232,7 @@ TEST(Links, StandStillWhileTheirSenderBlocks) {
 Simulation two_pairs(const Hardware& hardware, std::int64_t bytes) {
   std::vector<StageCost> costs = equal_costs(2);
   costs[0].output_bytes = bytes;
-  return simulated(evaluation_schedule({.stages = 2, .replicas = 2}), costs, hardware);
+  return simulation_of(evaluation_schedule({.stages = 2, .replicas = 2}), costs, hardware);
 }
 
 TEST(Buses, AreSharedByTheirLinks) {
@@ -284,7 +286,7 @@ Simulation two_ways(int engines) {
   hardware.copy_engines = engines;
   Schedule schedule =
       evaluation_schedule({.stages = 4, .minibatches = 2, .placement = {0, 1, 0, 2}});
-  return simulated(schedule, costs, hardware);
+  return simulation_of(schedule, costs, hardware);
 }
 
 TEST(CopyEngines, SendOneMessageAfterTheOther) {
@@ -302,7 +304,7 @@ TEST(Replicas, MeetAtAReductionAndPayARing) {
   Hardware hardware = linked(3, {.latency = 0.25, .bandwidth = 1000});
   hardware.devices[1].slowdown = 2;
   const Schedule schedule = pipeline_schedule({.stages = 1, .replicas = 3}, {.flush = true});
-  const Simulation simulation = simulated(schedule, costs, hardware);
+  const Simulation simulation = simulation_of(schedule, costs, hardware);
   const double ring = 2 * 2 / 3.0 * 6000 / 1000 + 4 * 0.25;
   EXPECT_EQ(simulation.spans[0][2], (Span{6, 6 + ring})) << "the straggler comes at 6";
   EXPECT_EQ(simulation.makespan, 6 + ring);
@@ -317,25 +319,27 @@ TEST(Replicas, OfASharedBusReduceSlower) {
   costs[0].parameter_bytes = 6000;
   Hardware hardware = linked(3, {.latency = 0, .bandwidth = 1000});
   hardware.buses = {{.name = "bus", .devices = {0, 1, 2}, .bandwidth = 1000}};
-  const Simulation simulation =
-      simulated(pipeline_schedule({.stages = 1, .replicas = 3}, {.flush = true}), costs, hardware);
+  const Simulation simulation = simulation_of(
+      pipeline_schedule({.stages = 1, .replicas = 3}, {.flush = true}), costs, hardware);
   EXPECT_EQ(simulation.makespan, 3 + 3 * 8) << "three links of the ring share it";
 }
 
 TEST(Stragglers, SetThePaceOfAFullPipe) {
   Hardware hardware = ideal_hardware(4);
   hardware.devices[2].slowdown = 1.5;
-  const Simulation simulation = simulated(pipedream(4, 40), equal_costs(4), hardware);
+  const Simulation simulation = simulation_of(pipedream(4, 40), equal_costs(4), hardware);
   EXPECT_DOUBLE_EQ(simulation.seconds_per_minibatch(), 4.5);
   hardware.devices[2].speed = 3;
-  EXPECT_DOUBLE_EQ(simulated(pipedream(4, 40), equal_costs(4), hardware).seconds_per_minibatch(),
-                   3);
+  EXPECT_DOUBLE_EQ(
+      simulation_of(pipedream(4, 40), equal_costs(4), hardware).seconds_per_minibatch(), 3);
 }
 
 TEST(Jitter, IsTheSameForTheSameSeedAndNoOther) {
   Hardware hardware = ideal_hardware(4);
   hardware.jitter = 0.1;
-  auto makespan = [&] { return simulated(pipedream(4, 40), equal_costs(4), hardware).makespan; };
+  auto makespan = [&] {
+    return simulation_of(pipedream(4, 40), equal_costs(4), hardware).makespan;
+  };
   const double first = makespan();
   EXPECT_EQ(makespan(), first);
   hardware.seed = 2;
@@ -346,7 +350,7 @@ TEST(Jitter, HasTheMeanAndTheDeviationThatAreAskedFor) {
   Hardware hardware = ideal_hardware(1);
   hardware.jitter = 0.2;
   const Schedule schedule = evaluation_schedule({.stages = 1, .minibatches = 40000});
-  const Simulation simulation = simulated(schedule, equal_costs(1), hardware);
+  const Simulation simulation = simulation_of(schedule, equal_costs(1), hardware);
   double sum = 0, squares = 0;
   for (const Span& span : simulation.spans[0]) {
     const double seconds = span.end - span.begin;
@@ -354,8 +358,8 @@ TEST(Jitter, HasTheMeanAndTheDeviationThatAreAskedFor) {
     squares += seconds * seconds;
   }
   const double mean = sum / 40000;
-  EXPECT_NEAR(mean, 1, 5 * 0.2 / std::sqrt(40000.0));
-  EXPECT_NEAR(std::sqrt(squares / 40000 - mean * mean), 0.2, 0.01);
+  EXPECT_NEAR(mean, 1, tolerance::mean_of(40000, 0.2 * 0.2));
+  EXPECT_NEAR(std::sqrt(squares / 40000 - mean * mean), 0.2, tolerance::kJitterDeviation);
 }
 
 TEST(Simulation, RefusesHardwareWithTooFewDevices) {

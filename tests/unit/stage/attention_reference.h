@@ -1,4 +1,6 @@
-/// Layer norm and self-attention again, from their formulas and in float64, as layers_reference.h.
+// SPDX-License-Identifier: Apache-2.0
+/// Second implementations of layer norm and self-attention, from their formulas, in float64 (see
+/// layers_reference.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +10,7 @@
 
 namespace pipewright::test {
 
-/// Statistics of each row of x [rows, width], and what the formulas make of them.
+/// Layer norm: statistics of each row of x [rows, width], and gradients by the formulas.
 struct LayerNormReference {
   explicit LayerNormReference(const at::Tensor& x, double eps = 1e-5);
   at::Tensor forward(const at::Tensor& weight, const at::Tensor& bias) const;
@@ -21,9 +23,9 @@ struct LayerNormReference {
   at::Tensor normalized;  ///< x̂
 };
 
-/// One sample after another, one head after another. Parameters in the layer's order; `mask` is
-/// what dropout multiplies the softmax with, [batch, heads, tokens, tokens]; `allowed`, if defined,
-/// is 1 where a token attends to another, else 0, [batch, tokens, tokens].
+/// Self-attention, computed sample by sample and head by head. Parameters are in the layer's order.
+/// `mask` [batch, heads, tokens, tokens] is the factor of dropout on the softmax. `allowed` [batch,
+/// tokens, tokens], if defined, is 1 where a token may attend to another, else 0.
 class SelfAttentionReference {
  public:
   /// x [batch, tokens, width].
@@ -32,7 +34,7 @@ class SelfAttentionReference {
                          const at::Tensor& allowed = {});
 
   const at::Tensor& output() const { return output_; }
-  /// Of the input, then of each parameter, through the weights `backward`.
+  /// Gradients of the input, then of each parameter, computed with the weights `backward`.
   std::vector<at::Tensor> gradients(const at::Tensor& g,
                                     const std::vector<at::Tensor>& backward) const;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules from our names to another library's, and who has some.
 #include "core/stage/files/foreign_names.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A prediction made in the pass of the step before it: the same bits as one after the other.
 #include <ATen/Parallel.h>
 
@@ -9,7 +10,7 @@
 namespace pipewright::test {
 namespace {
 
-using Kind = PredictionRule::Kind;
+using FusedKind = PredictionRule::Kind;
 
 /// Around the lengths of blocks, vectors and threads' parts, and never a multiple of any.
 const std::vector<std::pair<std::string, std::vector<std::int64_t>>> kShapes{
@@ -98,7 +99,7 @@ void expect_same_bits(const Optimizer& optimizer, at::ScalarType type, const Pre
     for (std::size_t s = 0; s < fused.state.slots.size(); ++s)
       EXPECT_TRUE(at::equal(fused.state.slots[s], separate.state.slots[s])) << what;
     EXPECT_EQ(fused.state.steps, static_cast<std::int64_t>(t) + 1) << what;
-    if (rule.kind != Kind::Geometric) {  // which is nothing without momentum
+    if (rule.kind != FusedKind::Geometric) {  // which is nothing without momentum
       EXPECT_FALSE(at::equal(fused.ahead, fused.weights)) << what << ": nothing is predicted";
     }
   }
@@ -106,7 +107,7 @@ void expect_same_bits(const Optimizer& optimizer, at::ScalarType type, const Pre
 
 std::vector<PredictionRule> rules_of(const std::string& optimizer) {
   if (optimizer == "sgd")
-    return {{}, {.kind = Kind::Lookahead, .decay = 0.5}, {.kind = Kind::Geometric}};
+    return {{}, {.kind = FusedKind::Lookahead, .decay = 0.5}, {.kind = FusedKind::Geometric}};
   return {{}, {.weight_decay = true}};
 }
 

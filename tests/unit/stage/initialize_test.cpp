@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // First values of parameters: a function of seed and name.
 #include "core/stage/initialize.h"
 
@@ -5,6 +6,7 @@
 
 #include "core/base/random.h"
 #include "core/stage/torch.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -49,14 +51,13 @@ TEST(Initialize, StaysWithinUniformBoundsAndFillsThem) {
   EXPECT_LE(w.abs().max().item<double>(), 0.25);
   EXPECT_GT(w.max().item<double>(), 0.24);
   EXPECT_LT(w.min().item<double>(), -0.24);
-  EXPECT_NEAR(w.mean().item<double>(), 0,
-              4 * 0.25 / std::sqrt(3 * 2000.0));  // four standard errors
+  EXPECT_NEAR(w.mean().item<double>(), 0, tolerance::mean_of(2000, 0.25 * 0.25 / 3));
 }
 
 TEST(Initialize, HasTheStandardDeviationAskedFor) {
   const at::Tensor w = initialized({Kind::Normal, 0.3}, 1, "w");
-  EXPECT_NEAR(w.mean().item<double>(), 0, 4 * 0.3 / std::sqrt(2000.0));
-  EXPECT_NEAR(w.std().item<double>(), 0.3, 4 * 0.3 / std::sqrt(4000.0));
+  EXPECT_NEAR(w.mean().item<double>(), 0, tolerance::mean_of(2000, 0.3 * 0.3));
+  EXPECT_NEAR(w.std().item<double>(), 0.3, tolerance::deviation_of(2000, 0.3));
 }
 
 double normal_probability(double below) {
@@ -69,7 +70,8 @@ TEST(Initialize, TruncatesTheNormalByTheInverseOfItsDistribution) {
   const double least = normal_probability(-2), most = normal_probability(2);
   for (std::int64_t i = 0; i < 500; ++i) {
     const double share = (normal_probability(w[i].item<double>() / 0.1) - least) / (most - least);
-    EXPECT_NEAR(share, stream.uniform(static_cast<std::uint64_t>(i)), 1e-14) << "element " << i;
+    EXPECT_NEAR(share, stream.uniform(static_cast<std::uint64_t>(i)), tolerance::kHundredOperations)
+        << "element " << i;
   }
 }
 
@@ -85,14 +87,13 @@ TEST(Initialize, HasTheMomentsAndQuartilesOfATruncatedNormal) {
   constexpr double kLowerQuartile = -0.63911191087;  // Φ⁻¹(Φ(−2) + (2Φ(2) − 1)/4)
   const double n = 20000;
   const at::Tensor w = initialized({Kind::TruncatedNormal, 1}, 1, "w", {20000});
-  EXPECT_NEAR(w.mean().item<double>(), 0, 4 * kStd / std::sqrt(n));
-  EXPECT_NEAR(w.std().item<double>(), kStd, 4 * kStd / std::sqrt(2 * n));
-  const double standard_error = std::sqrt(0.25 * 0.75 / n);
+  EXPECT_NEAR(w.mean().item<double>(), 0, tolerance::mean_of(n, kStd * kStd));
+  EXPECT_NEAR(w.std().item<double>(), kStd, tolerance::deviation_of(n, kStd));
   const auto share = [&](const at::Tensor& yes) {
     return yes.to(at::kDouble).mean().item<double>();
   };
-  EXPECT_NEAR(share(w < kLowerQuartile), 0.25, 4 * standard_error);
-  EXPECT_NEAR(share(w > -kLowerQuartile), 0.25, 4 * standard_error);
+  EXPECT_NEAR(share(w < kLowerQuartile), 0.25, tolerance::share_of(n, 0.25));
+  EXPECT_NEAR(share(w > -kLowerQuartile), 0.25, tolerance::share_of(n, 0.25));
 }
 
 }  // namespace

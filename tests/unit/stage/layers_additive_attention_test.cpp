@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Additive attention against its formulas, with the weights of forward and backward apart, and what
 // padding and going on token by token must not change.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What layer norm and self-attention declare, and what no cut or mode may change in them.
 #include <cmath>
 #include <string>
@@ -14,11 +15,11 @@
 namespace pipewright::test {
 namespace {
 
-using Kind = Initializer::Kind;
+using AttentionInit = Initializer::Kind;
 using Shape = std::vector<std::int64_t>;
 
-void expect_spec(const ParameterSpec& spec, const std::string& name, const Shape& shape, Kind kind,
-                 double a) {
+void expect_spec(const ParameterSpec& spec, const std::string& name, const Shape& shape,
+                 AttentionInit kind, double a) {
   EXPECT_EQ(spec.name, name);
   EXPECT_EQ(spec.shape, shape) << name;
   EXPECT_EQ(static_cast<int>(spec.init.kind), static_cast<int>(kind)) << name;
@@ -28,17 +29,17 @@ void expect_spec(const ParameterSpec& spec, const std::string& name, const Shape
 TEST(LayerNorm, StartsAsTheNormalisationAlone) {
   const auto specs = layer_norm(6)->parameters();
   ASSERT_EQ(specs.size(), 2U);
-  expect_spec(specs[0], "weight", {6}, Kind::Constant, 1);
-  expect_spec(specs[1], "bias", {6}, Kind::Constant, 0);
+  expect_spec(specs[0], "weight", {6}, AttentionInit::Constant, 1);
+  expect_spec(specs[1], "bias", {6}, AttentionInit::Constant, 0);
 }
 
 TEST(SelfAttention, DeclaresAndStartsPyTorchsParameters) {
   const auto specs = self_attention(6, 2)->parameters();
   ASSERT_EQ(specs.size(), 4U);
-  expect_spec(specs[0], "in_proj_weight", {18, 6}, Kind::Uniform, 0.5);  // √(6 / (6 + 18))
-  expect_spec(specs[1], "in_proj_bias", {18}, Kind::Constant, 0);
-  expect_spec(specs[2], "out_proj.weight", {6, 6}, Kind::Uniform, 1 / std::sqrt(6.0));
-  expect_spec(specs[3], "out_proj.bias", {6}, Kind::Constant, 0);
+  expect_spec(specs[0], "in_proj_weight", {18, 6}, AttentionInit::Uniform, 0.5);  // √(6 / (6 + 18))
+  expect_spec(specs[1], "in_proj_bias", {18}, AttentionInit::Constant, 0);
+  expect_spec(specs[2], "out_proj.weight", {6, 6}, AttentionInit::Uniform, 1 / std::sqrt(6.0));
+  expect_spec(specs[3], "out_proj.bias", {6}, AttentionInit::Constant, 0);
 }
 
 TEST(SelfAttention, NeedsHeadsThatDivideTheWidth) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm's two kinds of statistics, against formulas.
 #include <vector>
 

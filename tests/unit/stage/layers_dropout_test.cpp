@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout: a mask is a function of its name, the mini-batch and the element, and of nothing else.
 #include <cmath>
 #include <string>
@@ -10,6 +11,7 @@
 #include "core/stage/torch.h"
 #include "tests/unit/stage/layers_fixture.h"
 #include "tests/unit/stage/layers_reference.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -76,8 +78,7 @@ TEST(Dropout, KeepsItsShareAndScalesIt) {
   for (const double p : {0.1, 0.5, 0.9}) {
     const at::Tensor values = mask(*named_dropout(p), {1000, 1000}, kPass);
     const double kept = (values > 0).sum().item<double>();
-    const double sigma = std::sqrt(kCount * p * (1 - p));
-    EXPECT_NEAR(kept, kCount * (1 - p), 5 * sigma) << "p = " << p;
+    EXPECT_NEAR(kept, kCount * (1 - p), kCount * tolerance::share_of(kCount, p)) << "p = " << p;
     EXPECT_DOUBLE_EQ(values.max().item<double>(), 1 / (1 - p));
     EXPECT_EQ(((values == 0).sum() + (values == 1 / (1 - p)).sum()).item<std::int64_t>(), kCount);
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LSTM layers against their formulas, with the weights of forward and backward apart, and what
 // padding and cutting into steps must not change.
 #include <cmath>
@@ -15,8 +16,8 @@
 namespace pipewright::test {
 namespace {
 
-constexpr std::uint64_t kGradSeed = 99;
-const std::vector<std::int64_t> kLengths{4, 1, 3};
+constexpr std::uint64_t kLstmGradSeed = 99;
+const std::vector<std::int64_t> kLstmLengths{4, 1, 3};
 
 /// A layer that is told lengths, as one of a single tensor.
 class WithLengths final : public Layer {
@@ -60,15 +61,17 @@ void expect_formulas(const Layer& layer, const at::Tensor& x, const auto& refere
   const auto formulas = reference(w.forward);
   std::vector<at::Tensor> expected{formulas.output()};
   for (const at::Tensor& gradient :
-       formulas.gradients(grad_output(expected[0], kGradSeed), w.backward))
+       formulas.gradients(grad_output(expected[0], kLstmGradSeed), w.backward))
     expected.push_back(gradient);
-  expect_equal(gradients(layer, x, w.forward, w.backward, kGradSeed), expected, kFloat64Relative);
+  expect_equal(gradients(layer, x, w.forward, w.backward, kLstmGradSeed), expected,
+               kFloat64Relative);
   const auto single = [](std::vector<at::Tensor> values) {
     for (at::Tensor& value : values) value = value.to(at::kFloat);
     return values;
   };
-  expect_equal(gradients(layer, x.to(at::kFloat), single(w.forward), single(w.backward), kGradSeed),
-               expected, kFloat32Relative);
+  expect_equal(
+      gradients(layer, x.to(at::kFloat), single(w.forward), single(w.backward), kLstmGradSeed),
+      expected, kFloat32Relative);
 }
 
 TEST(ForwardAndBackwardWeights, Lstm) {
@@ -79,9 +82,10 @@ TEST(ForwardAndBackwardWeights, Lstm) {
 
 TEST(ForwardAndBackwardWeights, BidirectionalLstm) {
   const at::Tensor x = random({3, 4, 5}, 3);
-  expect_formulas(
-      WithLengths(bidirectional_lstm(5, 2), kLengths), x,
-      [&](const std::vector<at::Tensor>& p) { return BidirectionalLstmReference(x, kLengths, p); });
+  expect_formulas(WithLengths(bidirectional_lstm(5, 2), kLstmLengths), x,
+                  [&](const std::vector<at::Tensor>& p) {
+                    return BidirectionalLstmReference(x, kLstmLengths, p);
+                  });
 }
 
 TEST(Lstm, DeclaresAndStartsPyTorchsParameters) {
@@ -119,8 +123,8 @@ TEST(BidirectionalLstm, IsTheSameWithMorePadding) {
   const auto parameters = random_parameters(*layer, 1);
   const at::Tensor x = random({3, 4, 5}, 3);
   const at::Tensor padded = at::cat({x, random({3, 2, 5}, 4)}, 1);
-  const at::Tensor narrow = apply(WithLengths(layer, kLengths), x, parameters);
-  const at::Tensor wide = apply(WithLengths(layer, kLengths), padded, parameters);
+  const at::Tensor narrow = apply(WithLengths(layer, kLstmLengths), x, parameters);
+  const at::Tensor wide = apply(WithLengths(layer, kLstmLengths), padded, parameters);
   EXPECT_LT(relative_error(wide.narrow(1, 0, 4), narrow), kFloat64Relative);
   EXPECT_EQ(wide.narrow(1, 4, 2).abs().max().item<double>(), 0);
 }
@@ -128,7 +132,7 @@ TEST(BidirectionalLstm, IsTheSameWithMorePadding) {
 TEST(BidirectionalLstm, PassesTheOtherTensorsOn) {
   const LayerPtr layer = bidirectional_lstm(5, 2);
   const auto parameters = random_parameters(*layer, 1);
-  const at::Tensor lengths = at::tensor(kLengths), more = at::ones({3, 7}, at::kLong);
+  const at::Tensor lengths = at::tensor(kLstmLengths), more = at::ones({3, 7}, at::kLong);
   const Tensors y = layer->forward_all({random({3, 4, 5}, 3), lengths, more}, parameters, {}, {});
   ASSERT_EQ(y.size(), 3U);
   EXPECT_TRUE(y[1].is_same(lengths) && y[2].is_same(more));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What image-to-image models are made of: instance norm, upsampling, and maps taken back from the
 // way down.
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
-/// The layers again, from their formulas and in float64, with forward and backward apart so that
-/// the two may use different weights. Plain loops and elementwise arithmetic: none of the calls the
-/// layers make. g is the gradient at the output.
+// SPDX-License-Identifier: Apache-2.0
+/// Second implementations of layers, from their formulas, in float64. Forward and backward are
+/// separate, so that they may use different weights. They use plain loops and elementwise
+/// arithmetic, and none of the operators that the layers call. g is the gradient at the output.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +20,7 @@ struct ConvolutionReference {
   at::Tensor grad_weight(const at::Tensor& g, const at::Tensor& x, const at::Tensor& w) const;
 };
 
-/// Batch statistics of x over all but dimension 1, and what the formulas make of them.
+/// Batch norm: statistics of x over all dimensions but 1, and gradients by the formulas.
 struct BatchNormReference {
   explicit BatchNormReference(const at::Tensor& x, double eps = 1e-5);
   at::Tensor forward(const at::Tensor& weight, const at::Tensor& bias) const;
@@ -47,13 +48,13 @@ struct AveragePoolReference {
   at::Tensor grad_input(const at::Tensor& g, const at::Tensor& x) const;
 };
 
-/// [n, in] × [out, in] → Σ_i x[·,i] w[·,i] + b, by loops.
+/// The linear layer Σ_i x[·,i] w[·,i] + b for x [n, in] and w [out, in], by loops.
 at::Tensor linear_reference(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b);
-/// a[n, k] b[k, m], by loops.
+/// The matrix product a[n, k] b[k, m], by loops.
 at::Tensor product_reference(const at::Tensor& a, const at::Tensor& b);
 
 at::Tensor relu_reference(const at::Tensor& x);
-/// g where the output y of ReLU is positive, else 0.
+/// Gradient at the input of ReLU: g where the output y is positive, else 0.
 at::Tensor relu_backward_reference(const at::Tensor& g, const at::Tensor& y);
 
 /// The mask of `dropout(p)` called `name`, from its definition.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each layer declares and computes.
 #include "core/stage/layers.h"
 
@@ -26,21 +27,21 @@ void expect_init(const ParameterSpec& spec, Initializer::Kind kind, double a) {
   EXPECT_DOUBLE_EQ(spec.init.a, a) << spec.name;
 }
 
-using Kind = Initializer::Kind;
+using LayerInit = Initializer::Kind;
 using Shape = std::vector<std::int64_t>;
 
 TEST(Linear, StartsUniformWithinOneOverRootIn) {
   const auto specs = linear(16, 3)->parameters();
   EXPECT_EQ(specs[0].shape, (Shape{3, 16}));
   EXPECT_EQ(specs[1].shape, (Shape{3}));
-  expect_init(specs[0], Kind::Uniform, 0.25);
-  expect_init(specs[1], Kind::Uniform, 0.25);
+  expect_init(specs[0], LayerInit::Uniform, 0.25);
+  expect_init(specs[1], LayerInit::Uniform, 0.25);
 }
 
 TEST(Linear, StartsNormalWithZeroBiasOnRequest) {
   const auto specs = linear(16, 3, {.init_std = 0.01})->parameters();
-  expect_init(specs[0], Kind::Normal, 0.01);
-  expect_init(specs[1], Kind::Constant, 0);
+  expect_init(specs[0], LayerInit::Normal, 0.01);
+  expect_init(specs[1], LayerInit::Constant, 0);
 }
 
 TEST(Linear, ActsOnTheLastDimension) {
@@ -80,37 +81,37 @@ TEST(Linear, AppliesItsActivation) {
 }
 
 TEST(Linear, StartsAsToldInPlaceOfItsRules) {
-  const Initializer truncated{Kind::TruncatedNormal, 0.1};
+  const Initializer truncated{LayerInit::TruncatedNormal, 0.1};
   const auto weight = linear(16, 3, {.weight = truncated})->parameters();
-  expect_init(weight[0], Kind::TruncatedNormal, 0.1);
-  expect_init(weight[1], Kind::Uniform, 0.25);
-  const auto bias = linear(16, 3, {.bias_init = Initializer{Kind::Constant, 0}})->parameters();
-  expect_init(bias[0], Kind::Uniform, 0.25);
-  expect_init(bias[1], Kind::Constant, 0);
+  expect_init(weight[0], LayerInit::TruncatedNormal, 0.1);
+  expect_init(weight[1], LayerInit::Uniform, 0.25);
+  const auto bias = linear(16, 3, {.bias_init = Initializer{LayerInit::Constant, 0}})->parameters();
+  expect_init(bias[0], LayerInit::Uniform, 0.25);
+  expect_init(bias[1], LayerInit::Constant, 0);
 }
 
 TEST(Convolution, StartsAsToldInPlaceOfItsRules) {
-  const Initializer truncated{Kind::TruncatedNormal, 0.1};
+  const Initializer truncated{LayerInit::TruncatedNormal, 0.1};
   const auto specs = convolution(3, 8, {.weight = truncated})->parameters();
-  expect_init(specs[0], Kind::TruncatedNormal, 0.1);
-  expect_init(specs[1], Kind::Constant, 0);
+  expect_init(specs[0], LayerInit::TruncatedNormal, 0.1);
+  expect_init(specs[1], LayerInit::Constant, 0);
 }
 
 TEST(Convolution, StartsKaimingNormalOverFanOut) {
   const auto specs = convolution(3, 8, {.kernel = 3})->parameters();
   EXPECT_EQ(specs[0].shape, (Shape{8, 3, 3, 3}));
-  expect_init(specs[0], Kind::Normal, std::sqrt(2.0 / 72));
-  expect_init(specs[1], Kind::Constant, 0);
+  expect_init(specs[0], LayerInit::Normal, std::sqrt(2.0 / 72));
+  expect_init(specs[1], LayerInit::Constant, 0);
 }
 
 TEST(Convolution, StartsAsPyTorchOnRequest) {
   const double bound = 1 / std::sqrt(27.0);
   const auto specs = convolution(3, 8, {.kernel = 3, .kaiming_fan_out = false})->parameters();
-  expect_init(specs[0], Kind::Uniform, bound);
-  expect_init(specs[1], Kind::Uniform, bound);
+  expect_init(specs[0], LayerInit::Uniform, bound);
+  expect_init(specs[1], LayerInit::Uniform, bound);
   const auto mixed = convolution(3, 8, {.kernel = 3, .uniform_bias = true})->parameters();
-  expect_init(mixed[0], Kind::Normal, std::sqrt(2.0 / 72));
-  expect_init(mixed[1], Kind::Uniform, bound);
+  expect_init(mixed[0], LayerInit::Normal, std::sqrt(2.0 / 72));
+  expect_init(mixed[1], LayerInit::Uniform, bound);
 }
 
 TEST(Convolution, MatchesItsFormula) {

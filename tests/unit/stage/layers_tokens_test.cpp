@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention with projections, masks and causality of one's own; and what is read off token ids.
 #include <string>
 #include <vector>
@@ -15,25 +16,26 @@ namespace pipewright::test {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
-constexpr std::int64_t kBatch = 3, kTokens = 5, kWidth = 6, kHeads = 2;
+constexpr std::int64_t kBatch = 3, kTokens = 5, kTokensWidth = 6, kHeads = 2;
 
-std::vector<std::string> names(const Layer& layer) {
+std::vector<std::string> token_layer_names(const Layer& layer) {
   std::vector<std::string> all;
   for (const ParameterSpec& spec : layer.parameters()) all.push_back(spec.name);
   return all;
 }
 
 LayerPtr separate(AttentionOptions options = {}) {
-  LayerPtr layer = attention(
-      {{"q", linear(kWidth, kWidth)}, {"k", linear(kWidth, kWidth)}, {"v", linear(kWidth, kWidth)}},
-      {"out", linear(kWidth, kWidth)}, kHeads, options);
+  LayerPtr layer = attention({{"q", linear(kTokensWidth, kTokensWidth)},
+                              {"k", linear(kTokensWidth, kTokensWidth)},
+                              {"v", linear(kTokensWidth, kTokensWidth)}},
+                             {"out", linear(kTokensWidth, kTokensWidth)}, kHeads, options);
   layer->set_name("att");
   return layer;
 }
 
 LayerPtr joint(AttentionOptions options = {}) {
-  LayerPtr layer = attention({{"qkv", linear(kWidth, 3 * kWidth)}}, {"out", linear(kWidth, kWidth)},
-                             kHeads, options);
+  LayerPtr layer = attention({{"qkv", linear(kTokensWidth, 3 * kTokensWidth)}},
+                             {"out", linear(kTokensWidth, kTokensWidth)}, kHeads, options);
   layer->set_name("att");
   return layer;
 }
@@ -53,18 +55,18 @@ at::Tensor ones(at::IntArrayRef shape) {
 }
 
 TEST(Attention, NamesItsProjections) {
-  EXPECT_EQ(names(*separate()),
+  EXPECT_EQ(token_layer_names(*separate()),
             (std::vector<std::string>{"q.weight", "q.bias", "k.weight", "k.bias", "v.weight",
                                       "v.bias", "out.weight", "out.bias"}));
-  EXPECT_EQ(names(*joint()),
+  EXPECT_EQ(token_layer_names(*joint()),
             (std::vector<std::string>{"qkv.weight", "qkv.bias", "out.weight", "out.bias"}));
   EXPECT_THROW(attention({}, {"out", linear(4, 4)}, 2), Error);
 }
 
 TEST(Attention, IsSelfAttentionUnderOtherNames) {
-  const at::Tensor x = random({kBatch, kTokens, kWidth}, 2);
+  const at::Tensor x = random({kBatch, kTokens, kTokensWidth}, 2);
   for (const double dropped : {0.0, 0.4}) {
-    const LayerPtr theirs = self_attention(kWidth, kHeads, dropped);
+    const LayerPtr theirs = self_attention(kTokensWidth, kHeads, dropped);
     theirs->set_name("att");
     const auto p = random_parameters(*theirs, 1);
     const auto w = p[0].chunk(3), b = p[1].chunk(3);
@@ -81,7 +83,7 @@ TEST(Attention, IsSelfAttentionUnderOtherNames) {
 /// Forward and backward with weights of their own, whatever way attention is computed.
 TEST(Attention, IsItsFormulaIfCausal) {
   const Pass pass{.seed = 5, .epoch = 1, .minibatch = 7, .first_sample = 3};
-  const at::Tensor x = random({kBatch, kTokens, kWidth}, 3);
+  const at::Tensor x = random({kBatch, kTokens, kTokensWidth}, 3);
   for (const double dropped : {0.0, 0.3}) {
     const LayerPtr layer = joint({.dropout = dropped, .causal = true});
     const auto forward = random_parameters(*layer, 1), backward = random_parameters(*layer, 2);
@@ -100,7 +102,7 @@ TEST(Attention, IsItsFormulaIfCausal) {
 }
 
 TEST(Attention, AttendsToUnmaskedTokensOnlyAndToNoneIfThereAreNone) {
-  const at::Tensor x = random({kBatch, kTokens, kWidth}, 3), keys = some_keys();
+  const at::Tensor x = random({kBatch, kTokens, kTokensWidth}, 3), keys = some_keys();
   const Pass pass{.seed = 5, .epoch = 1, .minibatch = 7, .first_sample = 3};
   for (const double dropped : {0.0, 0.3})
     for (const bool causal : {false, true}) {
@@ -124,7 +126,7 @@ TEST(Attention, AttendsToUnmaskedTokensOnlyAndToNoneIfThereAreNone) {
 }
 
 TEST(Attention, IgnoresOtherTensorsUnlessItIsMasked) {
-  const at::Tensor x = random({kBatch, kTokens, kWidth}, 3);
+  const at::Tensor x = random({kBatch, kTokens, kTokensWidth}, 3);
   const LayerPtr layer = joint();
   const auto p = random_parameters(*layer, 1);
   EXPECT_TRUE(at::equal(layer->forward_all({x, some_keys()}, p, {}, {})[0], apply(*layer, x, p)));
@@ -163,7 +165,7 @@ TEST(Tokens, EndAtTheFirst) {
 
 TEST(LinearOfPositions, IsALinearLayerOfTheIdentity) {
   const LayerPtr layer = linear_of_positions(5, 4), plain = linear(5, 4);
-  EXPECT_EQ(names(*layer), names(*plain));
+  EXPECT_EQ(token_layer_names(*layer), token_layer_names(*plain));
   EXPECT_EQ(layer->parameters()[0].init.a, plain->parameters()[0].init.a);
   const auto p = random_parameters(*layer, 1);
   const at::Tensor y = layer->forward(at::zeros({2, 3}, at::kLong), p, {}, {});
@@ -175,7 +177,7 @@ TEST(LinearOfPositions, IsALinearLayerOfTheIdentity) {
 TEST(SumOf, AddsWhatItsChildrenGive) {
   const LayerPtr layer = sum_of({{"a", linear(4, 3)}, {"", activation(Activation::Identity)}});
   layer->set_name("s");
-  EXPECT_EQ(names(*layer), (std::vector<std::string>{"a.weight", "a.bias"}));
+  EXPECT_EQ(token_layer_names(*layer), (std::vector<std::string>{"a.weight", "a.bias"}));
   const LayerPtr square = sum_of({{"a", linear(3, 3)}, {"", activation(Activation::Identity)}});
   const auto p = random_parameters(*square, 1);
   const at::Tensor x = random({2, 3}, 2);
@@ -185,7 +187,7 @@ TEST(SumOf, AddsWhatItsChildrenGive) {
 
 TEST(Linear, GoesWithoutABias) {
   const LayerPtr layer = linear(4, 3, {.init_std = 0.02, .bias = false});
-  EXPECT_EQ(names(*layer), std::vector<std::string>{"weight"});
+  EXPECT_EQ(token_layer_names(*layer), std::vector<std::string>{"weight"});
   const auto forward = random_parameters(*layer, 1), backward = random_parameters(*layer, 2);
   const at::Tensor x = random({2, 4}, 2);
   const auto actual = gradients(*layer, x, forward, backward, 9);

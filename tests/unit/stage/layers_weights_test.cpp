@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every layer with other weights in backward than in forward: activations from the forward's,
 // gradients through the backward's, against explicit formulas in float64. Old and new weights are
 // independent draws, so a backward that saw the old ones is off by about its own size.
@@ -14,15 +15,15 @@
 namespace pipewright::test {
 namespace {
 
-constexpr std::uint64_t kGradSeed = 99;
+constexpr std::uint64_t kWeightsGradSeed = 99;
 
-struct Weights {
-  explicit Weights(const Layer& layer)
+struct LayerWeights {
+  explicit LayerWeights(const Layer& layer)
       : forward(random_parameters(layer, 1)), backward(random_parameters(layer, 2)) {}
   std::vector<at::Tensor> forward, backward;
 };
 
-void expect_equal(const Gradients& actual, const Gradients& expected) {
+void expect_equal_gradients(const Gradients& actual, const Gradients& expected) {
   EXPECT_LT(relative_error(actual.output, expected.output), kFloat64Relative) << "output";
   EXPECT_LT(relative_error(actual.input, expected.input), kFloat64Relative) << "input gradient";
   ASSERT_EQ(actual.parameters.size(), expected.parameters.size());
@@ -35,65 +36,66 @@ void expect_equal(const Gradients& actual, const Gradients& expected) {
 Gradients linear_gradients(const at::Tensor& x, const std::vector<at::Tensor>& f,
                            const at::Tensor& backward_weight) {
   const at::Tensor y = linear_reference(x, f[0], f[1]);
-  const at::Tensor g = grad_output(y, kGradSeed);
+  const at::Tensor g = grad_output(y, kWeightsGradSeed);
   return {y, product_reference(g, backward_weight), {product_reference(g.t(), x), g.sum(0)}};
 }
 
 TEST(ForwardAndBackwardWeights, Linear) {
   const LayerPtr layer = linear(5, 3);
-  const Weights w(*layer);
+  const LayerWeights w(*layer);
   const at::Tensor x = random({4, 5}, 3);
-  expect_equal(gradients(*layer, x, w.forward, w.backward, kGradSeed),
-               linear_gradients(x, w.forward, w.backward[0]));
+  expect_equal_gradients(gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed),
+                         linear_gradients(x, w.forward, w.backward[0]));
 }
 
 TEST(ForwardAndBackwardWeights, LinearOnThreeDimensions) {
   const LayerPtr layer = linear(5, 3);
-  const Weights w(*layer);
+  const LayerWeights w(*layer);
   const at::Tensor x = random({4, 2, 5}, 3);
-  const Gradients actual = gradients(*layer, x, w.forward, w.backward, kGradSeed);
+  const Gradients actual = gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed);
   Gradients expected = linear_gradients(x.view({8, 5}), w.forward, w.backward[0]);
   expected.output = expected.output.view({4, 2, 3});
   expected.input = expected.input.view({4, 2, 5});
-  expect_equal(actual, expected);
+  expect_equal_gradients(actual, expected);
 }
 
 TEST(ForwardAndBackwardWeights, LinearWithActivation) {
   for (const Activation kind : {Activation::Relu, Activation::Tanh}) {
     const LayerPtr layer = linear(12, 4, {.activation = kind, .flatten = true});
-    const Weights w(*layer);
+    const LayerWeights w(*layer);
     const at::Tensor x = random({3, 3, 2, 2}, 3), flat = x.view({3, 12});
     const at::Tensor z = linear_reference(flat, w.forward[0], w.forward[1]);
     const at::Tensor y = kind == Activation::Relu ? relu_reference(z) : 1 - 2 / ((2 * z).exp() + 1);
-    const at::Tensor g = grad_output(y, kGradSeed);
+    const at::Tensor g = grad_output(y, kWeightsGradSeed);
     const at::Tensor gz =
         kind == Activation::Relu ? relu_backward_reference(g, y) : g * (1 - y * y);
-    expect_equal(gradients(*layer, x, w.forward, w.backward, kGradSeed),
-                 {y,
-                  product_reference(gz, w.backward[0]).view(x.sizes()),
-                  {product_reference(gz.t(), flat), gz.sum(0)}});
+    expect_equal_gradients(gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed),
+                           {y,
+                            product_reference(gz, w.backward[0]).view(x.sizes()),
+                            {product_reference(gz.t(), flat), gz.sum(0)}});
   }
 }
 
 TEST(ForwardAndBackwardWeights, LinearWithActivationOnThreeDimensions) {
   const LayerPtr layer = linear(5, 3, {.activation = Activation::Relu});
-  const Weights w(*layer);
+  const LayerWeights w(*layer);
   const at::Tensor x = random({4, 2, 5}, 3), rows = x.view({8, 5});
   const at::Tensor y = relu_reference(linear_reference(rows, w.forward[0], w.forward[1]));
-  const at::Tensor g = relu_backward_reference(grad_output(y, kGradSeed), y);
-  expect_equal(gradients(*layer, x, w.forward, w.backward, kGradSeed),
-               {y.view({4, 2, 3}),
-                product_reference(g, w.backward[0]).view(x.sizes()),
-                {product_reference(g.t(), rows), g.sum(0)}});
+  const at::Tensor g = relu_backward_reference(grad_output(y, kWeightsGradSeed), y);
+  expect_equal_gradients(gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed),
+                         {y.view({4, 2, 3}),
+                          product_reference(g, w.backward[0]).view(x.sizes()),
+                          {product_reference(g.t(), rows), g.sum(0)}});
 }
 
 /// The trap: with another storage under the *leaf*, autograd's view of Linear's weight keeps the
 /// old one. The comparison of the tests above must see that.
 TEST(ForwardAndBackwardWeights, SwappingTheLeafInsteadIsRecognised) {
   const LayerPtr layer = linear(5, 3);
-  const Weights w(*layer);
+  const LayerWeights w(*layer);
   const at::Tensor x = random({4, 5}, 3);
-  const Gradients trapped = gradients(*layer, x, w.forward, w.backward, kGradSeed, Swap::Leaf);
+  const Gradients trapped =
+      gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed, Swap::Leaf);
   EXPECT_LT(relative_error(trapped.input, linear_gradients(x, w.forward, w.forward[0]).input),
             kFloat64Relative);
   EXPECT_GT(relative_error(trapped.input, linear_gradients(x, w.forward, w.backward[0]).input),
@@ -107,40 +109,42 @@ TEST(ForwardAndBackwardWeights, Convolution) {
   for (const Case c : {Case{3, 1, 1}, Case{3, 2, 1}, Case{1, 2, 0}, Case{7, 2, 3}}) {
     const LayerPtr layer =
         convolution(2, 3, {.kernel = c.kernel, .stride = c.stride, .padding = c.padding});
-    const Weights w(*layer);
+    const LayerWeights w(*layer);
     const at::Tensor x = random({2, 2, 8, 7}, 3);
     const ConvolutionReference conv{c.stride, c.padding};
     const at::Tensor y = conv.forward(x, w.forward[0], w.forward[1]);
-    const at::Tensor g = grad_output(y, kGradSeed);
-    expect_equal(gradients(*layer, x, w.forward, w.backward, kGradSeed),
-                 {y,
-                  conv.grad_input(g, x, w.backward[0]),
-                  {conv.grad_weight(g, x, w.forward[0]), g.sum(at::IntArrayRef{0, 2, 3})}});
+    const at::Tensor g = grad_output(y, kWeightsGradSeed);
+    expect_equal_gradients(
+        gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed),
+        {y,
+         conv.grad_input(g, x, w.backward[0]),
+         {conv.grad_weight(g, x, w.forward[0]), g.sum(at::IntArrayRef{0, 2, 3})}});
   }
 }
 
 TEST(ForwardAndBackwardWeights, BatchNorm) {
   const LayerPtr layer = batch_norm(3);
-  const Weights w(*layer);
+  const LayerWeights w(*layer);
   const at::Tensor x = random({4, 3, 5, 5}, 3);
   const BatchNormReference norm(x);
   const at::Tensor y = norm.forward(w.forward[0], w.forward[1]);
-  const at::Tensor g = grad_output(y, kGradSeed);
-  expect_equal(gradients(*layer, x, w.forward, w.backward, kGradSeed),
-               {y, norm.grad_input(g, w.backward[0]), {norm.grad_weight(g), norm.grad_bias(g)}});
+  const at::Tensor g = grad_output(y, kWeightsGradSeed);
+  expect_equal_gradients(
+      gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed),
+      {y, norm.grad_input(g, w.backward[0]), {norm.grad_weight(g), norm.grad_bias(g)}});
 }
 
 TEST(ForwardAndBackwardWeights, LayerNorm) {
   const LayerPtr layer = layer_norm(6);
-  const Weights w(*layer);
+  const LayerWeights w(*layer);
   const at::Tensor x = random({3, 4, 6}, 3);
   const LayerNormReference norm(x.view({12, 6}));
   const at::Tensor y = norm.forward(w.forward[0], w.forward[1]);
-  const at::Tensor g = grad_output(y, kGradSeed);
-  expect_equal(gradients(*layer, x, w.forward, w.backward, kGradSeed),
-               {y.view(x.sizes()),
-                norm.grad_input(g, w.backward[0]).view(x.sizes()),
-                {norm.grad_weight(g), norm.grad_bias(g)}});
+  const at::Tensor g = grad_output(y, kWeightsGradSeed);
+  expect_equal_gradients(gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed),
+                         {y.view(x.sizes()),
+                          norm.grad_input(g, w.backward[0]).view(x.sizes()),
+                          {norm.grad_weight(g), norm.grad_bias(g)}});
 }
 
 TEST(ForwardAndBackwardWeights, SelfAttention) {
@@ -148,23 +152,24 @@ TEST(ForwardAndBackwardWeights, SelfAttention) {
   for (const double probability : {0.0, 0.3}) {
     const LayerPtr layer = self_attention(6, 2, probability);
     layer->set_name("all");
-    const Weights w(*layer);
+    const LayerWeights w(*layer);
     const at::Tensor x = random({3, 5, 6}, 3);
     const at::Tensor mask =
         dropout_mask_reference({3, 2, 5, 5}, probability, 5, "all.dropout", 1, 7, 3);
     const SelfAttentionReference attention(x, w.forward, 2, mask);
     const auto expected =
-        attention.gradients(grad_output(attention.output(), kGradSeed), w.backward);
-    expect_equal(gradients(*layer, x, w.forward, w.backward, kGradSeed, Swap::Storage, pass),
-                 {attention.output(), expected[0], {expected.begin() + 1, expected.end()}});
+        attention.gradients(grad_output(attention.output(), kWeightsGradSeed), w.backward);
+    expect_equal_gradients(
+        gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed, Swap::Storage, pass),
+        {attention.output(), expected[0], {expected.begin() + 1, expected.end()}});
   }
 }
 
 TEST(ForwardAndBackwardWeights, LayersWithoutWeights) {
   const at::Tensor x = random({2, 3, 6, 6}, 3);
   const auto expect = [&](const LayerPtr& layer, const at::Tensor& y, const auto& grad_input) {
-    expect_equal(gradients(*layer, x, {}, {}, kGradSeed),
-                 {y, grad_input(grad_output(y, kGradSeed)), {}});
+    expect_equal_gradients(gradients(*layer, x, {}, {}, kWeightsGradSeed),
+                           {y, grad_input(grad_output(y, kWeightsGradSeed)), {}});
   };
   const at::Tensor relu = relu_reference(x);
   expect(activation(Activation::Relu), relu,
@@ -197,7 +202,7 @@ TEST(ForwardAndBackwardWeights, SequenceOfEverything) {
                                    {"", flatten()},
                                    {"fc", linear(12, 4)}});
   layer->set_name("all");
-  const Weights w(*layer);
+  const LayerWeights w(*layer);
   const at::Tensor x = random({3, 2, 6, 6}, 3);
   const Pass pass{.seed = 5, .epoch = 1, .minibatch = 7, .first_sample = 3};
 
@@ -214,33 +219,34 @@ TEST(ForwardAndBackwardWeights, SequenceOfEverything) {
   const at::Tensor y5 = average.forward(y4).view({3, 12});
   const at::Tensor y = linear_reference(y5, f[3], f[4]);
 
-  const at::Tensor g = grad_output(y, kGradSeed);
+  const at::Tensor g = grad_output(y, kWeightsGradSeed);
   const at::Tensor g5 = product_reference(g, b[3]).view({3, 3, 2, 2});
   const at::Tensor g3 = average.grad_input(g5, y4) * mask;
   const at::Tensor g2 = relu_backward_reference(max.grad_input(g3, y2), y2);
   const at::Tensor g1 = norm.grad_input(g2, b[1]);
-  expect_equal(gradients(*layer, x, f, b, kGradSeed, Swap::Storage, pass),
-               {y,
-                conv.grad_input(g1, x, b[0]),
-                {conv.grad_weight(g1, x, f[0]), norm.grad_weight(g2), norm.grad_bias(g2),
-                 product_reference(g.t(), y5), g.sum(0)}});
+  expect_equal_gradients(gradients(*layer, x, f, b, kWeightsGradSeed, Swap::Storage, pass),
+                         {y,
+                          conv.grad_input(g1, x, b[0]),
+                          {conv.grad_weight(g1, x, f[0]), norm.grad_weight(g2), norm.grad_bias(g2),
+                           product_reference(g.t(), y5), g.sum(0)}});
 }
 
 TEST(ForwardAndBackwardWeights, Concatenation) {
   const LayerPtr layer = concatenate({{"one", convolution(2, 3, {.kernel = 1, .bias = false})},
                                       {"input", nullptr},
                                       {"three", convolution(2, 1, {.padding = 1, .bias = false})}});
-  const Weights w(*layer);
+  const LayerWeights w(*layer);
   const at::Tensor x = random({3, 2, 5, 4}, 3);
   const auto &f = w.forward, &b = w.backward;
   const ConvolutionReference one{1, 0}, three{1, 1};
   const at::Tensor y = at::cat({one.forward(x, f[0], {}), x, three.forward(x, f[1], {})}, 1);
-  const at::Tensor g = grad_output(y, kGradSeed);
+  const at::Tensor g = grad_output(y, kWeightsGradSeed);
   const at::Tensor g1 = g.narrow(1, 0, 3), g3 = g.narrow(1, 5, 1);
-  expect_equal(gradients(*layer, x, f, b, kGradSeed),
-               {y,
-                one.grad_input(g1, x, b[0]) + g.narrow(1, 3, 2) + three.grad_input(g3, x, b[1]),
-                {one.grad_weight(g1, x, f[0]), three.grad_weight(g3, x, f[1])}});
+  expect_equal_gradients(
+      gradients(*layer, x, f, b, kWeightsGradSeed),
+      {y,
+       one.grad_input(g1, x, b[0]) + g.narrow(1, 3, 2) + three.grad_input(g3, x, b[1]),
+       {one.grad_weight(g1, x, f[0]), three.grad_weight(g3, x, f[1])}});
 }
 
 LayerPtr norm_of_convolution(std::int64_t kernel) {
@@ -252,7 +258,7 @@ LayerPtr norm_of_convolution(std::int64_t kernel) {
 
 TEST(ForwardAndBackwardWeights, ResidualWithShortcut) {
   const LayerPtr layer = residual(norm_of_convolution(3), norm_of_convolution(1));
-  const Weights w(*layer);
+  const LayerWeights w(*layer);
   const at::Tensor x = random({3, 2, 6, 6}, 3);
 
   const auto &f = w.forward, &b = w.backward;
@@ -261,34 +267,35 @@ TEST(ForwardAndBackwardWeights, ResidualWithShortcut) {
   const BatchNormReference norm_b(zb), norm_s(zs);
   const at::Tensor y = relu_reference(norm_b.forward(f[1], f[2]) + norm_s.forward(f[4], f[5]));
 
-  const at::Tensor g = relu_backward_reference(grad_output(y, kGradSeed), y);
+  const at::Tensor g = relu_backward_reference(grad_output(y, kWeightsGradSeed), y);
   const at::Tensor gb = norm_b.grad_input(g, b[1]), gs = norm_s.grad_input(g, b[4]);
-  expect_equal(gradients(*layer, x, f, b, kGradSeed),
-               {y,
-                body.grad_input(gb, x, b[0]) + shortcut.grad_input(gs, x, b[3]),
-                {body.grad_weight(gb, x, f[0]), norm_b.grad_weight(g), norm_b.grad_bias(g),
-                 shortcut.grad_weight(gs, x, f[3]), norm_s.grad_weight(g), norm_s.grad_bias(g)}});
+  expect_equal_gradients(
+      gradients(*layer, x, f, b, kWeightsGradSeed),
+      {y,
+       body.grad_input(gb, x, b[0]) + shortcut.grad_input(gs, x, b[3]),
+       {body.grad_weight(gb, x, f[0]), norm_b.grad_weight(g), norm_b.grad_bias(g),
+        shortcut.grad_weight(gs, x, f[3]), norm_s.grad_weight(g), norm_s.grad_bias(g)}});
 }
 
 TEST(ForwardAndBackwardWeights, ResidualOfTheInputItself) {
   const LayerPtr layer = residual(linear(4, 4));
-  const Weights w(*layer);
+  const LayerWeights w(*layer);
   const at::Tensor x = random({3, 4}, 3);
   const at::Tensor y = relu_reference(linear_reference(x, w.forward[0], w.forward[1]) + x);
-  const at::Tensor g = relu_backward_reference(grad_output(y, kGradSeed), y);
-  expect_equal(
-      gradients(*layer, x, w.forward, w.backward, kGradSeed),
+  const at::Tensor g = relu_backward_reference(grad_output(y, kWeightsGradSeed), y);
+  expect_equal_gradients(
+      gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed),
       {y, product_reference(g, w.backward[0]) + g, {product_reference(g.t(), x), g.sum(0)}});
 }
 
 TEST(ForwardAndBackwardWeights, ResidualWithoutActivation) {
   const LayerPtr layer = residual(linear(4, 4), nullptr, Activation::Identity);
-  const Weights w(*layer);
+  const LayerWeights w(*layer);
   const at::Tensor x = random({3, 4}, 3);
   const at::Tensor y = linear_reference(x, w.forward[0], w.forward[1]) + x;
-  const at::Tensor g = grad_output(y, kGradSeed);
-  expect_equal(
-      gradients(*layer, x, w.forward, w.backward, kGradSeed),
+  const at::Tensor g = grad_output(y, kWeightsGradSeed);
+  expect_equal_gradients(
+      gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed),
       {y, product_reference(g, w.backward[0]) + g, {product_reference(g.t(), x), g.sum(0)}});
 }
 
@@ -300,10 +307,10 @@ TEST(ForwardAndBackwardWeights, AreAlsoToldApartInFloat32) {
     return values;
   };
   const auto check = [&](const LayerPtr& layer, const at::Tensor& x) {
-    const Weights w(*layer);
-    const Gradients exact = gradients(*layer, x, w.forward, w.backward, kGradSeed);
-    const Gradients actual =
-        gradients(*layer, x.to(at::kFloat), single(w.forward), single(w.backward), kGradSeed);
+    const LayerWeights w(*layer);
+    const Gradients exact = gradients(*layer, x, w.forward, w.backward, kWeightsGradSeed);
+    const Gradients actual = gradients(*layer, x.to(at::kFloat), single(w.forward),
+                                       single(w.backward), kWeightsGradSeed);
     EXPECT_EQ(actual.input.scalar_type(), at::kFloat);
     EXPECT_LT(relative_error(actual.output, exact.output), kFloat32Relative);
     EXPECT_LT(relative_error(actual.input, exact.input), kFloat32Relative);

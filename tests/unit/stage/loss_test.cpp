@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses: means over samples.
 #include "core/stage/loss.h"
 

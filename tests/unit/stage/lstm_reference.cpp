@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/stage/lstm_reference.h"
 
 #include "core/stage/torch.h"

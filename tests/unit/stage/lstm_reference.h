@@ -1,4 +1,5 @@
-/// The LSTM again, from its formulas and in float64, as layers_reference.h.
+// SPDX-License-Identifier: Apache-2.0
+/// A second implementation of the LSTM, from its formulas, in float64 (see layers_reference.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,26 +9,26 @@
 
 namespace pipewright::test {
 
-/// One direction over x [n, T, in]; parameters in the layer's order.
+/// One direction of an LSTM over x [n, T, in]. Parameters are in the layer's order.
 class LstmReference {
  public:
   LstmReference(const at::Tensor& x, const std::vector<at::Tensor>& parameters);
 
   at::Tensor output() const;  ///< [n, T, hidden]
-  /// Of the input, then of each parameter, through the weights `backward`.
+  /// Gradients of the input, then of each parameter, computed with the weights `backward`.
   std::vector<at::Tensor> gradients(const at::Tensor& g,
                                     const std::vector<at::Tensor>& backward) const;
 
  private:
   struct Step {
-    at::Tensor i, f, g, o, c;  ///< after their functions; c the new cell
+    at::Tensor i, f, g, o, c;  ///< gates after their activations; c is the new cell state
   };
   at::Tensor x_;
   std::vector<Step> steps_;
   std::vector<at::Tensor> h_, c_;  ///< [T + 1], from the zero state
 };
 
-/// Both directions, one sample after another, each without its padding.
+/// Both directions, computed sample by sample, each without its padding.
 class BidirectionalLstmReference {
  public:
   BidirectionalLstmReference(const at::Tensor& x, const std::vector<std::int64_t>& lengths,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metrics against counts by hand; sums of parts are sums of the whole.
 #include "core/stage/metric.h"
 
@@ -7,6 +8,7 @@
 
 #include "core/stage/torch.h"
 #include "tests/unit/stage/layers_fixture.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -42,14 +44,15 @@ TEST(Matthews, IsTheCorrelationOfTheCounts) {
   const at::Tensor said = at::tensor({1, 1, 1, 0, 0, 0, 1, 0}, at::kLong);
   const at::Tensor z = at::stack({1 - said, said}, 1).to(at::kDouble);
   EXPECT_NEAR(value("matthews", z, at::tensor({1, 1, 0, 0, 0, 1, 1, 0}, at::kLong)),
-              (3.0 * 3 - 1 * 1) / 16, 1e-15);
+              (3.0 * 3 - 1 * 1) / 16, tolerance::kFewOperations);
   EXPECT_EQ(value("matthews", at::tensor({0.0, 1.0}).view({1, 2}), at::tensor({1}, at::kLong)), 0)
       << "one answer only";
 }
 
 TEST(Perplexity, IsTheGeometricMeanOfInverseProbabilities) {
   const at::Tensor p = at::tensor({0.5, 0.5, 0.25, 0.75}).to(at::kDouble).view({2, 2});
-  EXPECT_NEAR(value("perplexity", p.log(), at::tensor({0, 0}, at::kLong)), std::sqrt(8), 1e-14);
+  EXPECT_NEAR(value("perplexity", p.log(), at::tensor({0, 0}, at::kLong)), std::sqrt(8),
+              tolerance::kHundredOperations);
 }
 
 TEST(Metrics, CountEachPixelOfAMapOfLogits) {
@@ -58,11 +61,13 @@ TEST(Metrics, CountEachPixelOfAMapOfLogits) {
   EXPECT_EQ(value("accuracy", z, y), (2 + 3) / 8.0) << "logit 0 is background";
   EXPECT_EQ(value("top5", z, y), 1);
   const double tp = 2, fp = 1, fn = 2, tn = 3;
-  EXPECT_NEAR(value("matthews", z, y), (tp * tn - fp * fn) / std::sqrt(3.0 * 4 * 4 * 5), 1e-15);
+  EXPECT_NEAR(value("matthews", z, y), (tp * tn - fp * fn) / std::sqrt(3.0 * 4 * 4 * 5),
+              tolerance::kFewOperations);
   double log_likelihood = 0;  // of σ(z) where the target is 1, of σ(−z) where it is 0
   for (const double right : {1.0, -1.0, 2.0, 0.0, 3.0, 1.0, -0.5, 2.0})
     log_likelihood -= std::log1p(std::exp(-right));
-  EXPECT_NEAR(value("perplexity", z, y), std::exp(-log_likelihood / 8), 1e-14);
+  EXPECT_NEAR(value("perplexity", z, y), std::exp(-log_likelihood / 8),
+              tolerance::kHundredOperations);
 }
 
 TEST(Metrics, OfPartsAddUpToThoseOfTheWhole) {
@@ -72,7 +77,7 @@ TEST(Metrics, OfPartsAddUpToThoseOfTheWhole) {
     const auto metric = make_metric(name);
     const at::Tensor parts = metric->sums(z.narrow(0, 0, 4), y.narrow(0, 0, 4)) +
                              metric->sums(z.narrow(0, 4, 6), y.narrow(0, 4, 6));
-    EXPECT_TRUE(at::allclose(parts, metric->sums(z, y), 1e-12, 0)) << name;
+    EXPECT_TRUE(at::allclose(parts, metric->sums(z, y), tolerance::kHundredOperations, 0)) << name;
   }
 }
 

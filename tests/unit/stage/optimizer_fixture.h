@@ -1,4 +1,6 @@
-/// What the tests of optimizers share: a stage's flat weights and state without a stage.
+// SPDX-License-Identifier: Apache-2.0
+/// Helpers for tests of optimizers: the flat weights and optimizer state of a stage, without a
+/// stage.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +15,7 @@
 
 namespace pipewright::test {
 
-/// Weights of a 3×5 and a 7-element parameter, float64, with an optimizer's state.
+/// Float64 weights of a 3×5 and a 7-element parameter, with an optimizer's state.
 struct Training {
   explicit Training(const Optimizer& with, bool predicts = false, bool keep_gradient = false,
                     const FlatLayout& of = flat_layout({{"a", {3, 5}}, {"b", {7}}}, 8))

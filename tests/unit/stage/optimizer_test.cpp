@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One step of each optimizer: PyTorch's formulas, the same on every path.
 #include "core/stage/optimizer.h"
 
@@ -6,13 +7,10 @@
 #include <cmath>
 
 #include "tests/unit/stage/optimizer_fixture.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
-
-/// Five steps of ten-odd rounded operations on values of size 1: 5 · 10 · 2⁻⁵³ ≈ 6e-15; Adam's
-/// first divides by √u near 0, which magnifies it at most a hundredfold here.
-constexpr double kSteps = 1e-12;
 
 class Steps {
  public:
@@ -41,7 +39,7 @@ TEST(Sgd, FollowsPyTorch) {
                 v = t == 1 ? g : 0.9 * v + (1 - 0.3) * g;  // the first step is not dampened
                 return w - 0.1 * v;
               }),
-              kSteps);
+              tolerance::kOptimizerSteps);
 }
 
 TEST(Sgd, WithoutMomentumIsPlain) {
@@ -49,7 +47,7 @@ TEST(Sgd, WithoutMomentumIsPlain) {
               Steps::by([](const at::Tensor& w, const at::Tensor& g, double) {
                 return w - 0.1 * (g + 0.1 * w);
               }),
-              kSteps);
+              tolerance::kOptimizerSteps);
 }
 
 TEST(Sgd, WithNesterovLooksAhead) {
@@ -60,7 +58,7 @@ TEST(Sgd, WithNesterovLooksAhead) {
                 v = 0.8 * v + g;
                 return w - 0.1 * (g + 0.8 * v);
               }),
-              kSteps);
+              tolerance::kOptimizerSteps);
 }
 
 /// PyTorch's Adam on a decayed gradient or on decayed weights.
@@ -76,15 +74,17 @@ at::Tensor adam_steps(double beta1, double beta2, double eps, double l2, double 
 }
 
 TEST(Adam, FollowsPyTorch) {
-  expect_near(Steps::of("adam", "{}"), adam_steps(0.9, 0.999, 1e-8, 0, 0), kSteps);
+  expect_near(Steps::of("adam", "{}"), adam_steps(0.9, 0.999, 1e-8, 0, 0),
+              tolerance::kOptimizerSteps);
   expect_near(Steps::of("adam", "{betas: [0.8, 0.9], eps: 0.001, weight_decay: 0.1}"),
-              adam_steps(0.8, 0.9, 1e-3, 0.1, 0), kSteps);
+              adam_steps(0.8, 0.9, 1e-3, 0.1, 0), tolerance::kOptimizerSteps);
 }
 
 TEST(AdamW, FollowsPyTorch) {
-  expect_near(Steps::of("adamw", "{}"), adam_steps(0.9, 0.999, 1e-8, 0, 0.01), kSteps);
+  expect_near(Steps::of("adamw", "{}"), adam_steps(0.9, 0.999, 1e-8, 0, 0.01),
+              tolerance::kOptimizerSteps);
   expect_near(Steps::of("adamw", "{weight_decay: 0.5}"), adam_steps(0.9, 0.999, 1e-8, 0, 0.5),
-              kSteps);
+              tolerance::kOptimizerSteps);
 }
 
 TEST(RmsProp, FollowsPyTorch) {
@@ -96,7 +96,7 @@ TEST(RmsProp, FollowsPyTorch) {
                 b = 0.7 * b + g / (u.sqrt() + 0.001);
                 return w - 0.1 * b;
               }),
-              kSteps);
+              tolerance::kOptimizerSteps);
 }
 
 TEST(RmsProp, KeepsAMomentumOnlyWhereThereIsOneOrAPredictionReadsIt) {
@@ -110,7 +110,7 @@ TEST(RmsProp, KeepsAMomentumOnlyWhereThereIsOneOrAPredictionReadsIt) {
                 u = 0.8 * u + 0.2 * g * g;
                 return w - 0.1 * g / (u.sqrt() + 0.001);
               }),
-              kSteps);
+              tolerance::kOptimizerSteps);
 }
 
 TEST(Optimizers, StepAlikeInTheFusedLoopAndOverTensors) {
@@ -122,11 +122,12 @@ TEST(Optimizers, StepAlikeInTheFusedLoopAndOverTensors) {
       a.step(a.gradients(t));
       b.step(b.gradients(t));
     }
-    expect_near(a.weights, b.weights, kSteps, name + options);
-    expect_near(a.state.last_gradient, b.state.last_gradient, kSteps, name + options);
+    expect_near(a.weights, b.weights, tolerance::kOptimizerSteps, name + options);
+    expect_near(a.state.last_gradient, b.state.last_gradient, tolerance::kOptimizerSteps,
+                name + options);
     for (std::size_t s = 0; s < a.state.slots.size(); ++s)
-      expect_near(a.state.slots[s], b.state.slots[s], kSteps, name + options);
-    expect_near(a.predicted(3), b.predicted(3), kSteps, name + options);
+      expect_near(a.state.slots[s], b.state.slots[s], tolerance::kOptimizerSteps, name + options);
+    expect_near(a.predicted(3), b.predicted(3), tolerance::kOptimizerSteps, name + options);
   }
 }
 

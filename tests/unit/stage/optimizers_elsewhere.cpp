@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiles the optimizers a second time in a world where CPU tensors are of another device, so that
 // their very rules run over whole tensors; they register in a table of their own.
 #include "tests/unit/stage/optimizers_elsewhere.h"

@@ -1,4 +1,5 @@
-/// The registered optimizers as other devices run them: the same rules, over whole tensors.
+// SPDX-License-Identifier: Apache-2.0
+/// The registered optimizers on the code path of other devices: the same rules on whole tensors.
 #pragma once
 
 #include <memory>
@@ -8,9 +9,10 @@
 
 namespace pipewright::test {
 
-/// `name` with options as in "{momentum: 0.9}". Fails the test on any problem.
+/// Makes the optimizer `name` with options such as "{momentum: 0.9}". Fails the test on any
+/// problem.
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const std::string& options);
-/// The same mathematics on the path that tensors of another device than the CPU take.
+/// The same optimizer on the code path for tensors of devices other than the CPU.
 std::unique_ptr<Optimizer> make_optimizer_elsewhere(const std::string& name,
                                                     const std::string& options);
 

@@ -1,15 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predictions of weights to come, by every rule.
 #include <cmath>
 
 #include "tests/unit/stage/optimizer_fixture.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
 
-using Kind = PredictionRule::Kind;
-
-/// A few rounded operations on values of size 1.
-constexpr double kRounding = 1e-14;
+using RuleKind = PredictionRule::Kind;
 
 /// After two steps, its rule's direction ready.
 Training warm(const Optimizer& optimizer) {
@@ -24,8 +23,8 @@ TEST(Prediction, IsTheWeightsThemselvesBeforeTheFirstStep) {
     Training training(*optimizer, true, true);
     EXPECT_TRUE(at::equal(training.predicted(3), training.weights)) << name << options;
     if (name != "sgd") continue;
-    EXPECT_TRUE(at::equal(training.predicted(3, {.kind = Kind::Lookahead}), training.weights));
-    EXPECT_TRUE(at::equal(training.predicted(3, {.kind = Kind::Geometric}), training.weights));
+    EXPECT_TRUE(at::equal(training.predicted(3, {.kind = RuleKind::Lookahead}), training.weights));
+    EXPECT_TRUE(at::equal(training.predicted(3, {.kind = RuleKind::Geometric}), training.weights));
   }
 }
 
@@ -34,7 +33,7 @@ TEST(Prediction, ByMomentumGoesAlongTheBuffer) {
     const auto optimizer = make_optimizer("sgd", options);
     const Training training = warm(*optimizer);
     expect_near(training.predicted(3), training.weights - 3 * 0.1 * training.state.slots[0],
-                kRounding);
+                tolerance::kPrediction);
   }
 }
 
@@ -42,8 +41,8 @@ TEST(Prediction, BackwardsInTimeIsTheSameLine) {
   for (const auto& [name, options] : kOptimizers) {
     const auto optimizer = make_optimizer(name, options);
     const Training training = warm(*optimizer);
-    expect_near(training.predicted(-2), 2 * training.weights - training.predicted(2), kRounding,
-                name + options);
+    expect_near(training.predicted(-2), 2 * training.weights - training.predicted(2),
+                tolerance::kPrediction, name + options);
     EXPECT_FALSE(at::equal(training.predicted(-2), training.weights)) << name << options;
   }
 }
@@ -55,7 +54,7 @@ TEST(Prediction, OfPlainSgdIsExactForAConstantGradient) {
   training.step(constant);
   const at::Tensor predicted = training.predicted(4);
   for (int t = 0; t < 4; ++t) training.step(constant);
-  expect_near(predicted, training.weights, kRounding);
+  expect_near(predicted, training.weights, tolerance::kPrediction);
 }
 
 TEST(Prediction, KeepsTheLastStepOfPlainSgdOnlyWhereItIsAskedFor) {
@@ -76,15 +75,17 @@ TEST(Prediction, ByLookaheadAddsTheLastGradientWithItsDecay) {
   const at::Tensor v = training.part(training.state.slots[0], 0),
                    w = training.part(training.weights, 0);
   for (const double decay : {1.0, 0.0})
-    expect_near(training.part(training.predicted(2, {.kind = Kind::Lookahead, .decay = decay}), 0),
-                w - 2 * 0.1 * (0.9 * v + decay * (1 - 0.3) * g), kRounding);
+    expect_near(
+        training.part(training.predicted(2, {.kind = RuleKind::Lookahead, .decay = decay}), 0),
+        w - 2 * 0.1 * (0.9 * v + decay * (1 - 0.3) * g), tolerance::kPrediction);
 }
 
 TEST(Prediction, ByGeometricVelocitySumsPowersOfTheMomentum) {
   const auto optimizer = make_optimizer("sgd", "{momentum: 0.9}");
   const Training training = warm(*optimizer);
-  expect_near(training.predicted(3, {.kind = Kind::Geometric}),
-              training.weights - 0.1 * (0.9 + 0.81 + 0.729) * training.state.slots[0], kRounding);
+  expect_near(training.predicted(3, {.kind = RuleKind::Geometric}),
+              training.weights - 0.1 * (0.9 + 0.81 + 0.729) * training.state.slots[0],
+              tolerance::kPrediction);
 }
 
 TEST(Prediction, ByAdamTakesTheCorrectionsOfTheStepsDone) {
@@ -93,7 +94,8 @@ TEST(Prediction, ByAdamTakesTheCorrectionsOfTheStepsDone) {
   const at::Tensor m = training.part(training.state.slots[0], 0) / (1 - std::pow(0.9, 2));
   const at::Tensor u = training.part(training.state.slots[1], 0) / (1 - std::pow(0.999, 2));
   expect_near(training.part(training.predicted(3), 0),
-              training.part(training.weights, 0) - 3 * 0.1 * m / (u.sqrt() + 1e-8), 1e-12);
+              training.part(training.weights, 0) - 3 * 0.1 * m / (u.sqrt() + 1e-8),
+              tolerance::kOptimizerSteps);
 }
 
 TEST(Prediction, LeavesOutAdamWsDecayUnlessTheRuleAsksForIt) {
@@ -101,7 +103,7 @@ TEST(Prediction, LeavesOutAdamWsDecayUnlessTheRuleAsksForIt) {
   const Training training = warm(*optimizer);
   const at::Tensor without = training.predicted(3),
                    with = training.predicted(3, {.weight_decay = true});
-  expect_near(with, without - 3 * 0.1 * 0.5 * training.weights, kRounding);
+  expect_near(with, without - 3 * 0.1 * 0.5 * training.weights, tolerance::kPrediction);
   const auto adam = make_optimizer("adam", "{weight_decay: 0.5}");
   const Training coupled = warm(*adam);
   EXPECT_TRUE(at::equal(coupled.predicted(3), coupled.predicted(3, {.weight_decay = true})));
@@ -111,7 +113,7 @@ TEST(Prediction, ByRmsPropGoesAlongItsBuffer) {
   const auto optimizer = make_optimizer("rmsprop", "{momentum: 0.7}");
   const Training training = warm(*optimizer);
   expect_near(training.predicted(2), training.weights - 2 * 0.1 * training.state.slots[1],
-              kRounding);
+              tolerance::kPrediction);
 }
 
 TEST(Prediction, IsAlikeInTheFusedLoopAndOverTensors) {
@@ -120,8 +122,9 @@ TEST(Prediction, IsAlikeInTheFusedLoopAndOverTensors) {
     const auto fused = make_optimizer("sgd", options),
                tensors = make_optimizer_elsewhere("sgd", options);
     const Training a = warm(*fused), b = warm(*tensors);
-    for (const Kind kind : {Kind::Optimizer, Kind::Lookahead, Kind::Geometric})
-      expect_near(a.predicted(3, {.kind = kind}), b.predicted(3, {.kind = kind}), kRounding);
+    for (const RuleKind kind : {RuleKind::Optimizer, RuleKind::Lookahead, RuleKind::Geometric})
+      expect_near(a.predicted(3, {.kind = kind}), b.predicted(3, {.kind = kind}),
+                  tolerance::kPrediction);
   }
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/stage/files/safetensors.h"
 
 #include <ATen/ATen.h>
@@ -62,7 +63,7 @@ class Safetensors : public ::testing::Test {
   std::filesystem::path folder_, path_;
 };
 
-void expect_equal(const TensorFile& a, const TensorFile& b) {
+void expect_equal_files(const TensorFile& a, const TensorFile& b) {
   EXPECT_EQ(a.metadata, b.metadata);
   ASSERT_EQ(a.tensors.size(), b.tensors.size());
   for (std::size_t i = 0; i < a.tensors.size(); ++i) {
@@ -120,7 +121,7 @@ TEST_F(Safetensors, KeepsEveryTypeAndShapeThroughAFile) {
   file.tensors.emplace_back("\u00fcber.weight/0", at::full({1}, NAN));
   write_safetensors(path_, file);
   const TensorFile back = read_safetensors(path_);
-  expect_equal(file, back);
+  expect_equal_files(file, back);
   const auto shapes = read_safetensors_shapes(path_);
   ASSERT_EQ(shapes.size(), back.tensors.size());
   for (std::size_t i = 0; i < shapes.size(); ++i)

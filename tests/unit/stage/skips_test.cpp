@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tensors a cut model sends past stages, and what is wrong with models that lose some.
 #include "core/stage/skips.h"
 
@@ -89,7 +90,7 @@ TEST(Skips, ThatAreLookedAtInsideALayerAreCountedFromItsOutside) {
   EXPECT_TRUE(sequence({{"a", stash()}, {"b", mask_padding(1)}})->skips().gradients);
 }
 
-std::string refusal(const std::vector<LayerPtr>& layers) {
+std::string refusal_of_layers(const std::vector<LayerPtr>& layers) {
   try {
     skips_between(layers, std::vector<std::int64_t>(layers.size(), 1));
   } catch (const Error& error) {
@@ -100,19 +101,20 @@ std::string refusal(const std::vector<LayerPtr>& layers) {
 }
 
 TEST(Skips, ThatAreNeverTakenBackAreRefusedByName) {
-  EXPECT_NE(refusal(named({plain(), stash(), plain()})).find("'l1' puts a tensor aside"),
+  EXPECT_NE(refusal_of_layers(named({plain(), stash(), plain()})).find("'l1' puts a tensor aside"),
             std::string::npos);
-  EXPECT_NE(refusal(named({stash(), stash(), add_stashed()})).find("'l0' puts a tensor aside"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal_of_layers(named({stash(), stash(), add_stashed()})).find("'l0' puts a tensor aside"),
+      std::string::npos);
 }
 
 TEST(Skips, TakenBackTwiceOrWithoutOneAreRefusedByName) {
-  EXPECT_NE(refusal(named({plain(), add_stashed()})).find("'l1' takes a tensor back"),
+  EXPECT_NE(refusal_of_layers(named({plain(), add_stashed()})).find("'l1' takes a tensor back"),
             std::string::npos);
-  EXPECT_NE(
-      refusal(named({stash(), add_stashed(), add_stashed()})).find("'l2' takes a tensor back"),
-      std::string::npos);
-  EXPECT_NE(refusal(named({add_stashed(), stash()})).find("'l0' takes a tensor back"),
+  EXPECT_NE(refusal_of_layers(named({stash(), add_stashed(), add_stashed()}))
+                .find("'l2' takes a tensor back"),
+            std::string::npos);
+  EXPECT_NE(refusal_of_layers(named({add_stashed(), stash()})).find("'l0' takes a tensor back"),
             std::string::npos);
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A backward in two halves: the same bits as the whole, and no operation's work done twice, which
 // is counted.
 #include "core/stage/split_backward.h"

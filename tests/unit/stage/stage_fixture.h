@@ -1,4 +1,5 @@
-/// What the tests of stages share: one stage by itself, and its weights as tensors.
+// SPDX-License-Identifier: Apache-2.0
+/// Helpers for tests of stages: one stage by itself, and its weights as tensors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ namespace pipewright::test {
 
 class StageTest : public testing::Test {
  protected:
-  /// The layers, named 0, 1, … from `first` on, in float64.
+  /// The layers with the names `first`, `first` + 1, …
   static std::vector<LayerPtr> named(std::vector<LayerPtr> layers, int first = 0) {
     for (std::size_t i = 0; i < layers.size(); ++i)
       layers[i]->set_name(std::to_string(first + static_cast<int>(i)));

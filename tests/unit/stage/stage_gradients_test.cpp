@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients as layers may make them: shared by parameters and inputs, absent, or their own affair.
 #include <torch/csrc/autograd/custom_function.h>
 

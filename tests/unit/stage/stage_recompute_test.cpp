@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stage whose forward keeps its inputs only and is run again before its backwards.
 #include <c10/util/intrusive_ptr.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One stage by itself: what it keeps, what it adds, and what it frees.
 #include "core/stage/stage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The versions of one stage's parameters: what shares memory with what, and for how long.
 #include "core/stage/weight_store.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/point_reader.h"
 
 #include <gtest/gtest.h>

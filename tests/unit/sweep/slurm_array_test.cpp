@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/slurm_array.h"
 
 #include "tests/unit/config/error_text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/sweep_plan.h"
 
 #include "core/sweep/sweep_runner.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Other programs, started without a shell.
 #include "core/system/child_process.h"
 

@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files as whole values: a final name holds the old content or the new, whatever happens between.
 #include "core/system/file.h"
+#include "tests/unit/system/environment.h"
 
 #include <gtest/gtest.h>
 
@@ -242,25 +244,9 @@ TEST(ResolvedPath, ATildeIsTheHomeFolder) {
   home == nullptr ? ::unsetenv("HOME") : ::setenv("HOME", before.c_str(), 1);
 }
 
-/// A variable of the environment that has another value, or none, as long as this lives.
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);
-  }
-  ~Setting() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
-
 TEST(ResolvedPath, TheFolderOfDataIsWhereTheVariableSays) {
-  const Setting home("HOME", "/home/someone");
-  const Setting data("PIPEWRIGHT_DATA", "/big/disk/");
+  const test::EnvironmentSetting home("HOME", "/home/someone");
+  const test::EnvironmentSetting data("PIPEWRIGHT_DATA", "/big/disk/");
   EXPECT_EQ(resolved_path("~/data", "/base"), "/big/disk/");
   EXPECT_EQ(resolved_path("~/data/mnist", "/base"), "/big/disk/mnist");
   EXPECT_EQ(resolved_path("~/database/x", "/base"), "/home/someone/database/x");
@@ -268,16 +254,16 @@ TEST(ResolvedPath, TheFolderOfDataIsWhereTheVariableSays) {
 }
 
 TEST(ResolvedPath, TheVariableMayNameAFolderOfTheHomeOrOfTheCurrentFolder) {
-  const Setting home("HOME", "/home/someone");
+  const test::EnvironmentSetting home("HOME", "/home/someone");
   {
-    const Setting data("PIPEWRIGHT_DATA", "~/sets");
+    const test::EnvironmentSetting data("PIPEWRIGHT_DATA", "~/sets");
     EXPECT_EQ(resolved_path("~/data/mnist", "/base"), "/home/someone/sets/mnist");
   }
   {
-    const Setting data("PIPEWRIGHT_DATA", "sets");
+    const test::EnvironmentSetting data("PIPEWRIGHT_DATA", "sets");
     EXPECT_EQ(resolved_path("~/data/mnist", "/base"), fs::current_path() / "sets/mnist");
   }
-  const Setting data("PIPEWRIGHT_DATA", "");
+  const test::EnvironmentSetting data("PIPEWRIGHT_DATA", "");
   EXPECT_EQ(resolved_path("~/data/mnist", "/base"), "/home/someone/data/mnist");
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What libraries throw is one line with the exit code of whoever is to blame.
 #include "core/system/foreign_error.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits are those of the system, and the least of them counts.
 #include "core/system/machine_limits.h"
 

@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // What reaches a terminal, seen through a pseudo-terminal, and that there is one door to it.
 #include "core/system/terminal.h"
+#include "tests/unit/system/environment.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -52,20 +54,6 @@ class Terminal {
   std::FILE* out_;
 };
 
-/// An environment variable for as long as this object lives.
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    ::setenv(name, value, 1);
-  }
-  ~Setting() { ::setenv(name_, before_.c_str(), 1); }
-
- private:
-  const char* name_;
-  std::string before_;
-};
-
 TEST(PrintTo, MakesEverythingPrintable) {
   const Terminal screen(80);
   Terminal terminal(80);
@@ -90,7 +78,7 @@ TEST(PrintColored, LetsColoursThroughAndNothingElse) {
 }
 
 TEST(StatusLine, IsCutToTheWidthOfTheTerminal) {
-  const Setting term("TERM", "xterm"), color("NO_COLOR", "");
+  const test::EnvironmentSetting term("TERM", "xterm"), color("NO_COLOR", "");
   Terminal terminal(20);
   StatusLine line(terminal.file());
   line.show("runs/a-name-that-is-longer-than-the-terminal ━━━━ 3/5");
@@ -104,18 +92,18 @@ TEST(StatusLine, IsCutToTheWidthOfTheTerminal) {
 TEST(TakesEscapes, OnlyATerminalThatIsAskedTo) {
   Terminal terminal(80);
   {
-    const Setting term("TERM", "xterm-256color"), color("NO_COLOR", "");
+    const test::EnvironmentSetting term("TERM", "xterm-256color"), color("NO_COLOR", "");
     EXPECT_TRUE(takes_escapes(terminal.file()));
   }
   {
-    const Setting term("TERM", "xterm-256color"), color("NO_COLOR", "1");
+    const test::EnvironmentSetting term("TERM", "xterm-256color"), color("NO_COLOR", "1");
     EXPECT_FALSE(takes_escapes(terminal.file()));
   }
   for (const char* name : {"dumb", ""}) {
-    const Setting term("TERM", name), color("NO_COLOR", "");
+    const test::EnvironmentSetting term("TERM", name), color("NO_COLOR", "");
     EXPECT_FALSE(takes_escapes(terminal.file())) << name;
   }
-  const Setting term("TERM", "xterm-256color"), color("NO_COLOR", "");
+  const test::EnvironmentSetting term("TERM", "xterm-256color"), color("NO_COLOR", "");
   std::FILE* file = std::tmpfile();
   EXPECT_FALSE(takes_escapes(file));
   std::fclose(file);

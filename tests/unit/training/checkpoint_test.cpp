@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saved and loaded again, a training goes on with the same bits, under another layout too; what is
 // damaged or does not fit is refused.
 #include "core/training/checkpoint.h"

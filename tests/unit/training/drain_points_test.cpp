@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the pipeline is emptied: epochs' ends and checkpoints, the same for every run.
 #include "core/training/drain_points.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mini-batches: their order is a function of seed and epoch, their cut of the shape.
 #include "core/training/loader.h"
 
@@ -10,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/torch.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -67,7 +69,8 @@ TEST(EpochPermutation, PutsEverySampleInEveryPlaceAboutEquallyOften) {
   constexpr int kDraws = 4000;
   for (int epoch = 0; epoch < kDraws; ++epoch)
     ++first[static_cast<std::size_t>(epoch_permutation(indices(4), true, 1, epoch)[0])];
-  for (const int count : first) EXPECT_NEAR(count, kDraws / 4, 4 * std::sqrt(kDraws * 0.25 * 0.75));
+  for (const int count : first)
+    EXPECT_NEAR(count, kDraws / 4, kDraws * tolerance::share_of(kDraws, 0.25));
 }
 
 TEST(EpochOrder, DropsASmallerLastMiniBatchOnRequest) {

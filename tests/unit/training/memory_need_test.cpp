@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a training holds for certain, against what there is.
 #include "core/training/memory_need.h"
 
@@ -21,7 +22,7 @@ std::string of_width(double width) {
 }
 
 /// A member of a team of two on one host, the other of which holds as much.
-class Pair final : public Team {
+class TeamOfTwo final : public Team {
  public:
   int rank() const override { return 0; }
   int size() const override { return 2; }
@@ -70,7 +71,7 @@ TEST(MemoryNeed, ProcessesOfAHostAreAddedUp) {
   Laboratory large(of_width(0.75 * machine_memory().bytes / bytes_a_unit));  // each of the two
   if (memory_limit().bytes < machine_memory().bytes)
     PIPEWRIGHT_LACKS("whole-memory") << memory_limit().text;
-  Pair pair;
+  TeamOfTwo pair;
   const std::string text = refusal(large.plan(), pair, ErrorKind::Worker);
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
@@ -82,7 +83,7 @@ TEST(MemoryNeed, ProcessesOfAHostAreAddedUp) {
 
 TEST(MemoryNeed, WhatFitsIsNotRefused) {
   Laboratory laboratory("{pipeline.stages: 2}");
-  Pair pair;
+  TeamOfTwo pair;
   EXPECT_EQ(refusal(laboratory.plan(), pair, ErrorKind::Data), "nothing is refused");
   EXPECT_NE(memory_text(laboratory.plan()).find(" for parameters, gradients and optimizer state; "),
             std::string::npos);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plan sets apart, cuts and refuses.
 #include "core/training/plan.h"
 
@@ -12,7 +13,7 @@
 namespace pipewright::test {
 namespace {
 
-std::string refusal(const std::string& changes) {
+std::string plan_refusal(const std::string& changes) {
   Laboratory laboratory(changes);
   try {
     laboratory.plan();
@@ -24,7 +25,7 @@ std::string refusal(const std::string& changes) {
 }
 
 void expect_refused(const std::string& changes, const std::string& part) {
-  EXPECT_NE(refusal(changes).find(part), std::string::npos) << refusal(changes);
+  EXPECT_NE(plan_refusal(changes).find(part), std::string::npos) << plan_refusal(changes);
 }
 
 TEST(Plan, HoldsOutValidationSamplesThatAreNotTrainedOn) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processes go on from one checkpoint together, or say what each of them sees.
 #include "core/training/resume_point.h"
 

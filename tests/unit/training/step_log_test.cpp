@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file in which losses are kept instead of in memory.
 #include "core/training/step_log.h"
 

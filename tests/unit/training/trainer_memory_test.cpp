@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a training keeps in memory does not grow with its steps.
 #include <gtest/gtest.h>
 #include <malloc.h>

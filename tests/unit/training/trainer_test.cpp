@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Epochs, evaluations and their means, as a run reports them.
 #include "core/training/trainer.h"
 

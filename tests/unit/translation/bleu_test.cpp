@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // BLEU and its tokenizers against sacreBLEU 2.6.0 on made-up sentences.
 #include "core/translation/bleu.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -27,9 +30,6 @@ const Lines kMeant{"The cat sat on a mat, did it not?",
                    "Im Jahre 2014.",
                    "€5 + $7 = ½ dozen ★ naïve email well-known 10-20"};
 
-/// float64 sums of a few logarithms in another order.
-constexpr double kRounding = 1e-12;
-
 TEST(Bleu, IsThatOfSacrebleu) {
   struct Case {
     BleuOptions options;
@@ -39,7 +39,7 @@ TEST(Bleu, IsThatOfSacrebleu) {
        {Case{{"13a", false}, 44.96562105422216}, Case{{"13a", true}, 48.27573482441019},
         Case{{"intl", false}, 38.61705152783525}, Case{{"intl", true}, 41.225072261831365},
         Case{{"none", false}, 38.54992608771799}, Case{{"none", true}, 40.70638882265896}})
-    EXPECT_NEAR(corpus_bleu(kSaid, kMeant, c.options), c.score, 100 * kRounding)
+    EXPECT_NEAR(corpus_bleu(kSaid, kMeant, c.options), c.score, tolerance::kBleu)
         << signature(c.options);
 }
 
@@ -74,8 +74,8 @@ TEST(Bleu, OfShortOrWrongTranslations) {
     return corpus_bleu(Lines{said}, Lines{meant}, {});
   };
   EXPECT_EQ(bleu("a b", "a b"), 0) << "no run of four tokens";
-  EXPECT_NEAR(bleu("a b c d", "a b c d"), 100, 100 * kRounding);
-  EXPECT_NEAR(bleu("a b c d e x", "a y b z c d"), 19.304869754804482, 100 * kRounding);
+  EXPECT_NEAR(bleu("a b c d", "a b c d"), 100, tolerance::kBleu);
+  EXPECT_NEAR(bleu("a b c d e x", "a y b z c d"), 19.304869754804482, tolerance::kBleu);
   EXPECT_EQ(bleu("q", "a y b z c d"), 0);
   EXPECT_EQ(bleu("", "a"), 0);
   EXPECT_EQ(corpus_bleu(Lines{}, Lines{}, {}), 0);

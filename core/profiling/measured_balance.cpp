@@ -5,7 +5,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/config/json.h"
 #include "core/profiling/profiling.h"
 #include "core/runtime/devices/device.h"
 #include "core/schedule/predictions.h"
@@ -42,7 +41,7 @@ Profile shared_profile(const Experiment& e, const BalanceRequest& request) {
 std::vector<std::int64_t> recorded_cut(const Experiment& e, const std::filesystem::path& file) {
   std::vector<std::int64_t> cut;
   if (file.empty() || !std::filesystem::exists(file)) return cut;
-  const Value run = load_json(file);
+  const Value run = load_yaml(file);
   const Value* const list = run.find_path("pipeline.balance");
   if (list == nullptr) return cut;
   std::int64_t layers = 0;

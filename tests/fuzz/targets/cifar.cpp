@@ -74,6 +74,7 @@ std::size_t most_memory(std::string_view bytes) {
 
 const Target kTarget{.read = read,
                      .most_memory = most_memory,
-                     .most_bytes = (kMostRecords + 1) * (2 + kCifarPixels)};
+                     .most_bytes = (kMostRecords + 1) * (2 + kCifarPixels),
+                     .rounds = 5000};
 
 }  // namespace pipewright::fuzz

@@ -66,6 +66,6 @@ std::size_t most_memory(std::string_view bytes) {
 
 }  // namespace
 
-const Target kTarget{.read = read, .most_memory = most_memory, .mend = mend};
+const Target kTarget{.read = read, .most_memory = most_memory, .mend = mend, .rounds = 10'000};
 
 }  // namespace pipewright::fuzz

@@ -41,6 +41,16 @@ std::size_t nodes_in(const Value& value) {
   return nodes;
 }
 
+/// JSON is YAML but for characters that only JSON may have unescaped: DEL, U+0080 to U+009F, the
+/// line and paragraph separators, and a byte order mark.
+bool is_yaml(std::string_view json) {
+  for (std::size_t at = 0; at + 1 < json.size(); ++at)
+    if (json[at] == '\xc2' && static_cast<std::uint8_t>(json[at + 1]) < 0xa0) return false;
+  for (const std::string_view other : {"\x7f", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xef\xbb\xbf"})
+    if (json.find(other) != std::string_view::npos) return false;
+  return true;
+}
+
 std::string read(std::string_view bytes) {
   const std::string scalar = as_scalar(bytes);
   Value value;
@@ -56,7 +66,7 @@ std::string read(std::string_view bytes) {
   const Value from_yaml = reread([&] { return parse_yaml(yaml, "written.yaml"); });
   require(from_yaml == value, "its YAML is another value: " + yaml);
   require(to_yaml(from_yaml) == yaml, "its YAML is written in another way: " + yaml);
-  require(reread([&] { return parse_yaml(json, "written.json"); }) == value,
+  require(!is_yaml(json) || reread([&] { return parse_yaml(json, "written.json"); }) == value,
           "its JSON is another value: " + json);
   require(reread([&] { return parse_json(json, "written.json"); }) == value,
           "its JSON as JSON is another value: " + json);

@@ -138,10 +138,8 @@ inline constexpr double kConverged = 8e-5;
 /// Means of float32 values, summed in float64 and rounded once in each of at most six rounds, of
 /// values that stay in their cluster: 9.5e-7 of the largest.
 inline constexpr double kMeansOfRounds = rounded32(16);
-/// The same low-rank codecs on the fake device, whose kernels are the CPU's. Measured:
-/// MEASURED_ELSEWHERE
-inline constexpr double kLowRankElsewhere = 1e-5;
-/// On a GPU, where nobody has run them yet: neither derived nor measured.
+/// Low-rank codecs on a GPU, where nobody has run them yet: neither derived nor measured. The fake
+/// device, whose kernels are the CPU's, gives the CPU's bits.
 inline constexpr double kLowRankOnGpu = 1e-3;
 /// Means of up to 2·10⁵/16 values of a cluster, added in float32 in any order: errors of random
 /// sign grow as √n, 112 units.

@@ -7,6 +7,7 @@
 #include "core/config/json.h"
 #include "core/records/checkpoint_files.h"
 #include "core/records/run_files.h"
+#include "core/system/file.h"
 #include "core/system/given_files.h"
 
 namespace pipewright {
@@ -14,13 +15,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint64_t kLargestRecord = 1 << 22;  // bytes
+
 /// The content of run.json, if a run of ours has written it.
 std::optional<Value> run_in(const fs::path& folder) {
   const fs::path file = folder / "run.json";
   std::error_code none;
   if (!fs::is_regular_file(fs::symlink_status(file, none))) return std::nullopt;
+  // A record that cannot be read is an error: it may well be one of ours.
+  const std::string text = read_file(file, kLargestRecord);
   try {
-    Value run = load_json(file);
+    Value run = parse_json(text, file.string());
     for (const char* key : {"state", "digest", "pipewright"})
       if (const Value* value = run.find(key); value == nullptr || !value->is(Value::Kind::Text))
         return std::nullopt;

@@ -20,7 +20,23 @@ at::Tensor tokens(const Shape& shape, std::int64_t vocabulary, const at::TensorO
   return at::arange(count, whole(options)).remainder(vocabulary - first).add(first).view(shape);
 }
 
+std::vector<at::Tensor> empty_ones(const auto& specs, const at::TensorOptions& options) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& spec : specs) tensors.push_back(at::empty(spec.shape, options));
+  return tensors;
+}
+
 }  // namespace
+
+std::vector<at::Tensor> empty_tensors(const std::vector<ParameterSpec>& specs,
+                                      const at::TensorOptions& options) {
+  return empty_ones(specs, options);
+}
+
+std::vector<at::Tensor> empty_tensors(const std::vector<BufferSpec>& specs,
+                                      const at::TensorOptions& options) {
+  return empty_ones(specs, options);
+}
 
 Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOptions& options) {
   Shape shape = model.input_shape();

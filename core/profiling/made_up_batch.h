@@ -2,8 +2,6 @@
 /// Synthetic samples for measuring: deterministic numbers and tokens, spread over their range.
 #pragma once
 
-#include <ATen/ops/empty.h>
-
 #include <vector>
 
 #include "core/stage/dataset.h"
@@ -16,12 +14,9 @@ namespace pipewright {
 Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOptions& options);
 
 /// Uninitialised tensors with the shapes of a layer's parameters or buffers.
-template <class Spec>
-std::vector<at::Tensor> empty_tensors(const std::vector<Spec>& specs,
-                                      const at::TensorOptions& options) {
-  std::vector<at::Tensor> tensors;
-  for (const Spec& spec : specs) tensors.push_back(at::empty(spec.shape, options));
-  return tensors;
-}
+std::vector<at::Tensor> empty_tensors(const std::vector<ParameterSpec>& specs,
+                                      const at::TensorOptions& options);
+std::vector<at::Tensor> empty_tensors(const std::vector<BufferSpec>& specs,
+                                      const at::TensorOptions& options);
 
 }  // namespace pipewright

@@ -102,7 +102,10 @@ class Resume(harness.EndToEnd):
 
     def test_it_goes_on_at_the_last_finished_epoch(self):
         self.write("x.yaml", LONG)
-        self.leg("x", signal.SIGINT, 0.3, resume=False)
+        process = self.start("run", "x.yaml", "--quiet", "--out", "x")
+        self.wait_until((self.folder / "x" / "epochs.csv").exists, process)
+        process.send_signal(signal.SIGINT)
+        self.finish(process)
         finished = len(harness.Run(self.folder / "x").rows("epochs.csv"))
         self.assertGreater(finished, 0)
         done = self.pipewright("run", "x.yaml", "--out", "x", "--resume")

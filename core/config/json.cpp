@@ -3,17 +3,18 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "core/base/random.h"
+#include "core/config/double_quoted.h"
 #include "core/config/value.h"
 
 namespace pipewright {
 namespace {
 
+/// Escapes what YAML readers disagree about, too, because our YAML reader reads this JSON. The
+/// spelling must stay, as that of numbers below.
 void write_text(const std::string& text, std::string& out) {
-  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // bytes that are not UTF-8
-  out += nlohmann::json(text).dump(-1, ' ', false, kReplace);
+  out += double_quoted(text);
 }
 
 /// Writes a number as all our files have it: 1e+05, where nlohmann-json would write 100000.0. The

@@ -8,6 +8,7 @@
 
 #include "core/base/text.h"
 #include "core/base/utf8.h"
+#include "core/config/double_quoted.h"
 #include "core/config/plain_scalar.h"
 #include "core/config/value.h"
 
@@ -43,18 +44,6 @@ std::string escaped(char32_t code) {
   std::array<char, 8> text{};
   std::snprintf(text.data(), text.size(), "\\u%04x", static_cast<unsigned>(code) & 0xFFFFU);
   return text.data();
-}
-
-/// The text in double quotes, with escapes.
-std::string double_quoted(std::string_view text) {
-  std::string out = "\"";
-  while (!text.empty()) {
-    const Character first = first_character(text);
-    const std::size_t length = std::max<std::size_t>(1, first.length);
-    out += is_special(first) ? escaped(first.code) : std::string(text.substr(0, length));
-    text.remove_prefix(length);
-  }
-  return out + '"';
 }
 
 bool has_special(std::string_view text) {
@@ -161,6 +150,17 @@ void write_block(const Value& value, std::size_t indent, std::string& out) {
 }
 
 }  // namespace
+
+std::string double_quoted(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const Character first = first_character(text);
+    const std::size_t length = std::max<std::size_t>(1, first.length);
+    out += is_special(first) ? escaped(first.code) : std::string(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  return out + '"';
+}
 
 std::string to_yaml(const Value& value) {
   if (fits_in_line(value, 0)) return flow(value) + '\n';

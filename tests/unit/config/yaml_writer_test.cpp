@@ -162,5 +162,13 @@ TEST(Digest, IsOfTheContentNotOfItsOrderOrPlace) {
   EXPECT_EQ(digest(read_back("a: 1")), "9c3e82dd6fcae8b1");
 }
 
+/// Digests are made of this spelling, and our YAML reader reads it.
+TEST(Json, EscapesWhatYamlReadersDisagreeAbout) {
+  const std::string text = "\r\x7f\u0089\u2028\u2029\ufeff\"\\é";
+  const std::string json = to_json(Value::of(text));
+  EXPECT_EQ(json, R"("\u000d\u007f\u0089\u2028\u2029\ufeff\"\\é")");
+  EXPECT_EQ(parse_yaml(json, "text").text, text);
+}
+
 }  // namespace
 }  // namespace pipewright

@@ -20,6 +20,7 @@ import unittest
 # Every word that may stand in $PIPEWRIGHT_MAY_LACK, and how it is said that there is none.
 THINGS = {
     "clang-format": "there is no clang-format (Debian: clang-format)",
+    "clang": "there is no clang++ (Debian: clang)",
     "clang-tidy": "there is no clang-tidy (Debian: clang-tidy)",
     "conformance": "there is no Python environment to compare with; tests/conformance/setup makes it (1.6 GB)",
     "fixed-addresses": "this machine does not let addresses be fixed (setarch -R), which ThreadSanitizer needs",

@@ -7,12 +7,12 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/runtime/devices/device_stream.h"
 #include "core/runtime/losses_and_metrics.h"
 #include "core/runtime/messages.h"
@@ -103,6 +103,7 @@ class Interpreter {
       fail(std::make_exception_ptr(thread_error(concat("worker ", worker), error)));
     }
     threads.clear();  // joins
+    const Lock lock(failure_mutex_);
     if (failure_) std::rethrow_exception(failure_);
   }
 
@@ -168,7 +169,7 @@ class Interpreter {
   /// Keeps the first failure for run() and ends all waits.
   void fail(std::exception_ptr failure) {
     {
-      const std::lock_guard lock(failure_mutex_);
+      const Lock lock(failure_mutex_);
       if (!failure_) failure_ = std::move(failure);
     }
     transport_->abort();
@@ -369,8 +370,8 @@ class Interpreter {
   ActionLog& log_;
   std::unique_ptr<Transport> transport_;
   Messages messages_;
-  std::mutex failure_mutex_;
-  std::exception_ptr failure_;
+  Mutex failure_mutex_;
+  std::exception_ptr failure_ PIPEWRIGHT_GUARDED_BY(failure_mutex_);
   Clock::time_point start_ = Clock::now();
 };
 

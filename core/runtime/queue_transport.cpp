@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/runtime/devices/parcel.h"
 #include "core/runtime/reduction.h"
 #include "core/runtime/transport.h"
@@ -74,8 +73,8 @@ class QueueTransport final : public Transport {
 
  private:
   struct Worker {
-    std::mutex mutex;
-    std::condition_variable woken;
+    Mutex mutex;
+    Condition woken;
   };
 
   struct Asleep {
@@ -128,7 +127,7 @@ class QueueTransport final : public Transport {
     if (!aborted_ && condition()) return;
     Worker& self = workers_[as_size(worker)];
     const Asleep asleep(awake_);
-    std::unique_lock lock(self.mutex);
+    Lock lock(self.mutex);
     DeadlockTimer timer(*this);
     while (!aborted_ && !condition()) {
       self.woken.wait_for(lock, std::chrono::milliseconds(100));
@@ -143,7 +142,7 @@ class QueueTransport final : public Transport {
   void wake(int worker) {
     Worker& other = workers_[as_size(worker)];
     ++wakes_;
-    { const std::lock_guard lock(other.mutex); }
+    { const Lock lock(other.mutex); }
     other.woken.notify_all();
   }
 

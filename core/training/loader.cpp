@@ -79,7 +79,7 @@ at::Tensor Loader::targets(int minibatch, const Share& share, at::Device device)
 }
 
 Batch Loader::whole(int position) {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   go_ahead_of(position);
   if (const auto known = find(position)) {
     lock.unlock();
@@ -139,8 +139,9 @@ void Loader::go_ahead_of(int position) {
 void Loader::prefetch(const std::stop_token& stop) {
   try {
     at::set_num_threads(settings_.threads);
-    std::unique_lock lock(mutex_);
-    while (wanted_more_.wait(lock, stop, [this] { return next_ < wanted_; })) {
+    Lock lock(mutex_);
+    while (wanted_more_.wait(lock, stop,
+                             [this]() PIPEWRIGHT_REQUIRES(mutex_) { return next_ < wanted_; })) {
       const int position = next_++;
       if (find(position)) continue;
       std::promise<Batch> promise = begin(position);

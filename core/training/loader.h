@@ -7,12 +7,12 @@
 #include <future>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/runtime/batches.h"
 #include "core/stage/dataset.h"
 
@@ -80,20 +80,22 @@ class Loader final : public Batches {
   Batch whole(int position);
   Batch assembled(int position) const;
   void assemble(int position, std::promise<Batch> promise) const;
-  // These must be called with the lock held:
-  std::optional<std::shared_future<Batch>> find(int position) const;
-  std::promise<Batch> begin(int position);
-  void go_ahead_of(int position);
-  void prefetch(const std::stop_token& stop);
+  std::optional<std::shared_future<Batch>> find(int position) const PIPEWRIGHT_REQUIRES(mutex_);
+  std::promise<Batch> begin(int position) PIPEWRIGHT_REQUIRES(mutex_);
+  void go_ahead_of(int position) PIPEWRIGHT_REQUIRES(mutex_);
+  void prefetch(const std::stop_token& stop) PIPEWRIGHT_EXCLUDES(mutex_);
   int position_of(int minibatch) const { return settings_.first_minibatch + minibatch; }
 
   Settings settings_;
   std::vector<EpochOrder> epochs_;
   int per_epoch_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any wanted_more_;
-  std::list<std::pair<int, std::shared_future<Batch>>> recent_;  ///< cache; a future may be pending
-  int next_ = 0, wanted_ = 0;          ///< positions to prefetch: [next_, wanted_)
+  std::list<std::pair<int, std::shared_future<Batch>>> recent_
+      PIPEWRIGHT_GUARDED_BY(mutex_);  ///< cache; a future may be pending
+  // positions to prefetch: [next_, wanted_)
+  int next_ PIPEWRIGHT_GUARDED_BY(mutex_) = 0;
+  int wanted_ PIPEWRIGHT_GUARDED_BY(mutex_) = 0;
   std::vector<std::jthread> threads_;  ///< last member: threads use the others
 };
 

@@ -10,14 +10,20 @@
 namespace pipewright {
 
 Progress::Progress(std::string name, std::int64_t total, std::int64_t done, bool quiet)
-    : name_(std::move(name)), total_(total), first_(done), quiet_(quiet), done_(done) {}
+    : name_(std::move(name)),
+      total_(total),
+      first_(done),
+      quiet_(quiet),
+      shows_bar_(!quiet && takes_escapes(stderr)),
+      done_(done) {}
 
 void Progress::step() {
   done_.fetch_add(1, std::memory_order_relaxed);
-  if (quiet_ || !bar_.terminal()) return;
-  const std::unique_lock lock(drawing_, std::try_to_lock);
-  if (!lock || Clock::now() - drawn_ < std::chrono::milliseconds(100)) return;
-  drawn_ = Clock::now();
+  if (!shows_bar_) return;
+  const Clock::duration now = Clock::now() - start_;
+  Clock::duration due = next_drawing_.load(std::memory_order_relaxed);
+  if (now < due || !next_drawing_.compare_exchange_strong(due, now + kBetweenDrawings)) return;
+  const Lock lock(drawing_);
   draw();
 }
 
@@ -51,7 +57,7 @@ void Progress::epoch(const EpochRow& row, int epochs) {
 
 void Progress::line(const std::string& text) {
   if (quiet_) return;
-  const std::lock_guard lock(drawing_);
+  const Lock lock(drawing_);
   bar_.clear();
   print_error("%s\n", text.c_str());
 }

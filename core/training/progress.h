@@ -5,9 +5,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <string>
 
+#include "core/base/mutex.h"
 #include "core/records/run_folder.h"
 #include "core/system/terminal.h"
 
@@ -25,16 +25,18 @@ class Progress {
   void line(const std::string& text);
 
  private:
-  void draw();
+  void draw() PIPEWRIGHT_REQUIRES(drawing_);
   using Clock = std::chrono::steady_clock;
+  static constexpr Clock::duration kBetweenDrawings = std::chrono::milliseconds(100);
 
-  std::string name_;
-  std::int64_t total_, first_;
-  bool quiet_;
+  const std::string name_;
+  const std::int64_t total_, first_;
+  const bool quiet_, shows_bar_;
+  const Clock::time_point start_ = Clock::now();
   std::atomic<std::int64_t> done_;
-  std::mutex drawing_;
-  Clock::time_point start_ = Clock::now(), drawn_ = start_;
-  StatusLine bar_{stderr};
+  std::atomic<Clock::duration> next_drawing_{kBetweenDrawings};  ///< since start_
+  Mutex drawing_;
+  StatusLine bar_ PIPEWRIGHT_GUARDED_BY(drawing_){stderr, shows_bar_};
 };
 
 }  // namespace pipewright

@@ -9,11 +9,11 @@
 #include <ctime>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/drawing/render.h"
 #include "core/experiment/plugins.h"
 #include "core/profiling/measured_balance.h"
@@ -265,9 +265,9 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
   std::unique_ptr<FolderLock> claimed;  // held by process 0 to the end
   ActionLog log(experiment.shape(1).workers());
   std::optional<RunState> state;
-  std::mutex ending;  // this thread or the team's may report a failure
+  Mutex ending;  // this thread or the team's may report a failure
   const auto end = [&](const Error& error, bool speaks) {
-    const std::lock_guard lock(ending);
+    const Lock lock(ending);
     const bool interrupted = error.kind() == ErrorKind::Interrupted;
     if (state && speaks) state->fail(interrupted ? "interrupted" : "failed", error.what());
     if (state && !interrupted) write_last_actions(folder, log);
@@ -300,7 +300,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     team.barrier();
     if (beginning.what == Resumption::Compare) return;
     const auto begin = [&](const std::vector<std::string>& remarks) {
-      const std::lock_guard lock(ending);
+      const Lock lock(ending);
       if (team.first()) folder.write_experiment(experiment.resolved);
       state.emplace(folder, experiment, contents, all_remarks(beginning.earlier, remarks), team);
     };

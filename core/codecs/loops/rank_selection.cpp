@@ -9,11 +9,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "core/base/mutex.h"
 #include "core/codecs/loops/vectorised.h"
 
 namespace pipewright {
@@ -218,10 +218,10 @@ Census census_of_piece(std::span<const float> values, const Keys& edges) {
 
 Census census_of(std::span<const float> values, const Keys& edges, const ForPieces& pieces) {
   Census all{.below = std::vector<std::int64_t>(edges.size()), .collected = {}};
-  std::mutex mutex;
+  Mutex mutex;
   pieces(std::ssize(values), kGrain, [&](std::int64_t begin, std::int64_t end) {
     Census part = census_of_piece(values.subspan(as_index(begin), as_index(end - begin)), edges);
-    const std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     all.add(part);
   });
   return all;
@@ -342,7 +342,7 @@ Keys sorted_sample(std::span<const float> values, std::int64_t most) {
 std::vector<Extremes> extremes_between(std::span<const float> values, std::span<const Key> edges,
                                        const ForPieces& pieces) {
   std::vector<Extremes> all(edges.size() + 1, Extremes{kHighest, kLowest});
-  std::mutex mutex;
+  Mutex mutex;
   const auto widen = [](Extremes& extremes, Key least, Key most) {
     extremes = {std::min(extremes.least, least), std::max(extremes.most, most)};
   };
@@ -363,7 +363,7 @@ std::vector<Extremes> extremes_between(std::span<const float> values, std::span<
         widen(part[as_index(cell)], key, key);
       }
     }
-    const std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     for (std::size_t i = 0; i < all.size(); ++i) widen(all[i], part[i].least, part[i].most);
   });
   return all;

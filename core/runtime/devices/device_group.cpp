@@ -101,13 +101,20 @@ void DeviceGroups::prepare(const Program& program, at::Device own) {
   };
   const Wanted wanted = wanted_by(program);
   for (const Members& members : wanted.links)
-    if (concerns_us(members)) join(links_, members, own);
+    if (concerns_us(members) && between(members[0], members[1]) == nullptr) {
+      auto group = connected(members, own);
+      const Lock lock(mutex_);
+      links_.emplace(members, std::move(group));
+    }
   for (const Members& members : wanted.replicas)
-    if (concerns_us(members)) join(replicas_, members, own);
+    if (concerns_us(members) && among(members) == nullptr) {
+      auto group = connected(members, own);
+      const Lock lock(mutex_);
+      replicas_.emplace(members, std::move(group));
+    }
 }
 
-void DeviceGroups::join(Known& known, const Members& members, at::Device own) {
-  if (known.contains(members)) return;
+std::unique_ptr<DeviceGroup> DeviceGroups::connected(const Members& members, at::Device own) {
   const NcclApi& api = *find_();
   const NcclId id = agreed_id(api, members);
   const auto place = static_cast<int>(std::ranges::find(members, rank_) - members.begin());
@@ -117,8 +124,7 @@ void DeviceGroups::join(Known& known, const Members& members, at::Device own) {
   expect(api, api.comm_init_rank(&communicator, size, id, place), "cannot connect");
   auto group = std::make_unique<DeviceGroup>(api, communicator, own);
   connect(*group, size, place);
-  const std::lock_guard lock(mutex_);
-  known.emplace(members, std::move(group));
+  return group;
 }
 
 /// Lets the members connect by a first exchange, for which both must wait. Here all processes come
@@ -147,17 +153,19 @@ NcclId DeviceGroups::agreed_id(const NcclApi& api, const Members& members) {
 }
 
 DeviceGroup* DeviceGroups::between(int from, int to) const {
+  const Lock lock(mutex_);
   const auto found = links_.find({from, to});
   return found == links_.end() ? nullptr : found->second.get();
 }
 
 DeviceGroup* DeviceGroups::among(const Members& replicas) const {
+  const Lock lock(mutex_);
   const auto found = replicas_.find(replicas);
   return found == replicas_.end() ? nullptr : found->second.get();
 }
 
 std::string DeviceGroups::failure() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   for (const Known* known : {&links_, &replicas_})
     for (const auto& [members, group] : *known)
       if (const std::string failure = group->failure(); !failure.empty()) return failure;

@@ -7,12 +7,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/runtime/devices/nccl.h"
 #include "core/runtime/program.h"
 
@@ -78,15 +78,18 @@ class DeviceGroups {
 
  private:
   using Known = std::map<std::vector<int>, std::unique_ptr<DeviceGroup>>;
-  void join(Known& known, const std::vector<int>& members, at::Device own);
+  /// Collective over the members: a new group of which this process is one.
+  std::unique_ptr<DeviceGroup> connected(const std::vector<int>& members, at::Device own);
   void connect(DeviceGroup& group, int size, int place);
   NcclId agreed_id(const NcclApi& api, const std::vector<int>& members);
 
   const int rank_, size_;
   Meeting& meeting_;
   Find find_;
-  mutable std::mutex mutex_;  ///< guards the maps below; not held while a group is created
-  Known links_, replicas_;    ///< keyed by the members' workers
+  mutable Mutex mutex_;  ///< not held while a group is created
+  // keyed by the members' workers
+  Known links_ PIPEWRIGHT_GUARDED_BY(mutex_);
+  Known replicas_ PIPEWRIGHT_GUARDED_BY(mutex_);
 };
 
 }  // namespace pipewright

@@ -5,9 +5,10 @@
 
 #include <exception>
 #include <map>
-#include <mutex>
 #include <tuple>
 #include <utility>
+
+#include "core/base/mutex.h"
 
 namespace pipewright {
 namespace {
@@ -21,9 +22,9 @@ enum class Pool { Compute, Copy };
 /// The stream cached under that key; the first call takes it from the device's pool.
 template <class Key>
 c10::Stream kept_stream(const Key& key, at::Device device, Pool pool) {
-  static std::mutex mutex;
+  static Mutex mutex;
   static std::map<Key, c10::Stream> streams;
-  const std::lock_guard lock(mutex);
+  const Lock lock(mutex);
   if (const auto known = streams.find(key); known != streams.end()) return known->second;
   const bool high_priority = pool == Pool::Copy;
   const c10::Stream stream = Guard(device.type()).getStreamFromGlobalPool(device, high_priority);

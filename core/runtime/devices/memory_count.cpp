@@ -5,9 +5,9 @@
 #include <c10/core/Allocator.h>
 
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 
+#include "core/base/mutex.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -32,15 +32,16 @@ struct Reports final : c10::MemoryReportingInfoBase {
                          c10::Device on) override {
     if (on.type() != device.type()) return;
     if (device.has_index() && on.has_index() && on.index() != device.index()) return;
-    const std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     live += size;
     peak = std::max(peak, live);
   }
   bool memoryProfilingEnabled() const override { return true; }
 
   const at::Device device;
-  mutable std::mutex mutex;
-  std::int64_t live = 0, peak = 0;
+  mutable Mutex mutex;
+  std::int64_t live PIPEWRIGHT_GUARDED_BY(mutex) = 0;
+  std::int64_t peak PIPEWRIGHT_GUARDED_BY(mutex) = 0;
 };
 
 }  // namespace
@@ -52,15 +53,15 @@ struct MemoryCount::OfAllocator final : MemoryCount::Counted {
   ~OfAllocator() override { c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE); }
 
   std::int64_t live() const override {
-    const std::lock_guard lock(reports->mutex);
+    const Lock lock(reports->mutex);
     return reports->live;
   }
   std::int64_t peak() const override {
-    const std::lock_guard lock(reports->mutex);
+    const Lock lock(reports->mutex);
     return reports->peak;
   }
   void forget_peak() override {
-    const std::lock_guard lock(reports->mutex);
+    const Lock lock(reports->mutex);
     reports->peak = reports->live;
   }
 

@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kFarewell = 1s, kOthersWait = 4s;
 
 Error Farewell::agree_on(const Error& error) {
   const auto until = keeper_.now() + keeper_.patience().last_look;
-  const std::unique_lock lock(keeper_.mutex());
+  const Lock lock(keeper_.mutex());
   Peers& peers = keeper_.peers();
   if (peers.failure()) return peers.failure()->error;
   const auto end_with = [&](const Error& what) { peers.try_to([&] { peers.fail(what); }); };
@@ -43,7 +43,7 @@ Error Farewell::agree_on(const Error& error) {
 
 bool Farewell::reports_to_user() {
   {
-    const std::lock_guard lock(keeper_.mutex());
+    const Lock lock(keeper_.mutex());
     const Peers& peers = keeper_.peers();
     if (!peers.failure() || peers.failure()->speaker != peers.rank()) return false;
   }
@@ -52,7 +52,7 @@ bool Farewell::reports_to_user() {
 }
 
 void Farewell::set_emergency(std::function<void(const Error&, bool speaks)> report) {
-  const std::lock_guard lock(emergency_mutex_);
+  const Lock lock(emergency_mutex_);
   emergency_ = std::move(report);
 }
 
@@ -61,7 +61,7 @@ void Farewell::end_if_stuck() {
   std::optional<Peers::Failure> failure;
   bool speaker = false;
   {
-    const std::lock_guard lock(keeper_.mutex());
+    const Lock lock(keeper_.mutex());
     Peers& peers = keeper_.peers();
     const TeamPatience& patience = keeper_.patience();
     const auto time = keeper_.now();
@@ -77,7 +77,7 @@ void Farewell::end_if_stuck() {
     speaker = failure->speaker == peers.rank();
   }
   try {
-    const std::lock_guard lock(emergency_mutex_);
+    const Lock lock(emergency_mutex_);
     Reporter nobody = Reporter::Nobody;
     const bool speaks = speaker && reporter_.compare_exchange_strong(nobody, Reporter::Keeper);
     if (emergency_) emergency_(failure->error, speaks);
@@ -88,29 +88,34 @@ void Farewell::end_if_stuck() {
 }
 
 void Farewell::end_all(int exit_code) {
-  Peers& peers = keeper_.peers();
-  const auto say_farewell = [&] { peers.try_to([&] { peers.tell_all(FarewellNote{}); }); };
-  int speaker = peers.rank();
+  const auto say_farewell = [](Peers& peers) {
+    peers.try_to([&] { peers.tell_all(FarewellNote{}); });
+  };
+  int speaker = 0;
+  bool own = false;
   {
-    const std::lock_guard lock(keeper_.mutex());
-    if (peers.failure()) speaker = peers.failure()->speaker;
-    if (!leaving_.exchange(true) && speaker != peers.rank()) say_farewell();
+    const Lock lock(keeper_.mutex());
+    Peers& peers = keeper_.peers();
+    speaker = peers.failure() ? peers.failure()->speaker : peers.rank();
+    own = speaker == peers.rank();
+    if (!leaving_.exchange(true) && !own) say_farewell(peers);
   }
   const auto listen_until = [&](Keeper::Clock::duration at_most, const auto& condition) {
     const auto end = keeper_.now() + at_most;
     for (bool over = false; !over && keeper_.now() < end; std::this_thread::sleep_for(10ms)) {
-      const std::lock_guard lock(keeper_.mutex());
+      const Lock lock(keeper_.mutex());
+      Peers& peers = keeper_.peers();
       peers.try_to([&] { peers.listen(); });
-      over = condition();
+      over = condition(peers);
     }
   };
-  if (speaker != peers.rank()) {
-    listen_until(kOthersWait, [&] { return peers.left(speaker); });
+  if (!own) {
+    listen_until(kOthersWait, [&](const Peers& peers) { return peers.left(speaker); });
     ::_exit(exit_code);
   }
-  listen_until(kFarewell, [&] { return peers.others_left(); });
-  const std::lock_guard lock(keeper_.mutex());
-  say_farewell();
+  listen_until(kFarewell, [](const Peers& peers) { return peers.others_left(); });
+  const Lock lock(keeper_.mutex());
+  say_farewell(keeper_.peers());
   keeper_.wire().abort(exit_code);
   ::_exit(exit_code);
 }

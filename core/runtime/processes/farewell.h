@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
 
 #include "core/runtime/processes/keeper.h"
 
@@ -29,9 +28,9 @@ class Farewell {
 
  private:
   Keeper& keeper_;
-  std::mutex
+  Mutex
       emergency_mutex_;  ///< held during the report; never locked while the keeper's mutex is held
-  std::function<void(const Error&, bool speaks)> emergency_;
+  std::function<void(const Error&, bool speaks)> emergency_ PIPEWRIGHT_GUARDED_BY(emergency_mutex_);
   enum class Reporter { Nobody, Work, Keeper };
   std::atomic<Reporter> reporter_ = Reporter::Nobody;
   std::atomic<bool> leaving_ = false;

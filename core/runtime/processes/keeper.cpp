@@ -47,7 +47,7 @@ Keeper::Keeper(std::unique_ptr<Wire> wire, const std::atomic<bool>* stop, TeamPa
 
 Keeper::~Keeper() {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     keeping_ = false;
   }
   woken_.notify_all();
@@ -65,7 +65,7 @@ void Keeper::start(Questions questions) {
 
 void Keeper::stop_after(const TeamNote& last) {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     peers_.tell_all(last);
     keeping_ = false;
   }
@@ -75,7 +75,7 @@ void Keeper::stop_after(const TeamNote& last) {
 
 void Keeper::set_activity(std::function<std::string()> activity) {
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     // The first action is sent at once, so that a death from now on is reported with an action.
     if (!peers_.has_activity()) last_beat_ -= patience_.heartbeat;
     peers_.set_activity(std::move(activity));
@@ -86,7 +86,7 @@ void Keeper::set_activity(std::function<std::string()> activity) {
 void Keeper::wait_for(const std::function<bool()>& condition, std::chrono::milliseconds allowance) {
   for (LongerPauses pauses;; pauses.pause()) {
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       mail_.advance_sends();
       const bool over = condition();
       if (over || peers_.failure()) waiting_since_.reset();
@@ -101,9 +101,9 @@ void Keeper::wait_for(const std::function<bool()>& condition, std::chrono::milli
 // ---- rounds ----------------------------------------------------------------------------------
 
 void Keeper::keep() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (keeping_) {
-    peers_.try_to([this] { look_around(); });
+    peers_.try_to([this]() PIPEWRIGHT_REQUIRES(mutex_) { look_around(); });
     lock.unlock();
     questions_.after_round();
     lock.lock();

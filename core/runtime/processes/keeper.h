@@ -6,14 +6,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "core/base/mutex.h"
 #include "core/runtime/processes/mail.h"
 #include "core/runtime/processes/peers.h"
 #include "core/runtime/processes/team_patience.h"
@@ -48,38 +47,42 @@ class Keeper {
   /// failure, and Error{Interrupted} after a signal. `allowance` is added to the deadlock timeout.
   void wait_for(const std::function<bool()>& condition, std::chrono::milliseconds allowance = {});
 
-  std::mutex& mutex() { return mutex_; }
-  // These must be called with the mutex held:
-  Wire& wire() { return *wire_; }
-  Mail& mail() { return mail_; }
-  Peers& peers() { return peers_; }
-  std::optional<TimePoint> signal_seen() const { return signal_seen_; }
+  Mutex& mutex() PIPEWRIGHT_RETURNS_MUTEX(mutex_) { return mutex_; }
+  Wire& wire() PIPEWRIGHT_REQUIRES(mutex_) { return *wire_; }
+  Mail& mail() PIPEWRIGHT_REQUIRES(mutex_) { return mail_; }
+  Peers& peers() PIPEWRIGHT_REQUIRES(mutex_) { return peers_; }
+  std::optional<TimePoint> signal_seen() const PIPEWRIGHT_REQUIRES(mutex_) { return signal_seen_; }
 
  private:
   bool stopped() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
-  void keep();
-  void look_around();
-  std::chrono::microseconds round() const;
-  void drive_mail();
-  void beat();
-  void look_for_deaths();
-  void look_for_standstill();
-  void look_at_devices();
-  std::chrono::milliseconds still() const;
+  void keep() PIPEWRIGHT_EXCLUDES(mutex_);
+  void look_around() PIPEWRIGHT_REQUIRES(mutex_);
+  std::chrono::microseconds round() const PIPEWRIGHT_REQUIRES(mutex_);
+  void drive_mail() PIPEWRIGHT_REQUIRES(mutex_);
+  void beat() PIPEWRIGHT_REQUIRES(mutex_);
+  void look_for_deaths() PIPEWRIGHT_REQUIRES(mutex_);
+  void look_for_standstill() PIPEWRIGHT_REQUIRES(mutex_);
+  void look_at_devices() PIPEWRIGHT_REQUIRES(mutex_);
+  std::chrono::milliseconds still() const PIPEWRIGHT_REQUIRES(mutex_);
 
   const TeamPatience patience_;
   const std::atomic<bool>* const stop_;
   Questions questions_;
 
-  std::mutex mutex_;  ///< guards everything below
-  std::unique_ptr<Wire> wire_;
-  Mail mail_;
-  Peers peers_;
-  std::optional<TimePoint> signal_seen_, waiting_since_;
-  std::int64_t moved_ = 0;  ///< value of Mail::moved() in the last round
-  TimePoint last_beat_, last_round_, last_look_, moved_at_;
-  bool keeping_ = true;
-  std::condition_variable woken_;
+  Mutex mutex_;
+  std::unique_ptr<Wire> wire_ PIPEWRIGHT_GUARDED_BY(mutex_);
+  Mail mail_ PIPEWRIGHT_GUARDED_BY(mutex_);
+  Peers peers_ PIPEWRIGHT_GUARDED_BY(mutex_);
+  std::optional<TimePoint> signal_seen_ PIPEWRIGHT_GUARDED_BY(mutex_);
+  std::optional<TimePoint> waiting_since_ PIPEWRIGHT_GUARDED_BY(mutex_);
+  std::int64_t moved_ PIPEWRIGHT_GUARDED_BY(mutex_) =
+      0;  ///< value of Mail::moved() in the last round
+  TimePoint last_beat_ PIPEWRIGHT_GUARDED_BY(mutex_);
+  TimePoint last_round_ PIPEWRIGHT_GUARDED_BY(mutex_);
+  TimePoint last_look_ PIPEWRIGHT_GUARDED_BY(mutex_);
+  TimePoint moved_at_ PIPEWRIGHT_GUARDED_BY(mutex_);
+  bool keeping_ PIPEWRIGHT_GUARDED_BY(mutex_) = true;
+  Condition woken_;
   std::thread thread_;
 };
 

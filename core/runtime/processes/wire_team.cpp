@@ -25,28 +25,29 @@ WireTeam::WireTeam(std::unique_ptr<Wire> wire, const std::atomic<bool>* stop, Te
 // ---- mail ------------------------------------------------------------------------------------
 
 Mail::Ticket WireTeam::send(int peer, int channel, at::Tensor tensor) {
-  const std::lock_guard lock(keeper_.mutex());
+  const Lock lock(keeper_.mutex());
   keeper_.mail().advance_sends();
   return keeper_.mail().send(peer, channel, std::move(tensor));
 }
 
 void WireTeam::decline(int peer, int channel, std::size_t bytes) {
-  const std::lock_guard lock(keeper_.mutex());
+  const Lock lock(keeper_.mutex());
   keeper_.mail().decline(peer, channel, bytes);
 }
 
 void WireTeam::wait_until_gone(Mail::Ticket sent) {
-  keeper_.wait_for([&] { return keeper_.mail().gone(sent); });
+  keeper_.wait_for([&]()
+                       PIPEWRIGHT_REQUIRES(keeper_.mutex()) { return keeper_.mail().gone(sent); });
 }
 
 Mail::Ticket WireTeam::receive(int peer, int channel, at::Tensor tensor) {
-  const std::lock_guard lock(keeper_.mutex());
+  const Lock lock(keeper_.mutex());
   return keeper_.mail().receive(peer, channel, std::move(tensor));
 }
 
 std::size_t WireTeam::wait(Mail::Ticket received) {
   std::optional<std::size_t> bytes;
-  keeper_.wait_for([&] {
+  keeper_.wait_for([&]() PIPEWRIGHT_REQUIRES(keeper_.mutex()) {
     bytes = keeper_.mail().come(received);
     return bytes.has_value();
   });
@@ -108,6 +109,7 @@ void WireTeam::set_emergency(std::function<void(const Error&, bool speaks)> repo
 void WireTeam::finish() {
   barrier();
   keeper_.stop_after(FarewellNote{});
+  const Lock lock(keeper_.mutex());
   keeper_.wire().close();
 }
 

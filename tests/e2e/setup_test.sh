@@ -12,8 +12,10 @@ cp "$source/tools/setup" "$work/tree/tools/"
 cp "$source/cmake/find_libtorch.cmake" "$work/tree/cmake/"
 printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(tree NONE)' \
   'set(Torch_DIR "" CACHE PATH "")' 'set(CMAKE_BUILD_TYPE "" CACHE STRING "")' \
+  'file(GLOB scripts CONFIGURE_DEPENDS tools/*)' \
   'foreach(part program tests)' \
-  '  add_custom_command(OUTPUT ${part}.built COMMAND ${CMAKE_COMMAND} -E touch ${part}.built)' \
+  '  add_custom_command(OUTPUT ${part}.built COMMAND ${CMAKE_COMMAND} -E touch ${part}.built' \
+  '    COMMENT "Building ${part}")' \
   'endforeach()' \
   'add_custom_target(program DEPENDS program.built)' \
   'add_custom_target(everything ALL DEPENDS program.built tests.built)' \
@@ -93,7 +95,7 @@ expect 1 "pip could not install torch 2.11.0"
 echo "What an interrupted install left is replaced"
 mkdir -p "$private.part/lib/python3.11/site-packages/torch"
 setup
-expect 0 "== LibTorch: installing torch 2.11.0" "== Configure: done" "== Build: done"
+expect 0 "== LibTorch: installing torch 2.11.0" "== Configure: done" "== Build: 2 units to compile" "== Build: done"
 [ ! -e "$private.part" ]
 
 echo "Repeated, there is nothing to do"

@@ -17,6 +17,7 @@ constexpr double kGigabyte = 1e9;
 constexpr double kTera = 1e12;
 constexpr double kMicrosecond = 1e-6;
 constexpr Range kAboveZero{1e-6, 1e9};
+constexpr Range kMemoryInGiB{0, 1e9};        // its bytes are counted in 63 bits, 2^33 GiB
 constexpr std::size_t kMostDevices = 65536;  // on all hosts together
 constexpr Range kSomeDevices{1, kMostDevices};
 
@@ -68,7 +69,7 @@ class Reader {
     const double speed = devices.number(
         "speed", 1, "How many times as fast as the device of the profile.", kAboveZero);
     const double memory =
-        devices.number("memory_gib", 0, "Memory of one in GiB; 0 = not known.", kNotNegative);
+        devices.number("memory_gib", 0, "Memory of one in GiB; 0 = not known.", kMemoryInGiB);
     read_rates(devices);
     const auto speeds = devices.numbers(
         "speeds", {}, "Of each device of all hosts, where they differ.", kAboveZero);

@@ -46,6 +46,20 @@ TEST(Hardware, RefusesMoreDevicesThanAnyoneHas) {
   EXPECT_EQ(complaint("{hosts: 256, devices: {count: 256}}"), "");
 }
 
+TEST(Hardware, RefusesMoreMemoryThanItCountsTheBytesOf) {
+  Problems problems;
+  const Hardware largest =
+      read_hardware(parse_yaml("devices: {memory_gib: 1e9}", "h.yaml"), problems);
+  EXPECT_TRUE(problems.empty());
+  EXPECT_EQ(largest.devices[0].memory, 1'000'000'000 * (std::int64_t{1} << 30));
+  read_hardware(parse_yaml("devices:\n  memory_gib: 8589934592", "h.yaml"), problems);
+  ASSERT_EQ(problems.errors().size(), 1u);
+  EXPECT_EQ(problems.errors()[0].where(), "h.yaml:2:15");
+  EXPECT_NE(problems.errors()[0].message().find("expected a number from 0 to 1e+09"),
+            std::string::npos)
+      << problems.errors()[0].message();
+}
+
 TEST(Hardware, SharesTheNetworkCardOfAHostUnlessToldOtherwise) {
   const std::string two = "hosts: 2, devices: {count: 2}, between: {bandwidth_gb_per_s: 1";
   const Hardware shared = read("{" + two + "}}");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/config/json.h"
@@ -48,12 +49,14 @@ std::int64_t size_of(const fs::path& path) {
   return static_cast<std::int64_t>(bytes);
 }
 
-/// A field of that kind, not negative. Throws Error{Data} at `where`.
+/// A field of that kind; an integer is from 0 to `most`. Throws Error{Data} at `where`.
 const Value& field(const Value& of, const std::string& key, Value::Kind kind,
-                   const std::string& where) {
+                   const std::string& where,
+                   std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
   const Value* const value = of.find(key);
   const bool fits =
-      value != nullptr && value->is(kind) && (kind != Value::Kind::Integer || value->integer >= 0);
+      value != nullptr && value->is(kind) &&
+      (kind != Value::Kind::Integer || (value->integer >= 0 && value->integer <= most));
   if (!fits)
     throw Error(ErrorKind::Data,
                 concat("is no manifest of a checkpoint: '", key, "' is ",
@@ -62,11 +65,16 @@ const Value& field(const Value& of, const std::string& key, Value::Kind kind,
   return *value;
 }
 
+int int_field(const Value& of, const std::string& key, const std::string& where) {
+  return static_cast<int>(
+      field(of, key, Value::Kind::Integer, where, std::numeric_limits<int>::max()).integer);
+}
+
 CheckpointManifest manifest_in(const Value& value, const std::string& where) {
   using Kind = Value::Kind;
   CheckpointManifest manifest{
       .minibatches = field(value, "minibatches", Kind::Integer, where).integer,
-      .epochs = static_cast<int>(field(value, "epochs", Kind::Integer, where).integer),
+      .epochs = int_field(value, "epochs", where),
       .identity = field(value, "identity", Kind::Text, where).text,
       .layout = field(value, "layout", Kind::Mapping, where)};
   for (const Value& slot : field(value, "slots", Kind::Sequence, where).items)
@@ -188,7 +196,7 @@ std::vector<CheckpointFile> read_files(const Value& list, const std::string& whe
         {.name = fs::path(field(value, "name", Kind::Text, where).text).filename().string(),
          .bytes = field(value, "bytes", Kind::Integer, where).integer,
          .checksum = field(value, kChecksum, Kind::Text, where).text,
-         .replica = static_cast<int>(field(value, "replica", Kind::Integer, where).integer),
+         .replica = int_field(value, "replica", where),
          .steps = field(value, "steps", Kind::Integer, where).integer});
   return files;
 }

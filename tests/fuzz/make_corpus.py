@@ -276,6 +276,9 @@ def make_manifests():
         {"name": "../../etc/passwd", "bytes": 1, "checksum": "00000000", "replica": 0, "steps": 1}]}))
     write("manifest", "bad-checksum.json", manifest_of(checksum="0" * 16))
     write("manifest", "bad-negative.json", manifest_of({"minibatches": -1}))
+    write("manifest", "bad-epochs-beyond-32-bits.json", manifest_of({"epochs": 1 << 31}))
+    write("manifest", "bad-replica-beyond-32-bits.json", manifest_of({"files": [
+        {"name": "stage-0.safetensors", "bytes": 1, "checksum": "00000000", "replica": (1 << 32) + 1, "steps": 1}]}))
     write("manifest", "bad-missing.json", manifest_of({"identity": "absent"}))
     write("manifest", "bad-kind.json", manifest_of({"steps": []}))
     write("manifest", "bad-file.json", manifest_of({"files": [{"name": 5}]}))

@@ -3,7 +3,6 @@
 // same content. The checksum that each of them bears is made right after most changes.
 #include "core/training/checkpoint_manifest.h"
 
-#include <algorithm>
 #include <string>
 
 #include "core/config/json.h"
@@ -31,13 +30,10 @@ std::string read(std::string_view bytes) {
   const std::optional<CheckpointManifest> manifest = read_manifest(found.path());
   require(manifest.has_value(), "the manifest that is there was not found");
   require(manifest->minibatches >= 0, "fewer than no mini-batches");
+  require(manifest->epochs >= 0, "fewer than no epochs");
   for (const CheckpointFile& file : manifest->files)
-    require(file.bytes >= 0 && file.name.find('/') == std::string::npos,
-            "a file lies elsewhere: " + file.name);
-  // These are cut to an int when they are read, and what is cut to a negative one is refused.
-  const auto is_cut = [](const CheckpointFile& file) { return file.replica < 0; };
-  if (manifest->epochs < 0 || std::ranges::any_of(manifest->files, is_cut))
-    return text_of(*manifest);
+    require(file.bytes >= 0 && file.replica >= 0 && file.name.find('/') == std::string::npos,
+            "a file lies elsewhere, or has numbers below zero: " + file.name);
   committed.clear();
   commit_manifest(committed.path(), *manifest);
   const std::string text = text_of(*manifest);

@@ -14,9 +14,6 @@
 namespace pipewright {
 namespace {
 
-constexpr png_alloc_size_t kMostBytesOfAChunk = 8 << 20;  // of unpacked metadata
-constexpr png_uint_32 kMostChunksKept = 100;
-
 /// libpng reports an error through a function that must not return; ours jumps back to the member
 /// function of PngDecoder that called libpng, so those functions have no locals with a destructor.
 class PngDecoder {
@@ -34,8 +31,8 @@ class PngDecoder {
   bool read_header() {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, this, hand_over);
-    png_set_chunk_malloc_max(png_, kMostBytesOfAChunk);
-    png_set_chunk_cache_max(png_, kMostChunksKept);
+    // Metadata is passed over: libpng would ask for the memory that a chunk of it states.
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_read_info(png_, info_);
     return true;
   }

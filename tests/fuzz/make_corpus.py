@@ -166,6 +166,8 @@ def make_pngs():
     plain = png_of(7, 6, 8, colour, pixels(6, 21))
     write("png", "bad-truncated", plain[:-20])
     write("png", "bad-text-is-missing", plain[:33] + struct.pack(">I", 0x70000000) + b"tEXt" + plain[41:])
+    for kind in (b"zTXt", b"iTXt", b"iCCP", b"eXIf", b"sPLT"):
+        write("png", f"bad-{kind.decode()}-is-missing", plain[:33] + struct.pack(">I", 0x7fffffff) + kind + plain[41:])
     write("png", "bad-checksum", plain[:-14] + b"\0\0" + plain[-12:])
     write("png", "bad-huge", png_of(100000, 100000, 8, grey, b"\0"))
     write("png", "bad-larger-than-its-bytes", png_of(5000, 5000, 1, grey, b"\0"))

@@ -73,6 +73,29 @@ TEST(Images, OfTooManyPixelsAreRefusedBeforeMemoryIsTaken) {
   EXPECT_NE(error_of([] { black_image(0, 5, "x"); }), "");
 }
 
+/// A chunk of a PNG that states another length than it has; its checksum is not right either.
+std::string stating(std::uint32_t length, const std::string& kind, const std::string& content) {
+  std::string chunk;
+  for (int shift = 24; shift >= 0; shift -= 8) chunk += static_cast<char>(length >> shift);
+  return chunk + kind + content + std::string(4, '\0');
+}
+
+TEST(Images, AreReadPastTheirMetadataAndRefusedWhereItStatesMoreThanIsThere) {
+  constexpr std::size_t kBehindHeader = 8 + 12 + 13;
+  const std::string png = sample_file("png_rgb"), content = "Comment\0of nobody";
+  const auto pixels = decode_image(png, "x").pixels;
+  for (const char* kind : {"tEXt", "zTXt", "iTXt", "iCCP", "eXIf", "sPLT", "gAMA", "puRe"}) {
+    const auto with = [&](std::uint32_t length) {
+      return std::string(png).insert(kBehindHeader, stating(length, kind, content));
+    };
+    EXPECT_EQ(decode_image(with(static_cast<std::uint32_t>(content.size())), "x").pixels, pixels)
+        << kind;
+    for (const std::uint32_t length : {0x7fffffffU, 0x70000000U, 0x00010000U})
+      EXPECT_TRUE(contains(refusal(with(length)), "damaged PNG image: the file ends too early"))
+          << kind << ' ' << length << ": " << refusal(with(length));
+  }
+}
+
 TEST(Images, ThatAreNoneAreRefused) {
   EXPECT_TRUE(contains(refusal("GIF89a, or so"), "neither a JPEG nor a PNG image (13 bytes)"));
 }

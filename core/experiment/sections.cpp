@@ -87,8 +87,9 @@ void read_cut(Options& parent, BalanceOption& balance) {
   if (bandwidth > 0) cut.bandwidth = bandwidth;
   cut.latency =
       o.number("latency", 0, "Seconds that a message takes whatever its size.", kNotNegative);
-  cut.memory = o.number("memory", 0, "Bytes of a worker, which no stage may need more of; 0 = any.",
-                        kNotNegative);
+  constexpr Range kBytes{0, 1e18};  // counted in 63 bits
+  cut.memory =
+      o.number("memory", 0, "Bytes of a worker, which no stage may need more of; 0 = any.", kBytes);
   o.finish();
   if (balance.rule == "time" || balance.rule == "memory") balance.measured = cut;
 }

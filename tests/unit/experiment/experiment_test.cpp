@@ -108,6 +108,10 @@ TEST(ReadExperiment, RefusesABalanceThatDoesNotFitAtItsPlace) {
   expect_refused("pipeline:\n  stages: 9", "f.yaml:2:11", "the model has 4 layers");
 }
 
+TEST(ReadExperiment, RefusesMoreMemoryThanItCountsTheBytesOf) {
+  expect_refused("pipeline:\n  cut: {memory: 1e19}", "f.yaml:2:17", "expected a number from 0 to");
+}
+
 TEST(ReadExperiment, ReportsTheProblemsOfAllSectionsTogether) {
   const std::string message = experiment_refusal(
       "loader: {batch_size: 0}\nmodel: {name: nlp}\ntrain: {epoch: 3}\nscheme: {name: pipedream, "

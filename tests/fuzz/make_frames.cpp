@@ -53,18 +53,27 @@ void write_all(const std::filesystem::path& folder) {
     put("float32", {4, 3, 5}, at::kFloat);
     if (choice == 0) put("float64", {4, 7}, at::kDouble);
   }
+  const auto put_raw = [&](const std::string& name, const std::string& codec, FrameType type,
+                           const at::Tensor& x) {
+    FrameHeader header{.codec = codec_tag(codec), .raw = true, .sizes = {2, 3}};
+    header.type = type;
+    FrameBuilder frame(header, at::kCPU);
+    frame.payload(static_cast<std::int64_t>(x.nbytes())).copy_(x.reshape({-1}).view(at::kByte));
+    write(folder / name, 0, frame.frame());
+  };
   const auto codec = choices.begin()->first;
   for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
     const at::Tensor x = values_of({2, 3}, type);
-    FrameHeader header{.codec = codec_tag(codec), .raw = true, .sizes = {2, 3}};
-    header.type = type == at::kFloat    ? FrameType::Float32
-                  : type == at::kDouble ? FrameType::Float64
-                  : type == at::kHalf   ? FrameType::Float16
-                                        : FrameType::BFloat16;
-    FrameBuilder frame(header, at::kCPU);
-    frame.payload(static_cast<std::int64_t>(x.nbytes())).copy_(x.reshape({-1}).view(at::kByte));
-    write(folder / concat("good-raw-", static_cast<int>(header.type)), 0, frame.frame());
+    const FrameType stated = type == at::kFloat    ? FrameType::Float32
+                             : type == at::kDouble ? FrameType::Float64
+                             : type == at::kHalf   ? FrameType::Float16
+                                                   : FrameType::BFloat16;
+    put_raw(concat("good-raw-", static_cast<int>(stated)), codec, stated, x);
   }
+  // A NaN of all ones: rounding its bits as a signed number would overflow.
+  const at::Tensor greatest = at::full({2, 3}, 0x7fffffff, at::kInt).view(at::kFloat);
+  for (const char* rounding : {"fp16", "bf16", "fp8", "mx"})
+    put_raw(concat("good-greatest-nan-", rounding), rounding, FrameType::Float32, greatest);
 }
 
 }  // namespace

@@ -50,7 +50,10 @@ struct SmallRounding {
 constexpr std::uint32_t small_code(float x, SmallRounding r) {
   const auto all = std::bit_cast<std::uint32_t>(x);
   const auto bits = static_cast<std::int32_t>(all & 0x7fffffffU);
-  const std::int32_t normal = ((bits + r.half + ((bits >> r.shift) & 1)) >> r.shift) - r.rebias;
+  // Without a sign: a NaN of all ones would overflow.
+  const std::uint32_t rounded =
+      (all & 0x7fffffffU) + static_cast<std::uint32_t>(r.half + ((bits >> r.shift) & 1));
+  const std::int32_t normal = static_cast<std::int32_t>(rounded >> r.shift) - r.rebias;
   const float tiny = std::bit_cast<float>(bits) + std::bit_cast<float>(r.unit);
   const std::int32_t subnormal = std::bit_cast<std::int32_t>(tiny) - r.unit;
   const std::int32_t few = (bits - r.least_normal) >> 31;  // all bits or none: no branch

@@ -81,6 +81,35 @@ TEST(SmallFloats, AreTheNearestValuesOfTheirFormats) {
   }
 }
 
+/// small_code() as the header says it, in 64 bits, where nothing overflows.
+std::uint32_t wide_code(std::uint32_t all, const SmallRounding& r) {
+  const std::int64_t bits = all & 0x7fffffffU;
+  std::int64_t code = ((bits + r.half + ((bits >> r.shift) & 1)) >> r.shift) - r.rebias;
+  if (bits < r.least_normal) {
+    const float tiny =
+        std::bit_cast<float>(static_cast<std::uint32_t>(bits)) + std::bit_cast<float>(r.unit);
+    code = std::int64_t{std::bit_cast<std::int32_t>(tiny)} - r.unit;
+  }
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(code, r.top)) |
+         ((all & 0x80000000U) >> r.sign);
+}
+
+TEST(SmallFloats, RoundAnyBitsAsIn64) {
+  std::vector<SmallFloat> formats{kHalf, kHalfOrInfinity, kBFloat16};
+  for (const Format& f : kFormats) formats.push_back(f.format);
+  for (const SmallFloat& format : formats) {
+    const SmallRounding r(format);
+    std::int64_t wrong = 0;
+    for (std::uint32_t high = 0; high < 1U << 16; ++high)
+      for (const std::uint32_t low :
+           {0U, 1U, 0x0fffU, 0x1000U, 0x1001U, 0x7fffU, 0x8000U, 0x8001U, 0xfffeU, 0xffffU}) {
+        const std::uint32_t all = high << 16 | low;
+        if (small_code(std::bit_cast<float>(all), r) != wide_code(all, r)) ++wrong;
+      }
+    EXPECT_EQ(wrong, 0) << format.exponent_bits << " and " << format.mantissa_bits << " bits";
+  }
+}
+
 TEST(Fp8, IsLibTorchsCastOfScaledValues) {
   at::manual_seed(2);
   const at::Tensor x = at::randn({3, 4, 50}) * at::randn({3, 4, 50}).mul(3).exp();

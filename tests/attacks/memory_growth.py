@@ -6,6 +6,9 @@
 Trains a small model for so many mini-batches (20,000 by default) in serial, threads and mpi, with a
 checkpoint after each epoch, and reads the resident memory of every process at each. Prints MiB per
 1,000 mini-batches between a third and the end; exit code 1 if any process grows by 0.1 or more.
+
+An allocator adds noise, which weighs less the longer the training is. A leak keeps its slope. So what
+grows by 0.1 or more is measured again over four times as many mini-batches, and that measure counts.
 """
 
 import json
@@ -23,6 +26,7 @@ import skips  # noqa: E402
 
 BINARY = os.environ["PIPEWRIGHT_BINARY"]
 LIMIT = 0.1  # MiB per 1,000 mini-batches
+LONGER = 4  # times as many mini-batches, where the limit is reached
 PER_EPOCH = 100
 MODELS = {"mlp": {"name": "mlp"}, "cnn": {"name": "cnn", "channels": 1, "size": 8, "width": 0.25}}
 
@@ -114,9 +118,16 @@ def measure(model, execution, steps):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def leaks(model, execution, steps):
+    if measure(model, execution, steps) < LIMIT:
+        return False
+    print(f"{model}, {execution}: {LIMIT} or more; {LONGER} times as long, noise weighs less", flush=True)
+    return measure(model, execution, LONGER * steps) >= LIMIT
+
+
 def main(steps, executions):
-    worst = max(measure(model, execution, steps) for model in MODELS for execution in executions)
-    return skips.exit_code(worst >= LIMIT)
+    leaking = [leaks(model, execution, steps) for model in MODELS for execution in executions]
+    return skips.exit_code(any(leaking))
 
 
 if __name__ == "__main__":

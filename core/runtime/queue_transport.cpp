@@ -15,13 +15,17 @@ namespace {
 
 /// Messages in shared memory; a waiting worker sleeps on a condition variable of its own.
 class QueueTransport final : public Transport {
+  using TimePoint = std::chrono::steady_clock::time_point;
+
  public:
   QueueTransport(const Program& program, std::vector<at::Device> devices,
-                 const std::atomic<bool>* stop, std::chrono::milliseconds timeout)
+                 const std::atomic<bool>* stop, std::chrono::milliseconds timeout,
+                 TimePoint (*now)())
       : program_(program),
         devices_(std::move(devices)),
         stop_(stop),
         timeout_(timeout),
+        now_(now),
         messages_(as_size(program.messages)),
         ready_(as_size(program.messages)),
         workers_(program.workers.size()),
@@ -86,9 +90,9 @@ class QueueTransport final : public Transport {
   /// Throws once all workers have slept, and no message has moved, for the deadlock timeout.
   class DeadlockTimer {
    public:
-    explicit DeadlockTimer(const QueueTransport& all) : all_(all) {}
+    explicit DeadlockTimer(const QueueTransport& all) : all_(all), since_(all.now_()) {}
     void check() {
-      const auto now = Clock::now();
+      const TimePoint now = all_.now_();
       if (all_.awake_ > 0 || all_.wakes_ != wakes_) {
         wakes_ = all_.wakes_;
         since_ = now;
@@ -101,10 +105,9 @@ class QueueTransport final : public Transport {
     }
 
    private:
-    using Clock = std::chrono::steady_clock;
     const QueueTransport& all_;
     std::int64_t wakes_ = -1;
-    Clock::time_point since_ = Clock::now();
+    TimePoint since_;
   };
 
   /// Performs one round of a reduction.
@@ -150,6 +153,7 @@ class QueueTransport final : public Transport {
   const std::vector<at::Device> devices_;  ///< device of each worker
   const std::atomic<bool>* stop_;
   const std::chrono::milliseconds timeout_;
+  TimePoint (*const now_)();
   std::vector<Parcel> messages_;
   std::vector<std::atomic<bool>> ready_;
   std::vector<Worker> workers_;
@@ -164,8 +168,9 @@ class QueueTransport final : public Transport {
 
 std::unique_ptr<Transport> queue_transport(const Program& program, std::vector<at::Device> devices,
                                            const std::atomic<bool>* stop,
-                                           std::chrono::milliseconds timeout) {
-  return std::make_unique<QueueTransport>(program, std::move(devices), stop, timeout);
+                                           std::chrono::milliseconds timeout,
+                                           std::chrono::steady_clock::time_point (*now)()) {
+  return std::make_unique<QueueTransport>(program, std::move(devices), stop, timeout, now);
 }
 
 }  // namespace pipewright

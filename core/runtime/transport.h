@@ -40,9 +40,11 @@ class Transport {
 std::unique_ptr<Transport> serial_transport(const Program& program);
 
 /// A transport for one thread per worker, each on its device. Waits poll `stop` (may be null).
-/// `standstill` is the deadlock timeout: how long all workers may wait at the same time.
-std::unique_ptr<Transport> queue_transport(const Program& program, std::vector<at::Device> devices,
-                                           const std::atomic<bool>* stop,
-                                           std::chrono::milliseconds standstill);
+/// `standstill` is the deadlock timeout: how long all workers may wait at the same time by the
+/// clock `now`, which tests replace.
+std::unique_ptr<Transport> queue_transport(
+    const Program& program, std::vector<at::Device> devices, const std::atomic<bool>* stop,
+    std::chrono::milliseconds standstill,
+    std::chrono::steady_clock::time_point (*now)() = &std::chrono::steady_clock::now);
 
 }  // namespace pipewright

@@ -2,6 +2,7 @@
 // Bounded links: a fast stage does not run away from a slow one.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -24,14 +25,10 @@ class Ahead {
     ++first_;
     changed_.notify_all();
   }
-  /// The first time, waits until stage 0 is `reach` mini-batches in, and a while for one too many.
+  /// The first time, waits until stage 0 is `reach` mini-batches in.
   void begin_second(int reach) {
     std::unique_lock lock(mutex_);
-    if (++second_ == 1) {
-      changed_.wait(lock, [&] { return first_ >= reach; });
-      // Decides nothing where links are bounded; gives an unbounded one time to show it.
-      changed_.wait_for(lock, std::chrono::milliseconds(50), [&] { return first_ > reach; });
-    }
+    if (++second_ == 1) changed_.wait(lock, [&] { return first_ >= reach; });
     most_ = std::max(most_, first_ - second_);
   }
   int most() const { return most_; }
@@ -42,6 +39,25 @@ class Ahead {
   int first_ = 0, second_ = 0, most_ = 0;
 };
 
+/// A clock that is a minute later each time it is asked.
+std::atomic<int> asked = 0;
+std::chrono::steady_clock::time_point hasty_now() {
+  const int minutes = ++asked;
+  asked.notify_all();
+  return std::chrono::steady_clock::time_point(std::chrono::minutes(minutes));
+}
+void wait_until_asked(int times) {
+  for (int now = asked; now < times; now = asked) asked.wait(now);
+}
+
+/// What a worker sends or receives, in order.
+std::vector<Port> ports(const Program& program, std::size_t worker, Port Instruction::*end) {
+  std::vector<Port> all;
+  for (const Instruction& each : program.workers[worker])
+    if ((each.*end).used()) all.push_back(each.*end);
+  return all;
+}
+
 void evaluate(const Plan& plan, const Program& program, Execution execution) {
   Loader loader = plan.evaluation_loader();
   const Stages stages = plan.stages();
@@ -50,6 +66,24 @@ void evaluate(const Plan& plan, const Program& program, Execution execution) {
            .lr = [](int) { return 0.0; },
            .minibatches_per_epoch = loader.minibatches(),
            .execution = execution});
+}
+
+TEST(Links, LetASenderWaitWhereTheyAreFull) {
+  for (const int capacity : {1, 3}) {
+    const Program program =
+        compile(evaluation_schedule({.stages = 2, .minibatches = 10, .link_capacity = capacity}));
+    const auto sent = ports(program, 0, &Instruction::send),
+               received = ports(program, 1, &Instruction::receive);
+    const std::atomic<bool> stop = true;  // a call that would wait throws instead
+    const auto transport = queue_transport(program, {at::kCPU, at::kCPU}, &stop, {});
+    const auto send = [&](std::size_t i) { transport->send(sent.at(i), {at::ones({1})}); };
+    const auto room = static_cast<std::size_t>(capacity);
+    for (std::size_t i = 0; i < room; ++i) EXPECT_NO_THROW(send(i));
+    EXPECT_THROW(send(room), Error);
+    EXPECT_EQ(transport->receive(received.at(0), 1).size(), 1u);
+    EXPECT_NO_THROW(send(room));
+    EXPECT_THROW(send(room + 1), Error);
+  }
 }
 
 TEST(Links, HoldAsManyMessagesAsAnEvaluationAllows) {
@@ -91,8 +125,8 @@ TEST(Links, AreTheSameToASerialEvaluation) {
 TEST(Links, EndARunInWhichEverybodyWaits) {
   Laboratory laboratory("{pipeline.stages: 2}");
   const Program& program = laboratory.plan().training;
-  const auto transport =
-      queue_transport(program, {at::kCPU, at::kCPU}, nullptr, std::chrono::milliseconds(150));
+  const auto transport = queue_transport(program, {at::kCPU, at::kCPU}, nullptr,
+                                         std::chrono::milliseconds(150), hasty_now);
   transport->worker_finished();  // worker 0 is over without having sent anything
   const Instruction& first = program.workers[1][0];
   ASSERT_TRUE(first.receive.used());
@@ -108,15 +142,19 @@ TEST(Links, EndARunInWhichEverybodyWaits) {
 TEST(Links, AreWaitedForWhileSomebodyWorks) {
   Laboratory laboratory("{pipeline.stages: 2}");
   const Program& program = laboratory.plan().training;
-  const auto transport =
-      queue_transport(program, {at::kCPU, at::kCPU}, nullptr, std::chrono::milliseconds(50));
+  const auto transport = queue_transport(program, {at::kCPU, at::kCPU}, nullptr,
+                                         std::chrono::milliseconds(150), hasty_now);
+  asked = 0;
   std::jthread slow([&] {
-    // Decides nothing; gives a receiver that counts only its own time enough of it to give up.
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    for (const Instruction& each : program.workers[0])
-      if (each.send.used()) return transport->send(each.send, {at::ones({1})});
+    wait_until_asked(4);  // a receiver that counts only its own time gives up at the third
+    transport->send(ports(program, 0, &Instruction::send).at(0), {at::ones({1})});
   });
-  EXPECT_EQ(transport->receive(program.workers[1][0].receive, 1).size(), 1u);
+  try {
+    EXPECT_EQ(transport->receive(program.workers[1][0].receive, 1).size(), 1u);
+  } catch (const Error& error) {
+    ADD_FAILURE() << error.what();
+    for (int i = 0; i < 4; ++i) hasty_now();  // the sender shall end, too
+  }
 }
 
 }  // namespace

@@ -20,9 +20,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Failures are noticed soon, and nobody is ended for reacting slowly on a loaded machine.
-constexpr TeamPatience kSoon{
-    .heartbeat = 5ms, .silence = 400ms, .reaction = 1h, .after_signal = 1h, .last_look = 50ms};
+/// Silence is counted in rounds of all keepers, so nobody is taken for silent, or ended for
+/// reacting slowly, on a loaded machine.
+constexpr TeamPatience kInRounds{
+    .reaction = 1h, .after_signal = 1h, .standstill = 1h, .now = virtual_now};
 
 /// Without times.
 std::vector<EdgeTraffic> counts_of(const RunResult& result) {
@@ -169,7 +170,7 @@ TEST(Wire, EndsEverybodyWithTheFirstError) {
           const Stages stages = laboratory.plan().stages(team);
           train(laboratory.plan(), stages, Execution::Mpi, nullptr, 0, &team);
         },
-        kSoon);
+        kInRounds);
     int speakers = 0;
     for (const Ended& process : ended) {
       ASSERT_TRUE(process.error);
@@ -200,7 +201,9 @@ TEST(Wire, NoticesAProcessThatFallsSilent) {
     silent->tell(other, note_text(HelloNote{{0, "", "elsewhere"}}));
     silent->tell(other, note_text(HeartbeatNote{0ms, "stage 0, 0F7"}));
   }
-  WireTeam one(std::move(wires[1]), nullptr, kSoon), two(std::move(wires[2]), nullptr, kSoon);
+  const SilentProcess process(*silent);
+  WireTeam one(std::move(wires[1]), nullptr, kInRounds),
+      two(std::move(wires[2]), nullptr, kInRounds);
   for (WireTeam* const team : {&one, &two}) {
     try {
       team->barrier();
@@ -331,15 +334,24 @@ TEST(Wire, NoticesSilenceAmidALongMessage) {
   over = true;
 }
 
+/// Virtual time that begins when a test says so.
+std::atomic<bool> has_begun = false;
+std::chrono::steady_clock::time_point now_since_begun() {
+  return has_begun ? virtual_now() : std::chrono::steady_clock::time_point{};
+}
+
 TEST(Wire, SaysWhereARunStandsStill) {
-  TeamPatience patience = kSoon;
-  patience.standstill = 300ms;
+  TeamPatience patience = kVirtual;
+  patience.now = now_since_begun;
+  has_begun = false;
   const auto ended = play(
       2,
       [](WireTeam& team) {
         Laboratory laboratory("{scheme: {name: gpipe}, pipeline.stages: 2}");
         laboratory.watch(3, [&](const Pass& pass) {  // the second stage's
-          if (pass.minibatch == 3) team.wait(team.receive(0, 99, at::empty({1})));  // nobody sends
+          if (pass.minibatch != 3) return;
+          has_begun = true;
+          team.wait(team.receive(0, 99, at::empty({1})));  // nobody sends
         });
         const Stages stages = laboratory.plan().stages(team);
         train(laboratory.plan(), stages, Execution::Mpi, nullptr, 0, &team);
@@ -351,16 +363,17 @@ TEST(Wire, SaysWhereARunStandsStill) {
     EXPECT_TRUE(std::regex_match(
         process.error->what(),
         std::regex("worker ([01]), stage \\1, \\1[FBU][0-9]+(\\.[0-9]+)?: every worker waits for "
-                   "another, and no message has moved for 0\\.3 s \\(pipeline\\.timeout\\)")))
+                   "another, and no message has moved for 3 s \\(pipeline\\.timeout\\)")))
         << process.error->what();
   }
 }
 
 /// What ends a wait of process 1 of two, of which the other says only these notes.
-Error end_after(const std::vector<std::string>& notes, const TeamPatience& patience = kSoon) {
+Error end_after(const std::vector<std::string>& notes) {
   auto wires = memory_wires(2);
   for (const std::string& note : notes) wires[0]->tell(1, note);
-  WireTeam team(std::move(wires[1]), nullptr, patience);
+  const SilentProcess other(*wires[0]);
+  WireTeam team(std::move(wires[1]), nullptr, kInRounds);
   try {
     team.barrier();
   } catch (const Error& error) {
@@ -370,8 +383,6 @@ Error end_after(const std::vector<std::string>& notes, const TeamPatience& patie
 }
 
 TEST(Wire, EndsTheRunOverADamagedNote) {
-  TeamPatience patience = kSoon;
-  patience.silence = 1h;
   for (const std::string& note : std::vector<std::string>{"",
                                                           "X",
                                                           "H",
@@ -392,7 +403,7 @@ TEST(Wire, EndsTheRunOverADamagedNote) {
                                                           "Lx",
                                                           std::string(Wire::kLongestNote, '\xff'),
                                                           std::string(3, '\0')}) {
-    const Error error = end_after({note}, patience);
+    const Error error = end_after({note});
     EXPECT_EQ(error.kind(), ErrorKind::Worker);
     EXPECT_STREQ(error.what(), "worker 1: a damaged note came over the link from worker 0");
   }
@@ -422,7 +433,7 @@ TEST(Wire, EndsTheRunWhereAnActivityCannotBeTold) {
           team.set_activity([]() -> std::string { throw std::runtime_error("no words"); });
         team.wait(team.receive(1 - team.rank(), 0, at::empty({1})));  // nobody sends it
       },
-      kSoon);
+      kInRounds);
   for (const Ended& process : ended) {
     ASSERT_TRUE(process.error);
     EXPECT_EQ(process.error->kind(), ErrorKind::Worker);
@@ -459,8 +470,8 @@ class BrokenWire final : public Wire {
 
 TEST(Wire, EndsTheRunWhereTheWireItselfFails) {
   auto wires = memory_wires(2);
-  WireTeam broken(std::make_unique<BrokenWire>(std::move(wires[0])), nullptr, kSoon),
-      other(std::move(wires[1]), nullptr, kSoon);
+  WireTeam broken(std::make_unique<BrokenWire>(std::move(wires[0])), nullptr, kInRounds),
+      other(std::move(wires[1]), nullptr, kInRounds);
   broken.set_activity([] { return std::string("stage 0, 0F1"); });
   for (WireTeam* const team : {&broken, &other}) try {
       team->wait(team->receive(1 - team->rank(), 0, at::empty({1})));
@@ -472,15 +483,13 @@ TEST(Wire, EndsTheRunWhereTheWireItselfFails) {
 }
 
 TEST(Wire, EndsWhenEverybodyWaitsForSomebody) {
-  TeamPatience patience = kSoon;
-  patience.standstill = 200ms;
   const auto ended = play(
       3,
       [](WireTeam& team) {
         const int before = (team.rank() + 2) % 3;  // a ring in which nobody begins
         team.wait(team.receive(before, 0, at::empty({1})));
       },
-      patience);
+      kVirtual);
   for (const Ended& process : ended) {
     ASSERT_TRUE(process.error);
     EXPECT_EQ(process.error->kind(), ErrorKind::Worker);
@@ -497,7 +506,7 @@ TEST(Wire, StopsWaitingAfterASignal) {
         if (team.first()) stop = true;
         team.wait(team.receive(1 - team.rank(), 0, at::empty({1})));  // nobody sends it
       },
-      kSoon, &stop);
+      kInRounds, &stop);
   for (const Ended& process : ended) {
     ASSERT_TRUE(process.error);
     EXPECT_EQ(process.error->kind(), ErrorKind::Interrupted);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/codecs/codec_trial.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "core/codecs/low_rank.h"
 #include "core/config/value.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::testing {
 namespace {
@@ -13,6 +17,21 @@ FrameHeader header(const at::Tensor& frame) {
 }
 
 }  // namespace
+
+double truncation_tolerance(const at::Tensor& x, std::int64_t most_rank) {
+  const auto m = LowRank::of_last_dimensions(x.sizes(), most_rank);
+  if (m.as_it_is()) return 0;
+  const at::Tensor all = at::linalg_svdvals(x.to(at::kDouble).view({m.count, m.a, m.b}));
+  double squares = 0;
+  for (std::int64_t i = 0; i < m.count; ++i) {
+    const at::Tensor values = all[i];
+    const double of_one = tolerance::truncated32(
+        static_cast<double>(std::max(m.a, m.b)), values.norm().item<double>(),
+        values[m.rank - 1].item<double>(), values[m.rank].item<double>());
+    squares += of_one * of_one;
+  }
+  return std::sqrt(squares);
+}
 
 CodecTrial::CodecTrial(std::string name, const std::string& options) : name_(std::move(name)) {
   Problems problems;

@@ -68,6 +68,10 @@ inline std::string codec_test_name(const ::testing::TestParamInfo<TestedCodec>& 
   return name;
 }
 
+/// How far two computations of svd's approximation of x in float32 may be apart
+/// (tolerance::truncated32).
+double truncation_tolerance(const at::Tensor& x, std::int64_t most_rank);
+
 class CodecTrial {
  public:
   /// `options` is YAML in flow style, such as "{bits: 6}".

@@ -41,6 +41,27 @@ TEST(Svd, IsTheBestApproximationOfItsRank) {
             tolerance::decomposed32(30, length_of(low)));
 }
 
+/// The tolerance that svd has on a GPU, put to the test by float32 beside float64.
+TEST(Svd, IsAsNearToThatInFloat64AsItsSingularValuesAllow) {
+  at::manual_seed(4);
+  for (const std::vector<std::int64_t>& sizes :
+       {std::vector<std::int64_t>{3, 5, 7}, {2, 3, 8, 8}, {16, 65}, {8, 24, 1000}})
+    for (const std::int64_t rank : {1, 8}) {
+      const at::Tensor x = at::randn(sizes) * at::randn(sizes).exp();
+      const at::Tensor y = CodecTrial("svd", concat("{rank: ", rank, "}")).round_trip(x);
+      const double tolerance = truncation_tolerance(x, rank);
+      if (tolerance == 0) {
+        EXPECT_TRUE(y.equal(x));
+        continue;
+      }
+      const auto [u, s, vt] = at::linalg_svd(x.to(at::kDouble), false);
+      const at::Tensor expected = at::matmul(
+          u.narrow(-1, 0, rank) * s.narrow(-1, 0, rank).unsqueeze(-2), vt.narrow(-2, 0, rank));
+      EXPECT_LE(length_of(y - expected), tolerance / 2) << x.sizes() << ", rank " << rank;
+      EXPECT_LT(tolerance, 0.05 * length_of(expected)) << "it would miss mistakes";
+    }
+}
+
 TEST(Svd, SendsAsItIsWhatFactorsWouldNotMakeSmaller) {
   for (const std::vector<std::int64_t>& sizes :
        {std::vector<std::int64_t>{}, {50}, {3, 100}, {5, 8, 8}}) {

@@ -13,9 +13,7 @@
 #include "core/config/plain_scalar.h"
 #include "core/config/value.h"
 #include "core/config/yaml_fault.h"
-#include "core/config/yaml_file.h"
 #include "core/config/yaml_source.h"
-#include "core/system/file.h"
 
 namespace pipewright {
 namespace {
@@ -26,7 +24,6 @@ constexpr std::size_t kLongestText = std::size_t{1} << 16;
 constexpr std::size_t kMostCopiedNodes = 100'000;
 constexpr std::size_t kMostCopiedBytes = std::size_t{16} << 20;
 constexpr std::size_t kLongestKey = 128;  // yaml-cpp reads keys of at most 1,024 bytes, escaped
-constexpr std::uint64_t kLargestFile = std::uint64_t{2} << 20;
 
 /// Thrown to leave yaml-cpp early, after the reason was recorded as a problem.
 struct Stop {};
@@ -371,21 +368,6 @@ void strip_lines(Value& value) {
 
 }  // namespace
 
-/// A missing or oversized file, or one that is not a regular file, is an error in its name
-/// (Experiment). A regular file that cannot be read is an error of the disk or of its permissions
-/// (Data).
-std::string read_yaml_file(const std::filesystem::path& path) {
-  try {
-    return read_file(path, kLargestFile);
-  } catch (const Error& error) {
-    std::error_code none;
-    const auto status = std::filesystem::status(path, none);
-    const bool readable = std::filesystem::is_regular_file(status) &&
-                          std::filesystem::file_size(path, none) <= kLargestFile;
-    throw Error(readable ? ErrorKind::Data : ErrorKind::Experiment, error.message(), path.string());
-  }
-}
-
 Value parse_yaml(std::string_view text, const std::string& name, Problems& faults) {
   std::optional<Value> value = parsed(YamlSource(text, name), faults);
   if (!value) faults.throw_if_any();
@@ -397,14 +379,6 @@ Value parse_yaml(std::string_view text, const std::string& name) {
   Value value = parse_yaml(text, name, faults);
   faults.throw_if_any();
   return value;
-}
-
-Value load_yaml(const std::filesystem::path& path, Problems& faults) {
-  return parse_yaml(read_yaml_file(path), path.string(), faults);
-}
-
-Value load_yaml(const std::filesystem::path& path) {
-  return parse_yaml(read_yaml_file(path), path.string());
 }
 
 Value parse_scalar(std::string_view text, const std::string& name) {

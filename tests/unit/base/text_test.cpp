@@ -22,6 +22,14 @@ double read_back(const std::string& text) {
   return value;
 }
 
+TEST(Counted, NumbersAndNounsAgree) {
+  EXPECT_EQ(counted(0, "run"), "0 runs");
+  EXPECT_EQ(counted(1, "run"), "1 run");
+  EXPECT_EQ(counted(std::size_t{2}, "process"), "2 processes");
+  EXPECT_EQ(counted(std::int64_t{5}, "mini-batch"), "5 mini-batches");
+  EXPECT_EQ(counted(1, "micro-batch"), "1 micro-batch");
+}
+
 TEST(Concat, TakesTextsNumbersAndFlags) {
   const std::string owned = "owned";
   EXPECT_EQ(concat("stage ", 2, ": ", 0.5), "stage 2: 0.5");

@@ -55,7 +55,8 @@ class Sgd final : public Optimizer {
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {
-    const double distance = p.state.steps == 0 ? 0 : p.lr * p.steps;
+    const bool moves = p.state.steps > 0 && p.steps != 0;
+    const double distance = moves ? p.lr * p.steps : 0;
     if (p.rule.kind == PredictionRule::Kind::Lookahead) {
       const double of_velocity = distance * momentum_;
       const double of_gradient = distance * p.rule.decay * (1 - dampening_);
@@ -66,7 +67,7 @@ class Sgd final : public Optimizer {
           });
       return;
     }
-    const double of_velocity = p.rule.kind == PredictionRule::Kind::Geometric
+    const double of_velocity = moves && p.rule.kind == PredictionRule::Kind::Geometric
                                    ? distance / p.steps * geometric_sum(p.steps)
                                    : distance;
     elementwise::predict<1>(p, range, {&p.state.slots[0]},

@@ -88,6 +88,13 @@ TEST(Prediction, ByGeometricVelocitySumsPowersOfTheMomentum) {
               tolerance::kPrediction);
 }
 
+TEST(Prediction, BySgdOverNoStepsIsTheWeightsThemselves) {
+  const auto optimizer = make_optimizer("sgd", "{momentum: 0.9}");
+  const Training training = warm(*optimizer);
+  for (const RuleKind kind : {RuleKind::Optimizer, RuleKind::Geometric})
+    EXPECT_TRUE(at::equal(training.predicted(0, {.kind = kind}), training.weights));
+}
+
 TEST(Prediction, ByAdamTakesTheCorrectionsOfTheStepsDone) {
   const auto optimizer = make_optimizer("adam", "{}");
   const Training training = warm(*optimizer);

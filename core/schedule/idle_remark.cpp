@@ -12,6 +12,10 @@
 namespace pipewright {
 namespace {
 
+/// So many mini-batches are trained before those of the remark: it is about the steady state, not
+/// about a warm-up that a scheme begins with.
+constexpr int kAfterAnyWarmUp = 1'000'000'000;
+
 /// The share of slots in which a worker does nothing, over all workers, in rounded percent.
 int idle_percent(const Schedule& schedule) {
   double busy = 0;
@@ -47,6 +51,7 @@ std::optional<Schedule> schedule_of(const Scheme& scheme, const PipelineShape& s
 std::string idle_remark(const Scheme& scheme, PipelineShape shape) {
   if (shape.microbatches >= shape.stages) return {};
   shape.minibatches = 3;
+  shape.first_minibatch = kAfterAnyWarmUp;
   const auto now = schedule_of(scheme, shape);
   if (!now || !is_synchronous(*now)) return {};
   const int given = shape.microbatches;

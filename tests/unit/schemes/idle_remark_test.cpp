@@ -30,6 +30,11 @@ TEST(IdleRemark, IsOfSchemesThatEmptyTheirPipeAndGainByMoreMicroBatches) {
     EXPECT_EQ(remark(scheme, 4, 1), "") << scheme;
 }
 
+TEST(IdleRemark, IsAboutWhatFollowsAWarmUp) {
+  for (const char* warmup : {"{warmup: 2}", "{warmup: 100}"})
+    EXPECT_EQ(idle_remark(*SchemeReading("pipemare", warmup).scheme, {.stages = 4}), "") << warmup;
+}
+
 TEST(IdleRemark, IsNotOfEnoughMicroBatchesOrOneStage) {
   EXPECT_EQ(remark("gpipe", 4, 4), "");
   EXPECT_EQ(remark("gpipe", 1, 1), "");

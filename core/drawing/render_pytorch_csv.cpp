@@ -11,8 +11,10 @@ namespace pipewright {
 namespace {
 
 [[noreturn]] void refuse(const Schedule& schedule, const Action& action, const std::string& why) {
-  throw Error(ErrorKind::Schedule,
-              concat("PyTorch's format has no word for this schedule: ",
+  throw Error(ErrorKind::Experiment,
+              concat("PyTorch's schedule files hold one mini-batch of a synchronous scheme, whose "
+                     "passes all compute with the newest weights; this schedule cannot be written "
+                     "as one, because ",
                      action_name(action, schedule.shape.microbatches), " ", why));
 }
 
@@ -24,14 +26,14 @@ std::string cell_of(const Schedule& schedule, const PassIndex& index, const Acti
     case ActionKind::Backward: operation = "B"; break;
     case ActionKind::BackwardInput: operation = "I"; break;
     case ActionKind::BackwardWeight: operation = "W"; break;
-    default: refuse(schedule, action, "is of an auxiliary loss");
+    default: refuse(schedule, action, "belongs to an auxiliary loss");
   }
   if (action.loss != schedule.shape.stages - 1 && action.kind != ActionKind::Forward)
-    refuse(schedule, action, "is of an auxiliary loss");
+    refuse(schedule, action, "belongs to an auxiliary loss");
   if (action.kind == ActionKind::BackwardInput && index.weight_backward(action) == kNowhere)
     refuse(schedule, action, "relays a loss without learning from it");
   if (action.weights != Weights::latest())
-    refuse(schedule, action, "asks for other weights than the newest");
+    refuse(schedule, action, "computes with other weights than the newest");
   return concat(action.stage, operation, action.microbatch);
 }
 
@@ -45,13 +47,14 @@ std::string render_pytorch_csv(const Schedule& schedule) {
     int minibatch = 0;
     auto compare = [&](const Action& next) {
       if (minibatch == 0) first = now;
-      if (first != now) refuse(schedule, next, "comes after a mini-batch unlike the first");
+      if (first != now)
+        refuse(schedule, next, "follows a mini-batch whose passes are not those of the first");
       now.clear();
     };
     for (const Action& action : schedule.workers[static_cast<std::size_t>(worker)]) {
       if (!is_pass(action.kind)) continue;
       if (action.minibatch < minibatch)
-        refuse(schedule, action, "overlaps with the next mini-batch: it is not synchronous");
+        refuse(schedule, action, "runs after a pass of a later mini-batch");
       if (action.minibatch > minibatch) compare(action);
       minibatch = action.minibatch;
       now.push_back(cell_of(schedule, index, action));

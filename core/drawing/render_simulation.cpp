@@ -109,14 +109,19 @@ std::string overflows(const Hardware& hardware, const Simulation& simulation) {
     }
     const MemoryUse& peak = simulation.workers[w].peak;
     const bool activations = peak.activations + peak.boundaries > peak.weights + peak.optimizer;
-    text = concat("\nnote: worker ", w, " needs ", bytes(need), ", its device has ", bytes(has),
-                  activations
-                      ? "; most are activations: try more micro-batches or pipeline.recompute"
-                      : "; most are weights: try more stages, another balance, or a scheme that "
-                        "keeps fewer versions",
-                  "\n");
+    text = concat(
+        "\nnote: worker ", w, " needs ", bytes(need), ", its device has ", bytes(has),
+        activations
+            ? "; most of it is activations: try pipeline.recompute, or more micro-batches "
+              "with a scheme that, unlike gpipe, does not keep the activations of all of them"
+            : "; most of it is weights: try more stages, another balance, or a scheme "
+              "that keeps fewer versions",
+        "\n");
   }
-  if (more > 0) text += concat("note: so do ", more, " more workers\n");
+  if (more > 0)
+    text += concat("note: ", more,
+                   more == 1 ? " more worker needs more than its device has\n"
+                             : " more workers need more than their devices have\n");
   return text;
 }
 

@@ -121,7 +121,7 @@ class Simulate(harness.EndToEnd):
     def test_a_profile_without_times_is_refused(self):
         self.pipewright("profile", "x.yaml", "--device", "meta", "--out", "counted.yaml")
         done = self.pipewright("simulate", "x.yaml", "--profile-file", "counted.yaml", code=EXPERIMENT)
-        self.assertRegex(done.err, r"^counted.yaml: it was counted on the device meta and has no times")
+        self.assertRegex(done.err, r"^counted.yaml: this profile was counted on the device meta and has no times")
 
     def test_drawings(self):
         self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--svg", "s.svg", "--trace", "t.json")
@@ -132,8 +132,8 @@ class Simulate(harness.EndToEnd):
     def test_a_device_that_is_too_small_is_named(self):
         self.write("small.yaml", {"devices": {"count": 4, "memory_gib": 1e-6}})
         done = self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--hardware", "small.yaml")
-        self.assertRegex(done.out, r"note: worker 0 needs \S+ KiB, its device has 1.0 KiB; most are activations")
-        self.assertIn("so do 3 more workers", done.out)
+        self.assertRegex(done.out, r"note: worker 0 needs \S+ KiB, its device has 1.0 KiB; most of it is activations")
+        self.assertIn("3 more workers need more than their devices have", done.out)
 
     def test_all_that_is_wrong_with_a_file_is_said(self):
         self.write("bad.yaml", {"devices": {"count": 2, "memory": 3}, "hots": 1})

@@ -2,6 +2,7 @@
 #include "core/reports/tradeoff.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "core/base/markup.h"
@@ -23,13 +24,40 @@ bool beats(const TradeoffRow& a, const TradeoffRow& b, bool smaller) {
   return as_good && a.hours <= b.hours && (a.metric != b.metric || a.hours < b.hours);
 }
 
+std::string fixed_text(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", number);
+  return text;
+}
+
+/// Hours in the unit that suits them: "3.21 h", "70.1 ns".
+std::string time_of(double hours) {
+  struct Unit {
+    double hours;
+    const char* name;
+  };
+  constexpr double kSecond = 1.0 / 3600;
+  constexpr std::array<Unit, 6> kUnits{{{1, "h"},
+                                        {1.0 / 60, "min"},
+                                        {kSecond, "s"},
+                                        {1e-3 * kSecond, "ms"},
+                                        {1e-6 * kSecond, "µs"},
+                                        {1e-9 * kSecond, "ns"}}};
+  const auto found = std::ranges::find_if(kUnits, [&](const Unit& u) { return hours >= u.hours; });
+  const Unit& unit = found == kUnits.end() ? kUnits.back() : *found;
+  char text[48];
+  std::snprintf(text, sizeof text, "%.4g %s", hours / unit.hours, unit.name);
+  return text;
+}
+
 std::string line_of(const TradeoffRow& row, bool percent) {
   char text[160];
   const double scale = percent ? 100 : 1;
-  std::snprintf(text, sizeof text, "%.2f ± %.2f (%zu) | %.4g | %.4g | %.1f | %.3g | %s |",
-                scale * row.metric, scale * row.std, row.runs, row.hours, row.samples_per_second,
+  std::snprintf(text, sizeof text, "%.4g | %.1f | %.3g | %s |", row.samples_per_second,
                 100 * row.bubble, row.worker_gib, row.efficient ? "★" : " ");
-  return concat("| ", markdown_text(row.name), " | ", std::string_view(text), "\n");
+  return concat("| ", markdown_text(row.name), " | ", fixed_text(scale * row.metric),
+                row.runs > 1 ? concat(" ± ", fixed_text(scale * row.std)) : std::string(), " (",
+                row.runs, ") | ", time_of(row.hours), " | ", std::string_view(text), "\n");
 }
 
 }  // namespace
@@ -67,8 +95,8 @@ std::string print_tradeoff(const TableSpec& spec, const std::vector<TradeoffRow>
   const std::string metric = markdown_text(spec.metric.name);
   std::string text = concat(metric, percent ? " in percent" : "", " against the time modelled on ",
                             markdown_text(spec.hardware.stem().string()),
-                            "; ★: no other is as good and as fast.\n\n| | ", metric,
-                            " | hours | samples/s | bubble in % | GiB of state on the fullest "
+                            "; ★ marks those that no other beats in both.\n\n| | ", metric,
+                            " | time | samples/s | bubble in % | GiB of state on the fullest "
                             "worker | |\n|:--|--:|--:|--:|--:|"
                             "--:|:--|\n");
   for (const TradeoffRow& row : rows) text += line_of(row, percent);

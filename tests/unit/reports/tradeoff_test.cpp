@@ -55,12 +55,38 @@ TEST_F(Tradeoffs, ARowIsTheMeanOverItsRunsThatAreDone) {
   EXPECT_DOUBLE_EQ(rows[0].metric, 0.85);
   EXPECT_EQ(rows[0].hours, 3);
   EXPECT_EQ(print_tradeoff(spec(), rows),
-            "test_accuracy in percent against the time modelled on h; ★: no other is as good and "
-            "as fast.\n\n"
-            "| | test_accuracy | hours | samples/s | bubble in % | GiB of state on the fullest "
+            "test_accuracy in percent against the time modelled on h; ★ marks those that no "
+            "other beats in both.\n\n"
+            "| | test_accuracy | time | samples/s | bubble in % | GiB of state on the fullest "
             "worker | |\n"
             "|:--|--:|--:|--:|--:|--:|:--|\n"
-            "| a | 85.00 ± 7.07 (2) | 3 | 100 | 25.0 | 2 | ★ |\n");
+            "| a | 85.00 ± 7.07 (2) | 3 h | 100 | 25.0 | 2 | ★ |\n");
+}
+
+/// The line of a row with so many hours.
+std::string line_of(double hours, std::size_t runs) {
+  const std::string text =
+      print_tradeoff({.metric = {.name = "test_accuracy"}},
+                     {{.name = "a", .metric = 0.5, .std = 0.25, .runs = runs, .hours = hours}});
+  return split(text, '\n').at(4);
+}
+
+TEST_F(Tradeoffs, ASingleRunHasNoStandardDeviation) {
+  EXPECT_TRUE(line_of(2, 1).starts_with("| a | 50.00 (1) | 2 h |")) << line_of(2, 1);
+  EXPECT_TRUE(line_of(2, 2).starts_with("| a | 50.00 ± 25.00 (2) | 2 h |")) << line_of(2, 2);
+}
+
+TEST_F(Tradeoffs, TimesHaveTheUnitThatSuitsThem) {
+  for (const auto& [hours, text] :
+       std::vector<std::pair<double, std::string>>{{100, "100 h"},
+                                                   {0.5, "30 min"},
+                                                   {0.5 / 60, "30 s"},
+                                                   {0.25 / 3600, "250 ms"},
+                                                   {3e-6 / 3600, "3 µs"},
+                                                   {70e-9 / 3600, "70 ns"},
+                                                   {0, "0 ns"}})
+    EXPECT_NE(line_of(hours, 1).find(concat("| ", text, " |")), std::string::npos)
+        << line_of(hours, 1);
 }
 
 TEST_F(Tradeoffs, AModelledMetricNeedsNoTraining) {

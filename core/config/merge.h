@@ -41,6 +41,7 @@ struct SweepPoint {
   std::string label;  ///< its `label`, else made from its values, else "run"
   std::vector<std::pair<std::string, Value>> varied;  ///< dotted key → value (label included)
   Value document;
+  bool labelled = false;       ///< whether `label` is one of its own
   std::string folder() const;  ///< "<label as a file name>-<16 hex digits of the digest>"
 };
 

@@ -160,6 +160,7 @@ SweepPoint applied(const Value& base, const Changes& changes, Problems& problems
     }
     flatten(key, value, point.varied);
   }
+  point.labelled = label.has_value();
   point.label = label.value_or(joined_values(point.varied));
   point.varied.emplace(point.varied.begin(), "label", Value::of(point.label));
   return point;

@@ -14,6 +14,15 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+/// A number in the spelling of titles, so that 0.00001, 1e-5 and 1e-05 are one word; other words
+/// as they are.
+std::string in_one_spelling(std::string word) {
+  double number = 0;
+  const char* end = word.data() + word.size();
+  const auto read = std::from_chars(word.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end ? number_text(number) : word;
+}
+
 /// Splits a name into words: "stages=4, gpipe" has stages, 4, gpipe.
 Words words_of(const std::string& text) {
   Words words;
@@ -22,7 +31,7 @@ Words words_of(const std::string& text) {
     if (std::string_view(" \t,=:").find(c) == std::string_view::npos) {
       word += c;
     } else if (!word.empty()) {
-      words.push_back(std::move(word));
+      words.push_back(in_one_spelling(std::move(word)));
       word.clear();
     }
   }
@@ -35,9 +44,8 @@ std::vector<Words> parts_of(const SweepPoint& point) {
   std::vector<Words> parts{words_of(point.label)};
   for (const auto& [key, value] : point.varied) {
     if (key == "label") continue;
-    const bool text = value.is(Value::Kind::Text);
-    const std::string shown = text ? value.text : to_json(value);
-    if (text) parts.push_back(words_of(shown));
+    const std::string shown = shown_value(value);
+    if (value.is(Value::Kind::Text)) parts.push_back(words_of(shown));
     parts.push_back(words_of(concat(key, " ", shown)));
     parts.push_back(words_of(concat(split(key, '.').back(), " ", shown)));
   }
@@ -123,15 +131,16 @@ ChosenPoint choose_point(const Value& document, const std::string& name) {
   const std::vector<std::string> titles = run_titles(points);
   const std::vector<std::size_t> found = matches(points, titles, name);
   if (found.empty())
-    refuse(concat(
-        "is none of the ", points.size(), " points of the sweep, nor their number; near: ",
-        quoted_titles(nearest_titles(points, titles, name)), "; `pipewright check` lists all"));
+    refuse(concat("is no point of the sweep: expected a number from 1 to ", points.size(),
+                  " or a name such as ", quoted_titles(nearest_titles(points, titles, name)),
+                  "; `pipewright check FILE` lists all"));
   std::vector<std::string> called;  // one title for points that differ only in their seed
   std::set<std::string> seen;
   for (const std::size_t i : found)
     if (seen.insert(digest_without_seed(points[i].document)).second) called.push_back(titles[i]);
   if (called.size() > 1)
-    refuse(concat("fits ", found.size(), " points of the sweep: ", quoted_titles(called)));
+    refuse(concat("fits ", found.size(), " points of the sweep: ", quoted_titles(called),
+                  "; name one of them"));
   return {.point = points[found.front()],
           .number = found.front() + 1,
           .count = points.size(),

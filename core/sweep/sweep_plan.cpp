@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/config/component_name.h"
 #include "core/records/run_claim.h"
 #include "core/sweep/point_reader.h"
 #include "core/sweep/run_problems.h"
@@ -29,7 +28,7 @@ Value varied_of(const SweepPoint& point) {
 
 std::string short_text(const std::string& key, const Value& value) {
   if (value.is(Value::Kind::Text)) return value.text;
-  return concat(split(key, '.').back(), " ", to_json(value));
+  return concat(split(key, '.').back(), " ", shown_value(value));
 }
 
 /// For each label, the varied keys (without the label) whose values differ between its points.
@@ -58,14 +57,6 @@ KeysOfLabels keys_that_differ(const std::vector<SweepPoint>& points) {
       if (!values.contains(key)) keys[point.label].insert(key);
   }
   return keys;
-}
-
-/// Whether a point has no label of its own, so that `label` is only its values joined.
-bool is_joined_values(const SweepPoint& point) {
-  std::vector<std::string> texts;
-  for (const auto& [key, value] : point.varied)
-    if (key != "label") texts.push_back(value.is(Value::Kind::Text) ? value.text : to_json(value));
-  return !texts.empty() && component_name_of(join(texts, "-")) == point.label;
 }
 
 PlannedRun found_run(const SweepPoint& point, fs::path folder) {
@@ -110,12 +101,17 @@ std::string values_title(const SweepPoint& point) {
 
 }  // namespace
 
+std::string shown_value(const Value& value) {
+  if (value.is(Value::Kind::Text)) return value.text;
+  return value.is(Value::Kind::Number) ? number_text(value.number) : to_json(value);
+}
+
 std::vector<std::string> run_titles(const std::vector<SweepPoint>& points) {
   KeysOfLabels differing = keys_that_differ(points);
   std::vector<std::string> titles;
   for (const SweepPoint& point : points) {
-    if (is_joined_values(point)) {
-      titles.push_back(values_title(point));
+    if (const std::string values = values_title(point); !point.labelled && !values.empty()) {
+      titles.push_back(values);
       continue;
     }
     std::string title = point.label;

@@ -101,10 +101,14 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
     p.replicas = 1;  // continue with fewer, to find other problems
     workers = each;
   }
-  if (p.devices.size() > 1 && p.devices.size() != workers)
+  const Value* given = document.find_path("pipeline.device");
+  const bool list = given != nullptr && given->is(Value::Kind::Sequence);
+  if (list && !p.devices.empty() && p.devices.size() != workers)
     problems.add(place_in(document, "pipeline.device"),
-                 concat("pipeline.device: has ", p.devices.size(), " devices for ", workers,
-                        " workers; expected one per worker"));
+                 concat("pipeline.device: has ", p.devices.size(),
+                        p.devices.size() == 1 ? " device for " : " devices for ", workers,
+                        workers == 1 ? " worker" : " workers",
+                        "; expected one device per worker, or ", "one word for all"));
   if (p.devices.size() == 1) p.devices.assign(workers, p.devices.front());
 }
 

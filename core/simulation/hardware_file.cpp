@@ -159,8 +159,12 @@ class Reader {
 
   void read_link(Options& link) {
     SpecialLink special;
+    const std::size_t faults = problems_.errors().size();
     special.from = static_cast<int>(link.integer("from", 0, "The sender.", device_range()));
     special.to = static_cast<int>(link.integer("to", 0, "The receiver.", device_range()));
+    if (special.from == special.to && problems_.errors().size() == faults)
+      link.problem("to", concat("is device ", special.to,
+                                ", where the link begins; expected another device"));
     const bool both = link.flag("both_ways", true, "The way back is like it.");
     special.speed = link_speed(link);
     hardware_.links.push_back(special);

@@ -80,15 +80,21 @@ int run_profile(const std::vector<std::string>& arguments) {
       "balance: time and memory and `pipewright simulate` read.");
   line.experiment(false);
   line.point();
-  line.option("device", "NAME", "meta, cpu, cuda or cuda:<number>; default: the experiment's");
-  line.option("out", "FILE", "where the profile goes", "profile.yaml");
-  line.option("repetitions", "N", "of each layer; 0 = as many as --seconds allow, 3 to 50", "0");
-  line.option("seconds", "S", "about so long for all layers", "20");
-  line.option("stages", "N", "show the best cut into so many; default: the experiment's");
-  line.option("workers", "LEVELS",
-              "show PipeDream's plan for workers with links of those bytes a second, the innermost "
-              "level first: 4@12e9,2@1e9 is two hosts of four");
-  line.option("cost", "FORM", "of PipeDream's plan: paper or code", "paper");
+  line.option("device", "NAME",
+              "measure on meta, cpu, cuda or cuda:<number>; default: the experiment's device");
+  line.option("out", "FILE", "write the profile there", "profile.yaml");
+  line.option("repetitions", "N",
+              "measurements of each layer; 0 = as many as --seconds allow, 3 to 50", "0");
+  line.option("seconds", "S", "about how many seconds to measure, all layers together", "20");
+  line.option("stages", "N",
+              "show the best cut into this number of stages; default: the experiment's");
+  line.option(
+      "workers", "LEVELS",
+      "show PipeDream's plan for these workers: of each level, the innermost first, how many "
+      "units and the bytes a second of their links; 4@12e9,2@1e9 is two hosts of four");
+  line.option("cost", "FORM",
+              "with --workers, costs as in PipeDream's paper or in its code: paper or code",
+              "paper");
   if (!line.parse(arguments)) return 0;
   const Experiment experiment = experiment_of(line);
   ProfileSettings settings{
@@ -98,6 +104,10 @@ int run_profile(const std::vector<std::string>& arguments) {
       .seconds = static_cast<double>(line.integer("seconds"))};
   if (settings.repetitions < 0 || settings.seconds < 0)
     throw Error(ErrorKind::Experiment, "--repetitions and --seconds are at least 0");
+  if (line.given("workers") && settings.device.is_meta())
+    throw Error(ErrorKind::Experiment,
+                "--workers shows a plan by measured times, but --device meta measures none; give "
+                "another device");
   StatusLine status(stderr);
   settings.on_layer = [&](std::size_t layer) {
     status.show(concat("layer ", layer + 1, " of ", experiment.layers.size(), ", ",
@@ -113,7 +123,7 @@ int run_profile(const std::vector<std::string>& arguments) {
   print("%s", render_profile(profile).c_str());
   const bool by_memory = experiment.measured_balance && experiment.measured_balance->by_memory;
   if (stages > 1 && (profile.timed || by_memory)) print_cut(experiment, profile, stages);
-  if (line.given("workers") && profile.timed) print_pipedream(line, profile);
+  if (line.given("workers")) print_pipedream(line, profile);
   print("\n");
   write_output(line.text("out"), to_yaml(profile_value(profile)));
   return 0;

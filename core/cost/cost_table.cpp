@@ -61,7 +61,10 @@ std::vector<StageCost> equal_costs(int stages, double forward) {
 CostTable read_cost_table(const Value& document, int stages, Problems& problems) {
   Options options(&document, "costs", problems);
   CostTable table;
-  table.samples = options.integer("samples", 1, "Samples of one micro-batch.", kPositive);
+  table.samples = options.integer(
+      "samples", 0,
+      "Samples of one micro-batch, for the samples a second; 0 = as the experiment has it.",
+      kNotNegative);
   auto column = [&](const char* name, const char* help) {
     return Column(options, name, stages, help);
   };
@@ -72,17 +75,22 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
   const Column head = column("head", "Seconds of an auxiliary head, forward and backward.");
   const Column update = column("update", "Seconds of the optimizer, once a mini-batch.");
   const Column prediction = column("prediction", "Seconds of predicting the weights once.");
-  const Column input = column("input_bytes", "Bytes that arrive at the stage.");
-  const Column output = column("output_bytes", "Bytes sent on; a gradient is as large.");
+  const Column input =
+      column("input_bytes",
+             "Bytes that arrive at the stage, and of the gradient that it sends back; "
+             "default: output_bytes of the stage before.");
+  const Column output = column("output_bytes",
+                               "Bytes sent to the next stage; its gradient is as large. Default: "
+                               "input_bytes of the next stage.");
   const Column activation = column("activation_bytes", "Bytes kept from forward to backward.");
-  const Column peak = column("peak_bytes", "Passing need of one pass.");
+  const Column peak = column("peak_bytes", "Bytes that one pass needs besides what it keeps.");
   const Column parameters = column("parameter_bytes", "Bytes of one version of the parameters.");
   const Column buffers = column("buffer_bytes", "Bytes of buffers.");
   if (!forward.given()) options.problem("forward", "is missing: the seconds of a forward");
   options.finish();
   for (std::size_t k = 0; k < as_size(stages); ++k) {
     const double whole = backward.given() ? backward[k] : 2 * forward[k];
-    const bool next = k + 1 < as_size(stages);
+    const bool next = k + 1 < as_size(stages), before = k > 0 && output.given();
     table.stages.push_back(
         {.forward = forward[k],
          .backward = whole,
@@ -91,7 +99,7 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
          .head = head[k],
          .update = update[k],
          .prediction = prediction[k],
-         .input_bytes = input.bytes(k),
+         .input_bytes = input.given() ? input.bytes(k) : (before ? output.bytes(k - 1) : 0),
          .output_bytes = output.given() ? output.bytes(k) : (next ? input.bytes(k + 1) : 0),
          .activation_bytes = activation.bytes(k),
          .peak_bytes = peak.bytes(k),

@@ -11,7 +11,7 @@
 namespace pipewright {
 
 struct CostTable {
-  std::int64_t samples = 1;  ///< in one micro-batch
+  std::int64_t samples = 0;  ///< in one micro-batch; 0: as many as the experiment's
   std::vector<StageCost> stages;
 };
 
@@ -22,7 +22,8 @@ std::vector<StageCost> equal_costs(int stages, double forward = 1);
 /// Reads a mapping from the names of StageCost's members to seconds or bytes of one micro-batch;
 /// each is a number for all stages or a list with one per stage. By default `backward` is twice
 /// `forward`, `backward_input` and `backward_weight` are half of `backward`, `output_bytes` is the
-/// `input_bytes` of the next stage, and the others are 0. Faults are recorded in `problems`.
+/// `input_bytes` of the next stage or, where only it is given, the other way round, and the others
+/// are 0. Faults are recorded in `problems`.
 CostTable read_cost_table(const Value& document, int stages, Problems& problems);
 
 }  // namespace pipewright

@@ -2,6 +2,7 @@
 #include "core/profiling/codec_costs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/base/as_size.h"
@@ -71,18 +72,34 @@ class Speeds {
   std::set<std::string> unknown_;
 };
 
-void compress_edges(std::vector<StageCost>& costs, const Experiment& experiment, Speeds& speeds) {
+/// How many times as large as the model's message one of the costs' size is; 1 where the costs do
+/// not say or are the model's.
+double scale_of(std::int64_t bytes_of_costs, double bytes_of_model, MessageSizes sizes) {
+  if (sizes == MessageSizes::OfModel || bytes_of_costs == 0 || bytes_of_model == 0) return 1;
+  return static_cast<double>(bytes_of_costs) / bytes_of_model;
+}
+
+std::int64_t scaled(double scale, std::int64_t bytes) {
+  return std::llround(scale * static_cast<double>(bytes));
+}
+
+void compress_edges(std::vector<StageCost>& costs, const Experiment& experiment, MessageSizes sizes,
+                    Speeds& speeds) {
   const Compression& compression = experiment.pipeline.compression;
   const std::vector<Message> crossing = messages(experiment);
   for (std::size_t edge = 0; edge < crossing.size(); ++edge) {
     const auto& [forward, backward, in_evaluation] = compression[edge];
     StageCost &before = costs[edge], &behind = costs[edge + 1];
-    before.sent_bytes = sent(forward, crossing[edge], false);
-    behind.sent_gradient_bytes = sent(backward, crossing[edge], true);
-    const auto [encode, decode] = speeds.seconds(forward, crossing[edge].values);
+    const double values = crossing[edge].values;
+    const double there =
+        scale_of(before.output_bytes, values + static_cast<double>(crossing[edge].exact), sizes);
+    const double back = scale_of(behind.input_bytes, values, sizes);
+    before.sent_bytes = scaled(there, sent(forward, crossing[edge], false));
+    behind.sent_gradient_bytes = scaled(back, sent(backward, crossing[edge], true));
+    const auto [encode, decode] = speeds.seconds(forward, there * values);
     before.coding_forward += encode;
     behind.coding_forward += decode;
-    const auto [encode_back, decode_back] = speeds.seconds(backward, crossing[edge].values);
+    const auto [encode_back, decode_back] = speeds.seconds(backward, back * values);
     behind.coding_backward += encode_back;
     before.coding_backward += decode_back;
   }
@@ -107,12 +124,12 @@ void compress_gradients(std::vector<StageCost>& costs, const Experiment& experim
 }  // namespace
 
 std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
-                                            const Experiment& experiment,
-                                            const Hardware& hardware) {
+                                            const Experiment& experiment, const Hardware& hardware,
+                                            MessageSizes sizes) {
   const PipelineOptions& pipeline = experiment.pipeline;
   if (experiment.balance.empty()) return {};
   Speeds speeds(hardware);
-  if (!pipeline.compression.empty()) compress_edges(costs, experiment, speeds);
+  if (!pipeline.compression.empty()) compress_edges(costs, experiment, sizes, speeds);
   if (pipeline.replicas > 1 && pipeline.gradient_compression.rank > 0)
     compress_gradients(costs, experiment, speeds);
   return speeds.unknown();

@@ -26,6 +26,7 @@ namespace {
 struct Costs {
   std::vector<StageCost> stages;
   std::string from;
+  std::int64_t samples = 0;  ///< of a micro-batch, if a table says it
 };
 
 Costs costs_of_table(const std::string& file, int stages) {
@@ -33,7 +34,7 @@ Costs costs_of_table(const std::string& file, int stages) {
   const Value document = load_yaml(file, problems);
   CostTable table = read_cost_table(document, stages, problems);
   problems.throw_if_any();
-  return {std::move(table.stages), concat(file, ", a table")};
+  return {std::move(table.stages), concat(file, ", a table"), table.samples};
 }
 
 /// Costs from a profile, which also decides the cut if `balance` is time or memory.
@@ -60,10 +61,11 @@ std::string origin(const std::string& file, const Profile& profile, const Hardwa
 Costs costs_of_profile(const std::string& file, Experiment& experiment, const Hardware& machine) {
   Profile profile = read_profile(load_yaml(file));
   if (!profile.timed)
-    throw Error(ErrorKind::Experiment,
-                "it was counted on the device meta and has no times; `pipewright profile FILE "
-                "--device cpu` or cuda measures them",
-                file);
+    throw Error(
+        ErrorKind::Experiment,
+        "this profile was counted on the device meta and has no times; `pipewright profile FILE "
+        "--device cpu` or cuda measures them",
+        file);
   const std::string from = origin(file, profile, machine);
   profile.device =
       described(experiment, at::kCPU).device;  // any device fits: the hardware file says which
@@ -88,6 +90,11 @@ Costs costs(const CommandLine& line, Experiment& experiment, const Hardware& mac
               concat("what the stages cost is not known: `pipewright profile ", line.text("FILE"),
                      "` measures it and writes profile.yaml, which --profile-file profile.yaml "
                      "then takes; or write --costs, or give --hardware that says its teraflops"));
+}
+
+std::int64_t samples_per_minibatch(const Costs& cost, const Experiment& experiment) {
+  if (cost.samples == 0) return experiment.loader.batch_size;
+  return cost.samples * experiment.pipeline.microbatches * experiment.pipeline.replicas;
 }
 
 Hardware hardware(const CommandLine& line, int workers) {
@@ -120,28 +127,33 @@ int run_simulate(const std::vector<std::string>& arguments) {
       "printed says which. What they run on is a description like those in experiments/hardware.");
   line.experiment(false);
   line.point();
-  line.option("hardware", "FILE", "devices and links; default: equal devices, free transfers");
+  line.option("hardware", "FILE",
+              "a description of devices and links; default: equal devices, free transfers");
   line.option("profile-file", "FILE", "a profile of the model, whatever device it was measured on");
-  line.option("costs", "FILE",
-              "instead of a profile, a YAML mapping: forward, backward, update, … in seconds, "
-              "activation_bytes, … of a micro-batch; a number, or a list with one per stage");
-  line.option("minibatches", "N", "mini-batches; default: four times the stages, at least 8");
+  line.option(
+      "costs", "FILE",
+      "a table of the stages' costs instead of a profile: a YAML mapping of forward, backward, "
+      "update, … in seconds and input_bytes, activation_bytes, … of a micro-batch to a "
+      "number for all stages or a list with one per stage");
+  line.option("minibatches", "N",
+              "how many mini-batches to simulate; default: four times the stages, at least 8");
   line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
-  line.option("svg", "FILE",
-              "draw what every worker does when, to scale, the first mini-batches of it");
-  line.option("json", "FILE", "write all figures, memory over time included");
+  line.option("svg", "FILE", "draw, to scale, what every worker does in the first mini-batches");
+  line.option("json", "FILE", "write all figures as JSON, memory over time included");
   if (!line.parse(arguments)) return 0;
   Experiment experiment = experiment_of(line);
   const Hardware machine = hardware(line, experiment.shape(1).workers());
   Costs cost = costs(line, experiment, machine);
   const Schedule schedule = experiment.schedule(minibatches(line, experiment));
   validate_for_eyes(schedule);
-  const std::vector<std::string> untimed = account_for_codecs(cost.stages, experiment, machine);
+  const MessageSizes sizes = line.given("costs") ? MessageSizes::OfCosts : MessageSizes::OfModel;
+  const std::vector<std::string> untimed =
+      account_for_codecs(cost.stages, experiment, machine, sizes);
   const Simulation simulation =
       simulate(schedule, cost.stages, machine,
                {.memory_over_time = line.given("json"),
                 .optimizer_state = static_cast<double>(optimizer_slots(experiment, schedule))});
-  const std::int64_t samples = experiment.loader.batch_size;
+  const std::int64_t samples = samples_per_minibatch(cost, experiment);
   print("times: %s\n%s: %s", cost.from.c_str(), experiment.name.c_str(),
         render_simulation(schedule, machine, simulation, samples).c_str());
   if (!schedule.auxiliary.empty() && !line.given("costs"))

@@ -90,6 +90,20 @@ TEST(CostTable, TakesOneNumberForAllStagesOrOneEach) {
   EXPECT_EQ(table.stages[0].output_bytes, 20) << "what the next stage takes";
 }
 
+TEST(CostTable, TakesInputsAndOutputsOfNeighboursFromEachOther) {
+  Problems problems;
+  const CostTable of_outputs = table_of("{forward: 1, output_bytes: [10, 20, 30]}", 3, problems);
+  const CostTable of_both =
+      table_of("{forward: 1, input_bytes: [1, 2, 3], output_bytes: [10, 20, 30]}", 3, problems);
+  problems.throw_if_any();
+  EXPECT_EQ(of_outputs.samples, 0);
+  for (const auto& [stage, bytes] :
+       std::vector<std::pair<std::size_t, int>>{{0, 0}, {1, 10}, {2, 20}}) {
+    EXPECT_EQ(of_outputs.stages[stage].input_bytes, bytes);
+    EXPECT_EQ(of_both.stages[stage].input_bytes, stage + 1) << "as it is given";
+  }
+}
+
 TEST(CostTable, SaysWhatIsWrong) {
   auto complaint = [](const std::string& text) {
     Problems problems;

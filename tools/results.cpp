@@ -66,7 +66,14 @@ std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const V
 }
 
 void print_results(const Value& document, std::vector<RunRecord> records) {
-  const TableSpec spec = read_table_spec(document);
+  TableSpec spec = read_table_spec(document);
+  if (const TableKey* metric = metric_without_hardware(spec)) {
+    print_error(
+        "the table shows %s, which is simulated on hardware; `pipewright table FILE "
+        "--hardware H.yaml` prints it\n",
+        metric->name.c_str());
+    return;
+  }
   if (!spec.hardware.empty()) add_modelled(records, load_hardware(spec.hardware));
   const Table table = make_table(spec, records);
   print("%s\n%s", print_table(table, TableFormat::Markdown).c_str(),
@@ -87,8 +94,8 @@ void tell_leftovers(const ExperimentArguments& given, const Value& document,
                     const std::filesystem::path& folder, const std::vector<RunRecord>& records) {
   const std::size_t runs = leftovers_of(document.find("name")->text, folder, records).size();
   if (runs == 0) return;
-  print_error("%zu %s of another version of this file %s left here; `%s` removes %s\n", runs,
-              runs == 1 ? "run" : "runs", runs == 1 ? "is" : "are",
+  print_error("%s of another version of this file %s left here; `%s` removes %s\n",
+              counted(runs, "run").c_str(), runs == 1 ? "is" : "are",
               command_with("sweep", given, "--prune").c_str(), runs == 1 ? "it" : "them");
 }
 

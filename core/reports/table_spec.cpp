@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/records/run_record.h"
 #include "core/reports/read_section.h"
 
 namespace pipewright {
@@ -26,8 +27,8 @@ void read_differs(Options& section, TablePublished& published) {
 
 TablePublished read_table_published(Options& section) {
   TablePublished published = read_published_match(section);
-  const std::string std =
-      section.text("std", "", "The CSV column of its standard deviation, if any.");
+  const std::string std = section.text(
+      "std", "", "The CSV column of the number's standard deviation, if there is one.");
   if (!std.empty()) published.std = {std, section.where("std")};
   published.error =
       section.flag("error", false, "The numbers are errors in percent; 100 minus them is shown.");
@@ -43,26 +44,27 @@ TableSpec read_table(Options& options) {
   spec.columns = read_keys(options, "columns",
                            "label or dotted keys whose values name the columns; default: one "
                            "column, the metric.");
-  spec.metric.name = options.text("metric", "test_accuracy",
-                                  "A column of epochs.csv; of what crosses edges (traffic.csv) "
-                                  "sent_ratio, sent_mib, required_mib_per_s and codec_share, of "
-                                  "what replicas sum reduced_ratio and reduced_mib; or modelled_… "
-                                  "on `hardware`.");
+  spec.metric.name =
+      options.text("metric", "test_accuracy",
+                   "What cells show: a column of epochs.csv; what crosses edges, as "
+                   "sent_ratio, sent_mib, required_mib_per_s or codec_share, or what "
+                   "replicas sum, as reduced_ratio or reduced_mib (both from "
+                   "traffic.csv); or a metric modelled_…, which needs `hardware`.");
   spec.metric.place = options.where("metric");
   spec.beside = read_keys(options, "beside",
-                          "Further metrics, each a column behind the others: [sent_ratio, "
-                          "required_mib_per_s].");
+                          "Further metrics, each in a column behind the others, such as "
+                          "[sent_ratio, required_mib_per_s].");
   spec.epoch = options.choice("epoch", {"last", "best"}, "last",
                               "The last epoch that was evaluated, or the best of each run.");
   spec.hardware = options.path(
       "hardware", "",
-      "A description of hardware: every run is simulated on it, which gives the metrics "
+      "A description of hardware. Every run is simulated on it, which gives the metrics "
       "modelled_samples_per_second, modelled_speedup (over the first run), modelled_bubble, "
       "modelled_required_mib_per_s and modelled_link_mib_per_s (what links must carry and can), "
       "modelled_state_gib, modelled_activation_gib, modelled_memory_gib, "
       "modelled_worker_state_gib, modelled_worker_memory_gib, modelled_parameters and, of trained "
-      "runs, modelled_hours; other tables are followed by "
-      "accuracy against modelled time.");
+      "runs, modelled_hours. A table of any other metric is followed by one of that metric "
+      "against modelled time.");
   spec.published = read_part(options, "published", "Numbers of others, shown beside ours.",
                              read_table_published);
   return spec;
@@ -122,6 +124,14 @@ TablePublished read_published_match(Options& section) {
                       concat("'", column, "' needs label or a dotted key, not ", key.described()));
   }
   return published;
+}
+
+const TableKey* metric_without_hardware(const TableSpec& spec) {
+  if (!spec.hardware.empty()) return nullptr;
+  if (is_modelled(spec.metric.name)) return &spec.metric;
+  const auto found = std::ranges::find_if(
+      spec.beside, [](const TableKey& metric) { return is_modelled(metric.name); });
+  return found == spec.beside.end() ? nullptr : &*found;
 }
 
 TableSpec read_table_spec(const Value& document) {

@@ -50,6 +50,9 @@ TablePublished read_published_match(Options& section);
 /// Reads `document.table` (all defaults without one). Throws Error{Experiment} with all problems.
 TableSpec read_table_spec(const Value& document);
 
+/// A metric of the table that is modelled although no hardware is given; null if there is none.
+const TableKey* metric_without_hardware(const TableSpec& spec);
+
 /// The options of the section, for the JSON Schema and `describe`.
 std::vector<OptionInfo> table_options();
 

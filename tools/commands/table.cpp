@@ -21,6 +21,17 @@ TableFormat format_of(const std::string& name) {
               concat("--format is '", name, "'; expected markdown, csv or latex"));
 }
 
+/// Throws if a metric is modelled and there is nothing to model it on.
+void check_hardware(const TableSpec& spec) {
+  const TableKey* metric = metric_without_hardware(spec);
+  if (metric != nullptr)
+    throw Error(ErrorKind::Experiment,
+                concat("the metric '", metric->name,
+                       "' is simulated on hardware, and none is given; give --hardware FILE, or "
+                       "set table.hardware"),
+                metric->place.text());
+}
+
 /// Whether there are trained runs and hardware to model them on.
 bool shows_tradeoff(const TableSpec& spec, const std::vector<RunRecord>& runs) {
   return !spec.hardware.empty() && !is_modelled(spec.metric.name) &&
@@ -34,15 +45,17 @@ int run_table(const std::vector<std::string>& arguments) {
       "mean ± sample standard deviation (number of runs that are done). Runs that "
       "failed, are missing, interrupted or running are counted as such and never "
       "become a number. --set and --profile must be those of the sweep.\n\n"
-      "With hardware every run is simulated on it, trained or not: the metrics modelled_… are what "
-      "it would take there, and a table of trained runs is followed by one of accuracy against "
-      "modelled time, in which the runs that no other beats in both are marked.");
+      "With --hardware every run is simulated on that hardware, trained or not. The metrics "
+      "modelled_… say what it would take there, and a table of trained runs is followed by one of "
+      "accuracy against modelled time, in which the runs that no other beats in both are marked.");
   line.experiment(true);
-  line.option("format", "F", "markdown, csv or latex", "markdown");
-  line.option("metric", "M", "another column of epochs.csv than the file says");
-  line.option("epoch", "E", "last, or best of each run");
-  line.option("hardware", "FILE", "model the runs on it: one of experiments/hardware, say");
-  line.option("output", "FILE", "write it there instead of printing it");
+  line.option("format", "F", "print the table as markdown, csv or latex", "markdown");
+  line.option("metric", "M", "show this metric instead of the file's table.metric");
+  line.option("epoch", "E",
+              "show the last epoch that was evaluated, or the best of each run: last or best");
+  line.option("hardware", "FILE",
+              "simulate every run on this hardware, such as one of experiments/hardware");
+  line.option("output", "FILE", "write the table there instead of printing it");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   const TableFormat format = format_of(line.text("format"));
@@ -51,6 +64,7 @@ int run_table(const std::vector<std::string>& arguments) {
   apply_as_if_written(line, "epoch", "table.epoch", document);
   apply_path(line, "hardware", "table.hardware", document);
   const TableSpec spec = read_table_spec(document);
+  check_hardware(spec);
   const std::filesystem::path folder = results_folder(given, document);
   const std::vector<RunRecord> runs = results_on(spec.hardware, document, folder);
   const Table table = make_table(spec, runs);

@@ -63,14 +63,15 @@ class Imdb final : public LabelledTextDataset {
                            "Folder of train and test, each with neg and pos, or of the archive "
                            "that they come in (aclImdb_v1.tar.gz); or that file.")) {
     look_ = {.classes = kLabels.size(), .padding = kReviewPadding};
-    look_.vocabulary = options.integer("words", 10'000,
-                                       "Tokens in all, marks included: the rarer words are one "
-                                       "token. Keras' num_words; ranks are those in the training "
-                                       "reviews, Keras' in all 50,000.",
-                                       Range{kFirstWord, 1 << 30});
+    look_.vocabulary =
+        options.integer("words", 10'000,
+                        "Size of the vocabulary, marks included: rarer words are one "
+                        "token. It is Keras' num_words, but words are ranked by the "
+                        "training reviews, in Keras by all 50,000.",
+                        Range{kFirstWord, 1 << 30});
     look_.tokens = options.integer(
         "tokens", 200,
-        "Tokens of each sample: longer reviews keep their first, shorter are padded.",
+        "Tokens of each sample: longer reviews keep their first tokens, shorter ones are padded.",
         Range{1, 1 << 20});
   }
 

@@ -74,22 +74,22 @@ struct Samples {
 class Synthetic final : public Dataset {
  public:
   explicit Synthetic(Options& options)
-      : counts_{options.integer("train", 512, "Training samples.", {1, 1e9}),
-                options.integer("test", 256, "Test samples.", {1, 1e9})},
+      : counts_{options.integer("train", 512, "Number of training samples.", {1, 1e9}),
+                options.integer("test", 256, "Number of test samples.", {1, 1e9})},
         distinct_(options.integer("distinct", 0,
-                                  "So many different samples, which come again and again; 0 = all "
-                                  "are different. For measuring with large samples.",
+                                  "Number of different samples, which are repeated; 0 = all are "
+                                  "different. Saves memory where speed is measured with large "
+                                  "samples.",
                                   kNotNegative)),
-        classes_(
-            options.integer("classes", 0, "Classes; 0 = as many as the model has.", kNotNegative)),
+        classes_(options.integer("classes", 0, "Number of classes; 0 = as many as the model has.",
+                                 kNotNegative)),
         shape_(options.integers("shape", {}, "Shape of one sample; [] = the model's input.",
                                 kPositive)),
         noise_(options.number("noise", 0,
                               "Share of the training labels replaced by classes drawn at random.",
                               kFraction)),
         seed_(static_cast<std::uint64_t>(options.integer(
-            "seed", 0, "Other numbers, other data. The run's own seed does not change them.",
-            kNotNegative))),
+            "seed", 0, "Seed of the data, which train.seed does not change.", kNotNegative))),
         where_(options.where("classes").text()) {}
 
   void open(const DatasetRequest& request) override {
@@ -98,7 +98,8 @@ class Synthetic final : public Dataset {
     vocabulary_ = request.model_vocabulary;
     task_ = request.model_task;
     if (classes_ < 1)
-      throw Error(ErrorKind::Experiment, "synthetic: the model has no classes; give 'classes'",
+      throw Error(ErrorKind::Experiment,
+                  "synthetic: the model does not say its number of classes; set dataset.classes",
                   where_);
     std::int64_t room = kElementLimit / std::max(made(0), made(1));
     elements_ = 1;
@@ -159,7 +160,9 @@ class Synthetic final : public Dataset {
 
   void open_tokens() {
     if (shape_.size() != 1)
-      throw Error(ErrorKind::Experiment, "synthetic: the model reads tokens; shape is [tokens]",
+      throw Error(ErrorKind::Experiment,
+                  "synthetic: the model reads tokens; expected dataset.shape: [tokens], the length "
+                  "of a text",
                   where_);
     for (std::size_t split = 0; split < 2; ++split)
       tokens_[split] = synthetic_tokens({.task = task_,

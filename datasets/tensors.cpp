@@ -57,8 +57,8 @@ class SampleFile {
     for (const auto& [key, unused] : file_.tensors) known.push_back(key);
     throw Error(ErrorKind::Data,
                 concat("there is no tensor '", name,
-                       "' in it; needed are train.x, train.y, "
-                       "test.x and test.y, there are ",
+                       "' in it; train.x, train.y, test.x and test.y are "
+                       "needed, and there are ",
                        join(known, ", ")),
                 path_.string());
   }

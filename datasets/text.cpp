@@ -39,23 +39,23 @@ class Text final : public Dataset {
                            "input.txt for both; plain or gzipped (.gz). Not used if `train` is "
                            "given.")),
         train_(options.path("train", "", "The training text, UTF-8, plain or gzipped (.gz).")),
-        test_(options.path("test", "",
-                           "The test text; without one, the end of the training text is it.")),
+        test_(options.path(
+            "test", "", "The test text; without one, the end of the training text serves as one.")),
         share_(options.number("test_share", 0.1,
-                              "Where there is no test text: the share of the text, at its end, to "
-                              "test on.",
+                              "Where there is no test text: the share of the training text, at its "
+                              "end, that is the test text.",
                               Range{0.001, 0.9})),
         tokenizer_(options.choice(
             "tokenizer", {"bytes", "characters", "words", "bpe"}, "characters",
-            "What is one token. characters and words: those of the training text, and one for all "
-            "others; bpe: GPT-2's byte-level BPE.")),
+            "What one token is. With characters and words, those that the training text lacks are "
+            "one token; bpe is GPT-2's byte-level BPE.")),
         length_(options.integer("tokens", 128, "Tokens of each sample.", Range{1, 1 << 20})),
         words_(options.integer("words", 0,
-                               "With tokenizer: words: tokens in all; the rarer words are one "
-                               "token; 0 = no limit.",
+                               "With tokenizer: words, the size of the vocabulary: rarer words "
+                               "are one token; 0 = no limit.",
                                Range{0, 1 << 30})),
         bpe_(options.path("bpe", "~/data/gpt2_bpe",
-                          "With tokenizer: bpe: folder of encoder.json and vocab.bpe.")) {
+                          "With tokenizer: bpe, the folder of encoder.json and vocab.bpe.")) {
     if (options.given("test") && !options.given("train"))
       options.problem("test", "needs `train` too: the training text");
   }

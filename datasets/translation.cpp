@@ -65,10 +65,14 @@ class Translation final : public Dataset {
                            "Folder of the texts, plain or gzipped (.gz), named as by Multi30k "
                            "(task1/raw/train.en and so on), by OpenNMT (src-train.txt, "
                            "tgt-train.txt) or simply train.en, train.de.")),
-        names_{options.text("source", "en", "Ending of the source's files; not of OpenNMT's."),
-               options.text("target", "de", "Ending of the target's files; not of OpenNMT's."),
+        names_{options.text("source", "en",
+                            "Ending of the files of the source language; not used for "
+                            "OpenNMT's."),
+               options.text("target", "de",
+                            "Ending of the files of the target language; not used for "
+                            "OpenNMT's."),
                options.text("test", "",
-                            "Name of the test text without its ending; empty: test_2016_flickr "
+                            "Name of the test text without its ending; \"\" = test_2016_flickr "
                             "with Multi30k's files, test with the others.")},
         word_ends_(word_ends(options.choice(
             "words", {"auto", "blanks", "13a"}, "auto",
@@ -77,11 +81,12 @@ class Translation final : public Dataset {
         codes_(options.path("codes", "",
                             "A file of merges learnt by subword-nmt; without one they are learnt "
                             "from the training text of both languages.")),
-        merges_(
-            options.integer("merges", 32'000, "Merges to learn, at most.", Range{0, 1'000'000})),
+        merges_(options.integer("merges", 32'000,
+                                "Merges to learn where `codes` gives none, at most.",
+                                Range{0, 1'000'000})),
         longest_{options.integer("longest", 48,
-                                 "Training pairs with a sentence of more tokens, marks not "
-                                 "counted, are left out; 0 = none is.",
+                                 "Longest sentence in tokens, marks not counted: training pairs "
+                                 "with a longer one are left out; 0 = none is.",
                                  kNotNegative),
                  options.integer("longest_test", 48, "The same for test pairs.", kNotNegative)} {}
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
+#include <map>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -46,6 +47,13 @@ std::string wrapped(const std::string& text) {
   return out;
 }
 
+/// The lines of a text without blanks at their ends.
+std::string without_blanks_at_ends(const std::string& text) {
+  std::vector<std::string> lines = split(text, '\n');
+  for (std::string& line : lines) line.resize(line.find_last_not_of(' ') + 1);
+  return join(lines, "\n");
+}
+
 }  // namespace
 
 struct CommandLine::Parsed {
@@ -61,6 +69,7 @@ struct CommandLine::Parsed {
   po::options_description options{"Options", kWidth, kWidth / 2};
   std::vector<std::string> names;  // names of options with their dashes
   std::vector<Positional> positionals;
+  std::map<std::string, std::string> fallbacks;
   po::variables_map values;
 
   void add(const std::string& name, po::value_semantic* semantic, const std::string& help) {
@@ -74,7 +83,7 @@ struct CommandLine::Parsed {
     for (const Positional& positional : positionals)
       text << "\n  " << positional.name << "  " << positional.help << "\n";
     if (!names.empty()) text << "\n" << options;
-    return text.str();
+    return without_blanks_at_ends(text.str());
   }
 
   void store(const std::vector<std::string>& arguments) {
@@ -113,9 +122,9 @@ void CommandLine::flag(const std::string& name, const std::string& help) {
 
 void CommandLine::option(const std::string& name, const std::string& placeholder,
                          const std::string& help, const std::string& fallback) {
-  auto* value = po::value<std::string>()->value_name(placeholder);
-  if (!fallback.empty()) value->default_value(fallback);
-  parsed_->add(name, value, help);
+  parsed_->add(name, po::value<std::string>()->value_name(placeholder),
+               fallback.empty() ? help : concat(help, "; default: ", fallback));
+  parsed_->fallbacks[name] = fallback;
 }
 
 void CommandLine::list(const std::string& name, const std::string& placeholder,
@@ -132,14 +141,15 @@ void CommandLine::positional(const std::string& name, const std::string& help, s
 void CommandLine::experiment(bool with_out) {
   positional("FILE", "the experiment, a YAML file", 1, 1);
   list("set", "KEY=VALUE", "change an option, such as train.epochs=3 or 'scheme={name: gpipe}'");
-  option("profile", "P", "apply one of the file's profiles");
+  option("profile", "P", "apply this one of the profiles in the file");
   plugins();
   if (with_out) option("out", "DIR", "the folder of results; default: runs/<name>");
 }
 
 void CommandLine::point() {
   option("point", "POINT",
-         "of the file's sweep: its number, or what `check` calls it, as in 'gpipe, stages 4'");
+         "take this point of the file's sweep: its number, or the name that `check` prints, as in "
+         "'gpipe, stages 4'");
 }
 
 void CommandLine::plugins() {
@@ -173,12 +183,15 @@ bool CommandLine::parse(const std::vector<std::string>& arguments) {
 
 bool CommandLine::given(const std::string& name) const {
   const auto found = parsed_->values.find(name);
-  return found != parsed_->values.end() && !found->second.defaulted();
+  return found != parsed_->values.end();
 }
 
 std::string CommandLine::text(const std::string& name) const {
   const auto found = parsed_->values.find(name);
-  if (found == parsed_->values.end()) return {};
+  if (found == parsed_->values.end()) {
+    const auto fallback = parsed_->fallbacks.find(name);
+    return fallback == parsed_->fallbacks.end() ? std::string() : fallback->second;
+  }
   if (const auto* one = boost::any_cast<std::string>(&found->second.value())) return *one;
   const std::vector<std::string> all = texts(name);
   return all.empty() ? std::string() : all.front();
@@ -222,8 +235,8 @@ OneExperiment one_experiment(const ExperimentArguments& given, Problems& faults)
   if (given.point.empty()) {
     const std::size_t points = count_points(one.document);
     if (points > 0)
-      one.remark = concat(points, points == 1 ? " point" : " points",
-                          "; this is the base of the sweep, choose one with --point");
+      one.remark = concat("the file has a sweep of ", counted(points, "point"),
+                          "; this is its base, --point chooses a point");
     return one;
   }
   one.point = choose_point(one.document, given.point);

@@ -96,11 +96,11 @@ void check_processes(const Experiment& experiment, const Launched& started) {
                workers),
         experiment.where("pipeline.execution"));
   if (mpi && size != workers)
-    throw Error(ErrorKind::Experiment,
-                concat("needs ", workers, workers == 1 ? " process" : " processes",
-                       ", one per worker, and ", size, size == 1 ? " was" : " were",
-                       " started; use mpirun -n ", workers),
-                experiment.where("pipeline.execution"));
+    throw Error(
+        ErrorKind::Experiment,
+        concat("execution: mpi needs ", counted(workers, "process"), ", one per worker, but ", size,
+               size == 1 ? " was" : " were", " started; use mpirun -n ", workers),
+        experiment.where("pipeline.execution"));
 }
 
 int launch_processes(int processes, const std::vector<std::string>& arguments) {

@@ -52,7 +52,7 @@ void check_room(const Download& wanted, const PartFile& part) {
   if (!unknown && space.available < needed)
     throw Error(ErrorKind::Data,
                 concat("the disk has room for ", bytes_text(static_cast<double>(space.available)),
-                       ", needed are ", bytes_text(static_cast<double>(needed)),
+                       ", but the download needs ", bytes_text(static_cast<double>(needed)),
                        "; make room, or choose another folder with --to"),
                 part.path().string());
 }
@@ -63,9 +63,10 @@ void check_room(const Download& wanted, const PartFile& part) {
     advice = concat("; ", progress_text(part, wanted), " are in ", part.path().string(),
                     ", the same command goes on from there");
   else
-    advice = concat(end.kind == Kind::Refused ? "" : "; check the network and its proxy",
-                    "; --address takes a copy's address, or download the file by hand, see ",
-                    wanted.home);
+    advice =
+        concat(end.kind == Kind::Refused ? "" : "; check the network and its proxy",
+               "; give the address of a copy with --address, or download the file by hand, see ",
+               wanted.home);
   throw Error(ErrorKind::Data, concat("cannot download: ", end.reason, advice), wanted.address);
 }
 

@@ -77,15 +77,15 @@ class Receiver {
     curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl_, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (status != kOk && status != kPartial)
-      return refuse(Kind::Refused, concat("the server answers ", status));
+      return refuse(Kind::Refused, concat("the server answers with status ", status));
     const std::uint64_t from = status == kPartial ? begins_at_ : 0;
     if (status == kPartial && from != asked_from_)
       return refuse(Kind::NotThatPart, concat("the server sends the file from byte ", from,
-                                              " on, asked was for byte ", asked_from_));
+                                              " on, but was asked from byte ", asked_from_));
     const std::uint64_t whole = from + static_cast<std::uint64_t>(length);
     if (length >= 0 && whole != wanted_.size_in_bytes)
-      return refuse(Kind::Refused, concat("the server's file has ", whole, " bytes, the official ",
-                                          wanted_.size_in_bytes, ": it is another one"));
+      return refuse(Kind::Refused, concat("the server's file has ", whole,
+                                          " bytes, the official one ", wanted_.size_in_bytes));
     if (from == 0) part_.clear();
     return started_ = true;
   }
@@ -162,12 +162,13 @@ TransferEnd end_of(CURLcode code, CURL* curl, const Transfer& wanted, const Part
   if (code == CURLE_HTTP_RETURNED_ERROR && status == kNoSuchRange && part.size() > 0)
     return {Kind::NotThatPart, concat("the server has nothing from byte ", part.size(), " on")};
   if (code == CURLE_HTTP_RETURNED_ERROR)
-    return {Kind::Refused,
-            concat("the server answers ", status, status == 404 ? " (there is no such file)" : "")};
+    return {Kind::Refused, concat("the server answers with status ", status,
+                                  status == 404 ? " (there is no such file)" : "")};
   if (code == CURLE_OPERATION_TIMEDOUT && part.size() > 0)
     return {Kind::Lost, concat("nothing arrived for ", wanted.patience_in_seconds, " s")};
   if (code != CURLE_OK) return {kind_of(code), fault.empty() ? curl_easy_strerror(code) : fault};
-  if (part.size() < wanted.size_in_bytes) return {Kind::Lost, "the server sent no more"};
+  if (part.size() < wanted.size_in_bytes)
+    return {Kind::Lost, "the server ended the transfer early"};
   return {Kind::Complete, {}};
 }
 

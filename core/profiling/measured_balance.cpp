@@ -31,7 +31,8 @@ Profile shared_profile(const Experiment& e, const BalanceRequest& request) {
   if (std::filesystem::exists(file)) return load_profile(file, e, device, {});
   if (request.tell)
     request.tell(concat("measuring the ", e.layers.size(), " layers of ",
-                        e.resolved.find_path("model.name")->text, ", for ", file.string()));
+                        e.resolved.find_path("model.name")->text, " for pipeline.balance, into ",
+                        file.string()));
   Profile profile = measure(e, {.device = device});
   write_file(file, to_yaml(profile_value(profile)));
   return profile;

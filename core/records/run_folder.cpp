@@ -135,7 +135,8 @@ NumberTable read_number_table(const std::filesystem::path& path, std::string_vie
     }
     if (fields.size() != table.columns.size())
       throw Error(ErrorKind::Data,
-                  concat("has ", fields.size(), " fields, the header ", table.columns.size()),
+                  concat("has ", counted(fields.size(), "field"), ", but the header has ",
+                         table.columns.size()),
                   concat(path.string(), ":", number));
     std::vector<double>& row = table.rows.emplace_back();
     for (std::size_t c = 0; c < fields.size(); ++c)

@@ -63,18 +63,18 @@ std::string shown(const Table& table, const NamedCell& named) {
 
 std::string words_of(const Ties& ties, std::size_t others) {
   if (ties.names.empty()) return {};
-  const std::string why = ties.few_runs ? " by fewer than 3 runs each" : "";
+  const std::string why = ties.few_runs ? "with fewer than 3 runs each, " : "";
   if (ties.names.size() == others)
-    return concat(others == 1 ? ", but the other cannot be told from it"
-                              : ", but no other can be told from it",
-                  why);
+    return concat(
+        ", but ", why,
+        others == 1 ? "the other cannot be told from it" : "no other can be told from it");
   std::vector<std::string> names = ties.names;
   if (names.size() > kMostNames) {
     names.resize(kMostNames);
     names.emplace_back("…");
   }
-  return concat(" and ", ties.names.size(), ties.names.size() == 1 ? " other" : " others",
-                " that cannot be told from it", why, " (", join(names, "; "), ")");
+  return concat(" and ", counted(ties.names.size(), "other"), ties.few_runs ? " that, " : " that ",
+                why, "cannot be told from it (", join(names, "; "), ")");
 }
 
 }  // namespace

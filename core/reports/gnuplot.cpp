@@ -117,8 +117,9 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
 
 void draw(const Picture& picture, PictureFormat format, const std::filesystem::path& file) {
   if (program_on_path("gnuplot").empty())
-    throw Error(ErrorKind::Experiment,
-                "plot needs gnuplot, which is not installed (Debian: gnuplot-nox)");
+    throw Error(
+        ErrorKind::Experiment,
+        "`pipewright plot` needs gnuplot, which is not installed; on Debian, install gnuplot-nox");
   TemporaryFile part(file);
   const std::string script = gnuplot_script(picture, format, part.name());
   constexpr std::size_t kMostSaid = 4000;  // bytes of output

@@ -13,8 +13,8 @@ PlotPublished read_plot_published(Options& section) {
   published.numbers = read_published_match(section);
   published.epoch.name = section.text("epoch", "epoch", "The CSV column of the epoch.");
   published.epoch.place = section.where("epoch");
-  published.first_epoch = static_cast<int>(
-      section.integer("first_epoch", 1, "What the file calls the first epoch.", {0, 1}));
+  published.first_epoch = static_cast<int>(section.integer(
+      "first_epoch", 1, "The number of the first epoch in the file, 0 or 1.", {0, 1}));
   return published;
 }
 
@@ -31,7 +31,8 @@ PlotSpec read_plot(Options& options) {
   spec.metric.place = options.where("metric");
   spec.hardware = options.path("hardware", "",
                                "A description of hardware: every run is simulated on it, and "
-                               "curves are drawn against hours there instead of epochs.");
+                               "curves are drawn against the hours it would take there instead of "
+                               "epochs.");
   spec.published = read_part(options, "published", "Curves of others, drawn dashed beside ours.",
                              read_plot_published);
   return spec;

@@ -81,10 +81,10 @@ std::optional<std::string> PublishedNumbers::find(
   if (found.size() > 1) {
     std::vector<std::string> texts;
     for (const auto& [column, text] : wanted) texts.push_back(concat(column, " ", text));
-    throw Error(
-        ErrorKind::Experiment,
-        concat(found.size(), " different values of ", file.filename().string(), " have ",
-               join(texts, ", "), "; match another of its columns too: ", join(columns, ", ")));
+    throw Error(ErrorKind::Experiment,
+                concat("the rows of ", file.filename().string(), " with ", join(texts, ", "),
+                       " have ", found.size(), " different values; match another column too, of ",
+                       join(columns, ", ")));
   }
   if (found.empty()) return std::nullopt;
   return *found.begin();
@@ -102,8 +102,8 @@ PublishedNumbers read_published(const std::filesystem::path& file) {
       numbers.columns = std::move(fields);
     else if (fields.size() != numbers.columns.size())
       throw Error(ErrorKind::Data,
-                  concat("record ", record, " has ", fields.size(), " fields, the header ",
-                         numbers.columns.size()),
+                  concat("record ", record, " has ", counted(fields.size(), "field"),
+                         ", but the header has ", numbers.columns.size()),
                   file.string());
     else
       numbers.rows.push_back(std::move(fields));

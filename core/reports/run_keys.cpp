@@ -114,8 +114,10 @@ void check_metric(const TableKey& metric, const char* what, const std::vector<Ru
       if (column != "epoch" && std::ranges::count(known, column) == 0) known.push_back(column);
   }
   if (known.empty() || std::ranges::count(known, metric.name) > 0) return;
-  problems.add(metric.place, concat(what, ": no run has a metric '", metric.name, "'",
-                                    suggestion(metric.name, known)));
+  const bool of_command_line = metric.place.file.starts_with("--");
+  problems.add(metric.place,
+               concat(of_command_line ? std::string() : concat(std::string_view(what), ": "),
+                      "no run has a metric '", metric.name, "'", suggestion(metric.name, known)));
 }
 
 bool is_share(const std::string& metric) {

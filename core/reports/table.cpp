@@ -227,9 +227,11 @@ std::string caption_of(const Table& table, const TableSpec& spec,
     }
   const std::string when = is_modelled(table.metric) ? concat(" on ", spec.hardware.stem().string())
                                                      : concat(" at the ", spec.epoch, " epoch");
+  const std::string some =
+      all.values.size() == runs.size() ? std::string() : concat(all.values.size(), " of ");
   std::string text = concat(table.metric, table.percent ? " in percent" : "", when,
-                            ", mean ± sample standard deviation (number of runs); ",
-                            all.values.size(), " of ", runs.size(), " runs stand behind it");
+                            ", mean ± sample standard deviation (number of runs); ", "from ", some,
+                            counted(runs.size(), "run"));
   const auto add = [&](int number, const char* what) {
     if (number > 0) text += concat(", ", number, " ", what);
   };
@@ -239,8 +241,8 @@ std::string caption_of(const Table& table, const TableSpec& spec,
   add(all.running, "running");
   if (all.without > 0) text += concat(", ", all.without, " without ", table.metric);
   if (spec.published)
-    text += concat("; published: ", spec.published->file.filename().string(),
-                   ", and ours minus theirs");
+    text += concat("; behind it the number published (", spec.published->file.filename().string(),
+                   ") and ours minus that");
   return text + ".";
 }
 

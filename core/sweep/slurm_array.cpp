@@ -62,8 +62,8 @@ std::string pattern_of(const fs::path& folder) {
   for (const char c : folder.string()) {
     if (c == '\\' || c == '\n' || c == '\r')
       throw Error(ErrorKind::Experiment,
-                  "Slurm cannot be told this folder; expected a name without line breaks and "
-                  "backslashes, see --out",
+                  "sbatch cannot be given this folder for its logs; choose one with --out whose "
+                  "path has no line breaks and no backslashes",
                   one_line(folder.string()));
     out += c == '%' ? std::string("%%") : std::string(1, c);
   }
@@ -92,15 +92,16 @@ std::string header(const std::vector<PlannedRun>& runs, const fs::path& folder,
   const Resources resources = resources_of(runs);
   const std::string throttle =
       settings.tasks_at_once > 0 ? concat("%", settings.tasks_at_once) : std::string();
-  std::string text = concat(
-      "#!/bin/bash\n# The sweep ", name, ": ", runs.size(), " runs in ", tasks,
-      " tasks, listed in points.tsv beside this script.\n# `pipewright sweep FILE --slurm` has "
-      "made it; `pipewright sweep FILE --resume` collects.\n#SBATCH --job-name=",
-      sbatch_quoted(name), "\n#SBATCH --array=1-", tasks, throttle,
-      "\n#SBATCH --ntasks=", resources.tasks,
-      "\n#SBATCH --cpus-per-task=", resources.cores_per_task,
-      "\n#SBATCH --output=", sbatch_quoted(pattern_of(folder) + "/task-%a.log"),
-      "\n#SBATCH --open-mode=append\n");
+  std::string text =
+      concat("#!/bin/bash\n# The sweep ", name, ": ", counted(runs.size(), "run"), " in ",
+             counted(tasks, "task"),
+             ", listed in points.tsv beside this script.\n# `pipewright sweep FILE --slurm` has "
+             "made it; `pipewright sweep FILE --resume` collects.\n#SBATCH --job-name=",
+             sbatch_quoted(name), "\n#SBATCH --array=1-", tasks, throttle,
+             "\n#SBATCH --ntasks=", resources.tasks,
+             "\n#SBATCH --cpus-per-task=", resources.cores_per_task,
+             "\n#SBATCH --output=", sbatch_quoted(pattern_of(folder) + "/task-%a.log"),
+             "\n#SBATCH --open-mode=append\n");
   for (const std::string& option : settings.options) text += concat("#SBATCH ", option, "\n");
   return text;
 }
@@ -149,7 +150,10 @@ std::vector<ArrayPoint> read_points(const fs::path& file) {
     if (line.empty()) continue;
     const std::vector<std::string> fields = split(line, '\t');
     if (fields.size() != 3)
-      throw Error(ErrorKind::Data, concat("has ", fields.size(), " fields; expected 3"), place);
+      throw Error(
+          ErrorKind::Data,
+          concat("has ", counted(fields.size(), "field"), "; expected 3: task, folder and title"),
+          place);
     points.push_back({number_in(fields[0], place), fields[1], fields[2]});
   }
   return points;

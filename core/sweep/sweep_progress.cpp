@@ -46,7 +46,7 @@ std::string SweepProgress::status() const {
   const double elapsed = seconds_since(start_);
   std::vector<std::string> titles;
   for (const auto& [title, start] : running_) titles.push_back(title);
-  std::string text = concat(done_, "/", total_, " runs, ", duration_text(elapsed));
+  std::string text = concat(done_, "/", counted(total_, "run"), ", ", duration_text(elapsed));
   if (ended_ > 0 && done_ < total_)
     text += concat(
         ", ",

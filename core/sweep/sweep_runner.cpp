@@ -100,7 +100,8 @@ class SweepExecution {
     if (event.kind != Kind::Signal) return;
     processes_.interrupt();
     progress_.line(concat(result_.interrupted ? "interrupted again" : "interrupted",
-                          "; waiting for ", processes_.running(), " runs to save their state"));
+                          "; waiting for ", counted(processes_.running(), "run"),
+                          " to save state"));
     result_.interrupted = true;
   }
 
@@ -183,17 +184,20 @@ std::vector<PlannedRun> runs_to_do(const std::vector<PlannedRun>& runs,
   }
   if (!other.empty())
     throw Error(ErrorKind::Experiment,
-                concat(other.size(), " folders hold runs of other options (first ",
-                       other.front().folder.filename().string(),
+                concat(counted(other.size(), "folder"),
+                       other.size() == 1 ? " holds a run" : " hold runs", " of other options (",
+                       other.size() == 1 ? "" : "first ", other.front().folder.filename().string(),
                        "); give --overwrite to begin anew, or another --out"),
                 settings.out.string());
   if (!done.empty() && !settings.resume)
-    throw Error(
-        ErrorKind::Experiment,
-        concat("the folder holds ", done.size(),
-               " finished runs of this sweep; give --resume to keep them and run the other ",
-               left.size(), ", --overwrite to begin anew, or another --out"),
-        settings.out.string());
+    throw Error(ErrorKind::Experiment,
+                concat("the folder holds ", counted(done.size(), "finished run"),
+                       " of this sweep; give --resume to ",
+                       left.empty() ? std::string("collect the results again")
+                                    : concat("keep ", done.size() == 1 ? "it" : "them",
+                                             " and run the other ", left.size()),
+                       ", --overwrite to begin anew, or another --out"),
+                settings.out.string());
   return left;
 }
 

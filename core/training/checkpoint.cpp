@@ -195,7 +195,9 @@ class Wanted {
       for (auto each = begin; each != end; ++each) {
         auto& [tensor, stage] = each->second;
         if (saved.sizes() != tensor.sizes())
-          throw Error(ErrorKind::Data, concat("tensor '", name, "' has another shape"),
+          throw Error(ErrorKind::Data,
+                      concat("tensor '", name, "' has shape ", list_text(saved.sizes()),
+                             "; this experiment's has ", list_text(tensor.sizes())),
                       path.string());
         tensor.copy_(saved);
         std::int64_t& steps = stage->optimizer_state().steps;
@@ -310,7 +312,7 @@ std::optional<LoadedCheckpoint> load_checkpoint(
   if (!changes.empty())
     loaded.remarks.push_back(
         concat("resumed under another layout (", changes,
-               "): the result may differ in its bits from that of a run without a stop"));
+               "): the result may differ in its bits from that of an uninterrupted run"));
   if (forgotten)
     loaded.remarks.emplace_back(
         "what compression remembers of earlier messages and gradients begins anew, because stages "

@@ -122,7 +122,7 @@ FoundManifest read_one(const fs::path& path) {
   try {
     value = parse_json(text, path.string());
   } catch (const Error&) {
-    fail(path, "is damaged: it is no JSON");
+    fail(path, "is damaged: it is not JSON");
   }
   const std::string checksum = field(value, kChecksum, Value::Kind::Text, path.string()).text;
   std::erase_if(value.fields, [](const auto& each) { return each.first == kChecksum; });

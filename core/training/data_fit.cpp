@@ -57,7 +57,7 @@ void check_tokens(const Experiment& e) {
 void check_metrics(const Experiment& e) {
   if (e.model->encoder_layers() == 0 && std::ranges::count(e.metric_names, kBleu) > 0)
     throw Error(ErrorKind::Experiment,
-                "the metric bleu is of translations, which this model does not make; choose "
+                "the metric bleu rates translations, which this model does not make; choose "
                 "another metric or model (pipewright list models)",
                 e.where("metrics"));
 }

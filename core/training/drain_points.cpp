@@ -34,8 +34,9 @@ std::int64_t DrainPoints::longest() const {
 
 std::string DrainPoints::remark() const {
   if (each_epoch || !has_checkpoints()) return {};
-  return concat("drain: never, but each checkpoint drains the pipeline: every ", checkpoint_every,
-                " mini-batches (train.checkpoint)");
+  return concat("train.drain is never, but each checkpoint drains the pipeline: every ",
+                checkpoint_every == 1 ? "mini-batch" : concat(checkpoint_every, " mini-batches"),
+                " (train.checkpoint)");
 }
 
 DrainPoints drain_points(const TrainOptions& train, int minibatches_per_epoch) {

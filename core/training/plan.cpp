@@ -112,18 +112,18 @@ void check_minibatches(Plan& plan) {
   plan.minibatches = order.minibatches();
   if (plan.minibatches == 0)
     throw Error(ErrorKind::Experiment,
-                concat("an epoch has no mini-batch: ", plan.train.size(),
-                       " training samples, loader.batch_size ", e.loader.batch_size, ", drop_last ",
-                       e.loader.drop_last),
+                concat("an epoch has no mini-batch: there are ",
+                       counted(plan.train.size(), "training sample"), ", loader.batch_size is ",
+                       e.loader.batch_size, " and loader.drop_last ", e.loader.drop_last),
                 e.where("loader.batch_size"));
   const std::int64_t least = order.size_of(plan.minibatches - 1) / e.pipeline.replicas;
   if (least < e.pipeline.microbatches)
-    throw Error(
-        ErrorKind::Experiment,
-        concat("the last mini-batch has ", least, " samples",
-               e.pipeline.replicas > 1 ? " per replica" : "", " for ", e.pipeline.microbatches,
-               " micro-batches; set loader.drop_last: true or another batch_size"),
-        e.where("pipeline.microbatches"));
+    throw Error(ErrorKind::Experiment,
+                concat("the last mini-batch has ", counted(least, "sample"),
+                       e.pipeline.replicas > 1 ? " per replica" : "", " for ",
+                       counted(e.pipeline.microbatches, "micro-batch"),
+                       "; set loader.drop_last: true or another batch_size"),
+                e.where("pipeline.microbatches"));
 }
 
 /// Index of the last layer of a stage.

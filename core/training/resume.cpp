@@ -77,8 +77,8 @@ ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before
   const Value* const epochs = before.find_path("train.epochs");
   if (epochs == nullptr)
     refuse(folder,
-           "the run is done, but its experiment.yaml cannot be read, which says of what; give "
-           "--overwrite or another --out");
+           "the run is done, but of which experiment is not known, because its experiment.yaml "
+           "cannot be read; give --overwrite or another --out");
   if (epochs->integer < experiment.train.epochs) return {Resumption::Prolong, {}};
   if (epochs->integer > experiment.train.epochs)
     refuse(folder,
@@ -108,7 +108,7 @@ Value read_run_json(const RunFolder& folder) {
     if (run.is(Value::Kind::Mapping)) return run;
   } catch (const Error&) {
   }
-  throw Error(ErrorKind::Data, "is damaged: it is no JSON; give --overwrite or another --out",
+  throw Error(ErrorKind::Data, "is damaged: it is not JSON; give --overwrite or another --out",
               path.string());
 }
 
@@ -152,7 +152,7 @@ std::vector<std::string> changed_surroundings(const Value& run) {
     const std::string before = text_of(run, key);
     if (before.empty() || before == now) return;
     remarks.push_back(concat(what, " is not the one that the run was begun with (", before, " → ",
-                             now, "): bits may differ from those of a run without a stop"));
+                             now, "): bits may differ from those of an uninterrupted run"));
   };
   compare("processor", "the processor", processor_name());
   compare("instruction_set", "the instruction set", instruction_set());
@@ -162,8 +162,7 @@ std::vector<std::string> changed_surroundings(const Value& run) {
       for (const Plugin& each : loaded_plugins())
         if (each.path == text_of(plugin, "path") && each.sha256 != text_of(plugin, "sha256"))
           remarks.push_back(concat("the plugin ", each.path.string(),
-                                   " has another content than when the run was begun: the result "
-                                   "may differ"));
+                                   " has changed since the run was begun: the result may differ"));
   return remarks;
 }
 

@@ -263,8 +263,9 @@ void Trainer::check_weights() const {
         throw Error(ErrorKind::NotFinite,
                     concat("'", name, "' is not finite after ",
                            whole ? "" : concat("mini-batch ", minibatch, " of "), "epoch ",
-                           last / plan_.minibatches, " (", stage->optimizer_state().steps,
-                           " updates); try a smaller optimizer.lr"),
+                           last / plan_.minibatches, ", counted from 0 (",
+                           counted(stage->optimizer_state().steps, "update"),
+                           "); try a smaller optimizer.lr"),
                     concat("stage ", stage->index()));
       }
   }

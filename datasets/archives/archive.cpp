@@ -179,7 +179,7 @@ void ArchiveReader::State::open() {
   const Utf8Locale locale;
   const int result = archive_read_open1(reader);
   if (result != ARCHIVE_OK && is_zip() && !pending)
-    fail("no zip archive, or truncated: it has no directory");
+    fail("it is not a zip archive, or is truncated: it has no directory");
   throw_if_failed(result == ARCHIVE_OK ? result : ARCHIVE_RETRY, false);
 }
 
@@ -199,8 +199,9 @@ void ArchiveReader::State::throw_if_failed(la_ssize_t result, bool within_member
     fail(concat("the archive ends within member '", name, "': it is truncated"));
   if (exhausted) fail("the archive ends too early: it is truncated");
   if (result == ARCHIVE_RETRY)
-    fail(concat("no tar archive, or damaged: wrong checksum or size in the header after '", name,
-                "'"));
+    fail(concat(
+        "it is not a tar archive, or is damaged: wrong checksum or size in the header after '",
+        name, "'"));
   fail(concat("damaged tar archive: the header after '", name, "' is wrong", reason));
 }
 

@@ -18,7 +18,7 @@ std::vector<double> per_channel(Options& options, const std::string& name,
   const std::vector<double> usual(fallback.begin(), fallback.end());
   std::vector<double> values = options.numbers(name, usual, help, range);
   if (values.size() == usual.size()) return values;
-  options.problem(name, concat("needs 3 numbers, one per channel, has ", values.size()));
+  options.problem(name, concat("needs 3 numbers, one per channel; it has ", values.size()));
   return usual;
 }
 

@@ -118,7 +118,8 @@ void ByteBpe::read_merges(const std::filesystem::path& path) {
     const std::vector<std::string_view> pair = words_of(lines[i]);
     if (pair.empty() && i + 1 == lines.size()) break;
     if (pair.size() != 2)
-      throw_bad_line(path, i + 1, concat("has ", pair.size(), " tokens, must have 2"));
+      throw_bad_line(path, i + 1,
+                     concat("has ", counted(pair.size(), "token"), ", but must have 2"));
     const std::string first = unspelled(pair[0], path), second = unspelled(pair[1], path);
     const Merge merge{static_cast<std::int32_t>(i), token(first + second, i + 1)};
     if (!merges_.emplace(key(token(first, i + 1), token(second, i + 1)), merge).second)

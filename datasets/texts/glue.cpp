@@ -26,9 +26,9 @@ class GlueFile {
     for (std::size_t i = first_line(); i < lines_.size(); ++i) {
       const std::vector<std::string> columns = split(lines_[i], '\t');
       if (columns.size() != task_.columns)
-        throw_bad_line(
-            path_, i + 1,
-            concat("has ", columns.size(), " columns between tabs, must ", "have ", task_.columns));
+        throw_bad_line(path_, i + 1,
+                       concat("has ", counted(columns.size(), "column"),
+                              " between tabs, but must have ", task_.columns));
       const std::string& first = columns[task_.first];
       texts.append(task_.second ? tokens.pair(first, columns[*task_.second], limit)
                                 : tokens.single(first, limit),

@@ -58,8 +58,8 @@ class Checkpoint(harness.EndToEnd):
         self.assertNotIn("drains", never.err)
         flags = ["--set", "train.checkpoint={every: 1}"]
         cut = self.pipewright("run", "x.yaml", "--out", "cut", *flags)
-        self.assertIn("drain: never, but each checkpoint drains the pipeline: every 6 mini-batches", cut.err)
-        self.assertIn("drain: never, but", self.pipewright("check", "x.yaml", *flags).out)
+        self.assertIn("train.drain is never, but each checkpoint drains the pipeline: every 6 mini-batches", cut.err)
+        self.assertIn("train.drain is never, but", self.pipewright("check", "x.yaml", *flags).out)
         drained = self.train(changed(experiment, {"train.drain": "epoch"}), "drained")
         self.assert_same_weights(drained, harness.Run(self.folder / "cut"))
         again = self.pipewright("run", "never/experiment.yaml", "--quiet", "--out", "again")

@@ -166,7 +166,7 @@ class Commands(harness.EndToEnd):
         page = self.pipewright("check", "x.yaml").out
         self.assertRegex(page, r"(?m)^ waits +3 +2 +2 +6 +\d+ +1 +0 / 0 ")
         self.assertRegex(page, r"(?m)^ runs on +3 +2 +2 +6 +\d+ +2 +1 / 1 ")
-        self.assertRegex(page, r"(?m)^6 runs, all valid\b")
+        self.assertRegex(page, r"(?m)^All 6 runs are valid\b")
 
         points[0] |= {"pipeline.microbatches": 17, "loader.batch_size": 20, "loader.drop_last": False}
         self.write("y.yaml", changed(MLP, {"sweep": sweep}))

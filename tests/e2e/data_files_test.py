@@ -56,7 +56,7 @@ class Tensors(harness.EndToEnd):
             with self.subTest(name):
                 self.refuse(
                     {key: t for key, t in samples().items() if key != name},
-                    rf"no tensor '{name}'.*needed are train\.x",
+                    rf"no tensor '{name}'.*train\.x, train\.y, test\.x and test\.y are needed",
                 )
 
     def test_counts_that_differ(self):

@@ -43,7 +43,7 @@ class Experiments(harness.EndToEnd):
         self.assertEqual([run.state() for run in runs], ["done"] * len(runs), done.err)
 
         page = self.command("table", *options).out
-        self.assertIn(f"; {len(runs)} of {len(runs)} runs stand behind it", page)
+        self.assertRegex(page, rf"; from {len(runs)} runs?\b")
         if "; published: " in page.splitlines()[0]:
             self.assertRegex(page, r"\d published")
         for cell in csv.DictReader(io.StringIO(self.command("table", *options, "--format", "csv").out)):

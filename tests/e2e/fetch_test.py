@@ -232,7 +232,7 @@ class GoingOn(Fetch):
         server = self.serve({"/small.bin": SMALL})
         server.shift, server.insists = 5, True
         done = self.small(server, code=DATA)
-        self.assertRegex(done.err, r"cannot download: the server sends the file from byte 5 on, asked was for byte 0")
+        self.assertRegex(done.err, r"cannot download: the server sends the file from byte 5 on, but was asked from byte 0")
         self.part().unlink(missing_ok=True)  # it stays, for another try
 
     def test_a_part_that_is_too_long_is_started_again(self):
@@ -327,7 +327,7 @@ class Refused(Fetch):
             done = self.small(server, code=DATA)
             self.assertRegex(
                 done.lines[-1],
-                rf"^{server.address}/small\.bin: cannot download: the server answers {status}.*"
+                rf"^{server.address}/small\.bin: cannot download: the server answers with status {status}.*"
                 r"--address.*http://home\.example$",
             )
         self.assertFalse((self.folder / "data/small.bin").exists())
@@ -335,7 +335,7 @@ class Refused(Fetch):
     def test_a_refusal_keeps_what_is_there(self):
         server = self.serve({})
         self.write("data/small.bin.part", SMALL[:70_000])
-        self.assertRegex(self.small(server, code=DATA).lines[-1], r"the server answers 404")
+        self.assertRegex(self.small(server, code=DATA).lines[-1], r"the server answers with status 404")
         self.assertEqual(self.part().read_bytes(), SMALL[:70_000])
 
     def test_no_server(self):

@@ -21,7 +21,7 @@ class ManyRuns(harness.EndToEnd):
     def test_finished_runs_are_read_without_yaml(self):
         self.make("few", 40)
         table, *_ = self.look("few", "table", "many.yaml")
-        self.assertIn("40 of 40 runs stand behind it", table)
+        self.assertIn("; from 40 runs", table)
         self.look("few", "sweep", "many.yaml", "--resume")
         with sqlite3.connect(self.folder / "few/sw/results.sqlite") as store:
             before = store.execute("SELECT * FROM runs").fetchall()

@@ -21,7 +21,7 @@ SWEEP = changed(
         "table": {"rows": "label", "columns": "optimizer.lr"},
     },
 )
-BASE = "8 points; this is the base of the sweep, choose one with --point"
+BASE = "the file has a sweep of 8 points; this is its base, --point chooses a point"
 
 
 class Point(harness.EndToEnd):
@@ -93,10 +93,10 @@ class Point(harness.EndToEnd):
         self.assertEqual(json.loads(run.bytes("point.json"))["varied"]["train.seed"], 2)
         weights, started = run.bytes(), json.loads(run.bytes("run.json"))["started"]
         swept = self.pipewright("sweep", "two.yaml", "--resume")
-        self.assertIn("1 of 8 runs are done already", swept.err)
+        self.assertIn("1 of 8 runs is done already", swept.err)
         self.assertEqual((weights, started), (run.bytes(), json.loads(run.bytes("run.json"))["started"]))
         self.assertEqual(len(list((self.folder / "runs/two").glob("*/run.json"))), 8)
-        self.assertIn("8 of 8 runs stand behind it", self.pipewright("table", "two.yaml").out)
+        self.assertIn("; from 8 runs", self.pipewright("table", "two.yaml").out)
 
     def test_it_goes_on_where_it_was_and_elsewhere_if_told_so(self):
         self.pipewright("run", "two.yaml", "--point", "1", "--out", "one", "--quiet")

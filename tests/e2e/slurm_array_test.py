@@ -121,7 +121,7 @@ class SlurmArray(harness.EndToEnd):
 
     def test_a_folder_that_slurm_cannot_be_told_is_refused(self):
         refused = self.sweep(TWO, "--slurm", out="back\\slash", code=EXPERIMENT)
-        self.assert_errors(refused, r"back\\slash/slurm/1: Slurm cannot be told this folder; .*--out$")
+        self.assert_errors(refused, r"back\\slash/slurm/1: sbatch cannot be given this folder for its logs; .*--out whose")
         self.assertEqual(self.submissions(), [])
 
     # Its tasks
@@ -267,7 +267,7 @@ class SlurmArray(harness.EndToEnd):
 
     def test_options_that_make_no_sense(self):
         for flags, pattern in (
-            (("--dry-run",), r"^--dry-run is for clusters; expected --slurm too$"),
+            (("--dry-run",), r"^--dry-run is for clusters and needs --slurm$"),
             (("--sbatch=-p x",), r"^--sbatch is for clusters"),
             (("--slurm", "--points-per-task", "0"), r"^--points-per-task is 0; expected at least 1$"),
             (("--slurm", "--sbatch", "partition=x"), r"^--sbatch is 'partition=x'; expected .*--partition=gpu"),

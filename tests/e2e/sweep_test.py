@@ -123,7 +123,7 @@ class Sweep(harness.EndToEnd):
         )
         self.assertIn(said, self.sweep(now).err)
         table = self.pipewright("table", "s.yaml", "--out", "sw")
-        self.assertIn("2 of 2 runs stand behind it", table.out)
+        self.assertIn("; from 2 runs", table.out)
         self.assert_errors(table, harness.plain(said))
         points = self.store('SELECT point, "train.seed", state FROM results')
         self.assertEqual(points, [(1, 1, "done"), (2, 2, "done")])

@@ -52,7 +52,7 @@ class Table(harness.EndToEnd):
         page = self.table().out
         self.assertRegex(page, r"\| good +\| +[\d.]+ ± [\d.]+ \(2\), 1 missing \|")
         self.assertRegex(page, r"\| bad +\| +3 failed \|")
-        self.assertIn("2 of 6 runs stand behind it, 3 failed, 1 missing", page)
+        self.assertIn("; from 2 of 6 runs, 3 failed, 1 missing", page)
 
         self.assertRegex(self.table("--metric", "test_accuracy").out, r"test_accuracy in percent")
         self.assertRegex(self.table("--epoch", "best").out, r"at the best epoch")
@@ -108,7 +108,7 @@ class Table(harness.EndToEnd):
         few = self.pipewright("sweep", "s.yaml", "--out", "few", "--set", "sweep.grid.train.seed=[1]")
         self.assertRegex(
             few.out,
-            r"Best: a \([\d.]+\), but no other can be told from it by fewer than 3 runs each; worst: c",
+            r"Best: a \([\d.]+\), but with fewer than 3 runs each, no other can be told from it; worst: c",
         )
 
     def test_faults_of_the_table(self):

@@ -321,7 +321,7 @@ class TakeUp(harness.EndToEnd):
         record = self.folder / "x/run.json"
         content = record.read_bytes()
         self.write("x/run.json", content[:20])
-        self.assert_errors(self.resume("x", code=DATA), plain("x/run.json: is damaged: it is no JSON"))
+        self.assert_errors(self.resume("x", code=DATA), plain("x/run.json: is damaged: it is not JSON"))
         self.write("x/run.json", content)
         environment = self.failing("x/run.json", "read", 1)
         self.assert_errors(

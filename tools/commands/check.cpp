@@ -31,12 +31,13 @@ void tell(const std::string& text) {
 void print_plan(const Plan& plan) {
   const Experiment& e = *plan.experiment;
   const auto layers = plan.stage_layers();
-  print("data        %zu training and %zu %s samples, %d mini-batches of %lld an epoch\n",
-        plan.train.size(), plan.test.size(), plan.test_split == Split::Test ? "test" : "held-out",
-        plan.minibatches, static_cast<long long>(e.loader.batch_size));
-  print("schedule    valid: %d workers, %zu actions, %d messages\n",
-        static_cast<int>(plan.training.workers.size()), plan.training.serial_order.size(),
-        plan.training.messages);
+  print("data        %zu training and %zu %s samples, %s of %lld an epoch\n", plan.train.size(),
+        plan.test.size(), plan.test_split == Split::Test ? "test" : "held-out",
+        counted(plan.minibatches, "mini-batch").c_str(),
+        static_cast<long long>(e.loader.batch_size));
+  print("schedule    valid: %s, %s, %s\n", counted(plan.training.workers.size(), "worker").c_str(),
+        counted(plan.training.serial_order.size(), "action").c_str(),
+        counted(plan.training.messages, "message").c_str());
   print(
       "\n stage  layers                          parameters  copies   stale F/B   memory without "
       "activations\n");
@@ -87,8 +88,8 @@ void print_cut(const Experiment& e) {
   if (!std::filesystem::exists(file)) return;
   const Profile profile = load_profile(file, e, device, {});
   const int stages = e.pipeline.stages;
-  print("\nas profiled on %s (%s), for a micro-batch of %lld samples:\n%s", profile.device.c_str(),
-        file.c_str(), static_cast<long long>(profile.samples),
+  print("\nas profiled on %s (%s), for a micro-batch of %s:\n%s", profile.device.c_str(),
+        file.c_str(), counted(profile.samples, "sample").c_str(),
         render_cut(profile, stage_memories(e, profile, stages), cut_rules(e, stages), e.balance)
             .c_str());
 }
@@ -158,17 +159,19 @@ void check_all_of(const Value& document, const Problems& faults) {
   for (const RunLine& line : lines)
     print(" %-*s  %s\n", static_cast<int>(width), line.title.c_str(), line.numbers.c_str());
   print(
-      "\n%zu runs, all valid. batches: mini-batches of an epoch; actions: from fill to drain;\n"
+      "\n%s valid. batches: mini-batches of an epoch; actions: from fill to drain;\n"
       "copies of weights, staleness and memory: of the stage that has the most.\n",
-      runs);
+      runs == 1 ? "The only run is" : concat("All ", runs, " runs are").c_str());
 }
 
 int run_check(const std::vector<std::string>& arguments) {
   CommandLine line(
       kCheck,
       "Does everything short of training: reads the options, opens the data, cuts the model, "
-      "proves the schedule and says what a stage holds. Of a sweep, that of every run, or of one "
-      "--point.");
+      "proves the schedule and says what each stage holds. If the file has a sweep, it does so for "
+      "every run, or for the one that --point names. With balance: time or memory it measures the "
+      "layers once and writes the profile to runs/, or to the sweep's folder there, where later "
+      "runs find it.");
   line.experiment(false);
   line.point();
   if (!line.parse(arguments)) return 0;

@@ -92,7 +92,8 @@ void print_page(const std::string& title, const std::string& summary, const std:
 void describe_part(const PartKind& kind, const std::string& name) {
   const std::vector<std::string> names = kind.names();
   if (name.empty())
-    throw Error(ErrorKind::Experiment, concat("which ", kind.name, "? known: ", join(names, ", ")));
+    throw Error(ErrorKind::Experiment,
+                concat("NAME is missing: which ", kind.name, "? known: ", join(names, ", ")));
   if (std::ranges::count(names, name) == 0)
     throw Error(ErrorKind::Experiment,
                 concat("there is no ", kind.name, " '", name, "'", suggestion(name, names)));
@@ -121,7 +122,7 @@ int run_describe(const std::vector<std::string>& arguments) {
       "scheme, model, dataset, codec, optimizer or loss; or a section of the "
       "experiment file: pipeline, train, loader, output, lr_schedule, translation, table, plot",
       1, 1);
-  line.positional("NAME", "of the part; `pipewright list` names them all", 0, 1);
+  line.positional("NAME", "the name of the part; `pipewright list` prints them all", 0, 1);
   line.plugins();
   if (!line.parse(arguments)) return 0;
   const std::string wanted = line.text("KIND"), name = line.text("NAME");

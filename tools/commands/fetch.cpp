@@ -92,8 +92,8 @@ const Source& source_named(const std::string& name) {
     if (!source.files.empty()) known.push_back(source.dataset);
   const Source* source = find_source(name);
   if (source == nullptr)
-    throw Error(ErrorKind::Experiment,
-                concat("nothing to fetch is called '", name, "'", suggestion(name, known)));
+    throw Error(ErrorKind::Experiment, concat("there is no data set to fetch called '", name, "'",
+                                              suggestion(name, known)));
   if (source->files.empty())
     throw Error(ErrorKind::Experiment,
                 concat("'", name, "' is to be got by hand: ", source->title, ", from ",
@@ -129,14 +129,18 @@ int run_fetch(const std::vector<std::string>& arguments) {
                    "looks for it, goes on where an earlier call ended, and checks size and "
                    "checksum. Without NAME: what there is. Proxies are those of the variables "
                    "http_proxy, https_proxy and no_proxy. See the home of a data set for its "
-                   "terms.");
-  line.positional("NAME", "of the data set", 0, 1);
-  line.option("to", "FOLDER",
-              "where to; default: the data set's `root`, in ~/data or what PIPEWRIGHT_DATA names");
-  line.option("address", "URL",
-              "a copy elsewhere: of the file; or, with a slash at the end or for several files, of "
-              "the folder they are in");
-  line.option("patience", "S", "seconds without a byte until a connection counts as lost", "60");
+                   "terms of use.");
+  line.positional("NAME", "the data set, by its name in experiment files", 0, 1);
+  line.option(
+      "to", "FOLDER",
+      "the folder to download into; default: the `root` of the data set, in ~/data or in the "
+      "folder that PIPEWRIGHT_DATA names");
+  line.option(
+      "address", "URL",
+      "download from here instead: the address of a copy of the file or, with a slash at the "
+      "end or for several files, of the folder that holds them");
+  line.option("patience", "S", "seconds without any byte after which a connection counts as lost",
+              "60");
   if (!line.parse(arguments)) return 0;
   if (line.text("NAME").empty()) {
     print_sources();

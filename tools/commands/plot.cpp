@@ -50,9 +50,10 @@ int run_plot(const std::vector<std::string>& arguments) {
       "was published. SVG and PNG go to the folder `plots` of the results. --set and "
       "--profile must be those of the sweep.");
   line.experiment(true);
-  line.option("metric", "M", "another column of epochs.csv than the file says");
-  line.option("hardware", "FILE", "against the hours that it would take, as modelled");
-  line.option("output", "FOLDER", "write the pictures there instead");
+  line.option("metric", "M", "draw this column of epochs.csv instead of the file's plot.metric");
+  line.option("hardware", "FILE",
+              "draw against the hours that training would take on this hardware, as simulated");
+  line.option("output", "FOLDER", "write the pictures into this folder instead");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   Value document = given.document();

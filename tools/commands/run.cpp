@@ -109,10 +109,10 @@ int run_run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kRun,
       "Trains one experiment and leaves experiment.yaml, run.json, steps.csv, epochs.csv and "
-      "final.safetensors in its folder. Of a file with a `sweep` it trains the base, or one "
-      "--point: as the sweep would and in the folder that the sweep has for it, unless --out says "
-      "another. `pipewright sweep` trains them all. With --resume FILE may be the folder of a run, "
-      "which says all of it.");
+      "final.safetensors in its folder. Of a file with a `sweep` it trains the base or, with "
+      "--point, one point, as the sweep would and, without --out, in the folder that the sweep has "
+      "for it. `pipewright sweep` trains them all. With --resume, FILE may be the folder of a run, "
+      "which says everything about it.");
   line.experiment(true);
   line.point();
   line.flag("resume", "go on at the last checkpoint of the folder; a finished run is left alone");

@@ -29,16 +29,18 @@ int run_schedule(const std::vector<std::string>& arguments) {
       "each pass reads, staleness and copies held per stage; draws it on request.");
   line.experiment(false);
   line.point();
-  line.option("minibatches", "N", "mini-batches to show", "8");
-  line.option(
-      "minibatch", "M",
-      "the mini-batch (from 0) of the drawing of weights used; default: in the steady state", "-1");
+  line.option("minibatches", "N", "how many mini-batches to show", "8");
+  line.option("minibatch", "M",
+              "with --svg: the mini-batch (from 0) whose weights are drawn; default: one in the "
+              "steady state");
   line.option(
       "svg", "FILE",
-      "draw the grid there, and the weights used by one mini-batch in FILE's name with -weights");
-  line.option("csv", "FILE", "write every action, one a line");
-  line.option("pytorch-csv", "FILE",
-              "write one mini-batch as torch.distributed.pipelining does (synchronous schemes)");
+      "draw the grid there, and beside it, in a file whose name ends in -weights, the weights that "
+      "one mini-batch uses");
+  line.option("csv", "FILE", "write every action, one a line, to this CSV file");
+  line.option(
+      "pytorch-csv", "FILE",
+      "write one mini-batch in the format of torch.distributed.pipelining (synchronous schemes)");
   line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
   if (!line.parse(arguments)) return 0;
   const Experiment experiment = experiment_of(line);
@@ -59,11 +61,13 @@ int run_schedule(const std::vector<std::string>& arguments) {
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {
     const std::filesystem::path svg = line.text("svg");
-    int shown = line.integer("minibatch");
-    if (shown < 0) shown = std::min(minibatches - 1, experiment.pipeline.stages - 1);
-    if (shown >= minibatches)
+    const int shown = line.given("minibatch")
+                          ? line.integer("minibatch")
+                          : std::min(minibatches - 1, experiment.pipeline.stages - 1);
+    if (shown < 0 || shown >= minibatches)
       throw Error(ErrorKind::Experiment,
-                  concat("--minibatch is ", shown, "; only ", minibatches, " are there"));
+                  concat("--minibatch is ", shown, "; expected 0 to ", minibatches - 1,
+                         ", as --minibatches is ", minibatches));
     write_output(svg, render_svg(schedule, drawing_title(experiment), minibatches));
     write_output(beside(svg), render_weights_svg(schedule, shown, drawing_title(experiment)));
   }

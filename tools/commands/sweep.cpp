@@ -45,7 +45,7 @@ void clear_folders(const std::vector<PlannedRun>& runs) {
 /// Throws an error with one line per failed run.
 void throw_if_failed(const SweepResult& result, std::size_t all) {
   if (result.failed.empty()) return;
-  std::string text = concat(result.failed.size(), " of ", all, " runs failed:");
+  std::string text = concat(result.failed.size(), " of ", counted(all, "run"), " failed:");
   for (const FailedRun& run : result.failed) text += concat("\n  ", run.title, ": ", run.reason());
   throw Error(ErrorKind::Sweep,
               text + "\nlog.txt in a run's folder says more; --resume tries them again");
@@ -78,10 +78,10 @@ void collect(const Sweep& sweep, const SweepResult& result) {
   rebuild_run_store(sweep.settings.out, records);
   if (result.interrupted)
     throw Error(ErrorKind::Interrupted,
-                concat("interrupted with ", done, " of ", sweep.runs.size(),
-                       " runs done; the same command with --resume goes on"));
+                concat("interrupted with ", done, " of ", counted(sweep.runs.size(), "run"),
+                       " done; the same command with --resume goes on"));
   if (sweep.document.find("table") != nullptr) print_results(sweep.document, records);
-  print_error("%zu of %zu runs done, see %s\n", done, sweep.runs.size(),
+  print_error("%zu of %s done, see %s\n", done, counted(sweep.runs.size(), "run").c_str(),
               (sweep.settings.out / "results.sqlite").c_str());
   tell_leftovers(sweep.given, sweep.document, sweep.settings.out, records);
   if (!sweep.unfinished.queued.empty()) print_error("%s\n", sweep.unfinished.queued_text().c_str());
@@ -102,7 +102,8 @@ void survey(Sweep& sweep) {
   if (!unfinished.tasks.empty())
     print_states(sweep.runs, unfinished.tasks);
   else if (before > 0)
-    print_error("%zu of %zu runs are done already\n", before, sweep.runs.size());
+    print_error("%zu of %s %s done already\n", before, counted(sweep.runs.size(), "run").c_str(),
+                before == 1 ? "is" : "are");
 }
 
 void dry_run(Sweep& sweep) {
@@ -131,7 +132,10 @@ void prune(const Sweep& sweep) {
   const FolderLock lock = claim_sweep(sweep.settings.out);
   const std::vector<RunRecord> records = records_of(sweep.runs);
   const std::string name = sweep.document.find("name")->text;
-  for (const std::filesystem::path& folder : leftovers_of(name, sweep.settings.out, records)) try {
+  const auto leftovers = leftovers_of(name, sweep.settings.out, records);
+  if (leftovers.empty())
+    print("nothing to remove: every run in %s is one of this file\n", sweep.settings.out.c_str());
+  for (const std::filesystem::path& folder : leftovers) try {
       const std::vector<std::string> others = remove_run(folder);
       if (others.empty())
         print("removed %s\n", folder.c_str());
@@ -166,15 +170,18 @@ int run_sweep(const std::vector<std::string>& arguments) {
       "results.sqlite and the table, and runs here what the cluster has left undone; with --slurm "
       "it submits that. What is in the queue is never started a second time.");
   line.experiment(true);
-  line.option("jobs", "N",
-              "runs at once; default: cores / (pipeline.threads × workers that are threads)");
-  line.flag("keep-going", "go on when a run fails; this is always so");
+  line.option(
+      "jobs", "N",
+      "how many runs to perform at once; default: cores / (pipeline.threads × workers that are "
+      "threads)");
+  line.flag("keep-going", "go on when a run fails; sweeps always do, so this changes nothing");
   line.flag("resume", "leave finished runs alone, go on with the others");
   line.flag("overwrite", "begin every run anew");
-  line.flag("prune",
-            "run nothing; remove the runs that an earlier version of the file, or other --set and "
-            "--profile, have left in the folder: files of our names in folders with our marker in "
-            "which nobody works");
+  line.flag(
+      "prune",
+      "run nothing, but remove the runs that an earlier version of the file, or other --set and "
+      "--profile, have left in the folder; only files that pipewright writes are removed, and "
+      "no run that is under way");
   declare_slurm_options(line);
   if (!line.parse(arguments)) return 0;
   check_flags(line);

@@ -63,8 +63,8 @@ std::optional<SlurmSettings> slurm_settings(const CommandLine& line,
   if (!line.given("slurm")) {
     for (const char* option : kOnlyWithSlurm)
       if (line.given(option))
-        throw Error(ErrorKind::Experiment, concat("--", std::string_view(option),
-                                                  " is for clusters; expected --slurm too"));
+        throw Error(ErrorKind::Experiment,
+                    concat("--", std::string_view(option), " is for clusters and needs --slurm"));
     return std::nullopt;
   }
   SlurmSettings settings;
@@ -81,7 +81,7 @@ std::optional<SlurmSettings> slurm_settings(const CommandLine& line,
 std::string UnfinishedRuns::queued_text() const {
   std::set<std::string> jobs;
   for (const PlannedRun& run : queued) jobs.insert(tasks.at(run.folder.filename().string()).job);
-  return concat(queued.size(), queued.size() == 1 ? " run is" : " runs are",
+  return concat(counted(queued.size(), "run"), queued.size() == 1 ? " is" : " are",
                 " in the queue, see squeue --jobs=",
                 join(std::vector<std::string>(jobs.begin(), jobs.end()), ","));
 }
@@ -110,7 +110,8 @@ void print_states(const std::vector<PlannedRun>& runs,
   std::vector<std::string> texts;
   for (const char* state : {"done", "running", "pending", "interrupted", "failed", "missing"})
     if (counts[state] > 0) texts.push_back(concat(counts[state], " ", std::string_view(state)));
-  print_error("%zu runs: %s\n%s", runs.size(), join(texts, ", ").c_str(), failures.c_str());
+  print_error("%s: %s\n%s", counted(runs.size(), "run").c_str(), join(texts, ", ").c_str(),
+              failures.c_str());
 }
 
 void print_array(const std::vector<PlannedRun>& runs, const fs::path& out,
@@ -130,12 +131,13 @@ void submit_sweep(const std::vector<PlannedRun>& runs, const fs::path& out,
   const std::string job = submit_array(runs, folder, settings, lock);
   const int tasks = array_points(runs, settings.points_per_task).back().task;
   print_error(
-      "job %s: %zu runs in %d tasks, see %s\n"
+      "job %s: %s in %s, see %s\n"
       "watch:    squeue --jobs=%s\n"
       "cancel:   scancel %s\n"
       "collect:  %s\n"
       "          goes on here with what the cluster has left; with --slurm, there\n",
-      job.c_str(), runs.size(), tasks, (folder / "array.sh").c_str(), job.c_str(), job.c_str(),
+      job.c_str(), counted(runs.size(), "run").c_str(), counted(tasks, "task").c_str(),
+      (folder / "array.sh").c_str(), job.c_str(), job.c_str(),
       command_with("sweep", given, "--resume").c_str());
 }
 

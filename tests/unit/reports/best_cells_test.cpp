@@ -57,7 +57,7 @@ TEST(BestCells, TheWorstHasTiesToo) {
 
 TEST(BestCells, SingleRunsTellNothing) {
   EXPECT_EQ(sentence(table_of({{"a", {0.9}}, {"b", {0.1}}, {"c", {0.5}}})),
-            "Best: a (90.00), but no other can be told from it by fewer than 3 runs each; "
+            "Best: a (90.00), but with fewer than 3 runs each, no other can be told from it; "
             "worst: b (10.00)");
 }
 

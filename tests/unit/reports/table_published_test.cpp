@@ -85,9 +85,10 @@ TEST_F(Published, NothingStandsBesideACellThatNoRowMatches) {
 TEST_F(Published, AMatchOfDifferentNumbersIsAnErrorThatNamesTheOtherColumns) {
   const std::string text = error_text([&] { make_table(spec("{scheme: label}"), {vgg()}); });
   EXPECT_NE(text.find("t.yaml:3:"), std::string::npos) << text;
-  EXPECT_NE(text.find("2 different values of numbers.csv have scheme pipedream; match another of "
-                      "its columns too: model, scheme, stages, value"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("the rows of numbers.csv with scheme pipedream have 2 different values; match "
+                "another column too, of model, scheme, stages, value"),
+      std::string::npos)
       << text;
 }
 
@@ -131,7 +132,7 @@ TEST_F(Published, RecordOfAnotherLengthIsDamage) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Data);
-    EXPECT_EQ(error.message(), "record 3 has 1 fields, the header 2");
+    EXPECT_EQ(error.message(), "record 3 has 1 field, but the header has 2");
   }
 }
 

@@ -133,7 +133,7 @@ TEST_F(Tables, CaptionSaysHowManyRunsStandBehind) {
                                  {cell("vgg", "a", "0.9"), cell("vgg", "b", "", "failed")});
   EXPECT_EQ(table.caption,
             "test_accuracy in percent at the best epoch, mean ± sample standard deviation (number "
-            "of runs); 1 of 2 runs stand behind it, 1 failed.");
+            "of runs); from 1 of 2 runs, 1 failed.");
 }
 
 TEST_F(Tables, WrongOptionsAreErrorsWithPlaceAndSuggestion) {

@@ -147,8 +147,8 @@ TEST_F(Sweep, ResumeRepeatsNothingThatIsDone) {
 TEST_F(Sweep, FinishedRunsAreRefusedWithoutResume) {
   sweep(kDone, {planned("a")});
   const std::string text = error_text([&] { runs_to_do({planned("a"), planned("b")}, settings_); });
-  EXPECT_NE(text.find("the folder holds 1 finished runs of this sweep; give --resume to keep them "
-                      "and run the other 1"),
+  EXPECT_NE(text.find("the folder holds 1 finished run of this sweep; give --resume to keep it and "
+                      "run the other 1, "),
             std::string::npos)
       << text;
   settings_.overwrite = true;
@@ -161,7 +161,7 @@ TEST_F(Sweep, RunsOfOtherOptionsAreNeverContinued) {
   changed.digest = "d2";
   settings_.resume = true;
   const std::string text = error_text([&] { runs_to_do({changed}, settings_); });
-  EXPECT_NE(text.find("1 folders hold runs of other options (first a); give --overwrite"),
+  EXPECT_NE(text.find("1 folder holds a run of other options (a); give --overwrite"),
             std::string::npos)
       << text;
 }

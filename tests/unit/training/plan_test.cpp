@@ -121,7 +121,7 @@ TEST(Plan, RefusesDataThatDoNotFitTheModel) {
 }
 
 TEST(Plan, RefusesAnEpochWithoutAMiniBatch) {
-  expect_refused("{dataset.train: 7}", "an epoch has no mini-batch: 7 training samples");
+  expect_refused("{dataset.train: 7}", "an epoch has no mini-batch: there are 7 training samples");
 }
 
 TEST(Plan, RefusesALastMiniBatchSmallerThanItsMicroBatches) {

@@ -15,7 +15,7 @@ OfficialFile official(const std::string& name) {
           .size_in_bytes = 10'000 * (1 + kCifarPixels),
           .origin =
               "the binary version of CIFAR-10 (cifar-10-binary.tar.gz, md5 "
-              "c32a1d4ab5d03f1284b67883e8d87530), to be had from the CIFAR-10 page of Alex "
+              "c32a1d4ab5d03f1284b67883e8d87530), available from the CIFAR-10 page of Alex "
               "Krizhevsky at the University of Toronto",
           .dataset = "cifar10"};
 }

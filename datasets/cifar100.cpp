@@ -17,7 +17,7 @@ OfficialFile official(const std::string& name, std::uint64_t records) {
           .size_in_bytes = records * kRecord,
           .origin =
               "the binary version of CIFAR-100 (cifar-100-binary.tar.gz, md5 "
-              "03b5dce01913d631647c71ecec9e9cb8), to be had from the CIFAR page of Alex Krizhevsky "
+              "03b5dce01913d631647c71ecec9e9cb8), available from the CIFAR page of Alex Krizhevsky "
               "at the University of Toronto",
           .dataset = "cifar100",
           .record_in_bytes = kRecord};

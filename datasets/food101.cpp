@@ -43,7 +43,7 @@ class Food101 final : public EncodedImageDataset {
     if (!std::filesystem::exists(path, ignored))
       throw Error(ErrorKind::Data,
                   "no such file. It is part of Food-101 (food-101.tar.gz, md5 "
-                  "85eeb15f3717b99a5da872d97d918f87), to be had from the data set's page at the "
+                  "85eeb15f3717b99a5da872d97d918f87), available from the data set's page at the "
                   "Computer Vision Lab of ETH Zürich. Set dataset.root to the folder food-101 that "
                   "holds images and meta" +
                       fetch_advice("food101"),

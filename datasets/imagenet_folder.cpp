@@ -46,7 +46,7 @@ class ImagenetFolder final : public EncodedImageDataset {
         ErrorKind::Data,
         concat("no such folder. ImageNet (ILSVRC 2012: ILSVRC2012_img_train.tar, md5 "
                "1d675b47d978889d74fa0da5fadfb00e, and ILSVRC2012_img_val.tar, md5 "
-               "29b22e2961454d5413ddabcf34fc5622) is to be had from the ImageNet site after "
+               "29b22e2961454d5413ddabcf34fc5622) is available from the ImageNet site after "
                "registration; its images must be sorted into train/CLASS and ",
                evaluation_, "/CLASS. Set dataset.root to the folder that holds both"),
         (root_ / part).string());

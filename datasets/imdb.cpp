@@ -132,7 +132,7 @@ class Imdb final : public LabelledTextDataset {
         throw Error(ErrorKind::Data,
                     concat("has no reviews in ", folder,
                            ". They are part of the Large Movie Review Dataset "
-                           "(aclImdb_v1.tar.gz), to be had from its page at Stanford University "
+                           "(aclImdb_v1.tar.gz), available from its page at Stanford University "
                            "(ai.stanford.edu/~amaas/data/sentiment). Set dataset.root to the "
                            "folder aclImdb or to the archive",
                            fetch_advice("imdb")),

@@ -74,7 +74,7 @@ class TinyImagenet final : public EncodedImageDataset {
     if (found != files.end()) return found->second;
     fail(name,
          "no such file. It is part of Tiny-ImageNet (tiny-imagenet-200.zip, md5 "
-         "90528d7ca1a48142e341f4ef8d21d0de), to be had from the page of Stanford's course CS231n. "
+         "90528d7ca1a48142e341f4ef8d21d0de), available from the page of Stanford's course CS231n. "
          "Set dataset.root to the folder that holds it" +
              fetch_advice("tiny_imagenet"));
   }

@@ -220,7 +220,7 @@ def state_dict(content, key):
         if isinstance(value, Tensor):
             tensors[name] = value
         else:
-            print(f"left out: {name}, no tensor but: {type(value).__name__}", file=sys.stderr)
+            print(f"left out: {name}, which is no tensor but of type {type(value).__name__}", file=sys.stderr)
     return tensors
 
 
@@ -272,11 +272,11 @@ def main():
     parser = argparse.ArgumentParser(
         description="Turns a PyTorch checkpoint into safetensors, running no code of it."
     )
-    parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("out", type=Path, nargs="?", help="default: the checkpoint's name with .safetensors")
-    parser.add_argument("--key", default="", help="where in it the tensors are: state_dict, model.ema")
+    parser.add_argument("checkpoint", type=Path, help="the checkpoint, a .pt or .pth file of PyTorch")
+    parser.add_argument("out", type=Path, nargs="?", help="the file to write; default: the checkpoint's name with .safetensors")
+    parser.add_argument("--key", default="", help="where in the checkpoint the tensors are, such as state_dict or model.ema")
     parser.add_argument(
-        "--strip", default="", metavar="PREFIX", help="taken off names that begin so: module."
+        "--strip", default="", metavar="PREFIX", help="what is taken off the beginning of names, such as module."
     )
     arguments = parser.parse_args()
     source = arguments.checkpoint

@@ -27,7 +27,7 @@ struct IdxFile {
       : official{.name = name,
                  .size_in_bytes = idx_size(dimensions),
                  .origin = concat(of.title, " (", name, ".gz, md5 ", md5_of(of, name + ".gz"),
-                                  "), to be had from ", of.home),
+                                  "), available from ", of.home),
                  .dataset = of.dataset},
         content(read_official(root, official)),
         elements(idx_elements(content, dimensions, root / name)) {}

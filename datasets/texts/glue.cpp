@@ -17,7 +17,7 @@ class GlueFile {
       : task_(task),
         path_(std::move(path)),
         text_(read_text(path_, "part of " + task.name +
-                                   " (train.tsv, dev.tsv), to be had from the GLUE benchmark's "
+                                   " (train.tsv, dev.tsv), available from the GLUE benchmark's "
                                    "page (gluebenchmark.com); set dataset.root to their folder")),
         lines_(lines_of(text_)) {}
 

@@ -110,7 +110,7 @@ class ConvertWeights(unittest.TestCase):
     def test_parameters_and_what_is_no_tensor(self):
         state = OrderedDict(a=torch.nn.Parameter(torch.randn(2, 3)), b=7)
         torch.save(state, self.source)
-        self.assertEqual(self.run_tool(), "left out: b, no tensor but: int\n")
+        self.assertEqual(self.run_tool(), "left out: b, which is no tensor but of type int\n")
         self.assert_same(safetensors.torch.load_file(self.target), {"a": state["a"].detach()})
 
     def test_a_state_within_a_checkpoint(self):

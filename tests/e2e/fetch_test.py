@@ -419,7 +419,7 @@ class Words(Fetch):
     def test_an_unknown_name(self):
         self.assert_errors(self.fetch("cifar1O", code=EXPERIMENT), r"called 'cifar1O'; did you mean 'cifar10'\?")
         self.assert_errors(
-            self.fetch("cola", code=EXPERIMENT), r"^'cola' is to be got by hand: .*https://gluebenchmark\.com"
+            self.fetch("cola", code=EXPERIMENT), r"^'cola' has to be downloaded by hand: .*https://gluebenchmark\.com"
         )
 
     def test_addresses_and_patience_that_cannot_be(self):

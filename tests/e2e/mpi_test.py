@@ -83,7 +83,7 @@ class Mpi(harness.EndToEnd):
 
     def test_a_wrong_number_of_processes(self):
         for execution, message in (
-            ("mpi", "needs 2 processes, one per worker, and 3 were started; use mpirun -n 2"),
+            ("mpi", "needs 2 processes, one per worker, but 3 were started; use mpirun -n 2"),
             ("serial", "3 processes were started, but this execution is one process"),
         ):
             self.write("wrong.yaml", changed(MLP, {"pipeline.execution": execution}))

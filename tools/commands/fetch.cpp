@@ -79,7 +79,7 @@ void print_sources() {
     if (!source.files.empty())
       print("  %-15s %10s  %s, %s\n", source.dataset.c_str(), size_text(size_of(source)).c_str(),
             source.title.c_str(), source.home.c_str());
-  print("\nWhat is to be got by hand\n");
+  print("\nWhat has to be downloaded by hand\n");
   for (const Source& source : sources())
     if (source.files.empty())
       print("  %-15s %10s  %s, %s\n", source.dataset.c_str(), "", source.title.c_str(),
@@ -96,7 +96,7 @@ const Source& source_named(const std::string& name) {
                                               suggestion(name, known)));
   if (source->files.empty())
     throw Error(ErrorKind::Experiment,
-                concat("'", name, "' is to be got by hand: ", source->title, ", from ",
+                concat("'", name, "' has to be downloaded by hand: ", source->title, ", from ",
                        source->home, ", into ", resolved_path(source->folder, ".").string()));
   return *source;
 }

@@ -139,8 +139,8 @@ class Text final : public Dataset {
                                     const std::string& what) const {
     if (static_cast<std::int64_t>(tokens.size()) <= length_)
       throw Error(ErrorKind::Data,
-                  concat("the ", what, " text has ", tokens.size(), " tokens, one sample of ",
-                         length_, " needs ", length_ + 1),
+                  concat("the ", what, " text has ", counted(tokens.size(), "token"),
+                         ", but one sample of ", length_, " needs ", length_ + 1),
                   path.string());
     return tokens;
   }

@@ -30,7 +30,7 @@ Profile shared_profile(const Experiment& e, const BalanceRequest& request) {
   const auto file = profile_path(e, device, folder);
   if (std::filesystem::exists(file)) return load_profile(file, e, device, {});
   if (request.tell)
-    request.tell(concat("measuring the ", e.layers.size(), " layers of ",
+    request.tell(concat("measuring the ", counted(e.layers.size(), "layer"), " of ",
                         e.resolved.find_path("model.name")->text, " for pipeline.balance, into ",
                         file.string()));
   Profile profile = measure(e, {.device = device});

@@ -110,8 +110,8 @@ std::string misfit(const Profile& profile, const Experiment& experiment, at::Dev
   if (profile.model != wanted.model)
     return concat("it is of the model ", profile.model, ", this experiment has ", wanted.model);
   if (profile.samples != wanted.samples)
-    return concat("it is of micro-batches of ", profile.samples, " samples, this experiment has ",
-                  wanted.samples);
+    return concat("it is of micro-batches of ", counted(profile.samples, "sample"),
+                  ", this experiment has ", wanted.samples);
   if (profile.device != wanted.device)
     return concat("it was measured on ", profile.device, ", this experiment runs on ",
                   wanted.device);
@@ -127,7 +127,7 @@ std::string misfit(const Profile& profile, const Experiment& experiment, at::Dev
     return cost.name == layer->name();
   };
   if (!std::ranges::equal(profile.layers, experiment.layers, same))
-    return concat("its ", profile.layers.size(), " layers are not the model's ",
+    return concat("its ", counted(profile.layers.size(), "layer"), " cannot be the model's ",
                   experiment.layers.size());
   return {};
 }

@@ -141,7 +141,7 @@ class Reader {
     return speed;
   }
 
-  /// Calls `read` with the options of each mapping in a list.
+  /// Calls `read` with the options of each mapping in a list. It must finish() them.
   template <class Read>
   void read_each(const std::string& name, const std::string& help, const Read& read) {
     const Value list = options_.any(name, Value::sequence(), help);
@@ -153,7 +153,6 @@ class Reader {
     for (std::size_t i = 0; i < list.items.size(); ++i) {
       Options one(&list.items[i], concat("hardware.", name, "[", i, "]"), problems_);
       read(one);
-      one.finish();
     }
   }
 
@@ -162,11 +161,12 @@ class Reader {
     const std::size_t faults = problems_.errors().size();
     special.from = static_cast<int>(link.integer("from", 0, "The sender.", device_range()));
     special.to = static_cast<int>(link.integer("to", 0, "The receiver.", device_range()));
+    const bool both = link.flag("both_ways", true, "The way back is like it.");
+    special.speed = link_speed(link);
+    link.finish();
     if (special.from == special.to && problems_.errors().size() == faults)
       link.problem("to", concat("is device ", special.to,
                                 ", where the link begins; expected another device"));
-    const bool both = link.flag("both_ways", true, "The way back is like it.");
-    special.speed = link_speed(link);
     hardware_.links.push_back(special);
     std::swap(special.from, special.to);
     if (both) hardware_.links.push_back(special);
@@ -187,6 +187,7 @@ class Reader {
                    : crossing == "entering" ? Bus::Crossing::Entering
                                             : Bus::Crossing::Any;
     bus.bandwidth = bandwidth(options, "Bandwidth in 10^9 bytes a second; 0 = unlimited.");
+    options.finish();
     hardware_.buses.push_back(std::move(bus));
   }
 
@@ -200,6 +201,7 @@ class Reader {
     };
     speed.encode = rate("encode_gb_per_s");
     speed.decode = rate("decode_gb_per_s");
+    options.finish();
     hardware_.codecs.push_back(std::move(speed));
   }
 

@@ -43,10 +43,11 @@ void check_tokens(const Experiment& e) {
   const Model& model = *e.model;
   const std::int64_t given = dataset.sample_shape()[0], most = model.input_shape()[0];
   if (given > most)
-    throw Error(ErrorKind::Experiment,
-                concat("the data set has samples of up to ", given, " tokens, the model takes ",
-                       most, "; change one of them (pipewright describe model …)"),
-                e.where("model"));
+    throw Error(
+        ErrorKind::Experiment,
+        concat("the data set has samples of up to ", counted(given, "token"), ", the model takes ",
+               most, "; change one of them (pipewright describe model …)"),
+        e.where("model"));
   if (dataset.vocabulary() > model.vocabulary() || dataset.classes() > model.classes())
     throw Error(ErrorKind::Experiment,
                 concat("the data set has ", dataset.vocabulary(), " tokens and ", dataset.classes(),
@@ -82,8 +83,8 @@ void check_fit(const Experiment& e) {
                 e.where("model"));
   if (dataset.classes() > model.classes())
     throw Error(ErrorKind::Experiment,
-                concat("the data set has ", dataset.classes(), " classes, the model only ",
-                       model.classes(), " outputs"),
+                concat("the data set has ", counted(dataset.classes(), "class"),
+                       ", the model only ", counted(model.classes(), "output")),
                 e.where("model"));
 }
 

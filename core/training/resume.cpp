@@ -82,7 +82,7 @@ ResumptionChoice choice_of_finished(const RunFolder& folder, const Value& before
   if (epochs->integer < experiment.train.epochs) return {Resumption::Prolong, {}};
   if (epochs->integer > experiment.train.epochs)
     refuse(folder,
-           concat("the run is done after ", epochs->integer, " epochs, train.epochs ",
+           concat("the run is done after ", counted(epochs->integer, "epoch"), ", train.epochs ",
                   experiment.train.epochs, " asks for fewer; its results stay as they are"));
   const Value layout = layout_of(now), old_layout = layout_of(before);
   const std::string other = joined(layout_changes(old_layout, layout),

@@ -75,10 +75,11 @@ ParallelText read_pair(const std::filesystem::path& source, const std::filesyste
                        WordEnds word_ends) {
   ParallelText text{sentences(source, word_ends), sentences(target, word_ends)};
   if (text.source.size() != text.target.size())
-    throw Error(ErrorKind::Data,
-                concat("has ", text.target.size(), " lines, ", source.filename().string(), " has ",
-                       text.source.size(), ": line n of one must translate line n of the other"),
-                target.string());
+    throw Error(
+        ErrorKind::Data,
+        concat("has ", counted(text.target.size(), "line"), ", but ", source.filename().string(),
+               " has ", text.source.size(), ": line n of one must translate line n of the other"),
+        target.string());
   return text;
 }
 

@@ -35,9 +35,9 @@ RobertaTokens::RobertaTokens(const std::filesystem::path& folder)
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::vector<std::string_view> columns = words_of(lines[i]);
     if (columns.size() != 2)
-      throw_bad_line(
-          path, i + 1,
-          concat("has ", columns.size(), " columns, must have 2: a token and its count"));
+      throw_bad_line(path, i + 1,
+                     concat("has ", counted(columns.size(), "column"),
+                            ", but must have 2: a token and its count"));
     std::size_t token = 0;
     const std::string_view name = columns[0];
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), token);

@@ -60,8 +60,7 @@ void say_cuda() {
   const bool driver = fs::exists("/dev/nvidiactl") || fs::exists("/proc/driver/nvidia/version");
   const int devices = library ? cuda_device_count() : 0;
   say("CUDA", devices > 0,
-      devices > 0 ? concat(devices, devices == 1 ? " device" : " devices",
-                           "; choose with pipeline.device: cuda",
+      devices > 0 ? concat(counted(devices, "device"), "; choose with pipeline.device: cuda",
                            find_nccl() != nullptr
                                ? ""
                                : "; without libnccl.so.2, execution: mpi goes through the host")

@@ -108,9 +108,9 @@ TEST_F(RunningText, SaysWhatIsWrong) {
   EXPECT_TRUE(contains(refusal("train: " + path("latin")), "latin: line 3 is not UTF-8"));
   put(folder_ / "short", "abcdefghijklmnopqrst");
   EXPECT_TRUE(contains(refusal("train: " + path("short") + ", tokens: 18"),
-                       "the training text has 18 tokens, one sample of 18 needs 19"));
+                       "the training text has 18 tokens, but one sample of 18 needs 19"));
   EXPECT_TRUE(contains(refusal("train: " + path("short") + ", tokens: 2"),
-                       "the test text has 2 tokens, one sample of 2 needs 3"));
+                       "the test text has 2 tokens, but one sample of 2 needs 3"));
   EXPECT_TRUE(contains(error_of([&] { make_dataset("text", "{test: x}"); }, ErrorKind::Experiment),
                        "needs `train` too"));
 }

@@ -107,7 +107,7 @@ TEST_F(Translation, TakesTokenisedTextsAsTheyAre) {
 
 TEST_F(Translation, SaysWhatIsWrong) {
   put(folder_ / "train.de", "a\nb\n");
-  EXPECT_TRUE(contains(refusal(), "train.de: has 2 lines, train.en has 3"));
+  EXPECT_TRUE(contains(refusal(), "train.de: has 2 lines, but train.en has 3"));
   put(folder_ / "train.de", "a\nb\n\xff\n");
   EXPECT_TRUE(contains(refusal(), "train.de: line 3 is not UTF-8"));
   put(folder_ / "train.de", "");

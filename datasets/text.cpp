@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/base/wording.h"
 #include "core/fetch/sources.h"
 #include "core/stage/dataset.h"
 #include "datasets/texts/byte_bpe.h"

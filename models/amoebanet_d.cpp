@@ -78,15 +78,17 @@ class Cells {
 class AmoebaNetD final : public Model {
  public:
   explicit AmoebaNetD(Options& options)
-      : cells_(options.integer("cells", 18, "Normal cells, a multiple of 3: L of the papers.",
-                               {3, 3e4})),
-        filters_(options.integer("filters", 256,
-                                 "Width, a multiple of 8: F of the papers. The last map has 16 "
-                                 "times as many channels.",
-                                 {8, 1e6})),
-        classes_(options.integer("classes", 1000, "Classes to tell apart.", {2, 1e9})),
-        channels_(
-            options.integer("channels", 3, "Channels of the images: 3 colour, 1 grey.", {1, 1e6})),
+      : cells_(options.integer(
+            "cells", 18, "Number of normal cells, a multiple of 3 (the papers' L).", {3, 3e4})),
+        filters_(
+            options.integer("filters", 256,
+                            "Number of filters, a multiple of 8 (the papers' F). The last map has "
+                            "16 times as many channels.",
+                            {8, 1e6})),
+        classes_(options.integer("classes", 1000, "Number of classes.", {2, 1e9})),
+        channels_(options.integer("channels", 3,
+                                  "Number of channels of the images: 3 for colour, 1 for grey.",
+                                  {1, 1e6})),
         size_(options.integer("size", 224,
                               "Height and width of the images, a multiple of 32. The papers' 7x7 "
                               "average pool is a mean over the last map of any size.",
@@ -94,7 +96,7 @@ class AmoebaNetD final : public Model {
         aux_head_(options, "gbpl_fc") {
     const auto check = [&](const char* name, std::int64_t value, std::int64_t divisor) {
       if (value % divisor != 0)
-        options.problem(name, concat("must be a multiple of ", divisor, "; it is ", value));
+        options.problem(name, concat("is ", value, "; expected a multiple of ", divisor));
     };
     check("cells", cells_, kAmoebaGroups);
     check("filters", filters_, 8);

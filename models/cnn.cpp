@@ -18,7 +18,7 @@ class Cnn final : public ImageModel {
  public:
   explicit Cnn(Options& options)
       : ImageModel(options, 4, "gbpl_fc"),
-        dropout_(options.number("dropout", 0.1, "Share of values dropped after every second layer.",
+        dropout_(options.number("dropout", 0.1, "Dropout probability after every second layer.",
                                 {0, 0.99})) {}
 
   std::vector<LayerPtr> layers() const override {

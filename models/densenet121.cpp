@@ -27,9 +27,9 @@ class DenseNet121 final : public BlockModel {
   explicit DenseNet121(Options& options)
       : BlockModel(options, 8, "gbpl_fc"),
         cifar_(options.choice("stem", {"cifar", "imagenet"}, "cifar",
-                              "cifar: 3x3 convolution; imagenet: 7x7 with stride 2, batch norm, "
-                              "ReLU and 3x3 max-pool with stride 2. Weights start as SpecTrain's "
-                              "or as torchvision's.") == "cifar"),
+                              "First layers. cifar: 3x3 convolution; imagenet: 7x7 with stride 2, "
+                              "batch norm, ReLU and 3x3 max-pool with stride 2. Weights are "
+                              "initialised as SpecTrain's or as torchvision's.") == "cifar"),
         new_first_(options.choice("concatenate", {"new_first", "old_first"},
                                   cifar_ ? "new_first" : "old_first",
                                   "Where a dense layer puts the channels it makes: before those "
@@ -37,7 +37,7 @@ class DenseNet121 final : public BlockModel {
                                   "(torchvision; stem imagenet's default).") == "new_first") {
     if (!cifar_ && size() < kLeastImageNetSize)
       options.problem("size",
-                      concat(size(), " is too small for stem imagenet, which needs at least ",
+                      concat("is ", size(), ", too small for stem: imagenet, which needs at least ",
                              kLeastImageNetSize));
   }
 
@@ -106,7 +106,8 @@ class DenseNet121 final : public BlockModel {
   bool cifar_, new_first_;
 };
 
-PIPEWRIGHT_MODEL(densenet121, DenseNet121, "DenseNet-121 with a stem for small or large images.");
+PIPEWRIGHT_MODEL(densenet121, DenseNet121,
+                 "DenseNet-121 with a stem for small or for large images.");
 
 }  // namespace
 }  // namespace pipewright

@@ -17,22 +17,23 @@ namespace {
 class Encoder final : public Model {
  public:
   explicit Encoder(Options& options)
-      : blocks_(options.integer("layers", 6, "Encoder blocks.", {1, 1e4})),
-        width_(options.integer("width", 256, "Numbers per token.", {1, 1e6})),
-        heads_(options.integer("heads", 4, "Attention heads of each block; they divide the width.",
+      : blocks_(options.integer("layers", 6, "Number of encoder blocks.", {1, 1e4})),
+        width_(options.integer("width", 256, "Width of the model: numbers per token.", {1, 1e6})),
+        heads_(options.integer("heads", 4,
+                               "Number of attention heads of each block, a divisor of the width.",
                                {1, 1e6})),
-        feed_forward_(options.integer("feed_forward", 1024,
-                                      "Width between the two linear layers of a block.", {1, 1e7})),
-        tokens_(options.integer("tokens", 128, "Tokens per sample.", {1, 1e6})),
-        classes_(options.integer("classes", 10, "Classes to tell apart.", {2, 1e9})),
-        dropout_(options.number("dropout", 0.1,
-                                "Share of values dropped in each of a block's four places.",
-                                {0, 0.99})),
-        norm_first_(options.flag(
-            "norm_first", false,
-            "Layer norm before attention and feed-forward instead of after their sums.")) {
+        feed_forward_(options.integer(
+            "feed_forward", 1024,
+            "Width between the two linear layers of a block's feed-forward part.", {1, 1e7})),
+        tokens_(options.integer("tokens", 128, "Number of tokens per sample.", {1, 1e6})),
+        classes_(options.integer("classes", 10, "Number of classes.", {2, 1e9})),
+        dropout_(options.number(
+            "dropout", 0.1, "Dropout probability at each of a block's four places.", {0, 0.99})),
+        norm_first_(options.flag("norm_first", false,
+                                 "Whether layer norm comes before attention and feed-forward "
+                                 "instead of after their sums.")) {
     if (width_ % heads_ == 0) return;
-    options.problem("heads", concat("must divide the width, ", width_, "; it is ", heads_));
+    options.problem("heads", concat("is ", heads_, "; expected a divisor of the width, ", width_));
     heads_ = 1;
   }
 

@@ -29,14 +29,18 @@ class Gnmt : public Model {
  public:
   Gnmt(Options& options, std::int64_t layers_per_side)
       : depth_(layers_per_side),
-        vocabulary_(options.integer("vocabulary", 32'320,
-                                    "Tokens of each language, the four marks included.", {5, 1e9})),
-        width_(options.integer("width", 1024, "Numbers per token between layers.", {1, 1e6})),
-        tokens_(options.integer("tokens", 50, "Tokens of a source or target, at most.", {1, 1e6})),
-        dropout_(options.number("dropout", 0.2,
-                                "Share of values dropped at the input of each LSTM layer but the "
-                                "first of a side.",
-                                {0, 0.99})) {}
+        vocabulary_(options.integer(
+            "vocabulary", 32'320,
+            "Number of tokens of each language, the four special ones included.", {5, 1e9})),
+        width_(options.integer("width", 1024,
+                               "Width of the model: numbers per token between layers.", {1, 1e6})),
+        tokens_(options.integer(
+            "tokens", 50, "Largest number of tokens in a source or target sentence.", {1, 1e6})),
+        dropout_(
+            options.number("dropout", 0.2,
+                           "Dropout probability at the input of each LSTM layer but the first of "
+                           "the encoder and of the decoder.",
+                           {0, 0.99})) {}
 
   std::vector<LayerPtr> layers() const override {
     std::vector<LayerPtr> all;

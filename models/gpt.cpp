@@ -22,24 +22,28 @@ constexpr double kInitStd = 0.02;
 class Gpt final : public Model {
  public:
   explicit Gpt(Options& options)
-      : vocabulary_(options.integer("vocabulary", 50'257, "Tokens there are.", {2, 1e9})),
-        tokens_(options.integer("tokens", 1024, "Most tokens of a sample.", {1, 1e6})),
-        width_(options.integer("width", 768, "Numbers per token.", {1, 1e6})),
-        heads_(options.integer("heads", 12, "Attention heads of each block; they divide the width.",
+      : vocabulary_(options.integer("vocabulary", 50'257, "Number of different tokens.", {2, 1e9})),
+        tokens_(options.integer("tokens", 1024, "Largest number of tokens in a sample.", {1, 1e6})),
+        width_(options.integer("width", 768, "Width of the model: numbers per token.", {1, 1e6})),
+        heads_(options.integer("heads", 12,
+                               "Number of attention heads of each block, a divisor of the width.",
                                {1, 1e6})),
-        blocks_(options.integer("layers", 12, "Decoder blocks.", {1, 1e4})),
-        dropout_(options.number("dropout", 0.1,
-                                "Share of values dropped: of embeddings, attention, and both parts "
-                                "of a block.",
-                                {0, 0.99})) {
-    if (options.flag("tie_weights", false,
-                     "One weight for the token embedding and the output: not supported."))
-      options.problem("tie_weights",
-                      "must be false: the token embedding and the output lie in different stages, "
-                      "which update their weights at different times, so they cannot be one; the "
-                      "output has a weight of its own");
+        blocks_(options.integer("layers", 12, "Number of decoder blocks.", {1, 1e4})),
+        dropout_(
+            options.number("dropout", 0.1,
+                           "Dropout probability of embeddings, of attention, and of both parts of "
+                           "a block.",
+                           {0, 0.99})) {
+    if (options.flag(
+            "tie_weights", false,
+            "Whether token embedding and output share a weight; not supported, so only false."))
+      options.problem(
+          "tie_weights",
+          "is true; expected false: the token embedding and the output lie in different "
+          "stages, which update their weights at different times, so they cannot share "
+          "one");
     if (width_ % heads_ == 0) return;
-    options.problem("heads", concat("must divide the width, ", width_, "; it is ", heads_));
+    options.problem("heads", concat("is ", heads_, "; expected a divisor of the width, ", width_));
     heads_ = 1;
   }
 

@@ -15,14 +15,16 @@ class Mlp final : public Model {
   explicit Mlp(Options& options)
       : widths_(options.integers(
             "widths", {64, 48, 48, 32, 10},
-            "Inputs, then the outputs of each layer; the last are the classes.", kPositive)),
-        activation_(
-            activation_named(options.choice("activation", {"relu", "tanh", "identity"}, "relu",
-                                            "Between layers; nothing follows the last one."))) {
+            "Number of inputs, then of outputs of each layer; the last is the number of classes.",
+            kPositive)),
+        activation_(activation_named(
+            options.choice("activation", {"relu", "tanh", "identity"}, "relu",
+                           "Activation between layers; none follows the last one."))) {
     options.choice("head", {"linear"}, "linear",
                    "Auxiliary head of a stage that has a loss of its own: one linear layer.");
     if (widths_.size() < 2) {
-      options.problem("widths", "needs at least two numbers: inputs and classes");
+      options.problem("widths",
+                      "has fewer than two numbers; expected at least those of inputs and classes");
       widths_ = {64, 10};
     }
   }

@@ -70,18 +70,18 @@ class MobileNetV2 final : public ImageModel {
   explicit MobileNetV2(Options& options)
       : ImageModel(options, 8, "gbpl_fc", {.size = 224, .classes = 1000}),
         corner_(options.choice("pool", {"global", "top_left_4x4"}, "global",
-                               "What the classifier averages: the whole map, or its top left "
-                               "corner alone, as published with compressed boundaries.") !=
+                               "Part of the last map that the classifier averages: all of it, or "
+                               "its top left corner, as published with compressed boundaries.") !=
                 "global"),
         linear_std_(options.choice("classifier_init", {"normal", "uniform"}, "normal",
-                                   "First weights of the classifier. normal: N(0, 0.01), bias 0; "
-                                   "uniform: PyTorch's default, as of a layer put in place of a "
+                                   "Initial weights of the classifier. normal: N(0, 0.01), bias 0; "
+                                   "uniform: PyTorch's default, as in a layer that replaces a "
                                    "pretrained one.") == "normal"
                         ? kMobileLinearStd
                         : 0) {
     if (!corner_ || (map_size() >= kCorner && map_size() < 2 * kCorner)) return;
-    options.problem("pool", concat("top_left_4x4 needs a last map of 4 to 7 pixels, so images of "
-                                   "97 to 224; size is ",
+    options.problem("pool", concat("is top_left_4x4, which needs a last map of 4 to 7 pixels, so "
+                                   "images of 97 to 224; size is ",
                                    size()));
     corner_ = false;
   }

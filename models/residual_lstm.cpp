@@ -16,13 +16,14 @@ constexpr double kLstmLinearStd = 0.01;
 class ResidualLstm final : public Model {
  public:
   explicit ResidualLstm(Options& options)
-      : vocabulary_(options.integer("vocabulary", 10'000, "Tokens there are.", {2, 1e9})),
-        tokens_(options.integer("tokens", 200, "Tokens of a sample, at most.", {1, 1e6})),
-        width_(
-            options.integer("width", 128, "Numbers per token, in and between blocks.", {1, 1e6})),
-        blocks_(options.integer("blocks", 4, "Residual blocks, each an LSTM and a linear layer.",
-                                {1, 1e4})),
-        classes_(options.integer("classes", 2, "Classes to tell apart.", {2, 1e9})) {}
+      : vocabulary_(options.integer("vocabulary", 10'000, "Number of different tokens.", {2, 1e9})),
+        tokens_(options.integer("tokens", 200, "Largest number of tokens in a sample.", {1, 1e6})),
+        width_(options.integer("width", 128,
+                               "Width of the model: numbers per token, in and between blocks.",
+                               {1, 1e6})),
+        blocks_(options.integer(
+            "blocks", 4, "Number of residual blocks, each an LSTM and a linear layer.", {1, 1e4})),
+        classes_(options.integer("classes", 2, "Number of classes.", {2, 1e9})) {}
 
   std::vector<LayerPtr> layers() const override {
     std::vector<LayerPtr> all{embedding(vocabulary_, width_)};

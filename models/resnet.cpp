@@ -105,10 +105,10 @@ class ResNet : public ImageModel {
   ResNet(Options& options, const Form& form)
       : ImageModel(options, 8, "conv128_bn_conv64_bn_gbpl_fc"),
         form_(form),
-        cifar_stem_(options.choice("stem", {"cifar", "imagenet"},
-                                   form.bottleneck ? "imagenet" : "cifar",
-                                   "cifar: 3x3 convolution; imagenet: 7x7 with stride 2 and 3x3 "
-                                   "max-pool with stride 2.") == "cifar"),
+        cifar_stem_(
+            options.choice("stem", {"cifar", "imagenet"}, form.bottleneck ? "imagenet" : "cifar",
+                           "First layers. cifar: 3x3 convolution; imagenet: 7x7 with stride 2 "
+                           "and 3x3 max-pool with stride 2.") == "cifar"),
         by_layer_(options.choice("cut", {"blocks", "layers"}, form.bottleneck ? "layers" : "blocks",
                                  "Where the model can be cut. blocks: around residual blocks; "
                                  "layers: around every convolution, batch norm, ReLU and sum.") ==
@@ -250,10 +250,11 @@ class ResNet101 final : public ResNet {
  public:
   explicit ResNet101(Options& options)
       : ResNet(options, {{3, 4, 23, 3}, true}),
-        zero_init_(options.choice("zero_init", {"none", "pipeoptim"}, "none",
-                                  "pipeoptim: the last batch norm of blocks 11 to 20, its third "
-                                  "stage, starts at 0, as in the code released with it.") ==
-                   "pipeoptim") {}
+        zero_init_(
+            options.choice("zero_init", {"none", "pipeoptim"}, "none",
+                           "Layers that start at 0. pipeoptim: the last batch norm of blocks 11 "
+                           "to 20, its third stage, as in the code that its authors "
+                           "released.") == "pipeoptim") {}
 
   /// PipeOptim's cut, between blocks.
   std::vector<std::int64_t> published_balance(int stages) const override {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/wording.h"
 #include "core/stage/layers.h"
 #include "core/stage/model.h"
 
@@ -32,37 +33,46 @@ LayerPtr embedded(std::int64_t rows, std::int64_t width, std::int64_t zero_row =
 class Roberta final : public Model {
  public:
   explicit Roberta(Options& options)
-      : vocabulary_(options.integer("vocabulary", 50'265, "Tokens there are.", {2, 1e9})),
-        tokens_(options.integer("tokens", 128, "Most tokens of a sample.", {1, 1e6})),
+      : vocabulary_(options.integer("vocabulary", 50'265, "Number of different tokens.", {2, 1e9})),
+        tokens_(options.integer("tokens", 128, "Largest number of tokens in a sample.", {1, 1e6})),
         positions_(options.integer("positions", 514,
-                                   "Rows of the position table; the first of a sample is that "
-                                   "after the padding's.",
+                                   "Number of rows of the position table; a sample begins with the "
+                                   "row after the padding's.",
                                    {2, 1e6})),
-        padding_(options.integer("padding", 1, "Token that fills samples up.", {0, 1e6})),
-        width_(options.integer("width", 768, "Numbers per token.", {1, 1e6})),
-        heads_(options.integer("heads", 12, "Attention heads of each layer; they divide the width.",
+        padding_(
+            options.integer("padding", 1, "Token with which short samples are padded.", {0, 1e6})),
+        width_(options.integer("width", 768, "Width of the model: numbers per token.", {1, 1e6})),
+        heads_(options.integer("heads", 12,
+                               "Number of attention heads of each layer, a divisor of the width.",
                                {1, 1e6})),
-        feed_forward_(options.integer("feed_forward", 3072,
-                                      "Width between the two linear layers of a layer.", {1, 1e7})),
-        layers_(options.integer("layers", 12, "Encoder layers.", {1, 1e4})),
-        classes_(options.integer("classes", 2, "Classes to tell apart.", {2, 1e9})),
-        dropout_(options.number("dropout", 0.1,
-                                "Share of values dropped: of embeddings, attention, both parts of "
-                                "a layer, and twice in the head.",
-                                {0, 0.99})) {
+        feed_forward_(options.integer(
+            "feed_forward", 3072,
+            "Width between the two linear layers of an encoder layer's feed-forward part.",
+            {1, 1e7})),
+        layers_(options.integer("layers", 12, "Number of encoder layers.", {1, 1e4})),
+        classes_(options.integer("classes", 2, "Number of classes.", {2, 1e9})),
+        dropout_(
+            options.number("dropout", 0.1,
+                           "Dropout probability of embeddings, of attention, of both parts of a "
+                           "layer, and twice in the head.",
+                           {0, 0.99})) {
     if (width_ % heads_ != 0) {
-      options.problem("heads", concat("must divide the width, ", width_, "; it is ", heads_));
+      options.problem("heads",
+                      concat("is ", heads_, "; expected a divisor of the width, ", width_));
       heads_ = 1;
     }
     if (padding_ >= vocabulary_) {
-      options.problem("padding", concat("is token ", padding_, " of ", vocabulary_,
-                                        "; it must be below the vocabulary"));
+      options.problem(
+          "padding",
+          concat("is ", padding_, "; expected a token of the vocabulary, 0 to ", vocabulary_ - 1));
       padding_ = 0;
     }
     if (padding_ + tokens_ >= positions_) {
-      options.problem("positions", concat("must be at least ", padding_ + tokens_ + 1,
-                                          ", the padding's and those of ", tokens_,
-                                          " tokens after it; it is ", positions_));
+      options.problem("positions",
+                      concat("is ", positions_, "; expected at least ", padding_ + tokens_ + 1,
+                             ", which are those up to the padding's and one for "
+                             "each of ",
+                             counted(tokens_, "token")));
       positions_ = padding_ + tokens_ + 1;
     }
   }

@@ -19,23 +19,27 @@ namespace {
 class Transformer final : public Model {
  public:
   explicit Transformer(Options& options)
-      : vocabulary_(options.integer("vocabulary", 10'000, "Tokens there are.", {2, 1e9})),
-        tokens_(options.integer("tokens", 200, "Most tokens of a sample.", {1, 1e6})),
-        width_(options.integer("width", 128, "Numbers per token.", {1, 1e6})),
-        heads_(options.integer("heads", 4, "Attention heads of each block; they divide the width.",
+      : vocabulary_(options.integer("vocabulary", 10'000, "Number of different tokens.", {2, 1e9})),
+        tokens_(options.integer("tokens", 200, "Largest number of tokens in a sample.", {1, 1e6})),
+        width_(options.integer("width", 128, "Width of the model: numbers per token.", {1, 1e6})),
+        heads_(options.integer("heads", 4,
+                               "Number of attention heads of each block, a divisor of the width.",
                                {1, 1e6})),
-        feed_forward_(options.integer("feed_forward", 128,
-                                      "Width between the two linear layers of a block.", {1, 1e7})),
-        blocks_(options.integer("blocks", 3, "Attention blocks.", {1, 1e4})),
-        classes_(options.integer("classes", 2, "Classes to tell apart.", {2, 1e9})),
-        dropout_(options.number(
-            "dropout", 0.5, "Share of values dropped in each of a block's two places.", {0, 0.99})),
-        linear_std_(options.number("linear_std", 0.01,
-                                   "Standard deviation of linear layers' first weights, whose "
-                                   "biases start at 0; 0: both uniform, as PyTorch starts them.",
-                                   kFraction)) {
+        feed_forward_(options.integer(
+            "feed_forward", 128,
+            "Width between the two linear layers of a block's feed-forward part.", {1, 1e7})),
+        blocks_(options.integer("blocks", 3, "Number of attention blocks.", {1, 1e4})),
+        classes_(options.integer("classes", 2, "Number of classes.", {2, 1e9})),
+        dropout_(options.number("dropout", 0.5,
+                                "Dropout probability at each of a block's two places.", {0, 0.99})),
+        linear_std_(
+            options.number("linear_std", 0.01,
+                           "Standard deviation of the initial weights of linear layers, whose "
+                           "biases start at 0; 0 = both uniform, as PyTorch initialises "
+                           "them.",
+                           kFraction)) {
     if (width_ % heads_ == 0) return;
-    options.problem("heads", concat("must divide the width, ", width_, "; it is ", heads_));
+    options.problem("heads", concat("is ", heads_, "; expected a divisor of the width, ", width_));
     heads_ = 1;
   }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/wording.h"
 #include "core/stage/layers.h"
 #include "core/stage/model.h"
 
@@ -58,23 +59,26 @@ class Chain {
 class UNet final : public Model {
  public:
   explicit UNet(Options& options)
-      : depth_(options.integer("depth", 5, "How many times the image is halved.", {1, 12})),
+      : depth_(options.integer("depth", 5, "Number of times that the image is halved.", {1, 12})),
         convolutions_(options.integer("convolutions", 5,
-                                      "Convolutions in each of the 2·depth + 1 cells.", {1, 1e4})),
-        base_channels_(
-            options.integer("base_channels", 64, "Channels of the first cell, even.", {2, 1e6})),
-        channels_(
-            options.integer("channels", 3, "Channels of the images: 3 colour, 1 grey.", {1, 1e6})),
+                                      "Number of convolutions in each of the 2·depth + 1 cells.",
+                                      {1, 1e4})),
+        base_channels_(options.integer("base_channels", 64,
+                                       "Number of channels of the first cell, an even number.",
+                                       {2, 1e6})),
+        channels_(options.integer("channels", 3,
+                                  "Number of channels of the images: 3 for colour, 1 for grey.",
+                                  {1, 1e6})),
         size_(options.integer("size", 192, "Height and width of the images, in pixels.", {4, 1e6})),
         dropout_(options.number("dropout", 0.1,
-                                "Share of the channels dropped after each convolution of a cell.",
+                                "Dropout probability of channels after each convolution of a cell.",
                                 {0, 0.99})) {
     if (base_channels_ % 2 != 0)
-      options.problem("base_channels", concat("must be even; it is ", base_channels_));
+      options.problem("base_channels", concat("is ", base_channels_, "; expected an even number"));
     const std::int64_t least = std::int64_t{2} << depth_;
     if (size_ < least)
-      options.problem("size", concat("must be ", least, " or more, 2 pixels after ", depth_,
-                                     " halvings; it is ", size_));
+      options.problem("size", concat("is ", size_, "; expected at least ", least, ", so that ",
+                                     counted(depth_, "halving"), " leave 2 pixels"));
   }
 
   std::vector<LayerPtr> layers() const override { return chain().layers; }

@@ -30,11 +30,13 @@ class Vgg16 final : public ImageModel {
  public:
   explicit Vgg16(Options& options)
       : ImageModel(options, 32, "gbpl_fc"),
-        batch_norm_(options.flag("batch_norm", true, "Batch norm after every convolution.")),
-        classifier_(options.choice("head", {"pool_linear", "classifier"}, "pool_linear",
-                                   "pool_linear: global average pool and one linear layer; "
-                                   "classifier: the original three with dropout 0.5.") ==
-                    "classifier") {}
+        batch_norm_(
+            options.flag("batch_norm", true, "Whether batch norm follows every convolution.")),
+        classifier_(
+            options.choice("head", {"pool_linear", "classifier"}, "pool_linear",
+                           "Head of the model. pool_linear: global average pool and one "
+                           "linear layer; classifier: the original three linear layers with "
+                           "dropout 0.5.") == "classifier") {}
 
   std::vector<LayerPtr> layers() const override {
     std::vector<LayerPtr> all;

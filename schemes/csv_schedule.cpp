@@ -106,8 +106,8 @@ class CsvSchedule {
     const int worker = static_cast<int>(workers_.size()) - 1;
     const auto [known, fresh] = worker_of_.try_emplace(*stage, worker);
     if (known->second != worker)
-      fail(column, concat("stage ", *stage, " is on worker ", worker, " here, on worker ",
-                          known->second, " above; a stage has one worker"));
+      fail(column, concat("stage ", *stage, " is on worker ", worker, " here, but on worker ",
+                          known->second, " above; each stage needs one worker"));
     microbatches_ = std::max(microbatches_, *microbatch + 1);
     workers_.back().push_back({*operation->kind, *stage, *microbatch});
   }
@@ -122,21 +122,24 @@ class CsvSchedule {
   }
 
   void check_stages() {
-    line_ = static_cast<int>(workers_.size());
-    if (worker_of_.empty()) fail(1, "has no action");
+    line_ = std::max(1, static_cast<int>(workers_.size()));
+    if (worker_of_.empty())
+      fail(1, "the file has no action; expected a row per worker with cells such as 2F0 and 2B0");
     const int last = worker_of_.rbegin()->first;
     for (int stage = 0; stage < last; ++stage)
       if (!worker_of_.contains(stage))
-        fail(1, concat("names stage ", last, " but never stage ", stage));
+        fail(1, concat("the file names stage ", last, " but never stage ", stage,
+                       "; expected stages numbered from 0 without gaps"));
     for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
       line_ = static_cast<int>(worker) + 1;
-      if (workers_[worker].empty()) fail(1, "this worker (row) does nothing");
+      if (workers_[worker].empty())
+        fail(1, "this row is empty, so its worker does nothing; remove it or give it actions");
     }
   }
 
   [[noreturn]] void refuse(std::string_view text, std::size_t column) const {
     fail(column, concat("'", text,
-                        "' is no action; expected stage, operation (F, B, I, W, …) and "
+                        "' is no action; expected a stage, an operation (F, B, I, W) and a "
                         "micro-batch, as in 2F0, or (0F3;3B1)OVERLAP_F_B"));
   }
   [[noreturn]] void fail(std::size_t column, const std::string& message) const {
@@ -156,19 +159,21 @@ class CsvSchedule {
 class FromCsv final : public Scheme {
  public:
   explicit FromCsv(Options& options)
-      : path_(options.required_path(
-            "file", "The CSV file: a row per worker, cells as 2F0, 2B0, 2I0, 2W0.")) {
+      : path_(options.required_path("file",
+                                    "CSV file with a row per worker; its cells are stage, "
+                                    "operation and micro-batch: 2F0, 2B0, "
+                                    "2I0, 2W0.")) {
     const std::string digest = path_.empty() ? "" : read();
     const std::string expected =
         options.text("sha256", digest,
-                     "SHA-256 of the file, which resolved experiments have: another content is "
-                     "refused. Default: that of the file.");
+                     "Expected SHA-256 of the file, which resolved experiments record; another "
+                     "content is refused. Default: that of the file.");
     if (!fault_ && expected != digest)
       options.problem("sha256",
-                      concat(path_.empty() ? "there is no scheme.file"
-                                           : concat(path_.string(), " has another content"),
-                             digest.empty() ? "" : concat(" (SHA-256 ", digest, ")"),
-                             "; leave sha256 out to follow the file as it is now"));
+                      concat("is not that of ",
+                             path_.empty() ? "a file: scheme.file is missing" : path_.string(),
+                             digest.empty() ? "" : concat(", which is ", digest),
+                             "; leave sha256 out to take the file as it is now"));
   }
 
   std::vector<int> placement(int stages) const override {
@@ -182,11 +187,12 @@ class FromCsv final : public Scheme {
     if (placed.placement.empty()) placed.placement = of.placement();
     if (placed.placement != of.placement())
       throw Error(ErrorKind::Experiment,
-                  concat("pipeline.placement has stages on other workers than the rows of ",
-                         path_.string(), "; leave it out"));
+                  concat("pipeline.placement names other workers than the rows of ", path_.string(),
+                         "; leave it out"));
     if (shape.microbatches != of.microbatches())
-      throw Error(ErrorKind::Experiment, concat("pipeline.microbatches is ", shape.microbatches,
-                                                "; ", path_.string(), " has ", of.microbatches()));
+      throw Error(ErrorKind::Experiment,
+                  concat("pipeline.microbatches is ", shape.microbatches, "; the schedule in ",
+                         path_.string(), " has ", of.microbatches()));
     return schedule_of_workers(placed, of.workers());
   }
 
@@ -213,8 +219,8 @@ class FromCsv final : public Scheme {
     if (fault_) throw *fault_;
     const std::size_t named = file_->placement().size();
     if (static_cast<int>(named) != stages)
-      throw Error(ErrorKind::Experiment,
-                  concat("pipeline.stages is ", stages, "; ", path_.string(), " has ", named));
+      throw Error(ErrorKind::Experiment, concat("pipeline.stages is ", stages, "; the schedule in ",
+                                                path_.string(), " has ", named));
     return *file_;
   }
 

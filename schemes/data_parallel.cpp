@@ -14,8 +14,10 @@ class DataParallel final : public Scheme {
 
   Schedule schedule(const PipelineShape& shape) const override {
     if (shape.stages != 1)
-      throw Error(ErrorKind::Experiment, concat("data_parallel has one stage, not ", shape.stages,
-                                                "; set pipeline.stages: 1 and pipeline.replicas"));
+      throw Error(ErrorKind::Experiment,
+                  concat("pipeline.stages is ", shape.stages,
+                         "; data_parallel has one stage: set pipeline.stages: "
+                         "1 and pipeline.replicas"));
     return pipeline_schedule(shape, {.one_at_a_time = true});
   }
 };

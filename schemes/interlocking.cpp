@@ -17,11 +17,13 @@ class Interlocking final : public Scheme {
  public:
   explicit Interlocking(Options& options)
       : width_(read_width(options)),
-        combine_(options.choice("combine", {"furthest", "sum", "mean"}, "furthest",
-                                "Losses a stage learns from: the furthest it reaches, as in the "
-                                "authors' code, or the sum or mean of all it reaches.")),
-        train_unused_heads_(options.flag("train_unused_heads", true,
-                                         "Keep and train heads no stage learns from.")) {}
+        combine_(
+            options.choice("combine", {"furthest", "sum", "mean"}, "furthest",
+                           "Losses that a stage learns from: the furthest that it reaches, as in "
+                           "the authors' code, or the sum or the mean of all that it reaches.")),
+        train_unused_heads_(
+            options.flag("train_unused_heads", true,
+                         "Whether heads from whose loss no stage learns are kept and trained.")) {}
 
   std::vector<int> auxiliary_sites(int stages) const override {
     std::set<int> sites;
@@ -48,15 +50,15 @@ class Interlocking final : public Scheme {
 
  private:
   static int read_width(Options& options) {
-    const Value width =
-        options.any("width", Value::of(2),
-                    "Stages a loss reaches: 1 local learning, 2 pairwise, …; `all` is "
-                    "end-to-end training.");
+    const Value width = options.any(
+        "width", Value::of(2),
+        "Number of stages that a loss reaches back over: 1 is local learning, 2 pairwise, "
+        "and so on; all is end-to-end training.");
     if (width.is(Value::Kind::Text) && width.text == "all") return kAll;
     if (width.is(Value::Kind::Integer) && width.integer >= 1 && width.integer < kAll)
       return static_cast<int>(width.integer);
-    options.problem("width", concat("is ", width.described(),
-                                    "; expected a whole number of at least 1, or all"));
+    options.problem(
+        "width", concat("is ", width.shown(), "; expected a whole number of at least 1, or all"));
     return 1;
   }
 

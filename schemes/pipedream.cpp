@@ -14,12 +14,15 @@ namespace {
 class PipeDream final : public Scheme {
  public:
   explicit PipeDream(Options& options)
-      : weight_stashing_(options.flag("weight_stashing", true,
-                                      "Backward with the weights of its forward. false: with the "
-                                      "newest ones, which SpecTrain's tables call vanilla MP.")),
-        vertical_sync_(options.flag("vertical_sync", false,
-                                    "Forward on every stage with the version stage 0 used: "
-                                    "max(0, i−N+1) for mini-batch i.")) {}
+      : weight_stashing_(
+            options.flag("weight_stashing", true,
+                         "Whether a backward computes with the weights of its forward; "
+                         "false: with the newest ones, which SpecTrain's tables call "
+                         "vanilla MP.")),
+        vertical_sync_(
+            options.flag("vertical_sync", false,
+                         "Whether the forwards of all N stages use the version that stage "
+                         "0 used: max(0, i−N+1) for mini-batch i.")) {}
 
   Schedule schedule(const PipelineShape& shape) const override {
     return pipeline_schedule(shape, {.flush = false},

@@ -16,10 +16,10 @@ class PipeDream2BW final : public Scheme {
 
   Schedule schedule(const PipelineShape& shape) const override {
     if (shape.microbatches < shape.stages)
-      throw Error(ErrorKind::Experiment,
-                  concat("pipedream_2bw needs at least as many micro-batches as stages: "
-                         "pipeline.microbatches is ",
-                         shape.microbatches, ", pipeline.stages ", shape.stages));
+      throw Error(
+          ErrorKind::Experiment,
+          concat("pipeline.microbatches is ", shape.microbatches,
+                 "; pipedream_2bw needs at least as many as pipeline.stages, ", shape.stages));
     const WeightRule one_update_old = [](const PassPlace& pass) {
       return Weights::of_version(std::max(0, pass.minibatch - 1));
     };

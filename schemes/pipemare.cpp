@@ -19,18 +19,21 @@ namespace {
 class PipeMare final : public Scheme {
  public:
   explicit PipeMare(Options& options)
-      : annealing_(options.integer("annealing", 1000,
-                                   "T1: mini-batches (K) over which stages come to the full "
-                                   "learning rate; 0 = they have it at once.",
-                                   kNotNegative)),
-        correction_(options.flag("correction", true,
-                                 "T2: backwards extrapolate back to the weights of the forward.")),
+      : annealing_(
+            options.integer("annealing", 1000,
+                            "T1: number of mini-batches (K) over which stages reach the full "
+                            "learning rate; 0 = they have it at once.",
+                            kNotNegative)),
+        correction_(
+            options.flag("correction", true,
+                         "T2: whether backwards extrapolate to the weights of their forward.")),
         decay_(options.number("decay", 0.135,
-                              "T2: what remains after τ updates of the running drift of the "
-                              "weights (the paper's D).",
+                              "T2: fraction of the running average of the weights' drift that "
+                              "remains after τ updates (the paper's D).",
                               kFraction)),
-        warmup_(options.integer("warmup", 0, "T3: mini-batches trained synchronously at first.",
-                                kNotNegative)) {}
+        warmup_(options.integer(
+            "warmup", 0, "T3: number of mini-batches that are trained synchronously at first.",
+            kNotNegative)) {}
 
   Schedule schedule(const PipelineShape& shape) const override {
     const auto synchronous = static_cast<int>(
@@ -50,9 +53,9 @@ class PipeMare final : public Scheme {
   }
 
   std::string remark() const override {
-    return "pipemare: delays are those of this 1F1B, D/M updates, about half of those of the "
+    return "pipemare: its delays are those of 1F1B, D/M updates, about half of those of the "
            "paper's "
-           "pipeline, and K and D are tuned per task there; unverified against the authors' code";
+           "pipeline; the paper tunes K and D for each task; unverified against the authors' code";
   }
 
  private:

@@ -10,19 +10,21 @@ namespace {
 class PipeOptim final : public Scheme {
  public:
   explicit PipeOptim(Options& options)
-      : offset_(options.choice("s_offset", {0, 1}, 0,
-                               "Added to the steps predicted: 0 as in the paper, 1 as in the "
-                               "authors' code, which also predicts on the last stage.")),
-        steady_(options.choice("s_mode", {"constant", "exact"}, "constant",
-                               "Steps predicted in the first forwards after a fill: constant as in "
-                               "the paper, or exact: the updates that are really pending.") ==
-                "constant"),
+      : offset_(
+            options.choice("s_offset", {0, 1}, 0,
+                           "Number added to the steps predicted: 0 as in the paper, 1 as in the "
+                           "authors' code, which also predicts on the last stage.")),
+        steady_(options.choice(
+                    "s_mode", {"constant", "exact"}, "constant",
+                    "Number of steps that the first forwards after a fill predict. constant: "
+                    "as in the paper; exact: the updates that are really pending.") == "constant"),
         velocity_(
             options.choice("velocity", {"buffer", "lookahead", "geometric"}, "buffer",
-                           "Step predicted under SGD: the momentum buffer v; lookahead μ·v + last "
-                           "gradient, as the authors' code; geometric Σ μ^j v.")),
+                           "Step that is predicted under SGD. buffer: the momentum buffer v; "
+                           "lookahead: μ·v + last gradient, as in the authors' code; geometric: Σ "
+                           "μ^j v.")),
         weight_decay_(options.flag("adamw_decay_in_prediction", false,
-                                   "Predict AdamW's decoupled weight decay too.")) {}
+                                   "Whether AdamW's decoupled weight decay is predicted, too.")) {}
 
   Schedule schedule(const PipelineShape& shape) const override {
     const WeightRule forward = [&](const PassPlace& pass) {

@@ -11,25 +11,26 @@ namespace {
 class SpecTrain final : public Scheme {
  public:
   explicit SpecTrain(Options& options)
-      : version_(
-            options.choice("version", {1, 2}, 1,
-                           "Prediction rule: 1 the paper's, predicts for forward and backward; "
-                           "2 predicts once and reuses it in the backward.")),
-        steady_(options.choice("s_mode", {"constant", "exact"}, "constant",
-                               "Steps predicted in the first forwards after a fill: constant as in "
-                               "the paper, or exact: the updates that are really pending.") ==
-                "constant"),
+      : version_(options.choice("version", {1, 2}, 1,
+                                "Prediction rule. 1: the paper's, which predicts for forward and "
+                                "backward; 2: one prediction, which the backward reuses.")),
+        steady_(options.choice(
+                    "s_mode", {"constant", "exact"}, "constant",
+                    "Number of steps that the first forwards after a fill predict. constant: "
+                    "as in the paper; exact: the updates that are really pending.") == "constant"),
         velocity_(options.choice(
             "velocity", {"buffer", "lookahead", "geometric"}, "buffer",
-            "Step predicted: the momentum buffer v; lookahead μ·v + last gradient "
-            "in forward and μ·v in backward, as the authors' code; geometric Σ μ^j v.")),
+            "Step that is predicted. buffer: the momentum buffer v; lookahead: μ·v + last gradient "
+            "in "
+            "the forward and μ·v in the backward, as in the authors' code; geometric: Σ μ^j v.")),
         as_coded_(
             options.flag("as_coded", false,
-                         "What the authors' code of version 2 really does: PipeDream with the "
-                         "learning rate of stage k multiplied by N−k, nothing predicted.")) {
+                         "Whether to do what the authors' code of version 2 does: PipeDream with "
+                         "the learning rate of stage k multiplied by N−k, without predictions.")) {
     if (as_coded_ && version_ != 2)
-      options.problem("as_coded",
-                      "is of version 2; for version 1 as coded set velocity: lookahead");
+      options.problem(
+          "as_coded",
+          "is true, which needs version: 2; for version 1 as coded set velocity: lookahead");
   }
 
   Schedule schedule(const PipelineShape& shape) const override {

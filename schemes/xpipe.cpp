@@ -31,8 +31,8 @@ class XPipe final : public Scheme {
   }
 
   std::string remark() const override {
-    return "xpipe: the rounding of s (half away from zero, k/2 not rounded) is unverified against "
-           "the paper";
+    return "xpipe: how the predicted steps s are rounded (half away from zero, k/2 not rounded) is "
+           "unverified against the paper";
   }
 
  private:

@@ -14,10 +14,11 @@ namespace {
 class ZeroBubbleH1 final : public Scheme {
  public:
   explicit ZeroBubbleH1(Options& options)
-      : chunks_(static_cast<int>(options.integer(
-            "chunks", 1,
-            "Stages per worker (v): stage s is on worker s mod p, p = stages / v rounded up.",
-            {1, 4096}))) {}
+      : chunks_(static_cast<int>(options.integer("chunks", 1,
+                                                 "Number of stages per worker (v). Stage s is on "
+                                                 "worker s mod p, where p = stages / v, rounded "
+                                                 "up.",
+                                                 {1, 4096}))) {}
 
   std::vector<int> placement(int stages) const override {
     return looped_placement(stages, chunks_);

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
+#include "core/base/wording.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
 #include "core/system/file.h"

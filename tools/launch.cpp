@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/runtime/processes/mpi_wire.h"
 #include "core/system/child_process.h"
 #include "tools/interrupt.h"

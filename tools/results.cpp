@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
 #include "core/profiling/modelled.h"

@@ -23,8 +23,8 @@ Checksum::Checksum(Kind kind) : state_(std::make_unique<State>()) {
   if (state_->context == nullptr ||
       EVP_DigestInit_ex(state_->context, md5 ? EVP_md5() : EVP_sha256(), nullptr) != 1)
     throw Error(ErrorKind::Data,
-                concat("this machine's OpenSSL computes no ", md5 ? "MD5" : "SHA-256",
-                       ": its configuration forbids it, or there is no memory"));
+                concat("the OpenSSL of this machine does not compute ", md5 ? "MD5" : "SHA-256",
+                       ": its configuration forbids that, or memory has run out"));
 }
 
 Checksum::~Checksum() = default;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/printable.h"
+#include "core/base/wording.h"
 
 namespace pipewright {
 
@@ -114,9 +115,8 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 
 std::string suggestion(std::string_view name, std::span<const std::string> candidates) {
   if (candidates.empty()) return {};
-  const std::string near = nearest(name, candidates);
-  if (!near.empty()) return "; did you mean '" + near + "'?";
-  return "; known: " + join(candidates, ", ");
+  const std::string meant = did_you_mean(name, candidates);
+  return meant.empty() ? "; known: " + join(candidates, ", ") : meant;
 }
 
 namespace {

@@ -44,13 +44,6 @@ std::string concat(const Parts&... parts) {
   return out;
 }
 
-/// A number with its noun: "1 run", "2 runs", "0 mini-batches".
-template <std::integral T>
-std::string counted(T count, std::string_view noun) {
-  const bool hissing = noun.ends_with('s') || noun.ends_with('x') || noun.ends_with("ch");
-  return concat(count, " ", noun, count == 1 ? "" : (hissing ? "es" : "s"));
-}
-
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trimmed(std::string_view text);

@@ -7,10 +7,11 @@
 namespace pipewright {
 
 Feedback feedback_of(Options& options) {
-  const std::string word =
-      options.choice("feedback", {"none", "tensor", "sample"}, "none",
-                     "What is lost is added to what comes next: to the next tensor of the same "
-                     "sizes, for gradients; to the same sample's, for activations.");
+  const std::string word = options.choice(
+      "feedback", {"none", "tensor", "sample"}, "none",
+      "Error feedback: what compression loses is added to what is sent next. tensor: to "
+      "the next tensor of the same sizes, for gradients; sample: to the same sample's "
+      "next, for activations.");
   if (word == "tensor") return Feedback::Tensor;
   return word == "sample" ? Feedback::Sample : Feedback::None;
 }

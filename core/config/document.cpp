@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/wording.h"
 #include "core/config/component_name.h"
 #include "core/config/experiment_keys.h"
 #include "core/config/merge.h"
@@ -117,7 +118,9 @@ bool chooses_files(const std::string& dotted) {
 
 void set(Value& document, const std::string& key, const Value& value, Problems& problems) {
   if (chooses_files(key))
-    problems.add(value.key_place(), concat("'", key, "' can be given in a file only, at its top"));
+    problems.add(value.key_place(), concat("'", key,
+                                           "' cannot be set here; write it at the top level of an "
+                                           "experiment file"));
   else
     set_path(document, key, value, problems);
 }
@@ -140,14 +143,14 @@ void apply_set(const std::string& text, Value& document, Problems& problems) {
   const std::size_t equals = text.find('=');
   const std::string key(trimmed(std::string_view(text).substr(0, equals)));
   if (equals == std::string::npos || key.empty()) {
-    problems.add({"--set", 0, 0},
-                 concat(Value::of(text).shown(), " is not key=value, such as train.epochs=3"));
+    problems.add({"--set", 0, 0}, concat("the argument is ", Value::of(text).shown(),
+                                         "; expected KEY=VALUE, such as train.epochs=3"));
     return;
   }
   if (key.size() > kLongestKey) {
-    problems.add({"--set", 0, 0}, concat("a key has ", key.size(),
-                                         " bytes; expected names joined "
-                                         "by dots, such as 'pipeline.stages'"));
+    problems.add({"--set", 0, 0}, concat("a key has ", counted(key.size(), "byte"),
+                                         "; expected names joined by dots, such as "
+                                         "'pipeline.stages'"));
     return;
   }
   try {

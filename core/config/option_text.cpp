@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/wording.h"
 #include "core/config/plain_scalar.h"
 
 namespace pipewright {
@@ -37,12 +38,37 @@ bool would_fit(const OptionInfo& info, const Value& value) {
   }
 }
 
+/// The hint for a number that was written with commas: "0,1" or "1,000,000".
+std::string without_commas(const std::string& text) {
+  const std::vector<std::string> parts = split(text, ',');
+  const auto digits = [](const std::string& part) {
+    return !part.empty() && std::ranges::all_of(part, is_digit);
+  };
+  const std::string first = parts[0].starts_with('-') ? parts[0].substr(1) : parts[0];
+  if (parts.size() < 2 || !digits(first) || !std::all_of(parts.begin() + 1, parts.end(), digits))
+    return {};
+  const bool groups = first != "0" && std::all_of(parts.begin() + 1, parts.end(),
+                                                  [](const auto& p) { return p.size() == 3; });
+  if (groups) return concat("; write ", join(parts, ""), ", without commas");
+  return parts.size() == 2 ? concat("; write ", join(parts, "."), ", with a point") : std::string();
+}
+
+/// "epochs: 3" for the text "epochs:3", which YAML takes for one word; "" for another value.
+std::string spaced_pair(const Value& given) {
+  if (!given.is(Value::Kind::Text)) return {};
+  const std::string word = given.text.substr(0, given.text.find(' '));
+  const std::size_t colon = word.find(':');
+  if (colon == 0 || colon == std::string::npos || colon + 1 == word.size()) return {};
+  return concat(word.substr(0, colon), ": ", word.substr(colon + 1));
+}
+
 }  // namespace
 
 std::string range_text(const OptionInfo& info) {
-  if (info.least && info.most) return concat("from ", *info.least, " to ", *info.most);
-  if (info.least) return concat("at least ", *info.least);
-  if (info.most) return concat("at most ", *info.most);
+  if (info.least && info.most)
+    return concat("from ", grouped_text(*info.least), " to ", grouped_text(*info.most));
+  if (info.least) return concat("at least ", grouped_text(*info.least));
+  if (info.most) return concat("at most ", grouped_text(*info.most));
   return {};
 }
 
@@ -87,13 +113,15 @@ std::string advice(const OptionInfo& info, const Value& given) {
   if (info.type == Type::Choice && text) {
     std::vector<std::string> names;
     for (const Value& choice : info.choices) names.push_back(choice.text);
-    const std::string near = nearest(given.text, names);
-    if (!near.empty()) return "; did you mean '" + near + "'?";
+    if (const std::string meant = did_you_mean(given.text, names); !meant.empty()) return meant;
   }
   if ((info.type == Type::Text || info.type == Type::Path) && scalar)
     return concat("; write \"", given.text, "\" in quotes");
   if (info.type == Type::List && is_numeric(info.element) && scalar && !text)
     return concat("; write [", given.text, "]");
+  if (is_numeric(info.type) && text && !given.text.empty()) return without_commas(given.text);
+  if (const std::string pair = spaced_pair(given); info.type == Type::Section && !pair.empty())
+    return concat("; write '", pair, "', with a space after ':'");
   if (info.type == Type::Section && text && !given.text.empty())
     return concat("; write {name: ", typed(given), "} if that is its name");
   return {};

@@ -2,9 +2,13 @@
 #include "core/config/options.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <type_traits>
 
+#include "core/base/wording.h"
+#include "core/config/experiment_keys.h"
 #include "core/config/option_text.h"
 #include "core/config/plain_scalar.h"
 #include "core/system/file.h"
@@ -73,11 +77,33 @@ bool of_unknown_part(const Value& mapping, const std::vector<OptionInfo>& declar
 /// The hint for an unknown key: "; did you mean 'version'?", say.
 std::string advice_for(const std::string& key, const std::vector<std::string>& known) {
   if (known.empty()) return "; there are none here";
+  const std::size_t colon = key.find(':');
+  if (colon != std::string::npos && std::ranges::count(known, key.substr(0, colon)) > 0)
+    return concat("; write '", key.substr(0, colon), ": …', with a space after ':'");
   const std::size_t dot = key.find('.');
   if (dot != std::string::npos && std::ranges::count(known, key.substr(0, dot)) > 0)
     return concat("; write '", key.substr(0, dot), ": {", key.substr(dot + 1),
                   ": …}', dotted keys are for profiles, sweep, table and --set");
   return suggestion(key, known);
+}
+
+/// The names that a mapping with these options may have. Those of a whole experiment have more keys
+/// than options: other readers take `extends`, `sweep` and the like.
+std::vector<std::string> known_names(const std::vector<OptionInfo>& declared, bool whole) {
+  std::vector<std::string> names;
+  for (const OptionInfo& info : declared) names.push_back(info.name);
+  const auto is_key = [](const std::string& name) {
+    return std::ranges::count(experiment_keys(), name) > 0;
+  };
+  if (whole && !names.empty() && std::ranges::all_of(names, is_key))
+    for (const char* key : {"extends", "profiles", "sweep", "table", "plot"}) names.push_back(key);
+  return names;
+}
+
+/// Whether a message continues a sentence that begins with the option's name.
+bool is_predicate(std::string_view message) {
+  return std::ranges::any_of(std::array{"is ", "has ", "needs ", "must ", "names ", "and "},
+                             [&](const char* verb) { return message.starts_with(verb); });
 }
 
 }  // namespace
@@ -203,7 +229,8 @@ std::filesystem::path Options::read_path(const OptionInfo& info) {
   const std::string text = given_text.value_or(info.fallback.text);
   constexpr std::size_t kLongestPath = 4095;  // bytes; the limit of Linux
   if (text.size() > kLongestPath) {
-    problem(info.name, concat("has ", text.size(), " bytes; a path has at most ", kLongestPath));
+    problem(info.name,
+            concat("has ", counted(text.size(), "byte"), "; a path has at most ", kLongestPath));
     return {};
   }
   const std::filesystem::path folder = given_text ? folder_of(where(info.name)) : ".";
@@ -242,18 +269,25 @@ bool Options::given(const std::string& name) const {
 }
 
 Place Options::where(const std::string& name) const {
-  const Value* value = find(name);
-  return value == nullptr ? place_ : value->place;
+  const std::size_t bracket = name.find('[');
+  const Value* value = find(name.substr(0, bracket));
+  if (value == nullptr) return place_;
+  std::size_t index = 0;
+  if (bracket != std::string::npos)
+    std::from_chars(name.data() + bracket + 1, name.data() + name.size(), index);
+  const bool item = bracket != std::string::npos && index < value->items.size();
+  return item ? value->items[index].place : value->place;
 }
 
 void Options::problem(const std::string& name, const std::string& message) {
-  problems_->add(where(name), concat(full_name(name), ": ", message));
+  const std::string_view link = is_predicate(message) ? " " : ": ";
+  problems_->add(where(name), concat(full_name(name), link, message));
 }
 
 void Options::finish() {
   constexpr std::size_t kMostAdvised = 100;  // looking for similar names is slow
-  std::vector<std::string> known;
-  for (const OptionInfo& info : declared_) known.push_back(info.name);
+  const std::vector<std::string> known =
+      known_names(declared_, parent_ == nullptr && path_.empty());
   std::size_t unknown = 0;
   if (mapping_ != nullptr && !of_unknown_part(*mapping_, declared_)) {
     for (const auto& [key, value] : mapping_->fields) {

@@ -83,7 +83,7 @@ class Options {
 
   bool given(const std::string& name) const;   ///< written in the file, whatever its value
   Place where(const std::string& name) const;  ///< place of the value if given, else of the section
-  /// Records "where: path.name: message".
+  /// Records "where: path.name is 3; …" for such a predicate, "where: path.name: message" for else.
   void problem(const std::string& name, const std::string& message);
   /// Records a problem for each key that was not read. Records none if `name` chooses an unknown
   /// part, because its options are unknown, too.

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "core/base/printable.h"
+#include "core/base/wording.h"
 #include "core/config/value.h"
 
 namespace pipewright {
@@ -20,10 +21,23 @@ bool stands_before(const Place& a, const Place& b) {
   return key(a) < key(b);
 }
 
+/// The place in front of a message: "--set" alone, without the option that it sets, where the
+/// message names that option itself.
+std::string where_text(const Place& place, std::string_view message) {
+  const std::size_t space = place.file.find(' ');
+  if (place.line > 0 || !place.file.starts_with("--") || space == std::string::npos)
+    return place.text();
+  const std::string key = place.file.substr(space + 1);
+  const std::string_view rest = message.starts_with(key) ? message.substr(key.size()) : " ";
+  const bool named = !rest.starts_with(' ') || rest.starts_with(" is ") ||
+                     rest.starts_with(" has ") || message.find("'" + key + "'") != message.npos;
+  return named ? place.file.substr(0, space) : place.file;
+}
+
 }  // namespace
 
 void Problems::add(const Place& place, const std::string& message, ErrorKind kind) {
-  Error error(kind, printable(message), place.text());  // keys may hold line feeds
+  Error error(kind, printable(message), where_text(place, message));  // keys may hold line feeds
   // The same problem is found twice in an aliased value and in a base file that two files extend.
   const auto same = [&](const Error& known) {
     return std::string_view(known.what()) == error.what();
@@ -49,7 +63,7 @@ void Problems::throw_if_any() const {
   if (errors_.size() == 1) throw errors_.front();
   std::vector<std::string> lines;
   for (const Error& error : errors_) lines.emplace_back(error.what());
-  if (dropped_ > 0) lines.push_back(concat("… and ", dropped_, " more problems"));
+  if (dropped_ > 0) lines.push_back(concat("… and ", counted(dropped_, "more problem")));
   throw Error(errors_.front().kind(), join(lines, "\n"));
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "core/base/wording.h"
 #include "core/config/component_name.h"
 #include "core/config/merge.h"
 #include "core/config/option_text.h"
@@ -96,8 +97,8 @@ std::vector<Changes> zipped(const Changes& lists, Problems& problems) {
     const std::size_t length = lists.front().second.items.size();
     if (list.items.size() != length) {
       problems.add(list.place,
-                   concat("sweep.zip.", key, " has ", list.items.size(), " values; expected ",
-                          length, ", as many as sweep.zip.", lists.front().first));
+                   concat("sweep.zip.", key, " has ", counted(list.items.size(), "value"),
+                          "; expected ", length, ", as many as sweep.zip.", lists.front().first));
       return {};
     }
     all.resize(length);
@@ -188,7 +189,9 @@ std::vector<Changes> read_sweep(const Value& sweep, Problems& problems) {
   static const std::vector<std::string> kParts = {"points", "zip", "grid"};
   if (!sweep.is(Value::Kind::Mapping)) {
     problems.add(sweep.place,
-                 concat("sweep is ", sweep.shown(), "; expected a mapping of points, zip, grid"));
+                 concat("sweep is ", sweep.shown(),
+                        "; expected a mapping with points, zip or grid, such as {grid: "
+                        "{train.seed: [1, 2, 3]}}"));
     return {};
   }
   for (const auto& [key, value] : sweep.fields)
@@ -209,8 +212,8 @@ std::vector<Changes> read_sweep(const Value& sweep, Problems& problems) {
                  static_cast<double>(std::max<std::size_t>(1, together.size()));
   for (const auto& [key, list] : grid) count *= static_cast<double>(list.items.size());
   if (count > static_cast<double>(kMostRuns)) {
-    problems.add(sweep.place,
-                 concat("the sweep has ", count, " runs; at most ", kMostRuns, " are possible"));
+    problems.add(sweep.place, concat("the sweep has ", grouped_text(count), " runs; at most ",
+                                     grouped_text(kMostRuns), " are possible"));
     return {};
   }
   runs = crossed(runs, together);

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "core/base/wording.h"
 #include "core/config/plain_scalar.h"
 #include "core/config/value.h"
 #include "core/config/yaml_fault.h"
@@ -109,6 +110,7 @@ class Builder final : public YAML::EventHandler {
   }
   Place place(const YAML::Mark& mark) const { return source_.place(mark.line, mark.column); }
   bool written_at(const YAML::Mark& mark, std::string_view word) const;
+  std::optional<std::string> comma_hint(const YAML::Mark& mark, const std::string& text) const;
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Value value,
             YAML::EmitterStyle::value style);
   void close();
@@ -166,16 +168,17 @@ void Builder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
 // yaml-cpp reads a lone "b", where "b: 1" was meant, as a key without a value, and [1,,2] as three
 // entries.
 void Builder::check_absent_value(const YAML::Mark& mark, const Place& place) {
-  const Frame& frame = stack_.back();
+  Frame& frame = stack_.back();
   if (frame.key && frame.key->usable) {
     std::string_view between = frame.key->source;
     // At the end of a file without a final line break, the mark is that of the key itself.
     const std::size_t rest = source_.from(mark.line, mark.column).size();
     if (rest < between.size()) between.remove_suffix(rest);
     if (between.starts_with(frame.key->text)) between.remove_prefix(frame.key->text.size());
-    if (between.find(':') == std::string_view::npos)
-      absent_.add(place, concat("'", frame.key->text,
-                                "' stands alone; expected 'key: value', with a space after ':'"));
+    if (between.find(':') != std::string_view::npos) return;
+    absent_.add(place, concat("'", frame.key->text,
+                              "' stands alone; expected 'key: value', with a space after ':'"));
+    frame.key->usable = false;
   } else if (frame.flow && !frame.key) {
     absent_.add(place, "an entry of the list is empty; remove the extra comma");
   }
@@ -183,12 +186,14 @@ void Builder::check_absent_value(const YAML::Mark& mark, const Place& place) {
 
 void Builder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
   count_node(mark);
-  if (expects_key()) return receive_key(mark, "", "a key cannot be an alias; write it out");
+  if (expects_key())
+    return receive_key(mark, "", "a key cannot be an alias (*name); write the key itself");
   const auto found = anchored_.find(anchor);
-  if (found == anchored_.end()) stop(place(mark), "an alias stands inside what it names");
+  if (found == anchored_.end())
+    stop(place(mark), "this alias (*name) stands within the value that it names (&name)");
   const Extent extent = charge(found->second, place(mark));
   if (stack_.size() + extent.height > kDeepestNesting)
-    stop(place(mark), concat("the alias nests deeper than ", kDeepestNesting, " levels"));
+    stop(place(mark), concat("the alias nests deeper than ", counted(kDeepestNesting, "level")));
   Value copy = found->second;
   copy.place = place(mark);
   receive(std::move(copy), 0);
@@ -199,11 +204,11 @@ void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anc
   count_node(mark);
   check_tag(mark, tag);
   if (text.size() > kLongestText)
-    stop(place(mark),
-         concat("a text has ", text.size(), " bytes; at most ", kLongestText, " are read"));
+    stop(place(mark), concat("a text has ", counted(text.size(), "byte"), "; at most ",
+                             grouped_text(kLongestText), " are read"));
   const std::string_view source = source_.from(mark.line, mark.column);
   if ((source.starts_with('"') || source.starts_with('\'')) && !closes_quote(source))
-    stop(place(mark), "a quote is never closed");
+    stop(place(mark), explained_fault("illegal EOF in scalar"));
   if (text.find('\0') != std::string::npos)
     problems_.add(place(mark), "the text holds a NUL character; remove it");
   const bool plain = tag == "?";
@@ -212,7 +217,9 @@ void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anc
     if (plain && text == "<<")
       scalar.refusal = "merge keys ('<<') are not supported; write the keys out, or use 'extends'";
     else if (plain && !(scalar.refusal.empty() && scalar.value.is(Value::Kind::Text)))
-      scalar.refusal = concat("the key '", text, "' is not a text; write \"", text, "\" in quotes");
+      scalar.refusal =
+          concat("the key '", text, "' is not a text; ",
+                 comma_hint(mark, text).value_or(concat("write \"", text, "\" in quotes")));
     return receive_key(mark, text, scalar.refusal);
   }
   scalar.value.place = place(mark);
@@ -221,6 +228,21 @@ void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anc
     scalar.value.refused = true;
   }
   receive(std::move(scalar.value), anchor);
+}
+
+/// The hint for a number with a comma in a flow mapping: of {lr: 0,1} YAML makes the keys lr and 1.
+std::optional<std::string> Builder::comma_hint(const YAML::Mark& mark,
+                                               const std::string& text) const {
+  const auto column = static_cast<std::size_t>(mark.column);
+  const std::string_view before = source_.from(mark.line, 0).substr(0, column);
+  if (!stack_.back().flow || !before.ends_with(',') || !std::ranges::all_of(text, is_digit))
+    return std::nullopt;
+  const std::size_t begin = before.find_last_not_of("0123456789", column - 2) + 1;
+  const std::string_view number = before.substr(begin, column - 1 - begin);
+  if (number.empty()) return std::nullopt;
+  const bool groups = text.size() == 3 && number != "0";
+  return concat("a comma ends the value before it, so write ", number, groups ? "" : ".", text,
+                groups ? " without a comma" : " with a point");
 }
 
 /// Whether this very word, and not a longer one, is written at the mark.
@@ -236,7 +258,7 @@ void Builder::open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_
   count_node(mark);
   check_tag(mark, tag);
   if (stack_.size() == kDeepestNesting)
-    stop(place(mark), concat("the document nests deeper than ", kDeepestNesting, " levels"));
+    stop(place(mark), concat("the document nests deeper than ", counted(kDeepestNesting, "level")));
   value.place = place(mark);
   Frame& frame = stack_.emplace_back();
   frame.value = std::move(value);
@@ -249,7 +271,7 @@ void Builder::close() {
   Frame frame = std::move(stack_.back());
   stack_.pop_back();
   if (!expects_key()) return receive(std::move(frame.value), frame.anchor);
-  receive_key(frame.mark, "", concat("a key is ", frame.value.described(), "; keys are texts"));
+  receive_key(frame.mark, "", concat("a key is ", frame.value.described(), "; expected a text"));
 }
 
 void Builder::receive(Value value, YAML::anchor_t anchor) {
@@ -276,13 +298,13 @@ void Builder::receive_key(const YAML::Mark& mark, const std::string& text,
   Frame& frame = stack_.back();
   const Place place = this->place(mark);
   if (frame.keys.size() == kMostKeys)
-    stop(place, concat("a mapping has more than ", kMostKeys, " keys"));
+    stop(place, concat("a mapping has more than ", counted(kMostKeys, "key")));
   frame.key = Key{text, place, source_.from(mark.line, mark.column), refusal.empty()};
   if (!refusal.empty()) return problems_.add(place, refusal);
   if (text.size() > kLongestKey) {
     frame.key->usable = false;
-    problems_.add(place,
-                  concat("a key has ", text.size(), " bytes; at most ", kLongestKey, " are read"));
+    problems_.add(place, concat("a key has ", counted(text.size(), "byte"), "; at most ",
+                                kLongestKey, " are read"));
   } else if (const auto [first, added] = frame.keys.emplace(text, place); !added) {
     frame.key->usable = false;
     problems_.add(place,
@@ -309,13 +331,17 @@ Extent Builder::charge(const Value& value, const Place& place) {
 
 void Builder::check_tag(const YAML::Mark& mark, const std::string& tag) {
   const bool written = written_at(mark, "!") || (tag != "?" && tag != "!" && !tag.empty());
-  if (written) problems_.add(place(mark), "tags ('!', '!!str', …) are not supported; remove it");
+  if (written)
+    problems_.add(
+        place(mark),
+        "tags ('!', '!!str', …) are not supported; remove the tag, and put a text that begins with "
+        "'!' in quotes");
 }
 
 void Builder::count_node(const YAML::Mark& mark) {
   last_ = mark;
   if (++nodes_ > kMostNodes)
-    stop(place(mark), concat("the document has more than ", kMostNodes, " values"));
+    stop(place(mark), concat("the document has more than ", counted(kMostNodes, "value")));
 }
 
 void Builder::stop(const Place& place, const std::string& message) {
@@ -352,8 +378,11 @@ std::optional<Value> parsed(const YamlSource& source, Problems& problems) {
   } catch (const YAML::Exception& exception) {
     const YAML::Mark mark = exception.mark.is_null() ? builder.last() : exception.mark;
     const int tabbed = tab_indented_line(source.text(), mark.line);
-    if (tabbed >= 0)
-      problems.add(source.place(tabbed, 0), "a tab cannot indent; use spaces");
+    const auto slip = slip_behind(exception.msg, source, mark.line, mark.column);
+    if (slip && tabbed < 0)
+      problems.add(slip->place, slip->message);
+    else if (tabbed >= 0)
+      problems.add(source.place(tabbed, 0), explained_fault("illegal tab"));
     else
       problems.add(source.place(mark.line, mark.column), explained_fault(exception.msg));
   }

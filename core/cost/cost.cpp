@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 
 namespace pipewright {
 namespace {
@@ -63,8 +64,9 @@ std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::
   const std::int64_t cut = std::accumulate(balance.begin(), balance.end(), std::int64_t{0});
   if (!positive || cut != layers)
     throw Error(ErrorKind::Experiment,
-                concat("the profile of ", profile.model, " has ", layers,
-                       " layers, the stages have ", cut, "; profile this experiment's model"));
+                concat("the profile of ", profile.model, " has ", counted(layers, "layer"),
+                       ", but the stages have ", cut,
+                       "; measure this experiment's model with `pipewright profile`"));
   std::vector<StageCost> stages;
   auto layer = profile.layers.begin();
   std::int64_t arriving = profile.input_bytes;

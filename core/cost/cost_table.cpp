@@ -6,6 +6,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/config/options.h"
 
 namespace pipewright {
@@ -20,11 +21,13 @@ class Column {
     given_ = options.given(name);
     if (!given_ || value.refused) return;
     if (!value.is(Value::Kind::Sequence)) {
-      values_.assign(values_.size(), number(value));
+      values_.assign(values_.size(), number(value, name));
     } else if (value.items.size() != values_.size()) {
-      options.problem(name, concat("has ", value.items.size(), " numbers for ", stages, " stages"));
+      options.problem(name, concat("has ", counted(value.items.size(), "number"), " for ",
+                                   counted(stages, "stage"), "; expected one per stage"));
     } else {
-      for (std::size_t k = 0; k < values_.size(); ++k) values_[k] = number(value.items[k]);
+      for (std::size_t k = 0; k < values_.size(); ++k)
+        values_[k] = number(value.items[k], concat(name, "[", k, "]"));
     }
   }
 
@@ -33,13 +36,13 @@ class Column {
   std::int64_t bytes(std::size_t stage) const { return std::llround(values_[stage]); }
 
  private:
-  double number(const Value& value) {
+  double number(const Value& value, const std::string& name) {
     const double read = value.is(Value::Kind::Integer)  ? static_cast<double>(value.integer)
                         : value.is(Value::Kind::Number) ? value.number
                                                         : kNoNumber;
     if (read >= 0 && read < 1e18) return read;
-    options_.problem(name_, concat("is ", value.shown(),
-                                   "; expected a number from 0, or a list with one per stage"));
+    options_.problem(name, concat("is ", value.shown(), "; expected a number of at least 0",
+                                  name == name_ ? ", or a list with one per stage" : ""));
     return 0;
   }
 
@@ -68,13 +71,17 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
   auto column = [&](const char* name, const char* help) {
     return Column(options, name, stages, help);
   };
-  const Column forward = column("forward", "Seconds of a forward.");
-  const Column backward = column("backward", "Seconds of a backward.");
-  const Column backward_input = column("backward_input", "Seconds of an input-only backward.");
-  const Column backward_weight = column("backward_weight", "Seconds of a weight-only backward.");
-  const Column head = column("head", "Seconds of an auxiliary head, forward and backward.");
-  const Column update = column("update", "Seconds of the optimizer, once a mini-batch.");
-  const Column prediction = column("prediction", "Seconds of predicting the weights once.");
+  const Column forward = column("forward", "Seconds that a forward takes.");
+  const Column backward = column("backward", "Seconds that a backward takes.");
+  const Column backward_input =
+      column("backward_input",
+             "Seconds that an input-only backward takes: the gradient of the stage's input.");
+  const Column backward_weight =
+      column("backward_weight",
+             "Seconds that a weight-only backward takes: the gradients of the weights.");
+  const Column head = column("head", "Seconds that an auxiliary head takes, forward and backward together.");
+  const Column update = column("update", "Seconds that the optimizer takes, once per mini-batch.");
+  const Column prediction = column("prediction", "Seconds that one prediction of the weights takes.");
   const Column input =
       column("input_bytes",
              "Bytes that arrive at the stage, and of the gradient that it sends back; "
@@ -82,11 +89,11 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
   const Column output = column("output_bytes",
                                "Bytes sent to the next stage; its gradient is as large. Default: "
                                "input_bytes of the next stage.");
-  const Column activation = column("activation_bytes", "Bytes kept from forward to backward.");
-  const Column peak = column("peak_bytes", "Bytes that one pass needs besides what it keeps.");
-  const Column parameters = column("parameter_bytes", "Bytes of one version of the parameters.");
-  const Column buffers = column("buffer_bytes", "Bytes of buffers.");
-  if (!forward.given()) options.problem("forward", "is missing: the seconds of a forward");
+  const Column activation = column("activation_bytes", "Bytes of activations that a micro-batch keeps from forward to backward.");
+  const Column peak = column("peak_bytes", "Bytes that one pass needs only while it runs.");
+  const Column parameters = column("parameter_bytes", "Bytes of one version of the stage's parameters.");
+  const Column buffers = column("buffer_bytes", "Bytes of the stage's buffers, such as running statistics.");
+  if (!forward.given()) options.problem("forward", "is missing; expected the seconds that a forward takes");
   options.finish();
   for (std::size_t k = 0; k < as_size(stages); ++k) {
     const double whole = backward.given() ? backward[k] : 2 * forward[k];

@@ -6,6 +6,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/system/machine_limits.h"
 
 namespace pipewright {
@@ -155,12 +156,14 @@ void check_effort(double layers, const PipeDreamRules& rules) {
     bytes += (top ? layers : layers * layers) * level.units * sizeof(double);
   }
   if (workers > kMostWorkers)
-    throw Error(ErrorKind::Experiment, concat("the levels have ", workers, " workers; at most ",
-                                              kMostWorkers, " are possible"));
+    throw Error(ErrorKind::Experiment,
+                concat("the levels have ", grouped_text(workers), " workers; at most ",
+                       grouped_text(kMostWorkers), " are possible"));
   const MemoryLimit limit = memory_limit();
   if (steps <= kMostSteps && bytes <= limit.bytes) return;
   throw Error(ErrorKind::Experiment,
-              concat("PipeDream's plan of ", layers, " layers on these levels takes about ",
+              concat("PipeDream's plan of ", counted(static_cast<std::int64_t>(layers), "layer"),
+                     " on these levels takes about ",
                      bytes > limit.bytes
                          ? concat(bytes_text(bytes), "; ", limit.text)
                          : concat(duration_text(steps / kStepsPerSecond), "; at most ",
@@ -184,9 +187,10 @@ PipeDreamPlan pipedream_partition(const Profile& profile, const PipeDreamRules& 
   PipeDreamPlan plan;
   plan.seconds = top.seconds(0, profile.layers.size(), top.units());
   if (plan.seconds == kNoPlan)
-    throw Error(ErrorKind::Experiment,
-                concat("no plan uses all ", workers, " workers: the model has ",
-                       profile.layers.size(), " layers, and a stage holds at least one"));
+    throw Error(
+        ErrorKind::Experiment,
+        concat("no plan can use ", counted(workers, "worker"), ": the model has only ",
+               counted(profile.layers.size(), "layer"), ", and a stage holds at least one"));
   unfold(levels, levels.size() - 1, 0, profile.layers.size(), top.units(), 1, plan.stages);
   return plan;
 }

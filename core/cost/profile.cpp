@@ -99,7 +99,8 @@ std::vector<LayerCost> read_layers(const Value& list, Problems& problems) {
     visit_layer(reader, cost);
     options.finish();
     if (!names.insert(cost.name).second)
-      options.problem("name", concat("'", cost.name, "' is the name of a layer before it, too"));
+      options.problem("name", concat("is '", cost.name,
+                                     "', as of a layer before it; expected names that differ"));
   }
   return layers;
 }
@@ -124,16 +125,27 @@ Value profile_value(const Profile& profile) {
 Profile read_profile(const Value& document) {
   Problems problems;
   Options options(&document, "", problems);
-  if (const std::int64_t format = options.integer(kFormat, 0, ""); format != kVersion)
-    options.problem(kFormat, concat("expected ", kVersion, ", which says that this is a profile ",
-                                    "as `pipewright profile` writes it"));
+  if (const std::int64_t format = options.integer(kFormat, 0, ""); format != kVersion) {
+    options.problem(kFormat, options.given(kFormat)
+                                 ? concat("is ", format,
+                                          ", a format that this Pipewright does not "
+                                          "read; expected ",
+                                          kVersion, ": measure again with `pipewright profile`")
+                                 : concat("is missing, so this is no profile; expected a file that "
+                                          "`pipewright profile` has written"));
+    problems.throw_if_any();  // the fields of another format would all be reported, too
+  }
   Profile profile;
   Reader reader(options);
   visit_profile(reader, profile);
   profile.machine = options.text("machine", "", "");
   const Value layers = options.any("layers", Value::sequence(), "");
   if (!layers.is(Value::Kind::Sequence) || layers.items.empty())
-    options.problem("layers", concat("expected a list of layers, not ", layers.described()));
+    options.problem(
+        "layers", concat("is ",
+                         layers.items.empty() && layers.is(Value::Kind::Sequence) ? "an empty list"
+                                                                                  : layers.shown(),
+                         "; expected a list with a mapping for each layer"));
   else
     profile.layers = read_layers(layers, problems);
   options.finish();

@@ -5,6 +5,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/cost/partition.h"
 #include "core/cost/stage_names.h"
 
@@ -48,10 +49,10 @@ std::vector<std::int64_t> least_memory(const Profile& profile, const StageMemori
   const auto tightest = std::ranges::max_element(stages, {}, &StageMemory::total);
   const auto stage = static_cast<std::size_t>(tightest - stages.begin());
   throw Error(ErrorKind::Experiment,
-              concat("no cut into ", rules.stages, " stages fits into ",
+              concat("no cut into ", counted(rules.stages, "stage"), " fits into ",
                      bytes_text(static_cast<double>(rules.memory)),
-                     " per worker: in the one that needs least, stage ", stage, " (",
-                     stage_names(profile, cut)[stage], ") needs ",
+                     " per worker (pipeline.cut.memory): in the cut that needs least, stage ",
+                     stage, " (", stage_names(profile, cut)[stage], ") needs ",
                      bytes_text(static_cast<double>(tightest->total())),
                      "; take more stages or smaller micro-batches"));
 }
@@ -67,9 +68,10 @@ std::vector<std::int64_t> best_cut(const Profile& profile, const StageMemories& 
                                    const CutRules& rules) {
   const bool by_time = rules.by == CutRules::By::Time;
   if (by_time && !profile.timed)
-    throw Error(ErrorKind::Experiment,
-                concat("the profile of ", profile.model, " was counted on the device ",
-                       profile.device, " and has no times"));
+    throw Error(
+        ErrorKind::Experiment,
+        concat("the profile of ", profile.model, " was counted on the device ", profile.device,
+               " and has no times; `pipewright profile FILE --device cpu` or cuda measures them"));
   const std::vector<double> sum = summed_seconds(profile, rules);
   const auto cut = min_max_partition(
       profile.layers.size(), rules.stages, [&](std::size_t begin, std::size_t end, int stage) {

@@ -22,11 +22,11 @@ std::string render_plan(const Profile& profile, const PipeDreamPlan& plan) {
   const bool equal = std::ranges::all_of(plan.stages, [&](const PipeDreamStage& stage) {
     return stage.replicas == plan.stages[0].replicas;
   });
-  return concat(table.text(), "\na mini-batch every ", time_text(plan.seconds), " is predicted",
+  return concat(table.text(), "\nThe plan predicts a mini-batch every ", time_text(plan.seconds),
                 equal ? concat("; run it with pipeline.stages: ", plan.stages.size(),
                                ", replicas: ", plan.stages[0].replicas)
-                      : "; a plan whose stages have unequal replicas is only reported: our "
-                        "pipelines have as many of every stage",
+                      : "; it is only reported, because its stages have different numbers of "
+                        "replicas: our pipelines have as many of every stage",
                 '\n');
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "core/base/text_table.h"
+#include "core/base/wording.h"
 
 namespace pipewright {
 namespace {
@@ -81,10 +82,9 @@ std::string render_profile(const Profile& profile) {
     table.add(std::move(row));
   }
   table.add(cells(profile, sum));
-  std::string head =
-      concat(profile.model, " on ", profile.device, ", ", profile.samples,
-             profile.samples == 1 ? " sample" : " samples", " in ", profile.precision);
-  if (timed) head += concat(", ", profile.threads, profile.threads == 1 ? " thread" : " threads");
+  std::string head = concat(profile.model, " on ", profile.device, ", ",
+                            counted(profile.samples, "sample"), " in ", profile.precision);
+  if (timed) head += concat(", ", counted(profile.threads, "thread"));
   return head + "\n\n" + table.text();
 }
 

@@ -31,7 +31,7 @@ std::string cell_of(const Schedule& schedule, const PassIndex& index, const Acti
   if (action.loss != schedule.shape.stages - 1 && action.kind != ActionKind::Forward)
     refuse(schedule, action, "belongs to an auxiliary loss");
   if (action.kind == ActionKind::BackwardInput && index.weight_backward(action) == kNowhere)
-    refuse(schedule, action, "relays a loss without learning from it");
+    refuse(schedule, action, "passes a gradient on without a weight-only backward");
   if (action.weights != Weights::latest())
     refuse(schedule, action, "computes with other weights than the newest");
   return concat(action.stage, operation, action.microbatch);

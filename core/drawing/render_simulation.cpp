@@ -8,6 +8,7 @@
 #include "core/base/as_size.h"
 #include "core/base/printable.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/drawing/render_labels.h"
 #include "core/drawing/render_profile.h"
 
@@ -142,8 +143,8 @@ std::string launches(const Schedule& schedule, const Hardware& hardware,
                      const Simulation& simulation) {
   constexpr double kShort = 50e-6;
   if (!hardware.rates.known() || mean_pass_seconds(schedule, simulation) >= kShort) return {};
-  return "\nnote: passes take less than 50 µs on average; starting their operations on such a "
-         "device takes longer and is not modelled, so expect it to be slower than this\n";
+  return "\nnote: passes take less than 50 µs on average; launching their operations on such a "
+         "device takes longer, which is not modelled, so expect a slower run than this\n";
 }
 
 Value traffic_value(const Traffic& traffic) {
@@ -189,10 +190,10 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
                               const Simulation& simulation, std::int64_t samples) {
   const PipelineShape& shape = schedule.shape;
   const double period = simulation.seconds_per_minibatch();
-  std::string text =
-      concat(shape.stages, " stages on ", schedule.workers.size(), " of ", hardware.devices.size(),
-             " devices (", hardware.name, "), ", shape.minibatches, " mini-batches of ",
-             shape.microbatches, shape.microbatches == 1 ? " micro-batch\n" : " micro-batches\n");
+  std::string text = concat(counted(shape.stages, "stage"), " on ", schedule.workers.size(), " of ",
+                            counted(hardware.devices.size(), "device"), " (", hardware.name, "), ",
+                            counted(shape.minibatches, "mini-batch"), " of ",
+                            counted(shape.microbatches, "micro-batch"), "\n");
   text += concat("makespan    ", time_text(simulation.makespan), "; in the steady part ",
                  time_text(period), " a mini-batch\n");
   text += concat("throughput  ", rate_text(period > 0 ? static_cast<double>(samples) / period : 0),

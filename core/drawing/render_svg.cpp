@@ -5,6 +5,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/drawing/kind_colors.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_layout.h"
@@ -16,11 +17,6 @@ namespace {
 using namespace sizes;
 
 constexpr double kColumn = 30;  // width of a column of the table at the right
-
-std::string counted(int count, const std::string& thing) {
-  if (count == 1) return concat(1, " ", thing);
-  return concat(count, " ", thing, thing.ends_with("ch") ? "es" : "s");
-}
 
 /// "4 stages on 4 workers, 8 mini-batches of 4 micro-batches; 45 slots, workers 73 % busy"
 std::string summary(const GridLayout& layout) {
@@ -35,7 +31,7 @@ std::string summary(const GridLayout& layout) {
                             shape.replicas > 1 ? concat(" (", shape.replicas, " replicas)") : "",
                             ", ", counted(shape.minibatches, "mini-batch"));
   if (shape.microbatches > 1) text += concat(" of ", shape.microbatches, " micro-batches");
-  text += concat("; ", makespan, " slots");
+  text += concat("; ", counted(makespan, "slot"));
   if (workers * makespan > 0)
     text += concat(", workers ", (100 * busy + workers * makespan / 2) / (workers * makespan),
                    " % busy");

@@ -91,9 +91,9 @@ std::string render_versions(const Schedule& schedule, int minibatches) {
   }
   return table_text(table) +
          "Columns m0, m1, …: the version of the stage's weights that the passes of mini-batch 0, "
-         "1, … "
-         "read;\n2→5(+3) is version 2 predicted 3 steps ahead. Staleness counts the prediction "
-         "in.\n";
+         "1, … read;\n2→5(+3) is version 2 predicted 3 steps ahead, 0/1 are versions 0 and 1 for "
+         "different micro-batches.\nD is the number of stages after this one. Staleness counts the "
+         "prediction in.\n";
 }
 
 }  // namespace pipewright

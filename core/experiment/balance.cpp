@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/cost/partition.h"
 #include "core/runtime/batches.h"
 #include "core/stage/stage.h"
@@ -27,24 +28,24 @@ std::vector<std::int64_t> balanced(const Model& model, const std::vector<LayerPt
   auto refuse = [&](const std::string& message) { throw Error(ErrorKind::Experiment, message); };
   const auto count = static_cast<std::int64_t>(layers.size());
   if (stages > count)
-    refuse(concat("pipeline.stages is ", stages, "; the model has ", count,
-                  " layers, and a stage holds at least one"));
+    refuse(concat("pipeline.stages is ", stages, "; the model has ", counted(count, "layer"),
+                  ", and a stage holds at least one"));
   if (rule.empty()) {
     const std::int64_t sum = std::accumulate(list.begin(), list.end(), std::int64_t{0});
     if (list.size() != static_cast<std::size_t>(stages))
-      refuse(concat("pipeline.balance ", list_text(list), " names ", list.size(),
-                    " stages; pipeline.stages is ", stages));
+      refuse(concat("pipeline.balance is ", list_text(list), ", which makes ",
+                    counted(list.size(), "stage"), "; pipeline.stages is ", stages));
     if (sum != count)
-      refuse(concat("pipeline.balance ", list_text(list), " sums to ", sum, "; the model has ",
-                    count, " layers"));
+      refuse(concat("pipeline.balance is ", list_text(list), ", in sum ", counted(sum, "layer"),
+                    "; the model has ", count));
     return list;
   }
   if (rule == "time" || rule == "memory") return {};
   if (rule == "published") {
     const std::vector<std::int64_t> published = model.published_balance(stages);
     if (published.empty())
-      refuse(concat("pipeline.balance: no cut into ", stages,
-                    " stages is published for this model; use parameters"));
+      refuse(concat("pipeline.balance is published, but no cut of this model into ",
+                    counted(stages, "stage"), " is; use balance: parameters"));
     return published;
   }
   std::vector<double> costs;

@@ -16,7 +16,7 @@ NamedCodec read_codec(Options& options) {
   const Registry<Codec>& registry = Registry<Codec>::instance();
   NamedCodec named;
   named.name = options.choice("name", registry.names(), kNone,
-                              "The codec; `pipewright list codecs` names them all.");
+                              "Name of the codec; `pipewright list codecs` shows all.");
   std::shared_ptr<const Codec> codec = registry.find(named.name)->make(options);
   if (named.name != kNone) named.codec = std::move(codec);
   return named;
@@ -25,7 +25,7 @@ NamedCodec read_codec(Options& options) {
 /// Reads the section of one direction; without it the direction has the codec of both.
 NamedCodec read_direction(Options& options, const char* direction, const NamedCodec& both) {
   if (!options.given(direction)) return both;
-  Options own = options.section(direction, "The codec of this direction alone.");
+  Options own = options.section(direction, "Codec of this direction alone.");
   NamedCodec named = read_codec(own);
   own.finish();
   return named;
@@ -37,12 +37,12 @@ void read_edges(Options& options, std::vector<int> open, Compression& edges) {
   const NamedCodec both = read_codec(options);
   EdgeCodecs codecs{.forward = read_direction(options, "forward", both),
                     .backward = read_direction(options, "backward", both)};
-  codecs.in_evaluation =
-      options.flag("in_evaluation", true, "Compress forwards in evaluation, too.");
+  codecs.in_evaluation = options.flag("in_evaluation", true,
+                                      "Whether the forwards of an evaluation are compressed, too.");
   const std::vector<std::int64_t> listed = options.integers(
       "edges", {},
-      "Which edges, each numbered as the stage before it; [] = all. Those not listed are not "
-      "compressed, or as a section `otherwise` like this one says.",
+      "Edges that are compressed, each numbered as the stage before it; [] = all. The others are "
+      "not, unless a section `otherwise`, with options like these, says how.",
       edges.empty() ? kNotNegative : Range{0, static_cast<double>(edges.size()) - 1});
   std::vector<int> rest;
   for (const int edge : open) {
@@ -52,9 +52,8 @@ void read_edges(Options& options, std::vector<int> open, Compression& edges) {
       rest.push_back(edge);
   }
   if (!options.given("otherwise")) return;
-  if (rest.empty()) options.problem("otherwise", "no edge is left for it; list fewer in `edges`");
-  Options otherwise =
-      options.section("otherwise", "How the edges that are not listed are compressed.");
+  if (rest.empty()) options.problem("otherwise", "has no edge left; list fewer in `edges`");
+  Options otherwise = options.section("otherwise", "Compression of the edges that are not listed.");
   read_edges(otherwise, std::move(rest), edges);
   otherwise.finish();
 }
@@ -64,8 +63,8 @@ void read_edges(Options& options, std::vector<int> open, Compression& edges) {
 Compression read_compression(Options& pipeline, int stages) {
   Options options = pipeline.section(
       "compression",
-      "What crosses an edge can be compressed, in both directions or, with sections `forward` and "
-      "`backward`, in each by its own codec.");
+      "Compression of activations and gradients between stages. Sections `forward` and `backward` "
+      "give each direction a codec of its own.");
   Compression edges(static_cast<std::size_t>(stages - 1));
   std::vector<int> all(edges.size());
   std::iota(all.begin(), all.end(), 0);
@@ -79,15 +78,15 @@ Compression read_compression(Options& pipeline, int stages) {
 GradientCompression read_gradient_compression(Options& pipeline) {
   Options options = pipeline.section(
       "gradient_compression",
-      "What replicas exchange of their gradients. With one replica there is nothing to exchange, "
-      "and this does nothing.");
+      "Compression of the gradients that replicas exchange. It does nothing with one replica.");
   const bool powersgd =
       options.choice("name", {kNone, "powersgd"}, kNone,
-                     "none: the gradients as they are; powersgd: two thin factors of each weight's "
-                     "gradient, with error feedback; parameters of one dimension, and weights that "
-                     "factors would not make smaller, as they are.") == "powersgd";
-  const std::int64_t rank =
-      options.integer("rank", 4, "Of powersgd: columns of a factor.", kPositive);
+                     "none: whole gradients are exchanged; powersgd: two thin factors of each "
+                     "weight's gradient, with error feedback. Parameters of one dimension, and "
+                     "weights that factors would not make smaller, are exchanged whole.") ==
+      "powersgd";
+  const std::int64_t rank = options.integer(
+      "rank", 4, "powersgd: rank of the approximation, the columns of a factor.", kPositive);
   options.finish();
   return {.rank = powersgd ? rank : 0};
 }

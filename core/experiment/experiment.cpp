@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/codecs/codec.h"
 #include "core/experiment/balance.h"
 #include "core/experiment/identity.h"
@@ -28,7 +29,7 @@ std::unique_ptr<Part> read_part(Options& root, const std::string& section,
   const Registry<Part>& registry = Registry<Part>::instance();
   Options options = root.section(section, help);
   const std::string name = options.choice("name", registry.names(), fallback,
-                                          "Which one; `pipewright list` names them all.");
+                                          "Name of the part; `pipewright list` shows all.");
   std::unique_ptr<Part> part = registry.find(name)->make(options);
   more(options);
   options.finish();
@@ -51,18 +52,31 @@ Place place_in(const Value& document, std::string dotted) {
   }
 }
 
+/// Place of the option with whose name a scheme's message begins, such as "pipeline.stages is 3;
+/// …"; of the scheme if it begins otherwise or the option is not given.
+Place place_of(const Value& document, const std::string& message) {
+  const std::string name = message.substr(0, message.find(' '));
+  const Value* value = document.find_path(name);
+  const bool dotted = name.find('.') != std::string::npos;
+  return dotted && value != nullptr ? value->place : place_in(document, "scheme");
+}
+
 std::vector<std::string> read_fresh(Options& options) {
   const Value given = options.any("fresh", Value::sequence(),
-                                  "Layers that start as initialised whatever the weights file has, "
-                                  "such as a classifier of other classes: [classifier].");
+                                  "Layers that are initialised afresh, whatever the weights file "
+                                  "holds for them, such as a classifier of other classes: "
+                                  "[classifier].");
   std::vector<std::string> layers;
   if (!given.is(Value::Kind::Sequence))
-    options.problem("fresh", concat("expected a list like [classifier], not ", given.described()));
-  for (const Value& layer : given.items) {
+    options.problem(
+        "fresh", concat("is ", given.shown(), "; expected a list of layers such as [classifier]"));
+  for (std::size_t i = 0; i < given.items.size(); ++i) {
+    const Value& layer = given.items[i];
     if (layer.is(Value::Kind::Text))
       layers.push_back(layer.text);
     else
-      options.problem("fresh", concat("expected names of layers, not ", layer.described()));
+      options.problem(concat("fresh[", i, "]"),
+                      concat("is ", layer.shown(), "; expected the name of a layer"));
   }
   return layers;
 }
@@ -77,8 +91,10 @@ void name_weights(Experiment& e, const Value& resolved) {
   if (make == nullptr) {
     std::vector<std::string> known = registry.formats(model);
     known.insert(known.begin(), kOwnFormat);
-    throw Error(ErrorKind::Experiment, concat("weights_format: '", model, "' has no names in ",
-                                              format, " files; known: ", join(known, ", ")));
+    throw Error(ErrorKind::Experiment, concat("model.weights_format is ", format,
+                                              ", but the names that it gives the "
+                                              "tensors of ",
+                                              model, " are not known; known: ", join(known, ", ")));
   }
   e.weights.names = (*make)(*resolved.find("model"));
 }
@@ -90,14 +106,15 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
   try {
     if (p.placement.empty()) p.placement = e.scheme->placement(p.stages);
   } catch (const Error& error) {
-    problems.add(place_in(document, "scheme"), error.message(), error.kind());
+    problems.add(place_of(document, error.message()), error.message(), error.kind());
   }
   const auto each = static_cast<std::size_t>(e.shape(1).workers_per_replica());
   auto workers = each * static_cast<std::size_t>(p.replicas);
   if (workers > kMostWorkers) {
-    problems.add(place_in(document, "pipeline.replicas"),
-                 concat("pipeline.replicas: ", p.replicas, " replicas have ", workers,
-                        " workers; at most ", kMostWorkers, " are possible"));
+    problems.add(
+        place_in(document, "pipeline.replicas"),
+        concat("pipeline.replicas is ", p.replicas, ", which makes ", counted(workers, "worker"),
+               "; at most ", grouped_text(kMostWorkers), " are possible"));
     p.replicas = 1;  // continue with fewer, to find other problems
     workers = each;
   }
@@ -105,10 +122,9 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
   const bool list = given != nullptr && given->is(Value::Kind::Sequence);
   if (list && !p.devices.empty() && p.devices.size() != workers)
     problems.add(place_in(document, "pipeline.device"),
-                 concat("pipeline.device: has ", p.devices.size(),
-                        p.devices.size() == 1 ? " device for " : " devices for ", workers,
-                        workers == 1 ? " worker" : " workers",
-                        "; expected one device per worker, or ", "one word for all"));
+                 concat("pipeline.device has ", counted(p.devices.size(), "device"), " for ",
+                        counted(workers, "worker"),
+                        "; expected one device per worker, or one word for all"));
   if (p.devices.size() == 1) p.devices.assign(workers, p.devices.front());
 }
 
@@ -117,13 +133,14 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
                     const Value& resolved, Problems& problems) {
   const std::int64_t share = e.loader.batch_size / e.pipeline.replicas;
   if (share < 1)
-    problems.add(place_in(document, "pipeline.replicas"),
-                 concat("pipeline.replicas is ", e.pipeline.replicas,
-                        " but loader.batch_size only ", e.loader.batch_size));
+    problems.add(
+        place_in(document, "pipeline.replicas"),
+        concat("pipeline.replicas is ", e.pipeline.replicas, ", but loader.batch_size only ",
+               e.loader.batch_size, "; each replica needs a sample of every mini-batch"));
   else if (share < e.pipeline.microbatches)
     problems.add(place_in(document, "pipeline.microbatches"),
                  concat("pipeline.microbatches is ", e.pipeline.microbatches,
-                        "; a mini-batch has only ", share, " samples",
+                        "; a mini-batch has only ", counted(share, "sample"),
                         e.pipeline.replicas > 1 ? " per replica" : "", " (loader.batch_size)"));
   const bool list = document.find_path("pipeline.balance") != nullptr;
   try {
@@ -148,26 +165,29 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     check_schedule_size(shape, 1);
     e.scheme->schedule(shape);
   } catch (const Error& error) {
-    problems.add(place_in(document, "scheme"), error.message(), error.kind());
+    problems.add(place_of(document, error.message()), error.message(), error.kind());
   }
 }
 
 void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.name = root.text("name", "experiment",
-                     "Of the run and its folder: letters, digits, '-', '_', '.' and spaces, at "
-                     "most 100; default: the file's stem.");
-  e.dataset = read_part<Dataset>(root, "dataset", "digits", "The data.");
+                     "Name of the run and of its folder: at most 100 letters, digits, '-', '_', "
+                     "'.' and spaces. Default: the file's name without its suffix.");
+  e.dataset =
+      read_part<Dataset>(root, "dataset", "digits", "Data to train on and to evaluate with.");
   e.loader = read_loader(root);
-  e.model = read_part<Model>(root, "model", "mlp", "The model.", [&](Options& o) {
+  e.model = read_part<Model>(root, "model", "mlp", "Model that is trained.", [&](Options& o) {
     e.weights.path = o.path(
         "weights", "",
-        "A safetensors file to start from, with exactly this model's tensors; \"\" = initialise.");
-    o.choice("weights_format", {kOwnFormat, "torchvision", "huggingface"}, kOwnFormat,
-             "Whose names they have; another library's only for models that it has.");
+        "Safetensors file with initial weights, which has exactly this model's tensors; \"\" = "
+        "initialise.");
+    o.choice(
+        "weights_format", {kOwnFormat, "torchvision", "huggingface"}, kOwnFormat,
+        "Library that named the file's tensors; another than ours only for models that it has.");
     e.weights.fresh = read_fresh(o);
   });
   e.loss = read_part<Loss>(root, "loss", "cross_entropy",
-                           "The loss of the last stage and of auxiliary heads.");
+                           "Loss of the last stage and of auxiliary heads.");
   e.metric_names = {"accuracy"};
   for (const auto& names : {e.dataset->metrics(), read_metrics(root)})
     for (const std::string& name : names)
@@ -178,11 +198,10 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.pipeline = std::move(pipeline.options);
   balance = std::move(pipeline.balance);
   e.scheme = read_part<Scheme>(root, "scheme", "model_parallel",
-                               "Which weights each pass computes with, and when.");
-  e.optimizer =
-      read_part<Optimizer>(root, "optimizer", "sgd",
-                           "How gradients change weights; PyTorch's mathematics and defaults.");
-  Options lr = root.section("lr_schedule", "The learning rate over time.");
+                               "Training scheme: when each pass runs, and with which weights.");
+  e.optimizer = read_part<Optimizer>(root, "optimizer", "sgd",
+                                     "Optimizer, with PyTorch's mathematics and defaults.");
+  Options lr = root.section("lr_schedule", "Learning rate over time.");
   e.lr_schedule = LrSchedule(lr);
   lr.finish();
   e.train = read_train(root);

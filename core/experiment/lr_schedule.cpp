@@ -9,23 +9,30 @@ namespace pipewright {
 
 LrSchedule::LrSchedule(Options& options)
     : name_(options.choice("name", {"constant", "step", "multistep", "poly", "cosine", "linear"},
-                           "constant", "How the learning rate changes.")),
+                           "constant", "Shape of the learning rate over time.")),
       per_step_(options.choice("per", {"epoch", "step"}, "epoch",
-                               "Unit of time t: it changes between epochs or between steps.") ==
-                "step"),
-      size_(options.integer("size", 30, "step: units between two drops.", kPositive)),
-      gamma_(options.number("gamma", 0.1, "step, multistep: factor of each drop.", kNotNegative)),
-      milestones_(options.integers(
-          "milestones", {}, "multistep: units from which a drop is in force.", kNotNegative)),
-      power_(options.number("power", 1, "poly: exponent of 1 − t/T.", kNotNegative)),
-      end_lr_(options.number("end_lr", 0, "poly, cosine, linear: rate at t = T.", kNotNegative)) {
-  Options warmup = options.section("warmup", "A linear rise at the beginning.");
-  warmup_length_ = warmup.integer("length", 0, "Units it takes; 0 = none.", kNotNegative);
-  warmup_start_ = warmup.number("start", 0, "Fraction of the rate at t = 0.", kFraction);
+                               "Unit of time t: the rate changes between epochs, or between steps "
+                               "(mini-batches).") == "step"),
+      size_(options.integer("size", 30, "step: units of time between two drops.", kPositive)),
+      gamma_(options.number("gamma", 0.1, "step, multistep: factor of each drop of the rate.",
+                            kNotNegative)),
+      milestones_(options.integers("milestones", {},
+                                   "multistep: times from which on a drop holds, in units.",
+                                   kNotNegative)),
+      power_(options.number("power", 1,
+                            "poly: exponent of 1 − t/T, where T is the length of the training.",
+                            kNotNegative)),
+      end_lr_(options.number("end_lr", 0, "poly, cosine, linear: rate at the end of the training.",
+                             kNotNegative)) {
+  Options warmup = options.section("warmup", "Linear rise of the rate at the beginning.");
+  warmup_length_ =
+      warmup.integer("length", 0, "Length of the rise in units of time; 0 = none.", kNotNegative);
+  warmup_start_ =
+      warmup.number("start", 0, "Fraction of the rate at which the rise begins.", kFraction);
   decays_after_warmup_ = warmup.choice("then", {"go_on", "begin"}, "go_on",
-                                       "poly, cosine, linear after it: go_on counts t from the "
-                                       "beginning; begin counts t and T from its end, as Hugging "
-                                       "Face's.") == "begin";
+                                       "How poly, cosine and linear continue: go_on counts t from "
+                                       "the beginning of the training, begin from the end of the "
+                                       "rise, as Hugging Face's schedulers do.") == "begin";
   warmup.finish();
 }
 

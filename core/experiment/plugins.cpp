@@ -37,9 +37,12 @@ class PluginFile {
         file_(path, O_RDONLY | O_NONBLOCK) {
     if (!file_.is_open() || ::fstat(file_.number(), &status_) != 0)
       refuse(path, concat("cannot open: ", errno_text(errno)));
-    if (S_ISFIFO(status_.st_mode) || S_ISCHR(status_.st_mode)) refuse(path, "is no regular file");
+    if (S_ISFIFO(status_.st_mode) || S_ISCHR(status_.st_mode))
+      refuse(path, "is no plain file; expected a shared library");
     if ((status_.st_mode & S_IWOTH) != 0)
-      refuse(path, "may be written by everybody, so anybody's code could be in it; `chmod o-w` it");
+      refuse(path,
+             "may be written by everybody, so it could hold anybody's code; forbid that with "
+             "`chmod o-w`");
     try {
       bytes_ = read_file(concat("/proc/self/fd/", file_.number()));
     } catch (const Error& error) {
@@ -88,19 +91,21 @@ std::string owner_of(const std::string& scheme) {
 std::vector<std::string> checked_schemes(const std::filesystem::path& path,
                                          const std::string& bytes) {
   if (!bytes.starts_with("\177ELF"))
-    refuse(path, "is not a shared library; expected what CMake's add_library(… MODULE …) builds");
+    refuse(path,
+           "is not a shared library; expected one that CMake's add_library(… MODULE …) has built");
   std::vector<std::string> names;
   for (const Stamp& stamp : read_stamps(bytes)) {
     if (const std::string why = misfit(stamp); !why.empty())
       refuse(path, concat("its scheme '", stamp.name, "' ", why));
     if (Registry<Scheme>::instance().find(stamp.name) != nullptr)
-      refuse(path, concat("its scheme '", stamp.name, "' is there already, from ",
-                          owner_of(stamp.name), "; give it another name"));
+      refuse(path, concat("its scheme '", stamp.name, "' exists already, in ", owner_of(stamp.name),
+                          "; give it another name"));
     if (std::ranges::count(names, stamp.name) > 0)
-      refuse(path, concat("has two schemes '", stamp.name, "'; give one another name"));
+      refuse(path, concat("has two schemes named '", stamp.name, "'; rename one of them"));
     names.push_back(stamp.name);
   }
-  if (names.empty()) refuse(path, "has no scheme; expected a PIPEWRIGHT_SCHEME in it");
+  if (names.empty())
+    refuse(path, "has no scheme; expected a source with PIPEWRIGHT_SCHEME(…) in it");
   return names;
 }
 

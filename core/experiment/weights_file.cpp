@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/stage/files/safetensors.h"
 #include "core/stage/files/safetensors_header.h"
 #include "core/stage/torch.h"
@@ -59,11 +60,12 @@ typename Given::const_iterator first_of(const ForeignTensor& source, const Given
 /// Why the file's tensor cannot be the model's tensor of that shape; "" if it can.
 std::string misfit(const TensorHeader& given, const Shape& shape) {
   if (given.shape != shape)
-    return concat("'", given.name, "' is ", shape_text(given.shape), ", the model's is ",
-                  shape_text(shape));
+    return concat("'", given.name, "' has the shape ", shape_text(given.shape),
+                  ", the model's has ", shape_text(shape));
   if (!at::isFloatingType(given.type))
     return concat("'", given.name, "' holds whole numbers (", c10::toString(given.type),
-                  "), the model's are floating; convert it if it is the right file");
+                  "), the model's holds floating-point numbers; convert the tensor if this is the "
+                  "right file");
   return {};
 }
 
@@ -87,7 +89,7 @@ std::vector<std::string> differences(const WeightsFile& file, const NamedShapes&
     if (source.transposed) std::ranges::reverse(shape);
     const auto found = first_of(source, given);
     if (found == given.end()) {
-      wrong.push_back(concat("'", names.back(), "' is missing"));
+      wrong.push_back(concat("'", names.back(), "' is not in the file"));
       continue;
     }
     used.insert(found->first);
@@ -98,7 +100,7 @@ std::vector<std::string> differences(const WeightsFile& file, const NamedShapes&
     if (used.contains(tensor.name) || translated.ignores(tensor.name)) continue;
     const bool shown = wrong.size() < kShownDifferences;  // suggestions take time
     const std::string meant = shown ? suggestion(tensor.name, names) : std::string();
-    wrong.push_back(concat("'", tensor.name, "' is left over",
+    wrong.push_back(concat("'", tensor.name, "' is in the file, but not in the model",
                            meant.starts_with("; did") ? meant : std::string()));
   }
   return wrong;
@@ -113,8 +115,9 @@ void check_weights(const WeightsFile& file, const NamedShapes& declared) {
   if (all > kShownDifferences) wrong.resize(kShownDifferences);
   throw Error(ErrorKind::Data,
               concat("does not fit the model: ", join(wrong, ", "),
-                     all > kShownDifferences ? concat(" and ", all - kShownDifferences, " more")
-                                             : std::string()),
+                     all > kShownDifferences
+                         ? concat(" and ", counted(all - kShownDifferences, "more difference"))
+                         : std::string()),
               file.path.string());
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/profiling/profiling.h"
 #include "core/runtime/devices/device.h"
 #include "core/schedule/predictions.h"

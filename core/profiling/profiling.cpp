@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/profiling/layer_measurement.h"
 #include "core/profiling/made_up_batch.h"
 #include "core/runtime/batches.h"

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/config/json.h"
 #include "core/records/checkpoint_files.h"
 #include "core/records/run_files.h"

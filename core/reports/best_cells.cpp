@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/reports/mean_difference.h"
 
 namespace pipewright {

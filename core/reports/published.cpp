@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/markup.h"
+#include "core/base/wording.h"
 #include "core/system/file.h"
 
 namespace pipewright {

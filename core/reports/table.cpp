@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/reports/moments.h"
 #include "core/reports/published.h"
 #include "core/reports/run_keys.h"

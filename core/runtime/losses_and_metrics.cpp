@@ -6,6 +6,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -87,8 +88,9 @@ void LossesAndMetrics::refuse(const Reading& reading, double loss, int worker) c
   throw Error(
       ErrorKind::NotFinite,
       concat("the loss of mini-batch ", pass.minibatch, " of epoch ", pass.epoch, " at stage ",
-             action.stage, " is ", loss, "; its weights are version ", reading.updates,
-             key.ahead == 0 ? std::string() : concat(", predicted ", key.ahead, " ahead"),
+             action.stage, " is ", loss, " with version ", reading.updates, " of the weights",
+             key.ahead == 0 ? std::string()
+                            : concat(", predicted ", counted(key.ahead, "step"), " ahead"),
              "; try a smaller optimizer.lr"),
       passes_.place(action, worker));
 }

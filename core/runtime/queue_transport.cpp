@@ -98,9 +98,12 @@ class QueueTransport final : public Transport {
         since_ = now;
       } else if (now - since_ > all_.timeout_) {
         const std::chrono::duration<double> seconds = all_.timeout_;
-        throw Error(ErrorKind::Worker,
-                    concat("every worker waits for another, and nothing has come for ",
-                           seconds.count(), " s"));
+        throw Error(
+            ErrorKind::Worker,
+            concat("deadlock: every worker waits for a message of another, and none has come for ",
+                   seconds.count(),
+                   " s (pipeline.timeout, at most 8 with threads); an action waits for one "
+                   "that comes later: see the order that `pipewright schedule` draws"));
       }
     }
 

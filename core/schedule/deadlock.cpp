@@ -5,6 +5,8 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/wording.h"
+#include "core/schedule/invalid_schedule.h"
 
 namespace pipewright {
 namespace {
@@ -53,12 +55,12 @@ class Chain {
     const Wait& wait = wait_of(worker);
     const auto link = [&] {
       const int capacity = schedule_.shape.link_capacity;
-      return concat(whose, " link to worker ", wait.worker, " holds ", capacity,
-                    capacity == 1 ? " message already" : " messages already");
+      return concat(whose, " link to worker ", wait.worker, " already holds ",
+                    counted(capacity, "message"), ", as many as it can");
     };
     switch (wait.what) {
       case Wait::For::Room: return link();
-      case Wait::For::Reduction: return concat(whose, " replicas never come to the same reduction");
+      case Wait::For::Reduction: return concat(whose, " replicas never reach the same reduction");
       case Wait::For::Input:
       case Wait::For::Nothing: break;
     }
@@ -72,8 +74,8 @@ class Chain {
   std::string reached(int worker, int other) const {
     const Wait& wait = wait_of(worker);
     const std::string next = name(wait_of(other).action);
-    if (wait.what != Wait::For::Input) return concat(", and worker ", other, " stands at ", next);
-    return wait.input == wait_of(other).action ? std::string() : concat(", behind ", next);
+    if (wait.what != Wait::For::Input) return concat(", and worker ", other, " is stuck at ", next);
+    return wait.input == wait_of(other).action ? std::string() : concat(", queued behind ", next);
   }
 
   /// The end of the message if the chain ended at an action that the same worker does later; else
@@ -81,26 +83,30 @@ class Chain {
   std::string later_text() const {
     const Wait& wait = wait_of(links_.back());
     if (later_ == kNowhere) return {};
-    if (later_ == wait.input) return ", later on the same worker";
-    return concat(" and so for ", name(later_), ", later on worker ", later_.first, " itself");
+    if (later_ == wait.input) return ", which comes later on the same worker";
+    return concat(" and so for ", name(later_), ", which comes later on worker ", later_.first,
+                  " itself");
   }
 
   std::string message(const std::string& end) const {
     constexpr std::size_t kMost = 4;  // actions named; of more, those between are only counted
-    std::string text = concat(name(wait_of(links_.front()).action),
-                              " can never start: ", reason(links_.front(), "it", "its"));
+    std::string text = concat("deadlock: ", name(wait_of(links_.front()).action),
+                              " can never start, because ", reason(links_.front(), "it", "its"));
     std::size_t i = 1;
     if (links_.size() > kMost) {
       i = links_.size() - 1;
-      text += concat(reached(links_.front(), links_[1]), ", … (", i - 2, " more)");
+      text += concat(reached(links_.front(), links_[1]), ", … (", counted(i - 2, "more wait"), ")");
     }
     for (; i < links_.size(); ++i) {
       const bool cut = i > 1 && links_.size() > kMost;
-      text += cut ? concat(", behind ", name(wait_of(links_[i]).action))
+      text += cut ? concat(", queued behind ", name(wait_of(links_[i]).action))
                   : reached(links_[i - 1], links_[i]);
       text += concat(", ", reason(links_[i], "which", "whose"));
     }
-    return text + later_text() + end;
+    const auto [worker, position] = wait_of(links_.front()).action;
+    const Action& first = schedule_.workers[as_size(worker)][as_size(position)];
+    return concat(text, later_text(), end, " (", spelled_out(first, schedule_.shape.microbatches),
+                  ")");
   }
 
   const Schedule& schedule_;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/schedule/slots.h"
 #include "core/schedule/versions.h"
 
@@ -60,8 +61,8 @@ std::string idle_remark(const Scheme& scheme, PipelineShape shape) {
   if (!more) return {};
   const int idle = idle_percent(*now), less = idle_percent(*more);
   if (less >= idle) return {};
-  return concat(given, given == 1 ? " micro-batch for " : " micro-batches for ", shape.stages,
-                " stages: workers are idle in ", idle, " % of their slots; with ",
+  return concat(counted(given, "micro-batch"), " for ", counted(shape.stages, "stage"),
+                ": workers are idle in ", idle, " % of their slots; with ",
                 "pipeline.microbatches: ", shape.microbatches, " it would be ", less, " %");
 }
 

@@ -21,6 +21,10 @@ class InvalidSchedule final : public Error {
 };
 
 /// Throws InvalidSchedule with the culprit's name before the message: "0B3 happens twice".
+/// What the name of an action stands for: "0B2.1 is the backward of stage 0, mini-batch 2,
+/// micro-batch 1".
+std::string spelled_out(const Action& action, int microbatches);
+
 [[noreturn]] void refuse(const Schedule& schedule, ActionPlace culprit, const std::string& message);
 
 }  // namespace pipewright

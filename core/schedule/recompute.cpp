@@ -41,8 +41,9 @@ Schedule with_recomputation(Schedule schedule, Recomputation which) {
 
 std::string recomputation_remark(Recomputation which, int microbatches) {
   if (which != Recomputation::ExceptLast || microbatches > 1) return {};
-  return "pipeline.recompute: except_last keeps each mini-batch's last micro-batch, and with "
-         "pipeline.microbatches: 1 there is no other: nothing is recomputed.";
+  return "pipeline.recompute: except_last recomputes all micro-batches of a mini-batch but the "
+         "last, "
+         "and with pipeline.microbatches: 1 there is no other, so nothing is recomputed.";
 }
 
 }  // namespace pipewright

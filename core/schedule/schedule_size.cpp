@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/system/machine_limits.h"
 
 namespace pipewright {
@@ -25,10 +26,10 @@ void check_schedule_size(const PipelineShape& shape, std::int64_t minibatches,
   if (bytes <= limit.bytes && actions <= kMostActions) return;
   throw Error(
       ErrorKind::Data,
-      concat("the schedule has at least ", count_text(actions), " actions (", shape.stages,
-             " stages, ", shape.replicas, " replicas, ", shape.microbatches, " micro-batches, ",
-             minibatches, " mini-batches without a drain between them), which take at least ",
-             bytes_text(bytes),
+      concat("the schedule has at least ", count_text(actions), " actions (",
+             counted(shape.stages, "stage"), ", ", counted(shape.replicas, "replica"), ", ",
+             counted(shape.microbatches, "micro-batch"), ", ", counted(minibatches, "mini-batch"),
+             " without a drain between them), which take at least ", bytes_text(bytes),
              bytes <= limit.bytes ? concat("; at most ", count_text(kMostActions), " are possible")
              : limit.text.empty() ? std::string()
                                   : "; " + limit.text,

@@ -8,6 +8,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/schedule/execution_order.h"
 #include "core/schedule/pass_slots.h"
 #include "core/schedule/versions.h"
@@ -26,32 +27,35 @@ void check_ranges(const Schedule& schedule) {
     throw Error(ErrorKind::Schedule, concat("the schedule is not valid: ", message));
   };
   if (shape.stages < 1 || shape.replicas < 1 || shape.microbatches < 1 || shape.minibatches < 1)
-    refuse_shape("a shape needs at least one stage, replica, micro-batch and mini-batch");
+    refuse_shape("it needs at least one stage, replica, micro-batch and mini-batch");
   if (!shape.placement.empty() && shape.placement.size() != as_size(shape.stages))
     refuse_shape("its placement does not name one worker per stage");
   if (schedule.workers.size() != as_size(shape.workers()))
-    refuse_shape(
-        concat("it has ", schedule.workers.size(), " workers, its shape ", shape.workers()));
+    refuse_shape(concat("it has actions for ", counted(schedule.workers.size(), "worker"),
+                        "; its stages and replicas need ", shape.workers()));
   if (schedule.learns_from.size() != as_size(shape.stages))
-    refuse_shape("learns_from does not name the losses of every stage");
+    refuse_shape("its learns_from does not say for every stage which losses it learns from");
   auto in = [](int value, int end) { return value >= 0 && value < end; };
   for (std::size_t i = 0; i < shape.skips.size(); ++i) {
     const auto& [from, to, gradient] = shape.skips[i];
     if (!in(from, shape.stages) || !in(to, shape.stages) || from >= to)
-      refuse_shape(concat("a skip connection from stage ", from, " to stage ", to));
+      refuse_shape(concat("it has a skip connection from stage ", from, " to stage ", to,
+                          "; expected one to a later stage"));
     for (std::size_t j = 0; j < i; ++j)
       if (shape.skips[j].from > from || (shape.skips[j].to > from && shape.skips[j].to < to))
-        refuse_shape("its skip connections do not take back first what they put aside last");
+        refuse_shape(
+            "its skip connections are not nested: what is put aside last has to be taken back "
+            "first");
   }
   for (int k = 0; k < shape.stages; ++k)
     for (const int loss : schedule.learns_from[as_size(k)])
       if (loss < k || loss >= shape.stages)
         refuse_shape(concat("stage ", k, " learns from the loss of stage ", loss,
-                            ", which is none from it on"));
+                            "; expected its own loss or that of a later stage"));
   for (std::size_t i = 0; i < schedule.auxiliary.size(); ++i)
     if (!in(schedule.auxiliary[i], shape.stages - 1) ||
         (i > 0 && schedule.auxiliary[i] <= schedule.auxiliary[i - 1]))
-      refuse_shape("its auxiliary heads are not stages before the last, in ascending order");
+      refuse_shape("its auxiliary heads have to be at stages before the last, in ascending order");
   for (int w = 0; w < shape.workers(); ++w)
     for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
       const Action& a = schedule.workers[as_size(w)][as_size(i)];
@@ -59,14 +63,16 @@ void check_ranges(const Schedule& schedule) {
       if (!in(a.stage, shape.stages) || !in(a.replica, shape.replicas) ||
           !in(a.minibatch, shape.minibatches) || !in(a.microbatch, shape.microbatches) ||
           !in(a.loss, shape.stages) || !in(a.weights.rule, static_cast<int>(schedule.rules.size())))
-        refuse_shape(
-            concat(place(),
-                   " names a stage, replica, mini-batch, micro-batch, loss or rule out of range"));
+        refuse_shape(concat(
+            place(),
+            " names a stage, replica, mini-batch, micro-batch, loss or weight rule that there is "
+            "not"));
       if (is_part_of_backward(a.kind) && a.loss < a.stage)
-        refuse_shape(
-            concat(place(), " is of the loss of stage ", a.loss, ", which comes before its own"));
+        refuse_shape(concat(place(), " goes back from the loss of stage ", a.loss,
+                            ", an earlier stage than its own"));
       if (shape.worker_of(a.stage, a.replica) != w)
-        refuse_shape(concat(place(), " belongs on worker ", shape.worker_of(a.stage, a.replica)));
+        refuse_shape(concat(place(), " has to be on worker ", shape.worker_of(a.stage, a.replica),
+                            ", which holds its stage"));
     }
 }
 
@@ -145,7 +151,7 @@ void check_complete(const Schedule& schedule) {
     for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
       const Action& a = schedule.workers[as_size(w)][as_size(i)];
       if (a.kind != ActionKind::Forward && !shape.training)
-        refuse(schedule, {w, i}, "has no place in an evaluation: forwards only");
+        refuse(schedule, {w, i}, "has no place in an evaluation, which consists of forwards only");
       if (!is_pass(a.kind)) continue;
       const int loss = is_part_of_backward(a.kind)  ? a.loss
                        : a.kind == ActionKind::Head ? a.stage
@@ -154,14 +160,14 @@ void check_complete(const Schedule& schedule) {
         refuse(schedule, {w, i}, "happens twice");
       if (makes_weight_gradient(a.kind) && !learns(schedule, a))
         refuse(schedule, {w, i},
-               concat("learns from the loss of stage ", a.loss,
-                      ", which its stage does not learn from"));
+               concat("goes back from the loss of stage ", a.loss,
+                      ", from which its stage does not learn"));
       if (a.kind != ActionKind::Head) continue;
       if (!std::ranges::binary_search(schedule.auxiliary, a.stage))
-        refuse(schedule, {w, i}, "is of a stage without an auxiliary head");
+        refuse(schedule, {w, i}, "belongs to a stage without an auxiliary head");
       if (a.loss != a.stage)
         refuse(schedule, {w, i},
-               concat("names the loss of stage ", a.loss, " instead of its own stage's"));
+               concat("names the loss of stage ", a.loss, "; expected that of its own stage"));
     }
   for (int replica = 0; replica < shape.replicas; ++replica)
     for (int m = 0; m < shape.minibatches; ++m)
@@ -201,9 +207,9 @@ void check_recomputations(const Schedule& schedule) {
       if (is_backward(a.kind)) begun[slots.forward(a, a.stage)] = true;
       if (a.kind != ActionKind::Recompute) continue;
       if (begun[slots.forward(a, a.stage)])
-        refuse(schedule, {w, i}, "comes after a backward that needs it");
+        refuse(schedule, {w, i}, "comes after a backward that needs its activations");
       if (a.weights != Weights::of_forward())
-        refuse(schedule, {w, i}, "does not compute with the weights of its forward");
+        refuse(schedule, {w, i}, "has to compute with the weights of its forward");
     }
 }
 
@@ -216,13 +222,14 @@ void check_halves(const Schedule& schedule, const PassIndex& index) {
       if (a.kind == ActionKind::BackwardInput && learns(schedule, a) &&
           index.weight_backward(a) == kNowhere)
         refuse(schedule, {w, i},
-               concat("only relays the loss of stage ", a.loss, ", but its stage learns from it"));
+               concat("passes the gradient of the loss of stage ", a.loss,
+                      " on without a weight-only backward, but its stage learns from that loss"));
       if (a.kind != ActionKind::BackwardWeight) continue;
       const ActionPlace first = index.backward(a, a.stage);
       const bool half =
           first != kNowhere && schedule.workers[as_size(first.first)][as_size(first.second)].kind ==
                                    ActionKind::BackwardInput;
-      if (!half) refuse(schedule, {w, i}, "ends no input-only backward: there is none of its pass");
+      if (!half) refuse(schedule, {w, i}, "has no input-only backward of the same pass before it");
     }
 }
 
@@ -236,7 +243,8 @@ void check_weights_of_halves(const Schedule& schedule, const PassIndex& index,
       const ActionPlace first = index.backward(a, a.stage);
       if (versions.workers[as_size(w)][as_size(i)].key !=
           versions.workers[as_size(first.first)][as_size(first.second)].key)
-        refuse(schedule, {w, i}, "computes with other weights than its input-only backward");
+        refuse(schedule, {w, i},
+               "computes with other weights than the input-only backward of the same pass");
     }
 }
 
@@ -256,9 +264,13 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
           stages[as_size(a.stage) * as_size(schedule.shape.replicas) + as_size(a.replica)];
       if (a.kind == ActionKind::BackwardInput && index.consumer_of(a) == kNowhere &&
           index.weight_backward(a) == kNowhere)
-        refuse(schedule, {w, i}, concat("relays the loss of stage ", a.loss, " to nobody"));
+        refuse(schedule, {w, i},
+               concat("passes the gradient of the loss of stage ", a.loss,
+                      " on, but no earlier stage takes it"));
       if (adds_gradient(a.kind)) {
-        if (pending.reduced) refuse(schedule, {w, i}, "adds to a gradient that is reduced already");
+        if (pending.reduced)
+          refuse(schedule, {w, i},
+                 "adds to a gradient that has been reduced over the replicas already");
         pending = {i, false};
       }
       if (is_pass(a.kind)) continue;
@@ -267,11 +279,11 @@ void check_gradients(const Schedule& schedule, const PassIndex& index) {
         refuse(schedule, {w, i},
                reduces ? "has no gradient to reduce" : "has no gradient to apply");
       if (reduces && pending.reduced)
-        refuse(schedule, {w, i}, "reduces a gradient that is reduced already");
+        refuse(schedule, {w, i}, "reduces a gradient that has been reduced already");
       if (!reduces && schedule.shape.replicas > 1 && !pending.reduced)
         refuse(schedule, {w, i}, "applies a gradient that its replicas have not reduced");
       if (actions[as_size(pending.place)].minibatch != a.minibatch)
-        refuse(schedule, {w, i}, "does not end with a gradient of its own mini-batch");
+        refuse(schedule, {w, i}, "follows a gradient of another mini-batch than its own");
       if (reduces)
         pending.reduced = true;
       else

@@ -7,6 +7,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/schedule/dependencies.h"
 
 namespace pipewright {
@@ -61,14 +62,17 @@ class WorkerVersions {
       if (!is_pass(action.kind)) continue;
       weights.key = key_of(action, latest);
       if (weights.key.version > latest || weights.key.version < 0)
-        fail(action, concat("asks for version ", weights.key.version,
-                            " of its weights when there are ", latest, " updates behind it"));
+        fail(action,
+             concat("asks for version ", weights.key.version, " of its stage's weights, but only ",
+                    counted(latest, "update"), latest == 1 ? " has" : " have",
+                    " run by then; expected a version from 0 to ", latest));
       const bool first = use(stage, weights.key, i);
       if (first && weights.key.ahead != 0) {
         if (weights.key.version != latest)
-          fail(action, concat("predicts ", weights.key.ahead, " steps from version ",
-                              weights.key.version, " for the first time when the latest is ",
-                              latest, "; a prediction is made while its version is the latest"));
+          fail(action, concat("predicts ", counted(weights.key.ahead, "step"), " from version ",
+                              weights.key.version, ", but the newest version is ", latest,
+                              " by then; a prediction must first be made while its version is "
+                              "the newest"));
         weights.makes = true;
       }
     }
@@ -108,7 +112,8 @@ class WorkerVersions {
     if (asked.source == Weights::Source::OfForward) {
       const auto [worker, position] = index_.forward(action);
       if (worker != worker_ || &actions_[as_size(position)] >= &action)
-        fail(action, "computes with the weights of a forward that has not run on its worker");
+        fail(action,
+             "computes with the weights of its forward, which has not run before it on its worker");
       return result_[as_size(position)].key;
     }
     const int version = asked.source == Weights::Source::Latest ? latest : asked.version;

@@ -5,6 +5,7 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/schedule/builders.h"
 
 namespace pipewright {
@@ -111,20 +112,18 @@ Schedule looped_schedule(PipelineShape shape, const LoopedOrder& order, const st
     return schedule_of_stages(shape, std::move(orders));
   }
   if (!shape.placement.empty() && shape.placement != placement)
-    throw Error(
-        ErrorKind::Experiment,
-        concat(scheme, " with ", order.chunks, " stages per worker places them ",
-               list_text(placement), "; pipeline.placement is ", list_text(shape.placement)));
+    throw Error(ErrorKind::Experiment,
+                concat("pipeline.placement is ", list_text(shape.placement), "; ", scheme, " with ",
+                       counted(order.chunks, "stage"), " per worker (scheme.chunks) needs ",
+                       list_text(placement), ", which is its default"));
   shape.placement = placement;
   const int workers = shape.workers_per_replica();
   const int rounds = std::max(1, shape.microbatches / workers);
   if (shape.microbatches % rounds != 0)
-    throw Error(
-        ErrorKind::Experiment,
-        concat(scheme,
-               " goes through micro-batches in rounds of about one per worker: "
-               "pipeline.microbatches is ",
-               shape.microbatches, ", not a multiple of ", rounds, " (", workers, " workers)"));
+    throw Error(ErrorKind::Experiment,
+                concat("pipeline.microbatches is ", shape.microbatches, "; ", scheme, " on ",
+                       counted(workers, "worker"), " divides them into ", counted(rounds, "round"),
+                       " of equal size, so expected is a multiple of ", rounds));
   std::vector<std::vector<PassStep>> orders;
   for (int worker = 0; worker < workers; ++worker) {
     auto& steps = orders.emplace_back(looped_steps(order, worker, workers, shape.microbatches));

@@ -7,6 +7,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/config/options.h"
 #include "core/simulation/hardware.h"
 
@@ -27,9 +28,10 @@ double bandwidth(Options& options, const std::string& help) {
 }
 
 LinkSpeed link_speed(Options& options) {
-  return {options.number("latency_us", 0, "Latency of a message, in microseconds.", kNotNegative) *
-              kMicrosecond,
-          bandwidth(options, "Bandwidth in 10^9 bytes a second, each direction; 0 = unlimited.")};
+  return {
+      options.number("latency_us", 0, "Latency of a message in microseconds.", kNotNegative) *
+          kMicrosecond,
+      bandwidth(options, "Bandwidth in 10^9 bytes per second, in each direction; 0 = unlimited.")};
 }
 
 class Reader {
@@ -38,17 +40,20 @@ class Reader {
       : options_(&document, "hardware", problems), problems_(problems) {}
 
   Hardware read() {
-    hardware_.name = options_.text("name", "unnamed", "What the machine is called.");
-    hosts_ = static_cast<int>(options_.integer("hosts", 1, "Machines.", kSomeDevices));
+    hardware_.name = options_.text("name", "unnamed", "Name of the hardware in results.");
+    hosts_ = static_cast<int>(options_.integer("hosts", 1, "Number of machines.", kSomeDevices));
     read_devices();
-    hardware_.within = read_tier("within", "Between two devices of one host.", false);
-    hardware_.between = read_tier("between", "Between devices of two hosts.", true);
-    read_each("links", "Links unlike the others: from, to, latency_us, bandwidth_gb_per_s.",
+    hardware_.within = read_tier("within", "Link between two devices of one host.", false);
+    hardware_.between = read_tier("between", "Link between devices of two hosts.", true);
+    read_each("links",
+              "Links that differ from these, each with from, to, latency_us, bandwidth_gb_per_s.",
               [this](Options& link) { read_link(link); });
-    read_each("buses", "What several links share: name, devices, crossing, bandwidth_gb_per_s.",
+    read_each("buses",
+              "Buses, whose bandwidth several links share, each with name, devices, crossing, "
+              "bandwidth_gb_per_s.",
               [this](Options& bus) { read_bus(bus); });
     read_each("codecs",
-              "How fast a device of speed 1 compresses what crosses edges: name, "
+              "Speed of a codec on a device of speed 1, each with name, "
               "encode_gb_per_s, decode_gb_per_s, in 10^9 uncompressed bytes a second.",
               [this](Options& codec) { read_codec(codec); });
     read_copies();
@@ -64,23 +69,27 @@ class Reader {
   void read_devices() {
     Options devices = options_.section("devices", "The devices of each host.");
     const auto each =
-        static_cast<int>(devices.integer("count", 1, "Devices of a host.", kSomeDevices));
-    hardware_.device_name = devices.text("name", "", "What one is called.");
+        static_cast<int>(devices.integer("count", 1, "Number of devices of a host.", kSomeDevices));
+    hardware_.device_name = devices.text("name", "", "Name of the device model, for reports.");
     const double speed = devices.number(
         "speed", 1, "How many times as fast as the device of the profile.", kAboveZero);
     const double memory =
-        devices.number("memory_gib", 0, "Memory of one in GiB; 0 = not known.", kMemoryInGiB);
+        devices.number("memory_gib", 0, "Memory of one device in GiB; 0 = not known.", kMemoryInGiB);
     read_rates(devices);
     const auto speeds = devices.numbers(
-        "speeds", {}, "Of each device of all hosts, where they differ.", kAboveZero);
+        "speeds", {}, "Speed of each device of all hosts, where they differ; [] = all as `speed`.",
+        kAboveZero);
     const auto slowdowns = devices.numbers(
-        "slowdown", {}, "Stragglers: factor of the times of each device of all hosts.", kAboveZero);
+        "slowdown", {},
+        "Stragglers: the factor by which each device of all hosts takes longer; [] = 1 for all.",
+        kAboveZero);
     devices.finish();
     if (as_size(each) * as_size(hosts_) > kMostDevices) {
       problems_.add(options_.where("hosts"),
-                    concat("hardware.hosts is ", hosts_, " and devices.count ", each, ": ",
-                           as_size(each) * as_size(hosts_), " devices; at most ", kMostDevices,
-                           " are possible"));
+                    concat("hardware.hosts is ", grouped_text(hosts_),
+                           " and hardware.devices.count ", grouped_text(each), ", which makes ",
+                           counted(as_size(each) * as_size(hosts_), "device"), "; at most ",
+                           grouped_text(kMostDevices), " are possible"));
       hosts_ = 1;
     }
     hardware_.devices_per_host = each;
@@ -88,8 +97,10 @@ class Reader {
                              {.speed = speed, .memory = std::llround(memory * kGiB)});
     auto set = [&](const char* name, const std::vector<double>& values, double Device::*member) {
       if (!values.empty() && values.size() != hardware_.devices.size())
-        options_.problem("devices", concat(name, " has ", values.size(), " numbers for ",
-                                           hardware_.devices.size(), " devices"));
+        problems_.add(
+            options_.where("devices"),
+            concat("hardware.devices.", name, " has ", counted(values.size(), "number"), " for ",
+                   counted(hardware_.devices.size(), "device"), "; expected one per device"));
       for (std::size_t i = 0; i < std::min(values.size(), hardware_.devices.size()); ++i)
         hardware_.devices[i].*member = values[i];
     };
@@ -99,17 +110,19 @@ class Reader {
 
   void read_rates(Options& devices) {
     DeviceRates& rates = hardware_.rates;
-    rates.flops = devices.number("teraflops", 0,
-                                 "10^12 operations a second by the data sheet, for models without "
-                                 "a profile; 0 = not known.",
-                                 kNotNegative) *
-                  kTera;
+    rates.flops =
+        devices.number("teraflops", 0,
+                       "10^12 operations per second by the data sheet, for models without "
+                       "a profile; 0 = not known.",
+                       kNotNegative) *
+        kTera;
     rates.bandwidth =
-        devices.number("memory_gb_per_s", 0, "10^9 bytes a second of its memory; 0 = not known.",
+        devices.number("memory_gb_per_s", 0,
+                       "Bandwidth of its memory in 10^9 bytes per second; 0 = not known.",
                        kNotNegative) *
         kGigabyte;
     rates.efficiency = devices.number("efficiency", 0.5,
-                                      "Part of `teraflops` that layers reach where memory does "
+                                      "Fraction of `teraflops` that layers reach where memory does "
                                       "not hold them up.",
                                       {1e-3, 1});
   }
@@ -147,7 +160,8 @@ class Reader {
     const Value list = options_.any(name, Value::sequence(), help);
     if (list.refused) return;
     if (!list.is(Value::Kind::Sequence)) {
-      options_.problem(name, concat("is ", list.shown(), "; expected a list of mappings"));
+      options_.problem(name,
+                       concat("is ", list.shown(), "; expected a list of mappings of options"));
       return;
     }
     for (std::size_t i = 0; i < list.items.size(); ++i) {
@@ -159,9 +173,9 @@ class Reader {
   void read_link(Options& link) {
     SpecialLink special;
     const std::size_t faults = problems_.errors().size();
-    special.from = static_cast<int>(link.integer("from", 0, "The sender.", device_range()));
-    special.to = static_cast<int>(link.integer("to", 0, "The receiver.", device_range()));
-    const bool both = link.flag("both_ways", true, "The way back is like it.");
+    special.from = static_cast<int>(link.integer("from", 0, "Number of the sending device.", device_range()));
+    special.to = static_cast<int>(link.integer("to", 0, "Number of the receiving device.", device_range()));
+    const bool both = link.flag("both_ways", true, "Whether the way back is like this one.");
     special.speed = link_speed(link);
     link.finish();
     if (special.from == special.to && problems_.errors().size() == faults)
@@ -174,19 +188,21 @@ class Reader {
 
   void read_bus(Options& options) {
     Bus bus;
-    bus.name = options.text("name", concat("bus ", hardware_.buses.size()), "What it is called.");
+    bus.name = options.text("name", concat("bus ", hardware_.buses.size()), "Name of the bus.");
     for (const std::int64_t device :
-         options.integers("devices", {}, "Devices whose transfers cross it.", device_range()))
+         options.integers("devices", {}, "Numbers of the devices whose transfers cross the bus.",
+                          device_range()))
       bus.devices.push_back(static_cast<int>(device));
     std::ranges::sort(bus.devices);
-    const std::string crossing =
-        options.choice("crossing", {"inside", "leaving", "entering", "any"}, "any",
-                       "Transfers between its devices, out of them, into them, or all of these.");
+    const std::string crossing = options.choice(
+        "crossing", {"inside", "leaving", "entering", "any"}, "any",
+        "Transfers that cross it: between its devices (inside), out of them (leaving), into them "
+        "(entering), or all of these (any).");
     bus.crossing = crossing == "inside"     ? Bus::Crossing::Inside
                    : crossing == "leaving"  ? Bus::Crossing::Leaving
                    : crossing == "entering" ? Bus::Crossing::Entering
                                             : Bus::Crossing::Any;
-    bus.bandwidth = bandwidth(options, "Bandwidth in 10^9 bytes a second; 0 = unlimited.");
+    bus.bandwidth = bandwidth(options, "Bandwidth in 10^9 bytes per second; 0 = unlimited.");
     options.finish();
     hardware_.buses.push_back(std::move(bus));
   }
@@ -196,7 +212,8 @@ class Reader {
     speed.codec = options.required_text(
         "name", "The codec, as in pipeline.compression or gradient_compression.");
     const auto rate = [&](const char* name) {
-      const double read = options.number(name, 0, "0 = takes no time.", kNotNegative);
+      const double read = options.number(
+          name, 0, "10^9 uncompressed bytes per second; 0 = takes no time.", kNotNegative);
       return read > 0 ? read * kGigabyte : std::numeric_limits<double>::infinity();
     };
     speed.encode = rate("encode_gb_per_s");
@@ -206,20 +223,22 @@ class Reader {
   }
 
   void read_copies() {
-    Options copies = options_.section("copies", "How a device sends.");
-    hardware_.copy_engines = static_cast<int>(
-        copies.integer("engines", 0, "Transfers at once; 0 = any number.", {0, 1024}));
+    Options copies = options_.section("copies", "How devices send messages.");
+    hardware_.copy_engines = static_cast<int>(copies.integer(
+        "engines", 0, "Number of transfers that a device makes at once; 0 = any number.",
+        {0, 1024}));
     hardware_.sending_blocks =
-        copies.flag("block_compute", false, "A device computes nothing while it sends.");
+        copies.flag("block_compute", false, "Whether a device stops computing while it sends.");
     copies.finish();
   }
 
   void read_jitter() {
-    Options jitter = options_.section("jitter", "How much times vary.");
+    Options jitter = options_.section("jitter", "Random variation of the times.");
     hardware_.jitter = jitter.number(
-        "compute", 0, "Standard deviation of compute times, relative; log-normal.", {0, 10});
-    hardware_.seed = static_cast<std::uint64_t>(
-        jitter.integer("seed", 1, "Equal seeds give equal times.", kNotNegative));
+        "compute", 0, "Relative standard deviation of compute times, which are log-normal.",
+        {0, 10});
+    hardware_.seed = static_cast<std::uint64_t>(jitter.integer(
+        "seed", 1, "Seed of the random numbers; equal seeds give equal times.", kNotNegative));
     jitter.finish();
   }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/schedule/predictions.h"
 #include "core/simulation/simulate_clock.h"
 #include "core/simulation/simulate_memory.h"
@@ -37,9 +38,11 @@ Simulation simulate(const Schedule& schedule, std::span<const StageCost> costs,
                     const Hardware& hardware, const SimulationOptions& options) {
   PIPEWRIGHT_CHECK(costs.size() == as_size(schedule.shape.stages), "one cost per stage");
   if (hardware.devices.size() < schedule.workers.size())
-    throw Error(ErrorKind::Experiment,
-                concat("the hardware '", hardware.name, "' has ", hardware.devices.size(),
-                       " devices, the schedule ", schedule.workers.size(), " workers"));
+    throw Error(ErrorKind::Experiment, concat("the hardware '", hardware.name, "' has ",
+                                              counted(hardware.devices.size(), "device"),
+                                              ", but the schedule needs one for each of ",
+                                              counted(schedule.workers.size(), "worker"),
+                                              "; raise hosts or devices.count"));
   Simulation simulation;
   const PassSlots slots(schedule);
   const bool predicts = predictions_take_time(schedule, costs);

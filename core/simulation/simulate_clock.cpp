@@ -328,7 +328,7 @@ class Clock {
       if (workers_[w].next < schedule_.workers[w].size())
         throw Error(ErrorKind::Schedule,
                     concat(action_name(schedule_.workers[w][workers_[w].next], shape_.microbatches),
-                           " can never start"),
+                           " can never start, because it waits for an action that comes later"),
                     concat("worker ", w, ", action ", workers_[w].next));
   }
 

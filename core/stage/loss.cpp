@@ -19,19 +19,23 @@ std::string sample_shape_text(const at::Tensor& output) {
 class CrossEntropy final : public Loss {
  public:
   explicit CrossEntropy(Options& options)
-      : label_smoothing_(options.number("label_smoothing", 0,
-                                        "Weight ε of the uniform distribution in the target.",
-                                        kFraction)),
-        sums_tokens_(options.choice("tokens", {"mean", "sum"}, "mean",
-                                    "Loss of a sample with several targets: the mean over them, or "
-                                    "their sum (GNMT).") == "sum") {}
+      : label_smoothing_(options.number(
+            "label_smoothing", 0,
+            "Label smoothing: the weight ε of the uniform distribution in the target.", kFraction)),
+        sums_tokens_(
+            options.choice("tokens", {"mean", "sum"}, "mean",
+                           "Loss of a sample with several targets: their mean, or their sum, as "
+                           "in GNMT.") == "sum") {}
 
   at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const override {
     if (output.dim() != target.dim() + 1)
       throw Error(
           ErrorKind::Experiment,
-          concat("loss cross_entropy wants a score for each class; the model's outputs are ",
-                 sample_shape_text(output), "; for maps set loss: binary_cross_entropy"));
+          concat("the loss cross_entropy needs a score for each class, but an output of the model "
+                 "has the shape ",
+                 sample_shape_text(output),
+                 "; for maps set loss: {name: "
+                 "binary_cross_entropy}"));
     if (target.dim() == 1)
       return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, kNoTarget,
                                     label_smoothing_);
@@ -57,9 +61,10 @@ class BinaryCrossEntropy final : public Loss {
     if (output.size(1) != 1 || target.dim() != 1)
       throw Error(
           ErrorKind::Experiment,
-          concat("loss binary_cross_entropy wants one output for a sample or for each pixel "
-                 "of a map; the model's are ",
-                 sample_shape_text(output), "; set loss: cross_entropy"));
+          concat(
+              "the loss binary_cross_entropy needs one number for a sample, or for each pixel of "
+              "a map, but an output of the model has the shape ",
+              sample_shape_text(output), "; set loss: {name: cross_entropy}"));
     std::vector<std::int64_t> shape(static_cast<std::size_t>(output.dim()), 1);
     shape[0] = output.size(0);
     const at::Tensor y = target.to(output.scalar_type()).view(shape).expand_as(output);
@@ -69,9 +74,10 @@ class BinaryCrossEntropy final : public Loss {
   }
 };
 
-PIPEWRIGHT_LOSS(cross_entropy, CrossEntropy, "Softmax cross-entropy, mean over samples.")
-PIPEWRIGHT_LOSS(binary_cross_entropy, BinaryCrossEntropy,
-                "Of one logit per sample, or per pixel of a map; targets are 0 or 1.")
+PIPEWRIGHT_LOSS(cross_entropy, CrossEntropy, "Softmax cross-entropy, averaged over samples.")
+PIPEWRIGHT_LOSS(
+    binary_cross_entropy, BinaryCrossEntropy,
+    "Binary cross-entropy of one logit per sample, or per pixel of a map; targets are 0 or 1.")
 
 }  // namespace
 }  // namespace pipewright

@@ -99,10 +99,12 @@ class Perplexity final : public Metric {
   }
 };
 
-PIPEWRIGHT_METRIC(accuracy, Accuracy, "Share of targets that have the largest output.")
-PIPEWRIGHT_METRIC(top5, Top5, "Share of targets among the five largest outputs.")
-PIPEWRIGHT_METRIC(matthews, Matthews, "Matthews correlation of two classes, from -1 to 1.")
-PIPEWRIGHT_METRIC(perplexity, Perplexity, "e to the mean negative log-likelihood of the targets.")
+PIPEWRIGHT_METRIC(accuracy, Accuracy, "Fraction of targets whose output is the largest.")
+PIPEWRIGHT_METRIC(top5, Top5, "Fraction of targets whose output is among the five largest.")
+PIPEWRIGHT_METRIC(matthews, Matthews,
+                  "Matthews correlation coefficient of two classes, from -1 to 1.")
+PIPEWRIGHT_METRIC(perplexity, Perplexity,
+                  "Perplexity: e to the mean negative log-likelihood of the targets.")
 
 }  // namespace
 

@@ -27,9 +27,10 @@ class Walk {
       ++stage_;
     }
     if (!waiting_.empty())
-      throw Error(ErrorKind::Experiment,
-                  concat("layer '", put_[waiting_.back()].layer->name(),
-                         "' puts a tensor aside that no layer after it takes back"));
+      throw Error(
+          ErrorKind::Experiment,
+          concat("layer '", put_[waiting_.back()].layer->name(),
+                 "' puts a tensor aside for a skip connection, but no later layer takes it back"));
   }
 
   std::vector<Skip> skips() const {
@@ -69,8 +70,8 @@ class Walk {
   void want(const Layer& layer, std::size_t depth, const char* what) {
     if (depth >= waiting_.size())
       throw Error(ErrorKind::Experiment, concat("layer '", layer.name(), "' ", what,
-                                                ", but none before it was put aside and is still "
-                                                "there"));
+                                                " of a skip connection, but no layer before it has "
+                                                "put one aside that is still there"));
     PutAside& wanted = put_[waiting_[waiting_.size() - 1 - depth]];
     if (!is_here(wanted)) wanted.wants.push_back(stage_);
   }

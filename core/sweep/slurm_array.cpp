@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/system/file.h"
 
 namespace pipewright {

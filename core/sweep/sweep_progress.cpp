@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/system/terminal.h"
 
 namespace pipewright {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/config/json.h"
 #include "core/experiment/plugins.h"
 #include "core/records/run_claim.h"

@@ -18,7 +18,7 @@ std::string_view unreadable_kind(mode_t mode) {
   if (S_ISFIFO(mode)) return "a FIFO or pipe";
   if (S_ISSOCK(mode)) return "a socket";
   if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
-  return "no plain file";
+  return "of another kind";
 }
 
 }  // namespace

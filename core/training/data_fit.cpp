@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 
 namespace pipewright {
 namespace {

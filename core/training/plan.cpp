@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/profiling/boundaries.h"
 #include "core/profiling/made_up_batch.h"
 #include "core/runtime/devices/device.h"

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/config/json.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/path_options.h"

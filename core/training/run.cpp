@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/mutex.h"
+#include "core/base/wording.h"
 #include "core/drawing/render.h"
 #include "core/experiment/plugins.h"
 #include "core/profiling/measured_balance.h"

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/runtime/executor.h"
 #include "core/runtime/processes/bring_tensors.h"
 #include "core/stage/files/safetensors.h"

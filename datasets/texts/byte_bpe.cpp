@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/base/wording.h"
 #include "datasets/texts/text_file.h"
 
 namespace pipewright {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "datasets/texts/roberta_tokens.h"
 #include "datasets/texts/text_file.h"
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/fetch/sources.h"
 #include "datasets/texts/punctuation.h"
 #include "datasets/texts/text_file.h"

@@ -14,8 +14,8 @@ void require(const Value& options, const std::string& option, const std::string&
   const std::string given = options.find(option)->text;
   if (given != value)
     throw Error(ErrorKind::Experiment,
-                concat("torchvision's ", options.find("name")->text, " is the one with ", option,
-                       ": ", value, ", not ", given));
+                concat("model.", option, " is ", given, "; torchvision's ",
+                       options.find("name")->text, " needs ", option, ": ", value));
 }
 
 ForeignNames alexnet(const Value&) {

@@ -25,8 +25,9 @@ std::int64_t convolution_channels(std::string_view word) {
 ImageHead::ImageHead(Options& options, const std::string& fallback) {
   const std::string text = options.text(
       "aux_head", fallback,
-      "Auxiliary head of a stage that has a loss of its own: words joined by '_', of convN (3x3 to "
-      "N channels, ReLU), bn (batch norm, ReLU), gbpl (global average pool), fc (to the classes).");
+      "Auxiliary head of a stage that has a loss of its own: words joined by '_', each of them "
+      "convN (3x3 convolution to N channels, ReLU), bn (batch norm, ReLU), gbpl (global average "
+      "pool) or fc (linear layer to the classes).");
   std::string problem;
   words_ = parsed(text, problem);
   if (problem.empty()) return;
@@ -37,31 +38,33 @@ ImageHead::ImageHead(Options& options, const std::string& fallback) {
 std::vector<ImageHead::Word> ImageHead::parsed(const std::string& text, std::string& problem) {
   std::vector<Word> words;
   const auto wrong = [&](const std::string& what) {
-    problem = concat("'", text, "': ", what);
+    problem = concat("is '", text, "', in which ", what);
     return std::vector<Word>{};
   };
   bool pooled = false, ended = false;
   for (const std::string& word : split(text, '_')) {
-    if (ended) return wrong("nothing may follow 'fc'");
+    if (ended) return wrong("a word follows 'fc'; expected it at the end");
     if (const std::int64_t channels = convolution_channels(word); channels > 0) {
-      if (pooled) return wrong("'" + word + "' must come before 'gbpl'");
+      if (pooled) return wrong("'" + word + "' follows 'gbpl'; expected it before");
       words.push_back({Word::Kind::Convolution, channels});
     } else if (word == "bn") {
-      if (pooled) return wrong("'bn' must come before 'gbpl'");
+      if (pooled) return wrong("'bn' follows 'gbpl'; expected it before");
       words.push_back({Word::Kind::BatchNorm});
     } else if (word == "gbpl") {
-      if (pooled) return wrong("'gbpl' may come only once");
+      if (pooled) return wrong("'gbpl' comes twice; expected it once");
       words.push_back({Word::Kind::Pool});
       pooled = true;
     } else if (word == "fc") {
-      if (!pooled) return wrong("'fc' must come after 'gbpl'");
+      if (!pooled) return wrong("'fc' comes before 'gbpl'; expected it after");
       words.push_back({Word::Kind::Linear});
       ended = true;
     } else {
-      return wrong("'" + word + "' is none of convN (N a number of channels), bn, gbpl, fc");
+      return wrong(
+          "'" + word +
+          "' is no word of a head; expected convN (N a number of channels), bn, gbpl or fc");
     }
   }
-  return ended ? words : wrong("must end with 'gbpl_fc'");
+  return ended ? words : wrong("the end is missing; expected 'gbpl_fc'");
 }
 
 LayerPtr ImageHead::on_image(std::int64_t channels, std::int64_t classes) const {

@@ -11,13 +11,15 @@ namespace pipewright {
 
 ImageModel::ImageModel(Options& options, std::int64_t least_size, const std::string& aux_head,
                        ImageDefaults defaults)
-    : classes_(options.integer("classes", defaults.classes, "Classes to tell apart.", {2, 1e9})),
-      channels_(
-          options.integer("channels", 3, "Channels of the images: 3 colour, 1 grey.", {1, 1e6})),
+    : classes_(options.integer("classes", defaults.classes, "Number of classes.", {2, 1e9})),
+      channels_(options.integer(
+          "channels", 3, "Number of channels of the images: 3 for colour, 1 for grey.", {1, 1e6})),
       size_(options.integer("size", defaults.size, "Height and width of the images, in pixels.",
                             {static_cast<double>(least_size), 1e6})),
-      width_(options.number(
-          "width", 1, "Factor on the channels of every layer (rounded, at least 1).", {1e-3, 1e3})),
+      width_(options.number("width", 1,
+                            "Factor by which the number of channels of every layer is multiplied "
+                            "(rounded, at least 1).",
+                            {1e-3, 1e3})),
       aux_head_(options, aux_head) {}
 
 LayerPtr ImageModel::head(std::size_t last_layer) const {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/config/merge.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/named_keys.h"

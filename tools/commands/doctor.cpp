@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/runtime/build_info.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/devices/nccl.h"

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/records/leftover_runs.h"
 #include "core/records/run_claim.h"
 #include "core/records/run_store.h"

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/system/terminal.h"
 #include "tools/results.h"
 

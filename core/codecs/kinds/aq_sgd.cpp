@@ -147,7 +147,7 @@ class AqSgd final : public Codec {
   explicit AqSgd(Options& options)
       : settings_{UniformQuantizer(options, {.bits = 4, .per = "token", .symmetric = true}),
                   options.choice("cache", {"float16", "float32"}, "float16",
-                                 "What both ends remember samples in.") == "float16"
+                                 "Number format in which both ends remember samples.") == "float16"
                       ? at::kHalf
                       : at::kFloat} {}
   std::unique_ptr<Coder> coder() const override { return std::make_unique<AqSgdCoder>(settings_); }
@@ -160,7 +160,7 @@ class AqSgd final : public Codec {
   AqSgdSettings settings_;
 };
 
-PIPEWRIGHT_CODEC(aq_sgd, AqSgd, "What changed of a sample since its last visit, quantized.");
+PIPEWRIGHT_CODEC(aq_sgd, AqSgd, "AQ-SGD: the quantized change of a sample since it was last sent.");
 
 }  // namespace
 }  // namespace pipewright

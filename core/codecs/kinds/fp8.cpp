@@ -122,11 +122,14 @@ class Fp8 final : public Codec {
  public:
   explicit Fp8(Options& options) {
     const bool e4m3 =
-        options.choice("format", {"e4m3", "e5m2"}, "e4m3",
-                       "e4m3: 3 bits of mantissa; e5m2: 2, and a larger range.") == "e4m3";
+        options.choice(
+            "format", {"e4m3", "e5m2"}, "e4m3",
+            "Format of a value. e4m3: 3 bits of mantissa; e5m2: 2, and a larger range.") == "e4m3";
     const bool blocks =
-        options.choice("per", {"tensor", "block"}, "tensor",
-                       "What shares a scale: the tensor or 128 consecutive values.") == "block";
+        options.choice(
+            "per", {"tensor", "block"}, "tensor",
+            "Values that share a scale: the whole tensor, or blocks of 128 consecutive values.") ==
+        "block";
     settings_ = {e4m3 ? kE4M3 : kE5M2, e4m3 ? at::kFloat8_e4m3fn : at::kFloat8_e5m2,
                  blocks ? 128 : 0};
   }
@@ -140,7 +143,7 @@ class Fp8 final : public Codec {
   Fp8Settings settings_;
 };
 
-PIPEWRIGHT_CODEC(fp8, Fp8, "8-bit floats with a scale: one byte a value.");
+PIPEWRIGHT_CODEC(fp8, Fp8, "8-bit floats with a scale: one byte per value.");
 
 }  // namespace
 }  // namespace pipewright

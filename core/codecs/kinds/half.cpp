@@ -63,9 +63,9 @@ class Half : public Codec {
 class Fp16 final : public Half {
  public:
   explicit Fp16(Options& options)
-      : Half(at::kHalf,
-             options.flag("saturate", true,
-                          "What is too large becomes ±65504; false: infinite, as a cast does.")) {}
+      : Half(at::kHalf, options.flag("saturate", true,
+                                     "Whether values that are too large become ±65504; false: "
+                                     "infinite, as in a cast.")) {}
 };
 
 class Bf16 final : public Half {
@@ -73,8 +73,8 @@ class Bf16 final : public Half {
   explicit Bf16(Options&) : Half(at::kBFloat16, false) {}
 };
 
-PIPEWRIGHT_CODEC(fp16, Fp16, "IEEE halves: 16 bits a value.");
-PIPEWRIGHT_CODEC(bf16, Bf16, "bfloat16: 16 bits a value, float32's range.");
+PIPEWRIGHT_CODEC(fp16, Fp16, "IEEE half precision: 16 bits per value.");
+PIPEWRIGHT_CODEC(bf16, Bf16, "bfloat16: 16 bits per value, with the range of float32.");
 
 }  // namespace
 }  // namespace pipewright

@@ -90,9 +90,10 @@ class KMeansCoder final : public Coder {
 class KMeans final : public Codec {
  public:
   explicit KMeans(Options& options)
-      : settings_{static_cast<int>(options.integer(
-                      "bits", 4, "Bits a value: the codebook has 2^bits.", {1, 12})),
-                  options.integer("rounds", 10, "Of Lloyd's algorithm.", {0, 1000})} {}
+      : settings_{
+            static_cast<int>(options.integer(
+                "bits", 4, "Bits per value; the codebook has 2^bits values.", {1, 12})),
+            options.integer("rounds", 10, "Number of rounds of Lloyd's algorithm.", {0, 1000})} {}
   std::unique_ptr<Coder> coder() const override { return std::make_unique<KMeansCoder>(settings_); }
   std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
     return settings_.bytes(c10::multiply_integers(sizes));

@@ -143,7 +143,8 @@ class Mx final : public Codec {
   explicit Mx(Options& options)
       : element_(element(options.choice(
             "element", {"fp8_e4m3", "fp8_e5m2", "fp6_e2m3", "fp6_e3m2", "fp4_e2m1"}, "fp8_e4m3",
-            "Format of a value: bits, and how many of them are exponent and mantissa."))) {}
+            "Format of a value: its bits, and how many of them are exponent (e) and mantissa "
+            "(m)."))) {}
   std::unique_ptr<Coder> coder() const override { return std::make_unique<MxCoder>(element_); }
   std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
     return MxCoder(element_).bytes(c10::multiply_integers(sizes));
@@ -160,7 +161,7 @@ class Mx final : public Codec {
   SmallFloat element_;
 };
 
-PIPEWRIGHT_CODEC(mx, Mx, "Microscaling: blocks of 32 share a power of two, 4 to 8 bits a value.");
+PIPEWRIGHT_CODEC(mx, Mx, "Microscaling: blocks of 32 share a power of two, 4 to 8 bits per value.");
 
 }  // namespace
 }  // namespace pipewright

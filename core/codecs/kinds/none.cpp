@@ -29,7 +29,7 @@ class None final : public Codec {
   }
 };
 
-PIPEWRIGHT_CODEC(none, None, "Tensors cross edges as they are.");
+PIPEWRIGHT_CODEC(none, None, "No compression: tensors are sent as they are.");
 
 }  // namespace
 }  // namespace pipewright

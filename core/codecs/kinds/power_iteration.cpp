@@ -110,9 +110,10 @@ class PowerCoder final : public Coder {
 class PowerIteration final : public Codec {
  public:
   explicit PowerIteration(Options& options)
-      : settings_{
-            options.integer("rank", 4, "Of the approximation of a sample.", kPositive),
-            options.integer("rounds", 3, "Of power iteration, for each micro-batch.", {1, 100})} {}
+      : settings_{options.integer("rank", 4, "Rank of the approximation of a sample.", kPositive),
+                  options.integer("rounds", 3,
+                                  "Number of rounds of power iteration for each micro-batch.",
+                                  {1, 100})} {}
   std::unique_ptr<Coder> coder() const override { return std::make_unique<PowerCoder>(settings_); }
   std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
     return LowRank::of_samples(sizes, settings_.rank).bytes();
@@ -122,8 +123,9 @@ class PowerIteration final : public Codec {
   PowerSettings settings_;
 };
 
-PIPEWRIGHT_CODEC(power_iteration, PowerIteration,
-                 "Low rank by power iteration that goes on from micro-batch to micro-batch.");
+PIPEWRIGHT_CODEC(
+    power_iteration, PowerIteration,
+    "Low-rank approximation by power iteration, continued from micro-batch to micro-batch.");
 
 }  // namespace
 }  // namespace pipewright

@@ -106,7 +106,7 @@ class Sign final : public Codec {
   Feedback feedback_;
 };
 
-PIPEWRIGHT_CODEC(sign, Sign, "One bit a value: its sign, times the mean absolute value.");
+PIPEWRIGHT_CODEC(sign, Sign, "One bit per value: its sign, times the mean absolute value.");
 
 }  // namespace
 }  // namespace pipewright

@@ -11,6 +11,7 @@
 #include <bit>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/codecs/codec.h"
 #include "core/codecs/kinds/sort_quantization_device.h"
 #include "core/codecs/loops/sort_quantization_code.h"
@@ -137,35 +138,39 @@ class SortQuantizationCodec final : public Codec {
  public:
   explicit SortQuantizationCodec(Options& options) {
     settings_.bits = static_cast<int>(options.integer(
-        "bits", 6, "Bits of a value's level inside its group: 2^bits levels.", {1, kMostCodeBits}));
-    const auto split =
-        options.integer("split", 2,
-                        "Groups that values are cut into by rank, as a power of two: 2^split, so "
-                        "that a value takes "
-                        "bits + split bits. (split_means: count makes it the number itself.)",
-                        {0, 1 << (kMostCodeBits - 1)});
+        "bits", 6, "Bits of a value's level within its group, which has 2^bits levels.",
+        {1, kMostCodeBits}));
+    const auto split = options.integer(
+        "split", 2,
+        "Logarithm of the number of groups that values are divided into by rank: "
+        "2^split groups, so that a value takes bits + split bits. With split_means: "
+        "count it is the number itself.",
+        {0, 1 << (kMostCodeBits - 1)});
     const bool count =
-        options.choice(
-            "split_means", {"log2", "count"}, "log2",
-            "Whether split is the groups' number or its logarithm: gpipe_test's pipelines "
-            "read its flag as log2, its simulator as count.") == "count";
+        options.choice("split_means", {"log2", "count"}, "log2",
+                       "Meaning of split: the number of groups (count) or its logarithm (log2). "
+                       "gpipe_test's pipelines read its flag as log2, its simulator as count.") ==
+        "count";
     settings_.container =
         options.choice(
             "wire", {"packed", "container"}, "packed",
-            "packed: a value takes just its bits. container: 8 or 16 bits, as gpipe_test "
-            "sends it.") == "container";
+            "Layout of a message. packed: a value takes just its bits; container: 8 or 16 "
+            "bits, as gpipe_test sends it.") == "container";
     settings_.sampled =
         options.choice(
             "thresholds", {"exact", "sampled"}, "exact",
-            "Where groups end. exact: all are of equal size. sampled: faster; the limits "
-            "are those of 65,536 of the values, sizes differ by a few percent.") == "sampled";
-    skip_zeros_ = options.flag("skip_zeros", false,
-                               "Zeros travel as a bit each and stay exact; groups are of the other "
-                               "values. On a GPU the host waits for their number.");
+            "Boundaries of the groups. exact: all groups have equal size; sampled: faster, "
+            "from 65,536 of the values, so that sizes differ by a few percent.") == "sampled";
+    skip_zeros_ =
+        options.flag("skip_zeros", false,
+                     "Whether zeros are sent as one bit each, so that they stay exact, and "
+                     "groups made of the other values. On a GPU the host waits for their "
+                     "number.");
     settings_.split = logarithm(options, split, count);
     if (settings_.code_bits() > kMostCodeBits) {
-      options.problem("bits", concat("bits + log2 of the groups' number is ", settings_.code_bits(),
-                                     "; at most ", kMostCodeBits, " bits fit"));
+      options.problem("bits",
+                      concat("and split take ", counted(settings_.code_bits(), "bit"),
+                             " per value together; at most ", kMostCodeBits, " are possible"));
       settings_ = {};
     }
   }
@@ -183,12 +188,14 @@ class SortQuantizationCodec final : public Codec {
   static int logarithm(Options& options, std::int64_t split, bool count) {
     if (!count && split > kMostCodeBits) {
       options.problem("split",
-                      concat("2^", split, " groups are too many; split is a power of two"));
+                      concat("is ", split, ", which makes 2^", split, " groups; at most 2^",
+                             kMostCodeBits, " are possible (or set split_means: count)"));
       return 0;
     }
     if (!count) return static_cast<int>(split);
     if (split < 1 || !std::has_single_bit(static_cast<std::uint64_t>(split))) {
-      options.problem("split", concat(split, " groups; their number must be a power of two"));
+      options.problem("split",
+                      concat("is ", split, "; with split_means: count it must be a power of two"));
       return 0;
     }
     return std::countr_zero(static_cast<std::uint64_t>(split));

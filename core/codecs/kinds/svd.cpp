@@ -48,8 +48,9 @@ class SvdCoder final : public Coder {
 class Svd final : public Codec {
  public:
   explicit Svd(Options& options)
-      : rank_(options.integer("rank", 8, "Singular values that are kept of a matrix.", kPositive)) {
-  }
+      : rank_(options.integer("rank", 8,
+                              "Rank: the number of singular values that are kept of a matrix.",
+                              kPositive)) {}
   std::unique_ptr<Coder> coder() const override { return std::make_unique<SvdCoder>(rank_); }
   std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
     return LowRank::of_last_dimensions(sizes, rank_).bytes();
@@ -59,7 +60,9 @@ class Svd final : public Codec {
   std::int64_t rank_;
 };
 
-PIPEWRIGHT_CODEC(svd, Svd, "The best approximation of low rank of the last two dimensions.");
+PIPEWRIGHT_CODEC(
+    svd, Svd,
+    "The best low-rank approximation of the last two dimensions (singular value decomposition).");
 
 }  // namespace
 }  // namespace pipewright

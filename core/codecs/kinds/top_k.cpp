@@ -169,12 +169,13 @@ class TopKCoder final : public Coder {
 class TopK final : public Codec {
  public:
   explicit TopK(Options& options)
-      : settings_{
-            options.number("fraction", 0.1, "Of the values; at least one is sent.", kFraction),
-            feedback_of(options),
-            options.flag("mask_gradient", false,
-                         "Values that were not sent get no gradient; false: as if all had "
-                         "been.")} {}
+      : settings_{options.number("fraction", 0.1,
+                                 "Fraction of the values that is sent; at least one value is.",
+                                 kFraction),
+                  feedback_of(options),
+                  options.flag("mask_gradient", false,
+                               "Whether values that were not sent get no gradient; false: all get "
+                               "theirs.")} {}
   std::unique_ptr<Coder> coder() const override { return std::make_unique<TopKCoder>(settings_); }
   std::optional<std::int64_t> payload_bytes(at::IntArrayRef sizes) const override {
     return Layout(c10::multiply_integers(sizes), settings_.fraction).bytes();

@@ -38,7 +38,7 @@ class Uniform final : public Codec {
   UniformQuantizer quantizer_;
 };
 
-PIPEWRIGHT_CODEC(uniform, Uniform, "Uniform quantization to 1 to 16 bits a value.");
+PIPEWRIGHT_CODEC(uniform, Uniform, "Uniform quantization to 1 to 16 bits per value.");
 
 }  // namespace
 }  // namespace pipewright

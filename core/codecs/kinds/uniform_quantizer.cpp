@@ -61,21 +61,27 @@ class Noise {
 }  // namespace
 
 UniformQuantizer::UniformQuantizer(Options& options, const UniformDefaults& defaults)
-    : bits_(static_cast<int>(options.integer("bits", defaults.bits, "Bits a value.",
+    : bits_(static_cast<int>(options.integer("bits", defaults.bits, "Bits per value.",
                                              {1, static_cast<double>(kMostBits)}))),
-      per_(per_of(options.choice("per", {"tensor", "channel", "token", "group"}, defaults.per,
-                                 "What shares a range: the tensor; an index of dimension 1; a row "
-                                 "of the last dimension; a run of `group` values."))),
-      group_(options.integer("group", 64, "Values of a group, for `per: group`.", {1, 1 << 30})),
+      per_(per_of(
+          options.choice("per", {"tensor", "channel", "token", "group"}, defaults.per,
+                         "Values that share a range. tensor: all; channel: those of one index "
+                         "of dimension 1; token: a row of the last dimension; group: `group` "
+                         "consecutive values."))),
+      group_(
+          options.integer("group", 64, "per: group: number of values in a group.", {1, 1 << 30})),
       symmetric_(options.flag("symmetric", defaults.symmetric,
-                              "Levels lie around 0, up to the largest absolute value; false: from "
-                              "the least value to the largest.")),
-      stochastic_(options.choice("rounding", {"nearest", "stochastic"}, "nearest",
-                                 "To the nearest level, ties to even; or to one of the two around "
-                                 "it at random, without bias.") == "stochastic") {
+                              "Whether the levels lie symmetrically around 0, up to the largest "
+                              "absolute value; false: from the least value to the largest.")),
+      stochastic_(
+          options.choice("rounding", {"nearest", "stochastic"}, "nearest",
+                         "Rounding. nearest: to the nearest level, ties to even; stochastic: "
+                         "at random to one of the two levels around the value, unbiased.") ==
+          "stochastic") {
   if (symmetric_ && bits_ == 1) {
-    options.problem("bits",
-                    "is 1, which leaves `symmetric: true` no level but 0; expected 2 to 16");
+    options.problem(
+        "bits",
+        "is 1, which leaves symmetric: true no level but 0; expected a whole number from 2 to 16");
     bits_ = 2;
   }
   const int half = (1 << (bits_ - 1)) - 1;

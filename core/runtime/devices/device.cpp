@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/runtime/build_info.h"
 #include "core/stage/torch.h"
 
@@ -44,8 +45,9 @@ std::vector<at::Device> resolve_devices(const std::vector<std::string>& names,
     const int wanted = name == "cuda" ? -1 : std::stoi(name.substr(5));
     if (count == 0 || wanted >= count)
       throw Error(ErrorKind::Experiment,
-                  concat("pipeline.device is '", name, "'; this machine has ", count,
-                         " CUDA devices that LibTorch can use (pipewright doctor says more)"),
+                  concat("pipeline.device is '", name, "'; this machine has ",
+                         counted(count, "CUDA device"),
+                         " that LibTorch can use; `pipewright doctor` says why"),
                   where);
     devices.emplace_back(at::kCUDA, static_cast<at::DeviceIndex>(
                                         wanted < 0 ? static_cast<int>(worker) % count : wanted));

@@ -59,7 +59,7 @@ void Keeper::start(Questions questions) {
   try {
     thread_ = std::thread([this] { keep(); });
   } catch (const std::exception& error) {
-    throw thread_error("the team's keeper", error, ErrorKind::Worker);
+    throw thread_error("the messages of this process", error, ErrorKind::Worker);
   }
 }
 
@@ -162,17 +162,21 @@ void Keeper::look_for_deaths() {
 void Keeper::look_for_standstill() {
   if (still() < patience_.standstill || !peers_.others_stand_still()) return;
   const std::chrono::duration<double> seconds = patience_.standstill;
-  peers_.fail(Error(ErrorKind::Worker,
-                    concat("every worker waits for another, and no message has moved for ",
-                           seconds.count(), " s (pipeline.timeout)"),
-                    peers_.place()));
+  peers_.fail(
+      Error(ErrorKind::Worker,
+            concat("deadlock: every worker waits for a message of another, and none has moved for ",
+                   seconds.count(),
+                   " s (pipeline.timeout); raise it if a message may take longer, else an "
+                   "action waits for one that comes later: see the order that `pipewright "
+                   "schedule` draws"),
+            peers_.place()));
 }
 
 void Keeper::look_at_devices() {
   const std::string failure = questions_.device_failure();
   if (failure.empty()) return;
-  peers_.fail(
-      peers_.death().value_or(Error(ErrorKind::Worker, concat("NCCL: ", failure), peers_.place())));
+  peers_.fail(peers_.death().value_or(
+      Error(ErrorKind::Worker, concat("NCCL reports: ", failure), peers_.place())));
 }
 
 /// How long the working thread has waited without any piece of a message moving.

@@ -20,9 +20,10 @@ bool mpi_is_built() {
 std::unique_ptr<Wire> mpi_wire() {
   const auto file = module_file(kModule);
   if (file.empty())
-    throw Error(ErrorKind::Experiment,
-                "execution: mpi needs a build with MPI, which this is not; install libopenmpi-dev "
-                "and openmpi-bin and run tools/setup again, or use execution: threads");
+    throw Error(
+        ErrorKind::Experiment,
+        "pipeline.execution is mpi, but this build is without MPI; install libopenmpi-dev and "
+        "openmpi-bin and run tools/setup again, or set execution: threads");
   // MPI's own plug-ins resolve its symbols in the global scope.
   void* const module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (module == nullptr)

@@ -121,7 +121,7 @@ std::optional<Error> Peers::silence(TimePoint time) const {
     if (p == rank_ || peer.left || time - peer.heard < silence_of(peer)) continue;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(silence_of(peer)).count();
     return lost(p, concat("has not answered for ", seconds,
-                          " s (stopped, or its machine or link is down)"));
+                          " s: it was stopped, or its machine or link is down"));
   }
   return std::nullopt;
 }

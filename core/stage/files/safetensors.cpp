@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/stage/files/safetensors_header.h"
 #include "core/stage/files/safetensors_layout.h"
 #include "core/system/file.h"
@@ -43,14 +44,15 @@ at::Tensor read_tensor(const Source& in, const TensorLayout& layout,
   try {
     tensor = at::empty(layout.shape, at::TensorOptions(layout.type));
   } catch (const std::exception&) {
-    fail(path, concat("tensor '", layout.name, "': no memory for its ", layout.bytes, " bytes"));
+    fail(path, concat("tensor '", layout.name, "': there is no memory for its ",
+                      counted(layout.bytes, "byte")));
   }
   if (layout.bytes == 0) return tensor;
   auto* data = static_cast<unsigned char*>(tensor.mutable_data_ptr());
   read_exactly(in, data, layout.bytes, path);
   if (layout.type == at::kBool &&
       std::any_of(data, data + layout.bytes, [](auto b) { return b > 1; }))
-    fail(path, "tensor '" + layout.name + "': a BOOL is neither 0 nor 1");
+    fail(path, "tensor '" + layout.name + "': a value of type BOOL is neither 0 nor 1");
   return tensor;
 }
 
@@ -62,7 +64,8 @@ struct OpenFile {
 
 OpenFile opened(Source in, std::uint64_t size, const std::filesystem::path& path) {
   std::uint64_t length = 0;
-  if (size < kLengthBytes) fail(path, concat("is no safetensors file: it has ", size, " bytes"));
+  if (size < kLengthBytes)
+    fail(path, concat("is no safetensors file: it has only ", counted(size, "byte")));
   read_exactly(in, &length, kLengthBytes, path);
   if (length > kHeaderLimit || length > size - kLengthBytes)
     fail(path, concat("is truncated or no safetensors file: a header of ", length,
@@ -117,7 +120,7 @@ std::string header_of(const TensorFile& file) {
   try {
     header = nlohmann::ordered_json(std::move(entries)).dump();
   } catch (const nlohmann::json::exception&) {
-    throw Error(ErrorKind::Data, "a tensor's name or metadata is not UTF-8 text");
+    throw Error(ErrorKind::Data, "the name of a tensor, or its metadata, is not UTF-8 text");
   }
   header.resize((header.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
   PIPEWRIGHT_CHECK(header.size() <= kHeaderLimit, "a header of ", header.size(), " bytes");

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/stage/layers.h"
 #include "core/stage/on_meta.h"
 #include "core/stage/operation_count.h"

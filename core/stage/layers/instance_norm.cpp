@@ -16,7 +16,7 @@ class InstanceNorm final : public Layer {
     if (input.size(2) * input.size(3) < 2)
       throw Error(ErrorKind::Experiment,
                   concat("instance norm of layer '", name(),
-                         "' got one value per channel; it needs larger images"));
+                         "' has one value per channel to normalise; it needs larger images"));
     if (input.is_meta()) {
       const at::Tensor statistics = at::empty({2, input.size(0), input.size(1)}, input.options());
       return made_on_meta({input}, at::empty_like(input), {input, statistics});

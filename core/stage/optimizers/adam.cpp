@@ -5,6 +5,7 @@
 // current moments and step count; it includes AdamW's decay only if the rule asks for it.
 #include <cmath>
 
+#include "core/base/wording.h"
 #include "core/stage/optimizers/elementwise.h"
 
 namespace pipewright {
@@ -18,17 +19,20 @@ class AdamFamily : public Optimizer {
   AdamFamily(Options& options, bool decoupled, double default_weight_decay)
       : Optimizer(options, 1e-3),
         decoupled_(decoupled),
-        betas_(options.numbers("betas", {0.9, 0.999},
-                               "Decay of the gradient's mean and of its square's.",
-                               {0, 0.9999999})),
-        eps_(options.number("eps", 1e-8, "Added to the denominator.", kNotNegative)),
-        weight_decay_(options.number("weight_decay", default_weight_decay,
-                                     decoupled ? "Decoupled decay λ: weights shrink by lr·λ a step."
-                                               : "L2 penalty λ, added to the gradient.",
-                                     kNotNegative)) {
+        betas_(
+            options.numbers("betas", {0.9, 0.999},
+                            "Decay factors of the running means of the gradient and of its square.",
+                            {0, 0.9999999})),
+        eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
+                            kNotNegative)),
+        weight_decay_(options.number(
+            "weight_decay", default_weight_decay,
+            decoupled ? "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step."
+                      : "Weight decay λ, an L2 penalty added to the gradient.",
+            kNotNegative)) {
     if (betas_.size() == 2) return;
-    options.problem("betas",
-                    concat("has ", betas_.size(), " numbers; expected two, as [0.9, 0.999]"));
+    options.problem("betas", concat("has ", counted(betas_.size(), "number"),
+                                    "; expected two, such as [0.9, 0.999]"));
     betas_ = {0.9, 0.999};
   }
 

@@ -13,10 +13,13 @@ class RmsProp final : public Optimizer {
  public:
   explicit RmsProp(Options& options)
       : Optimizer(options, 1e-2),
-        alpha_(options.number("alpha", 0.99, "Decay of the squared gradient's mean.", kFraction)),
-        eps_(options.number("eps", 1e-8, "Added to the denominator.", kNotNegative)),
+        alpha_(options.number(
+            "alpha", 0.99, "Decay factor of the running mean of the squared gradient.", kFraction)),
+        eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
+                            kNotNegative)),
         momentum_(options.number("momentum", 0, "Momentum factor μ.", kNotNegative)),
-        weight_decay_(options.number("weight_decay", 0, "L2 penalty λ, added to the gradient.",
+        weight_decay_(options.number("weight_decay", 0,
+                                     "Weight decay λ, an L2 penalty added to the gradient.",
                                      kNotNegative)) {}
 
   std::vector<std::string> slot_names(bool predicts) const override {

@@ -17,12 +17,15 @@ class Sgd final : public Optimizer {
   explicit Sgd(Options& options)
       : Optimizer(options, 1e-3),
         momentum_(options.number("momentum", 0, "Momentum factor μ.", kNotNegative)),
-        dampening_(options.number("dampening", 0, "Dampening τ of the momentum.")),
-        weight_decay_(options.number("weight_decay", 0, "L2 penalty λ, added to the gradient.",
+        dampening_(
+            options.number("dampening", 0,
+                           "Dampening τ: the gradient enters the momentum with the factor 1 − τ.")),
+        weight_decay_(options.number("weight_decay", 0,
+                                     "Weight decay λ, an L2 penalty added to the gradient.",
                                      kNotNegative)),
-        nesterov_(options.flag("nesterov", false, "Nesterov momentum.")) {
+        nesterov_(options.flag("nesterov", false, "Whether the momentum is Nesterov's.")) {
     if (nesterov_ && (momentum_ <= 0 || dampening_ != 0))
-      options.problem("nesterov", "needs a momentum above 0 and no dampening");
+      options.problem("nesterov", "is true, which needs a momentum above 0 and dampening: 0");
   }
 
   std::vector<std::string> slot_names(bool predicts) const override {

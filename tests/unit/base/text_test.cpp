@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text as messages and files need it: concatenation without surprises, numbers that read back.
 #include "core/base/text.h"
+#include "core/base/wording.h"
 
 #include <gtest/gtest.h>
 

@@ -144,12 +144,12 @@ TEST_F(LoadDocument, RefusesUnknownProfiles) {
 TEST_F(LoadDocument, ReportsAllWrongSetsTogether) {
   write("e.yaml", "train: 1\n");
   EXPECT_EQ(refusal("e.yaml", "", {"b=yes", "c", "train.d=1", "extends=x.yaml", "=3"}),
-            "--set: 'c' is not key=value, such as train.epochs=3\n"
-            "--set: '=3' is not key=value, such as train.epochs=3\n"
+            "--set: the argument is 'c'; expected KEY=VALUE, such as train.epochs=3\n"
+            "--set: the argument is '=3'; expected KEY=VALUE, such as train.epochs=3\n"
             "--set b: 'yes' is not how a flag is written; write true, or \"yes\" in quotes for the "
             "text\n"
-            "--set extends: 'extends' can be given in a file only, at its top\n"
-            "--set train.d: 'train.d' cannot be set: train is 1, not a mapping");
+            "--set: 'extends' cannot be set here; write it at the top level of an experiment file\n"
+            "--set: 'train.d' cannot be set: train is 1, not a mapping");
 }
 
 TEST_F(LoadDocument, KeepsSweepAndTable) {

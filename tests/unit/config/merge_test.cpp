@@ -67,9 +67,9 @@ TEST(SetPath, KeepsKeysOfSweepsWhole) {
 
 TEST(SetPath, DoesNotStepIntoWhatIsNoMapping) {
   EXPECT_EQ(set_text("{a: {b: 3}}", "a.b.c", "1"),
-            "--set a.b.c: 'a.b.c' cannot be set: a.b is 3, not a mapping");
+            "--set: 'a.b.c' cannot be set: a.b is 3, not a mapping");
   EXPECT_EQ(set_text("{a: [1]}", "a.0", "1"),
-            "--set a.0: 'a.0' cannot be set: a is a list, not a mapping");
+            "--set: 'a.0' cannot be set: a is a list, not a mapping");
 }
 
 TEST(SetPath, RefusesKeysThatAreNotNamesJoinedByDots) {

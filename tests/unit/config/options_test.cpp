@@ -222,11 +222,22 @@ TEST(Options, DescribeThemselves) {
   EXPECT_EQ(count.most, 9);
 }
 
+TEST(Options, NumbersWithCommasAreExplained) {
+  Reading reading("lr: 0,1\nepochs: '1,000'\n", "part");
+  reading.options.number("lr", 0.5, "", kNotNegative);
+  reading.options.integer("epochs", 1, "", {0, 1e6});
+  EXPECT_EQ(reading.complaints(),
+            "dir/f.yaml:1:5: part.lr is '0,1'; expected a number of at least 0; write 0.1, with a "
+            "point\n"
+            "dir/f.yaml:2:9: part.epochs is '1,000'; expected a whole number from 0 to 1,000,000; "
+            "write 1000, without commas\n");
+}
+
 TEST(Options, PartsReportProblemsOfTheirOwnAtTheValue) {
   Reading reading("{a: 3}");
   reading.options.integer("a", 0, "");
   reading.options.problem("a", "is more than there are layers");
-  EXPECT_EQ(reading.complaints(), "dir/f.yaml:1:5: part.a: is more than there are layers\n");
+  EXPECT_EQ(reading.complaints(), "dir/f.yaml:1:5: part.a is more than there are layers\n");
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ TEST(Sweep, RefusesMoreRunsThanAnyoneCanWant) {
   for (int i = 1; i < 1000; ++i) list += concat(", ", i);
   list += "]";
   EXPECT_EQ(sweep_refusal("sweep: {grid: {a: " + list + ", b: " + list + ", c: " + list + "}}"),
-            "f.yaml:1:8: the sweep has 1e+09 runs; at most 100000 are possible");
+            "f.yaml:1:8: the sweep has 1,000,000,000 runs; at most 100,000 are possible");
 }
 
 }  // namespace

@@ -110,11 +110,13 @@ TEST(CostTable, SaysWhatIsWrong) {
     table_of(text, 2, problems);
     return problems.empty() ? std::string() : problems.errors()[0].message();
   };
-  EXPECT_EQ(complaint("{forward: [1, 2, 3]}"), "costs.forward: has 3 numbers for 2 stages");
-  EXPECT_EQ(complaint("{forward: slow}"),
-            "costs.forward: is 'slow'; expected a number from 0, or a list with one per stage");
+  EXPECT_EQ(complaint("{forward: [1, 2, 3]}"),
+            "costs.forward has 3 numbers for 2 stages; expected one per stage");
+  EXPECT_EQ(
+      complaint("{forward: slow}"),
+      "costs.forward is 'slow'; expected a number of at least 0, or a list with one per stage");
   EXPECT_EQ(complaint("{forward: -1}"),
-            "costs.forward: is -1; expected a number from 0, or a list with one per stage");
+            "costs.forward is -1; expected a number of at least 0, or a list with one per stage");
   EXPECT_NE(complaint("{backward: 1}").find("forward"), std::string::npos);
   EXPECT_NE(complaint("{forward: 1, bakward: 1}").find("did you mean 'backward'"),
             std::string::npos);

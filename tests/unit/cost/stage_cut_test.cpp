@@ -163,7 +163,8 @@ TEST(StageCut, SaysWhichStageDoesNotFit) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Experiment);
     EXPECT_STREQ(error.what(),
-                 "no cut into 2 stages fits into 1.0 KiB per worker: in the one that needs least, "
+                 "no cut into 2 stages fits into 1.0 KiB per worker (pipeline.cut.memory): in the "
+                 "cut that needs least, "
                  "stage 1 (1 … 2) needs 4.0 KiB; take more stages or smaller micro-batches");
   }
 }

@@ -8,6 +8,7 @@
 #include <regex>
 #include <thread>
 
+#include "core/base/wording.h"
 #include "core/runtime/processes/bring_tensors.h"
 #include "core/stage/torch.h"
 #include "core/system/child_process.h"

@@ -45,8 +45,10 @@ TEST(Deadlock, OfAReversedOrderIsTheBackwardThatComesBeforeItsForward) {
   std::ranges::rotate(worker(schedule, 1), worker(schedule, 1).begin() + 1);  // the update is last
   expect_said(
       schedule, "worker 1, action 0",
-      "0B0.3 can never start: it waits for 1B0.3 of worker 1, behind 1B0.0, which waits for "
-      "1F0.0, later on the same worker",
+      "deadlock: 0B0.3 can never start, because it waits for 1B0.3 of worker 1, queued behind "
+      "1B0.0, which waits for 1F0.0, which comes later on the same worker (0B0.3 is the backward "
+      "of "
+      "stage 0, mini-batch 0, micro-batch 3)",
       "▶B0.0◀");
 }
 
@@ -54,8 +56,8 @@ TEST(Deadlock, ThroughAnotherWorkerIsOfTheActionThatNeedsWhatItsOwnWorkerDoesLat
   Schedule schedule = gpipe(2, 1);  // F B U on both
   std::swap(worker(schedule, 0)[0], worker(schedule, 0)[1]);
   expect_said(schedule, "worker 0, action 0",
-              "0B0 can never start: it waits for 1B0 of worker 1 and so for 0F0, later on worker 0 "
-              "itself",
+              "deadlock: 0B0 can never start, because it waits for 1B0 of worker 1 and so for 0F0, "
+              "which comes later on worker 0 itself (0B0 is the backward of stage 0, mini-batch 0)",
               "▶B0◀");
 }
 
@@ -63,8 +65,9 @@ TEST(Deadlock, OfManyWorkersNamesTheFirstAndTheRoot) {
   Schedule schedule = gpipe(7, 2);
   std::swap(worker(schedule, 6)[1], worker(schedule, 6)[3]);  // F0 B0 B1 F1
   expect_said(schedule, "worker 6, action 2",
-              "0B0.1 can never start: it waits for 1B0.1 of worker 1, … (4 more), behind 6B0.1, "
-              "which waits for 6F0.1, later on the same worker",
+              "deadlock: 0B0.1 can never start, because it waits for 1B0.1 of worker 1, … (4 more "
+              "waits), queued behind 6B0.1, which waits for 6F0.1, which comes later on the same "
+              "worker (0B0.1 is the backward of stage 0, mini-batch 0, micro-batch 1)",
               "▶B0.1◀");
 }
 
@@ -89,8 +92,9 @@ TEST(Deadlock, OfACircleIsOneOfThoseInIt) {
       two_rounds({{{0, 0}, {0, 1}, {2, 0}, {2, 1}}, {{1, 1}, {3, 1}, {1, 0}, {3, 0}}});
   expect_said(
       wrong, "worker 0, action 2",
-      "2F0.0 can never start: it waits for 1F0.0 of worker 1, behind 3F0.1, which waits for "
-      "2F0.1 of worker 0, behind 2F0.0: a circle",
+      "deadlock: 2F0.0 can never start, because it waits for 1F0.0 of worker 1, queued behind "
+      "3F0.1, which waits for 2F0.1 of worker 0, queued behind 2F0.0: a circle (2F0.0 is the "
+      "forward of stage 2, mini-batch 0, micro-batch 0)",
       "▶2F0.0◀");
 }
 
@@ -98,10 +102,12 @@ TEST(Deadlock, OfAFullLinkSaysWhereItsReceiverStands) {
   Schedule schedule = evaluation_schedule({.stages = 2, .microbatches = 2});
   schedule.shape.link_capacity = 1;
   std::ranges::reverse(worker(schedule, 1));
-  expect_said(schedule, "worker 0, action 1",
-              "0F0.1 can never start: its link to worker 1 holds 1 message already, and worker 1 "
-              "stands at 1F0.1, which waits for 0F0.1 of worker 0: a circle",
-              "▶F0.1◀");
+  expect_said(
+      schedule, "worker 0, action 1",
+      "deadlock: 0F0.1 can never start, because its link to worker 1 already holds 1 "
+      "message, as many as it can, and worker 1 is stuck at 1F0.1, which waits for 0F0.1 of "
+      "worker 0: a circle (0F0.1 is the forward of stage 0, mini-batch 0, micro-batch 1)",
+      "▶F0.1◀");
 }
 
 }  // namespace

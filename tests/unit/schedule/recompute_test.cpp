@@ -189,12 +189,12 @@ TEST(Recompute, IsRefusedWhereItIsOfNoUseOrOfOtherWeights) {
                 .find("0r0.1 happens twice"),
             std::string::npos);
   EXPECT_NE(recompute_refusal(right, [](auto& a) { std::swap(a[2], a[3]); })
-                .find("0r0.1 comes after a backward that needs it"),
+                .find("0r0.1 comes after a backward that needs its activations"),
             std::string::npos);
   EXPECT_NE(recompute_refusal(right, [](auto& a) { std::swap(a[1], a[2]); }).find("0r0.1"),
             std::string::npos);
   EXPECT_NE(recompute_refusal(right, [](auto& a) { a[2].weights = Weights::latest(); })
-                .find("0r0.1 does not compute with the weights of its forward"),
+                .find("0r0.1 has to compute with the weights of its forward"),
             std::string::npos);
   Schedule evaluation = evaluation_schedule({});
   EXPECT_NE(recompute_refusal(evaluation,

@@ -18,8 +18,8 @@ TEST(ScheduleSize, IsRefusedWithActionsAndBytes) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Data);
     const std::string text = error.what();
-    EXPECT_NE(text.find("at least 8589934.59 G actions (4096 stages, 1 replicas, 1048576 "
-                        "micro-batches, 1000000 mini-batches"),
+    EXPECT_NE(text.find("at least 8589934.59 G actions (4096 stages, 1 replica, 1,048,576 "
+                        "micro-batches, 1,000,000 mini-batches"),
               std::string::npos)
         << text;
     EXPECT_NE(text.find(" GiB"), std::string::npos);

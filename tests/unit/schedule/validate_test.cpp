@@ -61,14 +61,19 @@ TEST(Validate, AcceptsWhatTheseTestsStartFrom) {
 TEST(Validate, MarksTheCulpritInTheGridAndSaysWhereItIs) {
   Schedule schedule = pipeline(2);
   schedule.workers[1].insert(schedule.workers[1].begin() + 1, schedule.workers[1][0]);
-  expect_refused(schedule, "worker 1, action 1: the schedule is not valid: 1F0 happens twice\n");
+  expect_refused(schedule,
+                 "worker 1, action 1: the schedule is not valid: 1F0 happens twice (1F0 is the "
+                 "forward of stage 1, "
+                 "mini-batch 0)\n");
   expect_refused(schedule, "▶F0◀");
 }
 
 TEST(Validate, MarksAPassWhoseWeightsDoNotExistToo) {
   Schedule schedule = pipeline(2);
   schedule.workers[1][0].weights = Weights::of_version(5);
-  expect_refused(schedule, "1F0 asks for version 5 of its weights when there are 0 updates");
+  expect_refused(
+      schedule,
+      "1F0 asks for version 5 of its stage's weights, but only 0 updates have run by then");
   expect_refused(schedule, "▶F0◀");
 }
 
@@ -84,13 +89,13 @@ TEST(Validate, RefusesAShapeOfNothing) {
 TEST(Validate, RefusesPartsThatDoNotFitTheShape) {
   Schedule schedule = pipeline(2);
   schedule.workers.emplace_back();
-  expect_refused(schedule, "it has 3 workers, its shape 2");
+  expect_refused(schedule, "it has actions for 3 workers; its stages and replicas need 2");
   schedule = pipeline(2);
   schedule.shape.placement = {0};
   expect_refused(schedule, "placement does not name one worker per stage");
   schedule = pipeline(2);
   schedule.learns_from.pop_back();
-  expect_refused(schedule, "learns_from does not name the losses of every stage");
+  expect_refused(schedule, "learns_from does not say for every stage which losses it learns from");
 }
 
 TEST(Validate, RefusesLossesThatNoStageFromThereOnMakes) {
@@ -120,13 +125,15 @@ TEST(Validate, RefusesALossThatAStageDoesNotLearnFrom) {
   for (Action& action : schedule.workers[1])
     if (action.kind == ActionKind::BackwardInput) action.kind = ActionKind::Backward;
   expect_refused(schedule,
-                 "1B0 learns from the loss of stage 1, which its stage does not learn from");
+                 "1B0 goes back from the loss of stage 1, from which its stage does not learn");
 }
 
 TEST(Validate, RefusesToRelayWhatAStageLearnsFrom) {
   Schedule schedule = with_head();
   schedule.learns_from[1] = {1, 2};
-  expect_refused(schedule, "1b0←1 only relays the loss of stage 1, but its stage learns from it");
+  expect_refused(schedule,
+                 "1b0←1 passes the gradient of the loss of stage 1 on without a weight-only "
+                 "backward, but its stage learns from that loss");
 }
 
 /// One stage, F b W U for each of two mini-batches.
@@ -150,25 +157,27 @@ TEST(Validate, AcceptsABackwardInTwoHalvesOfTheFirstStageToo) {
 TEST(Validate, RefusesHalfABackward) {
   Schedule schedule = with_halves();
   schedule.workers[0].erase(schedule.workers[0].begin() + 2);
-  expect_refused(schedule, "0b0←0 only relays the loss of stage 0, but its stage learns from it");
+  expect_refused(schedule,
+                 "0b0←0 passes the gradient of the loss of stage 0 on without a weight-only "
+                 "backward, but its stage learns from that loss");
   schedule = with_halves();
   schedule.workers[0].erase(schedule.workers[0].begin() + 1);
   expect_refused(schedule, "it has no backward of stage 0, replica 0, mini-batch 0");
   schedule = with_halves();
   schedule.workers[0][1].kind = ActionKind::Backward;
-  expect_refused(schedule, "0W0 ends no input-only backward");
+  expect_refused(schedule, "0W0 has no input-only backward of the same pass");
 }
 
 TEST(Validate, RefusesTheSecondHalfBeforeTheFirst) {
   Schedule schedule = with_halves();
   std::swap(schedule.workers[0][1], schedule.workers[0][2]);
-  expect_refused(schedule, "0W0 can never start: it waits for 0b0");
+  expect_refused(schedule, "deadlock: 0W0 can never start, because it waits for 0b0");
 }
 
 TEST(Validate, RefusesHalvesOfDifferentWeights) {
   Schedule schedule = with_halves();
   schedule.workers[0][6].weights = Weights::of_version(0);
-  expect_refused(schedule, "0W1 computes with other weights than its input-only backward");
+  expect_refused(schedule, "0W1 computes with other weights than the input-only backward");
 }
 
 TEST(Validate, RefusesToLearnInHalvesFromALossThatAStageDoesNotLearnFrom) {
@@ -176,7 +185,7 @@ TEST(Validate, RefusesToLearnInHalvesFromALossThatAStageDoesNotLearnFrom) {
   schedule.workers[1].insert(schedule.workers[1].begin() + 3,
                              Action{.kind = ActionKind::BackwardWeight, .stage = 1, .loss = 1});
   expect_refused(schedule,
-                 "1W0 learns from the loss of stage 1, which its stage does not learn from");
+                 "1W0 goes back from the loss of stage 1, from which its stage does not learn");
 }
 
 TEST(Validate, RefusesARelayToNobody) {
@@ -184,16 +193,18 @@ TEST(Validate, RefusesARelayToNobody) {
   schedule.workers[0].erase(schedule.workers[0].begin() + 1);
   schedule.learns_from[0] = {};
   schedule.workers[0].pop_back();
-  expect_refused(schedule, "1b0←1 relays the loss of stage 1 to nobody");
+  expect_refused(schedule,
+                 "1b0←1 passes the gradient of the loss of stage 1 on, but no earlier stage "
+                 "takes it");
 }
 
 TEST(Validate, RefusesAHeadOfAnotherLossOrWhereThereIsNone) {
   Schedule schedule = with_head();
   schedule.workers[1][1].loss = 2;
-  expect_refused(schedule, "1H0 names the loss of stage 2 instead of its own stage's");
+  expect_refused(schedule, "1H0 names the loss of stage 2; expected that of its own stage");
   schedule = with_head();
   schedule.auxiliary = {0};
-  expect_refused(schedule, "1H0 is of a stage without an auxiliary head");
+  expect_refused(schedule, "1H0 belongs to a stage without an auxiliary head");
 }
 
 TEST(Validate, RefusesAnUpdateWithoutGradientAndAGradientWithoutUpdate) {
@@ -208,7 +219,7 @@ TEST(Validate, RefusesAnUpdateWithoutGradientAndAGradientWithoutUpdate) {
 TEST(Validate, RefusesAnUpdateOfAnotherMiniBatch) {  // its learning rate would be another's
   Schedule schedule = pipeline(1);
   schedule.workers[0][2].minibatch = 1;
-  expect_refused(schedule, "0U1 does not end with a gradient of its own mini-batch");
+  expect_refused(schedule, "0U1 follows a gradient of another mini-batch than its own");
 }
 
 TEST(Validate, RefusesAGradientOfReplicasThatIsNotReducedOnce) {
@@ -218,10 +229,11 @@ TEST(Validate, RefusesAGradientOfReplicasThatIsNotReducedOnce) {
   expect_refused(schedule, "0U0 applies a gradient that its replicas have not reduced");
   schedule = right;
   for (auto& worker : schedule.workers) worker.insert(worker.begin() + 2, worker[2]);
-  expect_refused(schedule, "0R0 reduces a gradient that is reduced already");
+  expect_refused(schedule, "0R0 reduces a gradient that has been reduced already");
   schedule = right;
   for (auto& worker : schedule.workers) worker.erase(worker.begin() + 3);
-  expect_refused(schedule, "0B1 adds to a gradient that is reduced already");
+  expect_refused(schedule,
+                 "0B1 adds to a gradient that has been reduced over the replicas already");
 }
 
 TEST(Validate, RefusesReplicasThatReduceInDifferentOrders) {
@@ -241,7 +253,7 @@ TEST(Validate, RefusesReplicasThatReduceInDifferentOrders) {
   EXPECT_EQ(validate_refusal(schedule), "accepted");
   schedule.workers[1] = merged(by_stage[2], by_stage[3], false);
   expect_refused(schedule,
-                 "its replicas never come to the same reduction, and worker 1 stands at ");
+                 "its replicas never reach the same reduction, and worker 1 is stuck at ");
 }
 
 TEST(Validate, MarksThePassWhoseBackwardIsMissing) {
@@ -266,7 +278,7 @@ TEST(Validate, DrawsTheGridOfAScheduleThatLacksAWholePass) {
 TEST(Validate, RefusesAnythingButForwardsInAnEvaluation) {
   Schedule schedule = pipeline(2);
   schedule.shape.training = false;
-  expect_refused(schedule, "has no place in an evaluation: forwards only");
+  expect_refused(schedule, "has no place in an evaluation, which consists of forwards only");
   EXPECT_EQ(validate_refusal(evaluation_schedule({.stages = 2, .minibatches = 2})), "accepted");
 }
 

@@ -107,10 +107,11 @@ TEST(CsvSchedule, NamesTheLineAndColumnOfWhatIsWrong) {
                            "0F99999999", "(0F0", "(0F0)OVERLAP_F_B", "(0F0;1Q0)OVERLAP_F_B"})
     expect_refused(concat("0F0,0B0\n1F0,", cell, "\n"), ":2:");
   expect_refused("0F0,0B0\n1F0,(1B0;1Q0)OVERLAP_F_B\n", ":2:10: '1Q0' is no action");
-  expect_refused("0F0,0B0\n1F0,1B0,0F1\n", ":2:9: stage 0 is on worker 1 here, on worker 0 above");
+  expect_refused("0F0,0B0\n1F0,1B0,0F1\n",
+                 ":2:9: stage 0 is on worker 1 here, but on worker 0 above");
   expect_refused("0F0,0B0\n2F0,2B0\n", "names stage 2 but never stage 1");
-  expect_refused("", "has no action");
-  expect_refused("0F0,0B0\n,,\n1F0,1B0\n", ":2:1: this worker (row) does nothing");
+  expect_refused("", ":1:1: the file has no action");
+  expect_refused("0F0,0B0\n,,\n1F0,1B0\n", ":2:1: this row is empty, so its worker does nothing");
 }
 
 TEST(CsvSchedule, HasTheShapeOfItsFile) {
@@ -170,10 +171,10 @@ TEST(CsvSchedule, IsProvedLikeAnyOther) {
   expect_refused("0F0,0B0\n1B0,1F0\n", "can never start");
   expect_refused("0F0\n1F0,1B0\n", "it has no backward of stage 0");
   expect_refused("0F0,0I0\n1F0,1B0\n",
-                 "only relays the loss of stage 1, but its stage learns from it");
+                 "without a weight-only backward, but its stage learns from that loss");
   expect_refused("0F0,0W0\n1F0,1B0\n", "it has no backward of stage 0");
-  expect_refused("0F0,0B0,0W0\n1F0,1B0\n", "ends no input-only backward");
-  expect_refused("0F0,0W0,0I0\n1F0,1B0\n", "can never start: it waits for 0b0");
+  expect_refused("0F0,0B0,0W0\n1F0,1B0\n", "has no input-only backward of the same pass");
+  expect_refused("0F0,0W0,0I0\n1F0,1B0\n", "can never start, because it waits for 0b0");
 }
 
 TEST(PyTorchCsv, HasNoWordForStaleWeightsAndAuxiliaryLosses) {

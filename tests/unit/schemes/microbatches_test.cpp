@@ -99,7 +99,8 @@ TEST(PipeDream2BW, NeedsAMicroBatchPerStage) {
     FAIL() << "three micro-batches were accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Experiment);
-    EXPECT_NE(error.message().find("pipeline.microbatches is 3, pipeline.stages 4"),
+    EXPECT_NE(error.message().find("pipeline.microbatches is 3; pipedream_2bw needs at least as "
+                                   "many as pipeline.stages, 4"),
               std::string::npos);
   }
 }

@@ -92,7 +92,7 @@ constexpr Bad kBad[] = {
     {"spectrain", "{version: two}", "scheme.version"},
     {"spectrain", "{s_mode: exakt}", "did you mean 'exact'"},
     {"spectrain", "{velocity: [buffer]}", "scheme.velocity"},
-    {"spectrain", "{as_coded: true}", "scheme.as_coded: is of version 2"},
+    {"spectrain", "{as_coded: true}", "scheme.as_coded is true, which needs version: 2"},
     {"spectrain", "{verison: 1}", "did you mean 'version'"},
     {"pipedream", "{weight_stashing: 1}", "scheme.weight_stashing"},
     {"pipedream", "{vertical_sync: perhaps}", "scheme.vertical_sync"},
@@ -105,7 +105,7 @@ constexpr Bad kBad[] = {
     {"interlocking", "{width: 99999999999}", "scheme.width"},
     {"interlocking", "{combine: product}", "scheme.combine"},
     {"delayed_sgd", "{delay: -1}", "scheme.delay"},
-    {"delayed_sgd", "{delay: [1, x]}", "scheme.delay"},
+    {"delayed_sgd", "{delay: [1, x]}", "f.yaml:1:13: scheme.delay[1] is 'x'"},
     {"delayed_sgd", "{delay: [1, [2]]}", "scheme.delay"},
     {"delayed_sgd", "{delay: 99999999999}", "scheme.delay"},
     {"delayed_sgd", "{delay: {a: 1}}", "scheme.delay"},
@@ -144,7 +144,7 @@ TEST(DelayedSgd, WantsADelayPerStage) {
     FAIL() << "two delays were accepted for three stages";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Experiment);
-    EXPECT_STREQ(error.what(), "scheme.delay has 2 numbers for 3 stages");
+    EXPECT_STREQ(error.what(), "scheme.delay has 2 numbers for 3 stages; expected one per stage");
   }
 }
 

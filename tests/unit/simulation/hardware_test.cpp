@@ -39,10 +39,9 @@ TEST(Hardware, HasItsHostsDevicesOneAfterTheOther) {
 }
 
 TEST(Hardware, RefusesMoreDevicesThanAnyoneHas) {
-  EXPECT_EQ(
-      complaint("{hosts: 65536, devices: {count: 65536}}"),
-      "hardware.hosts is 65536 and devices.count 65536: 4294967296 devices; at most 65536 are "
-      "possible");
+  EXPECT_EQ(complaint("{hosts: 65536, devices: {count: 65536}}"),
+            "hardware.hosts is 65,536 and hardware.devices.count 65,536, which makes 4,294,967,296 "
+            "devices; at most 65,536 are possible");
   EXPECT_EQ(complaint("{hosts: 256, devices: {count: 256}}"), "");
 }
 
@@ -114,7 +113,7 @@ TEST(Hardware, OfNoWordsIsOneDeviceWithFreeTransfers) {
 TEST(Hardware, SaysWhatIsWrong) {
   EXPECT_NE(complaint("{devices: {count: 0}}").find("count"), std::string::npos);
   EXPECT_NE(complaint("{devices: {count: 2, slowdown: [1]}}")
-                .find("slowdown has 1 numbers for 2 devices"),
+                .find("slowdown has 1 number for 2 devices; expected one per device"),
             std::string::npos);
   EXPECT_NE(complaint("{buses: [{devices: [1]}]}").find("buses[0].devices"), std::string::npos);
   EXPECT_NE(complaint("{links: [{form: 0}]}").find("did you mean 'from'"), std::string::npos);

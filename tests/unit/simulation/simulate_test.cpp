@@ -369,7 +369,10 @@ TEST(Simulation, RefusesHardwareWithTooFewDevices) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Experiment);
-    EXPECT_STREQ(error.what(), "the hardware 'ideal' has 3 devices, the schedule 4 workers");
+    EXPECT_STREQ(
+        error.what(),
+        "the hardware 'ideal' has 3 devices, but the schedule needs one for each of 4 workers; "
+        "raise hosts or devices.count");
   }
 }
 

@@ -79,9 +79,11 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
   const Column backward_weight =
       column("backward_weight",
              "Seconds that a weight-only backward takes: the gradients of the weights.");
-  const Column head = column("head", "Seconds that an auxiliary head takes, forward and backward together.");
+  const Column head =
+      column("head", "Seconds that an auxiliary head takes, forward and backward together.");
   const Column update = column("update", "Seconds that the optimizer takes, once per mini-batch.");
-  const Column prediction = column("prediction", "Seconds that one prediction of the weights takes.");
+  const Column prediction =
+      column("prediction", "Seconds that one prediction of the weights takes.");
   const Column input =
       column("input_bytes",
              "Bytes that arrive at the stage, and of the gradient that it sends back; "
@@ -89,11 +91,16 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
   const Column output = column("output_bytes",
                                "Bytes sent to the next stage; its gradient is as large. Default: "
                                "input_bytes of the next stage.");
-  const Column activation = column("activation_bytes", "Bytes of activations that a micro-batch keeps from forward to backward.");
+  const Column activation =
+      column("activation_bytes",
+             "Bytes of activations that a micro-batch keeps from forward to backward.");
   const Column peak = column("peak_bytes", "Bytes that one pass needs only while it runs.");
-  const Column parameters = column("parameter_bytes", "Bytes of one version of the stage's parameters.");
-  const Column buffers = column("buffer_bytes", "Bytes of the stage's buffers, such as running statistics.");
-  if (!forward.given()) options.problem("forward", "is missing; expected the seconds that a forward takes");
+  const Column parameters =
+      column("parameter_bytes", "Bytes of one version of the stage's parameters.");
+  const Column buffers =
+      column("buffer_bytes", "Bytes of the stage's buffers, such as running statistics.");
+  if (!forward.given())
+    options.problem("forward", "is missing; expected the seconds that a forward takes");
   options.finish();
   for (std::size_t k = 0; k < as_size(stages); ++k) {
     const double whole = backward.given() ? backward[k] : 2 * forward[k];

@@ -97,11 +97,11 @@ void read_cut(Options& parent, BalanceOption& balance) {
       o.number("bandwidth", 0,
                "Bandwidth of a link in bytes per second; 0 = messages take no time.", kNotNegative);
   if (bandwidth > 0) cut.bandwidth = bandwidth;
-  cut.latency =
-      o.number("latency", 0, "Seconds that a message takes beyond those of its bytes.", kNotNegative);
+  cut.latency = o.number("latency", 0, "Seconds that a message takes beyond those of its bytes.",
+                         kNotNegative);
   constexpr Range kBytes{0, 1e18};  // counted in 63 bits
-  cut.memory =
-      o.number("memory", 0, "Memory of a worker in bytes, which no stage may exceed; 0 = no limit.", kBytes);
+  cut.memory = o.number(
+      "memory", 0, "Memory of a worker in bytes, which no stage may exceed; 0 = no limit.", kBytes);
   o.finish();
   if (balance.rule == "time" || balance.rule == "memory") balance.measured = cut;
 }

@@ -73,8 +73,8 @@ class Reader {
     hardware_.device_name = devices.text("name", "", "Name of the device model, for reports.");
     const double speed = devices.number(
         "speed", 1, "How many times as fast as the device of the profile.", kAboveZero);
-    const double memory =
-        devices.number("memory_gib", 0, "Memory of one device in GiB; 0 = not known.", kMemoryInGiB);
+    const double memory = devices.number(
+        "memory_gib", 0, "Memory of one device in GiB; 0 = not known.", kMemoryInGiB);
     read_rates(devices);
     const auto speeds = devices.numbers(
         "speeds", {}, "Speed of each device of all hosts, where they differ; [] = all as `speed`.",
@@ -173,8 +173,10 @@ class Reader {
   void read_link(Options& link) {
     SpecialLink special;
     const std::size_t faults = problems_.errors().size();
-    special.from = static_cast<int>(link.integer("from", 0, "Number of the sending device.", device_range()));
-    special.to = static_cast<int>(link.integer("to", 0, "Number of the receiving device.", device_range()));
+    special.from =
+        static_cast<int>(link.integer("from", 0, "Number of the sending device.", device_range()));
+    special.to =
+        static_cast<int>(link.integer("to", 0, "Number of the receiving device.", device_range()));
     const bool both = link.flag("both_ways", true, "Whether the way back is like this one.");
     special.speed = link_speed(link);
     link.finish();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text as messages and files need it: concatenation without surprises, numbers that read back.
 #include "core/base/text.h"
-#include "core/base/wording.h"
 
 #include <gtest/gtest.h>
 
@@ -21,14 +20,6 @@ double read_back(const std::string& text) {
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   EXPECT_EQ(result.ptr, text.data() + text.size()) << text;
   return value;
-}
-
-TEST(Counted, NumbersAndNounsAgree) {
-  EXPECT_EQ(counted(0, "run"), "0 runs");
-  EXPECT_EQ(counted(1, "run"), "1 run");
-  EXPECT_EQ(counted(std::size_t{2}, "process"), "2 processes");
-  EXPECT_EQ(counted(std::int64_t{5}, "mini-batch"), "5 mini-batches");
-  EXPECT_EQ(counted(1, "micro-batch"), "1 micro-batch");
 }
 
 TEST(Concat, TakesTextsNumbersAndFlags) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/wording.h"
 #include "datasets/texts/joint_bpe.h"
 
 #include "datasets/texts/punctuation.h"

@@ -5,7 +5,6 @@
 
 #include <thread>
 
-#include "core/base/wording.h"
 #include "core/stage/torch.h"
 #include "tests/unit/device/elsewhere.h"
 #include "tests/unit/device/fake_device.h"

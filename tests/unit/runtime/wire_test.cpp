@@ -8,7 +8,6 @@
 #include <regex>
 #include <thread>
 
-#include "core/base/wording.h"
 #include "core/runtime/processes/bring_tensors.h"
 #include "core/stage/torch.h"
 #include "core/system/child_process.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A backward in two halves: the same bits as the whole, and no operation's work done twice, which
 // is counted.
-#include "core/base/wording.h"
 #include "core/stage/split_backward.h"
 
 #include <ATen/record_function.h>

@@ -114,6 +114,8 @@ void check_metric(const TableKey& metric, const char* what, const std::vector<Ru
       if (column != "epoch" && std::ranges::count(known, column) == 0) known.push_back(column);
   }
   if (known.empty() || std::ranges::count(known, metric.name) > 0) return;
+  const auto is_simulated = [](const RunRecord& run) { return !run.modelled.empty(); };
+  if (is_modelled(metric.name) && std::ranges::none_of(runs, is_simulated)) return;
   const bool of_command_line = metric.place.file.starts_with("--");
   problems.add(metric.place,
                concat(of_command_line ? std::string() : concat(std::string_view(what), ": "),

@@ -20,7 +20,8 @@ std::string key_title(const RunRecord& run, const std::string& key);
 /// Records a problem if no run has the key; `what` names the option in it.
 void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
                Problems& problems);
-/// Records a problem if no run has the column of epochs.csv.
+/// Records a problem if no run has the metric. Modelled ones are not judged where none was
+/// simulated.
 void check_metric(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
                   Problems& problems);
 /// Whether a metric is shown in percent.

@@ -73,7 +73,8 @@ void print_results(const Value& document, std::vector<RunRecord> records) {
         "the table shows %s, which is simulated on hardware; `pipewright table FILE "
         "--hardware H.yaml` prints it\n",
         metric->name.c_str());
-    return;
+    if (is_modelled(spec.metric.name)) return;
+    std::erase_if(spec.beside, [](const TableKey& each) { return is_modelled(each.name); });
   }
   if (!spec.hardware.empty()) add_modelled(records, load_hardware(spec.hardware));
   const Table table = make_table(spec, records);

@@ -77,10 +77,10 @@ TEST_F(Glue, RteIsPairs) {
 TEST_F(Glue, NamesTheLineThatIsWrong) {
   put(folder_ / "train.tsv", "a\t1\t\tlow\n");
   EXPECT_TRUE(contains(refusal("cola", "a\t1\t\tlow\na\t1\tlow\n"),
-                       "line 2 has 3 columns between tabs, must have 4"));
+                       "line 2 has 3 columns between tabs, but must have 4"));
   EXPECT_TRUE(
       contains(refusal("cola", "a\t2\t\tlow\n"), "line 1 has label '2', must be one of 0, 1"));
-  EXPECT_TRUE(contains(refusal("cola", "a\t1\t\tlow\n\na\t1\t\tlow\n"), "line 2 has 1 columns"));
+  EXPECT_TRUE(contains(refusal("cola", "a\t1\t\tlow\n\na\t1\t\tlow\n"), "line 2 has 1 column "));
   EXPECT_TRUE(contains(refusal("cola", "a\t1\t\tlow\na\t1\t\t\xe9\n"), "line 2 is not UTF-8"));
   EXPECT_TRUE(contains(refusal("cola", ""), "is empty"));
   std::filesystem::remove(folder_ / "dev.tsv");

@@ -96,7 +96,7 @@ TEST(Synthetic, MoreSamplesBeginWithTheSameOnes) {
 
 TEST(Synthetic, RefusesWhatCannotBeMade) {
   EXPECT_TRUE(contains(error_of([] { everything("{}", Split::Train, {}); }, ErrorKind::Experiment),
-                       "'classes'"));
+                       "dataset.classes"));
   EXPECT_TRUE(contains(
       error_of([] { everything("{shape: [100000, 100000]}"); }, ErrorKind::Experiment), "fewer"));
   EXPECT_NE(error_of([] { everything("{noise: 1.5}"); }, ErrorKind::Experiment), "");

@@ -60,7 +60,7 @@ TEST(SlurmArray, ATitleStaysInItsField) {
 }
 
 TEST(SlurmArray, AFolderThatSbatchCannotBeToldIsRefused) {
-  EXPECT_NE(error_text([] { script({planned("a")}, "/a\nb"); }).find("without line breaks"),
+  EXPECT_NE(error_text([] { script({planned("a")}, "/a\nb"); }).find("no line breaks"),
             std::string::npos);
 }
 

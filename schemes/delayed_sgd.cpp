@@ -24,13 +24,13 @@ class DelayedSgd final : public Scheme {
     const std::span<const Value> each =
         list ? std::span<const Value>(given.items) : std::span(&given, 1);
     for (const Value& delay : each) {
-      if (!delay.is(Value::Kind::Integer) || delay.integer < 0 || delay.integer > 1'000'000)
-        options.problem(
-            list ? concat("delay[", &delay - given.items.data(), "]") : "delay",
-            concat("is ", delay.shown(), "; expected a whole number from 0 to 1,000,000",
-                   list ? "" : ", or a list with one per stage"));
-      else
-        delays_.push_back(static_cast<int>(delay.integer));
+      const bool fits =
+          delay.is(Value::Kind::Integer) && delay.integer >= 0 && delay.integer <= 1'000'000;
+      delays_.push_back(fits ? static_cast<int>(delay.integer) : 0);
+      if (fits) continue;
+      options.problem(list ? concat("delay[", &delay - given.items.data(), "]") : "delay",
+                      concat("is ", delay.shown(), "; expected a whole number from 0 to 1,000,000",
+                             list ? "" : ", or a list with one per stage"));
     }
     if (list && given.items.empty())
       options.problem("delay", "is an empty list; expected a whole number per stage");

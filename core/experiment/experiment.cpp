@@ -91,10 +91,9 @@ void name_weights(Experiment& e, const Value& resolved) {
   if (make == nullptr) {
     std::vector<std::string> known = registry.formats(model);
     known.insert(known.begin(), kOwnFormat);
-    throw Error(ErrorKind::Experiment, concat("model.weights_format is ", format,
-                                              ", but the names that it gives the "
-                                              "tensors of ",
-                                              model, " are not known; known: ", join(known, ", ")));
+    throw Error(ErrorKind::Experiment,
+                concat("model.weights_format is ", format, ", but the tensor names of ", format,
+                       " are not known for ", model, "; known: ", join(known, ", ")));
   }
   e.weights.names = (*make)(*resolved.find("model"));
 }

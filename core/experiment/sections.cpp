@@ -237,8 +237,8 @@ TrainOptions read_train(Options& root) {
                "by its samples where a mini-batch is divided unevenly.") == "sum";
   train.drain_each_epoch =
       o.choice("drain", {"epoch", "never"}, "epoch",
-               "When the pipeline is drained: after every epoch, or never "
-               "before the end, where alone such a run is evaluated.") == "epoch";
+               "When the pipeline is drained: after every epoch, or never before "
+               "the end; such a run is evaluated only there.") == "epoch";
   train.evaluate_every = static_cast<int>(o.integer(
       "evaluate_every", 1,
       "Number of epochs between evaluations; the last epoch is always evaluated.", {1, 1e6}));

@@ -123,8 +123,8 @@ add("weights: a name twice", {"f.safetensors": packed(b'{"a":{"dtype":"F32","sha
 add("weights: names lead out", {"f.safetensors": packed(*tensors(("../../etc/passwd", "F32", [1])))}, OF_WEIGHTS, "does not fit")
 add("weights: a name that acts", {"f.safetensors": packed(*tensors(("\x1b[31mred\x07", "F32", [1])))}, OF_WEIGHTS, "does not fit")
 add("weights: a name of 1 MB", {"f.safetensors": packed(*tensors(("x" * 1_000_000, "F32", [1])))}, OF_WEIGHTS, "f.safetensors", size=MIB, limit=8 * MIB)
-add("weights: one missing", {"f.safetensors": packed(*tensors(*WEIGHTS[1:]))}, OF_WEIGHTS, "'0.weight' is missing")
-add("weights: one too many", {"f.safetensors": packed(*tensors(*WEIGHTS, ("x", "F32", [1])))}, OF_WEIGHTS, "'x' is left over")
+add("weights: one missing", {"f.safetensors": packed(*tensors(*WEIGHTS[1:]))}, OF_WEIGHTS, "'0.weight' is not in the file")
+add("weights: one too many", {"f.safetensors": packed(*tensors(*WEIGHTS, ("x", "F32", [1])))}, OF_WEIGHTS, "'x' is in the file, but not in the model")
 add("weights: of another shape", {"f.safetensors": packed(*tensors(("0.weight", "F32", [64, 3]), *WEIGHTS[1:]))}, OF_WEIGHTS, "64×3")
 for dtype in ("I32", "I64", "U8", "BOOL"):
     add(f"weights: whole numbers {dtype}", {"f.safetensors": packed(*tensors(("0.weight", dtype, [3, 64]), *WEIGHTS[1:]))}, OF_WEIGHTS, "0.weight", "whole numbers")
@@ -175,8 +175,8 @@ def much_metadata(path):
 
 
 for name, make, says in (
-    ("tensors", many_tensors, "tensors; at most"), ("one name", long_text(b'{"', b'":{}}'), "at most 1048576"), ("metadata", much_metadata, "metadata"),
-    ("one text of metadata", long_text(b'{"__metadata__":{"a":"', b'"}}'), "at most 1048576"), ("open quote", long_text(b'{"', b""), "at most"),
+    ("tensors", many_tensors, "tensors; at most"), ("one name", long_text(b'{"', b'":{}}'), "at most 1,048,576"), ("metadata", much_metadata, "metadata"),
+    ("one text of metadata", long_text(b'{"__metadata__":{"a":"', b'"}}'), "at most 1,048,576"), ("open quote", long_text(b'{"', b""), "at most"),
     ("brackets", lambda path: path.write_bytes(struct.pack("<Q", MANY) + b"{" * MANY), "at most"), ("nothing", hole(8 + MANY, struct.pack("<Q", MANY)), "not JSON"),
 ):
     for kind, experiment in (("weights", OF_WEIGHTS), ("samples", OF_SAMPLES)):

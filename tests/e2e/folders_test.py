@@ -276,7 +276,7 @@ class Names(harness.EndToEnd):
         done = self.pipewright("check", "e.yaml", code=EXPERIMENT)
         self.assert_errors(done, r"^base\.yaml:\d+:\d+: name has '/' in it")
         done = self.pipewright("check", "e.yaml", "--set", "name=../x", code=EXPERIMENT)
-        self.assert_errors(done, r"^--set name: name has '/' in it")
+        self.assert_errors(done, r"^--set: name has '/' in it")
         self.write("s.yaml", changed(TINY, {"sweep": {"points": [{"label": "a=b"}, {"label": "ok", "train.seed": 2}]}}))
         done = self.pipewright("sweep", "s.yaml", code=EXPERIMENT)
         self.assert_errors(done, r"^s\.yaml:\d+:\d+: sweep\.points\[0\]\.label has '=' in it")

@@ -56,13 +56,13 @@ class Impossible(harness.EndToEnd):
         )
         self.refuse(
             "pipeline: {stages: 2, placement: [0]}\n",
-            r"^x\.yaml:1:34: pipeline\.placement: has 1 workers for 2 stages",
+            r"^x\.yaml:1:34: pipeline\.placement names the workers of 1 stage; expected one worker for each of 2 stages",
         )
 
     def test_a_shape_the_scheme_cannot_run_in(self):
         self.refuse(
             "scheme: {name: data_parallel}\npipeline: {stages: 2}\n",
-            r"^x\.yaml:1:9: data_parallel has one stage, not 2",
+            r"^x\.yaml:1:9: pipeline\.stages is 2; data_parallel has one stage",
         )
         self.refuse(
             "scheme: {name: pipedream_2bw}\npipeline: {stages: 4, microbatches: 3}\n",
@@ -73,7 +73,7 @@ class Impossible(harness.EndToEnd):
             r"^x\.yaml:1:\d+: scheme\.delay has 2 numbers for 3 stages",
         )
         self.refuse(
-            "scheme: {name: interlocking, width: 0}\n", r"^x\.yaml:1:37: scheme\.width: is .*0; expected"
+            "scheme: {name: interlocking, width: 0}\n", r"^x\.yaml:1:37: scheme\.width is 0; expected"
         )
         self.refuse(
             "optimizer: {name: sgd, nesterov: true}\n",
@@ -108,7 +108,7 @@ class Impossible(harness.EndToEnd):
         )
         self.refuse(
             "pipeline: {stages: 3, device: [cpu, cpu]}\n",
-            r"^x\.yaml:1:31: pipeline\.device: has 2 devices for 3 workers",
+            r"^x\.yaml:1:31: pipeline\.device has 2 devices for 3 workers",
         )
         self.refuse("pipeline: {device: gpu}\n", r"^x\.yaml:1:20: pipeline\.device: expected cpu, cuda")
 

@@ -27,8 +27,8 @@ class InvalidSchedule(harness.EndToEnd):
         faults = {
             "no_update": r"0B\d makes a gradient that no update applies",
             "twice": r"0F0 happens twice",
-            "deadlock": r"0B0 can never start: it waits for 1B0 of worker 1 and so for 0F0, later on worker 0",
-            "old_version": r"0B0 asks for version 1 .*0 updates behind it",
+            "deadlock": r"deadlock: 0B0 can never start, because it waits for 1B0 of worker 1 and so for 0F0, which comes later",
+            "old_version": r"0B0 asks for version 1 .*0 updates have run by then",
             "no_backward": r"no backward of stage 0, replica 0, mini-batch 0, .*for the loss of stage 1",
         }
         for how, culprit in faults.items():

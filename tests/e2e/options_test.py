@@ -48,7 +48,7 @@ class Options(harness.EndToEnd):
         )
         self.refuse(
             "scheme: {name: csv_schedule, file: ''}\n",
-            r"^x\.yaml:1:36: scheme\.file: is empty; expected the path of a file or folder$",
+            r"^x\.yaml:1:36: scheme\.file is empty; expected the path of a file or folder$",
         )
 
     def test_a_key_cannot_begin_a_line_of_its_own(self):

@@ -237,25 +237,25 @@ class Refused(harness.EndToEnd):
         self.write("cut.so", plugin.read_bytes()[:3000])
         self.assert_errors(self.refused("none.so"), r"^none\.so: cannot open: No such file")
         self.assert_errors(self.refused(self.folder), r": cannot read: Is a directory$")
-        self.assert_errors(self.refused("text.so"), r"^text\.so: is not a shared library; expected what CMake's add_")
+        self.assert_errors(self.refused("text.so"), r"^text\.so: is not a shared library; expected one that CMake's add_")
         self.assert_errors(self.refused("cut.so"), r"^cut\.so: (has no scheme|cannot be loaded)")
         self.pipewright("list", "--plugin", code=EXPERIMENT)
 
     def test_one_without_a_scheme(self):
         empty = self.shared_library("empty", "")
         wrong = self.refused(empty)
-        self.assert_errors(wrong, r"empty\.so: has no scheme; expected a PIPEWRIGHT_SCHEME in it$")
+        self.assert_errors(wrong, r"empty\.so: has no scheme; expected a source with PIPEWRIGHT_SCHEME\(…\) in it$")
         self.assertEqual("", wrong.out)
         self.assert_errors(self.refused(home / "pipewright/lib/libpipewright.so"), "has no scheme")
 
     def test_names_that_are_taken(self):
         self.assert_errors(
             self.refused(plugin, plugin),
-            rf"its scheme 'half_way' is there already, from {plain(str(plugin))}; give it another name$",
+            rf"its scheme 'half_way' exists already, in {plain(str(plugin))}; give it another name$",
         )
         gpipe = self.shared_library("gpipe", SCHEME.replace("PIPEWRIGHT_SCHEME(half_way", "PIPEWRIGHT_SCHEME(gpipe"))
         wrong = self.refused(gpipe)
-        self.assert_errors(wrong, r"its scheme 'gpipe' is there already, from Pipewright itself; give")
+        self.assert_errors(wrong, r"its scheme 'gpipe' exists already, in Pipewright itself; give")
         self.assertEqual("", wrong.out)
 
     def test_one_that_the_system_cannot_load(self):

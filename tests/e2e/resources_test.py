@@ -151,7 +151,11 @@ class Sizes(harness.EndToEnd):
         self.write("many.yaml", "name: many\nhosts: 65536\ndevices: {count: 65536}\n")
         done = self.finish(self.start("simulate", "small.yaml", "--hardware", "many.yaml"))
         self.assertEqual(done.code, EXPERIMENT, done.err)
-        self.assert_errors(done, r"^many.yaml:2:8: hardware.hosts is 65536 and devices.count 65536: 4294967296 devices; at most 65536")
+        self.assert_errors(
+            done,
+            r"^many\.yaml:2:8: hardware\.hosts is 65,536 and hardware\.devices\.count 65,536, "
+            r"which makes 4,294,967,296 devices; at most 65,536",
+        )
 
 
 @skips.needs("test-programs", FAILING_THREADS)
@@ -203,7 +207,7 @@ class Threads(Limited):
             if done.code != FINE:
                 self.assertTrue(done.err.strip(), f"silent at {k}")
             said += done.lines
-        self.assertRegex("\n".join(said), r"(?m)^rank 1 on \S+: a thread for the team's keeper " + self.CANNOT)
+        self.assertRegex("\n".join(said), r"(?m)^rank 1 on \S+: a thread for the messages of this process " + self.CANNOT)
         self.assertRegex("\n".join(said), r"(?m)^worker 1, stage 1, 1F0: a thread for \S+( run)? " + self.CANNOT)
 
 

@@ -193,7 +193,7 @@ class Sweep(harness.EndToEnd):
         refuse("sweep: {gird: {train.seed: [1]}}\n", r"^s\.yaml:2:9: unknown option 'sweep\.gird'; .*grid")
         refuse(
             "sweep: {zip: {train.seed: [1, 2], optimizer.lr: [1]}}\n",
-            r"^s\.yaml:2:\d+: sweep\.zip\.optimizer\.lr has 1 values; expected 2",
+            r"^s\.yaml:2:\d+: sweep\.zip\.optimizer\.lr has 1 value; expected 2",
         )
         refuse(
             "sweep: {grid: {train.seed: 3}}\n",

@@ -66,10 +66,10 @@ class Weights(harness.EndToEnd):
         weights["3.bias"] = tensor("F32", [11], [0] * 11)
         self.refuse(
             weights,
-            r"'2\.weight' is missing",
-            r"'3\.bias' is 11, the model's is 10",
-            r"'2\.wieght' is left over; did you mean '2\.weight'",
-            r"'surplus' is left over",
+            r"'2\.weight' is not in the file",
+            r"'3\.bias' has the shape 11, the model's has 10",
+            r"'2\.wieght' is in the file, but not in the model; did you mean '2\.weight'",
+            r"'surplus' is in the file, but not in the model",
         )
 
     def test_heads_are_part_of_the_names_where_there_are_some(self):
@@ -77,7 +77,7 @@ class Weights(harness.EndToEnd):
         self.write("x.yaml", changed(FROM_FILE, {"scheme": {"name": "interlocking"}}))
         self.assert_errors(
             self.pipewright("check", "x.yaml", code=DATA),
-            r"'heads\.0\.weight' is missing.*'heads\.0\.bias' is missing",
+            r"'heads\.0\.weight' is not in the file.*'heads\.0\.bias' is not in the file",
         )
 
     def test_a_truncated_file_and_one_of_another_format(self):
@@ -104,7 +104,7 @@ class Weights(harness.EndToEnd):
         elsewhere = self.pipewright("check", "x.yaml", "--set", "pipeline.execution=mpi")
         self.assertRegex(elsewhere.out, "memory      447.20 GiB .*; this machine has")
         wrong = self.pipewright("check", "x.yaml", "--set", f"model.widths=[64, {most}, {most - 1}, 10]", code=DATA)
-        self.assert_errors(wrong, rf"'1\.weight' is {most}×{most}, the model's is {most - 1}×{most}")
+        self.assert_errors(wrong, rf"'1\.weight' has the shape {most}×{most}, the model's has {most - 1}×{most}")
 
     def test_a_file_that_is_not_there(self):
         self.write("x.yaml", FROM_FILE)
@@ -176,15 +176,15 @@ class ForeignWeights(harness.EndToEnd):
         for command in (("check", "x.yaml"), ("run", "x.yaml", "--out", "out", "--overwrite")):
             self.assert_errors(
                 self.pipewright(*command, code=DATA),
-                r"init\.safetensors: does not fit the model: 'layer2\.0\.downsample\.0\.weight' is missing, "
-                r"'fc\.bias' is 1000, the model's is 10, 'layer2\.0\.downsample\.0\.weigth' is left over; "
-                r"did you mean 'layer2\.0\.downsample\.0\.weight'\?, 'surplus' is left over$",
+                r"init\.safetensors: does not fit the model: 'layer2\.0\.downsample\.0\.weight' is not in the file, "
+                r"'fc\.bias' has the shape 1000, the model's has 10, 'layer2\.0\.downsample\.0\.weigth' is in the file, "
+                r"but not in the model; did you mean 'layer2\.0\.downsample\.0\.weight'\?, 'surplus' is in the file, but not in the model$",
             )
 
     def test_a_model_that_the_library_does_not_have(self):
         for model, message in (
-            ({"name": "mlp"}, "'mlp' has no names in torchvision files; known: pipewright"),
-            ({"name": "vgg16"}, "torchvision's vgg16 has the original three linear layers; set head: classifier"),
+            ({"name": "mlp"}, "the tensor names of torchvision are not known for mlp; known: pipewright"),
+            ({"name": "vgg16"}, "torchvision's vgg16 needs head: classifier"),
         ):
             self.write("x.yaml", changed(MLP, {"model": model | {"weights_format": "torchvision"}}))
             self.assert_errors(

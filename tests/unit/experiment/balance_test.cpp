@@ -58,13 +58,16 @@ TEST(Balance, RefusesMoreStagesThanLayers) {
 }
 
 TEST(Balance, RefusesAListThatDoesNotFit) {
-  EXPECT_EQ(refusal(3, "", {1, 4}), "pipeline.balance [1, 4] names 2 stages; pipeline.stages is 3");
+  EXPECT_EQ(refusal(3, "", {1, 4}),
+            "pipeline.balance is [1, 4], which makes 2 stages; pipeline.stages is 3");
   EXPECT_EQ(refusal(2, "", {1, 3}), "pipeline.balance [1, 3] sums to 4; the model has 5 layers");
 }
 
 TEST(Balance, RefusesAPublishedCutThatDoesNotExist) {
-  EXPECT_EQ(refusal(2, "published"),
-            "pipeline.balance: no cut into 2 stages is published for this model; use parameters");
+  EXPECT_EQ(
+      refusal(2, "published"),
+      "pipeline.balance is published, but no cut of this model into 2 stages is; use balance: "
+      "parameters");
 }
 
 }  // namespace

@@ -57,24 +57,24 @@ TEST(ReadExperiment, RefusesMoreMicroBatchesThanSamples) {
 
 TEST(ReadExperiment, RefusesMoreReplicasThanSamples) {
   expect_refused("loader: {batch_size: 2}\npipeline: {replicas: 3}", "f.yaml:2:22",
-                 "pipeline.replicas is 3 but loader.batch_size only 2");
+                 "pipeline.replicas is 3, but loader.batch_size only 2");
 }
 
 TEST(ReadExperiment, RefusesAPlacementOfOtherLength) {
   expect_refused("pipeline:\n  stages: 3\n  placement: [0, 1]", "f.yaml:3:14",
-                 "has 2 workers for 3 stages");
+                 "names the workers of 2 stages; expected one worker for each of 3 stages");
 }
 
 TEST(ReadExperiment, RefusesWorkersWithoutAStage) {
   expect_refused("pipeline:\n  stages: 2\n  placement: [0, 2]", "f.yaml:3:14",
-                 "worker 1 holds no stage");
+                 "names no stage for worker 1");
 }
 
 TEST(ReadExperiment, RefusesOtherThanOneDevicePerWorker) {
   expect_refused("pipeline:\n  stages: 3\n  device: [cpu, cpu]", "f.yaml:3:11",
                  "has 2 devices for 3 workers");
-  expect_refused("pipeline:\n  stages: 2\n  device: [cpu, gpu]", "f.yaml:3:11",
-                 "expected cpu, cuda");
+  expect_refused("pipeline:\n  stages: 2\n  device: [cpu, gpu]", "f.yaml:3:17",
+                 "pipeline.device[1] is 'gpu'; expected cpu, cuda");
   expect_refused("pipeline: {device: []}", "f.yaml:1:20", "empty");
 }
 
@@ -93,18 +93,20 @@ TEST(ReadExperiment, LetsTheSchemePlaceStagesWhereNobodyElseDoes) {
   EXPECT_EQ(e.shape(1).workers(), 2);
   expect_refused(
       "pipeline: {stages: 4, placement: [0, 0, 1, 1]}\nscheme: {name: interleaved, chunks: 2}",
-      "f.yaml:2:9", "places them [0, 1, 0, 1]; pipeline.placement is [0, 0, 1, 1]");
+      "f.yaml:1:34",
+      "pipeline.placement is [0, 0, 1, 1]; interleaved with 2 stages per worker (scheme.chunks) "
+      "needs [0, 1, 0, 1]");
 }
 
 TEST(ReadExperiment, RefusesAShapeTheSchemeCannotRunIn) {
-  expect_refused("pipeline: {stages: 2}\nscheme: {name: data_parallel}", "f.yaml:2:9",
-                 "data_parallel has one stage, not 2");
+  expect_refused("pipeline: {stages: 2}\nscheme: {name: data_parallel}", "f.yaml:1:20",
+                 "pipeline.stages is 2; data_parallel has one stage");
   expect_refused("pipeline: {stages: 2}\nscheme: {name: pipedream_2bw}", "f.yaml:2:9",
-                 "at least as many micro-batches as stages");
+                 "pipedream_2bw needs at least as many as pipeline.stages, 2");
 }
 
 TEST(ReadExperiment, RefusesABalanceThatDoesNotFitAtItsPlace) {
-  expect_refused("pipeline:\n  stages: 2\n  balance: [1, 1]", "f.yaml:3:12", "sums to 2");
+  expect_refused("pipeline:\n  stages: 2\n  balance: [1, 1]", "f.yaml:3:12", "in sum 2 layers");
   expect_refused("pipeline:\n  stages: 9", "f.yaml:2:11", "the model has 4 layers");
 }
 

@@ -113,7 +113,7 @@ TEST(DenseNet121, RefusesImagesItsPoolsWouldSwallow) {
   EXPECT_NE(model_problems("densenet121", "{size: 7}"), "");
   EXPECT_EQ(model_problems("densenet121", "{size: 8}"), "");
   const std::string problem = model_problems("densenet121", "{stem: imagenet, size: 28}");
-  EXPECT_NE(problem.find("28 is too small for stem imagenet, which needs at least 29"),
+  EXPECT_NE(problem.find("is 28, too small for stem: imagenet, which needs at least 29"),
             std::string::npos)
       << problem;
   EXPECT_EQ(boundary_shapes(*make_model("densenet121", "{stem: imagenet, size: 29}"))[61],

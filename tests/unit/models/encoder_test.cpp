@@ -91,7 +91,8 @@ TEST(Encoder, DropsInFourPlacesOfABlock) {
 }
 
 TEST(Encoder, RefusesHeadsThatDoNotDivideTheWidth) {
-  EXPECT_NE(model_problems("encoder", "{width: 256, heads: 3}").find("must divide the width, 256"),
+  EXPECT_NE(model_problems("encoder", "{width: 256, heads: 3}")
+                .find("expected a divisor of the width, 256"),
             std::string::npos);
 }
 

@@ -165,7 +165,7 @@ TEST(Gpt, RefusesTiedWeights) {
 }
 
 TEST(Gpt, RefusesHeadsThatDoNotDivideTheWidth) {
-  EXPECT_NE(model_problems("gpt", "{heads: 5}").find("must divide the width, 768"),
+  EXPECT_NE(model_problems("gpt", "{heads: 5}").find("expected a divisor of the width, 768"),
             std::string::npos);
 }
 

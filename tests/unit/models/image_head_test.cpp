@@ -79,13 +79,13 @@ TEST(ImageHead, SaysWhatIsWrong) {
     EXPECT_NE(text.find(what), std::string::npos) << words << ": " << text;
     EXPECT_NE(text.find("test.yaml:1:"), std::string::npos) << text;
   };
-  expect("fc", "'fc' must come after 'gbpl'");
-  expect("gbpl", "must end with 'gbpl_fc'");
-  expect("conv8_bn", "must end with 'gbpl_fc'");
+  expect("fc", "'fc' comes before 'gbpl'; expected it after");
+  expect("gbpl", "the end is missing; expected 'gbpl_fc'");
+  expect("conv8_bn", "the end is missing; expected 'gbpl_fc'");
   expect("gbpl_gbpl_fc", "only once");
-  expect("gbpl_conv8_fc", "'conv8' must come before 'gbpl'");
-  expect("gbpl_bn_fc", "'bn' must come before 'gbpl'");
-  expect("gbpl_fc_fc", "nothing may follow 'fc'");
+  expect("gbpl_conv8_fc", "'conv8' follows 'gbpl'; expected it before");
+  expect("gbpl_bn_fc", "'bn' follows 'gbpl'; expected it before");
+  expect("gbpl_fc_fc", "a word follows 'fc'");
   for (const char* words : {"flt_fc", "conv_gbpl_fc", "conv0_gbpl_fc", "conv-1_gbpl_fc",
                             "conv8x_gbpl_fc", "conv99999999999999999999_gbpl_fc", "gbpl__fc"})
     expect(words, "is none of convN");

@@ -243,8 +243,8 @@ TEST(Roberta, RefusesWhatDoesNotFitTogether) {
     EXPECT_NE(model_problems("roberta", options).find(message), std::string::npos)
         << model_problems("roberta", options);
   };
-  expect("{heads: 7}", "must divide the width, 768");
-  expect("{tokens: 513}", "must be at least 515");
+  expect("{heads: 7}", "expected a divisor of the width, 768");
+  expect("{tokens: 513}", "expected at least 515");
   expect("{vocabulary: 5, padding: 5}", "below the vocabulary");
   make_model("roberta", "{tokens: 512}");
 }

@@ -107,8 +107,9 @@ TEST(Transformer, AddsTheInputOfABlockTwice) {
 }
 
 TEST(Transformer, RefusesHeadsThatDoNotDivideTheWidth) {
-  EXPECT_NE(model_problems("transformer", "{heads: 3}").find("must divide the width, 128"),
-            std::string::npos);
+  EXPECT_NE(
+      model_problems("transformer", "{heads: 3}").find("expected a divisor of the width, 128"),
+      std::string::npos);
 }
 
 }  // namespace

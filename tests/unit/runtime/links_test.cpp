@@ -135,7 +135,8 @@ TEST(Links, EndARunInWhichEverybodyWaits) {
     ADD_FAILURE() << "something came";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Worker);
-    EXPECT_NE(error.message().find("every worker waits for another"), std::string::npos);
+    EXPECT_NE(error.message().find("deadlock: every worker waits for a message of another"),
+              std::string::npos);
   }
 }
 

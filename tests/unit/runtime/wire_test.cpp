@@ -493,7 +493,9 @@ TEST(Wire, EndsWhenEverybodyWaitsForSomebody) {
   for (const Ended& process : ended) {
     ASSERT_TRUE(process.error);
     EXPECT_EQ(process.error->kind(), ErrorKind::Worker);
-    EXPECT_NE(process.error->message().find("every worker waits for another"), std::string::npos)
+    EXPECT_NE(
+        process.error->message().find("deadlock: every worker waits for a message of another"),
+        std::string::npos)
         << process.error->what();
   }
 }

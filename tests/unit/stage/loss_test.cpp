@@ -82,7 +82,7 @@ TEST(CrossEntropy, OfSeveralTargetsIsAMeanOverSamplesOfTheirMeansOrSums) {
 
 TEST(CrossEntropy, SaysThatMapsNeedAnotherLoss) {
   EXPECT_NE(refusal(*cross_entropy(), random({4, 1, 2, 3}, 1), kTargets)
-                .find("1×2×3; for maps set loss: binary_cross_entropy"),
+                .find("1×2×3; for maps set loss: {name: binary_cross_entropy}"),
             std::string::npos);
 }
 
@@ -116,7 +116,7 @@ TEST(BinaryCrossEntropy, HasTheSigmoidMinusTheTargetAsItsGradient) {
 
 TEST(BinaryCrossEntropy, SaysThatScoresOfClassesNeedAnotherLoss) {
   EXPECT_NE(refusal(*binary_cross_entropy(), random({4, 3}, 1), kBinaryTargets)
-                .find("the model's are 3; set loss: cross_entropy"),
+                .find("has the shape 3; set loss: {name: cross_entropy}"),
             std::string::npos);
 }
 

@@ -155,7 +155,7 @@ TEST_F(Safetensors, RefusesTruncatedFilesAtEveryByte) {
   EXPECT_EQ(refusal(whole), "");
   for (std::size_t size = 0; size < whole.size(); ++size)
     EXPECT_NE(refusal(whole.substr(0, size)), "") << size;
-  EXPECT_NE(refusal(whole + "8").find("8 bytes of data, the file has 9"), std::string::npos);
+  EXPECT_NE(refusal(whole + "8").find("8 bytes of data, but the file has 9"), std::string::npos);
 }
 
 TEST_F(Safetensors, RefusesHeaderLengthsBeforeTakingMemory) {
@@ -182,9 +182,10 @@ TEST_F(Safetensors, RefusesWhatIsNotItsJson) {
   expect_refused("{" + std::string(100'000, '['), "", "is not JSON at byte");
   expect_refused("{\"a\":" + std::string(100'000, '['), "", "a list where none may be");
   for (const std::string value : {"1", "null", "true", "\"x\"", "[]", "-1", "0.5"})
-    expect_refused("{\"a\":" + value + "}", "", "where none may be, after 'a'");
+    expect_refused("{\"a\":" + value + "}", "", "where none is expected, after 'a'");
   for (const std::string value : {"1", "null", "{}", "[]"})
-    expect_refused("{\"__metadata__\":{\"a\":" + value + "}}", "", "where none may be, after 'a'");
+    expect_refused("{\"__metadata__\":{\"a\":" + value + "}}", "",
+                   "where none is expected, after 'a'");
 }
 
 TEST_F(Safetensors, RefusesWhatAppearsTwiceOrIsNotThere) {
@@ -208,14 +209,15 @@ TEST_F(Safetensors, RefusesTensorsThatDoNotFit) {
     return "{\"a\":{\"dtype\":\"" + type + "\",\"shape\":[" + shape + "],\"data_offsets\":[" +
            offsets + "]}}";
   };
-  expect_refused(tensor("F8", "1", "0,1"), "x", "type 'F8' is not one of F64, F32");
+  expect_refused(tensor("F8", "1", "0,1"), "x",
+                 "type 'F8' is not supported; expected one of F64, F32");
   expect_refused(tensor("f32", "1", "0,4"), "xxxx", "type 'f32'");
   expect_refused(tensor("F32", "2", "0,4"), "xxxx",
-                 "has 4 bytes of data, its shape and type need 8");
+                 "has 4 bytes of data; its shape and type need 8");
   expect_refused(tensor("F32", "", "0,0"), "", "need 4");
   expect_refused(tensor("F32", "0", "0,4"), "xxxx", "need 0");
-  expect_refused(tensor("U8", "1", "1,2"), "xx", "begin at 1, those before it end at 0");
-  expect_refused(tensor("U8", "1", "0,1"), "xx", "describes 1 bytes of data, the file has 2");
+  expect_refused(tensor("U8", "1", "1,2"), "xx", "begin at byte 1, but those before it end at 0");
+  expect_refused(tensor("U8", "1", "0,1"), "xx", "describes 1 byte of data, but the file has 2");
   expect_refused(tensor("U8", "1", "1,0"), "x", "begin <= end");
   for (const std::string offsets : {"", "0", "0,1,1"})
     expect_refused(tensor("U8", "1", offsets), "x", "data_offsets must be [begin, end]");
@@ -243,7 +245,8 @@ TEST_F(Safetensors, RefusesHolesAndOverlaps) {
            R"(]},"b":{"dtype":"U8","shape":[2],"data_offsets":[)" + b + "]}}";
   };
   EXPECT_EQ(refusal(bytes_of(two("2,4", "0,2"), "xxxx")), "");
-  expect_refused(two("0,2", "0,2"), "xx", "'b': its data begin at 0, those before it end at 2");
+  expect_refused(two("0,2", "0,2"), "xx",
+                 "'b': its data begin at byte 0, but those before it end at 2");
   expect_refused(two("0,2", "1,3"), "xxx", "'b': its data begin at 1");
   expect_refused(two("0,2", "3,5"), "xxxxx", "'b': its data begin at 3");
   expect_refused(two("18446744073709551614,18446744073709551615", "0,2"), "xx", "'a'");

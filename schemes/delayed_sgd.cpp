@@ -26,16 +26,18 @@ class DelayedSgd final : public Scheme {
     for (const Value& delay : each) {
       const bool fits =
           delay.is(Value::Kind::Integer) && delay.integer >= 0 && delay.integer <= 1'000'000;
-      delays_.push_back(fits ? static_cast<int>(delay.integer) : 0);
-      if (fits) continue;
+      if (fits) {
+        delays_.push_back(static_cast<int>(delay.integer));
+        continue;
+      }
       options.problem(list ? concat("delay[", &delay - given.items.data(), "]") : "delay",
                       concat("is ", delay.shown(), "; expected a whole number from 0 to 1,000,000",
                              list ? "" : ", or a list with one per stage"));
     }
     if (list && given.items.empty())
       options.problem("delay", "is an empty list; expected a whole number per stage");
+    one_for_all_ = !list || delays_.size() != each.size() || delays_.empty();
     if (delays_.empty()) delays_ = {0};
-    one_for_all_ = !list;
   }
 
   Schedule schedule(const PipelineShape& shape) const override {

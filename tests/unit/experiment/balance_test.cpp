@@ -60,7 +60,7 @@ TEST(Balance, RefusesMoreStagesThanLayers) {
 TEST(Balance, RefusesAListThatDoesNotFit) {
   EXPECT_EQ(refusal(3, "", {1, 4}),
             "pipeline.balance is [1, 4], which makes 2 stages; pipeline.stages is 3");
-  EXPECT_EQ(refusal(2, "", {1, 3}), "pipeline.balance [1, 3] sums to 4; the model has 5 layers");
+  EXPECT_EQ(refusal(2, "", {1, 3}), "pipeline.balance is [1, 3], in sum 4 layers; the model has 5");
 }
 
 TEST(Balance, RefusesAPublishedCutThatDoesNotExist) {

@@ -36,7 +36,7 @@ TEST(ReadExperiment, MeasuresTheAccuracyAndWhatIsAskedForOnce) {
 
 TEST(ReadExperiment, RefusesMetricsThatDoNotExist) {
   expect_refused("metrics: [acuracy]", "f.yaml:1:10", "did you mean 'accuracy'?");
-  expect_refused("metrics: top5", "f.yaml:1:10", "expected a list like [top5]");
+  expect_refused("metrics: top5", "f.yaml:1:10", "expected a list such as [top5]");
 }
 
 TEST(ReadExperiment, NeedsNoOptionAtAll) {

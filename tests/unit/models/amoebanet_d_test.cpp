@@ -99,9 +99,9 @@ TEST(AmoebaNetD, RefusesWhatDoesNotDivide) {
     const std::string text = model_problems("amoebanet_d", given);
     EXPECT_NE(text.find(what), std::string::npos) << given << ": " << text;
   };
-  expect("{cells: 4}", "multiple of 3; it is 4");
-  expect("{filters: 12}", "multiple of 8; it is 12");
-  expect("{size: 112}", "multiple of 32; it is 112");
+  expect("{cells: 4}", "model.cells is 4; expected a multiple of 3");
+  expect("{filters: 12}", "model.filters is 12; expected a multiple of 8");
+  expect("{size: 112}", "model.size is 112; expected a multiple of 32");
 }
 
 }  // namespace

@@ -82,13 +82,13 @@ TEST(ImageHead, SaysWhatIsWrong) {
   expect("fc", "'fc' comes before 'gbpl'; expected it after");
   expect("gbpl", "the end is missing; expected 'gbpl_fc'");
   expect("conv8_bn", "the end is missing; expected 'gbpl_fc'");
-  expect("gbpl_gbpl_fc", "only once");
+  expect("gbpl_gbpl_fc", "'gbpl' comes twice");
   expect("gbpl_conv8_fc", "'conv8' follows 'gbpl'; expected it before");
   expect("gbpl_bn_fc", "'bn' follows 'gbpl'; expected it before");
   expect("gbpl_fc_fc", "a word follows 'fc'");
   for (const char* words : {"flt_fc", "conv_gbpl_fc", "conv0_gbpl_fc", "conv-1_gbpl_fc",
                             "conv8x_gbpl_fc", "conv99999999999999999999_gbpl_fc", "gbpl__fc"})
-    expect(words, "is none of convN");
+    expect(words, "is no word of a head; expected convN");
 }
 
 TEST(ImageHead, FallsBackToTheDefaultAfterAProblem) {

@@ -67,7 +67,8 @@ TEST(Mlp, HeadsAreOneLinearFromTheirLayer) {
 }
 
 TEST(Mlp, RecordsBadOptions) {
-  EXPECT_NE(model_problems("mlp", "{widths: [12]}").find("at least two"), std::string::npos);
+  EXPECT_NE(model_problems("mlp", "{widths: [12]}").find("has fewer than two numbers"),
+            std::string::npos);
   EXPECT_NE(model_problems("mlp", "{widths: [12, 0, 3]}"), "");
   EXPECT_NE(model_problems("mlp", "{activation: gelu}"), "");
   EXPECT_NE(model_problems("mlp", "{head: conv}"), "");

@@ -245,7 +245,7 @@ TEST(Roberta, RefusesWhatDoesNotFitTogether) {
   };
   expect("{heads: 7}", "expected a divisor of the width, 768");
   expect("{tokens: 513}", "expected at least 515");
-  expect("{vocabulary: 5, padding: 5}", "below the vocabulary");
+  expect("{vocabulary: 5, padding: 5}", "expected a token of the vocabulary, 0 to 4");
   make_model("roberta", "{tokens: 512}");
 }
 

@@ -212,7 +212,7 @@ TEST(Compression, SaysWhatIsWrongWithItsOptions) {
   EXPECT_NE(problems_of("{name: fp61}").find("'fp61'"), std::string::npos)
       << problems_of("{name: fp61}");
   EXPECT_NE(problems_of("{name: fp16, edges: [3]}").find("from 0 to 2"), std::string::npos);
-  EXPECT_NE(problems_of("{name: fp16, otherwise: {name: bf16}}").find("no edge is left"),
+  EXPECT_NE(problems_of("{name: fp16, otherwise: {name: bf16}}").find("otherwise has no edge left"),
             std::string::npos);
   EXPECT_EQ(problems_of("{name: fp16, edges: [0], otherwise: {name: bf16}}"), "");
 }

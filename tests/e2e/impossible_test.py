@@ -91,7 +91,7 @@ class Impossible(harness.EndToEnd):
         )
 
     def test_mini_batches_that_cannot_be_cut(self):
-        self.refuse("loader: {batch_size: 2000}\n", r"^x\.yaml:1:\d+: .*no mini-batch: 1437 training samples")
+        self.refuse("loader: {batch_size: 2000}\n", r"^x\.yaml:1:\d+: .*no mini-batch: there are 1437 training samples")
         self.refuse(
             "loader: {batch_size: 10, limit_train: 13, drop_last: false}\npipeline: {microbatches: 5}\n",
             r"^x\.yaml:[12]:\d+: .*last mini-batch has 3 samples for 5 micro-batches",

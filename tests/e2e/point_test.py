@@ -77,7 +77,7 @@ class Point(harness.EndToEnd):
         def refused(name, file="two.yaml"):
             return self.pipewright("schedule", file, "--point", name, code=EXPERIMENT)
 
-        self.assert_errors(refused("PD, lr 0.3"), r"^--point: 'PD, lr 0\.3' is none of the 8 points .*'PD lr 0\.1 seed 1'")
+        self.assert_errors(refused("PD, lr 0.3"), r"^--point: 'PD, lr 0\.3' is no point of the sweep: expected a number from 1 to 8 .*'PD lr 0\.1 seed 1'")
         self.assert_errors(refused("GP"), r"^--point: 'GP' fits 4 points of the sweep: 'GP lr 0\.1 seed 1', 'GP lr 0\.02 seed 1'")
         self.assert_errors(refused("GO"), r"near: 'GP lr 0\.1 seed 1', ")
         for name in ("0", "9", "seed"):

@@ -66,7 +66,7 @@ TEST_F(SmallByteBpe, NamesWhatIsDamaged) {
   const std::string dict = read_file(folder_ / "dict.txt");
   EXPECT_TRUE(contains(refusal("dict.txt", dict + "17 4\n"), "line 261 repeats token 17"));
   EXPECT_TRUE(contains(refusal("dict.txt", dict + "259 4\n"), "names token 259"));
-  EXPECT_TRUE(contains(refusal("dict.txt", dict + "x\n"), "line 261 has 1 columns"));
+  EXPECT_TRUE(contains(refusal("dict.txt", dict + "x\n"), "line 261 has 1 column,"));
   EXPECT_TRUE(contains(refusal("dict.txt", dict.substr(dict.find('\n') + 1)), "no line for token"));
   EXPECT_TRUE(contains(refusal("dict.txt", dict + "\xff\n"), "line 261 is not UTF-8"));
   EXPECT_TRUE(contains(refusal("dict.txt", ""), "is empty"));

@@ -17,8 +17,8 @@ TEST(Identity, IsKeptByNameOutputAndLayout) {
   for (const char* changes :
        {"{name: x}", "{output.steps: false}", "{pipeline.stages: 2}", "{pipeline.replicas: 2}",
         "{pipeline.balance: layers}", "{pipeline.placement: [0, 0, 1, 1]}",
-        "{pipeline.execution: threads}", "{pipeline.threads: 2}", "{pipeline.device: [cpu]}",
-        "{pipeline.timeout: 2}", "{train.epochs: 2}"})
+        "{pipeline.execution: threads}", "{pipeline.threads: 2}",
+        "{pipeline.device: [cpu, cpu, cpu, cpu]}", "{pipeline.timeout: 2}", "{train.epochs: 2}"})
     EXPECT_EQ(identity(changes), identity("{}")) << changes;
 }
 

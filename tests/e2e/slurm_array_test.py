@@ -225,7 +225,7 @@ class SlurmArray(harness.EndToEnd):
         self.write("queue", "7 1 COMPLETED\n7 2 REQUEUED\n7 3 TIMEOUT\n")
         again = self.sweep(three, "--slurm", "--resume")
         self.assertEqual(again.lines[0], "3 runs: 1 done, 1 running, 1 missing")
-        self.assertRegex(again.lines[1], r"^job 7: 1 runs in 1 tasks, see .*/slurm/2/array.sh$")
+        self.assertRegex(again.lines[1], r"^job 7: 1 run in 1 task, see .*/slurm/2/array.sh$")
         self.assertEqual(self.run_task(1, array=2), (0, "seed 3: exit code 0\n"))
 
     def test_only_what_is_missing_runs_here(self):

@@ -68,8 +68,8 @@ OpenFile opened(Source in, std::uint64_t size, const std::filesystem::path& path
     fail(path, concat("is no safetensors file: it has only ", counted(size, "byte")));
   read_exactly(in, &length, kLengthBytes, path);
   if (length > kHeaderLimit || length > size - kLengthBytes)
-    fail(path, concat("is truncated or no safetensors file: a header of ", length,
-                      " bytes in a file of ", size));
+    fail(path, concat("is truncated or no safetensors file: it announces a header of ",
+                      counted(length, "byte"), " and has only ", size));
   std::string header(length, '\0');
   read_exactly(in, header.data(), length, path);
   FileLayout layout = layout_of(std::move(header), size - kLengthBytes - length, path);

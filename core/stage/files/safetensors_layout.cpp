@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 
 namespace pipewright {
 namespace {
@@ -129,7 +130,9 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool null() override { return unexpected("null"); }
   bool boolean(bool) override { return unexpected("a boolean"); }
   bool number_integer(std::int64_t) override { return unexpected("a negative number"); }
-  bool number_float(double, const std::string&) override { return unexpected("such a number"); }
+  bool number_float(double, const std::string&) override {
+    return unexpected("a number that is not whole");
+  }
   bool binary(nlohmann::json::binary_t&) override { return unexpected("binary data"); }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::json::exception&) override {
@@ -143,7 +146,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     throw Error(ErrorKind::Data, "safetensors header: " + what, where_);
   }
   [[noreturn]] bool unexpected(std::string_view what) const {
-    fail(concat(what, " where none may be, after '", key_, "'"));
+    fail(concat(what, " stands where none is expected, after '", key_, "'"));
   }
   template <class Value>
   std::optional<Value>& once(std::optional<Value>& value) const {
@@ -168,7 +171,8 @@ TensorLayout checked(const Entry& entry, const std::filesystem::path& path) {
   if (type == kTypes.end()) {
     std::vector<std::string> known;
     for (const auto& [name, unused] : kTypes) known.emplace_back(name);
-    refuse(path, concat(tensor, ": type '", *entry.dtype, "' is not one of ", join(known, ", ")));
+    refuse(path, concat(tensor, ": type '", *entry.dtype, "' is not supported; expected one of ",
+                        join(known, ", ")));
   }
   TensorLayout layout{entry.name, type->second, {}, c10::elementSize(type->second)};
   // Sizes of 0 count as 1 here, because strides are products of sizes and must not overflow either.
@@ -186,8 +190,8 @@ TensorLayout checked(const Entry& entry, const std::filesystem::path& path) {
   if (offsets.size() != 2 || offsets[0] > offsets[1])
     refuse(path, tensor + ": data_offsets must be [begin, end] with begin <= end");
   if (offsets[1] - offsets[0] != layout.bytes)
-    refuse(path, concat(tensor, ": has ", offsets[1] - offsets[0],
-                        " bytes of data, its shape and type need ", layout.bytes));
+    refuse(path, concat(tensor, " has ", counted(offsets[1] - offsets[0], "byte"),
+                        " of data; its shape and type need ", layout.bytes));
   return layout;
 }
 
@@ -202,13 +206,15 @@ std::vector<TensorLayout> tiled(std::vector<Entry> entries, std::uint64_t data_b
   std::uint64_t end = 0;
   for (auto& [offsets, layout] : placed) {
     if (offsets[0] != end)
-      refuse(path, concat("tensor '", layout.name, "': its data begin at ", offsets[0],
-                          ", those before it end at ", end));
+      refuse(path,
+             concat("tensor '", layout.name, "': its data begin at byte ", offsets[0],
+                    ", but those before it end at ", end, "; expected no gap and no overlap"));
     end = offsets[1];
     layouts.push_back(std::move(layout));
   }
   if (end != data_bytes)
-    refuse(path, concat("the header describes ", end, " bytes of data, the file has ", data_bytes));
+    refuse(path, concat("the header describes ", counted(end, "byte"),
+                        " of data, but the file has ", data_bytes));
   return layouts;
 }
 
@@ -218,14 +224,15 @@ FileLayout layout_of(std::string header, std::uint64_t data_bytes,
                      const std::filesystem::path& path) {
   // The parser skips a byte-order mark and takes a zero byte for the end of the text.
   if (!header.starts_with('{') || header.find('\0') != std::string::npos)
-    refuse(path, "safetensors header: is not JSON");
+    refuse(path, "the safetensors header is not JSON");
   const HeaderCounts counts = counts_of(header);
   if (counts.mappings > kMostTensors + 2)  // + 2: the header itself and the metadata
-    refuse(path, concat("safetensors header: describes ", counts.mappings - 1, " tensors; at most ",
-                        kMostTensors, " are read"));
+    refuse(path, concat("the safetensors header describes ", counted(counts.mappings - 1, "tensor"),
+                        "; at most ", grouped_text(kMostTensors), " are read"));
   if (counts.longest_text > kLongestText)
-    refuse(path, concat("safetensors header: has a text of ", counts.longest_text,
-                        " bytes; at most ", kLongestText, " are read"));
+    refuse(path,
+           concat("the safetensors header has a text of ", counted(counts.longest_text, "byte"),
+                  "; at most ", grouped_text(kLongestText), " are read"));
   HeaderReader reader(path.string());
   nlohmann::json::sax_parse(header, &reader);
   std::string().swap(header);  // its memory is free for the layout

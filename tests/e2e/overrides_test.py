@@ -72,14 +72,14 @@ class Overrides(harness.EndToEnd):
         self.assert_errors(self.pipewright("check", "x.yaml", *flags, code=EXPERIMENT), pattern)
 
     def test_faults_of_set(self):
-        self.refuse(r"^--set.*'epochs' is not key=value", "--set", "epochs")
+        self.refuse(r"^--set.*'epochs'; expected KEY=VALUE", "--set", "epochs")
         self.refuse(
             r"^--set.*unknown option 'train\.epoch'; did you mean 'epochs'\?", "--set", "train.epoch=3"
         )
         self.refuse(r"^--set train\.seed.*'010'.*write 10", "--set", "train.seed=010")
         self.refuse(r"^--set.*train\.epochs is 'many'", "--set", "train.epochs=many")
         self.refuse(r"^--set.*'name\.x' cannot be set", "--set", "name=a", "--set", "name.x=1")
-        self.refuse(r"^--set.*'extends' can be given in a file only", "--set", "extends=y.yaml")
+        self.refuse(r"^--set.*'extends' cannot be set here", "--set", "extends=y.yaml")
         self.refuse(r"^--set", "--set", "scheme={name: gpipe")
 
     def test_faults_of_profiles(self):

@@ -133,7 +133,7 @@ class Simulate(harness.EndToEnd):
         self.write("small.yaml", {"devices": {"count": 4, "memory_gib": 1e-6}})
         done = self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--hardware", "small.yaml")
         self.assertRegex(done.out, r"note: worker 0 needs \S+ KiB, but its device has 1.0 KiB; most of it is for activations")
-        self.assertIn("so do 3 more workers", done.out)
+        self.assertIn("note: 3 more workers do not fit either", done.out)
 
     def test_all_that_is_wrong_with_a_file_is_said(self):
         self.write("bad.yaml", {"devices": {"count": 2, "memory": 3}, "hots": 1})

@@ -184,7 +184,7 @@ class ForeignWeights(harness.EndToEnd):
     def test_a_model_that_the_library_does_not_have(self):
         for model, message in (
             ({"name": "mlp"}, "the tensor names of torchvision are not known for mlp; known: pipewright"),
-            ({"name": "vgg16"}, "torchvision's vgg16 needs head: classifier"),
+            ({"name": "vgg16"}, "torchvision's vgg16 needs head: classifier, its original three linear layers"),
         ):
             self.write("x.yaml", changed(MLP, {"model": model | {"weights_format": "torchvision"}}))
             self.assert_errors(

@@ -119,9 +119,10 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
   }
   const Value* given = document.find_path("pipeline.device");
   const bool list = given != nullptr && given->is(Value::Kind::Sequence);
-  if (list && !p.devices.empty() && p.devices.size() != workers)
+  const std::size_t devices = list ? given->items.size() : workers;
+  if (devices > 0 && devices != workers)
     problems.add(place_in(document, "pipeline.device"),
-                 concat("pipeline.device has ", counted(p.devices.size(), "device"), " for ",
+                 concat("pipeline.device has ", counted(devices, "device"), " for ",
                         counted(workers, "worker"),
                         "; expected one device per worker, or one word for all"));
   if (p.devices.size() == 1) p.devices.assign(workers, p.devices.front());

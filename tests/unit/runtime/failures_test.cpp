@@ -114,7 +114,8 @@ TEST_P(Failures, OfALossNameStageMiniBatchAndVersion) {
   EXPECT_NE(error.message().find("the loss of mini-batch 2 of epoch 0 at stage 3 is"),
             std::string::npos)
       << error.message();
-  EXPECT_NE(error.message().find("version 2;"), std::string::npos) << error.message();
+  EXPECT_NE(error.message().find("with version 2 of the weights;"), std::string::npos)
+      << error.message();
 }
 
 TEST_P(Failures, OfALossCountTheUpdatesOfEarlierEpochsToo) {
@@ -130,7 +131,8 @@ TEST_P(Failures, OfALossCountTheUpdatesOfEarlierEpochsToo) {
   } catch (const Error& error) {
     EXPECT_NE(error.message().find("mini-batch 2 of epoch 1"), std::string::npos)
         << error.message();
-    EXPECT_NE(error.message().find("version 8;"), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("with version 8 of the weights;"), std::string::npos)
+        << error.message();
   }
 }
 

@@ -363,7 +363,7 @@ TEST(Wire, SaysWhereARunStandsStill) {
     EXPECT_TRUE(std::regex_match(
         process.error->what(),
         std::regex("worker ([01]), stage \\1, \\1[FBU][0-9]+(\\.[0-9]+)?: deadlock: every worker "
-                   "waits for a message of another, and none has moved for 0\\.3 s "
+                   "waits for a message of another, and none has moved for 3 s "
                    "\\(pipeline\\.timeout\\); .*")))
         << process.error->what();
   }

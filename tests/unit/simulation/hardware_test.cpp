@@ -54,7 +54,7 @@ TEST(Hardware, RefusesMoreMemoryThanItCountsTheBytesOf) {
   read_hardware(parse_yaml("devices:\n  memory_gib: 8589934592", "h.yaml"), problems);
   ASSERT_EQ(problems.errors().size(), 1u);
   EXPECT_EQ(problems.errors()[0].where(), "h.yaml:2:15");
-  EXPECT_NE(problems.errors()[0].message().find("expected a number from 0 to 1e+09"),
+  EXPECT_NE(problems.errors()[0].message().find("expected a number from 0 to 1,000,000,000"),
             std::string::npos)
       << problems.errors()[0].message();
 }

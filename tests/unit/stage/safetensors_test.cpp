@@ -180,7 +180,7 @@ TEST_F(Safetensors, RefusesWhatIsNotItsJson) {
   expect_refused("{/**/}", "", "is not JSON at byte");
   expect_refused("{'a':1}", "", "is not JSON at byte");
   expect_refused("{" + std::string(100'000, '['), "", "is not JSON at byte");
-  expect_refused("{\"a\":" + std::string(100'000, '['), "", "a list where none may be");
+  expect_refused("{\"a\":" + std::string(100'000, '['), "", "a list stands where none is expected");
   for (const std::string value : {"1", "null", "true", "\"x\"", "[]", "-1", "0.5"})
     expect_refused("{\"a\":" + value + "}", "", "where none is expected, after 'a'");
   for (const std::string value : {"1", "null", "{}", "[]"})
@@ -222,7 +222,7 @@ TEST_F(Safetensors, RefusesTensorsThatDoNotFit) {
   for (const std::string offsets : {"", "0", "0,1,1"})
     expect_refused(tensor("U8", "1", offsets), "x", "data_offsets must be [begin, end]");
   expect_refused(tensor("U8", "-1", "0,1"), "x", "a negative number");
-  expect_refused(tensor("U8", "1.0", "0,1"), "x", "such a number");
+  expect_refused(tensor("U8", "1.0", "0,1"), "x", "a number that is not whole");
   expect_refused(tensor("U8", "[1]", "0,1"), "x", "a list");
   expect_refused(tensor("BOOL", "2", "0,2"), std::string("\x01\x02"), "neither 0 nor 1");
   const std::string huge = "9223372036854775807";
@@ -231,8 +231,8 @@ TEST_F(Safetensors, RefusesTensorsThatDoNotFit) {
   for (const std::string& shape : shapes)
     expect_refused(tensor("U8", shape, "0,0"), "", "more elements than can be counted");
   expect_refused(tensor("F64", huge, "0,0"), "", "more elements than can be counted");
-  expect_refused(tensor("U8", "1e3", "0,1"), "x", "such a number");
-  expect_refused(tensor("U8", "99999999999999999999", "0,1"), "x", "such a number");
+  expect_refused(tensor("U8", "1e3", "0,1"), "x", "a number that is not whole");
+  expect_refused(tensor("U8", "99999999999999999999", "0,1"), "x", "a number that is not whole");
   std::string ones = "1";
   for (int i = 0; i < 64; ++i) ones += ",1";
   expect_refused(tensor("U8", ones, "0,1"), "x", "shape has more than 64 numbers");
@@ -247,12 +247,12 @@ TEST_F(Safetensors, RefusesHolesAndOverlaps) {
   EXPECT_EQ(refusal(bytes_of(two("2,4", "0,2"), "xxxx")), "");
   expect_refused(two("0,2", "0,2"), "xx",
                  "'b': its data begin at byte 0, but those before it end at 2");
-  expect_refused(two("0,2", "1,3"), "xxx", "'b': its data begin at 1");
-  expect_refused(two("0,2", "3,5"), "xxxxx", "'b': its data begin at 3");
+  expect_refused(two("0,2", "1,3"), "xxx", "'b': its data begin at byte 1");
+  expect_refused(two("0,2", "3,5"), "xxxxx", "'b': its data begin at byte 3");
   expect_refused(two("18446744073709551614,18446744073709551615", "0,2"), "xx", "'a'");
   expect_refused(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
                  R"("z":{"dtype":"U8","shape":[0],"data_offsets":[1,1]}})",
-                 "xx", "'z': its data begin at 1");
+                 "xx", "'z': its data begin at byte 1");
 }
 
 TEST_F(Safetensors, RefusesWhatIsNoFile) {

@@ -22,7 +22,7 @@ std::string with_groups(std::string digits) {
 }
 
 std::string plural(std::string_view noun) {
-  for (const std::string_view end : {"s", "x", "ch", "sh"})
+  for (const std::string_view end : {"s", "x", "tch", "sh"})
     if (noun.ends_with(end)) return concat(noun, "es");
   return concat(noun, "s");
 }

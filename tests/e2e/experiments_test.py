@@ -85,7 +85,7 @@ class Folder(harness.EndToEnd):
         for model in ("vgg16", "densenet121", "googlenet"):
             head = (experiments / f"spectrain/{model}.yaml").read_text().partition("extends:")[0]
             self.assertIn("No data-parallel script exists", head)
-        self.assertIn("each weighed by its samples", " ".join(self.pipewright("describe", "train").out.split()))
+        self.assertIn("each weighted by its samples", " ".join(self.pipewright("describe", "train").out.split()))
 
     def test_every_paper_has_its_files(self):
         papers = {file.parent.name for file in FILES}

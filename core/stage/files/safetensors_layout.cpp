@@ -131,7 +131,7 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool) override { return unexpected("a boolean"); }
   bool number_integer(std::int64_t) override { return unexpected("a negative number"); }
   bool number_float(double, const std::string&) override {
-    return unexpected("a number that is not whole");
+    return unexpected("a number that is not whole or too large");
   }
   bool binary(nlohmann::json::binary_t&) override { return unexpected("binary data"); }
   bool parse_error(std::size_t position, const std::string&,

@@ -15,6 +15,7 @@ TEST(Wording, CountsWithTheNounInItsNumber) {
   EXPECT_EQ(counted(0, "worker"), "0 workers");
   EXPECT_EQ(counted(2u, "mini-batch"), "2 mini-batches");
   EXPECT_EQ(counted(-1, "step"), "-1 steps");
+  EXPECT_EQ(counted(4, "epoch"), "4 epochs");
   EXPECT_EQ(counted(std::size_t{131072}, "device"), "131,072 devices");
 }
 

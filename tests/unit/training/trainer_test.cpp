@@ -159,8 +159,7 @@ TEST(Trainer, CallsItADeadlockWhenTheExperimentSays) {
     trainer.train();
     ADD_FAILURE() << "something came";
   } catch (const Error& error) {
-    EXPECT_NE(error.message().find("none has come for 0.2 s"), std::string::npos)
-        << error.what();
+    EXPECT_NE(error.message().find("none has come for 0.2 s"), std::string::npos) << error.what();
   }
 }
 

@@ -341,7 +341,7 @@ class Refused(Fetch):
     def test_no_server(self):
         done = self.fetch("small", "--to", "data", code=DATA)  # its own address: nobody listens
         self.assertRegex(done.lines[-1], r"^http://127\.0\.0\.1:9/small\.bin: cannot download: .*onnect")
-        self.assertRegex(done.lines[-1], r"; check the network and its proxy; --address")
+        self.assertRegex(done.lines[-1], r"; check the network and its proxy; give the address of a copy with --address")
 
     def test_a_file_of_another_size_is_not_downloaded(self):
         for content in (SMALL[:-1], SMALL + b"x"):
@@ -349,7 +349,7 @@ class Refused(Fetch):
             self.write("data/small.bin.part", SMALL[:70_000])
             self.assertRegex(
                 self.small(server, code=DATA).lines[-1],
-                rf"the server's file has {len(content)} bytes, the official 200000",
+                rf"the server's file has {len(content)} bytes, the official one 200000",
             )
             self.assertEqual(self.part().read_bytes(), SMALL[:70_000])
 

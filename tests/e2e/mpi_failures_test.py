@@ -151,7 +151,7 @@ class MpiFailures(harness.EndToEnd):
 
     def test_a_process_is_stopped(self):
         self.ends_in_time(
-            signal.SIGSTOP, 1, STOPPED_WITHIN, r"its process \d+ on .* has not answered for 5 s "
+            signal.SIGSTOP, 1, STOPPED_WITHIN, r"its process \d+ on .* has not answered for 5 s: "
         )
         self.goes_on()
 

@@ -31,7 +31,7 @@ class NotFinite(harness.EndToEnd):
             _, done = self.stopped(experiment, "--set", f"pipeline.execution={execution}")
             self.assert_errors(
                 done,
-                r"^worker 1, stage 1, 1F1: .*mini-batch 1 of epoch 0 at stage 1 is (nan|inf|-inf);.*version 1",
+                r"^worker 1, stage 1, 1F1: .*mini-batch 1 of epoch 0 at stage 1 is (nan|inf|-inf) with version 1",
             )
 
     def test_the_epochs_before_stay(self):
@@ -59,7 +59,7 @@ class NotFinite(harness.EndToEnd):
             MLP, {"scheme": {"name": "spectrain"}, "pipeline.stages": 3, "optimizer.lr": 1e30}
         )
         _, done = self.stopped(experiment)
-        self.assert_errors(done, r"stage 2 .*version \d+, predicted 1 ahead")
+        self.assert_errors(done, r"stage 2 .*version \d+ of the weights, predicted 1 step ahead")
 
     def test_weights_that_end_not_finite_are_no_result(self):
         """The last update is the first to overflow, so that no loss has seen it."""

@@ -266,7 +266,7 @@ class Refused(harness.EndToEnd):
         fits = self.shared_library("fits", SCHEME)
         fits.chmod(0o777)
         wrong = self.refused(fits)
-        self.assert_errors(wrong, r"fits\.so: may be written by everybody, .*; `chmod o-w` it$")
+        self.assert_errors(wrong, r"fits\.so: may be written by everybody, .*; forbid that with `chmod o-w`$")
         self.assertEqual("", wrong.out)
 
     def test_one_that_changes_while_it_is_loaded(self):

@@ -132,8 +132,8 @@ class Simulate(harness.EndToEnd):
     def test_a_device_that_is_too_small_is_named(self):
         self.write("small.yaml", {"devices": {"count": 4, "memory_gib": 1e-6}})
         done = self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--hardware", "small.yaml")
-        self.assertRegex(done.out, r"note: worker 0 needs \S+ KiB, but its device has 1.0 KiB; most of it is for activations")
-        self.assertIn("note: 3 more workers do not fit either", done.out)
+        self.assertRegex(done.out, r"note: worker 0 needs \S+ KiB, its device has 1.0 KiB; most of it is activations")
+        self.assertIn("note: 3 more workers need more than their devices have", done.out)
 
     def test_all_that_is_wrong_with_a_file_is_said(self):
         self.write("bad.yaml", {"devices": {"count": 2, "memory": 3}, "hots": 1})

@@ -312,7 +312,7 @@ def text(name, content, *says, options="", file="input.txt", **more):
 
 
 for name, content, says in (
-    ("empty", b"", "is empty"), ("too short", b"abc", "tokens"), ("latin-1", b"line\n" * 100 + b"caf\xe9\n", "line 101"), ("zeros", bytes(10), "tokens"), ("UTF-16", "text\n".encode("utf-16") * 50, "UTF-8"),
+    ("empty", b"", "is empty"), ("too short", b"abc", "tokens"), ("latin-1", b"line\n" * 100 + b"caf\xe9\n", "line 101"), ("zeros", bytes(10), "1 token, but"), ("UTF-16", "text\n".encode("utf-16") * 50, "UTF-8"),
     ("overlong", b"a" * 100 + b"\xc0\xaf", "UTF-8"), ("surrogate", b"a" * 100 + b"\xed\xa0\x80", "UTF-8"), ("cut character", b"a" * 100 + b"\xe2\x82", "UTF-8"),
 ):
     text(name, content, "input.txt", says)

@@ -179,7 +179,7 @@ TEST_F(Processes, EndWhenNcclFailsInTheBackground) {
   for (const Ended& process :
        run("{scheme: {name: pipedream}}", {kFirst, kSecond}, stages, fail_soon)) {
     ASSERT_TRUE(process.error);
-    EXPECT_EQ(process.error->message(), "NCCL: a cable was pulled");
+    EXPECT_EQ(process.error->message(), "NCCL reports: a cable was pulled");
   }
 }
 

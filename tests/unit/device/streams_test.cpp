@@ -113,7 +113,8 @@ TEST_F(Streams, FindALossThatIsNotFiniteAtMostOneMiniBatchLater) {
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::NotFinite);
       EXPECT_EQ(error.where(), "worker 3, stage 3, 3F2");
-      EXPECT_NE(error.message().find("with version 2 of the weights;"), std::string::npos) << error.message();
+      EXPECT_NE(error.message().find("with version 2 of the weights;"), std::string::npos)
+          << error.message();
     }
     EXPECT_EQ(latest, 3);
   }

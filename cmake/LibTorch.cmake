@@ -13,6 +13,9 @@ include(cmake/find_libtorch.cmake)
 
 add_library(pipewright_torch INTERFACE)
 add_library(pipewright::torch ALIAS pipewright_torch)
+# Headers of a released LibTorch assume NDEBUG: without it RecordFunction has members that the library never sets.
+# CMake's Release defines it already.
+target_compile_definitions(pipewright_torch INTERFACE $<$<NOT:$<CONFIG:Release>>:NDEBUG>)
 target_include_directories(pipewright_torch SYSTEM INTERFACE
   "${PIPEWRIGHT_TORCH_ROOT}/include" "${PIPEWRIGHT_TORCH_ROOT}/include/torch/csrc/api/include")
 

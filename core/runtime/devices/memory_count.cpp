@@ -22,31 +22,27 @@ struct MemoryCount::Counted {
   virtual void forget_peak() = 0;
 };
 
-namespace {
-
-/// Receives LibTorch's memory reports by posing as the thread's profiler.
-struct Reports final : c10::MemoryReportingInfoBase {
-  explicit Reports(at::Device counted_device) : device(counted_device) {}
-
-  void reportMemoryUsage(void*, std::int64_t size, std::size_t, std::size_t,
-                         c10::Device on) override {
-    if (on.type() != device.type()) return;
-    if (device.has_index() && on.has_index() && on.index() != device.index()) return;
-    const Lock lock(mutex);
-    live += size;
-    peak = std::max(peak, live);
-  }
-  bool memoryProfilingEnabled() const override { return true; }
-
-  const at::Device device;
-  mutable Mutex mutex;
-  std::int64_t live PIPEWRIGHT_GUARDED_BY(mutex) = 0;
-  std::int64_t peak PIPEWRIGHT_GUARDED_BY(mutex) = 0;
-};
-
-}  // namespace
-
 struct MemoryCount::OfAllocator final : MemoryCount::Counted {
+  /// Receives LibTorch's memory reports by posing as the thread's profiler.
+  struct Reports final : c10::MemoryReportingInfoBase {
+    explicit Reports(at::Device counted_device) : device(counted_device) {}
+
+    void reportMemoryUsage(void*, std::int64_t size, std::size_t, std::size_t,
+                           c10::Device on) override {
+      if (on.type() != device.type()) return;
+      if (device.has_index() && on.has_index() && on.index() != device.index()) return;
+      const Lock lock(mutex);
+      live += size;
+      peak = std::max(peak, live);
+    }
+    bool memoryProfilingEnabled() const override { return true; }
+
+    const at::Device device;
+    mutable Mutex mutex;
+    std::int64_t live PIPEWRIGHT_GUARDED_BY(mutex) = 0;
+    std::int64_t peak PIPEWRIGHT_GUARDED_BY(mutex) = 0;
+  };
+
   explicit OfAllocator(at::Device device) : reports(std::make_shared<Reports>(device)) {
     c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, reports);
   }

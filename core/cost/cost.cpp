@@ -45,6 +45,7 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
   stage.output_bytes = layer.output_bytes;
   stage.activation_bytes += layer.activation_bytes;
   stage.parameter_bytes += layer.parameter_bytes;
+  stage.copy_bytes += layer.copy_bytes;
   stage.buffer_bytes += layer.buffer_bytes;
   const std::int64_t here = stage.activation_bytes + layer.peak_bytes;
   forward = std::max(forward, here);

@@ -30,6 +30,7 @@ void visit_layer(Visitor& visit, Cost& cost) {
   visit("parameters", cost.parameters);
   visit("parameter_bytes", cost.parameter_bytes);
   visit("buffer_bytes", cost.buffer_bytes);
+  visit.if_any("copy_bytes", cost.copy_bytes);
 }
 
 template <class Visitor, class Of>
@@ -49,6 +50,9 @@ class Writer {
   template <class T>
   void operator()(const char* name, const T& value) {
     value_.at_or_add(name) = Value::of(value);
+  }
+  void if_any(const char* name, std::int64_t value) {
+    if (value != 0) (*this)(name, value);
   }
   Value& value() { return value_; }
 
@@ -70,6 +74,9 @@ class Reader {
   }
   void operator()(const char* name, std::int64_t& value) {
     require(name);
+    value = options_.integer(name, 0, "", {0, kMost});
+  }
+  void if_any(const char* name, std::int64_t& value) {
     value = options_.integer(name, 0, "", {0, kMost});
   }
   void operator()(const char* name, int& value) {

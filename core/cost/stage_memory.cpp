@@ -126,7 +126,7 @@ StageMemory StageMemories::of(std::size_t begin, std::size_t end, int number) co
   StageMemory most;
   for (const StageMoment& moment : moments_[as_size(number)]) {
     const StageMemory memory{
-        .weights = moment.versions * stage.parameter_bytes + stage.buffer_bytes,
+        .weights = moment.versions * stage.version_bytes() + stage.buffer_bytes,
         .optimizer = slots_ * stage.parameter_bytes,
         .activations = (moment.kept + moment.inputs) * stage.input_bytes +
                        moment.kept * stage.activation_bytes,

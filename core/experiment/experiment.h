@@ -25,6 +25,7 @@
 #include "core/stage/metric.h"
 #include "core/stage/model.h"
 #include "core/stage/optimizer.h"
+#include "core/stage/precision.h"
 #include "core/translation/beam_search.h"
 #include "core/translation/bleu.h"
 
@@ -68,7 +69,7 @@ struct MeasuredBalance {
 struct TrainOptions {
   int epochs = 10;
   std::uint64_t seed = 1;
-  bool float64 = false;
+  Precision precision;
   bool sum_gradients = false;
   bool drain_each_epoch = true;
   int evaluate_every = 1;

@@ -228,8 +228,14 @@ TrainOptions read_train(Options& root) {
       o.integer("epochs", 10, "Number of passes over the training data.", {0, 1e6}));
   train.seed = static_cast<std::uint64_t>(o.integer(
       "seed", 1, "Seed of initialisation, order, augmentation and dropout.", {0, kLargestSeed}));
-  train.float64 = o.choice("precision", {"float32", "float64"}, "float32",
-                           "Number format of parameters and activations.") == "float64";
+  std::vector<std::string> precisions;
+  for (const Precision& each : kPrecisions) precisions.emplace_back(each.name);
+  const std::string precision = o.choice(
+      "precision", precisions, "float32",
+      "Number format of parameters and activations. bfloat16 is mixed: the weights are float32, "
+      "and layers compute with bfloat16 copies of them; norms, softmax, losses, sums of gradients "
+      "and the optimizer are float32. It is fast on processors with bfloat16 instructions.");
+  train.precision = *std::ranges::find(kPrecisions, precision, &Precision::name);
   train.sum_gradients =
       o.choice("gradient", {"mean", "sum"}, "mean",
                "Gradient of a mini-batch. mean: over all samples; sum: the sum of "

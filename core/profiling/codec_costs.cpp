@@ -23,7 +23,7 @@ struct Message {
 
 /// The message that crosses each edge for one micro-batch.
 std::vector<Message> messages(const Experiment& e) {
-  const auto meta = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(at::kMeta);
+  const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
   const auto samples = e.loader.batch_size / e.pipeline.replicas / e.pipeline.microbatches;
   std::vector<Message> edges;
   for (const Tensors& tensors : boundaries(e, made_up_batch(*e.model, samples, meta).x)) {
@@ -110,9 +110,10 @@ void compress_gradients(std::vector<StageCost>& costs, const Experiment& experim
   auto layer = experiment.layers.begin();
   for (std::size_t stage = 0; stage < costs.size(); ++stage) {
     const auto end = layer + experiment.balance[stage];
-    const ExchangedBytes bytes =
-        exchanged_bytes(parameter_shapes(std::vector<LayerPtr>(layer, end)),
-                        experiment.pipeline.gradient_compression, experiment.train.float64 ? 8 : 4);
+    const ExchangedBytes bytes = exchanged_bytes(
+        parameter_shapes(std::vector<LayerPtr>(layer, end)),
+        experiment.pipeline.gradient_compression,
+        static_cast<std::int64_t>(at::elementSize(experiment.train.precision.weights)));
     layer = end;
     if (bytes.compressed == 0) continue;
     costs[stage].reduced_bytes = bytes.sums;

@@ -46,7 +46,7 @@ double median(std::vector<double> values) {
 }
 
 at::TensorOptions options_of(const Experiment& e, at::Device device) {
-  return at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(device);
+  return at::TensorOptions(e.train.precision.weights).device(device);
 }
 
 }  // namespace
@@ -60,10 +60,12 @@ LayerMeasurement::LayerMeasurement(const Experiment& e, std::size_t layer, const
       inputs_(inputs),
       targets_(targets),
       options_(options_of(e, device)),
+      values_(e.train.precision.values),
       relays_(layer > 0 && std::ranges::any_of(inputs.tensors, is_floating)),
       stage_({.last = last_,
               .layers = {e.layers[layer]},
               .options = options_,
+              .narrow = e.train.precision.narrow(),
               .optimizer = e.optimizer.get(),
               .loss = e.loss.get()},
              e.train.seed),
@@ -144,7 +146,7 @@ Boundary LayerMeasurement::measure_kept(std::vector<LayerCost>& costs) {
 /// Copies of the inputs with a graph node behind them. No other reference to their memory exists,
 /// and that node saves none of it.
 Tensors LayerMeasurement::inputs_with_history() const {
-  const at::Tensor zero = at::zeros({}, options_).set_requires_grad(relays_);
+  const at::Tensor zero = at::zeros({}, options_.dtype(values_)).set_requires_grad(relays_);
   Tensors all;
   for (std::size_t i = 0; i < inputs_.tensors.size(); ++i) {
     const at::Tensor& tensor = inputs_.tensors[i];

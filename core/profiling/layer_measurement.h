@@ -60,7 +60,8 @@ class LayerMeasurement {
   const Boundary& inputs_;
   const at::Tensor& targets_;
   at::TensorOptions options_;
-  bool relays_;  ///< its inputs get a gradient
+  at::ScalarType values_;  ///< format of activations
+  bool relays_;            ///< its inputs get a gradient
   Stage stage_;
   bool learns_;         ///< the layer has parameters
   bool timed_ = false;  ///< gradients of timed passes are still there

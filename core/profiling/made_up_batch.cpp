@@ -20,22 +20,24 @@ at::Tensor tokens(const Shape& shape, std::int64_t vocabulary, const at::TensorO
   return at::arange(count, whole(options)).remainder(vocabulary - first).add(first).view(shape);
 }
 
-std::vector<at::Tensor> empty_ones(const auto& specs, const at::TensorOptions& options) {
+}  // namespace
+
+std::vector<at::Tensor> empty_parameters(const Layer& layer, const Precision& precision,
+                                         at::Device device) {
   std::vector<at::Tensor> tensors;
-  for (const auto& spec : specs) tensors.push_back(at::empty(spec.shape, options));
+  for (const ParameterSpec& spec : layer.parameters())
+    tensors.push_back(at::empty(
+        spec.shape,
+        at::TensorOptions(spec.exact ? precision.weights : precision.values).device(device)));
   return tensors;
 }
 
-}  // namespace
-
-std::vector<at::Tensor> empty_tensors(const std::vector<ParameterSpec>& specs,
-                                      const at::TensorOptions& options) {
-  return empty_ones(specs, options);
-}
-
-std::vector<at::Tensor> empty_tensors(const std::vector<BufferSpec>& specs,
-                                      const at::TensorOptions& options) {
-  return empty_ones(specs, options);
+std::vector<at::Tensor> empty_buffers(const Layer& layer, const Precision& precision,
+                                      at::Device device) {
+  std::vector<at::Tensor> tensors;
+  for (const BufferSpec& spec : layer.buffers())
+    tensors.push_back(at::empty(spec.shape, at::TensorOptions(precision.weights).device(device)));
+  return tensors;
 }
 
 Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOptions& options) {

@@ -6,6 +6,7 @@
 
 #include "core/stage/dataset.h"
 #include "core/stage/model.h"
+#include "core/stage/precision.h"
 
 namespace pipewright {
 
@@ -13,10 +14,11 @@ namespace pipewright {
 /// `options`.
 Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOptions& options);
 
-/// Uninitialised tensors with the shapes of a layer's parameters or buffers.
-std::vector<at::Tensor> empty_tensors(const std::vector<ParameterSpec>& specs,
-                                      const at::TensorOptions& options);
-std::vector<at::Tensor> empty_tensors(const std::vector<BufferSpec>& specs,
-                                      const at::TensorOptions& options);
+/// Uninitialised tensors with the shapes and formats of what a layer computes with: its parameters,
+/// or their copies in mixed precision, and its buffers.
+std::vector<at::Tensor> empty_parameters(const Layer& layer, const Precision& precision,
+                                         at::Device device);
+std::vector<at::Tensor> empty_buffers(const Layer& layer, const Precision& precision,
+                                      at::Device device);
 
 }  // namespace pipewright

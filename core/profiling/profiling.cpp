@@ -11,7 +11,7 @@
 #include "core/profiling/made_up_batch.h"
 #include "core/runtime/batches.h"
 #include "core/runtime/devices/intra_op_threads.h"
-#include "core/stage/operation_count.h"
+#include "core/stage/meta/operation_count.h"
 #include "core/stage/torch.h"
 #include "core/system/host_name.h"
 
@@ -24,14 +24,10 @@ std::int64_t bytes_of(const Tensors& tensors) {
   return sum;
 }
 
-at::TensorOptions precision_of(const Experiment& e) {
-  return at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat);
-}
-
 /// Counts operations and bytes of a layer from shapes, and replaces `x` by its outputs.
-LayerCost count_layer(const Layer& layer, Tensors& x, const at::TensorOptions& meta) {
-  const auto parameters = empty_tensors(layer.parameters(), meta);
-  auto buffers = empty_tensors(layer.buffers(), meta);
+LayerCost count_layer(const Layer& layer, Tensors& x, const Precision& precision) {
+  const auto parameters = empty_parameters(layer, precision, at::kMeta);
+  auto buffers = empty_buffers(layer, precision, at::kMeta);
   LayerCost cost{.name = layer.name()};
   const OperationCount operations;
   x = layer.forward_all(x, parameters, buffers, {});
@@ -39,8 +35,11 @@ LayerCost count_layer(const Layer& layer, Tensors& x, const at::TensorOptions& m
   cost.output_bytes = bytes_of(x);
   for (const at::Tensor& parameter : parameters) {
     cost.parameters += parameter.numel();
-    cost.parameter_bytes += static_cast<std::int64_t>(parameter.nbytes());
+    if (parameter.scalar_type() != precision.weights)
+      cost.copy_bytes += static_cast<std::int64_t>(parameter.nbytes());
   }
+  cost.parameter_bytes =
+      cost.parameters * static_cast<std::int64_t>(at::elementSize(precision.weights));
   for (const at::Tensor& buffer : buffers)
     cost.buffer_bytes += static_cast<std::int64_t>(buffer.nbytes());
   return cost;
@@ -48,16 +47,18 @@ LayerCost count_layer(const Layer& layer, Tensors& x, const at::TensorOptions& m
 
 void count_all(Profile& profile, const Experiment& e) {
   const at::NoGradGuard no_grad;
-  const auto meta = precision_of(e).device(at::kMeta);
+  const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
   Tensors x = made_up_batch(*e.model, profile.samples, meta).x;
   profile.input_bytes = bytes_of(x);
-  for (const LayerPtr& layer : e.layers) profile.layers.push_back(count_layer(*layer, x, meta));
+  for (const LayerPtr& layer : e.layers)
+    profile.layers.push_back(count_layer(*layer, x, e.train.precision));
 }
 
 void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& settings) {
   const IntraOpThreads threads(e.pipeline.threads);
   const Batch batch =
-      made_up_batch(*e.model, profile.samples, precision_of(e).device(settings.device));
+      made_up_batch(*e.model, profile.samples,
+                    at::TensorOptions(e.train.precision.values).device(settings.device));
   Boundary boundary{.tensors = batch.x};
   for (const at::Tensor& x : batch.x)
     boundary.memory.push_back(std::make_shared<Boundary::Memory>(
@@ -92,7 +93,7 @@ Profile described(const Experiment& e, at::Device device) {
   return {.model = e.resolved.find_path("model.name")->text,
           .digest = digest(costs),
           .device = c10::DeviceTypeName(device.type(), /*lower_case=*/true),
-          .precision = e.train.float64 ? "float64" : "float32",
+          .precision = std::string(e.train.precision.name),
           .samples =
               slice_of(slice_of(e.loader.batch_size, p.replicas, 0).size, p.microbatches, 0).size,
           .threads = p.threads};

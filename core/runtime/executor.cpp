@@ -237,6 +237,7 @@ class Interpreter {
                               instruction.action.scale);
         break;
       case ActionKind::Reduce:
+        stage.widen_gradients();
         messages_.traffic().summed(
             instruction.action,
             transport_->reduce(instruction, stage, exchange_of(instruction.action), worker));

@@ -72,7 +72,7 @@ class Memory {
       if (gradient.held) continue;
       gradient.held = true;
       const auto parameters = static_cast<double>(cost(action).parameter_bytes);
-      now_.weights += cost(action).parameter_bytes + cost(action).buffer_bytes;
+      now_.weights += cost(action).version_bytes() + cost(action).buffer_bytes;
       if (shape_.training)
         now_.optimizer += static_cast<std::int64_t>(parameters * options_.optimizer_state);
     }
@@ -107,9 +107,9 @@ class Memory {
 
   void begin(const Action& action, const ActionWeights& weights) {
     const StageCost& stage = cost(action);
-    if (weights.makes) now_.weights += stage.parameter_bytes;
+    if (weights.makes) now_.weights += stage.version_bytes();
     if (action.kind == ActionKind::Update && !weights.in_place)
-      now_.weights += stage.parameter_bytes;
+      now_.weights += stage.version_bytes();
     if (action.kind == ActionKind::Forward && action.stage == 0)
       now_.boundaries += stage.input_bytes;
     if (keeps_activations(action)) now_.activations += stage.activation_bytes;
@@ -148,7 +148,7 @@ class Memory {
     const StageCost& stage = cost(action);
     now_.passing = 0;
     now_.activations += std::exchange(given_back_, 0);
-    now_.weights -= static_cast<std::int64_t>(weights.frees.size()) * stage.parameter_bytes;
+    now_.weights -= static_cast<std::int64_t>(weights.frees.size()) * stage.version_bytes();
     if (action.kind == ActionKind::Update) {
       has_gradient(action) = false;
       now_.gradients -= stage.parameter_bytes;

@@ -34,6 +34,8 @@ struct ParameterSpec {
   std::string name;  ///< within the layer: "weight", "conv.weight"
   std::vector<std::int64_t> shape;
   Initializer init;
+  /// In mixed precision the layer gets a bfloat16 copy of a parameter, unless it is exact.
+  bool exact = false;
 };
 
 /// State that training updates without a gradient (batch-norm statistics). A replica has one value

@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/stage/on_meta.h"
+#include "core/stage/meta/on_meta.h"
 #include "core/stage/task.h"
 #include "core/stage/torch.h"
 

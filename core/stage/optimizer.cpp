@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/stage/optimizer.h"
 
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -10,7 +14,16 @@ Optimizer::Optimizer(Options& options, double default_lr)
                          kNotNegative)) {}
 
 void predict(const Optimizer& optimizer, const Prediction& prediction) {
-  optimizer.predict(prediction, {0, prediction.weights.numel()});
+  const std::int64_t all = prediction.weights.numel();
+  if (!prediction.made) return optimizer.predict(prediction, {0, all});
+  constexpr std::int64_t kGrain = 1 << 15, kBlock = 1 << 12;
+  at::parallel_for(0, all, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; i += kBlock) {
+      const std::int64_t stop = std::min(i + kBlock, end);
+      optimizer.predict(prediction, {i, stop});
+      prediction.made(i, stop);
+    }
+  });
 }
 
 void step_and_predict(const Optimizer& optimizer, OptimizerStep step,
@@ -20,8 +33,10 @@ void step_and_predict(const Optimizer& optimizer, OptimizerStep step,
     predict(optimizer, prediction);
     return;
   }
-  step.made = [&](std::int64_t begin, std::int64_t end) {
+  step.made = [&, of_weights = step.made](std::int64_t begin, std::int64_t end) {
+    if (of_weights) of_weights(begin, end);
     optimizer.predict(prediction, {begin, end});
+    if (prediction.made) prediction.made(begin, end);
   };
   optimizer.step(step);
 }

@@ -25,6 +25,7 @@ struct FlatLayout {
     std::vector<std::int64_t> shape;
     std::int64_t offset = 0;  ///< in elements
     std::int64_t size = 0;    ///< in elements
+    bool exact = false;       ///< ParameterSpec::exact
   };
   std::vector<Entry> entries;
   std::int64_t size = 0;  ///< of the whole tensor with its gaps, in elements
@@ -38,16 +39,19 @@ struct OptimizerState {
   at::Tensor drift;          ///< δ, kept only for PredictionRule::Drift
 };
 
+/// Called for elements [begin, end) of a flat tensor as soon as they are written, while they are
+/// still cached. Several intra-op threads call it; each element outside the gaps is passed once.
+using OnElements = std::function<void(std::int64_t begin, std::int64_t end)>;
+
 struct OptimizerStep {
   const FlatLayout& layout;
-  std::span<const at::Tensor> gradients;  ///< per entry; undefined: parameter stays as it is
-  const at::Tensor& weights;              ///< flat, version n
-  at::Tensor& next;                       ///< flat, receives version n + 1; may be `weights` itself
+  /// Per entry; undefined: the parameter stays as it is. One may have fewer bits than the weights.
+  std::span<const at::Tensor> gradients;
+  const at::Tensor& weights;  ///< flat, version n
+  at::Tensor& next;           ///< flat, receives version n + 1; may be `weights` itself
   OptimizerState& state;
   double lr = 0;
-  /// If set, called for elements [begin, end) of `next` as soon as they are written, while they are
-  /// still cached. Several intra-op threads call it; each element outside the gaps is passed once.
-  std::function<void(std::int64_t begin, std::int64_t end)> made = nullptr;
+  OnElements made = nullptr;  ///< called for elements of `next`
 };
 
 struct Prediction {
@@ -57,6 +61,7 @@ struct Prediction {
   PredictionRule rule;  ///< any but Drift, which is the same for all optimizers
   int steps = 0;        ///< may be negative
   double lr = 0;
+  OnElements made = nullptr;  ///< called for elements of `ahead`
 };
 
 /// Elements [begin, end) of flat tensors.
@@ -85,11 +90,12 @@ class Optimizer {
   double lr_;
 };
 
-/// Predicts all elements.
+/// Predicts all elements, and calls `prediction.made` for them.
 void predict(const Optimizer& optimizer, const Prediction& prediction);
 /// Does step() and then predict() from its result, bit for bit, in a single pass over memory on the
-/// CPU. `prediction.weights` must be `step.next` and both must share their state. The gaps of the
-/// prediction are not written on the CPU.
+/// CPU, where it also calls `step.made` and `prediction.made`. `prediction.weights` must be
+/// `step.next` and both must share their state. The gaps of the prediction are not written on the
+/// CPU.
 void step_and_predict(const Optimizer& optimizer, OptimizerStep step, const Prediction& prediction);
 
 /// Makes the zero state of a stage with that layout.

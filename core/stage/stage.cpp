@@ -25,6 +25,19 @@ NamedShapes shapes_of(const std::vector<LayerPtr>& layers, const LayerPtr& head,
   return shapes;
 }
 
+/// The places of all parameters in a flat tensor.
+FlatLayout layout_of(const StageParts& parts) {
+  FlatLayout layout = flat_layout(parameter_shapes(parts.layers, parts.head),
+                                  static_cast<std::int64_t>(parts.options.dtype().itemsize()));
+  auto entry = layout.entries.begin();
+  const auto mark = [&](const Layer& layer) {
+    for (const ParameterSpec& spec : layer.parameters()) (entry++)->exact = spec.exact;
+  };
+  for (const LayerPtr& layer : parts.layers) mark(*layer);
+  if (parts.head) mark(*parts.head);
+  return layout;
+}
+
 /// While it lives, gradients of the leaves are accumulated, multiplied by `scale`.
 class Adding {
  public:
@@ -49,9 +62,8 @@ NamedShapes state_shapes(const std::vector<LayerPtr>& layers, const LayerPtr& he
 
 Stage::Stage(StageParts parts, std::uint64_t seed)
     : parts_(std::move(parts)),
-      layout_(flat_layout(parameter_shapes(parts_.layers, parts_.head),
-                          static_cast<std::int64_t>(parts_.options.dtype().itemsize()))),
-      weights_(layout_, parts_.options),
+      layout_(layout_of(parts_)),
+      weights_(layout_, parts_.options, parts_.narrow),
       state_(fresh_state(*parts_.optimizer, layout_, parts_.options, parts_.predicts,
                          parts_.keep_gradient)),
       gradients_(layout_.entries.size()),
@@ -68,6 +80,7 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
       initialize(parameters[next].second, spec.init, seed, parameters[next].first);
       ++next;
     }
+  if (weights_.has_copies()) weights_.copy({0, 0, 0});
   hook_leaves();
   if (parts_.running_statistics != RunningStatistics::PerMicrobatch)
     deferred_.emplace(parts_.running_statistics == RunningStatistics::DeferredBiased);
@@ -133,10 +146,19 @@ void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>&
 void Stage::make(const Ahead& ahead) {
   const at::NoGradGuard no_grad;
   const Prediction prediction = add_prediction(ahead);
-  if (ahead.rule.kind == PredictionRule::Kind::Drift)
+  const bool by_drift = ahead.rule.kind == PredictionRule::Kind::Drift;
+  if (by_drift)
     at::add_out(prediction.ahead, prediction.weights, state_.drift, prediction.steps);
   else
     predict(*parts_.optimizer, prediction);
+  if (weights_.has_copies() && (by_drift || !prediction.made)) weights_.copy(ahead.key);
+}
+
+/// Makes the copy of a version block by block while it is made, where the optimizer calls for it
+/// (on the CPU); without copies nothing.
+OnElements Stage::copying(const WeightKey& key) {
+  if (!weights_.has_copies() || !device().is_cpu()) return nullptr;
+  return [this, key](std::int64_t begin, std::int64_t end) { weights_.copy(key, begin, end); };
 }
 
 Prediction Stage::add_prediction(const Ahead& ahead) {
@@ -146,7 +168,8 @@ Prediction Stage::add_prediction(const Ahead& ahead) {
           .state = state_,
           .rule = ahead.rule,
           .steps = ahead.key.ahead,
-          .lr = ahead.lr};
+          .lr = ahead.lr,
+          .made = copying(ahead.key)};
 }
 
 Tensors Stage::run(const OwnedLayer& placed, const Tensors& inputs, Pass pass) {
@@ -160,7 +183,12 @@ Tensors Stage::run_layers(const Tensors& inputs, const Pass& pass) {
   Tensors values = inputs;
   const std::size_t layers = layers_.size() - (parts_.head ? 1 : 0);
   for (std::size_t i = 0; i < layers; ++i) values = run(layers_[i], values, pass);
+  if (parts_.last) values[0] = widened(values[0]);
   return parts_.copies.empty() ? values : leaving(values);
+}
+
+at::Tensor Stage::widened(const at::Tensor& value) const {
+  return parts_.narrow ? value.to(parts_.options.dtype().toScalarType()) : value;
 }
 
 Tensors Stage::leaving(const Tensors& values) const {
@@ -232,7 +260,7 @@ at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, doubl
   const at::AutoGradMode record(true);
   Kept& slot = kept(id);
   const at::Tensor output = slot.outputs[0].detach().set_requires_grad(output_gradient);
-  const at::Tensor loss = (*parts_.loss)(run(layers_.back(), {output}, pass)[0], target);
+  const at::Tensor loss = (*parts_.loss)(widened(run(layers_.back(), {output}, pass)[0]), target);
   const auto leaves = weights_.leaves().subspan(main_parameters_);
   std::vector<at::Tensor> of(leaves.begin(), leaves.end());
   if (output_gradient) of.push_back(output);
@@ -332,8 +360,9 @@ void Stage::backward_weight(int id, int loss, double scale) {
   if (slot.walked && slot.halves.empty()) slot = Kept{};
 }
 
-/// Accumulates a gradient and returns the sum so far, so that autograd does not hold the gradient
-/// itself. Gradients that a layer computes within its own forward are returned unchanged.
+/// Accumulates a gradient and returns the sum so far, or zeros, so that autograd does not hold the gradient
+/// itself. Gradients that a layer computes within its own forward are returned unchanged. A sum is
+/// in the wide format, and so is a gradient with a factor.
 at::Tensor Stage::add_gradient(std::size_t parameter, const at::Tensor& gradient) {
   if (!gradient_scale_ || !gradient.defined()) return gradient;
   const at::NoGradGuard no_grad;
@@ -343,13 +372,22 @@ at::Tensor Stage::add_gradient(std::size_t parameter, const at::Tensor& gradient
   // The first term may share memory with autograd, a message or another parameter, so the second
   // term allocates a new sum; only that sum is updated in place.
   if (parts == 0)
-    sum = scale == 1 ? gradient : gradient.mul(scale);
+    sum = scale == 1 ? gradient : widened(gradient).mul(scale);
   else if (parts == 1)
-    sum = at::add(sum, gradient, scale);
+    sum = at::add(widened(sum), gradient, scale);
   else
     sum.add_(gradient, scale);
   ++parts;
-  return sum;
+  // Autograd wants the gradient's format and shape back; of zeros it then holds a single number.
+  return sum.scalar_type() == gradient.scalar_type()
+             ? sum
+             : at::zeros({}, gradient.options()).expand_as(gradient);
+}
+
+void Stage::widen_gradients() {
+  const at::NoGradGuard no_grad;
+  for (at::Tensor& gradient : gradients_)
+    if (gradient.defined()) gradient = widened(gradient);
 }
 
 void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) {
@@ -360,16 +398,21 @@ void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) 
                            .weights = from,
                            .next = to,
                            .state = state_,
-                           .lr = lr};
+                           .lr = lr,
+                           .made = copying({weights_.latest_number(), 0, 0})};
   const at::Tensor before = parts_.drift_decay && in_place ? from.clone() : from;
   const bool by_drift = ahead && ahead->rule.kind == PredictionRule::Kind::Drift;
   if (ahead && !by_drift)
     step_and_predict(*parts_.optimizer, step, add_prediction(*ahead));
   else
     parts_.optimizer->step(step);
+  if (weights_.has_copies() && !step.made) weights_.copy({weights_.latest_number(), 0, 0});
   if (parts_.drift_decay)
     state_.drift.mul_(*parts_.drift_decay).add_(to - before, 1 - *parts_.drift_decay);
-  if (by_drift) make(*ahead);
+  if (by_drift)
+    make(*ahead);
+  else if (ahead && weights_.has_copies() && !step.made)
+    weights_.copy(ahead->key);
   for (std::size_t i = 0; i < gradients_.size(); ++i) {
     gradients_[i].reset();
     gradient_parts_[i] = 0;

@@ -27,7 +27,9 @@ struct StageParts {
   std::vector<LayerPtr> layers;
   LayerPtr head;              ///< auxiliary head; null without one
   std::vector<int> copies;    ///< leaving_copies() of this stage; empty: each output is sent once
-  at::TensorOptions options;  ///< precision and device
+  at::TensorOptions options;  ///< device, and format of the weights
+  /// Format of activations, in mixed precision; then that of `options` is the wide one.
+  std::optional<at::ScalarType> narrow = {};
   const Optimizer* optimizer = nullptr;
   const Loss* loss = nullptr;
   bool predicts = false;                   ///< a schedule asks for predictions
@@ -36,7 +38,9 @@ struct StageParts {
   RunningStatistics running_statistics = RunningStatistics::PerMicrobatch;
 };
 
-/// One replica of a stage, used by one thread at a time.
+/// One replica of a stage, used by one thread at a time. In mixed precision inputs, outputs and
+/// their gradients are in the narrow format; losses and the last stage's outputs are in the wide
+/// one.
 class Stage {
  public:
   /// Allocates and initialises parameters and buffers.
@@ -110,8 +114,10 @@ class Stage {
   void backward_weight(int id, int loss, double scale);
 
   /// Weight gradients accumulated since the last update, one per layout entry (undefined: none
-  /// yet).
+  /// yet). In mixed precision, those of one backward may be in the narrow format.
   std::vector<at::Tensor>& gradients() { return gradients_; }
+  /// Brings all of them to the wide format, as sums over replicas need them.
+  void widen_gradients();
   /// A prediction from the version that an update makes; `lr` is that of the update after it.
   struct Ahead {
     WeightKey key;
@@ -146,10 +152,12 @@ class Stage {
   Tensors run(const OwnedLayer& placed, const Tensors& inputs, Pass pass);
   Tensors run_layers(const Tensors& inputs, const Pass& pass);
   Tensors leaving(const Tensors& values) const;
+  at::Tensor widened(const at::Tensor& value) const;
   void compute(Kept& slot, const Pass& pass);
   Kept& kept(int id);
   void finish_walk(Kept& slot);
   Roots roots_of(const Kept& slot, BackwardRequest& request) const;
+  OnElements copying(const WeightKey& key);
   Prediction add_prediction(const Ahead& ahead);
   void make(const Ahead& ahead);
   void hook_leaves();

@@ -4,9 +4,26 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/stage/optimizers/bfloat16_copy.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
+namespace {
+
+/// A tensor over the memory of `flat`, which point() can make one over other memory.
+at::Tensor live_view(const at::Tensor& flat) {
+  if (flat.is_meta()) return flat;  // meta tensors have no memory to exchange
+  const c10::Storage storage(c10::Storage::use_byte_size_t(), flat.nbytes(),
+                             at::DataPtr(flat.mutable_data_ptr(), flat.device()), nullptr, false);
+  return at::empty({0}, flat.options()).set_(storage, 0, {flat.numel()}, {1});
+}
+
+void point(const at::Tensor& live, const at::Tensor& flat) {
+  live.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(
+      at::DataPtr(flat.mutable_data_ptr(), flat.device()));
+}
+
+}  // namespace
 
 FlatLayout flat_layout(const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& shapes,
                        std::int64_t bytes_per_element) {
@@ -15,36 +32,52 @@ FlatLayout flat_layout(const std::vector<std::pair<std::string, std::vector<std:
   for (const auto& [name, shape] : shapes) {
     std::int64_t size = 1;
     for (const std::int64_t extent : shape) size *= extent;
-    layout.entries.push_back({name, shape, layout.size, size});
+    layout.entries.push_back({.name = name, .shape = shape, .offset = layout.size, .size = size});
     layout.size += (size + boundary - 1) / boundary * boundary;
   }
   return layout;
 }
 
-WeightStore::WeightStore(const FlatLayout& layout, const at::TensorOptions& options) {
-  add({0, 0, 0}, at::zeros({layout.size}, options));
-  const at::Tensor& first = versions_.front().flat;
-  live_ = first;
-  if (!first.is_meta()) {  // meta tensors have no memory to exchange
-    const c10::Storage storage(c10::Storage::use_byte_size_t(), first.nbytes(),
-                               at::DataPtr(first.mutable_data_ptr(), first.device()), nullptr,
-                               false);
-    live_ = at::empty({0}, options).set_(storage, 0, {layout.size}, {1});
+WeightStore::WeightStore(const FlatLayout& layout, const at::TensorOptions& options,
+                         std::optional<at::ScalarType> narrow)
+    : narrow_(narrow) {
+  versions_.push_back({{0, 0, 0}, at::zeros({layout.size}, options), {}});
+  Version& first = versions_.front();
+  live_ = live_view(first.flat);
+  if (narrow_) {
+    first.copy = at::zeros({layout.size}, options.dtype(*narrow_));
+    live_copy_ = live_view(first.copy);
   }
   for (const FlatLayout::Entry& entry : layout.entries)
-    leaves_.push_back(live_.narrow(0, entry.offset, entry.size)
+    leaves_.push_back((narrow_ && !entry.exact ? live_copy_ : live_)
+                          .narrow(0, entry.offset, entry.size)
                           .view(entry.shape)
                           .detach()
                           .set_requires_grad(true));
-  installed_ = first.const_data_ptr();
+  installed_ = first.flat.const_data_ptr();
 }
 
 void WeightStore::install(const WeightKey& key) {
-  const at::Tensor& flat = versions_[find(key)].flat;
-  if (flat.const_data_ptr() == installed_) return;
-  live_.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(
-      at::DataPtr(flat.mutable_data_ptr(), flat.device()));
-  installed_ = flat.const_data_ptr();
+  const Version& version = versions_[find(key)];
+  if (version.flat.const_data_ptr() == installed_) return;
+  point(live_, version.flat);
+  if (narrow_) point(live_copy_, version.copy);
+  installed_ = version.flat.const_data_ptr();
+}
+
+void WeightStore::copy(const WeightKey& key) {
+  const Version& version = versions_[find(key)];
+  if (version.flat.is_cpu() && *narrow_ == at::kBFloat16)
+    copy(key, 0, version.flat.numel());
+  else
+    version.copy.copy_(version.flat);
+}
+
+void WeightStore::copy(const WeightKey& key, std::int64_t begin, std::int64_t end) {
+  const Version& version = versions_[find(key)];
+  copy_to_bfloat16(version.flat.const_data_ptr<float>() + begin,
+                   static_cast<std::size_t>(end - begin),
+                   static_cast<std::uint16_t*>(version.copy.mutable_data_ptr()) + begin);
 }
 
 const at::Tensor& WeightStore::version(const WeightKey& key) const {
@@ -52,8 +85,7 @@ const at::Tensor& WeightStore::version(const WeightKey& key) const {
 }
 
 at::Tensor& WeightStore::add_prediction(const WeightKey& key) {
-  add(key, take_memory());
-  return versions_.back().flat;
+  return add(key).flat;
 }
 
 WeightStore::Advance WeightStore::advance(bool in_place) {
@@ -64,13 +96,12 @@ WeightStore::Advance WeightStore::advance(bool in_place) {
     return {versions_[from].flat, versions_[from].flat};
   }
   const at::Tensor old = versions_[from].flat;
-  add({latest_, 0, 0}, take_memory());
-  return {old, versions_.back().flat};
+  return {old, add({latest_, 0, 0}).flat};
 }
 
 void WeightStore::free(const WeightKey& key) {
   const std::size_t at = find(key);
-  spare_.push_back(std::move(versions_[at].flat));
+  spare_.push_back(std::move(versions_[at]));
   versions_.erase(versions_.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
@@ -79,6 +110,7 @@ void WeightStore::rewind() {
   versions_.front().key = {0, 0, 0};
   latest_ = 0;
   spare_.clear();
+  if (narrow_) copy({0, 0, 0});
 }
 
 std::size_t WeightStore::find(const WeightKey& key) const {
@@ -88,16 +120,18 @@ std::size_t WeightStore::find(const WeightKey& key) const {
   return 0;
 }
 
-at::Tensor WeightStore::take_memory() {
-  if (spare_.empty()) return at::zeros_like(versions_.front().flat);  // zeros, as the gaps must be
-  at::Tensor memory = std::move(spare_.back());
-  spare_.pop_back();
-  return memory;
-}
-
-void WeightStore::add(const WeightKey& key, at::Tensor flat) {
-  versions_.push_back({key, std::move(flat)});
+WeightStore::Version& WeightStore::add(const WeightKey& key) {
+  if (spare_.empty()) {
+    const Version& like = versions_.front();
+    versions_.push_back({key, at::zeros_like(like.flat),  // zeros, as the gaps must be
+                         narrow_ ? at::zeros_like(like.copy) : at::Tensor()});
+  } else {
+    versions_.push_back(std::move(spare_.back()));
+    versions_.back().key = key;
+    spare_.pop_back();
+  }
   most_copies_ = std::max(most_copies_, copies());
+  return versions_.back();
 }
 
 }  // namespace pipewright

@@ -6,10 +6,15 @@
 /// tensors that autograd saves share that storage (a linear layer's saved transpose as well as a
 /// convolution's saved weight), so a backward uses the version that is installed when it runs.
 /// Installing the forward's version again before the backward is weight stashing.
+///
+/// In mixed precision a version has a copy in a narrow format as well, which the layers compute
+/// with. It is made when the version is made, installed with it and freed with it; parameters that
+/// are exact have no copy.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,7 +32,9 @@ FlatLayout flat_layout(const std::vector<std::pair<std::string, std::vector<std:
 /// The versions held by one stage replica. Used by one thread at a time.
 class WeightStore {
  public:
-  WeightStore(const FlatLayout& layout, const at::TensorOptions& options);
+  /// `narrow` is the format of the copies, if there are any.
+  WeightStore(const FlatLayout& layout, const at::TensorOptions& options,
+              std::optional<at::ScalarType> narrow = {});
   WeightStore(const WeightStore&) = delete;
   WeightStore& operator=(const WeightStore&) = delete;
 
@@ -51,7 +58,14 @@ class WeightStore {
   Advance advance(bool in_place);
   void free(const WeightKey& key);
 
-  /// Starts a new schedule: the latest version, the only one left, becomes version 0.
+  bool has_copies() const { return narrow_.has_value(); }
+  /// Writes elements of the version's copy, all of them by default. Several threads may write
+  /// different elements.
+  void copy(const WeightKey& key);
+  void copy(const WeightKey& key, std::int64_t begin, std::int64_t end);
+
+  /// Starts a new schedule: the latest version, the only one left, becomes version 0. Makes
+  /// its copy again, since the weights may have been loaded meanwhile.
   void rewind();
 
   /// Versions and predictions held now, and the high-water mark.
@@ -61,15 +75,15 @@ class WeightStore {
  private:
   struct Version {
     WeightKey key;
-    at::Tensor flat;
+    at::Tensor flat, copy;
   };
   std::size_t find(const WeightKey& key) const;
-  at::Tensor take_memory();
-  void add(const WeightKey& key, at::Tensor flat);
+  Version& add(const WeightKey& key);
 
   std::vector<Version> versions_;  ///< few: at most StageVersions::copies
-  std::vector<at::Tensor> spare_;  ///< memory of freed versions
-  at::Tensor live_;
+  std::vector<Version> spare_;     ///< memory of freed versions
+  std::optional<at::ScalarType> narrow_;
+  at::Tensor live_, live_copy_;
   std::vector<at::Tensor> leaves_;
   const void* installed_ = nullptr;
   int latest_ = 0;

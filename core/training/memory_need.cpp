@@ -100,8 +100,12 @@ StageNeed stage_need(const Plan& plan, int stage) {
        parameter_shapes(plan.stage_layers()[as_size(stage)], plan.head_of(stage)))
     need.parameters += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
   need.copies = plan.training.versions.stages[as_size(stage)][0].copies;
-  need.bytes = need.parameters * (e.train.float64 ? 8 : 4) *
-               (need.copies + 1 + optimizer_slots(e, plan.training.schedule));
+  const Precision& precision = e.train.precision;
+  const auto wide = static_cast<double>(at::elementSize(precision.weights));
+  const auto narrow = static_cast<double>(at::elementSize(precision.values));
+  const double version = wide + (precision.narrow() ? narrow : 0);
+  const double slots = optimizer_slots(e, plan.training.schedule);
+  need.bytes = need.parameters * (need.copies * version + narrow + slots * wide);
   return need;
 }
 

@@ -176,7 +176,7 @@ std::unique_ptr<Stage> made_stage(StageParts parts, std::uint64_t seed, const Te
 /// that they have in the data set.
 Tensors largest_inputs(const Plan& plan) {
   const Experiment& e = *plan.experiment;
-  const auto meta = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(at::kMeta);
+  const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
   Tensors inputs = made_up_batch(*e.model, e.loader.batch_size, meta).x;
   // A target text may be as long as the longest source.
   if (e.model->vocabulary() > 0) return Tensors(inputs.size(), inputs[0]);
@@ -243,7 +243,7 @@ Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) co
   const Experiment& e = *experiment;
   return Loader({.dataset = e.dataset.get(),
                  .split = Split::Train,
-                 .precision = e.train.float64 ? at::kDouble : at::kFloat,
+                 .precision = e.train.precision.values,
                  .augment = true,
                  .seed = e.train.seed,
                  .first_epoch = first_epoch,
@@ -263,7 +263,7 @@ Loader Plan::evaluation_loader() const {
   const auto shape = e.model->flattens() ? e.model->input_shape() : std::vector<std::int64_t>();
   return Loader({.dataset = e.dataset.get(),
                  .split = test_split,
-                 .precision = e.train.float64 ? at::kDouble : at::kFloat,
+                 .precision = e.train.precision.values,
                  .keep = 4 * e.pipeline.stages + 2,
                  .prefetch = e.loader.prefetch,
                  .threads = e.pipeline.threads,
@@ -308,8 +308,9 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .layers = layers[static_cast<std::size_t>(stage)],
                        .head = head_of(stage),
                        .copies = copies[static_cast<std::size_t>(stage)],
-                       .options = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat)
+                       .options = at::TensorOptions(e.train.precision.weights)
                                       .device(devices[static_cast<std::size_t>(worker)]),
+                       .narrow = e.train.precision.narrow(),
                        .optimizer = e.optimizer.get(),
                        .loss = e.loss.get(),
                        .predicts = predictions.any,

@@ -76,6 +76,14 @@ SHAPES = {
         "pipeline.threads": 2,
     },
     "float64": {"scheme": {"name": "pipeoptim"}, "train.precision": "float64"},
+    "bfloat16": {"scheme": {"name": "pipeoptim"}, "train.precision": "bfloat16"},
+    "2 replicas in bfloat16": {
+        "scheme": {"name": "one_f_one_b"},
+        "pipeline.stages": 2,
+        "pipeline.replicas": 2,
+        "pipeline.microbatches": 2,
+        "train.precision": "bfloat16",
+    },
 }
 THREADS = ("--set", "pipeline.execution=threads")
 

@@ -101,6 +101,18 @@ constexpr double seconds(double longest, double advances = 1'000) {
   return longest * rounded64(advances);
 }
 
+// ---- Layers in bfloat16, normwise, in roundings ----
+
+/// A rounding to bfloat16's 8 bits of significand, relative.
+inline constexpr double kUnitBfloat16 = 0x1p-8;
+/// Products of two such numbers are exact in float32, which adds them up and rounds the sum once.
+/// That sums of a few hundred terms are off in float32, by 10³ · 2⁻²⁴ of the sum of magnitudes,
+/// which is ten times the sum at most, is 0.15 of a rounding.
+inline constexpr double kRoundedOnce = 1.15;
+/// Attention rounds queries, keys and values, scores or shares, their product with the values and
+/// the projection, each by a rounding of the whole, and as often on the way back.
+inline constexpr double kRoundedAttention = 10;
+
 // ---- Codecs, in float32 ----
 
 /// The mean magnitude is summed in float64 and rounded once: two sums in different orders round to

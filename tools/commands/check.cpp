@@ -73,8 +73,9 @@ void check(const std::vector<std::function<void()>>& parts) {
 
 void print_remarks(const Plan& plan) {
   const Experiment& e = *plan.experiment;
+  const bool on_cpu = std::ranges::any_of(plan.devices, &at::Device::is_cpu);
   for (const std::string& remark :
-       {e.scheme->remark(), plan.drains.remark(),
+       {e.scheme->remark(), plan.drains.remark(), precision_remark(e.train.precision, on_cpu),
         recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches)})
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
 }

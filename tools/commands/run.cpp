@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright run`: trains one experiment.
 #include "core/training/run.h"
+
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/config/json.h"
 #include "core/experiment/experiment.h"
@@ -105,6 +108,13 @@ Error interrupted(const std::filesystem::path& out) {
                       " --resume` goes on at the last checkpoint"));
 }
 
+std::string slow_remark(const Experiment& experiment) {
+  return precision_remark(
+      experiment.train.precision,
+      std::ranges::any_of(experiment.pipeline.devices,
+                          [](const std::string& name) { return name == "cpu"; }));
+}
+
 int run_run(const std::vector<std::string>& arguments) {
   CommandLine line(
       kRun,
@@ -137,7 +147,8 @@ int run_run(const std::vector<std::string>& arguments) {
   if (started) check_processes(experiment, *started);
   const bool mpi = experiment.pipeline.execution == Execution::Mpi;
   const bool speaks = started ? started->rank == 0 : !mpi;  // only one process prints
-  if (speaks && !choices.quiet && !one.remark.empty()) print_error("%s\n", one.remark.c_str());
+  for (const std::string& remark : {one.remark, slow_remark(experiment)})
+    if (speaks && !choices.quiet && !remark.empty()) print_error("%s\n", remark.c_str());
   // Creates the sweep's folder with its marker, because the sweep accepts only marked folders.
   if (one.point && given.out.empty() && (!started || started->rank == 0))
     const FolderLock mark(out.parent_path());

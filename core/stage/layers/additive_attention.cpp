@@ -62,7 +62,10 @@ class AdditiveAttention final : public Layer, public Incremental {
     const at::Tensor& lengths = inputs[2];
     const at::Tensor place = at::arange(keys.size(1), lengths.options()).unsqueeze(0);
     const at::Tensor beyond = place >= lengths.unsqueeze(1);
-    return at::softmax(scores.masked_fill(beyond.unsqueeze(1), kMasked), -1);
+    const at::ScalarType format = scores.scalar_type();
+    return at::softmax(scores.masked_fill(beyond.unsqueeze(1), kMasked), -1,
+                       scores.element_size() < 4 ? at::kFloat : format)
+        .to(format);
   }
 
   std::int64_t width_;

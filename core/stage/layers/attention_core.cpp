@@ -4,11 +4,19 @@
 
 #include "core/base/error.h"
 #include "core/stage/layers/attention_core.h"
-#include "core/stage/on_meta.h"
-#include "core/stage/operation_count.h"
+#include "core/stage/meta/on_meta.h"
+#include "core/stage/meta/operation_count.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
+namespace {
+
+/// The format of a softmax: float32 for scores in fewer bits.
+at::ScalarType wide(const at::Tensor& scores) {
+  return scores.element_size() < 4 ? at::kFloat : scores.scalar_type();
+}
+
+}  // namespace
 
 AttentionCore::AttentionCore(std::int64_t heads, AttentionOptions options)
     : heads_(heads),
@@ -37,11 +45,11 @@ at::Tensor AttentionCore::attend(const at::Tensor& q, const at::Tensor& k, const
     shares = shares_on_meta(shares, keys);
   } else if (const at::Tensor mask = allowed(q, k, keys); mask.defined()) {
     constexpr double kNever = -std::numeric_limits<double>::infinity();
-    shares = at::_safe_softmax(shares.masked_fill(mask.logical_not(), kNever), -1);
+    shares = at::_safe_softmax(shares.masked_fill(mask.logical_not(), kNever), -1, wide(shares));
   } else {
-    shares = at::softmax(shares, -1);
+    shares = at::softmax(shares, -1, wide(shares));
   }
-  return at::matmul(dropout_->forward(shares, {}, {}, pass), v);
+  return at::matmul(dropout_->forward(shares, {}, {}, pass).to(v.scalar_type()), v);
 }
 
 /// Softmax on the meta device: the backward saves the result and, if there is one, the mask.

@@ -2,7 +2,7 @@
 #include "core/base/error.h"
 #include "core/stage/deferred_statistics.h"
 #include "core/stage/layers.h"
-#include "core/stage/on_meta.h"
+#include "core/stage/meta/on_meta.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -20,8 +20,11 @@ class BatchNorm final : public Layer {
 
   std::vector<ParameterSpec> parameters() const override {
     using Kind = Initializer::Kind;
-    return {{"weight", {channels_}, {Kind::Constant, initial_weight_}},
-            {"bias", {channels_}, {Kind::Constant, 0}}};
+    return {{.name = "weight",
+             .shape = {channels_},
+             .init = {Kind::Constant, initial_weight_},
+             .exact = true},
+            {.name = "bias", .shape = {channels_}, .init = {Kind::Constant, 0}, .exact = true}};
   }
 
   std::vector<BufferSpec> buffers() const override {
@@ -39,7 +42,7 @@ class BatchNorm final : public Layer {
                  "larger images"));
     if (input.is_meta())
       return made_on_meta({input, parameters[0], parameters[1]}, at::empty_like(input),
-                          {input, at::empty({2, channels_}, input.options())});
+                          {input, at::empty({2, channels_}, parameters[0].options())});
     if (!pass.training || (!pass.recomputing && pass.deferred == nullptr))
       return normalised(input, parameters, buffers[0], buffers[1], pass.training, momentum_);
     if (pass.recomputing) return normalised(input, parameters, {}, {}, true, momentum_);

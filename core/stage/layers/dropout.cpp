@@ -47,10 +47,15 @@ class Dropout final : public Layer {
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor>, std::span<at::Tensor>,
                      const Pass& pass) const override {
     if (!pass.training || probability_ == 0) return input;
-    return input * mask(input, pass);
+    const at::Tensor dropped = input * mask(input, pass);
+    return narrow(input) ? dropped * scale_ : dropped;
   }
 
  private:
+  /// Whether 1/(1 − p) would be rounded to so few bits that the mean of the outputs is not that of
+  /// the inputs. The mask is then of zeros and ones.
+  static bool narrow(const at::Tensor& input) { return input.element_size() < 4; }
+
   at::Tensor mask(const at::Tensor& input, const Pass& pass) const {
     const std::vector<std::int64_t> shape = mask_shape(input);
     if (input.is_meta()) return at::empty(shape, input.options());
@@ -66,7 +71,7 @@ class Dropout final : public Layer {
       fill_mask(mask.data_ptr<double>(), count, first, stream, threshold_, scale_);
     else
       fill_mask(mask.data_ptr<float>(), count, first, stream, threshold_,
-                static_cast<float>(scale_));
+                narrow(input) ? 1.0F : static_cast<float>(scale_));
     return upload(mask, input.device()).to(input.scalar_type());  // no copy if the type is right
   }
 

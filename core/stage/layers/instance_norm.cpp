@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/error.h"
 #include "core/stage/layers.h"
-#include "core/stage/on_meta.h"
+#include "core/stage/meta/on_meta.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -22,8 +22,11 @@ class InstanceNorm final : public Layer {
       return made_on_meta({input}, at::empty_like(input), {input, statistics});
     }
     constexpr double kNoMomentum = 0;
-    return at::instance_norm(input, {}, {}, {}, {}, /*use_input_stats=*/true, kNoMomentum, eps_,
-                             /*cudnn_enabled=*/true);
+    const at::ScalarType format = input.scalar_type();
+    return at::instance_norm(input.element_size() < 4 ? input.to(at::kFloat) : input, {}, {}, {},
+                             {}, /*use_input_stats=*/true, kNoMomentum, eps_,
+                             /*cudnn_enabled=*/true)
+        .to(format);
   }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/error.h"
 #include "core/stage/layers.h"
-#include "core/stage/on_meta.h"
+#include "core/stage/meta/on_meta.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -15,14 +15,15 @@ class LayerNorm final : public Layer {
 
   std::vector<ParameterSpec> parameters() const override {
     using Kind = Initializer::Kind;
-    return {{"weight", {width_}, {Kind::Constant, 1}}, {"bias", {width_}, {Kind::Constant, 0}}};
+    return {{.name = "weight", .shape = {width_}, .init = {Kind::Constant, 1}, .exact = true},
+            {.name = "bias", .shape = {width_}, .init = {Kind::Constant, 0}, .exact = true}};
   }
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
                      std::span<at::Tensor>, const Pass&) const override {
     if (input.is_meta())
       return made_on_meta({input, parameters[0], parameters[1]}, at::empty_like(input),
-                          {input, at::empty({2, input.numel() / width_}, input.options())});
+                          {input, at::empty({2, input.numel() / width_}, parameters[0].options())});
     return at::layer_norm(input, {width_}, parameters[0], parameters[1], eps_);
   }
 

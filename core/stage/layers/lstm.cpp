@@ -5,8 +5,8 @@
 #include "core/base/error.h"
 #include "core/stage/incremental.h"
 #include "core/stage/layers.h"
-#include "core/stage/on_meta.h"
-#include "core/stage/operation_count.h"
+#include "core/stage/meta/on_meta.h"
+#include "core/stage/meta/operation_count.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {

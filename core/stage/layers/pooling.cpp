@@ -2,7 +2,7 @@
 /// Layers without parameters and buffers that rearrange or summarise their input.
 #include "core/base/error.h"
 #include "core/stage/layers.h"
-#include "core/stage/on_meta.h"
+#include "core/stage/meta/on_meta.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {

@@ -32,13 +32,13 @@ inline at::Tensor root(const at::Tensor& x) {
   return x.sqrt();
 }
 
-/// Steps one parameter on the CPU. `next` may be `weights`: element i depends on element i only,
-/// which ivdep tells the compiler.
-template <std::size_t Slots, bool Keep, class T, class Rule>
+/// Steps one parameter of numbers T with a gradient of numbers G on the CPU. `next` may be
+/// `weights`: element i depends on element i only, which ivdep tells the compiler.
+template <std::size_t Slots, bool Keep, class T, class G, class Rule>
 void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
                const FlatLayout::Entry& entry, const Rule& rule) {
   const T* const weights = step.weights.const_data_ptr<T>() + entry.offset;
-  const T* const g = gradient.const_data_ptr<T>();
+  const G* const g = gradient.const_data_ptr<G>();
   T* const next = step.next.mutable_data_ptr<T>() + entry.offset;
   T* const kept = Keep ? step.state.last_gradient.mutable_data_ptr<T>() + entry.offset : nullptr;
   std::array<T*, Slots> slots{};
@@ -50,7 +50,7 @@ void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
     for (std::int64_t i = begin; i < end; ++i) {
       std::array<T, Slots> values;
       for (std::size_t s = 0; s < Slots; ++s) values[s] = slots[s][i];
-      T gradient_used = g[i];
+      T gradient_used = static_cast<T>(g[i]);
       next[i] = local(weights[i], gradient_used, values);
       for (std::size_t s = 0; s < Slots; ++s) slots[s][i] = values[s];
       if constexpr (Keep) kept[i] = gradient_used;
@@ -67,13 +67,13 @@ void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
   });
 }
 
-template <std::size_t Slots, class T, class Rule>
+template <std::size_t Slots, class T, class G, class Rule>
 void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
                const FlatLayout::Entry& entry, const Rule& rule) {
   if (step.state.last_gradient.defined())
-    step_loop<Slots, true, T>(step, gradient, entry, rule);
+    step_loop<Slots, true, T, G>(step, gradient, entry, rule);
   else
-    step_loop<Slots, false, T>(step, gradient, entry, rule);
+    step_loop<Slots, false, T, G>(step, gradient, entry, rule);
 }
 
 template <std::size_t Slots, class Rule>
@@ -82,7 +82,7 @@ void step_tensors(const OptimizerStep& step, const at::Tensor& gradient,
   auto part = [&](const at::Tensor& flat) { return flat.narrow(0, entry.offset, entry.size); };
   std::array<at::Tensor, Slots> values;
   for (std::size_t s = 0; s < Slots; ++s) values[s] = part(step.state.slots[s]).clone();
-  at::Tensor gradient_used = gradient.reshape({-1});
+  at::Tensor gradient_used = gradient.reshape({-1}).to(step.weights.scalar_type());
   const at::Tensor next = rule(part(step.weights), gradient_used, values);
   part(step.next).copy_(next);
   for (std::size_t s = 0; s < Slots; ++s) part(step.state.slots[s]).copy_(values[s]);
@@ -106,10 +106,12 @@ void step(const OptimizerStep& step, const Rule& rule) {
     const at::Tensor gradient = step.gradients[p].contiguous();
     if (!gradient.is_cpu())
       step_tensors<Slots>(step, gradient, entry, rule);
+    else if (gradient.scalar_type() == at::kBFloat16)
+      step_loop<Slots, float, at::BFloat16>(step, gradient, entry, rule);
     else if (gradient.scalar_type() == at::kFloat)
-      step_loop<Slots, float>(step, gradient, entry, rule);
+      step_loop<Slots, float, float>(step, gradient, entry, rule);
     else
-      step_loop<Slots, double>(step, gradient, entry, rule);
+      step_loop<Slots, double, double>(step, gradient, entry, rule);
   }
 }
 

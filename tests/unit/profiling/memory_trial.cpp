@@ -38,8 +38,8 @@ class Trial {
                 .last = stage + 1 == e.pipeline.stages,
                 .layers = layers_of(e, stage),
                 .head = head_of(e, program, stage),
-                .options =
-                    at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(device),
+                .options = at::TensorOptions(e.train.precision.weights).device(device),
+                .narrow = e.train.precision.narrow(),
                 .optimizer = e.optimizer.get(),
                 .loss = e.loss.get(),
                 .predicts = predictions_of(program.schedule).any,
@@ -163,7 +163,7 @@ std::vector<std::int64_t> measure_stage_peaks(const Experiment& e, int minibatch
   const std::int64_t samples = slice_of(slice_of(e.loader.batch_size, e.pipeline.replicas, 0).size,
                                         e.pipeline.microbatches, 0)
                                    .size;
-  const auto options = at::TensorOptions(e.train.float64 ? at::kDouble : at::kFloat).device(device);
+  const auto options = at::TensorOptions(e.train.precision.values).device(device);
   Batch batch = made_up_batch(*e.model, samples, options);
   Tensors inputs = batch.x;
   std::vector<std::int64_t> peaks;

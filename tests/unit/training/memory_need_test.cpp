@@ -51,7 +51,8 @@ TEST(MemoryNeed, IsWhatTheStagesTake) {
       parameters += static_cast<double>(tensor.numel());
     EXPECT_EQ(need.parameters, parameters);
     EXPECT_EQ(need.copies, 2 - stage) << "PipeDream keeps a version for each mini-batch in flight";
-    const double size = laboratory.plan().experiment->train.float64 ? 8 : 4;
+    const auto size =
+        static_cast<double>(at::elementSize(laboratory.plan().experiment->train.precision.weights));
     EXPECT_EQ(need.bytes, parameters * size * (need.copies + 1 + 2)) << "a gradient, two moments";
   }
 }

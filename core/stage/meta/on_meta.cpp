@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/stage/on_meta.h"
+#include "core/stage/meta/on_meta.h"
 
 #include <torch/csrc/autograd/custom_function.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/stage/operation_count.h"
+#include "core/stage/meta/operation_count.h"
 
 #include <ATen/record_function.h>
 

@@ -32,7 +32,7 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
   // Peaks so far, activations included: of a forward, of a backward that creates the gradients, and
   // of one that adds to them.
   std::int64_t forward = stage.activation_bytes + stage.peak_bytes;
-  std::int64_t first = forward + stage.parameter_bytes - stage.freed_bytes;
+  std::int64_t first = forward + stage.gradient_bytes() - stage.freed_bytes;
   std::int64_t adding = stage.activation_bytes + stage.peak_adding_bytes;
   const std::int64_t bare =
       stage.output_bytes + std::max(layer.output_bytes, layer.activation_bytes) + layer.peak_bytes;
@@ -49,14 +49,14 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
   stage.buffer_bytes += layer.buffer_bytes;
   const std::int64_t here = stage.activation_bytes + layer.peak_bytes;
   forward = std::max(forward, here);
-  first = std::max(first, here) + layer.parameter_bytes;
+  first = std::max(first, here) + layer.parameter_bytes - layer.copy_bytes;
   adding = std::max({adding, here, stage.activation_bytes + layer.peak_adding_bytes});
   // Tensors that pass through a layer are in both outputs, so this bound can exceed the peak of a
   // forward that keeps everything.
   stage.peak_bare_bytes = std::min(std::max(stage.peak_bare_bytes, bare), forward);
   stage.peak_bytes = forward - stage.activation_bytes;
   stage.peak_adding_bytes = adding - stage.activation_bytes;
-  stage.freed_bytes = forward + stage.parameter_bytes - first;
+  stage.freed_bytes = forward + stage.gradient_bytes() - first;
 }
 
 std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance) {

@@ -47,14 +47,16 @@ struct StageCost {
   /// gradients + peak_bytes, because it frees activations as it goes.
   std::int64_t freed_bytes = 0;
   std::int64_t peak_bare_bytes = 0;  ///< such a peak of a forward that keeps its input only
-  /// One version of the weights without its narrow copies; gradients are as large, or smaller in
-  /// mixed precision.
+  /// One version of the weights without its narrow copies; sums of gradients are as large.
   std::int64_t parameter_bytes = 0;
   std::int64_t copy_bytes = 0;  ///< one version's narrow copies
   std::int64_t buffer_bytes = 0;
 
   /// One version of the weights with its copies.
   std::int64_t version_bytes() const { return parameter_bytes + copy_bytes; }
+  /// The gradients of one backward: in mixed precision as large as the copies, where there is one,
+  /// which is half of the parameter.
+  std::int64_t gradient_bytes() const { return parameter_bytes - copy_bytes; }
 };
 
 /// Seconds that a worker computes for an action of that kind. For a Reduce these are the codecs'

@@ -34,7 +34,7 @@ class Walk {
     versions_ += weights.makes ? 1 : 0;
     if (action.kind == ActionKind::Update) {
       versions_ += weights.in_place ? 0 : 1;
-      added_ = false;
+      added_ = 0;
     }
     most_versions_ = std::max(most_versions_, versions_);
     const bool bare = recomputed && action.kind == ActionKind::Forward;
@@ -53,21 +53,25 @@ class Walk {
                           .inputs = inputs_,
                           .versions = most_versions_,
                           .added = added_});
-    added_ |= makes_weight_gradient(action.kind);
+    if (makes_weight_gradient(action.kind)) added_ = std::min(added_ + 1, 2);
   }
 
   std::vector<StageMoment>& moments_;
   int kept_ = 0, inputs_ = 0, versions_ = 1, most_versions_ = 1;
-  bool added_ = false;
+  int added_ = 0;
 };
 
 /// Bytes that a pass holds beyond what forwards keep, gradients included.
 std::int64_t passing_bytes(const StageCost& stage, const StageMoment& moment) {
-  if (moment.learns && !moment.added)
-    return stage.peak_bytes + stage.parameter_bytes - stage.freed_bytes;
-  return (moment.added ? stage.parameter_bytes : 0) + (moment.learns ? stage.peak_adding_bytes
-                                                       : moment.bare ? stage.peak_bare_bytes
-                                                                     : stage.peak_bytes);
+  if (moment.learns && moment.added == 0)
+    return stage.peak_bytes + stage.gradient_bytes() - stage.freed_bytes;
+  const int parts = moment.added + (moment.learns ? 1 : 0);
+  const std::int64_t sum = parts == 0   ? 0
+                           : parts == 1 ? stage.gradient_bytes()
+                                        : stage.parameter_bytes;
+  return sum + (moment.learns ? stage.peak_adding_bytes
+                : moment.bare ? stage.peak_bare_bytes
+                              : stage.peak_bytes);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct StageMoment {
   int kept = 0;         ///< forwards whose activations wait for a backward, this one's included
   int inputs = 0;       ///< forwards of which only the input is kept, this one's included
   int versions = 1;     ///< most copies of the weights so far, predictions included
-  bool added = false;   ///< passes have made gradients since the last update
+  int added = 0;        ///< passes that have made gradients since the last update: 0, 1, 2 or more
   bool operator==(const StageMoment&) const = default;
 };
 

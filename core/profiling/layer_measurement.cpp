@@ -108,11 +108,16 @@ void LayerMeasurement::measure_peak(LayerCost& cost) {
   };
   std::int64_t of_forward = most([&] { forward(); });
   of_forward -= count.live();
-  const std::int64_t first = most([&] { backward(learns_, relays_); }) - cost.parameter_bytes;
-  forward();
-  const std::int64_t second = most([&] { backward(learns_, relays_); });
+  const std::int64_t first =
+      most([&] { backward(learns_, relays_); }) - (cost.parameter_bytes - cost.copy_bytes);
+  const auto add = [&] {
+    forward();
+    return most([&] { backward(learns_, relays_); });
+  };
+  std::int64_t adding = add();
+  if (cost.copy_bytes > 0) adding = std::max(adding - cost.copy_bytes, add());  // sums become wide
   cost.peak_bytes = std::max({of_forward, first, std::int64_t{0}});
-  cost.peak_adding_bytes = std::max(second, cost.peak_bytes);
+  cost.peak_adding_bytes = std::max(adding, cost.peak_bytes);
 }
 
 /// Drops every reference to inputs and outputs: the memory that remains is what the graph keeps.

@@ -52,9 +52,15 @@ class Memory {
   }
 
  private:
+  struct Gradient {
+    bool held = false;   ///< the worker holds the stage
+    bool there = false;  ///< made since its last update
+    std::int64_t bytes = 0;
+  };
+
   const StageCost& cost(const Action& action) const { return costs_[as_size(action.stage)]; }
-  bool& has_gradient(const Action& action) {
-    return gradients_[as_size(action.replica) * costs_.size() + as_size(action.stage)].there;
+  Gradient& gradient(const Action& action) {
+    return gradients_[as_size(action.replica) * costs_.size() + as_size(action.stage)];
   }
 
   /// Counts what the worker holds from the start, and finds the last action that needs each
@@ -115,9 +121,12 @@ class Memory {
     if (keeps_activations(action)) now_.activations += stage.activation_bytes;
     if (action.kind != ActionKind::Forward) now_.boundaries -= incoming(action);  // now passing
     if (is_pass(action.kind)) hold_passing(action);
-    if (adds_gradient(action.kind) && !has_gradient(action)) {
-      has_gradient(action) = true;
-      now_.gradients += stage.parameter_bytes;
+    if (adds_gradient(action.kind)) {  // a sum of several takes as much as the weights
+      Gradient& sum = gradient(action);
+      const std::int64_t bytes = sum.there ? stage.parameter_bytes : stage.gradient_bytes();
+      now_.gradients += bytes - sum.bytes;
+      sum.bytes = bytes;
+      sum.there = true;
     }
   }
 
@@ -128,7 +137,7 @@ class Memory {
     if (!adds_gradient(action.kind)) {
       if (!keeps_activations(action) && action.kind == ActionKind::Forward)
         now_.passing = stage.peak_bare_bytes;
-    } else if (has_gradient(action)) {
+    } else if (gradient(action).there) {
       now_.passing = std::max(stage.peak_bytes, stage.peak_adding_bytes);
     } else if (action.kind != ActionKind::Head) {
       given_back_ = std::min(stage.freed_bytes, stage.activation_bytes);
@@ -150,8 +159,9 @@ class Memory {
     now_.activations += std::exchange(given_back_, 0);
     now_.weights -= static_cast<std::int64_t>(weights.frees.size()) * stage.version_bytes();
     if (action.kind == ActionKind::Update) {
-      has_gradient(action) = false;
-      now_.gradients -= stage.parameter_bytes;
+      Gradient& sum = gradient(action);
+      now_.gradients -= std::exchange(sum.bytes, 0);
+      sum.there = false;
     }
     if (!is_pass(action.kind)) return;
     if (last_use_[slots_.forward(action, action.stage)] != position) return;
@@ -170,11 +180,6 @@ class Memory {
     }
     if (options_.memory_over_time) report_.memory.push_back({time, now_});
   }
-
-  struct Gradient {
-    bool held = false;   ///< the worker holds the stage
-    bool there = false;  ///< made since its last update
-  };
 
   const PipelineShape& shape_;
   const PassSlots& slots_;

@@ -360,9 +360,9 @@ void Stage::backward_weight(int id, int loss, double scale) {
   if (slot.walked && slot.halves.empty()) slot = Kept{};
 }
 
-/// Accumulates a gradient and returns the sum so far, or zeros, so that autograd does not hold the gradient
-/// itself. Gradients that a layer computes within its own forward are returned unchanged. A sum is
-/// in the wide format, and so is a gradient with a factor.
+/// Accumulates a gradient and returns the sum so far, or zeros, so that autograd does not hold the
+/// gradient itself. Gradients that a layer computes within its own forward are returned unchanged.
+/// A sum is in the wide format, and so is a gradient with a factor.
 at::Tensor Stage::add_gradient(std::size_t parameter, const at::Tensor& gradient) {
   if (!gradient_scale_ || !gradient.defined()) return gradient;
   const at::NoGradGuard no_grad;
@@ -371,12 +371,15 @@ at::Tensor Stage::add_gradient(std::size_t parameter, const at::Tensor& gradient
   int& parts = gradient_parts_[parameter];
   // The first term may share memory with autograd, a message or another parameter, so the second
   // term allocates a new sum; only that sum is updated in place.
-  if (parts == 0)
-    sum = scale == 1 ? gradient : widened(gradient).mul(scale);
-  else if (parts == 1)
-    sum = at::add(widened(sum), gradient, scale);
+  const bool narrow = parts_.narrow && gradient.scalar_type() == *parts_.narrow;
+  if (parts == 0 && scale == 1)
+    sum = gradient;
+  else if (parts == 0)
+    sum = narrow ? widened(gradient).mul_(scale) : gradient.mul(scale);
+  else if (parts == 1 && !narrow)
+    sum = at::add(sum, gradient, scale);
   else
-    sum.add_(gradient, scale);
+    sum = widened(sum).add_(gradient, scale);
   ++parts;
   // Autograd wants the gradient's format and shape back; of zeros it then holds a single number.
   return sum.scalar_type() == gradient.scalar_type()

@@ -44,6 +44,13 @@ OTHERS = {
         "train.epochs": 2,
         "train.precision": "float64",
     },
+    "replicas in bfloat16": {
+        "scheme": {"name": "pipedream"},
+        "pipeline.stages": 2,
+        "pipeline.replicas": 2,
+        "pipeline.microbatches": 2,
+        "train.precision": "bfloat16",
+    },
     "trained summing gradients": {
         "scheme": {"name": "pipedream_2bw"},
         "pipeline.microbatches": 4,

@@ -24,6 +24,7 @@ CASES = {
     "within": {"scheme": {"name": "xpipe"}, "train.checkpoint": {"every": 7, "unit": "minibatch"}},
     "adam": {"scheme": {"name": "pipedream"}, "optimizer": {"name": "adam", "lr": 0.002}},
     "predicting": {"scheme": {"name": "spectrain", "velocity": "lookahead"}, "optimizer.nesterov": True},
+    "mixed": {"scheme": {"name": "spectrain"}, "train.precision": "bfloat16"},
     "drifting": {"scheme": {"name": "pipemare", "annealing": 50, "warmup": 30}},
     "replicas": {
         "scheme": {"name": "pipeoptim"},

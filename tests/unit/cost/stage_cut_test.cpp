@@ -27,7 +27,7 @@ StageMemories memories_of(const Profile& profile, int stages) {
   return {profile,
           std::vector<std::vector<StageMoment>>(
               static_cast<std::size_t>(stages),
-              {{.learns = true, .kept = 1, .versions = 1, .added = false}}),
+              {{.learns = true, .kept = 1, .versions = 1, .added = 0}}),
           0};
 }
 

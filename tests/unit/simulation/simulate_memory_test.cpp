@@ -188,6 +188,7 @@ Profile random_layers(std::mt19937& random) {
              .parameter_bytes = bytes(),
              .buffer_bytes = bytes()};
     layer.peak_adding_bytes = layer.peak_bytes + bytes();
+    layer.copy_bytes = static_cast<std::int64_t>(random() % 2) * (layer.parameter_bytes / 2);
   }
   return profile;
 }
@@ -213,6 +214,7 @@ TEST(Memory, OfAWorkerThatWaitsForNobodyIsWhatPartitioningCountsWith) {
 TEST(Memory, IsAllGivenBackAtTheEnd) {
   std::vector<StageCost> costs = costs_of(3);
   for (StageCost& stage : costs) {
+    stage.copy_bytes = 100;
     stage.input_bytes = 11;
     stage.output_bytes = 11;
     stage.peak_bytes = 5;
@@ -222,7 +224,7 @@ TEST(Memory, IsAllGivenBackAtTheEnd) {
     const Schedule schedule = pipeline_schedule({.stages = 3, .microbatches = 4, .minibatches = 5},
                                                 {.flush = flush}, latest_weights, forward_weights);
     for (const WorkerReport& worker : simulated(schedule, costs, kOverTime).workers)
-      EXPECT_EQ(worker.memory.back().use, (MemoryUse{.weights = kWeights + 3}));
+      EXPECT_EQ(worker.memory.back().use, (MemoryUse{.weights = kWeights + 100 + 3}));
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The primitive layers that models are made of, and the ways to compose them. Initialisation is
 /// PyTorch's default unless stated otherwise. Images are [batch, channels, height, width]. All
-/// layers work in float32 and float64 on any device; on `meta` only forwards run, for shapes.
+/// layers work in float32, float64 and mixed precision (precision.h) on any device; on `meta` only
+/// forwards run, for shapes.
 #pragma once
 
 #include <cstdint>

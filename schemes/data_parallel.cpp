@@ -20,6 +20,7 @@ class DataParallel final : public Scheme {
                          "1 and pipeline.replicas"));
     return pipeline_schedule(shape, {.one_at_a_time = true});
   }
+  bool repeats() const override { return true; }
 };
 
 }  // namespace

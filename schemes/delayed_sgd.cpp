@@ -51,6 +51,7 @@ class DelayedSgd final : public Scheme {
     };
     return pipeline_schedule(shape, {.one_at_a_time = true}, delayed, forward_weights);
   }
+  bool repeats() const override { return true; }
 
  private:
   std::vector<int> delays_;

@@ -14,6 +14,7 @@ class GPipe final : public Scheme {
   Schedule schedule(const PipelineShape& shape) const override {
     return pipeline_schedule(shape, {.fill_drain = true});
   }
+  bool repeats() const override { return true; }
 };
 
 }  // namespace

@@ -26,6 +26,7 @@ class Interleaved final : public Scheme {
     return looped_schedule(shape, {.chunks = chunks_, .warm_up = chunks_ == 1 ? 1 : 2},
                            "interleaved");
   }
+  bool repeats() const override { return true; }
 
  private:
   int chunks_;

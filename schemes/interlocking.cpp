@@ -47,6 +47,7 @@ class Interlocking final : public Scheme {
       schedule.learns_from[static_cast<std::size_t>(stage)] = losses(stage, shape.stages);
     return schedule;
   }
+  bool repeats() const override { return true; }
 
  private:
   static int read_width(Options& options) {

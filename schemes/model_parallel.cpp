@@ -15,6 +15,7 @@ class ModelParallel final : public Scheme {
   Schedule schedule(const PipelineShape& shape) const override {
     return pipeline_schedule(shape, {.one_at_a_time = true});
   }
+  bool repeats() const override { return true; }
 };
 
 }  // namespace

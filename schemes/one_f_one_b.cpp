@@ -14,6 +14,7 @@ class OneForwardOneBackward final : public Scheme {
   Schedule schedule(const PipelineShape& shape) const override {
     return pipeline_schedule(shape, {.flush = true});
   }
+  bool repeats() const override { return true; }
 };
 
 }  // namespace

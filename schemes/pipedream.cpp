@@ -29,6 +29,7 @@ class PipeDream final : public Scheme {
                              vertical_sync_ ? of_stage_zero : latest_weights,
                              weight_stashing_ ? forward_weights : latest_weights);
   }
+  bool repeats() const override { return true; }
 
  private:
   static Weights of_stage_zero(const PassPlace& pass) {

@@ -25,6 +25,7 @@ class PipeDream2BW final : public Scheme {
     };
     return pipeline_schedule(shape, {.flush = false}, one_update_old, forward_weights);
   }
+  bool repeats() const override { return true; }
 };
 
 }  // namespace

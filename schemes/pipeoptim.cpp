@@ -38,6 +38,7 @@ class PipeOptim final : public Scheme {
     schedule.rules = {{.kind = kind, .weight_decay = weight_decay_}};
     return schedule;
   }
+  bool repeats() const override { return true; }
 
  private:
   int offset_;

@@ -49,6 +49,7 @@ class SpecTrain final : public Scheme {
     schedule.rules = rules();
     return schedule;
   }
+  bool repeats() const override { return true; }
 
  private:
   static constexpr int kForwardRule = 0, kBackwardRule = 1;

@@ -29,6 +29,7 @@ class XPipe final : public Scheme {
     };
     return pipeline_schedule(shape, {.flush = false}, forward, backward);
   }
+  bool repeats() const override { return true; }
 
   std::string remark() const override {
     return "xpipe: how the predicted steps s are rounded (half away from zero, k/2 not rounded) is "

@@ -28,6 +28,7 @@ class ZeroBubbleH1 final : public Scheme {
     return looped_schedule(
         shape, {.chunks = chunks_, .warm_up = 1, .split = true, .weights_behind = 1}, "zb_h1");
   }
+  bool repeats() const override { return true; }
 
  private:
   int chunks_;

@@ -18,6 +18,7 @@ class ZeroBubbleH2 final : public Scheme {
   Schedule schedule(const PipelineShape& shape) const override {
     return looped_schedule(shape, {.warm_up = 2, .split = true, .weights_behind = 2}, "zb_h2");
   }
+  bool repeats() const override { return true; }
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/base/wording.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
+#include "core/profiling/hardware_source.h"
 #include "core/profiling/modelled.h"
 #include "core/records/leftover_runs.h"
 #include "core/reports/best_cells.h"

@@ -35,6 +35,7 @@ struct CodecCall {
   /// Training-split indices of the samples along dimension 0, if a codec asks for them
   /// (Codec::by_sample()).
   std::span<const std::int64_t> samples = {};
+  std::shared_ptr<const void> samples_keeper = {};  ///< keeps the memory of `samples`
 };
 
 /// A frame under construction. A coder calls payload() once and writes its payload there. If it

@@ -96,7 +96,8 @@ std::vector<std::string> known_names(const std::vector<OptionInfo>& declared, bo
     return std::ranges::count(experiment_keys(), name) > 0;
   };
   if (whole && !names.empty() && std::ranges::all_of(names, is_key))
-    for (const char* key : {"extends", "profiles", "sweep", "table", "plot"}) names.push_back(key);
+    for (const char* key : {"extends", "profiles", "sweep", "table", "plot", "hardware"})
+      names.push_back(key);
   return names;
 }
 

@@ -172,6 +172,12 @@ std::string run_digest(Value document) {
   return digest(document);
 }
 
+/// As run_digest(), but without the hardware that the run is simulated on, which changes no run.
+std::string folder_digest(Value document) {
+  std::erase_if(document.fields, [](const auto& field) { return field.first == "hardware"; });
+  return run_digest(std::move(document));
+}
+
 void refuse_equal_runs(const std::vector<SweepPoint>& points, const Place& place,
                        Problems& problems) {
   std::map<std::string, std::size_t> seen;
@@ -234,7 +240,7 @@ std::string SweepPoint::folder() const {
     else if (!name.ends_with('_'))
       name += '_';
   }
-  return name.substr(0, kLongest) + "-" + run_digest(document);
+  return name.substr(0, kLongest) + "-" + folder_digest(document);
 }
 
 std::vector<SweepPoint> expand_sweep(const Value& document) {

@@ -10,7 +10,8 @@ namespace {
 
 constexpr const char* kFormat = "pipewright_profile";
 constexpr int kVersion = 1;
-constexpr double kMost = 9e15;  // a double holds every integer up to here
+constexpr const char* kContiguous = "contiguous";  // in profiles that name no memory format
+constexpr double kMost = 9e15;                     // a double holds every integer up to here
 
 /// Calls `visit` with the name and value of each field. Reading and writing both use it, so that
 /// they agree on the names.
@@ -118,6 +119,7 @@ Value profile_value(const Profile& profile) {
   Writer writer;
   writer(kFormat, kVersion);
   visit_profile(writer, profile);
+  if (profile.memory_format != kContiguous) writer("memory_format", profile.memory_format);
   if (!profile.machine.empty()) writer("machine", profile.machine);
   Value layers = Value::sequence();
   for (const LayerCost& cost : profile.layers) {
@@ -145,6 +147,7 @@ Profile read_profile(const Value& document) {
   Profile profile;
   Reader reader(options);
   visit_profile(reader, profile);
+  profile.memory_format = options.text("memory_format", kContiguous, "");
   profile.machine = options.text("machine", "", "");
   const Value layers = options.any("layers", Value::sequence(), "");
   if (!layers.is(Value::Kind::Sequence) || layers.items.empty())

@@ -49,6 +49,7 @@ struct Profile {
   std::string device = "cpu";
   std::string machine;  ///< host name of the machine that measured; empty: not recorded
   std::string precision = "float32";
+  std::string memory_format = "contiguous";  ///< in which it was measured; counted: contiguous
   std::int64_t samples = 1;
   int threads = 1;
   bool timed = false;            ///< false: counted on the meta device

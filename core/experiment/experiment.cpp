@@ -11,6 +11,7 @@
 #include "core/experiment/path_options.h"
 #include "core/experiment/sections.h"
 #include "core/schedule/schedule_size.h"
+#include "core/stage/memory_format.h"
 #include "core/stage/skips.h"
 
 namespace pipewright {
@@ -145,6 +146,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
   const bool list = document.find_path("pipeline.balance") != nullptr;
   try {
     e.layers = e.model->layers();
+    e.pipeline.channels_last = e.pipeline.channels_last && has_convolutions(e.layers);
     e.measured_balance = balance.measured;
     e.balance = balanced(*e.model, e.layers, e.pipeline.stages, balance.rule, balance.list);
     if (!e.balance.empty()) e.skips = skips_between(e.layers, e.balance);
@@ -222,7 +224,7 @@ std::vector<std::string> paths_among(const std::vector<OptionInfo>& options,
 Value without_sweep(Value document) {
   std::erase_if(document.fields, [](const auto& field) {
     return field.first == "sweep" || field.first == "table" || field.first == "plot" ||
-           field.first == "profiles" || field.first == "extends";
+           field.first == "profiles" || field.first == "extends" || field.first == "hardware";
   });
   return document;
 }

@@ -49,6 +49,8 @@ struct PipelineOptions {
   std::vector<int> placement;
   Execution execution = Execution::Serial;
   int threads = 1;
+  bool channels_last = false;    ///< memory format of images; false if the model convolves none
+  bool measures_format = false;  ///< settle_layout() decides `channels_last`
   std::chrono::milliseconds timeout{60000};  ///< deadlock timeout
   std::vector<std::string> devices;          ///< one per worker
   Recomputation recompute = Recomputation::Never;
@@ -93,7 +95,7 @@ struct Experiment {
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Model> model;
   std::vector<LayerPtr> layers;       ///< of the model
-  std::vector<std::int64_t> balance;  ///< layers per stage; empty until settle_balance()
+  std::vector<std::int64_t> balance;  ///< layers per stage; empty until settle_layout()
   std::optional<MeasuredBalance> measured_balance;  ///< if set, decides `balance`
   std::vector<Skip> skips;                          ///< skip connections between stages
   WeightsFile weights;                              ///< weights to start from
@@ -124,7 +126,8 @@ struct Experiment {
   Schedule schedule(int minibatches, int first_minibatch = 0) const;
 };
 
-/// Reads a document as load_document() returns it. Ignores `sweep`, `table` and `plot`. Throws
+/// Reads a document as load_document() returns it. Ignores `sweep`, `table`, `plot` and `hardware`.
+/// Throws
 /// Error{Experiment} with all problems, one per line.
 Experiment read_experiment(const Value& document);
 /// As above; also reports `faults`, found when the document was read.

@@ -10,9 +10,9 @@
 namespace pipewright {
 namespace {
 
-constexpr std::array<std::string_view, 10> kLayout{"stages",    "replicas",  "balance", "cut",
-                                                   "placement", "execution", "threads", "timeout",
-                                                   "device",    "recompute"};
+constexpr std::array<std::string_view, 11> kLayout{
+    "stages",  "replicas", "balance", "cut",       "placement",    "execution",
+    "threads", "timeout",  "device",  "recompute", "memory_format"};
 constexpr std::size_t kShownChanges = 6;  // changes listed
 constexpr std::size_t kShownLength = 40;  // bytes shown of a value
 
@@ -22,6 +22,11 @@ bool is_layout(const std::string& option) {
 
 bool keeps_the_bits(const std::string& option) {
   return option == "execution" || option == "recompute" || option == "cut" || option == "timeout";
+}
+
+/// Whether runs that did not have the option yet were trained as with this value.
+bool is_as_before(const std::string& option, const Value& value) {
+  return option == "memory_format" && value == Value::of("contiguous");
 }
 
 void erase(Value& of, const std::string& section, const std::string& option) {
@@ -129,6 +134,7 @@ std::string layout_changes(const Value& before, const Value& now) {
   for (const auto& [option, value] : now.fields) {
     const Value* const old = before.find(option);
     if (keeps_the_bits(option) || (old != nullptr && *old == value)) continue;
+    if (old == nullptr && is_as_before(option, value)) continue;
     changes.push_back(concat("pipeline.", option, " ", old != nullptr ? to_json(*old) : "nothing",
                              " → ", to_json(value)));
   }

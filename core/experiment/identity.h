@@ -28,7 +28,7 @@ std::string config_digest(Value resolved);
 std::string digest_without_seed(const Value& resolved);
 
 /// The options of the layout: pipeline.stages, replicas, balance, cut, placement, execution,
-/// threads, timeout, device, recompute.
+/// threads, timeout, device, recompute, memory_format.
 Value layout_of(const Value& resolved);
 
 /// The differences of two layouts that may change the bits of the result ("pipeline.stages 2 → 4,

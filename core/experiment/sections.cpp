@@ -188,6 +188,15 @@ PipelineSection read_pipeline(Options& root) {
   p.threads = static_cast<int>(
       o.integer("threads", 1, "Intra-op threads of each worker (those of LibTorch's operations).",
                 {1, 1024}));
+  const std::string format = o.choice(
+      "memory_format", {"auto", "contiguous", "channels_last"}, "contiguous",
+      "Order of images in memory, and of the weights of their convolutions. contiguous: sample, "
+      "channel, row, column; channels_last: sample, row, column, channel, in which most models "
+      "train "
+      "faster on a CPU; auto: the faster of the two, which is measured once and recorded. Results "
+      "of the two differ by rounding. Models without convolutions are always contiguous.");
+  p.channels_last = format == "channels_last";
+  p.measures_format = format == "auto";
   const double timeout = o.number(
       "timeout", 60,
       "Deadlock timeout: a run fails after so many seconds in which no worker has computed and no "

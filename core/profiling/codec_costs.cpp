@@ -14,20 +14,13 @@
 namespace pipewright {
 namespace {
 
-/// The bytes of an edge's message.
-struct Message {
-  double values = 0;                 ///< bytes of tensors that codecs encode
-  std::int64_t exact = 0;            ///< bytes of tensors that cross as they are
-  std::vector<FrameHeader> headers;  ///< one per encoded tensor
-};
-
 /// The message that crosses each edge for one micro-batch.
-std::vector<Message> messages(const Experiment& e) {
+std::vector<EdgeMessage> messages(const Experiment& e) {
   const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
   const auto samples = e.loader.batch_size / e.pipeline.replicas / e.pipeline.microbatches;
-  std::vector<Message> edges;
+  std::vector<EdgeMessage> edges;
   for (const Tensors& tensors : boundaries(e, made_up_batch(*e.model, samples, meta).x)) {
-    Message& message = edges.emplace_back();
+    EdgeMessage& message = edges.emplace_back();
     for (const at::Tensor& tensor : tensors) {
       const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
       if (!tensor.is_floating_point()) {
@@ -42,7 +35,7 @@ std::vector<Message> messages(const Experiment& e) {
 }
 
 /// Bytes of the encoded message in one direction. Integers cross forward only.
-std::int64_t sent(const NamedCodec& named, const Message& message, bool backward) {
+std::int64_t sent(const NamedCodec& named, const EdgeMessage& message, bool backward) {
   std::int64_t bytes = backward ? 0 : message.exact;
   for (const FrameHeader& header : message.headers) {
     const auto payload = named.codec ? named.codec->payload_bytes(header.sizes) : std::nullopt;
@@ -84,9 +77,8 @@ std::int64_t scaled(double scale, std::int64_t bytes) {
 }
 
 void compress_edges(std::vector<StageCost>& costs, const Experiment& experiment, MessageSizes sizes,
-                    Speeds& speeds) {
+                    const std::vector<EdgeMessage>& crossing, Speeds& speeds) {
   const Compression& compression = experiment.pipeline.compression;
-  const std::vector<Message> crossing = messages(experiment);
   for (std::size_t edge = 0; edge < crossing.size(); ++edge) {
     const auto& [forward, backward, in_evaluation] = compression[edge];
     StageCost &before = costs[edge], &behind = costs[edge + 1];
@@ -124,13 +116,25 @@ void compress_gradients(std::vector<StageCost>& costs, const Experiment& experim
 
 }  // namespace
 
+std::vector<EdgeMessage> edge_messages(const Experiment& experiment) {
+  const bool any = !experiment.balance.empty() && !experiment.pipeline.compression.empty();
+  return any ? messages(experiment) : std::vector<EdgeMessage>();
+}
+
 std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
                                             const Experiment& experiment, const Hardware& hardware,
                                             MessageSizes sizes) {
+  return account_for_codecs(costs, experiment, edge_messages(experiment), hardware, sizes);
+}
+
+std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
+                                            const Experiment& experiment,
+                                            const std::vector<EdgeMessage>& messages,
+                                            const Hardware& hardware, MessageSizes sizes) {
   const PipelineOptions& pipeline = experiment.pipeline;
   if (experiment.balance.empty()) return {};
   Speeds speeds(hardware);
-  if (!pipeline.compression.empty()) compress_edges(costs, experiment, sizes, speeds);
+  compress_edges(costs, experiment, sizes, messages, speeds);
   if (pipeline.replicas > 1 && pipeline.gradient_compression.rank > 0)
     compress_gradients(costs, experiment, speeds);
   return speeds.unknown();

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/runtime/devices/device_stream.h"
 #include "core/runtime/devices/memory_count.h"
+#include "core/stage/memory_format.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -61,11 +62,13 @@ LayerMeasurement::LayerMeasurement(const Experiment& e, std::size_t layer, const
       targets_(targets),
       options_(options_of(e, device)),
       values_(e.train.precision.values),
+      channels_last_(e.pipeline.channels_last),
       relays_(layer > 0 && std::ranges::any_of(inputs.tensors, is_floating)),
       stage_({.last = last_,
               .layers = {e.layers[layer]},
               .options = options_,
               .narrow = e.train.precision.narrow(),
+              .channels_last = channels_last_,
               .optimizer = e.optimizer.get(),
               .loss = e.loss.get()},
              e.train.seed),
@@ -179,7 +182,7 @@ Boundary LayerMeasurement::boundary_of(const Tensors& outputs, const Tensors& in
       boundary.memory.push_back(boundary.memory[position]);
       continue;
     }
-    boundary.tensors.push_back(output.detach().clone(at::MemoryFormat::Contiguous));
+    boundary.tensors.push_back(output.detach().clone(memory_format(output, channels_last_)));
     if (input != inputs.end())
       boundary.memory.push_back(inputs_.memory[static_cast<std::size_t>(input - inputs.begin())]);
     else

@@ -61,6 +61,7 @@ class LayerMeasurement {
   const at::Tensor& targets_;
   at::TensorOptions options_;
   at::ScalarType values_;  ///< format of activations
+  bool channels_last_;     ///< images are in channels-last memory
   bool relays_;            ///< its inputs get a gradient
   Stage stage_;
   bool learns_;         ///< the layer has parameters

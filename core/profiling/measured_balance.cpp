@@ -5,38 +5,18 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/base/wording.h"
-#include "core/profiling/profiling.h"
-#include "core/runtime/devices/device.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
 #include "core/stage/skips.h"
-#include "core/system/file.h"
-#include "core/system/folder_lock.h"
 
 namespace pipewright {
 namespace {
 
-at::Device profiled_device(const Experiment& e) {
-  return resolve_devices({e.pipeline.devices.front()}, e.where("pipeline.device")).front();
-}
-
-Profile shared_profile(const Experiment& e, const BalanceRequest& request) {
-  const at::Device device = profiled_device(e);
+/// The profile that `pipeline.cut.profile` names, or the one beside the run folders.
+Profile profile_for_cut(const Experiment& e, const LayoutRequest& request) {
   const std::filesystem::path& given = e.measured_balance->profile;
-  if (!given.empty()) return load_profile(given, e, device, e.where("pipeline.balance"));
-  const std::filesystem::path folder = request.runs.empty() ? "." : request.runs;
-  make_folders(folder);
-  const FolderTurn turn(folder);  // one process measures; the others then find the file
-  const auto file = profile_path(e, device, folder);
-  if (std::filesystem::exists(file)) return load_profile(file, e, device, {});
-  if (request.tell)
-    request.tell(concat("measuring the ", counted(e.layers.size(), "layer"), " of ",
-                        e.resolved.find_path("model.name")->text, " for pipeline.balance, into ",
-                        file.string()));
-  Profile profile = measure(e, {.device = device});
-  write_file(file, to_yaml(profile_value(profile)));
-  return profile;
+  if (given.empty()) return shared_profile(e, request, "pipeline.balance");
+  return load_profile(given, e, profiled_device(e), e.where("pipeline.balance"));
 }
 
 /// The recorded cut of a run to be resumed; empty if its numbers of stages or layers differ.
@@ -75,27 +55,6 @@ void share(std::vector<std::int64_t>& cut, int stages, Team& team) {
 
 }  // namespace
 
-std::filesystem::path profile_path(const Experiment& e, at::Device device,
-                                   const std::filesystem::path& folder) {
-  Profile of = described(e, device);
-  Value what = profile_value(of);
-  return folder / concat("profile-", digest(what), ".yaml");
-}
-
-Profile load_profile(const std::filesystem::path& file, const Experiment& experiment,
-                     at::Device device, const std::string& where) {
-  Profile profile = read_profile(load_yaml(file));
-  const bool bytes_will_do = experiment.measured_balance && experiment.measured_balance->by_memory;
-  const bool counted = bytes_will_do && !profile.timed;
-  if (const std::string why = misfit(profile, experiment, counted ? at::kMeta : device);
-      !why.empty())
-    throw Error(ErrorKind::Experiment,
-                concat("the profile ", file.string(), " does not fit: ", why,
-                       "; make it anew with `pipewright profile`"),
-                where);
-  return profile;
-}
-
 CutRules cut_rules(const Experiment& e, int stages) {
   const MeasuredBalance rule = e.measured_balance.value_or(MeasuredBalance{});
   return {.by = rule.by_memory ? CutRules::By::Memory : CutRules::By::Time,
@@ -127,15 +86,13 @@ void cut_by(Experiment& e, const Profile& profile) {
   e.skips = skips_between(e.layers, e.balance);
 }
 
-std::optional<Profile> settle_balance(Experiment& e, const BalanceRequest& request, Team& team) {
-  if (!e.measured_balance || !e.balance.empty()) return {};
-  std::optional<Profile> profile;
+void settle_balance(Experiment& e, const LayoutRequest& request, Team& team) {
+  if (!e.measured_balance || !e.balance.empty()) return;
   std::vector<std::int64_t> cut;
   if (team.first()) {
     cut = recorded_cut(e, request.recorded);
     if (cut.empty()) {
-      profile = shared_profile(e, request);
-      cut = cut_by_rules(e, *profile);
+      cut = cut_by_rules(e, profile_for_cut(e, request));
       if (request.tell)
         request.tell(concat("pipeline.balance: ", e.measured_balance->by_memory ? "memory" : "time",
                             " gives ", list_text(cut)));
@@ -147,7 +104,6 @@ std::optional<Profile> settle_balance(Experiment& e, const BalanceRequest& reque
   std::vector<Value> items;
   for (const std::int64_t layers : cut) items.push_back(Value::of(layers));
   *e.resolved.find("pipeline")->find("balance") = Value::sequence(std::move(items));
-  return profile;
 }
 
 }  // namespace pipewright

@@ -105,22 +105,6 @@ double samples_per_epoch(const RunRecord& run) {
   return std::round(run.epochs.back()[seconds] * run.epochs.back()[rate]);
 }
 
-/// Records a problem for each codec in a description of hardware that does not exist.
-void check_codecs(const Value& document, Problems& problems) {
-  const Value* speeds = document.find("codecs");
-  if (speeds == nullptr) return;
-  std::vector<std::string> known = Registry<Codec>::instance().names();
-  known.emplace_back("powersgd");
-  for (std::size_t i = 0; i < speeds->items.size(); ++i) {
-    const Value* name = speeds->items[i].find("name");
-    if (name == nullptr || !name->is(Value::Kind::Text) || name->text.empty() ||
-        std::ranges::count(known, name->text) > 0)
-      continue;
-    problems.add(name->place, concat("hardware.codecs[", i, "].name: there is no codec '",
-                                     name->text, "'", suggestion(name->text, known)));
-  }
-}
-
 }  // namespace
 
 Profile counted_profile(const Experiment& experiment, const Hardware& hardware) {
@@ -133,15 +117,6 @@ std::string counted_from(const Hardware& hardware) {
 
 int steady_minibatches(const Experiment& experiment) {
   return std::max(8, 4 * experiment.pipeline.stages);
-}
-
-Hardware load_hardware(const std::filesystem::path& file) {
-  Problems problems;
-  const Value document = load_yaml(file);
-  Hardware hardware = read_hardware(document, problems);
-  check_codecs(document, problems);
-  problems.throw_if_any();
-  return hardware;
 }
 
 void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {

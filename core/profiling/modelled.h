@@ -13,10 +13,6 @@
 
 namespace pipewright {
 
-/// Reads a description of hardware such as those in experiments/hardware. Throws Error{Experiment}
-/// with all problems, and Error{Data} if there is no such file.
-Hardware load_hardware(const std::filesystem::path& file);
-
 /// A number of mini-batches for half of which an asynchronous pipeline is in its steady state.
 int steady_minibatches(const Experiment& experiment);
 

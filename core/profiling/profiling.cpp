@@ -11,6 +11,7 @@
 #include "core/profiling/made_up_batch.h"
 #include "core/runtime/batches.h"
 #include "core/runtime/devices/intra_op_threads.h"
+#include "core/stage/memory_format.h"
 #include "core/stage/meta/operation_count.h"
 #include "core/stage/torch.h"
 #include "core/system/host_name.h"
@@ -59,10 +60,12 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
   const Batch batch =
       made_up_batch(*e.model, profile.samples,
                     at::TensorOptions(e.train.precision.values).device(settings.device));
-  Boundary boundary{.tensors = batch.x};
-  for (const at::Tensor& x : batch.x)
+  Boundary boundary;
+  for (const at::Tensor& x : batch.x) {
+    boundary.tensors.push_back(laid_out(x, e.pipeline.channels_last));
     boundary.memory.push_back(std::make_shared<Boundary::Memory>(
         Boundary::Memory{.bytes = static_cast<std::int64_t>(x.nbytes())}));
+  }
   profile.timed = !settings.device.is_meta();
   const double seconds = settings.seconds / static_cast<double>(e.layers.size());
   for (std::size_t i = 0; i < e.layers.size(); ++i) {
@@ -94,6 +97,7 @@ Profile described(const Experiment& e, at::Device device) {
           .digest = digest(costs),
           .device = c10::DeviceTypeName(device.type(), /*lower_case=*/true),
           .precision = std::string(e.train.precision.name),
+          .memory_format = memory_format_name(e.pipeline.channels_last && !device.is_meta()),
           .samples =
               slice_of(slice_of(e.loader.batch_size, p.replicas, 0).size, p.microbatches, 0).size,
           .threads = p.threads};
@@ -120,6 +124,9 @@ std::string misfit(const Profile& profile, const Experiment& experiment, at::Dev
   if (profile.precision != wanted.precision)
     return concat("it is of ", profile.precision, ", this experiment computes in ",
                   wanted.precision);
+  if (profile.memory_format != wanted.memory_format && !experiment.pipeline.measures_format)
+    return concat("it is of memory_format ", profile.memory_format, ", this experiment has ",
+                  wanted.memory_format);
   if (profile.threads != wanted.threads)
     return concat("it was measured with pipeline.threads: ", profile.threads,
                   ", this experiment has ", wanted.threads);

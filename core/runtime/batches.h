@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "core/stage/layer.h"
@@ -30,6 +31,12 @@ struct Share {
   std::int64_t all_samples = 0;      ///< number of samples of the whole mini-batch
 };
 
+/// Indices of samples in the training split, as long as `keeper` lives. Empty: unknown.
+struct Samples {
+  std::span<const std::int64_t> indices;
+  std::shared_ptr<const void> keeper;
+};
+
 /// Thread-safe.
 class Batches {
  public:
@@ -39,10 +46,7 @@ class Batches {
   virtual Tensors inputs(int minibatch, const Share& share, at::Device device) = 0;
   /// Targets of that micro-batch, on `device`. Throws Error{Data}.
   virtual at::Tensor targets(int minibatch, const Share& share, at::Device device) = 0;
-  /// Indices of those samples in the training split, valid as long as this object. Empty: unknown.
-  virtual std::span<const std::int64_t> samples(int /*minibatch*/, const Share&) const {
-    return {};
-  }
+  virtual Samples samples(int /*minibatch*/, const Share&) const { return {}; }
 };
 
 }  // namespace pipewright

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Versions, compiler and build type that this program was built with.
+/// Versions, compiler and build type that this program was built with, and where LibTorch is.
 #pragma once
+
+#include <filesystem>
 
 namespace pipewright {
 
@@ -8,8 +10,8 @@ struct BuildInfo {
   const char* version;
   const char* torch_version;
   const char* build_type;
-  const char* torch_root;  ///< folder of LibTorch's include and lib
   const char* compiler;
+  std::filesystem::path torch_root;  ///< folder whose `lib` this process has loaded LibTorch from
 };
 const BuildInfo& build_info();
 

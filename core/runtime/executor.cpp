@@ -13,6 +13,7 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
+#include "core/runtime/cursor.h"
 #include "core/runtime/devices/device_stream.h"
 #include "core/runtime/losses_and_metrics.h"
 #include "core/runtime/messages.h"
@@ -41,7 +42,9 @@ class Interpreter {
       if (stage) stage->weights().rewind();
     if (request_.trace != nullptr) {
       request_.trace->clear();
-      for (const auto& worker : program_.workers) request_.trace->emplace_back(worker.size());
+      PIPEWRIGHT_CHECK(!program_.loop, "a trace needs the whole schedule");
+      for (const auto& worker : program_.workers)
+        request_.trace->emplace_back().reserve(worker.size());
     }
     switch (request_.execution) {
       case Execution::Serial: run_serial(); break;
@@ -87,7 +90,21 @@ class Interpreter {
 
   void run_serial() {
     at::set_num_threads(request_.threads);
-    for (const auto& [worker, position] : program_.serial_order) step(worker, position);
+    std::vector<Cursor> cursors;
+    for (int worker = 0; worker < static_cast<int>(program_.workers.size()); ++worker)
+      cursors.emplace_back(program_, worker);
+    auto perform_part = [&](Loop::Part part) {
+      for (std::size_t i = part.begin; i < part.end; ++i) {
+        const int worker = program_.serial_order[i].first;
+        step(worker, cursors[as_size(worker)].next());
+      }
+    };
+    const Loop::Part all{0, program_.serial_order.size()};
+    const Loop::Part body = program_.loop ? program_.loop->order : all;
+    perform_part({0, body.begin});
+    for (int round = 0; round < (program_.loop ? program_.loop->rounds : 1); ++round)
+      perform_part(body);
+    perform_part({body.end, all.end});
     for (int worker = 0; worker < static_cast<int>(program_.workers.size()); ++worker)
       finish(worker);
   }
@@ -115,8 +132,7 @@ class Interpreter {
     if (worker < static_cast<int>(program_.workers.size())) {
       team.set_activity([this, worker] { return activity(worker); });
       try {
-        for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
-          step(worker, i);
+        perform_all_of(worker);
         finish(worker, [this] { finish_device(); });
       } catch (...) {
         team.set_activity([last = activity(worker)] { return last; });
@@ -148,17 +164,17 @@ class Interpreter {
       own.assign(reinterpret_cast<const char*>(spans.data()), spans.size() * sizeof(Span));
     }
     const auto all = request_.team->gather(std::move(own));
-    for (std::size_t worker = 0; worker < std::min(all.size(), trace.size()); ++worker)
-      std::memcpy(trace[worker].data(), all[worker].data(),
-                  std::min(all[worker].size(), trace[worker].size() * sizeof(Span)));
+    for (std::size_t worker = 0; worker < std::min(all.size(), trace.size()); ++worker) {
+      trace[worker].resize(all[worker].size() / sizeof(Span));
+      std::memcpy(trace[worker].data(), all[worker].data(), trace[worker].size() * sizeof(Span));
+    }
   }
 
   void run_worker(int worker, at::Device device) {
     at::set_num_threads(request_.threads);
     try {
       WorkerStream stream(request_.own_streams ? worker : 0, device);
-      for (int i = 0; i < static_cast<int>(program_.workers[as_size(worker)].size()); ++i)
-        step(worker, i);
+      perform_all_of(worker);
       finish(worker, [&stream] { stream.finish(); });
       transport_->worker_finished();
     } catch (...) {
@@ -205,8 +221,11 @@ class Interpreter {
     request_.team->wait_for_device([&] { return computed.query(); });
   }
 
-  void step(int worker, int position) {
-    const Instruction& instruction = program_.workers[as_size(worker)][as_size(position)];
+  void perform_all_of(int worker) {
+    for (Cursor cursor(program_, worker); !cursor.done();) step(worker, cursor.next());
+  }
+
+  void step(int worker, const Instruction& instruction) {
     if (request_.stop != nullptr && request_.stop->load(std::memory_order_relaxed))
       throw Error(ErrorKind::Interrupted, "stopped by a signal");
     const bool traced = request_.trace != nullptr;
@@ -220,7 +239,7 @@ class Interpreter {
     } catch (const std::exception& error) {
       throw failure_at(passes_.place(instruction.action, worker), error);
     }
-    if (traced) (*request_.trace)[as_size(worker)][as_size(position)] = {begin, seconds()};
+    if (traced) (*request_.trace)[as_size(worker)].push_back({begin, seconds()});
   }
 
   void perform(const Instruction& instruction, int worker) {
@@ -237,7 +256,7 @@ class Interpreter {
                               instruction.action.scale);
         break;
       case ActionKind::Reduce:
-        stage.widen_gradients();
+        stage.prepare_sums();
         messages_.traffic().summed(
             instruction.action,
             transport_->reduce(instruction, stage, exchange_of(instruction.action), worker));

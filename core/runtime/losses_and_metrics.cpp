@@ -30,7 +30,7 @@ LossesAndMetrics::LossesAndMetrics(const Program& program, const RunRequest& req
       passes_(passes),
       sites_(1 + static_cast<int>(program.schedule.auxiliary.size())),
       site_of_(as_size(shape_.stages), -1),
-      sums_(as_size(shape_.minibatches * sites_ * shape_.replicas), 0),
+      sums_(as_size(program.minibatches) * as_size(sites_ * shape_.replicas), 0),
       readings_(program.workers.size()),
       metric_sums_(sums_of(request.metrics), 0) {
   site_of_.back() = 0;
@@ -41,8 +41,8 @@ LossesAndMetrics::LossesAndMetrics(const Program& program, const RunRequest& req
 void LossesAndMetrics::record(const Instruction& instruction, int worker, std::int64_t updates,
                               const at::Tensor& loss, std::optional<LateValue> sums) {
   const Action& action = instruction.action;
-  readings_[as_size(worker)].push_back(
-      {&instruction, passes_.share(action), updates, LateValue(loss), std::move(sums)});
+  readings_[as_size(worker)].push_back({action, instruction.weights.key, passes_.share(action),
+                                        updates, LateValue(loss), std::move(sums)});
   read(worker, loss.is_cpu() ? kAll : action.minibatch);
 }
 
@@ -53,13 +53,12 @@ void LossesAndMetrics::finish(int worker) {
 /// Reads the worker's values in flight of all mini-batches before `minibatch`.
 void LossesAndMetrics::read(int worker, int minibatch) {
   std::deque<Reading>& readings = readings_[as_size(worker)];
-  for (; !readings.empty() && readings.front().instruction->action.minibatch < minibatch;
-       readings.pop_front())
+  for (; !readings.empty() && readings.front().action.minibatch < minibatch; readings.pop_front())
     account(readings.front(), worker);
 }
 
 void LossesAndMetrics::account(const Reading& reading, int worker) {
-  const Action& action = reading.instruction->action;
+  const Action& action = reading.action;
   const auto loss = value_of(reading.loss).item<double>();
   if (reading.sums) {
     const at::Tensor& added = value_of(*reading.sums);
@@ -77,13 +76,14 @@ void LossesAndMetrics::account(const Reading& reading, int worker) {
 void LossesAndMetrics::add(const Action& action, double loss, const Share& share) {
   const int site = site_of_[as_size(action.stage)];
   const double weight = static_cast<double>(share.samples) / static_cast<double>(share.all_samples);
-  sums_[as_size((action.minibatch * sites_ + site) * shape_.replicas + action.replica)] +=
-      loss * weight;
+  const std::size_t each = as_size(sites_ * shape_.replicas),
+                    within = as_size(site * shape_.replicas + action.replica);
+  sums_[as_size(action.minibatch) * each + within] += loss * weight;
 }
 
 void LossesAndMetrics::refuse(const Reading& reading, double loss, int worker) const {
-  const Action& action = reading.instruction->action;
-  const WeightKey& key = reading.instruction->weights.key;
+  const Action& action = reading.action;
+  const WeightKey& key = reading.key;
   const Pass pass = passes_.pass(action, reading.share);
   throw Error(
       ErrorKind::NotFinite,
@@ -103,7 +103,8 @@ const at::Tensor& LossesAndMetrics::value_of(const LateValue& late) const {
 }
 
 std::vector<std::vector<double>> LossesAndMetrics::means() const {
-  std::vector<std::vector<double>> all(as_size(shape_.minibatches),
+  const std::size_t each = as_size(sites_ * shape_.replicas);
+  std::vector<std::vector<double>> all(sums_.size() / each,
                                        std::vector<double>(as_size(sites_), 0));
   std::size_t next = 0;
   for (auto& of_minibatch : all)

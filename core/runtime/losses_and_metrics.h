@@ -37,7 +37,8 @@ class LossesAndMetrics {
 
  private:
   struct Reading {
-    const Instruction* instruction;
+    Action action;
+    WeightKey key;
     Share share;
     std::int64_t updates;
     LateValue loss;

@@ -95,7 +95,7 @@ void Messages::send(const Instruction& instruction, const Port& port, int peer, 
       crossing = bytes_of(message);
     }
   }
-  if (port.link >= 0) traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
+  if (port.crosses) traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
   transport_.send(port, std::move(message));
 }
 
@@ -110,7 +110,7 @@ Tensors Messages::receive(const Instruction& instruction, const Port& port, int 
   const CodecCall call = passes_.codec_call(action);
   if (!ends->compresses(peer, call)) return message;
   const double coding = seconds_of([&] { ends->decode(message, peer, call); });
-  if (port.link >= 0) traffic_.received(peer, action.stage, action.replica, coding);
+  if (port.crosses) traffic_.received(peer, action.stage, action.replica, coding);
   return message;
 }
 

@@ -22,13 +22,15 @@ Pass PassSamples::pass(const Action& action, const Share& share) const {
 CodecCall PassSamples::codec_call(const Action& action) const {
   const Share share = this->share(action);
   const Pass now = pass(action, share);
+  Samples samples = request_.batches.samples(action.minibatch, share);
   return {.seed = now.seed,
           .training = now.training,
           .backward = action.kind != ActionKind::Forward,
           .epoch = now.epoch,
           .minibatch = now.minibatch,
           .first_sample = now.first_sample,
-          .samples = request_.batches.samples(action.minibatch, share)};
+          .samples = samples.indices,
+          .samples_keeper = std::move(samples.keeper)};
 }
 
 double PassSamples::loss_factor(const Share& share) const {

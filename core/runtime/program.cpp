@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "core/base/as_size.h"
@@ -41,7 +43,21 @@ std::vector<StageSkips> skips_by_stage(const PipelineShape& shape) {
   return stages;
 }
 
-/// Numbers messages and links and joins each producer to its consumer.
+/// Calls `with` for all messages that an instruction sends, in the order they are sent.
+template <class OneOf, class With>
+void for_each_send(OneOf& instruction, const With& with) {
+  if (instruction.send.used()) with(instruction.send);
+  for (auto& group : instruction.bypass_sent.groups)
+    if (group.port.used()) with(group.port);
+}
+template <class OneOf, class With>
+void for_each_receive(OneOf& instruction, const With& with) {
+  if (instruction.receive.used()) with(instruction.receive);
+  for (auto& group : instruction.bypass_received.groups)
+    if (group.port.used()) with(group.port);
+}
+
+/// Joins the maker of each message to its taker, and numbers links and messages.
 class Wiring {
  public:
   Wiring(Program& program, const PassIndex& index)
@@ -55,6 +71,7 @@ class Wiring {
         connect_input(instruction);
         connect_bypass(instruction);
       }
+    number_messages();
   }
 
  private:
@@ -104,20 +121,25 @@ class Wiring {
   void join(Instruction& maker, Port& sent, Instruction& taker, Port& received, int capacity) {
     const PipelineShape& shape = program_.schedule.shape;
     const Action& action = taker.action;
-    const int from = shape.worker_of(maker.action.stage, action.replica);
-    Port port{.message = program_.messages++, .to = shape.worker_of(action.stage, action.replica)};
+    const int from = shape.worker_of(maker.action.stage, action.replica),
+              to = shape.worker_of(action.stage, action.replica);
     if (is_backward(action.kind)) mark_input_gradient(maker);
-    if (from != port.to) {
-      const auto [link, fresh] =
-          links_.try_emplace({maker.action.stage, action.stage, action.replica},
-                             static_cast<int>(program_.link_from.size()));
-      if (fresh) {
-        program_.link_from.push_back(from);
-        program_.link_capacity.push_back(capacity);
-      }
-      port.link = link->second;
-    }
-    sent = received = port;
+    const auto [link, fresh] =
+        links_.try_emplace({maker.action.stage, action.stage, action.replica},
+                           static_cast<int>(program_.links.size()));
+    if (fresh)
+      program_.links.push_back({.from = from, .to = to, .capacity = from == to ? 0 : capacity});
+    sent = received = {.link = link->second, .to = to, .crosses = from != to};
+    ends_.emplace(&sent, &received);
+  }
+
+  /// Numbers the messages of each link in the order in which its worker sends them.
+  void number_messages() {
+    for (auto& worker : program_.workers)
+      for (Instruction& instruction : worker)
+        for_each_send(instruction, [&](Port& sent) {
+          sent.turn = ends_.at(&sent)->turn = program_.links[as_size(sent.link)].messages++;
+        });
   }
 
   /// A backward whose message somebody receives must return its inputs' gradient, so the forward
@@ -134,11 +156,12 @@ class Wiring {
   Program& program_;
   const PassIndex& index_;
   const std::vector<StageSkips> skips_;
-  struct Link {
+  struct Ends {
     int from, to, replica;
-    auto operator<=>(const Link&) const = default;
+    auto operator<=>(const Ends&) const = default;
   };
-  std::map<Link, int> links_;
+  std::map<Ends, int> links_;
+  std::unordered_map<const Port*, Port*> ends_;  ///< sent → received
 };
 
 /// Marks forwards that a Recompute runs again: they keep their inputs only.
@@ -198,6 +221,52 @@ void predict_in_updates(Program& program) {
     }
 }
 
+/// Finds how many places each link needs so that no message of the serial order is sent to a place
+/// that is taken. Without a loop every message has its own. With one there is room for two rounds
+/// more, so that a worker that is ahead need not wait; whoever waits for a place waits for an
+/// action that comes earlier in the serial order, so there is no deadlock.
+void name_places(Program& program) {
+  std::vector<std::set<std::int64_t>> in_flight(program.links.size());  // turns
+  for (const auto& [worker, position] : program.serial_order) {
+    const Instruction& instruction = program.workers[as_size(worker)][as_size(position)];
+    for_each_receive(instruction,
+                     [&](const Port& port) { in_flight[as_size(port.link)].erase(port.turn); });
+    for_each_send(instruction, [&](const Port& port) {
+      auto& turns = in_flight[as_size(port.link)];
+      turns.insert(port.turn);
+      Link& link = program.links[as_size(port.link)];
+      link.places = std::max(link.places, static_cast<int>(port.turn - *turns.begin() + 1));
+    });
+  }
+  for (Link& link : program.links)
+    if (program.loop)
+      link.places += 2 * link.each_round;
+    else
+      link.places = static_cast<int>(link.messages);
+}
+
+/// Counts what one round of the loop sends.
+void count_rounds(Program& program) {
+  if (!program.loop) return;
+  for (std::size_t worker = 0; worker < program.workers.size(); ++worker) {
+    const auto [begin, end] = program.loop->bodies[worker];
+    for (std::size_t i = begin; i < end; ++i)
+      for_each_send(program.workers[worker][i],
+                    [&](const Port& port) { ++program.links[as_size(port.link)].each_round; });
+  }
+}
+
+/// Counts the actions and messages of all rounds.
+void count_whole(Program& program) {
+  const int more = program.loop ? program.loop->rounds - 1 : 0;
+  program.actions = std::ssize(program.serial_order);
+  if (program.loop) program.actions += more * static_cast<std::int64_t>(program.loop->order.size());
+  for (Link& link : program.links) {
+    link.messages += std::int64_t{more} * link.each_round;
+    program.messages += link.messages;
+  }
+}
+
 }  // namespace
 
 int Bypass::count() const {
@@ -208,29 +277,38 @@ int Bypass::count() const {
 
 std::vector<Port> sends_of(const Instruction& instruction) {
   std::vector<Port> ports;
-  if (instruction.send.used()) ports.push_back(instruction.send);
-  for (const Bypass::Group& group : instruction.bypass_sent.groups)
-    if (group.port.used()) ports.push_back(group.port);
+  for_each_send(instruction, [&](const Port& port) { ports.push_back(port); });
   return ports;
 }
 
 Program compile(Schedule schedule) {
+  std::vector<ActionPlace> order = validate_for_eyes(schedule);
+  return compile(ProvedSchedule{std::move(schedule), std::move(order), {}});
+}
+
+Program compile(ProvedSchedule proved) {
   Program program;
-  program.serial_order = validate_for_eyes(schedule);
-  program.versions = resolve_versions(schedule);
+  program.minibatches = proved.minibatches();
+  program.schedule = std::move(proved.schedule);
+  program.serial_order = std::move(proved.order);
+  program.loop = std::move(proved.loop);
+  const Schedule& schedule = program.schedule;
+  const PassIndex index(schedule);
+  program.versions = resolve_versions(schedule, index);
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     auto& instructions = program.workers.emplace_back();
     for (std::size_t i = 0; i < schedule.workers[w].size(); ++i)
       instructions.push_back(
           {.action = schedule.workers[w][i], .weights = program.versions.workers[w][i]});
   }
-  const PassIndex index(schedule);
-  program.schedule = std::move(schedule);
   Wiring(program, index).connect();
   mark_recomputed(program, index);
   mark_graph_ends(program, index);
   name_next_updates(program);
   predict_in_updates(program);
+  count_rounds(program);
+  name_places(program);
+  count_whole(program);
   return program;
 }
 

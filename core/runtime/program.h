@@ -3,20 +3,35 @@
 /// the last use of every autograd graph is marked.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "core/schedule/loop.h"
 #include "core/schedule/schedule.h"
 #include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
 
 namespace pipewright {
 
+/// A link carries messages in one direction between two stages of one replica, which may be on one
+/// worker. Its messages are numbered by their turn: in the order in which they are sent.
+struct Link {
+  int from = 0, to = 0;       ///< workers
+  int capacity = 0;           ///< messages in flight that it holds; 0: any number
+  std::int64_t messages = 0;  ///< that go over it in the whole program
+  /// Messages in flight that need a place in memory; that of turn t takes place t mod `places`.
+  int places = 0;
+  int each_round = 0;  ///< messages of one round of the program's loop
+};
+
 /// One end of a message between two instructions.
 struct Port {
-  int message = -1;  ///< number of the message; −1: there is none
-  int link = -1;     ///< number of the link it goes over; −1: both ends are on one worker
-  int to = -1;       ///< worker that receives it
-  bool used() const { return message >= 0; }
+  int link = -1;  ///< number of the link it goes over; −1: there is no message
+  std::int64_t turn = 0;
+  int to = -1;           ///< worker that receives it
+  bool crosses = false;  ///< between two workers
+  bool used() const { return link >= 0; }
 };
 
 /// Skip tensors exchanged with stages that are not neighbours. In a pass's tensor list they are one
@@ -54,17 +69,23 @@ struct Instruction {
 /// Ports of all messages that an instruction sends, in the order they are sent.
 std::vector<Port> sends_of(const Instruction& instruction);
 
+/// What all workers perform. If it has a loop, each worker performs its body as often as
+/// `loop->rounds` says; a Cursor gives the instructions of every round.
 struct Program {
   Schedule schedule;
   std::vector<std::vector<Instruction>> workers;
   std::vector<ActionPlace> serial_order;
   Versions versions;
-  int messages = 0;
-  std::vector<int> link_from;      ///< sending worker of each link
-  std::vector<int> link_capacity;  ///< messages in flight that each link holds; 0 = any number
+  std::vector<Link> links;
+  std::optional<Loop> loop;
+  int minibatches = 0;  ///< with all rounds, as the following
+  std::int64_t actions = 0;
+  std::int64_t messages = 0;
 };
 
-/// Validates and compiles a schedule. Throws Error{Schedule}.
+/// Compiles a schedule that has been proved.
+Program compile(ProvedSchedule proved);
+/// Proves and compiles a schedule. Throws Error{Schedule}, with a drawing.
 Program compile(Schedule schedule);
 
 }  // namespace pipewright

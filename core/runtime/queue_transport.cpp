@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/runtime/devices/parcel.h"
+#include "core/runtime/message_places.h"
 #include "core/runtime/reduction.h"
 #include "core/runtime/transport.h"
 
@@ -26,34 +27,44 @@ class QueueTransport final : public Transport {
         stop_(stop),
         timeout_(timeout),
         now_(now),
-        messages_(as_size(program.messages)),
-        ready_(as_size(program.messages)),
+        places_(program),
+        messages_(places_.count()),
+        ready_(places_.count()),
         workers_(program.workers.size()),
-        waiting_on_link_(program.link_from.size()),
+        on_link_(program.links.size()),
         awake_(static_cast<int>(program.workers.size())) {
     for (int stage = 0; stage < program.schedule.shape.stages; ++stage)
       reductions_.emplace_back(program.schedule.shape.replicas);
   }
 
   void send(const Port& port, Tensors message) override {
-    if (const int capacity = capacity_of(port); capacity > 0) {
-      auto& waiting = waiting_on_link_[as_size(port.link)];
-      wait(program_.link_from[as_size(port.link)], [&] { return waiting < capacity; });
-      ++waiting;
+    const Link& link = program_.links[as_size(port.link)];
+    OnLink& state = on_link_[as_size(port.link)];
+    const std::size_t place = places_.of(port);
+    const auto room = [&] {
+      return !ready_[place] && (link.capacity == 0 || state.waiting < link.capacity);
+    };
+    if (!room()) {
+      state.full = true;
+      wait(link.from, room);
+      state.full = false;
     }
-    messages_[as_size(port.message)] = depart(std::move(message), devices_[as_size(port.to)]);
-    ready_[as_size(port.message)].store(true, std::memory_order_release);
+    ++state.waiting;
+    messages_[place] = depart(std::move(message), devices_[as_size(port.to)]);
+    ready_[place].store(true, std::memory_order_release);
     wake(port.to);
   }
 
   Tensors receive(const Port& port, int worker) override {
-    const auto& ready = ready_[as_size(port.message)];
+    const std::size_t place = places_.of(port);
+    auto& ready = ready_[place];
     wait(worker, [&] { return ready.load(std::memory_order_acquire); });
-    if (capacity_of(port) > 0) {
-      --waiting_on_link_[as_size(port.link)];
-      wake(program_.link_from[as_size(port.link)]);
-    }
-    return arrive(std::exchange(messages_[as_size(port.message)], {}));
+    Parcel parcel = std::exchange(messages_[place], {});
+    OnLink& state = on_link_[as_size(port.link)];
+    --state.waiting;
+    ready = false;
+    if (state.full) wake(program_.links[as_size(port.link)].from);
+    return arrive(std::move(parcel));
   }
 
   SummedBytes reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
@@ -79,6 +90,13 @@ class QueueTransport final : public Transport {
   struct Worker {
     Mutex mutex;
     Condition woken;
+  };
+
+  /// A sender without room says so before it looks again, and a receiver makes room before it looks
+  /// whether somebody said so: one of them sees the other.
+  struct OnLink {
+    std::atomic<int> waiting = 0;    ///< messages sent and not received
+    std::atomic<bool> full = false;  ///< the sender waits for room
   };
 
   struct Asleep {
@@ -124,10 +142,6 @@ class QueueTransport final : public Transport {
     reduction.take(action.replica, stage.gradients());
   }
 
-  int capacity_of(const Port& port) const {
-    return port.link < 0 ? 0 : program_.link_capacity[as_size(port.link)];
-  }
-
   template <class Condition>
   void wait(int worker, const Condition& condition) {
     if (!aborted_ && condition()) return;
@@ -157,10 +171,11 @@ class QueueTransport final : public Transport {
   const std::atomic<bool>* stop_;
   const std::chrono::milliseconds timeout_;
   TimePoint (*const now_)();
+  const MessagePlaces places_;
   std::vector<Parcel> messages_;
   std::vector<std::atomic<bool>> ready_;
   std::vector<Worker> workers_;
-  std::vector<std::atomic<int>> waiting_on_link_;
+  std::vector<OnLink> on_link_;
   std::deque<Reduction> reductions_;  ///< one per stage; each synchronises itself
   std::atomic<bool> aborted_ = false;
   std::atomic<int> awake_;  ///< number of workers that do not wait

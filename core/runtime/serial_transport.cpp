@@ -3,6 +3,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/runtime/message_places.h"
 #include "core/runtime/reduction.h"
 #include "core/runtime/transport.h"
 
@@ -12,16 +13,18 @@ namespace {
 class SerialTransport final : public Transport {
  public:
   explicit SerialTransport(const Program& program)
-      : messages_(as_size(program.messages)), replicas_(program.schedule.shape.replicas) {
+      : places_(program), messages_(places_.count()), replicas_(program.schedule.shape.replicas) {
     for (int stage = 0; stage < program.schedule.shape.stages; ++stage)
       sums_.emplace_back(replicas_);
   }
 
   void send(const Port& port, Tensors message) override {
-    messages_[as_size(port.message)] = std::move(message);
+    Tensors& place = messages_[places_.of(port)];
+    PIPEWRIGHT_CHECK(place.empty(), "the place of the message is taken");
+    place = std::move(message);
   }
   Tensors receive(const Port& port, int) override {
-    Tensors& message = messages_[as_size(port.message)];
+    Tensors& message = messages_[places_.of(port)];
     PIPEWRIGHT_CHECK(!message.empty(), "the message is not there");
     return std::exchange(message, {});
   }
@@ -65,6 +68,7 @@ class SerialTransport final : public Transport {
     std::vector<Part> parts;
   };
 
+  MessagePlaces places_;
   std::vector<Tensors> messages_;
   int replicas_;
   std::deque<Sum> sums_;

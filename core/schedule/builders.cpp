@@ -23,7 +23,11 @@ class StageOrder {
         replica_(replica),
         forward_(forward),
         backward_(backward),
-        update_scale_(update_scale) {}
+        update_scale_(update_scale) {
+    const std::size_t passes = 2 * as_size(shape.microbatches);
+    const std::size_t updates = shape.replicas > 1 ? 2 : 1;
+    actions_.reserve(as_size(shape.minibatches) * (passes + updates));
+  }
 
   void add_forward(int minibatch, int microbatch) {
     add_pass(ActionKind::Forward, minibatch, microbatch, forward_, first_forward_);

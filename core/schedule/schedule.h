@@ -128,6 +128,11 @@ class Scheme {
     (void)stages;
     return {};
   }
+  /// Whether schedules of many mini-batches are those of few with the middle repeated, wherever
+  /// in the training they begin (PipelineShape::first_minibatch). If so, a long training is proved,
+  /// compiled and kept as a short schedule with a loop (loop.h). False is always right, but the
+  /// memory of a long training then grows with its mini-batches.
+  virtual bool repeats() const { return false; }
   /// A remark printed by `describe` and `check`, for instance on what is unverified.
   virtual std::string remark() const { return {}; }
 };

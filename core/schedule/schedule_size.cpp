@@ -15,6 +15,18 @@ constexpr double kMostActions = std::numeric_limits<int>::max();
 
 }  // namespace
 
+void check_minibatch_numbers(const PipelineShape& shape, std::int64_t minibatches) {
+  const double microbatches =
+      static_cast<double>(shape.microbatches) * static_cast<double>(minibatches);
+  if (microbatches > kMostActions)
+    throw Error(ErrorKind::Data,
+                concat("the schedule has ", count_text(microbatches), " micro-batches (",
+                       counted(shape.microbatches, "micro-batch"), " in each of ",
+                       counted(minibatches, "mini-batch"),
+                       " without a drain between them); at most ", count_text(kMostActions),
+                       " are possible; drain more often (train.drain, train.checkpoint)"));
+}
+
 void check_schedule_size(const PipelineShape& shape, std::int64_t minibatches,
                          std::size_t bytes_each) {
   const double actions = (shape.training ? 2.0 : 1.0) * shape.stages * shape.replicas *

@@ -9,6 +9,9 @@
 
 namespace pipewright {
 
+/// Throws Error{Data} if the micro-batches of so many mini-batches cannot be numbered with int.
+void check_minibatch_numbers(const PipelineShape& shape, std::int64_t minibatches);
+
 /// Throws Error{Data}, naming actions and bytes, if a schedule of so many mini-batches does not fit
 /// into memory at `bytes_each` bytes per action. It counts one forward, and in training one
 /// backward, per stage, replica and micro-batch: every scheme makes at least these.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <map>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
@@ -11,32 +10,43 @@
 namespace pipewright {
 namespace {
 
-/// The actions of all mini-batches on one worker of one replica, which does `steps` in each
-/// mini-batch. (The worker may stand for one of several stages that share a worker.)
+/// The actions of the first mini-batch on one worker of one replica, which does `steps` in each;
+/// there is room for all of them.
+/// (The worker may stand for one of several stages that share a worker.)
+std::vector<Action> actions_of_one(const PipelineShape& shape, int replica,
+                                   const std::vector<PassStep>& steps) {
+  std::vector<int> open(as_size(shape.stages), 0);  // weight gradients to come, by stage
+  for (const PassStep& step : steps)
+    if (makes_weight_gradient(step.kind)) ++open[as_size(step.stage)];
+  const auto updated =
+      static_cast<std::size_t>(std::ranges::count_if(open, [](int count) { return count > 0; }));
+  std::vector<Action> actions;
+  actions.reserve((steps.size() + 2 * updated) * as_size(std::max(1, shape.minibatches)));
+  for (const PassStep& step : steps) {
+    Action action{.kind = step.kind,
+                  .stage = step.stage,
+                  .replica = replica,
+                  .microbatch = step.microbatch,
+                  .loss = shape.stages - 1};
+    actions.push_back(action);
+    if (!makes_weight_gradient(step.kind) || --open[as_size(step.stage)] > 0) continue;
+    action.microbatch = action.loss = 0;
+    action.kind = ActionKind::Reduce;
+    if (shape.replicas > 1) actions.push_back(action);
+    action.kind = ActionKind::Update;
+    actions.push_back(action);
+  }
+  return actions;
+}
+
+/// The actions of all mini-batches, each of which is like the first.
 std::vector<Action> actions_of(const PipelineShape& shape, int replica,
                                const std::vector<PassStep>& steps) {
-  std::map<int, int> gradients;  // weight gradients of a mini-batch, by stage
-  for (const PassStep& step : steps)
-    if (makes_weight_gradient(step.kind)) ++gradients[step.stage];
-  std::vector<Action> actions;
-  for (int minibatch = 0; minibatch < shape.minibatches; ++minibatch) {
-    std::map<int, int> open = gradients;
-    for (const PassStep& step : steps) {
-      Action action{.kind = step.kind,
-                    .stage = step.stage,
-                    .replica = replica,
-                    .minibatch = minibatch,
-                    .microbatch = step.microbatch,
-                    .loss = shape.stages - 1};
-      actions.push_back(action);
-      if (!makes_weight_gradient(step.kind) || --open[step.stage] > 0) continue;
-      action.microbatch = action.loss = 0;
-      action.kind = ActionKind::Reduce;
-      if (shape.replicas > 1) actions.push_back(action);
-      action.kind = ActionKind::Update;
-      actions.push_back(action);
-    }
-  }
+  std::vector<Action> actions = actions_of_one(shape, replica, steps);
+  const std::size_t each = actions.size();
+  for (int minibatch = 1; minibatch < shape.minibatches; ++minibatch)
+    for (std::size_t i = 0; i < each; ++i) actions.emplace_back(actions[i]).minibatch = minibatch;
+  if (shape.minibatches == 0) actions.clear();
   return actions;
 }
 
@@ -45,19 +55,24 @@ std::vector<Action> actions_of(const PipelineShape& shape, int replica,
 class LoopedWalk {
  public:
   LoopedWalk(int worker, int workers, int chunks, int round, bool back)
-      : worker_(worker), workers_(workers), chunks_(chunks), round_(round), back_(back) {}
+      : worker_(worker),
+        workers_(workers),
+        chunks_(chunks),
+        round_(round),
+        back_(back),
+        seen_(as_size(chunks), 0) {}
 
   PassStep next(ActionKind kind) {
-    const int chunk = passes_++ / round_ % chunks_;
-    const int stage = (back_ ? chunks_ - 1 - chunk : chunk) * workers_ + worker_;
-    return {kind, stage, seen_[stage]++};
+    const int turn = passes_++ / round_ % chunks_;
+    const int chunk = back_ ? chunks_ - 1 - turn : turn;
+    return {kind, chunk * workers_ + worker_, seen_[as_size(chunk)]++};
   }
 
  private:
   int worker_, workers_, chunks_, round_;
   bool back_;
   int passes_ = 0;
-  std::map<int, int> seen_;
+  std::vector<int> seen_;  ///< per chunk: its passes so far
 };
 
 std::vector<PassStep> looped_steps(const LoopedOrder& order, int worker, int workers,
@@ -70,6 +85,7 @@ std::vector<PassStep> looped_steps(const LoopedOrder& order, int worker, int wor
   auto walk = [&](bool back) { return LoopedWalk(worker, workers, order.chunks, round, back); };
   LoopedWalk forward = walk(false), backward = walk(true), weights = walk(true);
   std::vector<PassStep> steps;
+  steps.reserve(as_size(passes) * (order.split ? 3 : 2));
   for (int i = 0; i < warm_up; ++i) steps.push_back(forward.next(ActionKind::Forward));
   for (int i = 0; i < passes; ++i) {
     if (i < passes - warm_up) steps.push_back(forward.next(ActionKind::Forward));

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/options.h"
 #include "core/config/value.h"
 #include "core/cost/roofline.h"
 
@@ -81,5 +82,8 @@ Hardware ideal_hardware(int devices);
 
 /// Reads a description such as those in experiments/hardware. Faults are recorded in `problems`.
 Hardware read_hardware(const Value& document, Problems& problems);
+
+/// The options of such a description, for `describe` and the JSON Schema.
+std::vector<OptionInfo> hardware_options();
 
 }  // namespace pipewright

@@ -62,6 +62,8 @@ class Reader {
     return std::move(hardware_);
   }
 
+  const std::vector<OptionInfo>& declared() const { return options_.declared(); }
+
  private:
   int count() const { return static_cast<int>(hardware_.devices.size()); }
   Range device_range() const { return {0, static_cast<double>(count() - 1)}; }
@@ -254,6 +256,14 @@ class Reader {
 
 Hardware read_hardware(const Value& document, Problems& problems) {
   return Reader(document, problems).read();
+}
+
+std::vector<OptionInfo> hardware_options() {
+  const Value nothing = Value::mapping();
+  Problems unheard;
+  Reader reader(nothing, unheard);
+  reader.read();
+  return reader.declared();
 }
 
 }  // namespace pipewright

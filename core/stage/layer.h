@@ -48,6 +48,18 @@ struct BufferSpec {
 
 class DeferredStatistics;
 
+/// The sums of a stage's weight gradients over the micro-batches of a mini-batch. A layer may give
+/// it the factors of a product instead of the product, which is then added where it is computed.
+class GradientSums {
+ public:
+  virtual ~GradientSums() = default;
+  /// Takes left · right, of the shape of `parameter`, which is one of the stage's leaves. Returns
+  /// what the layer must give autograd as the parameter's gradient: the product, or an undefined
+  /// tensor once the product is part of the sum.
+  virtual at::Tensor add_product(const at::Tensor& parameter, const at::Tensor& left,
+                                 const at::Tensor& right) = 0;
+};
+
 /// What a forward must know besides its tensors. It is the same for all layers of a stage in one
 /// pass.
 struct Pass {
@@ -61,6 +73,7 @@ struct Pass {
   /// Gathers batch-norm statistics until the mini-batch is complete; null: each micro-batch updates
   /// the running statistics.
   DeferredStatistics* deferred = nullptr;
+  GradientSums* sums = nullptr;  ///< of the stage, in training; it outlives the graph
 };
 
 /// How a layer uses the skip tensors, which are a stack: it pops `takes` of them, peeks at the next

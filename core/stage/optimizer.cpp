@@ -5,9 +5,18 @@
 
 #include <algorithm>
 
+#include "core/stage/memory_format.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
+
+at::Tensor FlatLayout::Entry::of(const at::Tensor& flat) const {
+  return reshaped(flat.narrow(0, offset, size), shape, channels_last);
+}
+
+at::Tensor FlatLayout::Entry::in_order(const at::Tensor& tensor) const {
+  return flattened(laid_out(tensor, channels_last));
+}
 
 Optimizer::Optimizer(Options& options, double default_lr)
     : lr_(options.number("lr", default_lr, "Learning rate; lr_schedule changes it over time.",

@@ -23,9 +23,16 @@ struct FlatLayout {
   struct Entry {
     std::string name;
     std::vector<std::int64_t> shape;
-    std::int64_t offset = 0;  ///< in elements
-    std::int64_t size = 0;    ///< in elements
-    bool exact = false;       ///< ParameterSpec::exact
+    std::int64_t offset = 0;     ///< in elements
+    std::int64_t size = 0;       ///< in elements
+    bool exact = false;          ///< ParameterSpec::exact
+    bool channels_last = false;  ///< the order of a convolution's weight in memory
+
+    /// The parameter as a view of a flat tensor.
+    at::Tensor of(const at::Tensor& flat) const;
+    /// A tensor of the parameter's shape in the order of a flat one, [size]; a view if it has that
+    /// order already.
+    at::Tensor in_order(const at::Tensor& tensor) const;
   };
   std::vector<Entry> entries;
   std::int64_t size = 0;  ///< of the whole tensor with its gaps, in elements

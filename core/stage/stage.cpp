@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/initialize.h"
+#include "core/stage/memory_format.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -31,7 +32,11 @@ FlatLayout layout_of(const StageParts& parts) {
                                   static_cast<std::int64_t>(parts.options.dtype().itemsize()));
   auto entry = layout.entries.begin();
   const auto mark = [&](const Layer& layer) {
-    for (const ParameterSpec& spec : layer.parameters()) (entry++)->exact = spec.exact;
+    for (const ParameterSpec& spec : layer.parameters()) {
+      entry->exact = spec.exact;
+      entry->channels_last = parts.channels_last;
+      ++entry;
+    }
   };
   for (const LayerPtr& layer : parts.layers) mark(*layer);
   if (parts.head) mark(*parts.head);
@@ -119,7 +124,7 @@ std::vector<std::pair<std::string, at::Tensor>> Stage::named_parameters() const 
   std::vector<std::pair<std::string, at::Tensor>> all;
   const at::Tensor& latest = weights_.latest();
   for (const FlatLayout::Entry& entry : layout_.entries)
-    all.emplace_back(entry.name, latest.narrow(0, entry.offset, entry.size).view(entry.shape));
+    all.emplace_back(entry.name, entry.of(latest));
   return all;
 }
 
@@ -174,6 +179,7 @@ Prediction Stage::add_prediction(const Ahead& ahead) {
 
 Tensors Stage::run(const OwnedLayer& placed, const Tensors& inputs, Pass pass) {
   if (deferred_) pass.deferred = &*deferred_;
+  if (pass.training) pass.sums = this;
   return placed.layer->forward_all(
       inputs, weights_.leaves().subspan(placed.first_parameter, placed.parameters),
       std::span(buffers_).subspan(placed.first_buffer, placed.buffers), pass);
@@ -185,6 +191,16 @@ Tensors Stage::run_layers(const Tensors& inputs, const Pass& pass) {
   for (std::size_t i = 0; i < layers; ++i) values = run(layers_[i], values, pass);
   if (parts_.last) values[0] = widened(values[0]);
   return parts_.copies.empty() ? values : leaving(values);
+}
+
+/// Codecs decode to contiguous tensors.
+at::Tensor Stage::arrived(const at::Tensor& value) const {
+  return parts_.channels_last ? laid_out(value, true) : value;
+}
+
+Tensors Stage::departing(Tensors values) const {
+  for (at::Tensor& value : values) value = laid_out(value.detach(), parts_.channels_last);
+  return values;
 }
 
 at::Tensor Stage::widened(const at::Tensor& value) const {
@@ -210,9 +226,11 @@ void Stage::compute(Kept& slot, const Pass& pass) {
 }
 
 Tensors Stage::forward(int id, Tensors inputs, const Pass& pass, bool input_gradient, Keep keep) {
+  for (at::Tensor& input : inputs) input = arrived(input);
   if (!pass.training) {
     const at::NoGradGuard no_grad;
-    return run_layers(inputs, pass);
+    const Tensors values = run_layers(inputs, pass);
+    return parts_.last ? values : departing(values);
   }
   Kept& slot = kept(-1);
   slot = {.id = id, .keep = keep, .input_gradient = input_gradient, .inputs = std::move(inputs)};
@@ -220,8 +238,7 @@ Tensors Stage::forward(int id, Tensors inputs, const Pass& pass, bool input_grad
   if (parts_.last) return {};
   Tensors values = slot.outputs;
   if (keep == Keep::Inputs && !parts_.head) slot.outputs.clear();
-  for (at::Tensor& value : values) value = value.detach().contiguous();
-  return values;
+  return departing(std::move(values));
 }
 
 void Stage::recompute(int id, const Pass& pass) {
@@ -293,7 +310,7 @@ Stage::Roots Stage::roots_of(const Kept& slot, BackwardRequest& request) const {
     const at::Tensor& gradient = bypass ? request.bypass[i - first] : request.gradients[next++];
     if (!output.requires_grad() || !gradient.defined()) continue;
     roots.outputs.push_back(output);
-    roots.gradients.push_back(gradient);
+    roots.gradients.push_back(arrived(gradient));
   }
   return roots;
 }
@@ -327,7 +344,8 @@ Tensors Stage::backward(int id, BackwardRequest request) {
       of_inputs.emplace_back();
       if (!input.requires_grad()) continue;
       const at::Tensor gradient = result == results.end() ? at::Tensor() : *result++;
-      of_inputs.back() = gradient.defined() ? gradient.contiguous() : at::zeros_like(input);
+      of_inputs.back() =
+          gradient.defined() ? laid_out(gradient, parts_.channels_last) : at::zeros_like(input);
     }
   }
   if (request.last) finish_walk(slot);
@@ -387,10 +405,26 @@ at::Tensor Stage::add_gradient(std::size_t parameter, const at::Tensor& gradient
              : at::zeros({}, gradient.options()).expand_as(gradient);
 }
 
-void Stage::widen_gradients() {
+/// Adds inside the product once there is a sum in memory of its own, as a first product is.
+at::Tensor Stage::add_product(const at::Tensor& parameter, const at::Tensor& left,
+                              const at::Tensor& right) {
+  const auto leaves = weights_.leaves();
+  const auto leaf =
+      std::ranges::find_if(leaves, [&](const auto& l) { return l.is_same(parameter); });
+  const auto at = static_cast<std::size_t>(leaf - leaves.begin());
+  PIPEWRIGHT_CHECK(at < leaves.size(), "a product for no parameter of stage ", parts_.index);
+  const at::NoGradGuard no_grad;
+  at::Tensor& sum = gradients_[at];
+  if (!gradient_scale_ || !sum.defined() || sum.storage().use_count() > 1) return left.mm(right);
+  sum.addmm_(left, right, 1, *gradient_scale_);
+  ++gradient_parts_[at];
+  return {};
+}
+
+void Stage::prepare_sums() {
   const at::NoGradGuard no_grad;
   for (at::Tensor& gradient : gradients_)
-    if (gradient.defined()) gradient = widened(gradient);
+    if (gradient.defined()) gradient = laid_out(widened(gradient), parts_.channels_last);
 }
 
 void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) {

@@ -30,6 +30,9 @@ struct StageParts {
   at::TensorOptions options;  ///< device, and format of the weights
   /// Format of activations, in mixed precision; then that of `options` is the wide one.
   std::optional<at::ScalarType> narrow = {};
+  /// Whether images, and the weights of their convolutions, are in channels-last memory
+  /// (memory_format.h).
+  bool channels_last = false;
   const Optimizer* optimizer = nullptr;
   const Loss* loss = nullptr;
   bool predicts = false;                   ///< a schedule asks for predictions
@@ -41,7 +44,7 @@ struct StageParts {
 /// One replica of a stage, used by one thread at a time. In mixed precision inputs, outputs and
 /// their gradients are in the narrow format; losses and the last stage's outputs are in the wide
 /// one.
-class Stage {
+class Stage : private GradientSums {
  public:
   /// Allocates and initialises parameters and buffers.
   Stage(StageParts parts, std::uint64_t seed);
@@ -69,8 +72,8 @@ class Stage {
   /// Runs the layers. In training it keeps, under `id` and until the last backward of `id`, the
   /// graph or, with Keep::Inputs, only the inputs; recompute() must then precede the first
   /// backward. `inputs` are fresh tensors without graph; `input_gradient` says that a backward will
-  /// compute their gradients. Returns contiguous tensors without graph; on the last stage none in
-  /// training.
+  /// compute their gradients. Returns tensors without graph, contiguous or, if images, channels
+  /// last; on the last stage none in training.
   Tensors forward(int id, Tensors inputs, const Pass& pass, bool input_gradient,
                   Keep keep = Keep::Graph);
   /// Runs forward `id`, which kept only its inputs, again to obtain its graph. The forward's
@@ -116,8 +119,9 @@ class Stage {
   /// Weight gradients accumulated since the last update, one per layout entry (undefined: none
   /// yet). In mixed precision, those of one backward may be in the narrow format.
   std::vector<at::Tensor>& gradients() { return gradients_; }
-  /// Brings all of them to the wide format, as sums over replicas need them.
-  void widen_gradients();
+  /// Brings all of them to the wide number format and the weights' memory format, as sums over
+  /// replicas need them.
+  void prepare_sums();
   /// A prediction from the version that an update makes; `lr` is that of the update after it.
   struct Ahead {
     WeightKey key;
@@ -152,6 +156,8 @@ class Stage {
   Tensors run(const OwnedLayer& placed, const Tensors& inputs, Pass pass);
   Tensors run_layers(const Tensors& inputs, const Pass& pass);
   Tensors leaving(const Tensors& values) const;
+  at::Tensor arrived(const at::Tensor& value) const;
+  Tensors departing(Tensors values) const;
   at::Tensor widened(const at::Tensor& value) const;
   void compute(Kept& slot, const Pass& pass);
   Kept& kept(int id);
@@ -162,6 +168,8 @@ class Stage {
   void make(const Ahead& ahead);
   void hook_leaves();
   at::Tensor add_gradient(std::size_t parameter, const at::Tensor& gradient);
+  at::Tensor add_product(const at::Tensor& parameter, const at::Tensor& left,
+                         const at::Tensor& right) override;
 
   StageParts parts_;
   FlatLayout layout_;

@@ -49,11 +49,8 @@ WeightStore::WeightStore(const FlatLayout& layout, const at::TensorOptions& opti
     live_copy_ = live_view(first.copy);
   }
   for (const FlatLayout::Entry& entry : layout.entries)
-    leaves_.push_back((narrow_ && !entry.exact ? live_copy_ : live_)
-                          .narrow(0, entry.offset, entry.size)
-                          .view(entry.shape)
-                          .detach()
-                          .set_requires_grad(true));
+    leaves_.push_back(
+        entry.of(narrow_ && !entry.exact ? live_copy_ : live_).detach().set_requires_grad(true));
   installed_ = first.flat.const_data_ptr();
 }
 
@@ -110,6 +107,7 @@ void WeightStore::rewind() {
   versions_.front().key = {0, 0, 0};
   latest_ = 0;
   spare_.clear();
+  installed_ = nullptr;  // a version made later may have the address of one freed here
   if (narrow_) copy({0, 0, 0});
 }
 

@@ -29,10 +29,16 @@ PointExperiment planned(const Experiment& experiment) {
           .digest = experiment.digest,
           .cores = pipeline.threads * (alone ? 1 : workers),
           .processes = pipeline.execution == Execution::Mpi ? workers : 0,
-          .settled_late = experiment.measured_balance.has_value()};
+          .settled_late = experiment.measured_balance || experiment.pipeline.measures_format};
 }
 
 }  // namespace
+
+std::string key_of(const Value& document) {
+  std::string key;
+  add_key(document, key);
+  return key;
+}
 
 std::optional<std::string> key_but_seed(const Value& document) {
   const Value* seed = document.find_path("train.seed");
@@ -42,9 +48,7 @@ std::optional<std::string> key_but_seed(const Value& document) {
   Value rest = document;
   std::erase_if(rest.find("train")->fields,
                 [](const auto& field) { return field.first == "seed"; });
-  std::string key;
-  add_key(rest, key);
-  return key;
+  return key_of(rest);
 }
 
 PointExperiment PointReader::read(const Value& document) {

@@ -18,8 +18,11 @@ struct PointExperiment {
   std::string digest;         ///< digest of the configuration, as in run.json
   int cores = 1;              ///< cores that it keeps busy
   int processes = 0;          ///< processes that MPI starts; 0: a single process without MPI
-  bool settled_late = false;  ///< the run itself decides its balance and records it
+  bool settled_late = false;  ///< the run itself measures what it records: cut, memory format
 };
+
+/// A key of a document with the files that its texts are from, because paths are relative to them.
+std::string key_of(const Value& document);
 
 /// A key of all that defines the document's experiment except train.seed; none if the seed is
 /// missing or invalid. It includes the files that texts are from, because paths are relative to

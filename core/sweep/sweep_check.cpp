@@ -62,9 +62,9 @@ std::vector<Group> read_groups(const std::vector<SweepPoint>& points, RunProblem
 }
 
 /// Plans a group, reusing the open data set of the previous one if it is the same.
-Plan plan_of(Group& group, Group* before, const BalanceRequest& request) {
+Plan plan_of(Group& group, Group* before, const LayoutRequest& request) {
   Team alone;
-  settle_balance(group.experiment, request, alone);
+  settle_layout(group.experiment, request, alone);
   if (before != nullptr && before->experiment.dataset &&
       same_data(before->experiment, group.experiment))
     group.experiment.dataset = std::move(before->experiment.dataset);
@@ -79,7 +79,7 @@ Plan plan_of(Group& group, Group* before, const BalanceRequest& request) {
 }  // namespace
 
 std::size_t check_sweep(
-    const Value& document, const BalanceRequest& request,
+    const Value& document, const LayoutRequest& request,
     const std::function<void(const std::string& title, std::size_t runs, const Plan& plan)>& show) {
   const std::vector<SweepPoint> points = expand_sweep(document);
   RunProblems problems;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/config/value.h"
-#include "core/profiling/measured_balance.h"
+#include "core/profiling/measured_layout.h"
 #include "core/training/plan.h"
 
 namespace pipewright {
@@ -17,7 +17,7 @@ namespace pipewright {
 /// destroyed after the call. Returns the number of runs. Throws the problems of all runs together,
 /// each once.
 std::size_t check_sweep(
-    const Value& document, const BalanceRequest& request,
+    const Value& document, const LayoutRequest& request,
     const std::function<void(const std::string& title, std::size_t runs, const Plan& plan)>& show);
 
 }  // namespace pipewright

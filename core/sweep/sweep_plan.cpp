@@ -92,6 +92,18 @@ RunRecord record_of(const PlannedRun& run) {
   return record;
 }
 
+/// Throws for a sweep over the hardware of simulations, whose runs would train the same.
+void refuse_hardware(const std::vector<SweepPoint>& points) {
+  for (const SweepPoint& point : points)
+    for (const auto& [key, value] : point.varied)
+      if (key.starts_with("hardware."))
+        throw Error(ErrorKind::Experiment,
+                    concat("the sweep varies '", key,
+                           "', which changes simulations and no training: `pipewright simulate "
+                           "FILE --sweep` simulates its points"),
+                    value.key_place().text());
+}
+
 std::string values_title(const SweepPoint& point) {
   std::vector<std::string> texts;
   for (const auto& [key, value] : point.varied)
@@ -125,6 +137,7 @@ std::vector<std::string> run_titles(const std::vector<SweepPoint>& points) {
 
 std::vector<PlannedRun> plan_sweep(const Value& document, const fs::path& out) {
   const std::vector<SweepPoint> points = expand_sweep(document);
+  refuse_hardware(points);
   const std::vector<std::string> titles = run_titles(points);
   std::vector<PlannedRun> runs;
   RunProblems problems;

@@ -20,7 +20,7 @@ struct PlannedRun {
   std::string digest;
   int cores = 1;              ///< cores that it keeps busy
   int processes = 0;          ///< processes that MPI starts; 0: a single process without MPI
-  bool settled_late = false;  ///< the run itself decides its balance and records it
+  bool settled_late = false;  ///< the run itself measures what it records: cut, memory format
 };
 
 /// Reads every run of the document's sweep. Throws Error{Experiment} with the problems of all runs,

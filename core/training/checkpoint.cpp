@@ -84,7 +84,7 @@ NamedTensors learned_by(const HeldStage& of, const Optimizer& optimizer,
                                                        : state.slots[s];
     for (const FlatLayout::Entry& entry : of.stage->layout().entries)
       all.emplace_back(concat("optimizer.", slots[s], ".", saved_name(of, entry.name)),
-                       flat.narrow(0, entry.offset, entry.size).view(entry.shape));
+                       entry.of(flat));
   }
   return all;
 }

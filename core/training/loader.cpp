@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/stage/memory_format.h"
 #include "core/stage/torch.h"
 #include "core/stage/upload.h"
 
@@ -52,15 +53,35 @@ std::vector<std::int64_t> bucketed(std::vector<std::int64_t> order,
   return order;
 }
 
+Loader::Loader(Settings settings, int epochs, OrderMaker order)
+    : settings_(std::move(settings)), epochs_(epochs), make_order_(std::move(order)) {
+  const Order first = order_of(0);
+  per_epoch_ = first->minibatches();
+  if (per_epoch_ > 0) sizes_ = {first->size_of(0), first->size_of(per_epoch_ - 1)};
+}
+
 Loader::Loader(Settings settings, std::vector<EpochOrder> epochs)
-    : settings_(std::move(settings)),
-      epochs_(std::move(epochs)),
-      per_epoch_(epochs_.empty() ? 0 : epochs_.front().minibatches()) {}
+    : Loader(std::move(settings), static_cast<int>(epochs.size()),
+             [epochs](int epoch) { return epochs[static_cast<std::size_t>(epoch)]; }) {}
+
+Loader::Order Loader::order_of(int epoch) const {
+  const Lock lock(orders_mutex_);
+  Order& order = orders_[epoch];
+  if (!order) order = std::make_shared<EpochOrder>(make_order_(epoch));
+  const Order found = order;
+  const int kept = per_epoch_ == 0 ? 1 : 2 + settings_.keep / per_epoch_;
+  while (std::ssize(orders_) > kept) orders_.erase(orders_.begin());
+  return found;
+}
+
+/// The number of samples of a mini-batch.
+std::int64_t Loader::size_of(int position) const {
+  return position % per_epoch_ + 1 < per_epoch_ ? sizes_.front() : sizes_.back();
+}
 
 Share Loader::share(int minibatch, int replica, int microbatch) const {
   const int position = position_of(minibatch);
-  const EpochOrder& epoch = epochs_[static_cast<std::size_t>(position / per_epoch_)];
-  const std::int64_t all = epoch.size_of(position % per_epoch_);
+  const std::int64_t all = size_of(position);
   const Slice of_replica = slice_of(all, settings_.replicas, replica);
   const Slice part = slice_of(of_replica.size, settings_.microbatches, microbatch);
   return {of_replica.begin + part.begin, part.size, of_replica.size, all};
@@ -98,12 +119,13 @@ std::optional<std::shared_future<Batch>> Loader::find(int position) const {
   return {};
 }
 
-std::span<const std::int64_t> Loader::samples(int minibatch, const Share& share) const {
+Samples Loader::samples(int minibatch, const Share& share) const {
   const int position = position_of(minibatch);
-  const EpochOrder& order = epochs_[static_cast<std::size_t>(position / per_epoch_)];
-  const std::int64_t first = (position % per_epoch_) * order.batch_size + share.first_sample;
-  return std::span(order.indices)
-      .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(share.samples));
+  const Order order = order_of(position / per_epoch_);
+  const std::int64_t first = (position % per_epoch_) * order->batch_size + share.first_sample;
+  return {std::span(order->indices)
+              .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(share.samples)),
+          order};
 }
 
 /// Puts a pending mini-batch, which no thread assembles yet, into the cache.
@@ -125,7 +147,7 @@ void Loader::assemble(int position, std::promise<Batch> promise) const {
 
 void Loader::go_ahead_of(int position) {
   if (settings_.prefetch == 0) return;
-  const int all = per_epoch_ * static_cast<int>(epochs_.size());
+  const int all = per_epoch_ * epochs_;
   const int wanted = std::min(all, position + 1 + settings_.prefetch);
   next_ = std::max(next_, position + 1);
   if (wanted > wanted_) {  // do not wake threads for nothing: they need cores, too
@@ -157,10 +179,10 @@ void Loader::prefetch(const std::stop_token& stop) {
 
 Batch Loader::assembled(int position) const {
   const int epoch = position / per_epoch_;
-  const EpochOrder& order = epochs_[static_cast<std::size_t>(epoch)];
+  const Order order = order_of(epoch);
   const int within = position % per_epoch_;
-  const std::span<const std::int64_t> indices(order.indices.data() + within * order.batch_size,
-                                              static_cast<std::size_t>(order.size_of(within)));
+  const std::span<const std::int64_t> indices(order->indices.data() + within * order->batch_size,
+                                              static_cast<std::size_t>(order->size_of(within)));
   const RandomStream stream(settings_.seed, "augment",
                             static_cast<std::uint64_t>(settings_.first_epoch + epoch),
                             static_cast<std::uint64_t>(within));
@@ -172,6 +194,7 @@ Batch Loader::assembled(int position) const {
     if (x.is_floating_point()) {
       x = x.to(settings_.precision).contiguous();
       if (!settings_.input_shape.empty()) x = x.reshape(shape);
+      x = laid_out(x, settings_.channels_last);
     }
   return batch;
 }

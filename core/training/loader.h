@@ -4,8 +4,10 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <future>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -50,6 +52,7 @@ class Loader final : public Batches {
     const Dataset* dataset = nullptr;
     Split split = Split::Train;
     at::ScalarType precision = at::kFloat;
+    bool channels_last = false;  ///< images are in channels-last memory
     bool augment = false;
     std::uint64_t seed = 1;
     int first_epoch = 0;
@@ -62,18 +65,21 @@ class Loader final : public Batches {
     /// Shape that the model wants of a sample other than tokens; empty: the shape in the data set.
     std::vector<std::int64_t> input_shape;
   };
-  /// `epochs`: one order per epoch, all with the same number of mini-batches.
+  /// Makes the order of an epoch, counted from the first that is given. Any thread may call it.
+  using OrderMaker = std::function<EpochOrder(int epoch)>;
+  /// Of so many epochs, whose orders have the same number of samples and mini-batches. An order is
+  /// made when a sample of its epoch is needed; the latest few are kept.
+  Loader(Settings settings, int epochs, OrderMaker order);
+  /// Of epochs whose orders are there.
   Loader(Settings settings, std::vector<EpochOrder> epochs);
 
-  int minibatches() const {
-    return per_epoch_ * static_cast<int>(epochs_.size()) - settings_.first_minibatch;
-  }
+  int minibatches() const { return per_epoch_ * epochs_ - settings_.first_minibatch; }
   int per_epoch() const { return per_epoch_; }
 
   Share share(int minibatch, int replica, int microbatch) const override;
   Tensors inputs(int minibatch, const Share& share, at::Device device) override;
   at::Tensor targets(int minibatch, const Share& share, at::Device device) override;
-  std::span<const std::int64_t> samples(int minibatch, const Share& share) const override;
+  Samples samples(int minibatch, const Share& share) const override;
 
  private:
   /// `position` counts from the beginning of the first epoch.
@@ -86,9 +92,19 @@ class Loader final : public Batches {
   void prefetch(const std::stop_token& stop) PIPEWRIGHT_EXCLUDES(mutex_);
   int position_of(int minibatch) const { return settings_.first_minibatch + minibatch; }
 
+  using Order = std::shared_ptr<const EpochOrder>;
+  Order order_of(int epoch) const PIPEWRIGHT_EXCLUDES(orders_mutex_);
+  std::int64_t size_of(int position) const;
+
   Settings settings_;
-  std::vector<EpochOrder> epochs_;
-  int per_epoch_;
+  int epochs_;
+  OrderMaker make_order_;
+  mutable Mutex orders_mutex_;
+  /// The orders of the latest few epochs: an epoch's last mini-batches are in the pipeline with the
+  /// first ones of the next.
+  mutable std::map<int, Order> orders_ PIPEWRIGHT_GUARDED_BY(orders_mutex_);
+  std::vector<std::int64_t> sizes_;  ///< of the first mini-batch of an epoch and of the last
+  int per_epoch_ = 0;
   Mutex mutex_;
   std::condition_variable_any wanted_more_;
   std::list<std::pair<int, std::shared_future<Batch>>> recent_

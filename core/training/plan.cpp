@@ -2,7 +2,6 @@
 #include "core/training/plan.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <numeric>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/drawing/render_refusal.h"
 #include "core/profiling/boundaries.h"
 #include "core/profiling/made_up_batch.h"
 #include "core/runtime/devices/device.h"
@@ -48,17 +48,23 @@ std::vector<std::int64_t> limited(const Dataset& dataset, Split split, std::int6
   return indices;
 }
 
-/// Compiles the schedule if it fits into memory.
-Program program_of(const Experiment& e, const PipelineShape& shape, std::int64_t minibatches,
-                   const std::function<Schedule(int)>& schedule) {
+/// Proves the schedule: as a loop if it may and can be one, else whole if that fits into memory.
+ProvedSchedule proved(const Experiment& e, const PipelineShape& shape, std::int64_t minibatches,
+                      bool repeats, const ScheduleMaker& make) {
   constexpr std::size_t kEach =
       sizeof(Action) + sizeof(Instruction) + sizeof(ActionWeights) + sizeof(ActionPlace);
   try {
+    if (repeats && !e.output.trace) {
+      check_minibatch_numbers(shape, minibatches);
+      if (auto loop = find_loop(make, static_cast<int>(minibatches))) return *std::move(loop);
+    }
     check_schedule_size(shape, minibatches, kEach);
   } catch (const Error& error) {
     throw Error(error.kind(), error.message(), e.where("pipeline"));
   }
-  return compile(schedule(static_cast<int>(minibatches)));
+  Schedule schedule = make(static_cast<int>(minibatches));
+  std::vector<ActionPlace> order = validate_for_eyes(schedule);
+  return {std::move(schedule), std::move(order), {}};
 }
 
 /// Splits the samples into those for training and those for evaluation (test or held out).
@@ -197,6 +203,11 @@ std::int64_t most_values(const Tensors& tensors) {
 
 }  // namespace
 
+ProvedSchedule proved_schedule(const Experiment& e, std::int64_t minibatches, int first) {
+  return proved(e, e.shape(1), minibatches, e.scheme->repeats(),
+                [&](int count) { return e.schedule(count, first); });
+}
+
 Plan make_plan(Experiment& experiment) {
   open_data(experiment);
   return plan_open_data(experiment);
@@ -221,8 +232,7 @@ Plan plan_open_data(Experiment& experiment) {
   read_lengths(plan);
   check_minibatches(plan);
   plan.drains = drain_points(experiment.train, plan.minibatches);
-  plan.training = program_of(experiment, experiment.shape(1), plan.drains.longest(),
-                             [&](int count) { return experiment.schedule(count); });
+  plan.training = compile(proved_schedule(experiment, plan.drains.longest(), 0));
   plan.auxiliary = plan.training.schedule.auxiliary;
   check_heads(experiment, plan.auxiliary);
   const EpochOrder test{plan.test, experiment.loader.batch_size, false};
@@ -231,19 +241,20 @@ Plan plan_open_data(Experiment& experiment) {
   shape.microbatches = 1;
   shape.link_capacity = kEvaluationLinkCapacity;
   shape.training = false;
-  plan.evaluation = program_of(experiment, shape, shape.minibatches,
-                               [&](int) { return evaluation_schedule(shape); });
+  plan.evaluation =
+      compile(proved(experiment, shape, shape.minibatches, true, [shape](int minibatches) mutable {
+        shape.minibatches = minibatches;
+        return evaluation_schedule(shape);
+      }));
   return plan;
 }
 
 Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) const {
-  std::vector<EpochOrder> orders;
-  for (int epoch = first_epoch; epoch < first_epoch + count; ++epoch)
-    orders.push_back(order_of(*this, epoch));
   const Experiment& e = *experiment;
   return Loader({.dataset = e.dataset.get(),
                  .split = Split::Train,
                  .precision = e.train.precision.values,
+                 .channels_last = e.pipeline.channels_last,
                  .augment = true,
                  .seed = e.train.seed,
                  .first_epoch = first_epoch,
@@ -254,7 +265,8 @@ Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) co
                  .prefetch = e.loader.prefetch,
                  .threads = e.pipeline.threads,
                  .input_shape = e.model->input_shape()},
-                std::move(orders));
+                count,
+                [this, first_epoch](int epoch) { return order_of(*this, first_epoch + epoch); });
 }
 
 Loader Plan::evaluation_loader() const {
@@ -264,11 +276,12 @@ Loader Plan::evaluation_loader() const {
   return Loader({.dataset = e.dataset.get(),
                  .split = test_split,
                  .precision = e.train.precision.values,
+                 .channels_last = e.pipeline.channels_last,
                  .keep = 4 * e.pipeline.stages + 2,
                  .prefetch = e.loader.prefetch,
                  .threads = e.pipeline.threads,
                  .input_shape = shape},
-                {{test, e.loader.batch_size, false}});
+                std::vector<EpochOrder>{{test, e.loader.batch_size, false}});
 }
 
 std::vector<std::vector<LayerPtr>> Plan::stage_layers() const {
@@ -311,6 +324,7 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .options = at::TensorOptions(e.train.precision.weights)
                                       .device(devices[static_cast<std::size_t>(worker)]),
                        .narrow = e.train.precision.narrow(),
+                       .channels_last = e.pipeline.channels_last,
                        .optimizer = e.optimizer.get(),
                        .loss = e.loss.get(),
                        .predicts = predictions.any,

@@ -41,6 +41,11 @@ struct Plan {
   LayerPtr head_of(int stage) const;
 };
 
+/// The proved schedule of a part of the experiment's training that begins after `first`
+/// mini-batches. It has a loop if it is long, unless a trace of all actions is asked for. Throws
+/// Error{Schedule}, and Error{Data} if it does not fit into memory.
+ProvedSchedule proved_schedule(const Experiment& experiment, std::int64_t minibatches, int first);
+
 /// Opens the experiment's data set and compiles the schedules. The experiment must outlive the
 /// plan, and its cut must be settled. Throws Error{Experiment}, Error{Data} or Error{Schedule}.
 Plan make_plan(Experiment& experiment);

@@ -17,7 +17,7 @@
 #include "core/base/wording.h"
 #include "core/drawing/render.h"
 #include "core/experiment/plugins.h"
-#include "core/profiling/measured_balance.h"
+#include "core/profiling/measured_layout.h"
 #include "core/profiling/profiling.h"
 #include "core/records/run_claim.h"
 #include "core/records/run_folder.h"
@@ -285,11 +285,11 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     const Beginning beginning = begin_in(folder, experiment, choices, team, claimed);
     if (!beginning.remark.empty()) tell(beginning.remark);
     if (beginning.what == Resumption::Leave) return;
-    settle_balance(experiment,
-                   {.runs = path.parent_path(),
-                    .recorded = choices.resume ? folder.experiment() : std::filesystem::path(),
-                    .tell = tell},
-                   team);
+    settle_layout(experiment,
+                  {.runs = path.parent_path(),
+                   .recorded = choices.resume ? folder.experiment() : std::filesystem::path(),
+                   .tell = tell},
+                  team);
     const Plan plan = make_plan(experiment);
     check_memory(plan, team);
     Value contents = Value::mapping();

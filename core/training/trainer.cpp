@@ -126,20 +126,22 @@ double Trainer::lr_at(std::int64_t step) const {
 const Program& Trainer::program_for(std::int64_t first, int minibatches) {
   constexpr std::size_t kKept = 8;
   const Experiment& e = *plan_.experiment;
-  const Schedule schedule = e.schedule(minibatches, static_cast<int>(first));
+  ProvedSchedule proved = proved_schedule(e, minibatches, static_cast<int>(first));
   auto same = [&](const Program& program) {
-    return program.schedule.workers == schedule.workers && program.schedule.rules == schedule.rules;
+    return program.minibatches == minibatches &&
+           program.schedule.workers == proved.schedule.workers &&
+           program.schedule.rules == proved.schedule.rules;
   };
   if (same(plan_.training)) return plan_.training;
   for (const Program& program : programs_)
     if (same(program)) return program;
   if (programs_.size() == kKept) programs_.pop_front();
-  return programs_.emplace_back(compile(schedule));
+  return programs_.emplace_back(compile(std::move(proved)));
 }
 
 RunResult Trainer::run(const Program& program, std::int64_t first) {
   const Experiment& e = *plan_.experiment;
-  const int count = program.schedule.shape.minibatches, per_epoch = plan_.minibatches;
+  const int count = program.minibatches, per_epoch = plan_.minibatches;
   const auto epoch = static_cast<int>(first / per_epoch);
   const auto last_epoch = static_cast<int>((first + count - 1) / per_epoch);
   const auto skipped = static_cast<int>(first % per_epoch);

@@ -2,14 +2,18 @@
 """Training steps of every model against the same model in plain PyTorch, as a Markdown table.
 
   compare_models.py --bench build/tests/bench/model_bench --python PYTHON [CASE…]
+  compare_models.py … --stages 4 --scheme pipedream --precision bfloat16 vgg16_bn_32 encoder_32
 
 PYTHON has torch of the LibTorch that the benchmark was built with, torchvision and transformers, as
-tests/conformance/setup makes one (`tests/conformance/setup --where` says where). Both sides train on one thread, in one
-stage, on a mini-batch that they hold, of the same shapes: forward, loss, backward, SGD with momentum. They take turns,
-block by block; blocks are processor time, and the fastest of each side are compared, for what disturbs a block only
-makes it slower. `medians` is the median ratio of neighbouring blocks. A ratio above 1: Pipewright is slower. Freed
-memory stays with both processes, as Pipewright keeps it; --plain-malloc leaves the peer's C library as it is. The
-number of parameters must be equal.
+tests/conformance/setup makes one (`tests/conformance/setup --where` says where). Both sides train on one thread, on a
+mini-batch that they hold, of the same shapes: forward, loss, backward, SGD with momentum. They take turns, block by
+block; blocks are processor time, and the fastest of each side are compared, for what disturbs a block only makes it
+slower. `medians` is the median ratio of neighbouring blocks, with the least and the greatest. A ratio above 1:
+Pipewright is slower. Freed memory stays with all processes, as Pipewright keeps it; --plain-malloc leaves the peer's C
+library as it is. The number of parameters must be equal.
+
+The peer takes part in float32, and with --precision bfloat16 under autocast too; models of images in both memory
+formats each. Of each precision its fastest form counts, and is named.
 """
 
 import argparse
@@ -18,6 +22,7 @@ import os
 import statistics
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 LIMIT = 1.05
@@ -54,7 +59,11 @@ CASES = {
     "cnn_no_dropout": image_case("cnn", 64, dropout=0),
     "vgg16": image_case("vgg16", 8, batch_norm=False),
     "vgg16_bn": image_case("vgg16", 8),
+    "vgg16_bn_32": image_case("vgg16", 32),
+    "vgg16_bn_quarter": image_case("vgg16", 32, width=0.25),
     "resnet18_cifar": image_case("resnet18", 8, **CIFAR),
+    "resnet18_cifar_32": image_case("resnet18", 32, **CIFAR),
+    "resnet50_cifar_32": image_case("resnet50", 32, **CIFAR),
     "resnet18_imagenet": image_case("resnet18", 8, 64, **LARGE),
     "resnet34_cifar": image_case("resnet34", 4, **CIFAR),
     "resnet34_imagenet": image_case("resnet34", 4, 64, **LARGE),
@@ -70,10 +79,12 @@ CASES = {
     "inception_v3": image_case("inception_v3", 4, 96),
     "alexnet": image_case("alexnet", 8, 96),
     "mobilenet_v2": image_case("mobilenet_v2", 8, 64),
+    "mobilenet_v2_32": image_case("mobilenet_v2", 32, 64),
     "amoebanet_d": image_case("amoebanet_d", 8, 64, cells=3, filters=64),
     "unet": {"model": UNET, "batch": 4, "loss": PIXELS},
     "unet_no_dropout": {"model": {**UNET, "dropout": 0}, "batch": 4, "loss": PIXELS},
     "encoder": {"model": ENCODER, "batch": 8},
+    "encoder_32": {"model": {**ENCODER, "layers": 6, "tokens": 128}, "batch": 32},
     "encoder_no_dropout": {"model": {**ENCODER, "dropout": 0}, "batch": 8},
     "transformer": {"model": TRANSFORMER, "batch": 16},
     "transformer_no_dropout": {"model": {**TRANSFORMER, "dropout": 0}, "batch": 16},
@@ -121,20 +132,49 @@ class Contender:
         return 1e3 * float(answer) / steps
 
 
+def peers_of(arguments, case):
+    """The forms in which PyTorch takes part: by precision and memory format, the arguments of model_peer.py."""
+    formats = ["contiguous", "channels_last"] if case["model"].get("size") else ["contiguous"]
+    precisions = ["float32"] + ["bfloat16"] * (arguments.precision == "bfloat16")
+    return [(precision, format) for precision in precisions for format in formats]
+
+
 def compared(arguments, name):
-    case = json.dumps(CASES[name])
-    peer = [arguments.python, "-B", Path(__file__).with_name("model_peer.py"), case]
+    """Our milliseconds per step, and for each precision the peer's fastest form, its milliseconds and the ratios."""
+    case = dict(CASES[name])
+    pipeline = {"stages": arguments.stages}
+    if arguments.memory_format:
+        pipeline["memory_format"] = arguments.memory_format
+    request = case | {
+        "pipeline": pipeline, "scheme": json.loads(arguments.scheme), "train": {"precision": arguments.precision},
+    }  # fmt: skip
     memory = {} if arguments.plain_malloc else KEEP_MEMORY
-    with Contender([arguments.bench, case], {}) as ours, Contender(peer, memory) as theirs:
-        counts = [ours.parameters(), theirs.parameters()]
-        if counts[0] != counts[1]:
+    forms = peers_of(arguments, case)
+    with ExitStack() as stack:
+        ours = stack.enter_context(Contender([arguments.bench, json.dumps(request)], {}))
+        peer = [arguments.python, "-B", Path(__file__).with_name("model_peer.py"), json.dumps(case)]
+        theirs = [stack.enter_context(Contender([*peer, *form], memory)) for form in forms]
+        counts = [side.parameters() for side in (ours, *theirs)]
+        if len(set(counts)) != 1:
             raise RuntimeError(f"{name}: {counts[0]} parameters, the peer has {counts[1]}")
-        step = min(min(side.milliseconds(1) for _ in range(3)) for side in (ours, theirs))
+        step = min(min(side.milliseconds(1) for _ in range(3)) for side in (ours, *theirs))
         steps = max(1, round(1e3 * arguments.seconds / step))
-        blocks = [(ours.milliseconds(steps), theirs.milliseconds(steps)) for _ in range(arguments.rounds)]
+        blocks = [[side.milliseconds(steps) for side in (ours, *theirs)] for _ in range(arguments.rounds)]
     best = [min(side) for side in zip(*blocks, strict=True)]
-    medians = statistics.median(a / b for a, b in blocks)
-    return best[0], best[1], best[0] / best[1], medians
+    answers = {}
+    for precision in dict(forms):
+        column = min((1 + i for i, form in enumerate(forms) if form[0] == precision), key=lambda i: best[i])
+        ratios = [block[0] / block[column] for block in blocks]
+        answers[precision] = (forms[column - 1][1], best[column], best[0] / best[column], ratios)
+    return best[0], answers
+
+
+def row(name, ours, answers):
+    cells = [name, f"{ours:.2f}"]
+    for form, theirs, ratio, ratios in answers.values():
+        spread = f"{statistics.median(ratios):.3f} ({min(ratios):.2f} – {max(ratios):.2f})"
+        cells += [f"{theirs:.2f}, {form}", f"{ratio:.3f}×", spread]
+    return f"| {' | '.join(cells)} |"
 
 
 def parsed_arguments():
@@ -146,7 +186,13 @@ def parsed_arguments():
     parser.add_argument("--seconds", type=float, default=0.3, help="length of a block, about")
     parser.add_argument("--plain-malloc", action="store_true", help="do not keep the peer's freed memory")
     parser.add_argument("--strict", action="store_true", help=f"fail where a ratio is above {LIMIT}")
+    parser.add_argument("--stages", type=int, default=1, help="stages that Pipewright simulates")
+    parser.add_argument("--scheme", default="model_parallel", help="a scheme's name, or its section as JSON")
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="of Pipewright")
+    parser.add_argument("--memory-format", choices=("auto", "contiguous", "channels_last"), help="of Pipewright")
     arguments = parser.parse_args()
+    if not arguments.scheme.startswith("{"):
+        arguments.scheme = json.dumps({"name": arguments.scheme})
     if unknown := set(arguments.cases) - set(CASES):
         parser.error(f"no such case: {', '.join(sorted(unknown))}; there are {' '.join(CASES)}")
     return arguments
@@ -154,13 +200,16 @@ def parsed_arguments():
 
 def main():
     arguments = parsed_arguments()
-    print("| case | ours ms/step | plain ms/step | ratio | medians |")
-    print("|---|---|---|---|---|", flush=True)
+    heads = ["case", "ours ms/step"]
+    for precision in ["float32"] + ["bfloat16"] * (arguments.precision == "bfloat16"):
+        heads += [f"plain {precision} ms/step", "ratio", "medians"]
+    print(f"| {' | '.join(heads)} |")
+    print("|---" * len(heads) + "|", flush=True)
     slow = []
     for name in arguments.cases or CASES:
-        ours, theirs, ratio, medians = compared(arguments, name)
-        print(f"| {name} | {ours:.2f} | {theirs:.2f} | {ratio:.3f}× | {medians:.3f}× |", flush=True)
-        if ratio > LIMIT:
+        ours, answers = compared(arguments, name)
+        print(row(name, ours, answers), flush=True)
+        if answers[arguments.precision][2] > LIMIT:
             slow.append(name)
     if slow:
         print(f"above {LIMIT}: {', '.join(slow)}", file=sys.stderr)

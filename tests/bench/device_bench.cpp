@@ -1,130 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
-// What simulating a scheme on four stages costs on one GPU, against a plain LibTorch training loop
-// there: in serial, in threads that share one stream, and in threads with a stream each, whose
-// mini-batches overlap. Blocks of steps are taken in turn; the minimum of each counts. Read the
-// ratios. Without a CUDA device there is nothing to measure, and it says so.
+// What Pipewright costs on a GPU.
+//
+//   device_bench steps [--model vgg16_bn|resnet50|gpt] [--precision P] [--scheme S]
+//   device_bench codecs
+//   device_bench memory [--model M] [--precision P]
+//
+// Options of all: --device cuda (default) or cpu; --small for sizes that a CPU manages; --rounds 5,
+// taken in turns after one that warms up; --seconds 600, after which no new case begins. Each line
+// is a case in JSON. tools/gpu-check makes medians and ratios of them.
 #include <ATen/Parallel.h>
-#include <benchmark/benchmark.h>
 
-#include <chrono>
-#include <cstdio>
-#include <limits>
+#include <boost/program_options.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
-#include "core/experiment/experiment.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/runtime/devices/allocation.h"
 #include "core/runtime/devices/device.h"
-#include "core/runtime/executor.h"
+#include "core/runtime/devices/device_stream.h"
 #include "core/stage/torch.h"
-#include "core/training/plan.h"
-#include "tests/bench/fixed_batches.h"
-#include "tests/bench/plain_models.h"
+#include "core/system/terminal.h"
+#include "tests/bench/device_bench.h"
 
 namespace pipewright::bench {
-namespace {
 
-constexpr int kBatch = 128, kSteps = 20, kRounds = 5;
-
-struct Model {
-  const char* name;
-  const char* yaml;
-  PlainStep (*plain)(std::shared_ptr<Optimizer>, at::Device);
-};
-
-Experiment experiment(const Model& model, const std::string& scheme) {
-  return read_experiment(
-      parse_yaml(concat("{dataset: {name: synthetic}, model: ", model.yaml, ", scheme: ", scheme,
-                        ", pipeline: {stages: 4, device: 'cuda:0'}, loader: {batch_size: ", kBatch,
-                        "}, optimizer: {name: sgd, lr: 0.001, momentum: 0.9}}"),
-                 "bench"));
+std::vector<DeviceModel> device_models(const DeviceBench& bench) {
+  const std::vector<DeviceModel> large{{"vgg16_bn", "{name: vgg16, batch_norm: true}", 128, 20},
+                                       {"resnet50", "{name: resnet50, size: 224}", 64, 8},
+                                       {"gpt", "{name: gpt, dropout: 0}", 4, 5}};
+  const std::vector<DeviceModel> small{
+      {"vgg16_bn", "{name: vgg16, batch_norm: true}", 4, 1},
+      {"resnet50", "{name: resnet50, size: 64}", 2, 1},
+      {"gpt",
+       "{name: gpt, dropout: 0, vocabulary: 1000, tokens: 32, width: 64, heads: 4, layers: 3}", 2,
+       2}};
+  std::vector<DeviceModel> chosen;
+  for (const DeviceModel& model : bench.small ? small : large)
+    if (bench.model.empty() || bench.model == model.name) chosen.push_back(model);
+  return chosen;
 }
 
-/// Of the clock on the wall. Whatever is measured ends by waiting for its last loss at least.
-double seconds(const std::function<void()>& work) {
+std::vector<std::string> device_precisions(const DeviceBench& bench) {
+  if (!bench.precision.empty()) return {bench.precision};
+  return {"float32", "bfloat16"};
+}
+
+Experiment device_experiment(const DeviceModel& model, const std::string& scheme,
+                             const std::string& precision) {
+  return read_experiment(
+      parse_yaml(concat("{dataset: {name: synthetic}, model: ", model.yaml, ", scheme: ", scheme,
+                        ", pipeline: {stages: 4}, loader: {batch_size: ", model.batch,
+                        "}, train: {precision: ", precision,
+                        "}, optimizer: {name: sgd, lr: 0.001, momentum: 0.9}}"),
+                 "device_bench"));
+}
+
+double seconds(at::Device device, const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
+  if (!device.is_cpu()) current_stream(device).synchronize();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// One way to execute the same steps.
-struct Way {
-  const char* name;
-  Execution execution;
-  bool own_streams;
-  double best = std::numeric_limits<double>::infinity();
-};
-
-void step(benchmark::State& state, const Model& model, const std::string& scheme) {
-  at::set_num_threads(1);
-  Experiment e = experiment(model, scheme);
-  Plan plan;
-  plan.experiment = &e;
-  plan.devices = resolve_devices(e.pipeline.devices, "bench");
-  plan.training = compile(e.schedule(kSteps));
-  plan.auxiliary = plan.training.schedule.auxiliary;
-  const at::Device device = plan.devices.front();
-  const auto stages = plan.stages();
-  FixedBatches batches(at::randn({kBatch, 3, 32, 32}).to(device),
-                       at::randint(10, {kBatch}, at::kLong).to(device));
-  const PlainStep plain = model.plain(
-      std::shared_ptr<Optimizer>(experiment(model, scheme).optimizer.release()), device);
-  auto plain_block = [&] {
-    for (int i = 0; i < kSteps; ++i)
-      plain(batches.inputs(0, batches.share(0, 0, 0), device)[0],
-            batches.targets(0, batches.share(0, 0, 0), device));
-  };
-  Way ways[] = {{"serial", Execution::Serial, true},
-                {"one_stream", Execution::Threads, false},
-                {"own_streams", Execution::Threads, true}};
-  double best_plain = std::numeric_limits<double>::infinity();
-  for (auto _ : state)
-    for (int round = 0; round <= kRounds; ++round) {
-      const double plain_seconds = seconds(plain_block);
-      if (round > 0) best_plain = std::min(best_plain, plain_seconds);  // the first warms up
-      for (Way& way : ways) {
-        const double taken = seconds([&] {
-          execute(plan.training, stages,
-                  {.batches = batches,
-                   .lr = [](int) { return 1e-3; },
-                   .minibatches_per_epoch = kSteps,
-                   .execution = way.execution,
-                   .own_streams = way.own_streams});
-        });
-        if (round > 0) way.best = std::min(way.best, taken);
-      }
-    }
-  state.counters["plain_ms"] = 1e3 * best_plain / kSteps;
-  for (const Way& way : ways) state.counters[way.name] = way.best / best_plain;
+std::string json_text(const std::string& text) {
+  return nlohmann::json(text).dump();
 }
 
-const Model kModels[] = {{"vgg16_bn", "{name: vgg16, batch_norm: true}", plain_vgg16_bn},
-                         {"resnet18", "{name: resnet18}", plain_resnet18}};
+std::string json_numbers(const std::vector<double>& numbers) {
+  return nlohmann::json(numbers).dump();
+}
 
-const std::vector<std::pair<const char*, const char*>> kSchemes{
-    {"model_parallel", "{name: model_parallel}"},
-    {"one_f_one_b", "{name: one_f_one_b}"},
-    {"pipedream", "{name: pipedream}"},
-    {"pipedream_vanilla", "{name: pipedream, weight_stashing: false}"},
-    {"spectrain_1", "{name: spectrain, version: 1}"},
-    {"spectrain_2", "{name: spectrain, version: 2}"},
-    {"pipeoptim", "{name: pipeoptim}"},
-    {"xpipe", "{name: xpipe}"},
-    {"interlocking_2", "{name: interlocking, width: 2}"},
-};
+void report(const std::string& kind, std::vector<std::pair<std::string, std::string>> fields,
+            const std::function<std::vector<std::pair<std::string, std::string>>()>& measured) {
+  try {
+    for (auto& field : measured()) fields.push_back(std::move(field));
+  } catch (const std::exception& failure) {  // LibTorch's too: the next case may still be measured
+    fields.emplace_back("error", json_text(split(failure.what(), '\n').front()));
+  }
+  std::string line = concat("{\"kind\": ", json_text(kind));
+  for (const auto& [name, value] : fields) line += concat(", ", json_text(name), ": ", value);
+  print("%s}\n", line.c_str());
+  std::fflush(stdout);
+}
+
+namespace {
+
+namespace po = boost::program_options;
+
+/// The options; "" of `part` if there is nothing to do but what was printed.
+std::pair<std::string, DeviceBench> parse(int count, char** values) {
+  DeviceBench bench;
+  std::string part, device;
+  double limit = 0;
+  po::options_description known("device_bench steps|codecs|memory [options]");
+  known.add_options()("help", "says this")("part", po::value(&part)->default_value("steps"),
+                                           "steps, codecs or memory")(
+      "device", po::value(&device)->default_value("cuda"), "cuda, cuda:N or cpu")(
+      "small", po::bool_switch(&bench.small), "sizes that a CPU manages in seconds")(
+      "rounds", po::value(&bench.rounds)->default_value(5), "rounds after the one that warms up")(
+      "model", po::value(&bench.model), "only this model")("precision", po::value(&bench.precision),
+                                                           "only this precision")(
+      "scheme", po::value(&bench.scheme), "only this scheme")(
+      "seconds", po::value(&limit)->default_value(600), "no new case begins later");
+  po::positional_options_description places;
+  places.add("part", 1);
+  po::variables_map given;
+  po::store(po::command_line_parser(count, values).options(known).positional(places).run(), given);
+  po::notify(given);
+  if (given.contains("help")) {
+    std::ostringstream text;
+    text << known;
+    print("%s", text.str().c_str());
+    return {};
+  }
+  bench.until = std::chrono::steady_clock::now() +
+                std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                    std::chrono::duration<double>(limit));
+  bench.device = resolve_devices({device}, "--device").front();
+  return {part, bench};
+}
+
+int run(int count, char** values) {
+  const auto [part, bench] = parse(count, values);
+  if (part == "steps")
+    measure_steps(bench);
+  else if (part == "codecs")
+    measure_codecs(bench);
+  else if (part == "memory")
+    measure_memory(bench);
+  else if (!part.empty())
+    throw Error(ErrorKind::Experiment, concat("'", part, "' is none of steps, codecs, memory"));
+  return 0;
+}
 
 }  // namespace
 }  // namespace pipewright::bench
 
 int main(int count, char** values) {
-  using namespace pipewright::bench;
-  if (pipewright::cuda_device_count() == 0) {
-    std::puts("no CUDA device that LibTorch can use: nothing to measure");
-    return 0;
+  pipewright::keep_freed_memory();
+  at::set_num_threads(1);
+  try {
+    return pipewright::bench::run(count, values);
+  } catch (const std::exception& failure) {
+    pipewright::print_error("device_bench: %s\n", failure.what());
+    return 1;
   }
-  for (const auto& model : kModels)
-    for (const auto& [name, scheme] : kSchemes)
-      benchmark::RegisterBenchmark((std::string(model.name) + "/" + name).c_str(), step, model,
-                                   scheme)
-          ->Iterations(1)
-          ->Unit(benchmark::kMillisecond);
-  benchmark::Initialize(&count, values);
-  benchmark::RunSpecifiedBenchmarks();
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our side of compare_models.py: one model, in one stage on one thread, trained on one mini-batch
-// that it holds.
+// Our side of compare_models.py: one model, on one thread, trained on one mini-batch that it holds.
 //
-//   model_bench '{model: {name: resnet18}, batch: 16, loss: {name: cross_entropy}}'
+//   model_bench '{model: {name: resnet18}, batch: 16, loss: {name: cross_entropy},
+//                 pipeline: {stages: 4}, scheme: {name: pipedream}, train: {precision: bfloat16}}'
 //
+// Pipeline, scheme and train are as in an experiment file; by default one stage, without delay.
 // Each line on standard input asks for that many steps (forward, loss, backward, SGD with
 // momentum); the answer is the processor time of the block in seconds. Says first, on standard
 // error, how many parameters there are.
@@ -13,6 +14,7 @@
 #include <iostream>
 
 #include "core/experiment/experiment.h"
+#include "core/profiling/measured_layout.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/executor.h"
 #include "core/stage/torch.h"
@@ -30,25 +32,30 @@ Experiment experiment_of(const Value& request) {
              "}, loader: {batch_size: ", batch, ", prefetch: 0}, scheme: {name: model_parallel}, ",
              "pipeline: {stages: 1}, optimizer: {name: sgd, lr: 0.0001, momentum: 0.9}}"),
       "model_bench");
-  document.at_or_add("model") = *request.find("model");
-  if (const Value* loss = request.find("loss")) document.at_or_add("loss") = *loss;
+  for (const char* section : {"model", "loss", "pipeline", "scheme", "train"})
+    if (const Value* given = request.find(section)) document.at_or_add(section) = *given;
   return read_experiment(document);
 }
 
 FixedBatches first_minibatch(const Plan& plan) {
   Loader loader = plan.training_loader(0, 1);
-  const Share all = loader.share(0, 0, 0);
-  return {loader.inputs(0, all, at::kCPU), loader.targets(0, all, at::kCPU)};
+  Share all = loader.share(0, 0, 0);
+  all.samples = all.all_samples;
+  return {loader.inputs(0, all, at::kCPU), loader.targets(0, all, at::kCPU),
+          plan.training.schedule.shape.microbatches};
 }
 
 void answer(const std::string& request) {
   Experiment experiment = experiment_of(parse_yaml(request, "model_bench"));
+  // Profiles for memory_format: auto are kept here, as beside run folders.
+  Team alone;
+  settle_layout(experiment, {.runs = "build/profiles", .recorded = {}, .tell = {}}, alone);
   const Plan plan = make_plan(experiment);
   const auto stages = plan.stages();
   FixedBatches batches = first_minibatch(plan);
   std::int64_t parameters = 0;
-  for (const auto& [name, parameter] : stages[0]->named_parameters())
-    parameters += parameter.numel();
+  for (const auto& stage : stages)
+    for (const auto& [name, parameter] : stage->named_parameters()) parameters += parameter.numel();
   std::cerr << parameters << " parameters" << std::endl;
   for (int steps = 0; std::cin >> steps;) {
     const Program program = compile(experiment.scheme->schedule(experiment.shape(steps)));

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plain side of compare_models.py: a model in PyTorch on one thread, trained on one mini-batch that it holds.
 
-  model_peer.py '{"model": {"name": "resnet18", …}, "batch": 16, "loss": {…}}'
+  model_peer.py '{"model": {"name": "resnet18", …}, "batch": 16, "loss": {…}}' [bfloat16] [channels_last]
+
+bfloat16: under autocast. channels_last: images and weights of convolutions in that memory format.
 
 Each line on standard input asks for that many steps; the answer is the processor time of the block in seconds.
 The same work as a step of Pipewright: forward, loss, backward, SGD with momentum, gradients dropped, the loss read.
@@ -54,16 +56,21 @@ def loss_function(name="cross_entropy", label_smoothing=0.0, tokens="mean"):
 
 
 class Peer:
-    def __init__(self, case):
+    def __init__(self, case, bfloat16, channels_last):
         options = dict(case["model"])
         self.module = MODELS[options.pop("name")](**options).train()
+        self.autocast = torch.autocast("cpu", torch.bfloat16, enabled=bfloat16)
         # The fastest of its forms on a CPU: foreach goes through every tensor several times.
         self.optimizer = torch.optim.SGD(self.module.parameters(), lr=1e-4, momentum=0.9, fused=True)
         self.loss = loss_function(**case.get("loss", {}))
         self.inputs, self.targets = minibatch(case["model"], case["batch"])
+        if channels_last:
+            self.module.to(memory_format=torch.channels_last)
+            self.inputs = [x.to(memory_format=torch.channels_last) for x in self.inputs]
 
     def step(self):
-        loss = self.loss(self.module(*self.inputs), self.targets)
+        with self.autocast:
+            loss = self.loss(self.module(*self.inputs), self.targets)
         loss.backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -75,7 +82,7 @@ class Peer:
 
 def main():
     torch.set_num_threads(1)
-    peer = Peer(json.loads(sys.argv[1]))
+    peer = Peer(json.loads(sys.argv[1]), "bfloat16" in sys.argv, "channels_last" in sys.argv)
     print(f"{peer.parameters()} parameters", file=sys.stderr)
     gc.disable()
     for line in sys.stdin:

@@ -182,16 +182,15 @@ Cut balanced(const Case& c) {
 std::vector<double> allowed(const Program& program,
                             const std::function<double(const Instruction&)>& seconds) {
   std::vector<double> free(program.workers.size(), 0),
-      sent(static_cast<std::size_t>(program.messages), 0),
       over(static_cast<std::size_t>(program.schedule.shape.minibatches), 0);
+  std::map<std::pair<int, std::int64_t>, double> sent;  // by link and turn
   for (const auto& [number, position] : program.serial_order) {
     const auto worker = static_cast<std::size_t>(number);
     const Instruction& each = program.workers[worker][static_cast<std::size_t>(position)];
     double& now = free[worker];
-    if (each.receive.used())
-      now = std::max(now, sent[static_cast<std::size_t>(each.receive.message)]);
+    if (each.receive.used()) now = std::max(now, sent[{each.receive.link, each.receive.turn}]);
     now += seconds(each);
-    if (each.send.used()) sent[static_cast<std::size_t>(each.send.message)] = now;
+    if (each.send.used()) sent[{each.send.link, each.send.turn}] = now;
     if (each.action.stage == 0) over[static_cast<std::size_t>(each.action.minibatch)] = now;
   }
   return over;

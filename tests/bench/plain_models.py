@@ -43,9 +43,10 @@ def cnn(size, dropout=0.1, **_):
     return nn.Sequential(*layers, *pooled_classifier(entering))
 
 
-def vgg16(batch_norm=True, **_):
-    features = torchvision.models.vgg.make_layers(VGG16, batch_norm=batch_norm)
-    return nn.Sequential(features, *pooled_classifier(512))
+def vgg16(batch_norm=True, width=1, **_):
+    channels = [part if part == "M" else round(part * width) for part in VGG16]
+    features = torchvision.models.vgg.make_layers(channels, batch_norm=batch_norm)
+    return nn.Sequential(features, *pooled_classifier(channels[-2]))
 
 
 def resnet(depth):

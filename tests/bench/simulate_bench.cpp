@@ -15,9 +15,10 @@ namespace pipewright::bench {
 namespace {
 
 /// A scheme's shape by number: 1F1B with a flush, GPipe, PipeDream over as many mini-batches, 1F1B
-/// of four replicas, 1F1B of two stages on each worker, 1F1B that recomputes.
+/// of four replicas, 1F1B of two stages on each worker, 1F1B that recomputes, interleaved 1F1B of
+/// two stages on each worker.
 constexpr int kPlain = 0, kFillDrain = 1, kStashing = 2, kReplicas = 3, kTwoEach = 4,
-              kRecompute = 5;
+              kRecompute = 5, kInterleaved = 6;
 
 Schedule built(int which, int stages, int microbatches) {
   PipelineShape shape{.stages = stages, .microbatches = microbatches};
@@ -30,6 +31,7 @@ Schedule built(int which, int stages, int microbatches) {
     case kTwoEach:
       for (int stage = 0; stage < stages; ++stage) shape.placement.push_back(stage % (stages / 2));
       break;
+    case kInterleaved: return looped_schedule(shape, {.chunks = 2, .warm_up = 2}, "interleaved");
     default: break;
   }
   const auto recompute = which == kRecompute ? Recomputation::Always : Recomputation::Never;
@@ -120,7 +122,8 @@ void time_with_buses(benchmark::State& state) {
 
 void cases(benchmark::internal::Benchmark* bench) {
   bench->Unit(benchmark::kMillisecond)->ArgNames({"order", "stages", "microbatches"});
-  for (const int which : {kPlain, kFillDrain, kStashing, kReplicas, kTwoEach, kRecompute})
+  for (const int which :
+       {kPlain, kFillDrain, kStashing, kReplicas, kTwoEach, kRecompute, kInterleaved})
     bench->Args({which, 64, 1024});
 }
 BENCHMARK(build)->Apply(cases);

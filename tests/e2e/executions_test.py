@@ -77,6 +77,19 @@ SHAPES = {
     },
     "float64": {"scheme": {"name": "pipeoptim"}, "train.precision": "float64"},
     "bfloat16": {"scheme": {"name": "pipeoptim"}, "train.precision": "bfloat16"},
+    "channels last": {"scheme": {"name": "spectrain"}, "pipeline.memory_format": "channels_last"},
+    "channels last, undrained in bfloat16": {
+        "scheme": {"name": "pipedream"},
+        "pipeline.memory_format": "channels_last",
+        "train.drain": "never",
+        "train.precision": "bfloat16",
+    },
+    "channels last, recomputed and split": {
+        "scheme": {"name": "zb_h1"},
+        "pipeline.memory_format": "channels_last",
+        "pipeline.microbatches": 4,
+        "pipeline.recompute": "always",
+    },
     "2 replicas in bfloat16": {
         "scheme": {"name": "one_f_one_b"},
         "pipeline.stages": 2,

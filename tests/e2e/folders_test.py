@@ -290,8 +290,10 @@ class Names(harness.EndToEnd):
 class Waiting(harness.EndToEnd):
     def is_running(self, out):
         def look():
-            state = self.folder / out / "run.json"
-            return state.exists() and json.loads(state.read_text())["state"] == "running"
+            try:
+                return json.loads((self.folder / out / "run.json").read_text())["state"] == "running"
+            except FileNotFoundError:  # not yet there, or deleted by --overwrite at this moment
+                return False
 
         return look
 
@@ -343,7 +345,10 @@ class Locks(Waiting):
         process = self.start_run("out", "--overwrite")
         process.kill()
         self.finish(process)
-        self.start_run("out", "--resume").kill()
+        process = self.start_run("out", "--resume")
+        self.wait_until(lambda: self.holder("out") == process.pid, process)  # the killed one is "running" still
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.finish(process).code, INTERRUPTED)
 
     @skips.needs("mpirun")
     def test_of_several_processes_too(self):

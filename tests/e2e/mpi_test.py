@@ -51,6 +51,35 @@ OTHERS = {
         "pipeline.microbatches": 2,
         "train.precision": "bfloat16",
     },
+    "channels last, stashed and never drained": {
+        "scheme": {"name": "pipedream"},
+        "pipeline.memory_format": "channels_last",
+        "train.drain": "never",
+        "train.epochs": 2,
+    },
+    "channels last, predicted in bfloat16": {
+        "scheme": {"name": "spectrain", "version": 2},
+        "pipeline.memory_format": "channels_last",
+        "train.precision": "bfloat16",
+    },
+    "channels last, recomputed": {
+        "scheme": {"name": "gpipe"},
+        "pipeline.memory_format": "channels_last",
+        "pipeline.microbatches": 2,
+        "pipeline.recompute": "always",
+    },
+    "channels last, split": {
+        "scheme": {"name": "zb_h1"},
+        "pipeline.memory_format": "channels_last",
+        "pipeline.microbatches": 2,
+    },
+    "replicas in channels last": {
+        "scheme": {"name": "pipedream"},
+        "pipeline.stages": 2,
+        "pipeline.replicas": 2,
+        "pipeline.memory_format": "channels_last",
+        "pipeline.microbatches": 2,
+    },
     "trained summing gradients": {
         "scheme": {"name": "pipedream_2bw"},
         "pipeline.microbatches": 4,

@@ -137,9 +137,14 @@ class Sizes(harness.EndToEnd):
 
     def test_of_the_schedule_with_actions_and_bytes(self):
         self.refused(
-            {"train": {"epochs": 10**6, "drain": "never"}, "dataset.train": 10**6},
+            {"train": {"epochs": 10**6, "drain": "never"}, "dataset.train": 10**6, "scheme": {"name": "pipemare"}},
             DATA,
             r"^size.yaml:\d+:\d+: the schedule has at least 1500\.00 G actions .* take at least \d+\.\d\d GiB; .*train\.drain",
+        )
+        self.refused(
+            {"train": {"epochs": 10**6, "drain": "never"}, "dataset.train": 10**6},
+            DATA,
+            r"^size.yaml:\d+:\d+: the schedule has 250\.00 G micro-batches .*train\.drain",
         )
         self.write("small.yaml", SMALL)
         done = self.finish(self.start("schedule", "small.yaml", "--minibatches", 2000000000))

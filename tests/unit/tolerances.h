@@ -115,6 +115,10 @@ inline constexpr double kRoundedOnce = 1.15;
 /// twice that.
 inline constexpr double kRoundedAttention = 25;
 
+/// A network of ten layers, there and back, each of which rounds once: sums in another order may
+/// round to the neighbour. 0.08 of the norm.
+inline constexpr double kOtherRoundings = 2 * 10 * kUnitBfloat16;
+
 // ---- Codecs, in float32 ----
 
 /// The mean magnitude is summed in float64 and rounded once: two sums in different orders round to

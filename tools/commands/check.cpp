@@ -10,7 +10,10 @@
 #include "core/config/merge.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/named_keys.h"
+#include "core/profiling/hardware_source.h"
 #include "core/profiling/measured_balance.h"
+#include "core/profiling/measured_format.h"
+#include "core/profiling/measured_layout.h"
 #include "core/reports/plot_spec.h"
 #include "core/reports/table_spec.h"
 #include "core/runtime/devices/device.h"
@@ -37,7 +40,7 @@ void print_plan(const Plan& plan) {
         counted(plan.minibatches, "mini-batch").c_str(),
         static_cast<long long>(e.loader.batch_size));
   print("schedule    valid: %s, %s, %s\n", counted(plan.training.workers.size(), "worker").c_str(),
-        counted(plan.training.serial_order.size(), "action").c_str(),
+        counted(plan.training.actions, "action").c_str(),
         counted(plan.training.messages, "message").c_str());
   print(
       "\n stage  layers                          parameters  copies   stale F/B   memory without "
@@ -76,6 +79,7 @@ void print_remarks(const Plan& plan) {
   const bool on_cpu = std::ranges::any_of(plan.devices, &at::Device::is_cpu);
   for (const std::string& remark :
        {e.scheme->remark(), plan.drains.remark(), precision_remark(e.train.precision, on_cpu),
+        memory_format_remark(e),
         recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches)})
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
 }
@@ -96,16 +100,23 @@ void print_cut(const Experiment& e) {
             .c_str());
 }
 
+/// Reads the hardware of every point, or of a file without a sweep.
+void check_hardware(const Value& document) {
+  HardwareSource hardware;
+  for (const SweepPoint& point : expand_sweep(document)) hardware.of(point.document, 1);
+}
+
 void check_one(const Value& document, const Problems& faults) {
   std::optional<Experiment> experiment;
   check({[&] { experiment = read_experiment(document, faults); },
-         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); }});
+         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
+         [&] { check_hardware(document); }});
   RunRecord only;
   only.config = experiment->resolved;
   check_named_keys(document, {only});
   print("experiment  %s\n", experiment->name.c_str());
   Team alone;
-  settle_balance(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
+  settle_layout(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
   const Plan plan = make_plan(*experiment);
   check_weights(plan);
   print_plan(plan);
@@ -132,15 +143,15 @@ RunLine line_of(const std::string& title, std::size_t runs, const Plan& plan) {
     backward = std::max(backward, versions.backward_staleness);
   }
   char numbers[160];
-  std::snprintf(numbers, sizeof numbers, "%4zu  %6d  %7zu  %7d  %8zu  %6d   %3d / %-3d   %s", runs,
+  std::snprintf(numbers, sizeof numbers, "%4zu  %6d  %7zu  %7d  %8lld  %6d   %3d / %-3d   %s", runs,
                 e.pipeline.stages, plan.training.workers.size(), plan.minibatches,
-                plan.training.serial_order.size(), copies, forward, backward,
+                static_cast<long long>(plan.training.actions), copies, forward, backward,
                 bytes_text(most).c_str());
   return {title, numbers};
 }
 
 void check_all_of(const Value& document, const Problems& faults) {
-  check({[&] { faults.throw_if_any(); }, [&] { expand_sweep(document); },
+  check({[&] { faults.throw_if_any(); }, [&] { check_hardware(document); },
          [&] { read_table_spec(document); }, [&] { read_plot_spec(document); }});
   std::vector<RunLine> lines{
       {"run",

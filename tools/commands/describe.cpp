@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/config/schema.h"
 #include "core/experiment/experiment.h"
+#include "core/profiling/hardware_source.h"
 #include "core/reports/plot_spec.h"
 #include "core/reports/table_spec.h"
 #include "core/system/file.h"
@@ -31,6 +32,8 @@ std::vector<OptionInfo> plain_sections() {
     section.section = std::move(options);
   };
   add("table", "What `pipewright table` prints of the experiment's sweep.", table_options());
+  add("hardware", "The machine that `pipewright simulate` simulates; a sweep can vary its options.",
+      hardware_section_options());
   add("plot", "What `pipewright plot` draws of the experiment's sweep.", plot_options());
   return sections;
 }

@@ -7,6 +7,7 @@
 #include "core/drawing/render_plan.h"
 #include "core/drawing/render_profile.h"
 #include "core/profiling/measured_balance.h"
+#include "core/profiling/measured_format.h"
 #include "core/profiling/profiling.h"
 #include "core/runtime/devices/device.h"
 #include "core/system/file.h"
@@ -96,7 +97,7 @@ int run_profile(const std::vector<std::string>& arguments) {
               "with --workers, costs as in PipeDream's paper or in its code: paper or code",
               "paper");
   if (!line.parse(arguments)) return 0;
-  const Experiment experiment = experiment_of(line);
+  Experiment experiment = experiment_of(line);
   ProfileSettings settings{
       .device = device_named(line.given("device") ? line.text("device")
                                                   : experiment.pipeline.devices.front()),
@@ -108,6 +109,11 @@ int run_profile(const std::vector<std::string>& arguments) {
     throw Error(ErrorKind::Experiment,
                 "--workers shows a plan by measured times, but --device meta measures none; give "
                 "another device");
+  if (!settings.device.is_meta()) {  // counted bytes are the same in both formats
+    const auto tell = [](const std::string& text) { print_error("%s\n", text.c_str()); };
+    Team alone;
+    settle_memory_format(experiment, {.runs = "runs", .recorded = {}, .tell = tell}, alone);
+  }
   StatusLine status(stderr);
   settings.on_layer = [&](std::size_t layer) {
     status.show(concat("layer ", layer + 1, " of ", experiment.layers.size(), ", ",

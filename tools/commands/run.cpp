@@ -8,6 +8,7 @@
 #include "core/config/json.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plugins.h"
+#include "core/profiling/measured_format.h"
 #include "core/records/run_claim.h"
 #include "core/runtime/processes/mpi_wire.h"
 #include "core/runtime/processes/wire_team.h"
@@ -147,7 +148,8 @@ int run_run(const std::vector<std::string>& arguments) {
   if (started) check_processes(experiment, *started);
   const bool mpi = experiment.pipeline.execution == Execution::Mpi;
   const bool speaks = started ? started->rank == 0 : !mpi;  // only one process prints
-  for (const std::string& remark : {one.remark, slow_remark(experiment)})
+  for (const std::string& remark :
+       {one.remark, slow_remark(experiment), memory_format_remark(experiment)})
     if (speaks && !choices.quiet && !remark.empty()) print_error("%s\n", remark.c_str());
   // Creates the sweep's folder with its marker, because the sweep accepts only marked folders.
   if (one.point && given.out.empty() && (!started || started->rank == 0))

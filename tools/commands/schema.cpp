@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/experiment/experiment.h"
+#include "core/profiling/hardware_source.h"
 #include "core/reports/plot_spec.h"
 #include "core/reports/table_spec.h"
 #include "core/runtime/build_info.h"
@@ -171,6 +172,9 @@ Value experiment_schema() {
   Value plot = json_schema(plot_options());
   add(plot, "description", Value::of("What `pipewright plot` draws of the sweep."));
   add(properties, "plot", std::move(plot));
+  Value hardware = json_schema(hardware_section_options());
+  add(hardware, "description", Value::of("The machine that `pipewright simulate` simulates."));
+  add(properties, "hardware", std::move(hardware));
   add(properties, "profiles", profiles_schema());
   add(schema, "$defs", std::move(definitions));
   return schema;

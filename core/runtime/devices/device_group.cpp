@@ -29,7 +29,7 @@ Wanted wanted_by(const Program& program) {
   for (std::size_t worker = 0; worker < program.workers.size(); ++worker)
     for (const Instruction& instruction : program.workers[worker]) {
       for (const Port& port : sends_of(instruction))
-        if (port.link >= 0) wanted.links.insert({static_cast<int>(worker), port.to});
+        if (port.crosses) wanted.links.insert({static_cast<int>(worker), port.to});
       if (instruction.action.kind == ActionKind::Reduce)
         wanted.replicas.insert(shape.workers_of(instruction.action.stage));
     }

@@ -37,7 +37,7 @@ class DeviceSender final : public LinkSender {
       team_.wait_for_device([&] { return on_their_way.front().query(); });
       on_their_way.pop_front();
     }
-    announce(shapes_of(message));
+    announce(link, shapes_of(message));
     recorded_on(current_stream(group_.device())).block(stream_);
     for (const at::Tensor& tensor : message) record_use(tensor, stream_);
     const c10::StreamGuard switched(stream_);
@@ -51,9 +51,9 @@ class DeviceSender final : public LinkSender {
   }
 
  private:
-  void announce(Shapes shapes) {
+  void announce(int link, Shapes shapes) {
     const bool known = shapes == last_;
-    team_.send(peer_, kShapesChannel, known ? at::empty({0}, at::kLong) : announcement(shapes));
+    team_.send(peer_, kShapesChannel, known ? announcement(link) : announcement(link, shapes));
     last_ = std::move(shapes);
   }
 
@@ -69,34 +69,36 @@ class DeviceSender final : public LinkSender {
 /// sender's device at most.
 class DeviceReceiver final : public LinkReceiver {
  public:
-  DeviceReceiver(WireTeam& team, DeviceGroup& group, int peer, std::vector<int> order)
+  DeviceReceiver(WireTeam& team, DeviceGroup& group, int peer)
       : team_(team),
         group_(group),
         peer_(peer),
-        stream_(link_stream(peer, team.rank(), group.device())),
-        messages_(std::move(order)) {}
+        stream_(link_stream(peer, team.rank(), group.device())) {}
 
-  Tensors receive(int message) override {
+  Tensors receive(const Port& port) override {
     // The event orders an early message, too: everything queued on the stream before is done.
-    Parcel parcel{messages_.find(message, [this] { return take(); }), recorded_on(stream_)};
+    Parcel parcel{early_.find(port.link, port.turn, [this] { return take(); }),
+                  recorded_on(stream_)};
     return arrive(std::move(parcel));
   }
 
  private:
-  Tensors take() {
+  /// The next message, with its link.
+  std::pair<int, Tensors> take() {
     const at::Tensor numbers = room_for_announcement();
-    if (team_.wait(team_.receive(peer_, kShapesChannel, numbers)) > 0) last_ = announced(numbers);
+    if (team_.wait(team_.receive(peer_, kShapesChannel, numbers)) > sizeof(std::int64_t))
+      last_ = announced_shapes(numbers);
     const c10::StreamGuard switched(stream_);
     Tensors room = room_for(last_, group_.device());
     group_.exchange({}, with(0, room));
-    return room;
+    return {announced_link(numbers), std::move(room)};
   }
 
   WireTeam& team_;
   DeviceGroup& group_;
   int peer_;
   c10::Stream stream_;
-  EarlyMessages messages_;
+  EarlyMessages early_;
   Shapes last_;
 };
 
@@ -107,9 +109,8 @@ std::unique_ptr<LinkSender> device_sender(WireTeam& team, DeviceGroup& group, in
   return std::make_unique<DeviceSender>(team, group, peer, capacity);
 }
 
-std::unique_ptr<LinkReceiver> device_receiver(WireTeam& team, DeviceGroup& group, int peer,
-                                              std::vector<int> order) {
-  return std::make_unique<DeviceReceiver>(team, group, peer, std::move(order));
+std::unique_ptr<LinkReceiver> device_receiver(WireTeam& team, DeviceGroup& group, int peer) {
+  return std::make_unique<DeviceReceiver>(team, group, peer);
 }
 
 }  // namespace pipewright

@@ -2,13 +2,15 @@
 #include "core/runtime/processes/announcement.h"
 
 #include "core/base/error.h"
+#include "core/stage/memory_format.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
 namespace {
 
-/// Length of an announcement in 64-bit numbers: the number of tensors, then the type, the number of
-/// dimensions and the sizes of each.
+/// Length of an announcement in 64-bit numbers: the link, the number of tensors, then of each the
+/// type, whether it is in channels-last memory, the number of dimensions and the sizes. A short one
+/// is the link alone.
 constexpr std::int64_t kNumbers = 512;
 
 }  // namespace
@@ -22,14 +24,16 @@ std::size_t bytes_of(const Shape& shape) {
 Shapes shapes_of(const Tensors& message) {
   Shapes shapes;
   for (const at::Tensor& tensor : message)
-    shapes.push_back({tensor.scalar_type(), tensor.sizes().vec()});
+    shapes.push_back({tensor.scalar_type(), tensor.sizes().vec(), in_channels_last(tensor)});
   return shapes;
 }
 
 Tensors room_for(const Shapes& shapes, at::Device device) {
   Tensors tensors;
   for (const Shape& shape : shapes)
-    tensors.push_back(at::empty(shape.sizes, at::TensorOptions(shape.type).device(device)));
+    tensors.push_back(at::empty(
+        shape.sizes, at::TensorOptions(shape.type).device(device),
+        shape.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous));
   return tensors;
 }
 
@@ -37,7 +41,11 @@ at::Tensor room_for_announcement() {
   return at::zeros({kNumbers}, at::kLong);
 }
 
-at::Tensor announcement(const Shapes& shapes) {
+at::Tensor announcement(int link) {
+  return at::full({1}, link, at::kLong);
+}
+
+at::Tensor announcement(int link, const Shapes& shapes) {
   const at::Tensor numbers = room_for_announcement();
   std::int64_t* next = numbers.mutable_data_ptr<std::int64_t>();
   const std::int64_t* const end = next + kNumbers;
@@ -46,18 +54,25 @@ at::Tensor announcement(const Shapes& shapes) {
                      " tensors is too long to announce");
     *next++ = value;
   };
+  put(link);
   put(std::ssize(shapes));
   for (const Shape& shape : shapes) {
     put(static_cast<std::int64_t>(shape.type));
+    put(shape.channels_last ? 1 : 0);
     put(std::ssize(shape.sizes));
     for (const std::int64_t size : shape.sizes) put(size);
   }
   return numbers;
 }
 
-Shapes announced(const at::Tensor& numbers) {
+int announced_link(const at::Tensor& numbers) {
+  return static_cast<int>(*numbers.const_data_ptr<std::int64_t>());
+}
+
+Shapes announced_shapes(const at::Tensor& numbers) {
   const std::int64_t* next = numbers.const_data_ptr<std::int64_t>();
   const std::int64_t* const end = next + kNumbers;
+  ++next;  // the link
   auto take = [&](std::int64_t limit) {
     PIPEWRIGHT_CHECK(next < end && *next >= 0 && *next <= limit, "a damaged announcement");
     return *next++;
@@ -65,6 +80,7 @@ Shapes announced(const at::Tensor& numbers) {
   Shapes shapes(static_cast<std::size_t>(take(kNumbers)));
   for (Shape& shape : shapes) {
     shape.type = static_cast<at::ScalarType>(take(static_cast<std::int64_t>(at::kBFloat16)));
+    shape.channels_last = take(1) == 1;
     shape.sizes.resize(static_cast<std::size_t>(take(kNumbers)));
     for (std::int64_t& size : shape.sizes) size = take(std::int64_t{1} << 40);
   }

@@ -12,10 +12,11 @@
 
 namespace pipewright {
 
-/// Type and sizes of one tensor.
+/// Type and sizes of one tensor, which is contiguous or in channels-last memory.
 struct Shape {
   at::ScalarType type = at::kFloat;
   std::vector<std::int64_t> sizes;
+  bool channels_last = false;
   bool operator==(const Shape&) const = default;
 };
 using Shapes = std::vector<Shape>;
@@ -27,8 +28,12 @@ Tensors room_for(const Shapes& shapes, at::Device device);
 
 /// A tensor to receive an announcement into; all announcements have its size.
 at::Tensor room_for_announcement();
-at::Tensor announcement(const Shapes& shapes);
-/// Reads an announcement. Throws Error{Bug} if it is damaged.
-Shapes announced(const at::Tensor& numbers);
+/// The announcement of a message over that link.
+at::Tensor announcement(int link, const Shapes& shapes);
+/// A short one, if the shapes are known.
+at::Tensor announcement(int link);
+/// Read an announcement, a short one for its link only. Throws Error{Bug} if it is damaged.
+int announced_link(const at::Tensor& numbers);
+Shapes announced_shapes(const at::Tensor& numbers);
 
 }  // namespace pipewright

@@ -2,9 +2,9 @@
 /// Buffer for messages that arrive in one order and are received in another.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include "core/stage/layer.h"
 
@@ -12,28 +12,22 @@ namespace pipewright {
 
 class EarlyMessages {
  public:
-  /// `order`: the numbers of all messages in the order of their arrival.
-  explicit EarlyMessages(std::vector<int> order) : order_(std::move(order)) {}
-
-  /// Whether messages are still to arrive.
-  bool more() const { return next_ < order_.size(); }
-  /// Returns the message, after buffering those that arrive before it. next() returns the next
-  /// arrival.
+  /// Returns the message of that turn, after buffering those that arrive before it. next() returns
+  /// the next arrival: its link, which says whose turn it is, and the message.
   template <class Next>
-  Tensors find(int message, const Next& next) {
+  Tensors find(int link, std::int64_t turn, const Next& next) {
     for (;;) {
-      if (auto early = early_.extract(message)) return std::move(early.mapped());
-      const int number = order_[next_++];
-      Tensors tensors = next();
-      if (number == message) return tensors;
-      early_.emplace(number, std::move(tensors));
+      if (auto early = early_.extract({link, turn})) return std::move(early.mapped());
+      auto [from, tensors] = next();
+      const std::int64_t number = arrived_[from]++;
+      if (from == link && number == turn) return std::move(tensors);
+      early_.emplace(std::pair{from, number}, std::move(tensors));
     }
   }
 
  private:
-  std::vector<int> order_;
-  std::size_t next_ = 0;
-  std::map<int, Tensors> early_;
+  std::map<int, std::int64_t> arrived_;  ///< messages so far, by link
+  std::map<std::pair<int, std::int64_t>, Tensors> early_;
 };
 
 }  // namespace pipewright

@@ -19,7 +19,7 @@ bool can_be_asked_for(const Tensors& message) {
 
 class HostSender final : public LinkSender {
  public:
-  HostSender(WireTeam& team, int peer, int messages, int capacity)
+  HostSender(WireTeam& team, int peer, std::int64_t messages, int capacity)
       : team_(team), peer_(peer), left_(messages), capacity_(capacity) {}
 
   void send(int link, Tensors message) override {
@@ -33,7 +33,7 @@ class HostSender final : public LinkSender {
     if (shapes != asked_for_) {
       for (const Shape& shape : asked_for_)
         team_.decline(peer_, link_channel(link), bytes_of(shape));
-      team_.send(peer_, announcement_channel(link), announcement(shapes));
+      team_.send(peer_, announcement_channel(link), announcement(link, shapes));
     }
     asked_for_.clear();
     if (--left_ > 0 && can_be_asked_for(message)) asked_for_ = std::move(shapes);
@@ -45,18 +45,20 @@ class HostSender final : public LinkSender {
 
  private:
   WireTeam& team_;
-  int peer_, left_, capacity_;
+  int peer_;
+  std::int64_t left_;
+  int capacity_;
   Shapes asked_for_;
   std::deque<Mail::Ticket> on_their_way_;
 };
 
 class HostReceiver final : public LinkReceiver {
  public:
-  HostReceiver(WireTeam& team, int link, int peer, std::vector<int> order)
-      : team_(team), link_(link), peer_(peer), messages_(std::move(order)) {}
+  HostReceiver(WireTeam& team, int link, int peer, std::int64_t messages)
+      : team_(team), link_(link), peer_(peer), left_(messages) {}
 
-  Tensors receive(int message) override {
-    return messages_.find(message, [this] { return take(); });
+  Tensors receive(const Port& port) override {
+    return early_.find(link_, port.turn, [this] { return std::pair(link_, take()); });
   }
 
  private:
@@ -66,7 +68,7 @@ class HostReceiver final : public LinkReceiver {
     for (std::size_t i = 0; i < message.size(); ++i) came &= team_.wait(tickets_[i]) > 0;
     if (!came) message = take_announced();
     tickets_.clear();
-    if (messages_.more() && can_be_asked_for(message)) asked_for_ = ask_for(shapes_of(message));
+    if (--left_ > 0 && can_be_asked_for(message)) asked_for_ = ask_for(shapes_of(message));
     return message;
   }
 
@@ -74,7 +76,7 @@ class HostReceiver final : public LinkReceiver {
     const at::Tensor numbers = room_for_announcement();
     team_.wait(team_.receive(peer_, announcement_channel(link_), numbers));
     tickets_.clear();
-    Tensors message = ask_for(announced(numbers));
+    Tensors message = ask_for(announced_shapes(numbers));
     for (const Mail::Ticket ticket : tickets_) team_.wait(ticket);
     return message;
   }
@@ -88,20 +90,22 @@ class HostReceiver final : public LinkReceiver {
 
   WireTeam& team_;
   int link_, peer_;
-  EarlyMessages messages_;
+  std::int64_t left_;
+  EarlyMessages early_;
   Tensors asked_for_;
   std::vector<Mail::Ticket> tickets_;
 };
 
 }  // namespace
 
-std::unique_ptr<LinkSender> host_sender(WireTeam& team, int peer, int messages, int capacity) {
+std::unique_ptr<LinkSender> host_sender(WireTeam& team, int peer, std::int64_t messages,
+                                        int capacity) {
   return std::make_unique<HostSender>(team, peer, messages, capacity);
 }
 
 std::unique_ptr<LinkReceiver> host_receiver(WireTeam& team, int link, int peer,
-                                            std::vector<int> order) {
-  return std::make_unique<HostReceiver>(team, link, peer, std::move(order));
+                                            std::int64_t messages) {
+  return std::make_unique<HostReceiver>(team, link, peer, messages);
 }
 
 }  // namespace pipewright

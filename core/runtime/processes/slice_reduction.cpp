@@ -3,6 +3,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/stage/memory_format.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -18,7 +19,7 @@ SliceReduction::SliceReduction(WireTeam& team, DeviceGroup* group, int channel,
 void SliceReduction::run(std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> defined;
   for (const at::Tensor& tensor : tensors)
-    if (tensor.defined()) defined.push_back(tensor.reshape({-1}));
+    if (tensor.defined()) defined.push_back(flattened(tensor));
   if (defined.empty()) return;
   at::Tensor own = at::cat(defined);
   if (group_ == nullptr) own = own.cpu();
@@ -28,7 +29,8 @@ void SliceReduction::run(std::vector<at::Tensor>& tensors) {
   std::int64_t next = 0;
   for (at::Tensor& tensor : tensors) {
     if (!tensor.defined()) continue;
-    tensor = sum.narrow(0, next, tensor.numel()).view(tensor.sizes()).to(tensor.device());
+    tensor = reshaped(sum.narrow(0, next, tensor.numel()), tensor.sizes(), in_channels_last(tensor))
+                 .to(tensor.device());
     next += tensor.numel();
   }
 }

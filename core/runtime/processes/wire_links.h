@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The two ends of a link between processes. Both know the order of messages from the schedule, so
-/// messages carry no names. There are two kinds of links:
+/// The two ends of a link between processes. A link's messages arrive in their turn, so they carry
+/// no names. There are two kinds of links:
 ///  - Through the host, over the team's wire. A message is the contiguous memory of its tensors,
 ///  one
 ///    part each. The receiver posts its receives ahead, in the shapes of the link's previous
 ///    message. If the shapes differ (the first message, a smaller last mini-batch), the sender
 ///    declines those receives and sends an announcement of the new shapes first.
 ///  - Between devices, over a DeviceGroup. The sender announces every message over the wire; the
-///    announcement is empty if the shapes are those of the previous message.
+///    announcement names the link, and the shapes if they are not those of the previous message.
 #pragma once
 
 #include <memory>
@@ -31,22 +31,21 @@ class LinkReceiver {
  public:
   virtual ~LinkReceiver() = default;
   /// Blocks until the message has arrived or, between devices, is in flight.
-  virtual Tensors receive(int message) = 0;
+  virtual Tensors receive(const Port& port) = 0;
 };
 
 /// Sender of one link, through the host. `messages`: how many will be sent; `capacity`: how many
 /// may be in flight (0: any number).
-std::unique_ptr<LinkSender> host_sender(WireTeam& team, int peer, int messages, int capacity);
-/// Receiver of one link, through the host. `order`: the link's messages in the order they are sent.
+std::unique_ptr<LinkSender> host_sender(WireTeam& team, int peer, std::int64_t messages,
+                                        int capacity);
+/// Receiver of one link, through the host. `messages`: how many will be sent.
 std::unique_ptr<LinkReceiver> host_receiver(WireTeam& team, int link, int peer,
-                                            std::vector<int> order);
+                                            std::int64_t messages);
 
 /// Sender of all links to a peer, between devices. `capacity`: that of each link.
 std::unique_ptr<LinkSender> device_sender(WireTeam& team, DeviceGroup& group, int peer,
                                           int capacity);
-/// Receiver of all links from a peer, between devices. `order`: their messages in the order they
-/// are sent.
-std::unique_ptr<LinkReceiver> device_receiver(WireTeam& team, DeviceGroup& group, int peer,
-                                              std::vector<int> order);
+/// Receiver of all links from a peer, between devices.
+std::unique_ptr<LinkReceiver> device_receiver(WireTeam& team, DeviceGroup& group, int peer);
 
 }  // namespace pipewright

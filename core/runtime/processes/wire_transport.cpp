@@ -13,59 +13,28 @@
 namespace pipewright {
 namespace {
 
-/// A link between two processes and the messages that go over it, in order.
-struct Link {
-  int from = 0, to = 0;
-  int capacity = 0;
-  std::vector<int> messages;
-};
-
-std::vector<Link> links_of(const Program& program) {
-  std::vector<Link> links(program.link_from.size());
-  for (std::size_t worker = 0; worker < program.workers.size(); ++worker)
-    for (const Instruction& instruction : program.workers[worker])
-      for (const Port& port : sends_of(instruction)) {
-        if (port.link < 0) continue;
-        Link& link = links[as_size(port.link)];
-        link.from = static_cast<int>(worker);
-        link.to = port.to;
-        link.capacity = program.link_capacity[as_size(port.link)];
-        link.messages.push_back(port.message);
-      }
-  return links;
-}
-
-/// All messages from one worker to another, in order.
-std::vector<int> messages_between(const Program& program, int from, int to) {
-  std::vector<int> messages;
-  for (const Instruction& instruction : program.workers[as_size(from)])
-    for (const Port& port : sends_of(instruction))
-      if (port.link >= 0 && port.to == to) messages.push_back(port.message);
-  return messages;
-}
-
 class WireTransport final : public Transport {
  public:
   WireTransport(const Program& program, WireTeam& team, const DeviceGroups& groups)
       : program_(program), team_(team), groups_(groups) {
-    std::vector<Link> links = links_of(program);
-    for (int link = 0; link < static_cast<int>(links.size()); ++link) {
-      Link& each = links[as_size(link)];
+    for (int link = 0; link < static_cast<int>(program.links.size()); ++link) {
+      const Link& each = program.links[as_size(link)];
+      if (each.from == each.to) continue;
       if (each.from == team.rank()) senders_[link] = sender_to(each);
-      if (each.to == team.rank()) receivers_[link] = receiver_from(link, std::move(each));
+      if (each.to == team.rank()) receivers_[link] = receiver_from(link, each);
     }
   }
 
   void send(const Port& port, Tensors message) override {
-    if (port.link < 0)
-      own_[port.message] = std::move(message);
-    else
+    if (port.crosses)
       senders_.at(port.link)->send(port.link, std::move(message));
+    else
+      own_[{port.link, port.turn}] = std::move(message);
   }
 
   Tensors receive(const Port& port, int) override {
-    if (port.link >= 0) return receivers_.at(port.link)->receive(port.message);
-    auto message = own_.extract(port.message);
+    if (port.crosses) return receivers_.at(port.link)->receive(port);
+    auto message = own_.extract({port.link, port.turn});
     PIPEWRIGHT_CHECK(!message.empty(), "the message is not there");
     return std::move(message.mapped());
   }
@@ -96,21 +65,18 @@ class WireTransport final : public Transport {
  private:
   std::shared_ptr<LinkSender> sender_to(const Link& link) {
     DeviceGroup* const group = groups_.between(link.from, link.to);
-    if (group == nullptr)
-      return host_sender(team_, link.to, static_cast<int>(link.messages.size()), link.capacity);
+    if (group == nullptr) return host_sender(team_, link.to, link.messages, link.capacity);
     std::shared_ptr<LinkSender>& shared = device_senders_[link.to];
     if (!shared)
       shared = device_sender(team_, *group, link.to, program_.schedule.shape.link_capacity);
     return shared;
   }
 
-  std::shared_ptr<LinkReceiver> receiver_from(int number, Link link) {
+  std::shared_ptr<LinkReceiver> receiver_from(int number, const Link& link) {
     DeviceGroup* const group = groups_.between(link.from, link.to);
-    if (group == nullptr) return host_receiver(team_, number, link.from, std::move(link.messages));
+    if (group == nullptr) return host_receiver(team_, number, link.from, link.messages);
     std::shared_ptr<LinkReceiver>& shared = device_receivers_[link.from];
-    if (!shared)
-      shared =
-          device_receiver(team_, *group, link.from, messages_between(program_, link.from, link.to));
+    if (!shared) shared = device_receiver(team_, *group, link.from);
     return shared;
   }
 
@@ -119,7 +85,8 @@ class WireTransport final : public Transport {
   const DeviceGroups& groups_;
   std::map<int, std::shared_ptr<LinkSender>> senders_, device_senders_;        ///< by link; by peer
   std::map<int, std::shared_ptr<LinkReceiver>> receivers_, device_receivers_;  ///< by link; by peer
-  std::map<int, Tensors> own_;  ///< messages between stages of this worker
+  /// Messages between stages of this worker, by link and turn.
+  std::map<std::pair<int, std::int64_t>, Tensors> own_;
 };
 
 }  // namespace

@@ -47,7 +47,9 @@ class Convolution final : public Layer {
     const at::Tensor bias = options_.bias ? parameters[1] : at::Tensor();
     if (input.is_meta())
       return made_on_meta({input, parameters[0], bias},
-                          counted(at::empty(output_shape(input), input.options())), {input});
+                          counted(at::empty(output_shape(input), input.options(),
+                                            parameters[0].suggest_memory_format())),
+                          {input});
     return at::conv2d(input, parameters[0], bias, stride_, padding_, at::IntArrayRef{1, 1},
                       options_.groups);
   }

@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/stage/layers.h"
+#include "core/stage/layers/added_product.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -27,10 +28,10 @@ class Linear final : public Layer {
   }
 
   at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
-                     std::span<at::Tensor>, const Pass&) const override {
-    if (input.dim() == 2) return of_rows(input, parameters);
+                     std::span<at::Tensor>, const Pass& pass) const override {
+    if (input.dim() == 2) return of_rows(input, parameters, pass);
     const auto rows = options_.flatten ? input.size(0) : input.numel() / in_;
-    const at::Tensor output = of_rows(input.reshape({rows, in_}), parameters);
+    const at::Tensor output = of_rows(input.reshape({rows, in_}), parameters, pass);
     if (options_.flatten) return output;
     std::vector<std::int64_t> shape = input.sizes().vec();
     shape.back() = out_;
@@ -40,10 +41,14 @@ class Linear final : public Layer {
  private:
   /// Computes [rows, out] from [rows, in]. A linear of more dimensions would return a view, and an
   /// in-place activation of a view makes autograd copy the gradient.
-  at::Tensor of_rows(const at::Tensor& input, std::span<const at::Tensor> parameters) const {
-    return activate_in_place(
-        options_.activation,
-        at::linear(input, parameters[0], options_.bias ? parameters[1] : at::Tensor()));
+  at::Tensor of_rows(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     const Pass& pass) const {
+    const at::Tensor& weight = parameters[0];
+    const at::Tensor bias = options_.bias ? parameters[1] : at::Tensor();
+    return activate_in_place(options_.activation,
+                             gains_from_sums(input, weight, pass)
+                                 ? linear_with_sums(input, weight, bias, *pass.sums)
+                                 : at::linear(input, weight, bias));
   }
 
   std::int64_t in_, out_;

@@ -56,7 +56,8 @@ class AveragePoolTo final : public Layer {
                      const Pass&) const override {
     if (input.is_meta() && size_ != 1)
       return made_on_meta({input},
-                          at::empty({input.size(0), input.size(1), size_, size_}, input.options()),
+                          at::empty({input.size(0), input.size(1), size_, size_}, input.options(),
+                                    input.suggest_memory_format()),
                           {input});
     return at::adaptive_avg_pool2d(input, {size_, size_});
   }

@@ -29,10 +29,13 @@ struct Operator : torch::autograd::Function<Operator> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     variable_list of_inputs;
     const auto shapes = context->saved_data["shapes"].to<c10::List<std::vector<std::int64_t>>>();
+    const auto images = gradients[0].suggest_memory_format();
     for (std::size_t i = 0; i < shapes.size(); ++i)
-      of_inputs.push_back(context->needs_input_grad(i)
-                              ? at::empty(shapes.get(i), gradients[0].options())
-                              : at::Tensor());
+      of_inputs.push_back(
+          context->needs_input_grad(i)
+              ? at::empty(shapes.get(i), gradients[0].options(),
+                          shapes.get(i).size() == 4 ? images : at::MemoryFormat::Contiguous)
+              : at::Tensor());
     of_inputs.emplace_back();  // `made` has no gradient
     return of_inputs;
   }

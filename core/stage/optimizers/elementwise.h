@@ -82,7 +82,7 @@ void step_tensors(const OptimizerStep& step, const at::Tensor& gradient,
   auto part = [&](const at::Tensor& flat) { return flat.narrow(0, entry.offset, entry.size); };
   std::array<at::Tensor, Slots> values;
   for (std::size_t s = 0; s < Slots; ++s) values[s] = part(step.state.slots[s]).clone();
-  at::Tensor gradient_used = gradient.reshape({-1}).to(step.weights.scalar_type());
+  at::Tensor gradient_used = gradient.to(step.weights.scalar_type());
   const at::Tensor next = rule(part(step.weights), gradient_used, values);
   part(step.next).copy_(next);
   for (std::size_t s = 0; s < Slots; ++s) part(step.state.slots[s]).copy_(values[s]);
@@ -103,7 +103,7 @@ void step(const OptimizerStep& step, const Rule& rule) {
       if (step.made) step.made(entry.offset, entry.offset + entry.size);
       continue;
     }
-    const at::Tensor gradient = step.gradients[p].contiguous();
+    const at::Tensor gradient = entry.in_order(step.gradients[p]);
     if (!gradient.is_cpu())
       step_tensors<Slots>(step, gradient, entry, rule);
     else if (gradient.scalar_type() == at::kBFloat16)

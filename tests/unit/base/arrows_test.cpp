@@ -30,6 +30,7 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/cost", "core/base core/system core/config core/schedule"},
     {"core/simulation", "core/base core/system core/config core/schedule core/cost"},
     {"core/drawing", "core/base core/system core/config core/schedule core/cost core/simulation"},
+    {"core/planning", "core/base core/system core/config core/drawing"},
     {"core/records", "core/base core/system core/config core/schedule"},
     {"core/reports", "core/base core/system core/config core/schedule core/records"},
     {"core/fetch", "core/base core/system"},
@@ -55,11 +56,12 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/stage "
      "core/stage/files core/translation core/codecs core/runtime core/experiment core/profiling"},
     {"core/sweep",
-     "core/base core/system core/config core/records core/reports core/experiment core/profiling "
-     "core/training"},
+     "core/base core/system core/config core/schedule core/cost core/simulation core/planning "
+     "core/records core/reports core/experiment core/profiling core/training"},
     {"tools",
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
-     "core/records core/reports core/fetch core/stage core/codecs core/runtime core/experiment "
+     "core/planning core/records core/reports core/fetch core/stage core/codecs core/runtime "
+     "core/experiment "
      "core/profiling core/training core/sweep"},
     {"schemes", "core/base core/system core/config core/schedule"},
     {"models", "core/base core/config core/stage core/stage/files"},
@@ -67,8 +69,8 @@ const std::map<std::string, std::string> kMayLookInto{
 };
 
 const Rooms kWithoutLibTorch{"core/base",    "core/system",     "core/config",  "core/schedule",
-                             "core/cost",    "core/simulation", "core/drawing", "core/records",
-                             "core/reports", "core/fetch",      "schemes"};
+                             "core/cost",    "core/simulation", "core/drawing", "core/planning",
+                             "core/records", "core/reports",    "core/fetch",   "schemes"};
 
 /// Headers that may include more of LibTorch than the tensor: the precompiled header, and the
 /// template over tensors that only the optimizers' .cpp files read.

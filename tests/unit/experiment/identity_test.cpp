@@ -73,5 +73,16 @@ TEST(LayoutChanges, NamesWhatMayChangeTheBits) {
             "pipeline.stages 4 → 2, pipeline.replicas 1 → 2");
 }
 
+TEST(LayoutChanges, TakesARunOlderThanMemoryFormatsForContiguous) {
+  auto layout = [](const std::string& changes) {
+    return layout_of(Laboratory(changes).experiment.resolved);
+  };
+  Value before = layout("{}");
+  std::erase_if(before.fields, [](const auto& field) { return field.first == "memory_format"; });
+  EXPECT_EQ(layout_changes(before, layout("{}")), "");
+  EXPECT_EQ(layout_changes(before, layout("{pipeline.memory_format: channels_last}")),
+            "pipeline.memory_format nothing → \"channels_last\"");
+}
+
 }  // namespace
 }  // namespace pipewright::test

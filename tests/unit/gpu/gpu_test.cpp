@@ -51,6 +51,15 @@ TEST_P(Gpu, GivesTheSameForConvolutionsBatchNormAndDropout) {
         devices());
 }
 
+TEST_P(Gpu, GivesTheSameForImagesInChannelsLastMemory) {
+  for (const char* layout : {"pipeline.stages: 4", "pipeline.stages: 2, pipeline.replicas: 2"})
+    expect_equal_elsewhere(
+        concat("{scheme: {name: pipedream}, train.precision: float64, ", layout,
+               ", pipeline.memory_format: channels_last, model: {name: cnn, width: 0.125, size: 8, "
+               "channels: 1, classes: 3}}"),
+        devices());
+}
+
 TEST_P(Gpu, GivesTheSameForReplicas) {
   for (const char* scheme : {"gpipe", "pipedream"})
     expect_equal_elsewhere(

@@ -43,12 +43,15 @@ constexpr const char* kSchemes[] = {
     "scheme: {name: spectrain, version: 1}, pipeline: {stages: 3, recompute: always}",
 };
 
-void expect_predicted(const Small& small, const char* scheme, const char* precision) {
+void expect_predicted(const Small& small, const char* scheme, const char* precision,
+                      const char* format = "contiguous") {
   const std::string text = concat(
       "{dataset: {name: synthetic}, model: ", small.model, ", ", small.more, scheme,
       ", loader: {batch_size: 8}, optimizer: {name: sgd, momentum: 0.9}, train: {precision: ",
       precision, "}}");
-  const Experiment e = read_experiment(parse_yaml(text, "f.yaml"));
+  Value document = parse_yaml(text, "f.yaml");
+  document.find("pipeline")->at_or_add("memory_format") = Value::of(format);
+  const Experiment e = read_experiment(document);
   const Profile profile = measure(e, {.repetitions = 1});
   const auto predicted = stage_memories(e, profile, e.pipeline.stages).of_cut(e.balance);
   const auto measured = measure_stage_peaks(e, 2 * e.pipeline.stages, at::kCPU);
@@ -56,8 +59,9 @@ void expect_predicted(const Small& small, const char* scheme, const char* precis
     const auto peak = static_cast<double>(measured[stage]);
     const double error = static_cast<double>(predicted[stage].total()) / peak - 1;
     EXPECT_LE(std::abs(error), tolerance::kPromisedMemory)
-        << small.model << ", " << scheme << ", " << precision << ", stage " << stage << ": "
-        << predicted[stage].total() << " predicted, " << measured[stage] << " measured";
+        << small.model << ", " << scheme << ", " << precision << ", " << format << ", stage "
+        << stage << ": " << predicted[stage].total() << " predicted, " << measured[stage]
+        << " measured";
   }
 }
 
@@ -71,6 +75,15 @@ TEST(Memory, IsPredictedInMixedPrecisionToo) {
     for (const char* scheme : {kSchemes[0], kSchemes[2], kSchemes[3]})
       if (std::string_view(small.model).find("vocabulary") == std::string_view::npos)
         expect_predicted(small, scheme, "bfloat16");
+}
+
+TEST(Memory, IsPredictedInChannelsLastMemoryToo) {
+  for (const char* model :
+       {"{name: vgg16, width: 0.125}", "{name: resnet18, size: 8, width: 0.125, cut: layers}",
+        "{name: mobilenet_v2, size: 32, width: 0.125}"})
+    for (const char* scheme : {kSchemes[0], kSchemes[2], kSchemes[3]})
+      for (const char* precision : {"float32", "bfloat16"})
+        expect_predicted({model}, scheme, precision, "channels_last");
 }
 
 Experiment of_two_samples(const Small& small) {

@@ -40,6 +40,7 @@ class Trial {
                 .head = head_of(e, program, stage),
                 .options = at::TensorOptions(e.train.precision.weights).device(device),
                 .narrow = e.train.precision.narrow(),
+                .channels_last = e.pipeline.channels_last,
                 .optimizer = e.optimizer.get(),
                 .loss = e.loss.get(),
                 .predicts = predictions_of(program.schedule).any,

@@ -31,15 +31,16 @@ TEST(Program, JoinsEveryMessagesMakerToItsOneTaker) {
     if (scheme.name == "data_parallel") continue;
     const Program program =
         compiled(scheme.name, scheme.options, {.stages = 4, .microbatches = 4, .minibatches = 3});
-    std::map<int, int> sent, received;
+    std::map<std::pair<int, std::int64_t>, int> sent, received;
     for (const auto& worker : program.workers)
       for (const Instruction& i : worker) {
-        if (i.send.used()) ++sent[i.send.message];
-        if (i.receive.used()) ++received[i.receive.message];
+        if (i.send.used()) ++sent[{i.send.link, i.send.turn}];
+        if (i.receive.used()) ++received[{i.receive.link, i.receive.turn}];
       }
     EXPECT_EQ(sent, received) << scheme.name << scheme.options;
-    EXPECT_EQ(static_cast<int>(sent.size()), program.messages);
-    for (const auto& [message, times] : sent) EXPECT_EQ(times, 1) << message;
+    EXPECT_EQ(std::ssize(sent), program.messages);
+    for (const auto& [message, times] : sent)
+      EXPECT_EQ(times, 1) << "link " << message.first << ", turn " << message.second;
   }
 }
 
@@ -49,8 +50,8 @@ TEST(Program, AsksTheFirstStageForNoInputGradient) {
   EXPECT_FALSE(named(program, "0B0").input_gradient);
   EXPECT_TRUE(named(program, "1F0").input_gradient);
   EXPECT_TRUE(named(program, "2B1").input_gradient);
-  EXPECT_EQ(named(program, "0F1").receive.message, -1);
-  EXPECT_EQ(named(program, "0B1").send.message, -1);
+  EXPECT_FALSE(named(program, "0F1").receive.used());
+  EXPECT_FALSE(named(program, "0B1").send.used());
 }
 
 TEST(Program, FreesTheGraphAtTheOnlyBackward) {
@@ -69,11 +70,12 @@ TEST(Program, FreesTheGraphAtTheLastOfSeveralBackwards) {
 
 TEST(Program, WiresRelaysAndOwnLossesOfInterlocking) {
   const Program program = compiled("interlocking", "{width: 2}", {.stages = 4});
-  EXPECT_EQ(named(program, "1b0←1").send.message, named(program, "0B0").receive.message);
+  EXPECT_EQ(named(program, "1b0←1").send.link, named(program, "0B0").receive.link);
+  EXPECT_EQ(named(program, "1b0←1").send.turn, named(program, "0B0").receive.turn);
   EXPECT_TRUE(named(program, "1b0←1").input_gradient);
   EXPECT_FALSE(named(program, "1B0").input_gradient) << "stage 0 does not learn from loss 2";
-  EXPECT_EQ(named(program, "1B0").send.message, -1);
-  EXPECT_EQ(named(program, "1b0←1").receive.message, -1) << "it starts from its own head";
+  EXPECT_FALSE(named(program, "1B0").send.used());
+  EXPECT_FALSE(named(program, "1b0←1").receive.used()) << "it starts from its own head";
   EXPECT_TRUE(named(program, "1F0").input_gradient);
   EXPECT_TRUE(named(program, "1H0").input_gradient) << "a backward of its loss follows";
   EXPECT_FALSE(named(program, "0H0").input_gradient) << "nobody learns from loss 0";
@@ -82,13 +84,14 @@ TEST(Program, WiresRelaysAndOwnLossesOfInterlocking) {
 TEST(Program, SendsNothingOverLinksWithinAWorker) {
   const Program program =
       compiled("pipedream", "{}", {.stages = 4, .minibatches = 2, .placement = {0, 0, 1, 1}});
-  EXPECT_GE(named(program, "0F0").send.message, 0);
-  EXPECT_EQ(named(program, "0F0").send.link, -1);
-  EXPECT_GE(named(program, "1F0").send.link, 0);
+  EXPECT_TRUE(named(program, "0F0").send.used());
+  EXPECT_FALSE(named(program, "0F0").send.crosses);
+  EXPECT_TRUE(named(program, "1F0").send.crosses);
   EXPECT_EQ(named(program, "1F0").send.link, named(program, "2F0").receive.link);
   EXPECT_EQ(named(program, "1F0").send.link, named(program, "1F1").send.link);
   EXPECT_NE(named(program, "1F0").send.link, named(program, "2B0").send.link);
-  EXPECT_EQ(program.link_from.size(), 2u);
+  EXPECT_EQ(std::ranges::count_if(program.links, [](const Link& l) { return l.from != l.to; }), 2);
+  EXPECT_EQ(program.links.size(), 6u);
   EXPECT_EQ(named(program, "1F0").send.to, 1);
 }
 

@@ -76,6 +76,15 @@ TEST(RecomputedTraining, IsTheSameForEverySchemeWithBatchNormAndDropout) {
                  ", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}"));
 }
 
+/// Their gradients are added inside the product, in both halves of a split backward too.
+TEST(RecomputedTraining, IsTheSameWithWideLayers) {
+  for (const SchemeCase& scheme : schemes_of_interest())
+    expect_bits_of_recomputed(scheme,
+                              "pipeline.microbatches: 4, dataset.train: 16, loader.batch_size: 8, "
+                              "pipeline.balance: layers, "
+                              "model: {name: mlp, widths: [264, 256, 264, 256, 3]}");
+}
+
 TEST(RecomputedTraining, IsTheSameWhereIntegersAndMasksCross) {
   const std::string sizes = "width: 8, heads: 2, feed_forward: 12, tokens: 6";
   for (const SchemeCase& scheme : schemes_of_interest()) {

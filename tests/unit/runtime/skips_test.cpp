@@ -6,6 +6,7 @@
 #include <map>
 #include <thread>
 
+#include "core/base/as_size.h"
 #include "core/runtime/executor.h"
 #include "core/runtime/program.h"
 #include "core/schedule/builders.h"
@@ -57,8 +58,9 @@ TEST(SkipProgram, SendsStraightToTheStageThatTakesBack) {
   EXPECT_EQ(bypass_text(instruction_named(program, "0B0.1").bypass_received),
             "to 0: 2; to 0: 1; behind: 0");
   const auto& sent = instruction_named(program, "0F0.1").bypass_sent.groups;
-  EXPECT_EQ(sent[0].port.message,
-            instruction_named(program, "3F0.1").bypass_received.groups[0].port.message);
+  const Port& received = instruction_named(program, "3F0.1").bypass_received.groups[0].port;
+  EXPECT_EQ(sent[0].port.link, received.link);
+  EXPECT_EQ(sent[0].port.turn, received.turn);
   EXPECT_NE(sent[0].port.link, sent[1].port.link);
   EXPECT_EQ(sends_of(instruction_named(program, "0F0.1")).size(), 3U);
   EXPECT_EQ(program.messages, 2 * (3 + 3 + 2 + 2));
@@ -88,9 +90,8 @@ TEST(SkipProgram, LetsStraightLinksHoldAnyNumberOfMessages) {
   PipelineShape shape{.stages = 3, .minibatches = 4, .skips = {{0, 2}}, .link_capacity = 2};
   const Program program = compile(evaluation_schedule(shape));
   const Instruction& first = instruction_named(program, "0F0");
-  EXPECT_EQ(program.link_capacity[static_cast<std::size_t>(first.send.link)], 2);
-  EXPECT_EQ(program.link_capacity[static_cast<std::size_t>(first.bypass_sent.groups[0].port.link)],
-            0);
+  EXPECT_EQ(program.links[as_size(first.send.link)].capacity, 2);
+  EXPECT_EQ(program.links[as_size(first.bypass_sent.groups[0].port.link)].capacity, 0);
 }
 
 TEST(SkipProgram, RefusesConnectionsThatAreNone) {

@@ -8,6 +8,7 @@
 #include <regex>
 #include <thread>
 
+#include "core/runtime/processes/announcement.h"
 #include "core/runtime/processes/bring_tensors.h"
 #include "core/stage/torch.h"
 #include "core/system/child_process.h"
@@ -121,6 +122,41 @@ TEST(Wire, GivesTheSameBitsWithCodecsThatRemember) {
                  "pipeline.stages: 3, pipeline.balance: layers, pipeline.microbatches: 2, "
                  "pipeline.compression: ",
                  codecs, ", scheme: {name: ", scheme, "}}"));
+}
+
+TEST(Wire, GivesTheSameBitsOfImagesInBothMemoryFormats) {
+  for (const char* format : {"contiguous", "channels_last"})
+    for (const char* precision : {"float32", "bfloat16"})
+      for (const char* how :
+           {"scheme: {name: pipedream}, pipeline.stages: 3",
+            "scheme: {name: spectrain, version: 2}, pipeline.stages: 3",
+            "scheme: {name: zb_h1}, pipeline.stages: 3, pipeline.microbatches: 2",
+            "scheme: {name: gpipe}, pipeline.stages: 3, pipeline.recompute: always",
+            "scheme: {name: pipedream}, pipeline.stages: 2, pipeline.replicas: 2",
+            "scheme: {name: gpipe}, pipeline.stages: 2, pipeline.replicas: 2, "
+            "pipeline.gradient_compression: {name: powersgd, rank: 1}",
+            "scheme: {name: gpipe}, pipeline.stages: 3, pipeline.compression: {name: uniform, per: "
+            "channel}"})
+        expect_as_serial(
+            concat("{model: {name: cnn, width: 0.25, size: 8, channels: 1, classes: 3}, "
+                   "pipeline.balance: layers, dataset.train: 40, pipeline.memory_format: ",
+                   format, ", train.precision: ", precision, ", ", how, "}"));
+}
+
+TEST(Wire, KeepsTheStridesOfWhatItAnnounces) {
+  const std::vector<std::vector<std::int64_t>> sizes{{2, 3, 4, 4}, {2, 3, 1, 1}, {2, 1, 4, 4},
+                                                     {1, 1, 1, 1}, {2, 3},       {5}};
+  Tensors message;
+  for (const auto& each : sizes) {
+    message.push_back(at::empty(each));
+    if (each.size() == 4) message.push_back(at::empty(each, at::MemoryFormat::ChannelsLast));
+  }
+  const Tensors room = room_for(announced_shapes(announcement(3, shapes_of(message))), at::kCPU);
+  ASSERT_EQ(room.size(), message.size());
+  for (std::size_t i = 0; i < room.size(); ++i) {
+    EXPECT_EQ(room[i].sizes(), message[i].sizes());
+    EXPECT_EQ(room[i].strides(), message[i].strides()) << room[i].sizes();
+  }
 }
 
 TEST(Wire, AddsInTheOrderOfTheProcesses) {

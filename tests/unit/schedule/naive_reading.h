@@ -49,10 +49,13 @@ inline Pass input(const Schedule& schedule, const Action& a) {
 }
 
 /// Index of another replica's Reduce on its worker.
-inline int place_of_reduce(const Schedule& schedule, Action like, int replica) {
-  like.replica = replica;
+inline int place_of_reduce(const Schedule& schedule, const Action& like, int replica) {
   const auto& actions = schedule.workers[as_size(schedule.shape.worker_of(like.stage, replica))];
-  return static_cast<int>(std::find(actions.begin(), actions.end(), like) - actions.begin());
+  const auto same = [&](const Action& each) {
+    return each.kind == like.kind && each.stage == like.stage && each.replica == replica &&
+           each.minibatch == like.minibatch;
+  };
+  return static_cast<int>(std::find_if(actions.begin(), actions.end(), same) - actions.begin());
 }
 
 /// Checks that an order of all actions respects each worker's own order and every input and, with

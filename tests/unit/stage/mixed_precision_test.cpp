@@ -142,7 +142,7 @@ TEST_F(MixedStage, WidensGradientsForSums) {
   s.forward(0, {images()}, {}, false);
   s.backward(0, {.gradients = {at::ones({4, 37}, at::kBFloat16)}});
   const std::vector<at::Tensor> before = s.gradients();
-  s.widen_gradients();
+  s.prepare_sums();
   for (std::size_t p = 0; p < before.size(); ++p) {
     EXPECT_EQ(s.gradients()[p].scalar_type(), at::kFloat);
     EXPECT_TRUE(at::equal(s.gradients()[p], before[p].to(at::kFloat)));

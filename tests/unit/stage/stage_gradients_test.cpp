@@ -106,5 +106,64 @@ TEST_F(StageGradients, AreNotThoseALayerAsksForInItsForward) {
   EXPECT_LT(relative_error(s.gradients()[0], expected), kFloat64Relative);
 }
 
+/// The gradients of a wide layer after `kPasses` micro-batches of 5 rows, and where their sum lies
+/// after each of them.
+struct WideSums {
+  std::vector<at::Tensor> gradients;
+  std::vector<const void*> places;
+};
+
+WideSums wide_sums(Stage s, int microbatches, double scale) {
+  WideSums sums;
+  for (int id = 0; id < kPasses; ++id) {
+    const auto seed = static_cast<std::uint64_t>(id);
+    s.forward(id, {random({5, 260}, seed).to(at::kFloat)}, {.microbatches = microbatches}, true);
+    s.backward(id, {.gradients = {random({5, 270}, 30 + seed).to(at::kFloat)}, .scale = scale});
+    sums.places.push_back(s.gradients()[0].const_data_ptr());
+  }
+  sums.gradients = s.gradients();
+  return sums;
+}
+
+class WideStageGradients : public StageTest {
+ protected:
+  Stage wide_stage() const {
+    return Stage({.layers = named({linear(260, 270, {})}),
+                  .options = at::kFloat,
+                  .optimizer = optimizer_.get(),
+                  .loss = loss_.get()},
+                 1);
+  }
+};
+
+TEST_F(WideStageGradients, AreAddedInsideTheProduct) {
+  for (const double scale : {1.0, 0.5}) {
+    const auto sums = [&](int microbatches) {
+      return wide_sums(wide_stage(), microbatches, scale);
+    };
+    const WideSums within = sums(kPasses), after = sums(1);
+    EXPECT_EQ(within.places[1], within.places[0]) << "a second term was made by itself";
+    EXPECT_EQ(within.places[2], within.places[0]);
+    EXPECT_NE(after.places[1], after.places[0]) << "the two ways are one";
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_TRUE(at::equal(within.gradients[i], after.gradients[i])) << scale;
+  }
+}
+
+/// A sum that somebody else reads must stay as it is.
+TEST_F(WideStageGradients, AreNotAddedToMemoryOfOthers) {
+  Stage s = wide_stage();
+  const auto pass = [&](int id) {
+    s.forward(id, {random({5, 260}, 1).to(at::kFloat)}, {.microbatches = 2}, true);
+    s.backward(id, {.gradients = {random({5, 270}, 2).to(at::kFloat)}});
+  };
+  pass(0);
+  const at::Tensor others = s.gradients()[0].view({-1});
+  const at::Tensor before = others.clone();
+  pass(1);
+  EXPECT_TRUE(at::equal(others, before));
+  EXPECT_TRUE(at::equal(s.gradients()[0].view({-1}), 2 * before));
+}
+
 }  // namespace
 }  // namespace pipewright::test

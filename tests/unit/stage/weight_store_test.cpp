@@ -140,6 +140,24 @@ TEST(WeightStore, BeginsANewScheduleWithTheLatestAsVersion0) {
   EXPECT_EQ(store.version({0, 0, 0}).max().item<float>(), 5);
 }
 
+/// The allocator often gives a later version the address of a freed one, and its copy another,
+/// because the room of the freed copy is taken.
+TEST(WeightStore, InstallsACopyAnewInEverySchedule) {
+  const FlatLayout layout = flat_layout({{"a", {1 << 12}}}, 4);
+  WeightStore store(layout, at::kFloat, at::kBFloat16);
+  const WeightKey ahead{0, 1, 0};
+  std::vector<at::Tensor> taken;
+  for (int schedule = 1; schedule <= 64; ++schedule) {
+    store.add_prediction(ahead).fill_(schedule);
+    store.copy(ahead);
+    store.install(ahead);
+    EXPECT_EQ(store.leaves()[0].max().item<float>(), schedule);
+    store.free(ahead);
+    store.rewind();
+    taken.push_back(at::zeros({layout.size}, at::kBFloat16));
+  }
+}
+
 TEST(WeightStore, RefusesToBeginWithVersionsLeftOver) {
   WeightStore store(small_layout(), at::kFloat);
   store.advance(false);

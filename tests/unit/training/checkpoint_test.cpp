@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/records/checkpoint_files.h"
 #include "core/runtime/executor.h"
@@ -90,6 +91,46 @@ TEST_F(Checkpoint, GoesOnUnderAnotherCutWithTheSameBits) {
           concat("{train.epochs: 2, optimizer: {name: ", optimizer, "}}"),
           concat("{train.epochs: 2, optimizer: {name: ", optimizer, "}, ", layout, "}"));
   expect_the_same_bits(concat("{", kCnn, "}"), concat("{pipeline.stages: 2, ", kCnn, "}"));
+}
+
+/// Every file of the checkpoint, by name.
+std::map<std::string, std::string> files_in(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& file : std::filesystem::directory_iterator(folder))
+    if (file.path().extension() == ".safetensors")
+      files[file.path().filename()] = read_file(file.path());
+  return files;
+}
+
+TEST_F(Checkpoint, IsTheSameInBothMemoryFormats) {
+  for (const char* more : {"optimizer: {name: adam}", "optimizer: {name: rmsprop}",
+                           "scheme: {name: spectrain}", "train.precision: bfloat16"})
+    for (const auto& [from, to] :
+         {std::pair("contiguous", "channels_last"), std::pair("channels_last", "contiguous")}) {
+      const auto changes = [&](const char* format) {
+        return concat("{pipeline.memory_format: ", format, ", ", more, ", ", kCnn, "}");
+      };
+      Laboratory first(changes(from)), second(changes(to));
+      const Stages trained = first.plan().stages(), loaded = second.plan().stages();
+      train(first.plan(), trained, Execution::Serial);
+      save(first, trained);
+      const auto files = files_in(root_ / "000006");
+      ASSERT_FALSE(files.empty());
+      ASSERT_TRUE(load(second, loaded));
+      EXPECT_EQ(difference(trained, loaded), "") << more;
+      save(second, loaded);
+      EXPECT_EQ(files, files_in(root_ / "000006")) << more << " from " << from;
+    }
+}
+
+TEST_F(Checkpoint, GoesOnInChannelsLastMemoryWithTheSameBits) {
+  for (const char* of : {"scheme: {name: pipedream}", "scheme: {name: spectrain}",
+                         "scheme: {name: pipeoptim}, optimizer: {name: adam}",
+                         "train.precision: bfloat16, pipeline.replicas: 2"}) {
+    const std::string changes =
+        concat("{pipeline.memory_format: channels_last, ", of, ", ", kCnn, "}");
+    expect_the_same_bits(changes, changes);
+  }
 }
 
 using Exchanges = std::vector<std::unique_ptr<GradientExchange>>;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/planning/simulated_sweep.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+
+namespace pipewright {
+
+std::int64_t SimulatedPoint::largest_peak() const {
+  return peaks.empty() ? 0 : *std::ranges::max_element(peaks);
+}
+
+std::size_t SimulatedSweep::count(SimulatedPoint::State state) const {
+  return static_cast<std::size_t>(std::ranges::count(points, state, &SimulatedPoint::state));
+}
+
+std::string SimulatedSweep::text_of(const SimulatedPoint& point, const std::string& key) const {
+  const auto found = std::ranges::find(keys, key);
+  if (found == keys.end() && key == "workers" && point.workers > 0)
+    return std::to_string(point.workers);
+  if (found == keys.end()) return "–";
+  const Value& value = point.values[static_cast<std::size_t>(found - keys.begin())];
+  if (value.is(Value::Kind::Null)) return "–";
+  if (value.is(Value::Kind::Text)) return value.text;
+  return value.is(Value::Kind::Number) ? number_text(value.number) : to_json(value);
+}
+
+}  // namespace pipewright

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/profiling/cost_source.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/cost/cost_table.h"
+#include "core/profiling/measured_balance.h"
+#include "core/profiling/modelled.h"
+#include "core/profiling/profiling.h"
+#include "core/system/host_name.h"
+
+namespace pipewright {
+namespace {
+
+Profile read_timed_profile(const std::filesystem::path& file) {
+  Profile profile = read_profile(load_yaml(file));
+  if (profile.timed) return profile;
+  throw Error(
+      ErrorKind::Experiment,
+      "this profile was counted on the device meta and has no times; `pipewright profile FILE "
+      "--device cpu` or cuda measures them",
+      file.string());
+}
+
+/// The origin of a profile in words: "profile.yaml, measured on cpu, this machine", and the
+/// hardware it is used for.
+std::string origin(const std::string& file, const Profile& profile, const Hardware& machine) {
+  std::string text = concat(file, ", measured on ", profile.device);
+  if (!profile.machine.empty())
+    text += profile.machine == host_name() ? std::string(", this machine")
+                                           : concat(", on the machine ", profile.machine);
+  if (machine.device_name.empty()) return text;
+  const double speed = machine.devices.front().speed;
+  const bool equal = std::ranges::all_of(
+      machine.devices, [&](const Device& device) { return device.speed == speed; });
+  return concat(text, "; taken for ", machine.device_name,
+                equal ? concat(" at speed ", speed) : std::string(" at the speeds of its file"));
+}
+
+}  // namespace
+
+CostSource::CostSource(CostFiles files) : files_(std::move(files)) {
+  if (!files_.table.empty() && !files_.profile.empty())
+    throw Error(ErrorKind::Experiment, "--costs and --profile-file exclude each other");
+  if (!files_.profile.empty()) profile_ = read_timed_profile(files_.profile);
+  Problems problems;
+  if (!files_.table.empty()) table_ = load_yaml(files_.table, problems);
+  problems.throw_if_any();
+}
+
+SourcedCosts CostSource::of(Experiment& experiment, const Hardware& hardware) {
+  if (is_table()) return of_table(experiment);
+  if (profile_) return of_profile(experiment, hardware);
+  if (!hardware.rates.known())
+    throw Error(ErrorKind::Experiment,
+                concat("what the stages cost is not known: `pipewright profile ", files_.experiment,
+                       "` measures it and writes profile.yaml, which --profile-file profile.yaml "
+                       "then takes; or write --costs, or give --hardware that says its teraflops"));
+  const Profile profile = with_modelled_times(counted(experiment), hardware.rates);
+  cut_by(experiment, profile);
+  return {.stages = stage_costs(profile, experiment.balance), .from = counted_from(hardware)};
+}
+
+SourcedCosts CostSource::of_table(const Experiment& experiment) const {
+  Problems problems;
+  CostTable table = read_cost_table(table_, experiment.pipeline.stages, problems);
+  problems.throw_if_any();
+  SourcedCosts costs{.stages = std::move(table.stages),
+                     .from = concat(files_.table.string(), ", a table")};
+  if (table.samples > 0)
+    costs.minibatch =
+        table.samples * experiment.pipeline.microbatches * experiment.pipeline.replicas;
+  return costs;
+}
+
+SourcedCosts CostSource::of_profile(Experiment& experiment, const Hardware& hardware) const {
+  const std::string file = files_.profile.string();
+  const std::string from = origin(file, *profile_, hardware);
+  Profile profile = *profile_;
+  profile.device =
+      described(experiment, at::kCPU).device;  // any device fits: the hardware file says which
+  if (const std::string why = misfit(profile, experiment, at::kCPU); !why.empty())
+    throw Error(ErrorKind::Experiment,
+                concat("this profile does not fit: ", why, "; `pipewright profile FILE` makes one"),
+                file);
+  cut_by(experiment, profile);
+  return {.stages = stage_costs(profile, experiment.balance), .from = from};
+}
+
+Profile CostSource::counted(const Experiment& experiment) {
+  const Profile wanted = described(experiment, at::kMeta);
+  const std::string key = concat(wanted.digest, " ", wanted.samples, " ", wanted.precision);
+  const Lock lock(mutex_);  // others wait for the first to count, instead of counting the same
+  const auto known = counted_.find(key);
+  if (known != counted_.end()) return known->second;
+  return counted_.emplace(key, measure(experiment, {.device = at::kMeta})).first->second;
+}
+
+}  // namespace pipewright

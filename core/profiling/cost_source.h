@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What stages cost in a simulation: from a table, from a profile, or counted at the rates of the
+/// hardware.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "core/cost/cost.h"
+#include "core/cost/profile.h"
+#include "core/experiment/experiment.h"
+#include "core/simulation/hardware.h"
+
+namespace pipewright {
+
+/// The files that say what stages cost. Without any, operations and bytes are counted.
+struct CostFiles {
+  std::filesystem::path table;      ///< seconds and bytes of stages; excludes `profile`
+  std::filesystem::path profile;    ///< what `pipewright profile` has written
+  std::string experiment = "FILE";  ///< the experiment's file, for messages
+};
+
+/// The costs of an experiment's stages.
+struct SourcedCosts {
+  std::vector<StageCost> stages;
+  std::string from;                       ///< their origin in words
+  std::optional<std::int64_t> minibatch;  ///< samples of a mini-batch, if a table says it
+};
+
+/// Reads each file and counts each model once. Any thread may use it.
+class CostSource {
+ public:
+  /// Throws Error{Experiment} if both files are given or one is wrong, Error{Data} if it is not
+  /// there.
+  explicit CostSource(CostFiles files);
+
+  bool is_table() const { return !files_.table.empty(); }
+  /// Whether times depend on the rates of the hardware.
+  bool is_counted() const { return files_.table.empty() && !profile_; }
+  /// Cuts the experiment if `balance` is time or memory. Throws Error{Experiment} if no source fits
+  /// the experiment or the hardware.
+  SourcedCosts of(Experiment& experiment, const Hardware& hardware) PIPEWRIGHT_EXCLUDES(mutex_);
+
+ private:
+  SourcedCosts of_table(const Experiment& experiment) const;
+  SourcedCosts of_profile(Experiment& experiment, const Hardware& hardware) const;
+  Profile counted(const Experiment& experiment) PIPEWRIGHT_EXCLUDES(mutex_);
+
+  CostFiles files_;
+  Value table_;
+  std::optional<Profile> profile_;
+  Mutex mutex_;
+  std::map<std::string, Profile> counted_ PIPEWRIGHT_GUARDED_BY(mutex_);  ///< without times
+};
+
+}  // namespace pipewright

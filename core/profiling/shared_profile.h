@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Profiles beside the run folders. The first run that needs one measures it, and all runs there
+/// share it, those of a sweep too.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "core/cost/profile.h"
+#include "core/experiment/experiment.h"
+
+namespace pipewright {
+
+/// Where what an experiment leaves to measurements is found or recorded.
+struct LayoutRequest {
+  std::filesystem::path runs;      ///< the folder of run folders
+  std::filesystem::path recorded;  ///< configuration of a run to be resumed; empty: none
+  std::function<void(const std::string&)> tell;  ///< prints progress; may be empty
+};
+
+/// The device on which an experiment is measured: that of its first worker.
+at::Device profiled_device(const Experiment& experiment);
+
+/// Path of the experiment's profile in the folder of run folders: "profile-<16 hex digits>.yaml".
+std::filesystem::path profile_path(const Experiment& experiment, at::Device device,
+                                   const std::filesystem::path& folder);
+
+/// Reads a profile. Throws Error{Experiment} if the file is not one, and, at `where`, if it is not
+/// of this experiment on that device; for `balance: memory` one counted on the meta device will do.
+Profile load_profile(const std::filesystem::path& file, const Experiment& experiment,
+                     at::Device device, const std::string& where);
+
+/// The profile at profile_path(), measured if it is not there. `option` is the one that needs it.
+Profile shared_profile(const Experiment& experiment, const LayoutRequest& request,
+                       const std::string& option);
+
+}  // namespace pipewright

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/profiling/steady_simulation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/as_size.h"
+#include "core/profiling/measured_balance.h"
+#include "core/profiling/modelled.h"
+#include "core/schedule/validate.h"
+
+namespace pipewright {
+namespace {
+
+/// The fewest mini-batches whose middle half does not contain the last one.
+constexpr int kFewestMiniBatches = 6;
+
+/// A first number of mini-batches: four times the micro-batches that fill the pipeline.
+int first_try(const Experiment& experiment) {
+  const int stages = experiment.pipeline.stages, each = experiment.pipeline.microbatches;
+  return std::clamp((4 * stages + each - 1) / each, kFewestMiniBatches,
+                    steady_minibatches(experiment));
+}
+
+bool same_rates(const DeviceRates& a, const DeviceRates& b) {
+  return a.flops == b.flops && a.bandwidth == b.bandwidth && a.efficiency == b.efficiency;
+}
+
+}  // namespace
+
+bool is_steady(const Simulation& simulation) {
+  constexpr double kSame = 1e-6;
+  const std::vector<double>& ends = simulation.minibatch_ends;
+  const std::size_t first = ends.size() / 4, last = 3 * ends.size() / 4;
+  const std::size_t middle = (first + last) / 2;
+  if (ends.size() < as_size(kFewestMiniBatches)) return false;
+  const auto pace = [&](std::size_t from, std::size_t to) {
+    return (ends[to] - ends[from]) / static_cast<double>(to - from);
+  };
+  const bool grown = std::ranges::all_of(
+      simulation.workers, [&](const WorkerReport& worker) { return worker.peak_at <= ends[last]; });
+  const double before = pace(first, middle), behind = pace(middle, last);
+  return grown && std::abs(before - behind) <= kSame * std::max(before, behind);
+}
+
+SteadySimulator::SteadySimulator(Experiment experiment, CostSource& costs)
+    : experiment_(std::move(experiment)), costs_(costs) {}
+
+SteadySimulation SteadySimulator::on(const Hardware& hardware, int minibatches) {
+  std::vector<std::string> untimed;
+  const SourcedCosts costs = costs_on(hardware, untimed);
+  const int most = minibatches > 0 ? minibatches : steady_minibatches(experiment_);
+  for (int count = minibatches > 0 ? minibatches : first_try(experiment_);;
+       count = std::min(2 * count, most)) {
+    const Proved& of = proved(count);
+    SteadySimulation result{.simulation = simulate(of.schedule, costs.stages, hardware,
+                                                   {.optimizer_state = of.optimizer_state}),
+                            .minibatches = count,
+                            .samples = costs.minibatch.value_or(experiment_.loader.batch_size),
+                            .costs_from = costs.from,
+                            .untimed = untimed};
+    result.is_steady = is_steady(result.simulation);
+    if (result.is_steady || count == most) return result;
+  }
+}
+
+SourcedCosts SteadySimulator::costs_on(const Hardware& hardware,
+                                       std::vector<std::string>& untimed) {
+  const bool cut_by_rates = experiment_.measured_balance && costs_.is_counted();
+  if (cut_by_rates && cut_for_ && !same_rates(*cut_for_, hardware.rates)) {
+    experiment_ = read_experiment(experiment_.given);  // other rates may cut it elsewhere
+    messages_.clear();
+    schedules_.clear();
+  }
+  SourcedCosts costs = costs_.of(experiment_, hardware);
+  cut_for_ = hardware.rates;
+  if (messages_.empty()) messages_ = edge_messages(experiment_);
+  untimed = account_for_codecs(costs.stages, experiment_, messages_, hardware,
+                               costs_.is_table() ? MessageSizes::OfCosts : MessageSizes::OfModel);
+  return costs;
+}
+
+const SteadySimulator::Proved& SteadySimulator::proved(int minibatches) {
+  const auto known = schedules_.find(minibatches);
+  if (known != schedules_.end()) return known->second;
+  Proved made{.schedule = experiment_.schedule(minibatches)};
+  validate(made.schedule);
+  made.optimizer_state = optimizer_slots(experiment_, made.schedule);
+  return schedules_.emplace(minibatches, std::move(made)).first->second;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/schedule/loop.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/schedule/validate.h"
+#include "core/schedule/versions.h"
+
+namespace pipewright {
+namespace {
+
+/// Rounds of 1, 2, 3, 4, 6 and 12 mini-batches are tried; short schedules have as many mini-batches
+/// as the long one, less a multiple of this.
+constexpr int kRounds = 12;
+/// A longer fill than this many mini-batches is not looked for.
+constexpr int kLongestFill = 512;
+
+/// The smallest and the largest of some numbers.
+struct Range {
+  int least = std::numeric_limits<int>::max(), most = std::numeric_limits<int>::min();
+  void add(int number) {
+    least = std::min(least, number);
+    most = std::max(most, number);
+  }
+};
+
+/// Looks for a loop in one short schedule.
+class Search {
+ public:
+  Search(const Schedule& schedule, const std::vector<ActionPlace>& order, const Versions& versions)
+      : schedule_(schedule), order_(order), versions_(versions) {}
+
+  /// A loop of so many mini-batches, from the middle of the schedule.
+  std::optional<Loop> of(int minibatches) const {
+    Loop loop{.step = {.minibatches = minibatches}, .bodies = {}, .order = {}};
+    const int middle = (schedule_.shape.minibatches - minibatches) / 2;
+    loop.order = {beginning_of(middle), beginning_of(middle + minibatches)};
+    if (loop.order.begin >= loop.order.end) return {};
+    name_bodies(loop);
+    if (std::ranges::any_of(loop.bodies, [](const auto& body) { return body.size() == 0; }))
+      return {};
+    count_updates(loop);
+    if (!stands_apart(loop)) return {};
+    return loop;
+  }
+
+ private:
+  /// Where in the execution order worker 0 begins a mini-batch.
+  std::size_t beginning_of(int minibatch) const {
+    const auto begins = [&](ActionPlace place) {
+      return place.first == 0 && action(place).minibatch == minibatch;
+    };
+    return static_cast<std::size_t>(std::ranges::find_if(order_, begins) - order_.begin());
+  }
+
+  void name_bodies(Loop& loop) const {
+    loop.bodies.resize(schedule_.workers.size());
+    for (std::size_t i = 0; i < loop.order.end; ++i) {
+      Loop::Part& body = loop.bodies[as_size(order_[i].first)];
+      if (i < loop.order.begin) ++body.begin;
+      ++body.end;
+    }
+  }
+
+  void count_updates(Loop& loop) const {
+    const PipelineShape& shape = schedule_.shape;
+    loop.step.updates.assign(as_size(shape.replicas * shape.stages), 0);
+    for (std::size_t i = loop.order.begin; i < loop.order.end; ++i)
+      if (const Action& each = action(order_[i]); each.kind == ActionKind::Update)
+        ++loop.step.updates[stage_of(each)];
+  }
+
+  /// The regular part of a worker's actions: around the body, as far as each action is that of one
+  /// round before or after.
+  Loop::Part regular_part(const Loop& loop, std::size_t worker) const {
+    const auto& actions = schedule_.workers[worker];
+    const auto [begin, end] = loop.bodies[worker];
+    const std::size_t size = end - begin;
+    auto repeats = [&](std::size_t first) {
+      return later(actions[first], loop.step, schedule_.shape.stages, 1) == actions[first + size];
+    };
+    Loop::Part part{begin, end};
+    while (part.begin > 0 && repeats(part.begin - 1)) --part.begin;
+    while (part.end < actions.size() && repeats(part.end - size)) ++part.end;
+    return part;
+  }
+
+  /// The mini-batches, and each stage's versions, that some actions touch.
+  struct Touched {
+    Range minibatches;
+    std::vector<Range> versions;
+  };
+  void touch(Touched& touched, std::size_t worker, Loop::Part part) const {
+    touched.versions.resize(as_size(schedule_.shape.stages * schedule_.shape.replicas));
+    for (std::size_t i = part.begin; i < part.end; ++i) {
+      const Action& each = schedule_.workers[worker][i];
+      touched.minibatches.add(each.minibatch);
+      const ActionWeights& weights = versions_.workers[worker][i];
+      Range& versions = touched.versions[stage_of(each)];
+      if (is_pass(each.kind)) versions.add(weights.key.version);
+      if (each.kind == ActionKind::Update) versions.add(weights.latest);
+    }
+  }
+
+  /// Whether the irregular parts touch no mini-batch and no version that the body touches, and at
+  /// least one regular round is on either side of the body.
+  bool stands_apart(const Loop& loop) const {
+    Touched before, body, after;
+    for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker) {
+      const Loop::Part regular = regular_part(loop, worker), own = loop.bodies[worker];
+      if (regular.begin + own.size() > own.begin || own.end + own.size() > regular.end)
+        return false;
+      touch(before, worker, {0, regular.begin});
+      touch(body, worker, own);
+      touch(after, worker, {regular.end, schedule_.workers[worker].size()});
+    }
+    auto apart = [](const Range& first, const Range& second) { return first.most < second.least; };
+    auto in_order = [&](const Range& first, const Range& second, const Range& third) {
+      return apart(first, second) && apart(second, third);
+    };
+    if (!in_order(before.minibatches, body.minibatches, after.minibatches)) return false;
+    for (std::size_t stage = 0; stage < body.versions.size(); ++stage)
+      if (schedule_.shape.training &&
+          !in_order(before.versions[stage], body.versions[stage], after.versions[stage]))
+        return false;
+    return true;
+  }
+
+  const Action& action(ActionPlace place) const {
+    return schedule_.workers[as_size(place.first)][as_size(place.second)];
+  }
+  std::size_t stage_of(const Action& each) const {
+    return as_size(each.replica * schedule_.shape.stages + each.stage);
+  }
+
+  const Schedule& schedule_;
+  const std::vector<ActionPlace>& order_;
+  const Versions& versions_;
+};
+
+/// Whether the scheme's schedule that is one round longer is the short one with one more round, and
+/// is right.
+bool goes_on(const Schedule& schedule, const Loop& loop, const ScheduleMaker& make) {
+  const Schedule longer = make(schedule.shape.minibatches + loop.step.minibatches);
+  if (longer != unrolled(schedule, loop, 2)) return false;
+  validate(longer);
+  return true;
+}
+
+std::optional<ProvedSchedule> loop_of(Schedule schedule, const ScheduleMaker& make,
+                                      int minibatches) {
+  std::vector<ActionPlace> order = validate(schedule);
+  const Versions versions = resolve_versions(schedule);
+  for (const int round : {1, 2, 3, 4, 6, 12}) {
+    if (3 * round > schedule.shape.minibatches) break;
+    std::optional<Loop> loop = Search(schedule, order, versions).of(round);
+    if (!loop || !goes_on(schedule, *loop, make)) continue;
+    loop->rounds = (minibatches - schedule.shape.minibatches) / round + 1;
+    return ProvedSchedule{std::move(schedule), std::move(order), std::move(loop)};
+  }
+  return {};
+}
+
+}  // namespace
+
+int ProvedSchedule::minibatches() const {
+  const int once = schedule.shape.minibatches;
+  return loop ? once + (loop->rounds - 1) * loop->step.minibatches : once;
+}
+
+Action later(Action action, const Step& step, int stages, int rounds) {
+  action.minibatch += rounds * step.minibatches;
+  if (action.weights.source == Weights::Source::Version)
+    action.weights.version +=
+        rounds * step.updates[as_size(action.replica * stages + action.stage)];
+  return action;
+}
+
+Schedule unrolled(const Schedule& schedule, const Loop& loop, int rounds) {
+  Schedule whole = schedule;
+  whole.shape.minibatches += (rounds - 1) * loop.step.minibatches;
+  for (std::size_t w = 0; w < whole.workers.size(); ++w) {
+    const auto& actions = schedule.workers[w];
+    const auto [begin, end] = loop.bodies[w];
+    auto& all = whole.workers[w];
+    all.assign(actions.begin(), actions.begin() + static_cast<std::ptrdiff_t>(end));
+    for (int round = 1; round < rounds; ++round)
+      for (std::size_t i = begin; i < end; ++i)
+        all.push_back(later(actions[i], loop.step, schedule.shape.stages, round));
+    for (std::size_t i = end; i < actions.size(); ++i)
+      all.push_back(later(actions[i], loop.step, schedule.shape.stages, rounds - 1));
+  }
+  return whole;
+}
+
+std::optional<ProvedSchedule> find_loop(const ScheduleMaker& make, int minibatches) {
+  const int rest = minibatches % kRounds;
+  try {
+    for (int fill = kRounds; fill <= kLongestFill; fill *= 2) {
+      if (2 * (fill + rest) > minibatches) break;
+      if (auto found = loop_of(make(fill + rest), make, minibatches)) return found;
+    }
+  } catch (const Error& error) {  // whether the whole schedule is right, its own proof says
+    if (error.kind() != ErrorKind::Schedule && error.kind() != ErrorKind::Experiment) throw;
+  }
+  return {};
+}
+
+}  // namespace pipewright

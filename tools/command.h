@@ -22,6 +22,9 @@ struct Command {
   int (*run)(const std::vector<std::string>& arguments);
 };
 
+/// Performs the program's arguments: prints an error and returns the exit code. Does not throw.
+int perform(const std::vector<std::string>& arguments);
+
 extern const Command kRun, kSweep, kCheck, kSchedule, kSimulate, kProfile, kTable, kPlot, kFetch,
     kList, kDescribe, kSchema, kDoctor;
 

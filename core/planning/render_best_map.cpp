@@ -102,8 +102,9 @@ class BestMapPage {
 
   void draw_map(std::size_t m) {
     const BestMap& map = best_.maps[m];
-    const double left = kMargin + static_cast<double>(m % maps_across_) * (map_width() + kMapGap);
-    const double top = kHeading + static_cast<double>(m / maps_across_) * (map_height() + kMapGap);
+    const std::size_t across = m % maps_across_, down = m / maps_across_;
+    const double left = kMargin + static_cast<double>(across) * (map_width() + kMapGap);
+    const double top = kHeading + static_cast<double>(down) * (map_height() + kMapGap);
     page_.text(left, top + 12, conditions_text(best_, map), {.size = 12.5, .bold = true});
     const double bottom = top + map_title() + rows() * kCellHeight;
     for (std::size_t row = 0; row < map.cells.size(); ++row) {
@@ -217,7 +218,7 @@ class BestMapPage {
     for (const std::string& name : best_.candidates)
       longest = std::max(longest, text_width(name, 12));
     const auto counts = shown();
-    for (std::size_t c = 0; c < best_.candidates.size(); ++c, y += kLegendLine) {
+    for (std::size_t c = 0; c < best_.candidates.size(); ++c) {
       page_.box(kMargin, y, 22, 14, fill_of(c));
       page_.text(kMargin + 11, y + 11, letter_of(c),
                  {.size = 10, .anchor = "middle", .bold = true});
@@ -226,6 +227,7 @@ class BestMapPage {
                  concat("best in ", counted(counts[c].first, "cell"),
                         counts[c].second > 0 ? concat(", within 1 % in ", counts[c].second) : ""),
                  {.size = 11, .color = palette::kQuiet});
+      y += kLegendLine;
     }
     const std::string letters = choices_legend(best_);
     page_.text(kMargin, y + 18,

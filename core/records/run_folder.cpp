@@ -88,7 +88,7 @@ void RunFolder::write_state(const Value& run) const {
 }
 
 void RunFolder::write_epochs(const std::vector<EpochRow>& rows,
-                             const std::vector<std::string>& metrics) const {
+                             const std::vector<std::string>& metrics, Syncs syncs) const {
   std::string text = kEpochsHeader;
   for (const std::string& name : metrics) text += ",test_" + name;
   text += "\n";
@@ -99,10 +99,10 @@ void RunFolder::write_epochs(const std::vector<EpochRow>& rows,
     for (const double value : row.metrics) text += "," + field(value);
     text += "\n";
   }
-  write_file(path_ / "epochs.csv", text);
+  write_file(path_ / "epochs.csv", text, syncs);
 }
 
-void RunFolder::write_traffic(const std::vector<TrafficRow>& rows) const {
+void RunFolder::write_traffic(const std::vector<TrafficRow>& rows, Syncs syncs) const {
   std::string text =
       "from,to,from_worker,to_worker,minibatches,messages,value_bytes,sent_bytes,ratio,"
       "encode_seconds,decode_seconds,train_seconds,required_bytes_per_second,kind\n";
@@ -115,7 +115,7 @@ void RunFolder::write_traffic(const std::vector<TrafficRow>& rows) const {
                    field(edge.reduces() ? kNoNumber : edge.decode_seconds), ",", field(row.seconds),
                    ",", field(edge.sent_bytes / row.seconds), ",", kind_of(edge), "\n");
   }
-  write_file(traffic(), text);
+  write_file(traffic(), text, syncs);
 }
 
 void RunFolder::write_last_actions(int worker, const std::string& actions) const {

@@ -9,6 +9,7 @@
 
 #include "core/config/value.h"
 #include "core/schedule/traffic.h"
+#include "core/system/file.h"
 
 namespace pipewright {
 
@@ -43,12 +44,12 @@ class RunFolder {
   /// Writes run.json.
   void write_state(const Value& run) const;
   /// Writes epochs.csv; a column "test_<name>" for each metric follows its own columns.
-  void write_epochs(const std::vector<EpochRow>& rows,
-                    const std::vector<std::string>& metrics) const;
+  void write_epochs(const std::vector<EpochRow>& rows, const std::vector<std::string>& metrics,
+                    Syncs syncs = {}) const;
   /// Writes traffic.csv. required_bytes_per_second is sent_bytes divided by the seconds of
   /// training: the rate that a link, or a sum, must reach at this speed. The last column, kind, is
   /// a word: forward, backward or reduce.
-  void write_traffic(const std::vector<TrafficRow>& rows) const;
+  void write_traffic(const std::vector<TrafficRow>& rows, Syncs syncs = {}) const;
   /// Path of steps.csv. Columns of auxiliary losses are called loss_<stage>; fields are empty while
   /// there was no such head.
   std::filesystem::path steps() const { return path_ / "steps.csv"; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/point_reader.h"
 
+#include <algorithm>
+
 #include "core/experiment/identity.h"
 #include "core/experiment/sections.h"
 
@@ -29,7 +31,9 @@ PointExperiment planned(const Experiment& experiment) {
           .digest = experiment.digest,
           .cores = pipeline.threads * (alone ? 1 : workers),
           .processes = pipeline.execution == Execution::Mpi ? workers : 0,
-          .settled_late = experiment.measured_balance || experiment.pipeline.measures_format};
+          .settled_late = experiment.measured_balance || experiment.pipeline.measures_format,
+          .on_cpus = std::ranges::all_of(pipeline.devices,
+                                         [](const std::string& name) { return name == "cpu"; })};
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct PointExperiment {
   int cores = 1;              ///< cores that it keeps busy
   int processes = 0;          ///< processes that MPI starts; 0: a single process without MPI
   bool settled_late = false;  ///< the run itself measures what it records: cut, memory format
+  bool on_cpus = false;       ///< all its workers are on the CPU
 };
 
 /// A key of a document with the files that its texts are from, because paths are relative to them.

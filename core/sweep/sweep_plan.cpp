@@ -69,6 +69,7 @@ void add_experiment(PlannedRun& run, PointExperiment experiment) {
   run.cores = experiment.cores;
   run.processes = experiment.processes;
   run.settled_late = experiment.settled_late;
+  run.on_cpus = experiment.on_cpus;
 }
 
 /// The configuration of a run: that in its folder if it differs from the planned one.

@@ -21,6 +21,7 @@ struct PlannedRun {
   int cores = 1;              ///< cores that it keeps busy
   int processes = 0;          ///< processes that MPI starts; 0: a single process without MPI
   bool settled_late = false;  ///< the run itself measures what it records: cut, memory format
+  bool on_cpus = false;       ///< all its workers are on the CPU
 };
 
 /// Reads every run of the document's sweep. Throws Error{Experiment} with the problems of all runs,

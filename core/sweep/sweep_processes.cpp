@@ -35,8 +35,17 @@ SweepProcesses::~SweepProcesses() {
 
 pid_t SweepProcesses::start(const std::vector<std::string>& arguments,
                             const std::filesystem::path& log) {
-  children_.emplace_back(arguments, ChildSettings{.log = log, .own_group = true, .mask = before_});
+  children_.emplace_back(arguments, settings_with(log));
   return children_.back().pid();
+}
+
+pid_t SweepProcesses::start(const std::function<int()>& work, const std::filesystem::path& log) {
+  children_.push_back(ChildProcess::forked(work, settings_with(log)));
+  return children_.back().pid();
+}
+
+ChildSettings SweepProcesses::settings_with(const std::filesystem::path& log) const {
+  return {.log = log, .own_group = true, .mask = before_};
 }
 
 bool SweepProcesses::reap(Event& event) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Child processes of a sweep: they are started without a shell, waited for without polling, and
-/// interrupted together.
+/// Child processes of a sweep: programs started without a shell or copies of this process, waited
+/// for without polling, and interrupted together.
 #pragma once
 
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ class SweepProcesses {
   /// Starts the program `arguments[0]`. Its output is appended to `log`, its input is empty. Throws
   /// as ChildProcess does.
   pid_t start(const std::vector<std::string>& arguments, const std::filesystem::path& log);
+  /// Starts a copy of this process that performs `work` and exits with what it returns; otherwise
+  /// as above. Throws as ChildProcess::forked() does.
+  pid_t start(const std::function<int()>& work, const std::filesystem::path& log);
   /// Sleeps until a child has ended (and is reaped), a signal arrives or the time is over.
   Event wait(std::chrono::milliseconds at_most);
   /// Sends SIGINT to every child.
@@ -41,6 +45,7 @@ class SweepProcesses {
   std::size_t running() const { return children_.size(); }
 
  private:
+  ChildSettings settings_with(const std::filesystem::path& log) const;
   bool reap(Event& event);
 
   std::vector<ChildProcess> children_;

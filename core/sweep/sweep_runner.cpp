@@ -78,20 +78,28 @@ class SweepExecution {
     const fs::path log = run.folder / "log.txt";
     try {
       const fs::path given = write_run_inputs(run, settings_.overwrite);
-      std::vector<std::string> arguments = settings_.program;
-      for (const std::string& argument :
-           {std::string("run"), given.string(), std::string("--out"), run.folder.string(),
-            std::string(settings_.overwrite ? "--overwrite" : "--resume")})
-        arguments.push_back(argument);
-      for (const std::string& argument : plugin_arguments()) arguments.push_back(argument);
+      const std::vector<std::string> arguments{"run", given, "--out", run.folder,
+                                               settings_.overwrite ? "--overwrite" : "--resume"};
       std::error_code none_yet;
       const std::uintmax_t size = fs::file_size(log, none_yet);
-      const pid_t child = processes_.start(arguments, log);
-      children_[child] = {&run, none_yet ? 0 : size};
+      children_[start_process(run, arguments, log)] = {&run, none_yet ? 0 : size};
       progress_.started(run.title);
     } catch (const Error& error) {
       fail({run.title, "not started", error.what()}, run);
     }
+  }
+
+  /// Starts the run in a copy of this process, which saves the half second in which LibTorch is
+  /// loaded, or, where a copy could not work, as a program. A GPU's driver refuses copies of a
+  /// process that has used it.
+  pid_t start_process(const PlannedRun& run, const std::vector<std::string>& arguments,
+                      const fs::path& log) {
+    if (settings_.perform && run.on_cpus && is_single_threaded())
+      return processes_.start([&] { return settings_.perform(arguments); }, log);
+    std::vector<std::string> command = settings_.program;
+    for (const auto& more : {arguments, plugin_arguments()})
+      command.insert(command.end(), more.begin(), more.end());
+    return processes_.start(command, log);
   }
 
   void handle(const SweepProcesses::Event& event) {

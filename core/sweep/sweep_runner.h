@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct SweepSettings {
   const std::atomic<bool>* stop = nullptr;
   /// The program to start with `run FILE --out DIR --resume` and our plugins; by default this one.
   std::vector<std::string> program = {"/proc/self/exe"};
+  /// Performs the same arguments, without plugins, in this process and returns the exit code; must
+  /// not throw. Runs on CPUs are then copies of this process, which has loaded LibTorch and the
+  /// plugins already. Empty: every run starts `program`.
+  std::function<int(const std::vector<std::string>&)> perform = {};
 };
 
 struct FailedRun {

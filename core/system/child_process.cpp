@@ -8,8 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include "core/base/error.h"
 #include "core/system/descriptor.h"
@@ -25,6 +28,10 @@ namespace {
               concat("cannot start ", program, ": ", errno_text(error)));
 }
 
+/// Signals that a child does not inherit as ignored.
+constexpr std::array kFreshSignals{SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD};
+constexpr int kLogFlags = O_WRONLY | O_CREAT | O_APPEND;
+
 /// File actions and attributes for posix_spawn, freed with the object.
 class SpawnSettings {
  public:
@@ -37,14 +44,13 @@ class SpawnSettings {
     if (settings.output >= 0)
       posix_spawn_file_actions_adddup2(&files_, settings.output, 1);
     else if (!settings.log.empty())
-      posix_spawn_file_actions_addopen(&files_, 1, settings.log.c_str(),
-                                       O_WRONLY | O_CREAT | O_APPEND, 0644);
+      posix_spawn_file_actions_addopen(&files_, 1, settings.log.c_str(), kLogFlags, 0644);
     if (settings.output >= 0 || !settings.log.empty())
       posix_spawn_file_actions_adddup2(&files_, 1, 2);
 
     sigset_t fresh;
     sigemptyset(&fresh);
-    for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD}) sigaddset(&fresh, signal);
+    for (const int signal : kFreshSignals) sigaddset(&fresh, signal);
     short flags = POSIX_SPAWN_SETSIGDEF;
     posix_spawnattr_init(&attributes_);
     posix_spawnattr_setsigdefault(&attributes_, &fresh);
@@ -95,7 +101,48 @@ std::vector<std::string> environment_with(
   return all;
 }
 
+/// Puts an open descriptor in the place of another; false if it is not open.
+bool put(int from, int in_place_of) {
+  return from >= 0 && ::dup2(from, in_place_of) == in_place_of;
+}
+
+/// Gives a forked child its settings, as SpawnSettings does for a program. False if a file cannot
+/// be opened.
+bool take_on(const ChildSettings& settings) {
+  if (settings.own_group) ::setpgid(0, 0);
+  for (const int signal : kFreshSignals) std::signal(signal, SIG_DFL);
+  if (settings.mask) ::sigprocmask(SIG_SETMASK, &*settings.mask, nullptr);
+  for (const auto& [name, value] : settings.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  const Descriptor nothing("/dev/null", O_RDONLY);
+  if (!put(settings.input >= 0 ? settings.input : nothing.number(), 0)) return false;
+  if (settings.output < 0 && settings.log.empty()) return true;
+  const Descriptor log(
+      settings.output < 0 ? ::open(settings.log.c_str(), kLogFlags | O_CLOEXEC, 0644) : -1);
+  return put(settings.output >= 0 ? settings.output : log.number(), 1) && put(1, 2);
+}
+
 }  // namespace
+
+ChildProcess ChildProcess::forked(const std::function<int()>& work, const ChildSettings& settings) {
+  constexpr int kNotStarted = 127;  // as shells and posix_spawn have it
+  std::fflush(nullptr);             // or both processes would print what is buffered
+  ChildProcess child;
+  child.pid_ = ::fork();
+  if (child.pid_ < 0) {
+    child.pid_ = 0;
+    refuse("a copy of this process", errno);
+  }
+  if (child.pid_ > 0) return child;
+  const int code = take_on(settings) ? work() : kNotStarted;
+  std::fflush(nullptr);
+  ::_exit(code);
+}
+
+bool is_single_threaded() {
+  std::error_code failed;
+  std::filesystem::directory_iterator thread("/proc/self/task", failed), end;
+  return !failed && std::distance(thread, end) == 1;
+}
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
                            const ChildSettings& settings) {

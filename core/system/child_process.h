@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Other programs as child processes. They are started with posix_spawn from a list of arguments,
-/// so no shell interprets the arguments and none of our code runs between fork and exec.
+/// Child processes. Other programs are started with posix_spawn from a list of arguments, so no
+/// shell interprets the arguments and none of our code runs between fork and exec. A process of one
+/// thread can also fork copies of itself.
 #pragma once
 
 #include <sys/types.h>
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -41,6 +43,11 @@ class ChildProcess {
   /// no such program, Error{Worker} if the system refuses for another reason.
   explicit ChildProcess(const std::vector<std::string>& arguments,
                         const ChildSettings& settings = {});
+  /// A copy of this process that performs `work`, which must not throw, and exits with the code
+  /// that it returns; destructors of static objects do not run. Needs is_single_threaded(): a lock
+  /// that another thread held would stay locked in the copy. Throws Error{Worker} if the system
+  /// refuses.
+  static ChildProcess forked(const std::function<int()>& work, const ChildSettings& settings = {});
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
@@ -53,11 +60,15 @@ class ChildProcess {
   void signal(int number) const;
 
  private:
+  ChildProcess() = default;
   std::optional<ChildEnd> reaped(int options);
 
   pid_t pid_ = 0;
   std::optional<ChildEnd> end_;
 };
+
+/// Whether this process has no thread but the one that asks.
+bool is_single_threaded();
 
 /// The file that a program of this name is found at on the PATH; empty if there is none.
 std::filesystem::path program_on_path(const std::string& name);

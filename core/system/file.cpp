@@ -129,20 +129,22 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit_in_
   return content;
 }
 
-void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
+void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces,
+                Syncs syncs) {
   make_folders(folder_of(path));
   require_plain_file(path);
   {
     TemporaryFile file(path);
     write_pieces(file.descriptor(), pieces, file.name());
-    if (::fsync(file.descriptor()) != 0) refuse_file(file.name(), "cannot sync", errno);
+    if (syncs.content && ::fsync(file.descriptor()) != 0)
+      refuse_file(file.name(), "cannot sync", errno);
     file.rename(path);
   }
-  sync_folder(folder_of(path));
+  if (syncs.name) sync_folder(folder_of(path));
 }
 
-void write_file(const std::filesystem::path& path, std::string_view content) {
-  write_file(path, std::span(&content, 1));
+void write_file(const std::filesystem::path& path, std::string_view content, Syncs syncs) {
+  write_file(path, std::span(&content, 1), syncs);
 }
 
 std::filesystem::path resolved_path(const std::string& text, const std::filesystem::path& base) {

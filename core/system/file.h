@@ -15,11 +15,19 @@ namespace pipewright {
 std::string read_file(const std::filesystem::path& path,
                       std::uint64_t limit_in_bytes = std::uint64_t{1} << 40);
 
+/// What is synced when a file is written. A file that outlives a power cut needs both; each takes
+/// about as long as a small training step.
+struct Syncs {
+  bool content = true;  ///< before the rename; otherwise a power cut may leave a file of zeros
+  bool name = true;     ///< after the rename; otherwise sync_folder() can do it for several files
+};
+
 /// Writes a temporary file beside `path`, syncs it, renames it over `path` and syncs the folder:
 /// readers see the old content or the new, never a part, and once it has returned, the new one
 /// outlives a power cut. Creates missing folders. Throws Error{Data}; see also plain_file.h.
-void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces);
-void write_file(const std::filesystem::path& path, std::string_view content);
+void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces,
+                Syncs syncs = {});
+void write_file(const std::filesystem::path& path, std::string_view content, Syncs syncs = {});
 
 /// The folder that a path is in; "." for a bare name.
 std::filesystem::path folder_of(const std::filesystem::path& path);

@@ -25,6 +25,8 @@ constexpr const char* kExchange = "exchange-";
 constexpr const char* kHead = "head_after.";
 constexpr const char* kLastGradient = "last_gradient";
 constexpr const char* kDrift = "drift";
+/// Files of a checkpoint: save_checkpoint() syncs their folder once for all.
+constexpr Syncs kNamedLater{.name = false};
 
 /// A stage replica that this process holds.
 struct HeldStage {
@@ -111,7 +113,7 @@ Value write_files(const fs::path& folder, const std::vector<HeldStage>& mine,
     TensorFile file{.tensors = saved_by(of, optimizer)};
     if (of.replica > 0 && file.tensors.empty()) continue;
     const fs::path path = folder / file_name(of);
-    write_safetensors(path, file);
+    write_safetensors(path, file, kNamedLater);
     CheckpointFile described = described_file(path);
     described.replica = of.replica;
     described.steps = of.stage->optimizer_state().steps;
@@ -135,7 +137,7 @@ void write_memories(const fs::path& folder, const Plan& plan, const char* kind,
     TensorFile file{.tensors = parts[i]->state()};
     if (file.tensors.empty()) continue;
     const fs::path path = folder / memory_name(kind, i, plan);
-    write_safetensors(path, file);
+    write_safetensors(path, file, kNamedLater);
     files.items.push_back(described_file(path).value());
   }
 }
@@ -257,12 +259,14 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
   Value own = write_files(folder, mine, optimizer);
   write_memories(folder, plan, kEdges, edges, own);
   write_memories(folder, plan, kExchange, exchanges, own);
+  if (!team.first() && !own.items.empty()) sync_folder(folder);
   const auto written = team.gather(to_json(own));
   if (team.first()) {
     for (const std::string& files : written)
       for (CheckpointFile& file : read_files(parse_json(files, "files"), "files"))
         manifest.files.push_back(std::move(file));
-    write_training_state(folder / kMetrics, state);
+    write_training_state(folder / kMetrics, state, kNamedLater);
+    sync_folder(folder);
     manifest.files.push_back(described_file(folder / kMetrics));
     manifest.slots = slots_of(mine.front(), optimizer);
     if (steps != nullptr) {

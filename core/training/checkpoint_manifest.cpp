@@ -228,10 +228,10 @@ std::optional<CheckpointManifest> read_manifest(const fs::path& checkpoints) {
 
 void commit_manifest(const fs::path& checkpoints, const CheckpointManifest& manifest) {
   refuse_a_link(checkpoints);
-  const auto write = [&](const char* name, const CheckpointManifest& content) {
+  const auto write = [&](const char* name, const CheckpointManifest& content, Syncs syncs = {}) {
     Value value = value_of(content);
     value.at_or_add(kChecksum) = Value::of(digest(value));  // digest of all other fields
-    write_file(checkpoints / name, to_json(value) + "\n");
+    write_file(checkpoints / name, to_json(value) + "\n", syncs);
   };
   const std::vector<FoundManifest> before = find_manifests(checkpoints);
   const auto previous = std::ranges::find_if(before, [&](const FoundManifest& each) {
@@ -244,7 +244,7 @@ void commit_manifest(const fs::path& checkpoints, const CheckpointManifest& mani
   if (previous == before.end())
     fs::remove(checkpoints / kPrevious, ignored);
   else if (previous == before.begin())
-    write(kPrevious, *previous->manifest);
+    write(kPrevious, *previous->manifest, {.name = false});
   std::vector<const CheckpointManifest*> kept{&manifest};
   if (previous != before.end()) kept.push_back(&*previous->manifest);
   remove_all_but(kept, checkpoints);

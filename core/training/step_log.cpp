@@ -214,13 +214,13 @@ StepLogPart StepLog::part() const {
   return {.name = path_.filename().string(), .bytes = bytes_, .checksum = digits_of(crc_)};
 }
 
-void StepLog::copy_to(const fs::path& path) const {
+void StepLog::copy_to(const fs::path& path, Syncs syncs) const {
   // Mapping the file avoids a copy of many rows in memory.
   void* const start =
       ::mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ, MAP_SHARED, descriptor_, 0);
   if (start == MAP_FAILED) fail("cannot map");
   try {
-    write_file(path, {static_cast<const char*>(start), static_cast<std::size_t>(bytes_)});
+    write_file(path, {static_cast<const char*>(start), static_cast<std::size_t>(bytes_)}, syncs);
   } catch (...) {
     ::munmap(start, static_cast<std::size_t>(bytes_));
     throw;

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/system/file.h"
+
 namespace pipewright {
 
 /// The part of the file that belongs to a checkpoint.
@@ -52,7 +54,7 @@ class StepLog {
   /// The whole present content.
   StepLogPart part() const;
   /// Copies the rows to another file, which is replaced by an atomic rename.
-  void copy_to(const std::filesystem::path& path) const;
+  void copy_to(const std::filesystem::path& path, Syncs syncs = {}) const;
   const std::filesystem::path& path() const { return path_; }
 
  private:

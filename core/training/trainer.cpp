@@ -97,7 +97,7 @@ void Trainer::train() {
   static_cast<void>(plan_.experiment->dataset->batch(Split::Train, any, nullptr));
   while (done() < drains.minibatches) train_to(drains.next(done()));
   if (folder_ == nullptr) return;
-  write_tables();
+  write_tables({});
   remove_steps();
   if (!plan_.experiment->output.weights) return;
   const TensorFile weights = latest_weights();
@@ -278,7 +278,7 @@ void Trainer::save() {
   if (folder_ == nullptr || !plan_.drains.checkpoint_at(done())) return;
   save_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, state_,
                   steps_ ? &*steps_ : nullptr, team_);
-  write_tables();
+  write_tables({.content = false, .name = false});  // a checkpoint holds all that is in them
 }
 
 /// Names of the metrics other than accuracy.
@@ -287,15 +287,15 @@ std::vector<std::string> Trainer::own_metrics() const {
   return {names.begin() + 1, names.end()};
 }
 
-void Trainer::write_tables() const {
+void Trainer::write_tables(Syncs syncs) const {
   if (!team_.first()) return;
-  folder_->write_epochs(state_.epochs, own_metrics());
-  if (steps_) steps_->copy_to(folder_->steps());
-  if (!state_.traffic.empty()) write_traffic();
+  folder_->write_epochs(state_.epochs, own_metrics(), syncs);
+  if (steps_) steps_->copy_to(folder_->steps(), syncs);
+  if (!state_.traffic.empty()) write_traffic(syncs);
 }
 
 /// Writes traffic.csv; the rates that it asks of links are those of this training's speed.
-void Trainer::write_traffic() const {
+void Trainer::write_traffic(Syncs syncs) const {
   const PipelineShape& shape = plan_.training.schedule.shape;
   double seconds = state_.open_seconds;
   for (const EpochRow& epoch : state_.epochs) seconds += epoch.seconds;
@@ -306,7 +306,7 @@ void Trainer::write_traffic() const {
                     .to_worker = worker_of(shape, edge.to),
                     .minibatches = done(),
                     .seconds = seconds});
-  folder_->write_traffic(rows);
+  folder_->write_traffic(rows, syncs);
 }
 
 }  // namespace pipewright

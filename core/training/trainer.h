@@ -57,13 +57,13 @@ class Trainer {
   double bleu();
   void check_weights() const;
   void save();
-  void write_tables() const;
+  void write_tables(Syncs syncs) const;
   void remove_steps();
   TensorFile latest_weights();
   std::vector<std::string> own_metrics() const;
   double lr_at(std::int64_t step) const;
   bool keeps_steps() const;
-  void write_traffic() const;
+  void write_traffic(Syncs syncs) const;
 
   const Plan& plan_;
   Team& team_;

@@ -41,7 +41,8 @@ std::vector<EdgeTraffic> read_traffic(const TensorFile& file, const std::filesys
 
 }  // namespace
 
-void write_training_state(const std::filesystem::path& path, const TrainingState& state) {
+void write_training_state(const std::filesystem::path& path, const TrainingState& state,
+                          Syncs syncs) {
   std::vector<double> epochs, traffic;
   for (const EdgeTraffic& t : state.traffic)
     traffic.insert(traffic.end(),
@@ -53,10 +54,12 @@ void write_training_state(const std::filesystem::path& path, const TrainingState
     epochs.insert(epochs.end(), row.metrics.begin(), row.metrics.end());
   }
   write_safetensors(
-      path, {.tensors = {{"epochs", table(epochs, std::ssize(state.epochs))},
-                         {"open_losses", table(state.open_losses, std::ssize(state.open_losses))},
-                         {"traffic", table(traffic, std::ssize(state.traffic))},
-                         {"open_seconds", table({state.open_seconds}, 1)}}});
+      path,
+      {.tensors = {{"epochs", table(epochs, std::ssize(state.epochs))},
+                   {"open_losses", table(state.open_losses, std::ssize(state.open_losses))},
+                   {"traffic", table(traffic, std::ssize(state.traffic))},
+                   {"open_seconds", table({state.open_seconds}, 1)}}},
+      syncs);
 }
 
 TrainingState read_training_state(const std::filesystem::path& path, std::int64_t minibatches,

@@ -22,7 +22,8 @@ struct TrainingState {
   double open_seconds = 0;           ///< time spent on the unfinished epoch
 };
 
-void write_training_state(const std::filesystem::path& path, const TrainingState& state);
+void write_training_state(const std::filesystem::path& path, const TrainingState& state,
+                          Syncs syncs = {});
 
 /// Reads such a file. Throws Error{Data} if it does not fit a training after `minibatches`
 /// mini-batches with so many metrics besides accuracy.

@@ -28,6 +28,7 @@ SweepSettings settings_of(const CommandLine& line, const Value& document,
   settings.resume = line.given("resume");
   settings.overwrite = line.given("overwrite");
   settings.metric = read_table_spec(document).metric.name;
+  settings.perform = perform;
   if (settings.jobs < 1)
     throw Error(ErrorKind::Experiment,
                 concat("--jobs is ", settings.jobs, "; expected at least 1"));

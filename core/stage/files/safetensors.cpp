@@ -190,10 +190,10 @@ void collect(const TensorFile& file, Pieces& pieces) {
 
 }  // namespace
 
-void write_safetensors(const std::filesystem::path& path, const TensorFile& file) {
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file, Syncs syncs) {
   Pieces pieces;
   collect(file, pieces);
-  write_file(path, pieces.views);
+  write_file(path, pieces.views, syncs);
 }
 
 std::string safetensors_bytes(const TensorFile& file) {

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/system/file.h"
+
 namespace pipewright {
 
 struct TensorFile {
@@ -34,7 +36,7 @@ std::vector<std::pair<std::string, std::vector<std::int64_t>>> read_safetensors_
 
 /// Writes the file with an atomic rename. Tensors may be on any device and need not be contiguous.
 /// They keep the given order, and the header is padded to 8 bytes: equal content gives equal bytes.
-void write_safetensors(const std::filesystem::path& path, const TensorFile& file);
+void write_safetensors(const std::filesystem::path& path, const TensorFile& file, Syncs syncs = {});
 
 /// Write to and read from memory. `name` stands for the file in messages.
 std::string safetensors_bytes(const TensorFile& file);

@@ -2,9 +2,13 @@
 #include "core/sweep/sweep_runner.h"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 
+#include "core/system/child_process.h"
 #include "tests/unit/config/error_text.h"
 #include "tests/unit/records/run_folders.h"
 
@@ -85,6 +89,25 @@ TEST_F(Sweep, ARunThatEndsWithoutAResultHasFailed) {
   const SweepResult result = sweep("exit 0", {planned("a")});
   ASSERT_EQ(result.failed.size(), 1u);
   EXPECT_EQ(result.failed[0].outcome, "ended without finishing");
+}
+
+TEST_F(Sweep, PerformsRunsOnCpusInCopiesOfThisProcess) {
+  if (!is_single_threaded()) return;  // ThreadSanitizer has a thread of its own
+  settings_.perform = [](const std::vector<std::string>& arguments) {
+    std::fprintf(stderr, "copy of %d\n", ::getppid());
+    write_file(std::filesystem::path(arguments.at(3)) / "run.json",
+               R"({"state": "done", "digest": "d1"})");
+    if (arguments.at(3).ends_with("b")) std::abort();
+    return 0;
+  };
+  std::vector<PlannedRun> runs{planned("a"), planned("b"), planned("gpu")};
+  runs[0].on_cpus = runs[1].on_cpus = true;
+  const SweepResult result = sweep(concat("echo a program\n", kDone), runs);
+  EXPECT_EQ(result.done, 2u);
+  ASSERT_EQ(result.failed.size(), 1u);
+  EXPECT_EQ(result.failed[0].outcome, concat("killed by signal ", SIGABRT));
+  EXPECT_EQ(read_file(root_ / "a" / "log.txt"), concat("copy of ", ::getpid(), "\n"));
+  EXPECT_EQ(read_file(root_ / "gpu" / "log.txt"), "a program\n");
 }
 
 TEST_F(Sweep, AProgramThatCannotStartIsAFailedRun) {

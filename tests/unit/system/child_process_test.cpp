@@ -55,6 +55,48 @@ TEST(ChildProcess, HasVariablesBesidesOurs) {
   ::unlink(log.c_str());
 }
 
+TEST(ChildProcess, CanBeACopyOfThisProcess) {
+  const std::string log = testing::TempDir() + "child_process_copy";
+  int here = 1;
+  std::printf("once");  // buffered here, and printed by us only
+  ChildProcess child = ChildProcess::forked(
+      [&] {
+        std::printf("%d %s %c", here, std::getenv("PIPEWRIGHT_TEST_NEW"),
+                    std::getchar() == EOF ? 'e' : 'x');
+        std::fprintf(stderr, " %d", ::getpgrp() == ::getpid());
+        here = 2;
+        return 5;
+      },
+      {.environment = {{"PIPEWRIGHT_TEST_NEW", "new"}}, .log = log, .own_group = true});
+  const ChildEnd end = child.wait();
+  EXPECT_EQ(end.code, 5);
+  EXPECT_EQ(end.signal, 0);
+  EXPECT_EQ(read_file(log), " 11 new e") << "standard error is not buffered, so it comes first";
+  EXPECT_EQ(here, 1);
+  EXPECT_EQ(std::getenv("PIPEWRIGHT_TEST_NEW"), nullptr);
+  ::unlink(log.c_str());
+}
+
+TEST(ChildProcess, ThatIsACopyCanBeKilledAndReportsALogThatCannotBeOpened) {
+  ChildProcess killed = ChildProcess::forked([] {
+    for (;;) ::pause();
+    return 0;
+  });
+  killed.signal(SIGKILL);
+  EXPECT_EQ(killed.wait().signal, SIGKILL);
+  ChildProcess refused = ChildProcess::forked([] { return 0; }, {.log = "/nowhere/at/all"});
+  EXPECT_EQ(refused.wait().code, 127);
+}
+
+TEST(ChildProcess, CountsTheThreadsOfThisProcess) {
+  std::atomic<bool> end = false;
+  std::thread other([&] { end.wait(false); });
+  EXPECT_FALSE(is_single_threaded());
+  end = true;
+  end.notify_one();
+  other.join();
+}
+
 TEST(ChildProcess, IsNotBlockedBySignalsThatWeIgnore) {
   const auto before = std::signal(SIGTERM, SIG_IGN);
   ChildProcess child({"sleep", "1000"}, {.own_group = true});

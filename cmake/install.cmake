@@ -4,7 +4,8 @@
 # paths. LibTorch stays where it was found at build time, and the other libraries are the system's (README,
 # "What it is built on"). A plugin links none of them.
 #
-#   bin/pipewright                    the program
+#   bin/pipewright                    the program, which starts without LibTorch
+#   lib/pipewright/with_libtorch      the program that it becomes when a command needs LibTorch
 #   lib/libpipewright.so              the rooms without tensors; lib/pipewright/no_cuda as in the build
 #   lib/pipewright                    modules loaded on demand: MPI and CUDA kernels, if they were built
 #   lib/cmake/Pipewright              find_package(Pipewright): the target Pipewright::pipewright
@@ -16,13 +17,19 @@ include(CMakePackageConfigHelpers)
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/Pipewright)
 set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/pipewright)
 set(_no_cuda ${CMAKE_INSTALL_LIBDIR}/pipewright/no_cuda)
-file(RELATIVE_PATH _to_libraries /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
-file(RELATIVE_PATH _to_no_cuda /${CMAKE_INSTALL_BINDIR} /${_no_cuda})
 
-# The empty CUDA libraries before LibTorch's folder, as in cmake/no_cuda.cmake.
-set_target_properties(pipewright PROPERTIES
-  INSTALL_RPATH "$ORIGIN/${_to_no_cuda};$ORIGIN/${_to_libraries};${PIPEWRIGHT_TORCH_ROOT}/lib")
-install(TARGETS pipewright)
+# Installs a program into a folder. The empty CUDA libraries come before LibTorch's folder, as in cmake/no_cuda.cmake.
+function(pipewright_install_program target folder)
+  file(RELATIVE_PATH to_libraries /${folder} /${CMAKE_INSTALL_LIBDIR})
+  file(RELATIVE_PATH to_no_cuda /${folder} /${_no_cuda})
+  set_target_properties(${target} PROPERTIES
+    INSTALL_RPATH "$ORIGIN/${to_no_cuda};$ORIGIN/${to_libraries};${PIPEWRIGHT_TORCH_ROOT}/lib")
+  install(TARGETS ${target} RUNTIME DESTINATION ${folder})
+endfunction()
+pipewright_install_program(pipewright ${CMAKE_INSTALL_BINDIR})
+if(TARGET pipewright_with_libtorch)
+  pipewright_install_program(pipewright_with_libtorch ${CMAKE_INSTALL_LIBDIR}/pipewright/with_libtorch)
+endif()
 if(PIPEWRIGHT_NO_CUDA)
   install(TARGETS ${PIPEWRIGHT_NO_CUDA} LIBRARY DESTINATION ${_no_cuda})
 endif()

@@ -20,6 +20,8 @@ struct Command {
   const char* summary;  ///< one line for `pipewright --help`
   /// Runs the command with the arguments after its name. Returns the exit code. May throw Error.
   int (*run)(const std::vector<std::string>& arguments);
+  /// Whether it computes with LibTorch, which is then loaded before it begins.
+  bool needs_libtorch = false;
 };
 
 /// Performs the program's arguments: prints an error and returns the exit code. Does not throw.

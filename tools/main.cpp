@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `pipewright` program: finds the command, turns errors into one line and an exit code.
-#include <c10/util/Logging.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -15,12 +15,12 @@
 
 #include "core/base/error.h"
 #include "core/runtime/build_info.h"
-#include "core/runtime/devices/allocation.h"
 #include "core/system/foreign_error.h"
 #include "core/system/host_name.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/launch.h"
+#include "tools/start/libtorch.h"
 
 namespace pipewright {
 namespace {
@@ -47,6 +47,10 @@ void print_usage(std::FILE* where) {
            "70 a bug, 130 interrupted.\n");
 }
 
+bool asks_for_help(const std::vector<std::string>& arguments) {
+  return std::ranges::find(arguments, "--help") != arguments.end();
+}
+
 int run_command(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
       arguments[0] == "help") {
@@ -60,8 +64,9 @@ int run_command(const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const Command* command : commands()) {
     names.emplace_back(command->name);
-    if (arguments[0] == command->name)
-      return command->run({arguments.begin() + 1, arguments.end()});
+    if (arguments[0] != command->name) continue;
+    if (command->needs_libtorch && !asks_for_help(arguments)) need_libtorch();
+    return command->run({arguments.begin() + 1, arguments.end()});
   }
   throw Error(ErrorKind::Experiment,
               concat("there is no command '", arguments[0], "'", suggestion(arguments[0], names)));
@@ -133,8 +138,6 @@ int perform(const std::vector<std::string>& arguments) {
 int main(int count, char** values) {
   using namespace pipewright;
   try {
-    keep_freed_memory();
-    c10::SetStackTraceFetcher([] { return std::string(); });  // stack traces are never shown
     leave(perform({values + 1, values + count}));
   } catch (const std::exception& error) {  // no memory for the arguments
     return report(error, {});

@@ -14,16 +14,20 @@ constexpr double kUpdateMoves = 5;
 
 Profile with_modelled_times(Profile counted, const DeviceRates& rates) {
   PIPEWRIGHT_CHECK(rates.known() && rates.efficiency > 0, "a device without rates has no times");
+  const bool narrow = counted.precision == "bfloat16" && rates.bfloat16_flops > 0;
+  const double flops = rates.efficiency * (narrow ? rates.bfloat16_flops : rates.flops);
   std::int64_t input = counted.input_bytes;
   for (LayerCost& layer : counted.layers) {
-    const auto moved = static_cast<double>(
-        input + std::max(layer.output_bytes, layer.activation_bytes) + layer.parameter_bytes);
-    layer.forward =
-        std::max(layer.flops / (rates.flops * rates.efficiency), moved / rates.bandwidth);
+    const std::int64_t weights = layer.copy_bytes > 0 ? layer.copy_bytes : layer.parameter_bytes;
+    const auto moved =
+        static_cast<double>(input + std::max(layer.output_bytes, layer.activation_bytes) + weights);
+    layer.forward = std::max(layer.flops / flops, moved / rates.bandwidth);
     layer.backward_input = layer.forward;
     layer.backward_weight = layer.parameters > 0 ? layer.forward : 0;
     layer.backward = layer.backward_input + layer.backward_weight;
-    layer.update = kUpdateMoves * static_cast<double>(layer.parameter_bytes) / rates.bandwidth;
+    layer.update = (kUpdateMoves * static_cast<double>(layer.parameter_bytes) +
+                    static_cast<double>(layer.copy_bytes)) /
+                   rates.bandwidth;
     input = layer.output_bytes;
   }
   counted.timed = true;

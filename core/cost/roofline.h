@@ -11,16 +11,19 @@ namespace pipewright {
 struct DeviceRates {
   bool known() const { return flops > 0 && bandwidth > 0; }
 
-  double flops = 0;       ///< peak operations per second, as in the data sheet
-  double bandwidth = 0;   ///< bytes per second of its memory
-  double efficiency = 1;  ///< fraction of `flops` that large layers reach, in (0, 1]
+  double flops = 0;           ///< peak operations per second in float32, as in the data sheet
+  double bfloat16_flops = 0;  ///< the same of layers that compute in bfloat16; 0: as in float32
+  double bandwidth = 0;       ///< bytes per second of its memory
+  double efficiency = 1;      ///< fraction of the peak that large layers reach, in (0, 1]
+
+  bool operator==(const DeviceRates&) const = default;
 };
 
 /// Fills in the seconds of each layer. A forward computes its operations and moves its input, its
-/// parameters, and the larger of its output and its activations. Each half of a backward takes as
-/// long as the forward; a layer without parameters has no weight half. An update moves its
-/// parameters five times (it reads weight, gradient and velocity, and writes weight and velocity).
-/// Requires rates > 0.
+/// parameters (in mixed precision their narrow copies), and the larger of its output and its
+/// activations. Each half of a backward takes as long as the forward; a layer without parameters
+/// has no weight half. An update moves its parameters five times (it reads weight, gradient and
+/// velocity, and writes weight and velocity) and writes the copies. Requires rates > 0.
 Profile with_modelled_times(Profile counted, const DeviceRates& rates);
 
 }  // namespace pipewright

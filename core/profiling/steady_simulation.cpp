@@ -22,10 +22,6 @@ int first_try(const Experiment& experiment) {
                     steady_minibatches(experiment));
 }
 
-bool same_rates(const DeviceRates& a, const DeviceRates& b) {
-  return a.flops == b.flops && a.bandwidth == b.bandwidth && a.efficiency == b.efficiency;
-}
-
 }  // namespace
 
 bool is_steady(const Simulation& simulation) {
@@ -67,7 +63,7 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, int minibatches) 
 SourcedCosts SteadySimulator::costs_on(const Hardware& hardware,
                                        std::vector<std::string>& untimed) {
   const bool cut_by_rates = experiment_.measured_balance && costs_.is_counted();
-  if (cut_by_rates && cut_for_ && !same_rates(*cut_for_, hardware.rates)) {
+  if (cut_by_rates && cut_for_ && *cut_for_ != hardware.rates) {
     experiment_ = read_experiment(experiment_.given);  // other rates may cut it elsewhere
     messages_.clear();
     schedules_.clear();

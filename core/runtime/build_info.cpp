@@ -8,7 +8,6 @@
 #include "core/base/version.h"
 
 namespace pipewright {
-namespace {
 
 /// A program may run with the LibTorch of another machine than the one that it was built on, so the
 /// dynamic loader is asked, which has loaded it.
@@ -19,11 +18,9 @@ std::filesystem::path loaded_torch_root() {
   return std::filesystem::weakly_canonical(library.dli_fname).parent_path().parent_path();
 }
 
-}  // namespace
-
 const BuildInfo& build_info() {
   static const BuildInfo info{PIPEWRIGHT_VERSION, PIPEWRIGHT_TORCH_VERSION, PIPEWRIGHT_BUILD,
-                              "g++ " __VERSION__, loaded_torch_root()};
+                              "g++ " __VERSION__};
   return info;
 }
 

@@ -11,8 +11,10 @@ struct BuildInfo {
   const char* torch_version;
   const char* build_type;
   const char* compiler;
-  std::filesystem::path torch_root;  ///< folder whose `lib` this process has loaded LibTorch from
 };
 const BuildInfo& build_info();
+
+/// The folder whose `lib` this process has loaded LibTorch from.
+std::filesystem::path loaded_torch_root();
 
 }  // namespace pipewright

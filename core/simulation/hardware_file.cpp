@@ -118,13 +118,19 @@ class Reader {
                        "a profile; 0 = not known.",
                        kNotNegative) *
         kTera;
+    rates.bfloat16_flops =
+        devices.number("bfloat16_teraflops", 0,
+                       "The same for layers that compute in bfloat16 (train.precision); 0 = as in "
+                       "float32.",
+                       kNotNegative) *
+        kTera;
     rates.bandwidth =
         devices.number("memory_gb_per_s", 0,
                        "Bandwidth of its memory in 10^9 bytes per second; 0 = not known.",
                        kNotNegative) *
         kGigabyte;
     rates.efficiency = devices.number("efficiency", 0.5,
-                                      "Fraction of `teraflops` that layers reach where memory does "
+                                      "Fraction of the peak that layers reach where memory does "
                                       "not hold them up.",
                                       {1e-3, 1});
   }

@@ -205,6 +205,6 @@ int run_check(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kCheck{"check", "check FILE [--set key=value]… [--profile P]",
-                     "everything short of training", run_check};
+                     "everything short of training", run_check, true};
 
 }  // namespace pipewright

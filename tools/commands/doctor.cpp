@@ -36,7 +36,7 @@ void say_build() {
   say("pipewright", true,
       concat(build.version, ", ", type.empty() ? "no build type" : type, ", ", build.compiler,
              type == "Debug" ? " (a Release build is several times faster)" : ""));
-  say("LibTorch", true, concat(build.torch_version, " in ", build.torch_root.string()));
+  say("LibTorch", true, concat(build.torch_version, " in ", loaded_torch_root().string()));
 }
 
 /// Why there is no usable CUDA device, and what to do about it.
@@ -54,7 +54,7 @@ std::string missing_cuda(bool library, bool driver) {
 }
 
 void say_cuda() {
-  const bool library = fs::exists(build_info().torch_root / "lib" / "libtorch_cuda.so");
+  const bool library = fs::exists(loaded_torch_root() / "lib" / "libtorch_cuda.so");
   const bool driver = fs::exists("/dev/nvidiactl") || fs::exists("/proc/driver/nvidia/version");
   const int devices = library ? cuda_device_count() : 0;
   say("CUDA", devices > 0,
@@ -143,6 +143,6 @@ int run_doctor(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kDoctor{"doctor", "doctor", "what this machine offers, and what is absent",
-                      run_doctor};
+                      run_doctor, true};
 
 }  // namespace pipewright

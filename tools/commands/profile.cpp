@@ -138,6 +138,6 @@ int run_profile(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kProfile{"profile", "profile FILE [--device D] [--out F] [--set key=value]…",
-                       "measure what each layer costs", run_profile};
+                       "measure what each layer costs", run_profile, true};
 
 }  // namespace pipewright

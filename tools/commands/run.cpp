@@ -176,6 +176,6 @@ int run_run(const std::vector<std::string>& arguments) {
 const Command kRun{
     "run",
     "run FILE [--set key=value]… [--profile P] [--point P] [--out DIR] [--resume | --overwrite]",
-    "train one experiment", run_run};
+    "train one experiment", run_run, true};
 
 }  // namespace pipewright

@@ -116,6 +116,6 @@ int run_simulate(const std::vector<std::string>& arguments) {
 const Command kSimulate{
     "simulate",
     "simulate FILE [--hardware H.yaml] [--profile-file P | --costs C.yaml] [--sweep] [--svg F]…",
-    "how long it would take on given hardware, and what it would hold", run_simulate};
+    "how long it would take on given hardware, and what it would hold", run_simulate, true};
 
 }  // namespace pipewright

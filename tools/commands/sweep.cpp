@@ -213,6 +213,6 @@ const Command kSweep{
     "sweep",
     "sweep FILE [--jobs N] [--slurm] [--resume | --overwrite | --prune] [--set key=value]… "
     "[--profile P] [--out DIR]",
-    "run every point of a sweep, in parallel processes or on a cluster", run_sweep};
+    "run every point of a sweep, in parallel processes or on a cluster", run_sweep, true};
 
 }  // namespace pipewright

@@ -13,7 +13,7 @@ namespace {
 
 /// Loads LibTorch's CUDA half into the process. Returns why that failed, "" if it did not.
 std::string load_cuda() {
-  const std::string path = build_info().torch_root / "lib" / "libtorch_cuda.so";
+  const std::string path = loaded_torch_root() / "lib" / "libtorch_cuda.so";
   if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
   const char* said = dlerror();
   return said == nullptr ? "the system does not say why" : said;

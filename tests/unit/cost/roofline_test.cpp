@@ -34,5 +34,22 @@ TEST(Roofline, EitherHalfOfABackwardIsAForwardAgain) {
   EXPECT_EQ(timed.layers[1].backward_weight, 0);
 }
 
+TEST(Roofline, MixedPrecisionComputesAtItsOwnRateAndReadsTheCopies) {
+  Profile counted{
+      .layers = {{.flops = 5000, .parameters = 10, .parameter_bytes = 40, .copy_bytes = 20},
+                 {.flops = 5, .parameters = 10, .parameter_bytes = 40, .copy_bytes = 20},
+                 {.flops = 5, .parameters = 10, .parameter_bytes = 40}}};
+  DeviceRates rates = kRates;
+  rates.bfloat16_flops = 400;
+  EXPECT_EQ(with_modelled_times(counted, rates).layers[0].forward, 100) << "in float32";
+  counted.precision = "bfloat16";
+  const Profile timed = with_modelled_times(counted, rates);
+  EXPECT_EQ(timed.layers[0].forward, 25);
+  EXPECT_EQ(timed.layers[1].forward, 2);
+  EXPECT_EQ(timed.layers[2].forward, 4) << "a norm, whose parameters have no copies";
+  EXPECT_EQ(timed.layers[1].update, 22);
+  EXPECT_EQ(with_modelled_times(counted, kRates).layers[0].forward, 100) << "no rate of its own";
+}
+
 }  // namespace
 }  // namespace pipewright

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that compute nothing start without LibTorch, and print what they print with it."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import harness
+import skips
+from harness import BINARY, DATA, EXPERIMENT, FINE, MLP, SOURCE_DIR, changed
+
+WITH_LIBTORCH = Path(BINARY).parent / "with_libtorch" / "pipewright"
+
+
+class Start(harness.EndToEnd):
+    def setUp(self):
+        super().setUp()
+        if not WITH_LIBTORCH.exists():
+            skips.lacks("test-programs")  # a build with sanitizers links one program
+
+    def look(self, *arguments, code=FINE):
+        """What a command prints, and whether LibTorch was loaded for it."""
+        log = self.folder / "loader"
+        done = self.pipewright(
+            *arguments, code=code, environment={"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(log)}
+        )
+        loads = ""
+        for file in self.folder.glob("loader.*"):
+            loads += file.read_text(errors="replace")
+            file.unlink()
+        self.assertIn("libpipewright.so", loads)
+        return done, "libtorch_cpu.so" in loads
+
+    def whole(self, *arguments):
+        """The same command, by the program that always has LibTorch."""
+        return subprocess.run(
+            [WITH_LIBTORCH, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, check=False
+        )
+
+    def assert_starts_without(self, *arguments, code=FINE):
+        done, loaded = self.look(*arguments, code=code)
+        self.assertFalse(loaded, f"LibTorch is loaded for {' '.join(map(str, arguments))}")
+        with_it = self.whole(*arguments)
+        self.assertEqual((done.code, done.out, done.err), (with_it.returncode, with_it.stdout, with_it.stderr))
+        return done
+
+    def test_what_explains_the_program(self):
+        for arguments in (["--help"], ["--version"], ["list"], ["schema"], ["run", "--help"], ["sweep", "--help"]):
+            self.assert_starts_without(*arguments)
+        self.assert_starts_without("chekc", code=EXPERIMENT)
+
+    def test_the_description_of_every_part(self):
+        kind, parts = "", 0
+        for line in self.pipewright("list").out.splitlines():
+            if not line.startswith(" "):
+                kind = {"losses": "loss"}.get(line, line.removesuffix("s")) or kind
+                continue
+            self.assert_starts_without("describe", kind, line.split()[0])
+            parts += 1
+        self.assertGreater(parts, 60)
+
+    def test_the_schedule_of_every_scheme_and_experiment(self):
+        for line in self.pipewright("list", "schemes").out.splitlines():
+            scheme = {"name": line.split()[0]}
+            if not line.startswith(" ") or scheme["name"] == "csv_schedule":
+                continue
+            experiment = changed(MLP, {"scheme": scheme, "pipeline.microbatches": 4})
+            if scheme["name"] == "data_parallel":
+                experiment["pipeline"] = {"replicas": 2}
+            self.write("x.yaml", experiment)
+            self.assert_starts_without("schedule", "x.yaml", "--svg", "x.svg")
+        for file in sorted((SOURCE_DIR / "experiments").glob("*.yaml")):
+            self.assert_starts_without("schedule", file)
+
+    def test_tables_and_pictures(self):
+        self.write("x.yaml", changed(MLP, {"sweep": {"grid": {"train.seed": [1, 2]}}, "table": {"rows": "train.seed"}}))
+        _, loaded = self.look("sweep", "x.yaml", "--out", "o")
+        self.assertTrue(loaded)
+        self.assertIn("| 2 ", self.assert_starts_without("table", "x.yaml", "--out", "o").out)
+        if shutil.which("gnuplot"):
+            self.assert_starts_without("plot", "x.yaml", "--out", "o")
+
+    def test_what_computes_begins_with_it(self):
+        self.write("x.yaml", MLP)
+        for arguments in (["check", "x.yaml"], ["doctor"], ["run", "x.yaml", "--out", "o"]):
+            _, loaded = self.look(*arguments)
+            self.assertTrue(loaded, arguments)
+
+    def test_a_command_that_turns_out_to_need_it_begins_anew(self):
+        """The time of layers is measured, for which `schedule` did not load LibTorch in advance."""
+        self.write("x.yaml", changed(MLP, {"pipeline.balance": "time"}))
+        done, loaded = self.look("schedule", "x.yaml")
+        with_it = self.whole("schedule", "x.yaml")
+        self.assertEqual((done.code, done.out), (with_it.returncode, with_it.stdout))
+        self.assertTrue(loaded)
+
+    def test_without_its_other_half(self):
+        self.write("x.yaml", MLP)
+        alone = shutil.copy(BINARY, self.folder / "alone")
+        done = subprocess.run([alone, "run", "x.yaml"], cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, DATA)
+        self.assertEqual(
+            done.stderr,
+            "cannot start the part of the program that has LibTorch: with_libtorch/pipewright is missing; install "
+            "Pipewright again\n",
+        )
+        done = subprocess.run([alone, "list", "losses"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, FINE)
+        self.assertEqual(os.listdir(self.folder), sorted(os.listdir(self.folder)))
+
+    def test_arguments_arrive_as_they_are(self):
+        name = "a \"b\" 'c' $d\n.yaml"
+        done, loaded = self.look("check", name, "--set", "", code=EXPERIMENT)
+        self.assertTrue(loaded)
+        self.assertEqual(done.err, self.whole("check", name, "--set", "").stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The program is linked twice from the same objects: `pipewright` without LibTorch, which starts
+/// in a hundredth of a second, and `with_libtorch/pipewright`, which takes its place when LibTorch
+/// is needed. In the first one cmake/without_libtorch.py has defined every function of LibTorch as
+/// a call of need_libtorch().
+#pragma once
+
+namespace pipewright {
+
+/// Without LibTorch: replaces this process by the same command with LibTorch, which begins anew; if
+/// that cannot be started, says so and ends the process. So nothing may have been written before.
+/// With LibTorch: does nothing but prepare it.
+void need_libtorch();
+
+}  // namespace pipewright

@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -81,6 +82,8 @@ void write_count() {
   ::close(out);
 }
 
+std::atomic<bool> counted{false};
+
 using Main = int(int, char**, char**);
 Main* real_main = nullptr;
 
@@ -90,10 +93,7 @@ int counted_main(int count, char** values, char** environment) {
   all_from_there = std::getenv("FAILING_MALLOC_ON") != nullptr;
   void* frames[2];
   ::backtrace(frames, 2);  // loads what it needs
-  if (concerns_this_process()) {
-    std::atexit(write_count);
-    began = true;
-  }
+  if (concerns_this_process()) began = counted = true;
   return real_main(count, values, environment);
 }
 
@@ -107,6 +107,12 @@ int __libc_start_main(Main* entry, int count, char** values, void (*init)(), voi
   auto* const start = reinterpret_cast<Start*>(::dlsym(RTLD_NEXT, "__libc_start_main"));
   real_main = entry;
   return start(counted_main, count, values, init, fini, loader_fini, stack_end);
+}
+
+/// exit() ends here, too.
+void _exit(int code) {
+  if (counted) write_count();
+  for (;;) ::syscall(SYS_exit_group, code);
 }
 
 void* malloc(size_t bytes) noexcept {

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 
+STANDARD = re.compile(r"_Z(N|NK)?St")  # names in std, of which LibTorch has copies of its own
 LINE = re.compile(r"\s*\d+:\s+[0-9a-f]+\s+(\w+)\s+(\w+)\s+\w+\s+\w+\s+(\w+)\s+(\w+)(?:@\S*)?$")
 
 
@@ -25,7 +26,9 @@ def symbols(file):
 
 
 def main(program, libraries):
-    wanted = {name for _, _, section, name in symbols(program) if section == "UND"}
+    wanted = {
+        name for _, _, section, name in symbols(program) if section == "UND" and not STANDARD.match(name)
+    }
     defined = {}
     for library in libraries:
         for size, kind, section, name in symbols(library):
@@ -36,10 +39,10 @@ def main(program, libraries):
     print("// Made by cmake/without_libtorch.py.")
     print('#include "tools/start/libtorch.h"')
     print("extern void* class_type_info[] asm(\"_ZTVN10__cxxabiv117__class_type_infoE\");")
-    print('extern "C" {\nvoid without_libtorch() { pipewright::need_libtorch(); }')
+    print('using pipewright::need_libtorch;\nextern "C" {')
     for name, (kind, size) in sorted(defined.items()):
         if kind in ("FUNC", "IFUNC"):
-            print(f'void {name}() __attribute__((alias("without_libtorch")));')
+            print(f"void {name}() {{ need_libtorch(); }}")
         elif kind == "TLS":
             print(f"alignas(64) __thread char {name}[{size}];")
         elif name.startswith("_ZTI"):

@@ -93,7 +93,10 @@ int counted_main(int count, char** values, char** environment) {
   all_from_there = std::getenv("FAILING_MALLOC_ON") != nullptr;
   void* frames[2];
   ::backtrace(frames, 2);  // loads what it needs
-  if (concerns_this_process()) began = counted = true;
+  if (concerns_this_process()) {
+    std::atexit(write_count);
+    began = counted = true;
+  }
   return real_main(count, values, environment);
 }
 
@@ -109,7 +112,7 @@ int __libc_start_main(Main* entry, int count, char** values, void (*init)(), voi
   return start(counted_main, count, values, init, fini, loader_fini, stack_end);
 }
 
-/// exit() ends here, too.
+/// Skips what atexit() has registered.
 void _exit(int code) {
   if (counted) write_count();
   for (;;) ::syscall(SYS_exit_group, code);

@@ -138,6 +138,12 @@ ChildProcess ChildProcess::forked(const std::function<int()>& work, const ChildS
   ::_exit(code);
 }
 
+void become(const std::filesystem::path& program, const std::vector<std::string>& arguments) {
+  std::fflush(nullptr);
+  ::execv(program.c_str(), words_of(arguments).data());
+  refuse(program.string(), errno);
+}
+
 bool is_single_threaded() {
   std::error_code failed;
   std::filesystem::directory_iterator thread("/proc/self/task", failed), end;

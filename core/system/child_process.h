@@ -67,6 +67,11 @@ class ChildProcess {
   std::optional<ChildEnd> end_;
 };
 
+/// Makes this process another program, which keeps its number, standard streams and environment.
+/// Throws what the constructor of ChildProcess throws.
+[[noreturn]] void become(const std::filesystem::path& program,
+                         const std::vector<std::string>& arguments);
+
 /// Whether this process has no thread but the one that asks.
 bool is_single_threaded();
 

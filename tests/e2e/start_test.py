@@ -105,8 +105,7 @@ class Start(harness.EndToEnd):
         self.assertEqual(done.returncode, DATA)
         self.assertEqual(
             done.stderr,
-            "cannot start the part of the program that has LibTorch: with_libtorch/pipewright is missing; install "
-            "Pipewright again\n",
+            "the part of the program that has LibTorch: with_libtorch/pipewright is missing; install Pipewright again\n",
         )
         done = subprocess.run([alone, "list", "losses"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, FINE)

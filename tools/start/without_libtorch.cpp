@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/system/file.h"
-#include "core/system/machine_limits.h"
+#include "core/system/child_process.h"
 #include "core/system/module_file.h"
 #include "core/system/terminal.h"
 #include "tools/start/libtorch.h"
@@ -34,18 +33,13 @@ std::vector<std::string> own_arguments() {
 
 }  // namespace
 
-void need_libtorch() {
+void need_libtorch() try {
   const std::filesystem::path program = module_file("with_libtorch/pipewright");
-  std::vector<std::string> arguments = own_arguments();
-  std::vector<char*> words;
-  for (std::string& argument : arguments) words.push_back(argument.data());
-  words.push_back(nullptr);
-  std::fflush(nullptr);
-  if (!program.empty()) ::execv(program.c_str(), words.data());
-  print_error(
-      "cannot start the part of the program that has LibTorch: %s; install Pipewright again\n",
-      program.empty() ? "with_libtorch/pipewright is missing"
-                      : concat(program.string(), ": ", errno_text(errno)).c_str());
+  if (program.empty()) throw Error(ErrorKind::Data, "with_libtorch/pipewright is missing");
+  become(program, own_arguments());
+} catch (const std::exception& error) {
+  print_error("the part of the program that has LibTorch: %s; install Pipewright again\n",
+              error.what());
   ::_exit(static_cast<int>(ErrorKind::Data));
 }
 

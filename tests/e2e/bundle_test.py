@@ -238,7 +238,7 @@ class Maker(harness.EndToEnd):
         self.assertIn("expected a name that ends in .tar.gz", self.bundle("bundle.zip", code=1))
         self.assertIn("is no build folder", self.bundle("--from", ".", "bundle.tar.gz", code=1))
         (self.folder / "CMakeCache.txt").touch()
-        self.assertIn("has no pipewright", self.bundle("--from", ".", "bundle.tar.gz", code=1))
+        self.assertIn("has no with_libtorch/pipewright", self.bundle("--from", ".", "bundle.tar.gz", code=1))
         self.assertFalse((self.folder / "bundle.tar.gz").exists())
 
     def test_scripts_are_shell(self):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The program `pipewright`, which starts without LibTorch, and `with_libtorch/pipewright`, which it becomes when a
 # command needs LibTorch: see tools/start/libtorch.h. Both consist of the same objects.
-find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+find_package(Python3 3.8 REQUIRED COMPONENTS Interpreter)
 
 add_executable(pipewright_with_libtorch)
 set_target_properties(pipewright_with_libtorch PROPERTIES

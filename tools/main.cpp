@@ -138,6 +138,7 @@ int perform(const std::vector<std::string>& arguments) {
 int main(int count, char** values) {
   using namespace pipewright;
   try {
+    prepare_libtorch();
     leave(perform({values + 1, values + count}));
   } catch (const std::exception& error) {  // no memory for the arguments
     return report(error, {});

@@ -286,7 +286,7 @@ void Options::problem(const std::string& name, const std::string& message) {
 }
 
 void Options::finish() {
-  constexpr std::size_t kMostAdvised = 100;  // looking for similar names is slow
+  constexpr std::size_t kMostAdvised = 10;  // of a section; more would only repeat the known names
   const std::vector<std::string> known =
       known_names(declared_, parent_ == nullptr && path_.empty());
   std::size_t unknown = 0;

@@ -106,26 +106,30 @@ bool put(int from, int in_place_of) {
   return from >= 0 && ::dup2(from, in_place_of) == in_place_of;
 }
 
-/// Gives a forked child its settings, as SpawnSettings does for a program. False if a file cannot
-/// be opened.
-bool take_on(const ChildSettings& settings) {
+/// Gives a forked child its settings, as SpawnSettings does for a program. `output`: its standard
+/// output and error; -1: ours.
+bool take_on(const ChildSettings& settings, int output) {
   if (settings.own_group) ::setpgid(0, 0);
   for (const int signal : kFreshSignals) std::signal(signal, SIG_DFL);
   if (settings.mask) ::sigprocmask(SIG_SETMASK, &*settings.mask, nullptr);
   for (const auto& [name, value] : settings.environment) ::setenv(name.c_str(), value.c_str(), 1);
   const Descriptor nothing("/dev/null", O_RDONLY);
   if (!put(settings.input >= 0 ? settings.input : nothing.number(), 0)) return false;
-  if (settings.output < 0 && settings.log.empty()) return true;
-  const Descriptor log(
-      settings.output < 0 ? ::open(settings.log.c_str(), kLogFlags | O_CLOEXEC, 0644) : -1);
-  return put(settings.output >= 0 ? settings.output : log.number(), 1) && put(1, 2);
+  return output < 0 || (put(output, 1) && put(1, 2));
 }
 
 }  // namespace
 
 ChildProcess ChildProcess::forked(const std::function<int()>& work, const ChildSettings& settings) {
   constexpr int kNotStarted = 127;  // as shells and posix_spawn have it
-  std::fflush(nullptr);             // or both processes would print what is buffered
+  int output = settings.output;
+  Descriptor log;
+  if (output < 0 && !settings.log.empty()) {
+    log = Descriptor(settings.log, kLogFlags);
+    output = log.number();
+    if (output < 0) refuse_file(settings.log, "cannot open", errno);
+  }
+  std::fflush(nullptr);  // or both processes would print what is buffered
   ChildProcess child;
   child.pid_ = ::fork();
   if (child.pid_ < 0) {
@@ -133,7 +137,7 @@ ChildProcess ChildProcess::forked(const std::function<int()>& work, const ChildS
     refuse("a copy of this process", errno);
   }
   if (child.pid_ > 0) return child;
-  const int code = take_on(settings) ? work() : kNotStarted;
+  const int code = take_on(settings, output) ? work() : kNotStarted;
   std::fflush(nullptr);
   ::_exit(code);
 }

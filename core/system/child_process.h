@@ -45,8 +45,8 @@ class ChildProcess {
                         const ChildSettings& settings = {});
   /// A copy of this process that performs `work`, which must not throw, and exits with the code
   /// that it returns; destructors of static objects do not run. Needs is_single_threaded(): a lock
-  /// that another thread held would stay locked in the copy. Throws Error{Worker} if the system
-  /// refuses.
+  /// that another thread held would stay locked in the copy. Throws Error{Data} if the log cannot
+  /// be opened, Error{Worker} if the system refuses a process.
   static ChildProcess forked(const std::function<int()>& work, const ChildSettings& settings = {});
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;

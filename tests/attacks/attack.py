@@ -29,7 +29,7 @@ DATA_DIR = SOURCE_DIR.parent / "shared" / "data"  # real data sets, where there 
 FINE, EXPERIMENT, DATA, SCHEDULE, WORKER = 0, 2, 3, 4, 5
 MIB = 1 << 20
 HANGS_AFTER = 100  # seconds by the clock, after which a case is taken for hanging
-MOST_LINES, MOST_BYTES = 103, 25_000  # of stderr; problems are told up to the hundredth
+MOST_LINES, MOST_BYTES = 103, 20_000  # of stderr; problems are told up to the hundredth
 TERMINAL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 # What only our own defects, or a runtime's last words, say.
 INTERNAL = re.compile(

@@ -9,7 +9,10 @@ namespace pipewright {
 
 /// Without LibTorch: replaces this process by the same command with LibTorch, which begins anew; if
 /// that cannot be started, says so and ends the process. So nothing may have been written before.
-/// With LibTorch: does nothing but prepare it.
+/// With LibTorch: does nothing.
 void need_libtorch();
+
+/// Prepares LibTorch, if this program has it. main() calls it first.
+void prepare_libtorch();
 
 }  // namespace pipewright

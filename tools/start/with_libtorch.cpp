@@ -8,7 +8,9 @@
 
 namespace pipewright {
 
-void need_libtorch() {
+void need_libtorch() {}
+
+void prepare_libtorch() {
   keep_freed_memory();
   c10::SetStackTraceFetcher([] { return std::string(); });  // stack traces are never shown
 }

@@ -43,4 +43,6 @@ void need_libtorch() try {
   ::_exit(static_cast<int>(ErrorKind::Data));
 }
 
+void prepare_libtorch() {}
+
 }  // namespace pipewright

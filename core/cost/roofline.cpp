@@ -14,7 +14,8 @@ constexpr double kUpdateMoves = 5;
 
 Profile with_modelled_times(Profile counted, const DeviceRates& rates) {
   PIPEWRIGHT_CHECK(rates.known() && rates.efficiency > 0, "a device without rates has no times");
-  const bool narrow = counted.precision == "bfloat16" && rates.bfloat16_flops > 0;
+  const bool narrow = (counted.precision == "bfloat16" || counted.precision == "float16") &&
+                      rates.bfloat16_flops > 0;
   const double flops = rates.efficiency * (narrow ? rates.bfloat16_flops : rates.flops);
   std::int64_t input = counted.input_bytes;
   for (LayerCost& layer : counted.layers) {

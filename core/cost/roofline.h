@@ -12,7 +12,7 @@ struct DeviceRates {
   bool known() const { return flops > 0 && bandwidth > 0; }
 
   double flops = 0;           ///< peak operations per second in float32, as in the data sheet
-  double bfloat16_flops = 0;  ///< the same of layers that compute in bfloat16; 0: as in float32
+  double bfloat16_flops = 0;  ///< the same of layers in bfloat16 or float16; 0: as in float32
   double bandwidth = 0;       ///< bytes per second of its memory
   double efficiency = 1;      ///< fraction of the peak that large layers reach, in (0, 1]
 

@@ -366,7 +366,7 @@ class Interpreter {
 
   void record(const Instruction& instruction, const at::Tensor& loss, int worker,
               std::optional<LateValue> sums = {}) {
-    const std::int64_t updates = stage_of(instruction.action).optimizer_state().steps -
+    const std::int64_t updates = stage_of(instruction.action).updates() -
                                  instruction.weights.latest + instruction.weights.key.version;
     losses_.record(instruction, worker, updates, loss, std::move(sums));
   }

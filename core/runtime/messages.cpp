@@ -19,6 +19,10 @@ double seconds_of(const Call& call) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+bool is_gradient(const Action& action) {
+  return action.kind != ActionKind::Forward;
+}
+
 /// Moves the tensors that bypass the neighbour out of a pass's tensor list.
 Tensors take_bypassing(const Bypass& bypass, Tensors& tensors) {
   if (bypass.groups.empty()) return {};
@@ -96,21 +100,30 @@ void Messages::send(const Instruction& instruction, const Port& port, int peer, 
     }
   }
   if (port.crosses) traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
+  Stage& stage = stage_of(action);
+  if (is_gradient(action) && stage.loss_scale())
+    message.push_back(at::full({}, stage.loss_scale()->scale,
+                               at::TensorOptions(at::kLong).device(stage.device())));
   transport_.send(port, std::move(message));
 }
 
 Tensors Messages::receive(const Instruction& instruction, const Port& port, int peer, int worker) {
   const Action& action = instruction.action;
-  const at::Device device = stages_[place_of(action)]->device();
+  Stage& stage = stage_of(action);
+  const at::Device device = stage.device();
   Tensors message = transport_.receive(port, worker);
   for (at::Tensor& tensor : message)
     if (tensor.device() != device) tensor = tensor.to(device);
-  EdgeEnds* const ends = ends_of(action);
-  if (ends == nullptr) return message;
-  const CodecCall call = passes_.codec_call(action);
-  if (!ends->compresses(peer, call)) return message;
-  const double coding = seconds_of([&] { ends->decode(message, peer, call); });
-  if (port.crosses) traffic_.received(peer, action.stage, action.replica, coding);
+  at::Tensor scale;
+  if (is_gradient(action) && stage.loss_scale()) scale = message.pop_back_val();
+  if (EdgeEnds* const ends = ends_of(action)) {
+    const CodecCall call = passes_.codec_call(action);
+    if (ends->compresses(peer, call)) {
+      const double coding = seconds_of([&] { ends->decode(message, peer, call); });
+      if (port.crosses) traffic_.received(peer, action.stage, action.replica, coding);
+    }
+  }
+  if (scale.defined()) stage.loss_scale()->adopt(message, scale);
   return message;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Messages of passes: a stage's outputs and their gradients, exchanged with its neighbours and
-/// with stages beyond them, encoded and decoded by the codecs of the edges, and counted.
+/// with stages beyond them, encoded and decoded by the codecs of the edges, and counted. With loss
+/// scaling a message of gradients ends in its scale, 8 bytes that are not counted.
 #pragma once
 
 #include "core/runtime/pass_samples.h"
@@ -35,6 +36,7 @@ class Messages {
   Tensors receive(const Instruction& instruction, const Port& port, int peer, int worker);
   void send(const Instruction& instruction, const Port& port, int peer, Tensors message);
   std::size_t place_of(const Action& action) const;
+  Stage& stage_of(const Action& action) const { return *stages_[place_of(action)]; }
   EdgeEnds* ends_of(const Action& action) const;
 
   const PipelineShape& shape_;

@@ -120,7 +120,7 @@ class Reader {
         kTera;
     rates.bfloat16_flops =
         devices.number("bfloat16_teraflops", 0,
-                       "The same for layers that compute in bfloat16 (train.precision); 0 = as in "
+                       "The same for layers in bfloat16 or float16 (train.precision); 0 = as in "
                        "float32.",
                        kNotNegative) *
         kTera;

@@ -34,7 +34,7 @@ struct ParameterSpec {
   std::string name;  ///< within the layer: "weight", "conv.weight"
   std::vector<std::int64_t> shape;
   Initializer init;
-  /// In mixed precision the layer gets a bfloat16 copy of a parameter, unless it is exact.
+  /// In mixed precision the layer gets a narrow copy of a parameter, unless it is exact.
   bool exact = false;
 };
 

@@ -59,6 +59,7 @@ struct OptimizerStep {
   OptimizerState& state;
   double lr = 0;
   OnElements made = nullptr;  ///< called for elements of `next`
+  double loss_scale = 1;      ///< of gradients in float16, which are divided by it
 };
 
 struct Prediction {

@@ -73,6 +73,7 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
                          parts_.keep_gradient)),
       gradients_(layout_.entries.size()),
       gradient_parts_(layout_.entries.size(), 0) {
+  if (parts_.narrow == at::kHalf) loss_scale_.emplace();
   if (parts_.drift_decay) state_.drift = at::zeros({layout_.size}, parts_.options);
   for (const LayerPtr& layer : parts_.layers) place(layer);
   main_parameters_ =
@@ -160,9 +161,9 @@ void Stage::make(const Ahead& ahead) {
 }
 
 /// Makes the copy of a version block by block while it is made, where the optimizer calls for it
-/// (on the CPU); without copies nothing.
+/// (on the CPU, for copies in bfloat16); without copies nothing.
 OnElements Stage::copying(const WeightKey& key) {
-  if (!weights_.has_copies() || !device().is_cpu()) return nullptr;
+  if (parts_.narrow != at::kBFloat16 || !device().is_cpu()) return nullptr;
   return [this, key](std::int64_t begin, std::int64_t end) { weights_.copy(key, begin, end); };
 }
 
@@ -205,6 +206,11 @@ Tensors Stage::departing(Tensors values) const {
 
 at::Tensor Stage::widened(const at::Tensor& value) const {
   return parts_.narrow ? value.to(parts_.options.dtype().toScalarType()) : value;
+}
+
+/// The sum of gradients in the wide format.
+at::Tensor Stage::unscaled(const at::Tensor& sum) const {
+  return sum.scalar_type() == at::kHalf ? widened(sum).div_(scale()) : widened(sum);
 }
 
 Tensors Stage::leaving(const Tensors& values) const {
@@ -281,23 +287,27 @@ at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, doubl
   const auto leaves = weights_.leaves().subspan(main_parameters_);
   std::vector<at::Tensor> of(leaves.begin(), leaves.end());
   if (output_gradient) of.push_back(output);
-  const Adding adding(gradient_scale_, 1);
-  const auto gradients =
-      torch::autograd::grad({loss}, of, {at::full_like(loss, factor)}, false, false, true);
+  const Adding adding(gradient_scale_, 1 / scale());
+  const auto gradients = torch::autograd::grad({loss}, of, {at::full_like(loss, factor * scale())},
+                                               false, false, true);
   if (output_gradient) slot.head_gradient = gradients.back();
+  slot.head_scale = scale();
   if (slot.keep == Keep::Inputs) slot.outputs.clear();
   return loss.detach();
 }
 
 /// The roots of a backward: the loss, or the outputs that have a gradient.
 Stage::Roots Stage::roots_of(const Kept& slot, BackwardRequest& request) const {
-  if (request.own_loss && parts_.last)
+  if (request.own_loss && parts_.last) {
+    const double factor = request.factor * scale();
     return {{slot.loss},
-            {request.factor == 1 && !request.half_of ? at::Tensor()
-                                                     : at::full_like(slot.loss, request.factor)}};
+            {factor == 1 && !request.half_of ? at::Tensor() : at::full_like(slot.loss, factor)}};
+  }
   if (request.own_loss) {  // the head reads the first output only
     request.gradients.assign(slot.outputs.size(), at::Tensor());
-    request.gradients[0] = slot.head_gradient;
+    request.gradients[0] = slot.head_scale == scale()
+                               ? slot.head_gradient
+                               : slot.head_gradient.mul(scale() / slot.head_scale);
     request.bypass.clear();
   }
   Roots roots;
@@ -329,10 +339,10 @@ Tensors Stage::backward(int id, BackwardRequest request) {
   of.insert(of.end(), inputs.begin(), inputs.end());
   if (request.half_of) {
     InputHalf half = backward_of_inputs(roots.outputs, roots.gradients, inputs, leaves);
-    slot.halves.emplace_back(*request.half_of, std::move(half.weights));
+    slot.halves.push_back({*request.half_of, scale(), std::move(half.weights)});
     results = std::move(half.of_inputs);
   } else if (!roots.outputs.empty() && !of.empty()) {
-    const Adding adding(gradient_scale_, request.scale);
+    const Adding adding(gradient_scale_, request.scale / scale());
     const bool keep_graph = !request.last || !slot.halves.empty();
     results = torch::autograd::grad(roots.outputs, of, roots.gradients, keep_graph, false, true);
     results.erase(results.begin(), results.begin() + learned);
@@ -348,6 +358,8 @@ Tensors Stage::backward(int id, BackwardRequest request) {
           gradient.defined() ? laid_out(gradient, parts_.channels_last) : at::zeros_like(input);
     }
   }
+  if (loss_scale_)
+    for (at::Tensor& magnitude : magnitudes(of_inputs)) sent_.push_back(std::move(magnitude));
   if (request.last) finish_walk(slot);
   return of_inputs;
 }
@@ -358,21 +370,20 @@ void Stage::finish_walk(Kept& slot) {
     slot = Kept{};
     return;
   }
-  for (auto& [loss, half] : slot.halves)
-    half.release_inputs(weights_.leaves().first(main_parameters_));
+  for (Half& half : slot.halves)
+    half.weights.release_inputs(weights_.leaves().first(main_parameters_));
   Kept rest{.id = slot.id, .halves = std::move(slot.halves), .walked = true};
   slot = std::move(rest);
 }
 
 void Stage::backward_weight(int id, int loss, double scale) {
   Kept& slot = kept(id);
-  const auto half =
-      std::ranges::find(slot.halves, loss, [](const auto& each) { return each.first; });
+  const auto half = std::ranges::find(slot.halves, loss, &Half::loss);
   PIPEWRIGHT_CHECK(half != slot.halves.end(), "stage ", parts_.index, " has no half of loss ",
                    loss);
   {
-    const Adding adding(gradient_scale_, scale);
-    half->second.run(weights_.leaves().first(main_parameters_), !slot.walked);
+    const Adding adding(gradient_scale_, scale / half->loss_scale);
+    half->weights.run(weights_.leaves().first(main_parameters_), !slot.walked);
   }
   slot.halves.erase(half);
   if (slot.walked && slot.halves.empty()) slot = Kept{};
@@ -380,24 +391,25 @@ void Stage::backward_weight(int id, int loss, double scale) {
 
 /// Accumulates a gradient and returns the sum so far, or zeros, so that autograd does not hold the
 /// gradient itself. Gradients that a layer computes within its own forward are returned unchanged.
-/// A sum is in the wide format, and so is a gradient with a factor.
+/// A sum is in the wide format, and so is a gradient with a factor. In float16 a first gradient
+/// keeps the loss scale until it is added to another or used.
 at::Tensor Stage::add_gradient(std::size_t parameter, const at::Tensor& gradient) {
   if (!gradient_scale_ || !gradient.defined()) return gradient;
   const at::NoGradGuard no_grad;
-  const double scale = *gradient_scale_;
+  const double scale = *gradient_scale_, unit = 1 / this->scale();
   at::Tensor& sum = gradients_[parameter];
   int& parts = gradient_parts_[parameter];
   // The first term may share memory with autograd, a message or another parameter, so the second
   // term allocates a new sum; only that sum is updated in place.
   const bool narrow = parts_.narrow && gradient.scalar_type() == *parts_.narrow;
-  if (parts == 0 && scale == 1)
+  if (parts == 0 && scale == unit && (narrow || unit == 1))
     sum = gradient;
   else if (parts == 0)
     sum = narrow ? widened(gradient).mul_(scale) : gradient.mul(scale);
   else if (parts == 1 && !narrow)
     sum = at::add(sum, gradient, scale);
   else
-    sum = widened(sum).add_(gradient, scale);
+    sum = unscaled(sum).add_(gradient, scale);
   ++parts;
   // Autograd wants the gradient's format and shape back; of zeros it then holds a single number.
   return sum.scalar_type() == gradient.scalar_type()
@@ -424,11 +436,42 @@ at::Tensor Stage::add_product(const at::Tensor& parameter, const at::Tensor& lef
 void Stage::prepare_sums() {
   const at::NoGradGuard no_grad;
   for (at::Tensor& gradient : gradients_)
-    if (gradient.defined()) gradient = laid_out(widened(gradient), parts_.channels_last);
+    if (gradient.defined()) gradient = laid_out(unscaled(gradient), parts_.channels_last);
 }
 
 void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) {
   const at::NoGradGuard no_grad;
+  if (loss_scale_ && overflowed()) {
+    skip(in_place, ahead);
+  } else {
+    apply(in_place, lr, ahead);
+    if (loss_scale_) loss_scale_->updated();
+  }
+  for (std::size_t i = 0; i < gradients_.size(); ++i) {
+    gradients_[i].reset();
+    gradient_parts_[i] = 0;
+  }
+}
+
+/// The gradients of the inputs count as well: the stage before this one cannot help it if they
+/// arrive infinite.
+bool Stage::overflowed() {
+  std::vector<at::Tensor> all = std::exchange(sent_, {});
+  for (at::Tensor& own : magnitudes(gradients_)) all.push_back(std::move(own));
+  return !all.empty() && !at::stack(all).isfinite().all().item<bool>();
+}
+
+void Stage::skip(bool in_place, const std::optional<Ahead>& ahead) {
+  loss_scale_->skip(parts_.index);
+  const auto [from, to] = weights_.advance(in_place);
+  if (!in_place) {
+    to.copy_(from);
+    weights_.copy({weights_.latest_number(), 0, 0});
+  }
+  if (ahead) make(*ahead);
+}
+
+void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead) {
   auto [from, to] = weights_.advance(in_place);
   const OptimizerStep step{.layout = layout_,
                            .gradients = gradients_,
@@ -436,7 +479,8 @@ void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) 
                            .next = to,
                            .state = state_,
                            .lr = lr,
-                           .made = copying({weights_.latest_number(), 0, 0})};
+                           .made = copying({weights_.latest_number(), 0, 0}),
+                           .loss_scale = scale()};
   const at::Tensor before = parts_.drift_decay && in_place ? from.clone() : from;
   const bool by_drift = ahead && ahead->rule.kind == PredictionRule::Kind::Drift;
   if (ahead && !by_drift)
@@ -450,10 +494,6 @@ void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) 
     make(*ahead);
   else if (ahead && weights_.has_copies() && !step.made)
     weights_.copy(ahead->key);
-  for (std::size_t i = 0; i < gradients_.size(); ++i) {
-    gradients_[i].reset();
-    gradient_parts_[i] = 0;
-  }
 }
 
 }  // namespace pipewright

@@ -14,6 +14,7 @@
 #include "core/stage/layer.h"
 #include "core/stage/loss.h"
 #include "core/stage/optimizer.h"
+#include "core/stage/precision.h"
 #include "core/stage/split_backward.h"
 #include "core/stage/weight_store.h"
 
@@ -28,7 +29,8 @@ struct StageParts {
   LayerPtr head;              ///< auxiliary head; null without one
   std::vector<int> copies;    ///< leaving_copies() of this stage; empty: each output is sent once
   at::TensorOptions options;  ///< device, and format of the weights
-  /// Format of activations, in mixed precision; then that of `options` is the wide one.
+  /// Format of activations, in mixed precision; then that of `options` is the wide one. Float16 has
+  /// its gradients scaled.
   std::optional<at::ScalarType> narrow = {};
   /// Whether images, and the weights of their convolutions, are in channels-last memory
   /// (memory_format.h).
@@ -43,7 +45,7 @@ struct StageParts {
 
 /// One replica of a stage, used by one thread at a time. In mixed precision inputs, outputs and
 /// their gradients are in the narrow format; losses and the last stage's outputs are in the wide
-/// one.
+/// one. In float16 all gradients of inputs and outputs are multiplied by the stage's loss scale.
 class Stage : private GradientSums {
  public:
   /// Allocates and initialises parameters and buffers.
@@ -57,6 +59,10 @@ class Stage : private GradientSums {
   const FlatLayout& layout() const { return layout_; }
   WeightStore& weights() { return weights_; }
   OptimizerState& optimizer_state() { return state_; }
+  /// In float16 the stage's scale; otherwise none.
+  std::optional<LossScale>& loss_scale() { return loss_scale_; }
+  /// Updates so far, with those that loss scaling has skipped.
+  std::int64_t updates() const { return state_.steps + (loss_scale_ ? loss_scale_->skipped : 0); }
   /// (full name, tensor) of every buffer, in layer order.
   std::vector<std::pair<std::string, at::Tensor>> named_buffers() const;
   /// (full name, view of the latest version) of every parameter, in layer order; the head's last.
@@ -117,7 +123,8 @@ class Stage : private GradientSums {
   void backward_weight(int id, int loss, double scale);
 
   /// Weight gradients accumulated since the last update, one per layout entry (undefined: none
-  /// yet). In mixed precision, those of one backward may be in the narrow format.
+  /// yet). In mixed precision, those of one backward may be in the narrow format; in float16 they
+  /// are then multiplied by the loss scale.
   std::vector<at::Tensor>& gradients() { return gradients_; }
   /// Brings all of them to the wide number format and the weights' memory format, as sums over
   /// replicas need them.
@@ -130,10 +137,18 @@ class Stage : private GradientSums {
   };
   /// Applies the accumulated gradients to the latest version and clears them. With `ahead` it also
   /// makes that prediction, in the same pass over memory where the rule allows, so that use() need
-  /// not.
+  /// not. In float16 it waits for the device, and if a gradient since the last update is not
+  /// finite, all are discarded: the new version has the weights of the one before, and the state of
+  /// the optimizer stays as it is. Throws Error{NotFinite} as LossScale::skip() does.
   void update(bool in_place, double lr, const std::optional<Ahead>& ahead = {});
 
  private:
+  /// The weights' part of a backward that was split.
+  struct Half {
+    int loss = 0;
+    double loss_scale = 1;  ///< of its gradients
+    WeightHalf weights;
+  };
   /// What a forward keeps for its backwards; a free entry has id −1.
   struct Kept {
     int id = -1;
@@ -142,8 +157,9 @@ class Stage : private GradientSums {
     Tensors inputs, outputs;
     at::Tensor loss;  ///< on the last stage
     at::Tensor head_gradient;
-    std::vector<std::pair<int, WeightHalf>> halves;  ///< weight halves still to run, by loss
-    bool walked = false;                             ///< no further backward() follows
+    double head_scale = 1;     ///< the loss scale of head_gradient
+    std::vector<Half> halves;  ///< still to run
+    bool walked = false;       ///< no further backward() follows
   };
   struct Roots {
     std::vector<at::Tensor> outputs, gradients;
@@ -159,6 +175,7 @@ class Stage : private GradientSums {
   at::Tensor arrived(const at::Tensor& value) const;
   Tensors departing(Tensors values) const;
   at::Tensor widened(const at::Tensor& value) const;
+  at::Tensor unscaled(const at::Tensor& sum) const;
   void compute(Kept& slot, const Pass& pass);
   Kept& kept(int id);
   void finish_walk(Kept& slot);
@@ -166,6 +183,10 @@ class Stage : private GradientSums {
   OnElements copying(const WeightKey& key);
   Prediction add_prediction(const Ahead& ahead);
   void make(const Ahead& ahead);
+  double scale() const { return loss_scale_ ? static_cast<double>(loss_scale_->scale) : 1; }
+  void apply(bool in_place, double lr, const std::optional<Ahead>& ahead);
+  void skip(bool in_place, const std::optional<Ahead>& ahead);
+  bool overflowed();
   void hook_leaves();
   at::Tensor add_gradient(std::size_t parameter, const at::Tensor& gradient);
   at::Tensor add_product(const at::Tensor& parameter, const at::Tensor& left,
@@ -180,6 +201,8 @@ class Stage : private GradientSums {
   std::size_t main_parameters_ = 0;  ///< number of parameters without the head's
   WeightStore weights_;
   OptimizerState state_;
+  std::optional<LossScale> loss_scale_;
+  std::vector<at::Tensor> sent_;  ///< magnitudes() of gradients sent since the last update
   std::vector<Kept> kept_;
   std::vector<at::Tensor> gradients_;
   std::vector<int> gradient_parts_;       ///< number of terms in each gradient

@@ -100,9 +100,8 @@ NamedTensors saved_by(const HeldStage& of, const Optimizer& optimizer) {
   return all;
 }
 
-std::string file_name(const HeldStage& of) {
-  return concat("stage-", of.index, of.replica == 0 ? "" : concat(".replica-", of.replica),
-                ".safetensors");
+std::string file_name(int stage, int replica) {
+  return concat("stage-", stage, replica == 0 ? "" : concat(".replica-", replica), ".safetensors");
 }
 
 /// Phase one, on every process: writes its files and returns their descriptions.
@@ -112,11 +111,12 @@ Value write_files(const fs::path& folder, const std::vector<HeldStage>& mine,
   for (const HeldStage& of : mine) {
     TensorFile file{.tensors = saved_by(of, optimizer)};
     if (of.replica > 0 && file.tensors.empty()) continue;
-    const fs::path path = folder / file_name(of);
+    const fs::path path = folder / file_name(of.index, of.replica);
     write_safetensors(path, file, kNamedLater);
     CheckpointFile described = described_file(path);
     described.replica = of.replica;
     described.steps = of.stage->optimizer_state().steps;
+    described.loss_scale = of.stage->loss_scale();
     files.items.push_back(described.value());
   }
   return files;
@@ -153,6 +153,18 @@ void read_memory(const fs::path& folder, const CheckpointFile& file, const Plan&
     if (check) check_file(path, file);
     parts[i]->restore(read_safetensors(path).tensors);
   }
+}
+
+/// Restores the stages' loss scales. A replica without a file of its own has that of replica 0, as
+/// it has its weights.
+void read_loss_scales(const CheckpointManifest& manifest, const std::vector<HeldStage>& mine) {
+  for (const HeldStage& of : mine)
+    for (const int replica : {0, of.replica}) {
+      const auto file =
+          std::ranges::find(manifest.files, file_name(of.index, replica), &CheckpointFile::name);
+      if (file != manifest.files.end() && file->loss_scale && of.stage->loss_scale())
+        of.stage->loss_scale() = file->loss_scale;
+    }
 }
 
 /// Whether stages and replicas are the same as when the checkpoint was written.
@@ -290,8 +302,10 @@ std::optional<LoadedCheckpoint> load_checkpoint(
   const fs::path folder = checkpoints / manifest.folder();
   LoadedCheckpoint loaded{.state = {}, .steps = manifest.steps, .remarks = {}};
   if (!point.remark.empty()) loaded.remarks.push_back(point.remark);
-  Wanted wanted(held(plan, stages), *plan.experiment->optimizer, manifest);
+  const std::vector<HeldStage> mine = held(plan, stages);
+  Wanted wanted(mine, *plan.experiment->optimizer, manifest);
   const bool remembers = same_stages(manifest, plan);
+  if (remembers) read_loss_scales(manifest, mine);
   const bool check = team.size() > 1;  // a single process has just verified all files
   bool forgotten = false;
   for (const CheckpointFile& file : manifest.files) {
@@ -321,6 +335,11 @@ std::optional<LoadedCheckpoint> load_checkpoint(
     loaded.remarks.emplace_back(
         "what compression remembers of earlier messages and gradients begins anew, because stages "
         "or replicas are others than before");
+  if (!remembers && std::ranges::any_of(manifest.files, [](const CheckpointFile& file) {
+        return file.loss_scale.has_value();
+      }))
+    loaded.remarks.emplace_back(
+        "loss scales begin anew, because stages or replicas are others than before");
   if (wanted.drop_heads() > 0)
     loaded.remarks.emplace_back(
         "auxiliary heads that stand after other layers than before start anew");

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <fstream>
 #include <limits>
@@ -22,6 +23,7 @@ constexpr const char* kManifest = "manifest.json";
 constexpr const char* kPrevious = "manifest.previous.json";
 constexpr std::uint64_t kLargestManifest = 1 << 22;  // bytes
 constexpr const char* kChecksum = "checksum";
+constexpr const char* kLossScale = "loss_scale";
 
 [[noreturn]] void fail(const fs::path& path, const std::string& what) {
   throw Error(ErrorKind::Data, what, path.string());
@@ -68,6 +70,21 @@ const Value& field(const Value& of, const std::string& key, Value::Kind kind,
 int int_field(const Value& of, const std::string& key, const std::string& where) {
   return static_cast<int>(
       field(of, key, Value::Kind::Integer, where, std::numeric_limits<int>::max()).integer);
+}
+
+/// The loss scale of a file, if it has one.
+std::optional<LossScale> loss_scale_in(const Value& file, const std::string& where) {
+  if (file.find(kLossScale) == nullptr) return {};
+  std::vector<std::int64_t> numbers;
+  for (const Value& each : field(file, kLossScale, Value::Kind::Sequence, where).items)
+    if (each.is(Value::Kind::Integer) && each.integer >= 0) numbers.push_back(each.integer);
+  if (numbers.size() != 3 || !std::has_single_bit(static_cast<std::uint64_t>(numbers[0])) ||
+      numbers[0] > LossScale::kLargest)
+    throw Error(ErrorKind::Data,
+                concat("is no manifest of a checkpoint: '", kLossScale,
+                       "' is not a power of two and two counts"),
+                where);
+  return LossScale{.scale = numbers[0], .since = numbers[1], .skipped = numbers[2]};
 }
 
 CheckpointManifest manifest_in(const Value& value, const std::string& where) {
@@ -170,6 +187,11 @@ Value CheckpointFile::value() const {
   value.at_or_add(kChecksum) = Value::of(checksum);
   value.at_or_add("replica") = Value::of(replica);
   value.at_or_add("steps") = Value::of(steps);
+  if (loss_scale) {
+    Value& numbers = value.at_or_add(kLossScale) = Value::sequence();
+    for (const std::int64_t number : {loss_scale->scale, loss_scale->since, loss_scale->skipped})
+      numbers.items.push_back(Value::of(number));
+  }
   return value;
 }
 
@@ -197,7 +219,8 @@ std::vector<CheckpointFile> read_files(const Value& list, const std::string& whe
          .bytes = field(value, "bytes", Kind::Integer, where).integer,
          .checksum = field(value, kChecksum, Kind::Text, where).text,
          .replica = int_field(value, "replica", where),
-         .steps = field(value, "steps", Kind::Integer, where).integer});
+         .steps = field(value, "steps", Kind::Integer, where).integer,
+         .loss_scale = loss_scale_in(value, where)});
   return files;
 }
 

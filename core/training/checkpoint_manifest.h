@@ -16,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/config/value.h"
+#include "core/stage/precision.h"
 #include "core/training/step_log.h"
 
 namespace pipewright {
@@ -26,6 +27,7 @@ struct CheckpointFile {
   std::string checksum;    ///< CRC-32, 8 hex digits
   int replica = 0;         ///< whose tensors it has; replica 0's weights are those of all
   std::int64_t steps = 0;  ///< updates of the stage so far
+  std::optional<LossScale> loss_scale = {};  ///< of the stage, in float16
 
   Value value() const;
 };

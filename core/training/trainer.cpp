@@ -96,12 +96,28 @@ void Trainer::train() {
   const std::array<std::int64_t, 1> any{0};  // generates synthetic data before the clock starts
   static_cast<void>(plan_.experiment->dataset->batch(Split::Train, any, nullptr));
   while (done() < drains.minibatches) train_to(drains.next(done()));
+  tell_skipped();
   if (folder_ == nullptr) return;
   write_tables({});
   remove_steps();
   if (!plan_.experiment->output.weights) return;
   const TensorFile weights = latest_weights();
   if (team_.first()) write_safetensors(folder_->final_weights(), weights);
+}
+
+/// Says how many updates loss scaling has skipped.
+void Trainer::tell_skipped() {
+  std::array<double, 2> counts{};  // skipped, all
+  for (const auto& stage : stages_)
+    if (stage && stage->loss_scale()) {
+      counts[0] += static_cast<double>(stage->loss_scale()->skipped);
+      counts[1] += static_cast<double>(stage->updates());
+    }
+  if (team_.size() > 1) team_.sum(counts);
+  if (counts[0] > 0 && progress_ != nullptr)
+    progress_->line(concat("note: ", counts[0], " of ", counts[1],
+                           " updates of stages were skipped, because gradients in float16 were "
+                           "not finite (dynamic loss scaling)"));
 }
 
 /// The weights of replica 0 in layer order. Only process 0 gets all of them.

@@ -57,6 +57,7 @@ class Trainer {
   double bleu();
   void check_weights() const;
   void save();
+  void tell_skipped();
   void write_tables(Syncs syncs) const;
   void remove_steps();
   TensorFile latest_weights();

@@ -77,6 +77,7 @@ SHAPES = {
     },
     "float64": {"scheme": {"name": "pipeoptim"}, "train.precision": "float64"},
     "bfloat16": {"scheme": {"name": "pipeoptim"}, "train.precision": "bfloat16"},
+    "float16": {"scheme": {"name": "xpipe"}, "train.precision": "float16"},
     "channels last": {"scheme": {"name": "spectrain"}, "pipeline.memory_format": "channels_last"},
     "channels last, undrained in bfloat16": {
         "scheme": {"name": "pipedream"},

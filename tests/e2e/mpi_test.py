@@ -51,6 +51,13 @@ OTHERS = {
         "pipeline.microbatches": 2,
         "train.precision": "bfloat16",
     },
+    "replicas in float16": {
+        "scheme": {"name": "spectrain"},
+        "pipeline.stages": 2,
+        "pipeline.replicas": 2,
+        "pipeline.microbatches": 2,
+        "train.precision": "float16",
+    },
     "channels last, stashed and never drained": {
         "scheme": {"name": "pipedream"},
         "pipeline.memory_format": "channels_last",

@@ -25,6 +25,7 @@ CASES = {
     "adam": {"scheme": {"name": "pipedream"}, "optimizer": {"name": "adam", "lr": 0.002}},
     "predicting": {"scheme": {"name": "spectrain", "velocity": "lookahead"}, "optimizer.nesterov": True},
     "mixed": {"scheme": {"name": "spectrain"}, "train.precision": "bfloat16"},
+    "loss scaling": {"scheme": {"name": "pipedream"}, "train.precision": "float16"},
     "drifting": {"scheme": {"name": "pipemare", "annealing": 50, "warmup": 30}},
     "replicas": {
         "scheme": {"name": "pipeoptim"},

@@ -103,7 +103,9 @@ void step(const OptimizerStep& step, const Rule& rule) {
       if (step.made) step.made(entry.offset, entry.offset + entry.size);
       continue;
     }
-    const at::Tensor gradient = entry.in_order(step.gradients[p]);
+    at::Tensor gradient = entry.in_order(step.gradients[p]);
+    if (gradient.scalar_type() == at::kHalf)
+      gradient = gradient.to(step.weights.scalar_type()).div_(step.loss_scale);
     if (!gradient.is_cpu())
       step_tensors<Slots>(step, gradient, entry, rule);
     else if (gradient.scalar_type() == at::kBFloat16)

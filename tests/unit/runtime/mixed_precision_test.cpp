@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trainings in bfloat16: the same bits in every execution, however the model is cut, recomputed and
-// its backwards are split; and what crosses edges is half as large.
+// Trainings in mixed precision: the same bits in every execution, however the model is cut,
+// recomputed and its backwards are split; and what crosses edges is half as large.
 #include <gtest/gtest.h>
 
 #include "core/runtime/executor.h"
@@ -11,7 +11,6 @@
 namespace pipewright::test {
 namespace {
 
-constexpr const char* kMixed = "train.precision: bfloat16, dataset.train: 40";
 const std::vector<std::string> kModels{
     "model.name: mlp",
     "model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}",
@@ -24,33 +23,43 @@ struct Trained {
   std::vector<double> losses;
 };
 
-Trained trained(const std::string& changes) {
-  Laboratory laboratory(concat("{", kMixed, ", ", changes, "}"));
-  Stages stages = laboratory.plan().stages();
-  const RunResult result = train(laboratory.plan(), stages, Execution::Serial);
-  return {std::move(stages), flat_losses(result)};
-}
+class MixedPrecision : public testing::TestWithParam<const char*> {
+ protected:
+  static std::string mixed() {
+    return concat("train.precision: ", GetParam(), ", dataset.train: 40");
+  }
 
-TEST(MixedPrecision, GivesTheSameBitsInEveryExecutionForEveryScheme) {
+  static Trained trained(const std::string& changes) {
+    Laboratory laboratory(concat("{", mixed(), ", ", changes, "}"));
+    Stages stages = laboratory.plan().stages();
+    const RunResult result = train(laboratory.plan(), stages, Execution::Serial);
+    return {std::move(stages), flat_losses(result)};
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Formats, MixedPrecision, testing::Values("bfloat16", "float16"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(MixedPrecision, GivesTheSameBitsInEveryExecutionForEveryScheme) {
   for (const SchemeCase& scheme : every_scheme()) {
     const bool one_stage = scheme.name == "data_parallel";
-    Laboratory laboratory(concat("{scheme: ", scheme_text(scheme), ", ", kMixed,
+    Laboratory laboratory(concat("{scheme: ", scheme_text(scheme), ", ", mixed(),
                                  ", pipeline.microbatches: 4, pipeline.stages: ", one_stage ? 1 : 4,
                                  ", pipeline.replicas: ", one_stage ? 2 : 1, "}"));
     expect_same_bits(laboratory, scheme.name + scheme.options);
   }
 }
 
-TEST(MixedPrecision, GivesTheSameBitsInEveryExecutionForEveryModel) {
+TEST_P(MixedPrecision, GivesTheSameBitsInEveryExecutionForEveryModel) {
   for (const std::string& model : kModels)
     for (const char* scheme : {"spectrain", "one_f_one_b"}) {
-      Laboratory laboratory(concat("{scheme: {name: ", scheme, "}, pipeline.replicas: 2, ", kMixed,
+      Laboratory laboratory(concat("{scheme: {name: ", scheme, "}, pipeline.replicas: 2, ", mixed(),
                                    ", pipeline.microbatches: 2, ", model, "}"));
       expect_same_bits(laboratory, concat(scheme, " of ", model));
     }
 }
 
-TEST(MixedPrecision, LearnsTheSameHoweverTheModelIsCut) {
+TEST_P(MixedPrecision, LearnsTheSameHoweverTheModelIsCut) {
   for (const std::string& model : kModels) {
     const Trained whole = trained(concat("scheme: {name: gpipe}, pipeline.stages: 1, ", model));
     const Trained cut = trained(concat("scheme: {name: gpipe}, pipeline.stages: 4, ", model));
@@ -62,7 +71,7 @@ TEST(MixedPrecision, LearnsTheSameHoweverTheModelIsCut) {
   }
 }
 
-TEST(MixedPrecision, LearnsTheSameWhetherActivationsAreKeptOrComputedAgain) {
+TEST_P(MixedPrecision, LearnsTheSameWhetherActivationsAreKeptOrComputedAgain) {
   for (const std::string& model : kModels)
     for (const char* scheme : {"one_f_one_b", "pipedream", "spectrain"}) {
       const std::string changes =
@@ -74,7 +83,7 @@ TEST(MixedPrecision, LearnsTheSameWhetherActivationsAreKeptOrComputedAgain) {
     }
 }
 
-TEST(MixedPrecision, LearnsTheSameWhetherBackwardsAreSplit) {
+TEST_P(MixedPrecision, LearnsTheSameWhetherBackwardsAreSplit) {
   for (const std::string& model : kModels) {
     const std::string rest = concat(", pipeline.microbatches: 4, ", model);
     const Trained whole = trained("scheme: {name: one_f_one_b}" + rest);
@@ -84,7 +93,7 @@ TEST(MixedPrecision, LearnsTheSameWhetherBackwardsAreSplit) {
   }
 }
 
-TEST(MixedPrecision, KeepsWeightsAndStateInFloat32) {
+TEST_P(MixedPrecision, KeepsWeightsAndStateInFloat32) {
   const Trained all = trained("scheme: {name: spectrain}, " + kModels[1]);
   for (const auto& [name, tensor] : state_of(all.stages))
     EXPECT_EQ(tensor.scalar_type(), at::kFloat) << name;
@@ -93,12 +102,12 @@ TEST(MixedPrecision, KeepsWeightsAndStateInFloat32) {
       EXPECT_EQ(slot.scalar_type(), at::kFloat);
 }
 
-/// Updates would be lost in weights of 8 bits: at this learning rate most are less than a half of a
+/// Updates would be lost in narrow weights: at this learning rate most are less than a half of a
 /// unit in their last place.
-TEST(MixedPrecision, LosesNoSmallUpdate) {
+TEST_P(MixedPrecision, LosesNoSmallUpdate) {
   const auto weights_after = [](const char* lr) {
     Laboratory laboratory(concat("{scheme: {name: gpipe}, pipeline.stages: 1, optimizer.lr: ", lr,
-                                 ", ", kMixed, "}"));
+                                 ", ", mixed(), "}"));
     const Stages stages = laboratory.plan().stages();
     const at::Tensor before = stages[0]->weights().latest().clone();
     Loader loader = laboratory.plan().training_loader(0, 1);
@@ -110,11 +119,13 @@ TEST(MixedPrecision, LosesNoSmallUpdate) {
   };
   const auto [before, after] = weights_after("1e-5");
   EXPECT_FALSE(at::equal(before, after));
-  EXPECT_LT((before.to(at::kBFloat16) != after.to(at::kBFloat16)).sum().item<double>(),
+  const at::ScalarType narrow =
+      std::ranges::find(kPrecisions, std::string_view(GetParam()), &Precision::name)->values;
+  EXPECT_LT((before.to(narrow) != after.to(narrow)).sum().item<double>(),
             0.1 * static_cast<double>(before.numel()));
 }
 
-TEST(MixedPrecision, SendsHalfTheBytes) {
+TEST_P(MixedPrecision, SendsHalfTheBytes) {
   const auto bytes = [](const char* precision) {
     Laboratory laboratory(concat("{scheme: {name: gpipe}, train.precision: ", precision, "}"));
     const Stages stages = laboratory.plan().stages();
@@ -123,14 +134,14 @@ TEST(MixedPrecision, SendsHalfTheBytes) {
       sum += edge.value_bytes;
     return sum;
   };
-  EXPECT_GT(bytes("bfloat16"), 0);
-  EXPECT_EQ(2 * bytes("bfloat16"), bytes("float32"));
+  EXPECT_GT(bytes(GetParam()), 0);
+  EXPECT_EQ(2 * bytes(GetParam()), bytes("float32"));
 }
 
-TEST(MixedPrecision, TakesEveryKindOfCodec) {
+TEST_P(MixedPrecision, TakesEveryKindOfCodec) {
   for (const char* codec : {"fp16", "bf16", "fp8", "mx", "uniform", "sort_quantization", "top_k",
                             "sign", "k_means", "power_iteration", "aq_sgd"}) {
-    Laboratory laboratory(concat("{scheme: {name: pipedream}, ", kMixed,
+    Laboratory laboratory(concat("{scheme: {name: pipedream}, ", mixed(),
                                  ", pipeline.compression: {name: ", codec, "}}"));
     expect_same_bits(laboratory, codec);
   }

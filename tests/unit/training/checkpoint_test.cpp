@@ -133,6 +133,31 @@ TEST_F(Checkpoint, GoesOnInChannelsLastMemoryWithTheSameBits) {
   }
 }
 
+TEST_F(Checkpoint, KeepsTheLossScaleOfEachStage) {
+  const auto laboratory = [](const char* layout) {
+    return concat("{train: {epochs: 2, precision: float16}, scheme: {name: pipedream}, ", layout,
+                  "}");
+  };
+  Laboratory first(laboratory("pipeline.stages: 4")), same(laboratory("pipeline.stages: 4")),
+      cut(laboratory("pipeline.stages: 2"));
+  const Stages saved = first.plan().stages(), loaded = same.plan().stages(),
+               other = cut.plan().stages();
+  for (const auto& stage : saved)
+    *stage->loss_scale() = {.scale = 1 << (stage->index() + 3), .since = 7, .skipped = 5};
+  save(first, saved);
+  EXPECT_TRUE(load(same, loaded)->remarks.empty());
+  for (const auto& stage : loaded) {
+    EXPECT_EQ(stage->loss_scale()->scale, 1 << (stage->index() + 3));
+    EXPECT_EQ(stage->loss_scale()->since, 7);
+    EXPECT_EQ(stage->loss_scale()->skipped, 5);
+  }
+  const auto remarks = load(cut, other)->remarks;
+  ASSERT_EQ(remarks.size(), 2u);
+  EXPECT_NE(remarks[1].find("loss scales begin anew"), std::string::npos) << remarks[1];
+  EXPECT_EQ(other[0]->loss_scale()->scale, 65536);
+  expect_the_same_bits(laboratory("pipeline.stages: 4"), laboratory("pipeline.stages: 4"));
+}
+
 using Exchanges = std::vector<std::unique_ptr<GradientExchange>>;
 
 void train_exchanging(const Plan& plan, const Stages& stages, const Exchanges& exchanges,

@@ -218,5 +218,9 @@ inline double extreme_of(double n, double range) {
 inline const double kJitterDeviation = deviation_of(40'000, 0.2);
 /// What the program promises of predicted memory: within ten percent.
 inline constexpr double kPromisedMemory = 0.1;
+/// The most of a small stage's memory that kernels need for themselves. It depends on the
+/// processor: without AVX-512, oneDNN reorders the weights of layers of 8 channels into blocks of
+/// 8 × 8 and needs a fifth of what such a ResNet-18 needs; with AVX-512 it needs less than a tenth.
+inline constexpr double kKernelsOwnMemory = 0.25;
 
 }  // namespace pipewright::tolerance

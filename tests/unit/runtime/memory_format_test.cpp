@@ -166,12 +166,15 @@ TEST(MemoryFormat, ChangesRoundingOnlyInBfloat16) {
   }
 }
 
-/// Counts copies of tensors with those sizes, by whichever operation.
+/// Counts copies of tensors with those sizes, by whichever operation. Copies within LibTorch's
+/// backward of a convolution are counted apart: their number depends on the kernel that oneDNN has
+/// for the processor.
 class CopiesOf {
  public:
   explicit CopiesOf(std::vector<std::vector<std::int64_t>> sizes) : sizes_(std::move(sizes)) {
     counting_ = this;
-    callback_ = at::addThreadLocalCallback(at::RecordFunctionCallback(count).needsInputs(true));
+    callback_ =
+        at::addThreadLocalCallback(at::RecordFunctionCallback(begin, end).needsInputs(true));
   }
   ~CopiesOf() {
     at::removeCallback(callback_);
@@ -180,21 +183,29 @@ class CopiesOf {
   CopiesOf(const CopiesOf&) = delete;
   CopiesOf& operator=(const CopiesOf&) = delete;
   int copies() const { return copies_; }
+  int within_convolutions() const { return within_convolutions_; }
 
  private:
-  static std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& call) {
+  static bool is_convolution(const at::RecordFunction& call) {
+    return std::string_view(call.name()) == "aten::convolution_backward";
+  }
+  static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) {
+    if (is_convolution(call)) ++counting_->depth_;
     if (std::string_view(call.name()) != "aten::copy_") return nullptr;
     const at::Tensor& into = call.inputs()[0].toTensor();
-    const bool counts =
-        std::ranges::find(counting_->sizes_, into.sizes()) != counting_->sizes_.end();
-    counting_->copies_ += counts ? 1 : 0;
+    if (std::ranges::find(counting_->sizes_, into.sizes()) != counting_->sizes_.end())
+      ++(counting_->depth_ > 0 ? counting_->within_convolutions_ : counting_->copies_);
     return nullptr;
+  }
+  static void end(const at::RecordFunction& call, at::ObserverContext* /*context*/) {
+    if (is_convolution(call)) --counting_->depth_;
   }
 
   static thread_local CopiesOf* counting_;
   std::vector<std::vector<std::int64_t>> sizes_;
   at::CallbackHandle callback_ = 0;
-  int copies_ = 0;
+  int depth_ = 0;
+  int copies_ = 0, within_convolutions_ = 0;
 };
 thread_local CopiesOf* CopiesOf::counting_ = nullptr;
 
@@ -206,7 +217,8 @@ std::vector<std::vector<std::int64_t>> convolutions_of(const Stage& stage) {
   return sizes;
 }
 
-/// In channels-last memory LibTorch's backward of a convolution itself reorders the gradient, once.
+/// In channels-last memory LibTorch's backward of a convolution itself reorders the gradient, once
+/// or twice.
 TEST(MemoryFormat, NeedsNoCopyOfAWeightOrItsGradientInAStep) {
   for (const char* format : {"contiguous", "channels_last"})
     for (const char* precision : {"float32", "bfloat16"})
@@ -224,11 +236,10 @@ TEST(MemoryFormat, NeedsNoCopyOfAWeightOrItsGradientInAStep) {
         const CopiesOf weights(convolutions_of(stage));
         stage.forward(0, inputs, {}, false);
         stage.final_loss(0, targets);
-        EXPECT_EQ(weights.copies(), 0) << what;
         stage.backward(0, {.own_loss = true});
-        const int by_libtorch = weights.copies();
-        EXPECT_LE(by_libtorch,
-                  std::string_view(format) == "contiguous" ? 0 : std::ssize(convolutions_of(stage)))
+        EXPECT_LE(weights.within_convolutions(), std::string_view(format) == "contiguous"
+                                                     ? 0
+                                                     : 2 * std::ssize(convolutions_of(stage)))
             << what;
         for (std::size_t i = 0; i < stage.gradients().size(); ++i)
           EXPECT_TRUE(stage.layout()
@@ -237,7 +248,7 @@ TEST(MemoryFormat, NeedsNoCopyOfAWeightOrItsGradientInAStep) {
                           .is_alias_of(stage.gradients()[i]))
               << what << " " << stage.layout().entries[i].name;
         stage.update(/*in_place=*/true, 0.1);
-        EXPECT_EQ(weights.copies(), by_libtorch) << what;
+        EXPECT_EQ(weights.copies(), 0) << what;
       }
 }
 

@@ -2,6 +2,7 @@
 #include "tools/part_kinds.h"
 
 #include "core/codecs/codec.h"
+#include "core/probes/probe.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
 #include "core/stage/loss.h"
@@ -20,10 +21,13 @@ PartKind kind_of(const std::string& name, const std::string& plural) {
 }  // namespace
 
 const std::vector<PartKind>& part_kinds() {
-  static const std::vector<PartKind> kinds{
-      kind_of<Scheme>("scheme", "schemes"),          kind_of<Model>("model", "models"),
-      kind_of<Dataset>("dataset", "datasets"),       kind_of<Codec>("codec", "codecs"),
-      kind_of<Optimizer>("optimizer", "optimizers"), kind_of<Loss>("loss", "losses")};
+  static const std::vector<PartKind> kinds{kind_of<Scheme>("scheme", "schemes"),
+                                           kind_of<Model>("model", "models"),
+                                           kind_of<Dataset>("dataset", "datasets"),
+                                           kind_of<Codec>("codec", "codecs"),
+                                           kind_of<Optimizer>("optimizer", "optimizers"),
+                                           kind_of<Loss>("loss", "losses"),
+                                           kind_of<Probe>("probe", "probes")};
   return kinds;
 }
 

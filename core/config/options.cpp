@@ -265,6 +265,23 @@ Options Options::section(const std::string& name, const std::string& help) {
   return Options(*this, name, find(name));
 }
 
+std::vector<Options> Options::sections(const std::string& name, const std::string& help) {
+  declare(described(name, Type::Any, help, Value::sequence()));
+  Value& resolved = resolved_.at_or_add(name) = Value::sequence();
+  const Value* const given = find(name);
+  if (given == nullptr) return {};
+  if (!given->is(Value::Kind::Sequence)) {
+    problem(name, concat("is ", given->shown(), "; expected a list of mappings, [{…}, …]"));
+    return {};
+  }
+  std::vector<Options> all;
+  for (std::size_t i = 0; i < given->items.size(); ++i) {
+    resolved.items.push_back(Value::mapping());
+    all.push_back(Options(*this, concat(name, "[", i, "]"), &given->items[i]));
+  }
+  return all;
+}
+
 bool Options::given(const std::string& name) const {
   return find(name) != nullptr;
 }
@@ -299,6 +316,11 @@ void Options::finish() {
   }
   if (parent_ == nullptr) return;
   const std::string name = path_.substr(parent_->path_.empty() ? 0 : parent_->path_.size() + 1);
+  if (const std::size_t bracket = name.find('['); bracket != std::string::npos) {  // of sections()
+    const std::size_t index = std::stoul(name.substr(bracket + 1));
+    parent_->resolved_.at_or_add(name.substr(0, bracket)).items[index].fields = resolved_.fields;
+    return;
+  }
   const auto info = std::ranges::find(parent_->declared_, name, &OptionInfo::name);
   info->section = declared_;
   Value& place = parent_->resolved_.at_or_add(name);

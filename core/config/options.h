@@ -81,6 +81,9 @@ class Options {
   /// options to ours. Until then this object must not be moved.
   Options section(const std::string& name, const std::string& help);
 
+  /// A list of nested mappings, [] if absent; each is read with its Options, as section().
+  std::vector<Options> sections(const std::string& name, const std::string& help);
+
   bool given(const std::string& name) const;   ///< written in the file, whatever its value
   Place where(const std::string& name) const;  ///< place of the value if given, else of the section
   /// Records "where: path.name is 3; …" for such a predicate, "where: path.name: message" for else.

@@ -10,6 +10,7 @@
 #include "core/experiment/identity.h"
 #include "core/experiment/path_options.h"
 #include "core/experiment/sections.h"
+#include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
 #include "core/stage/memory_format.h"
 #include "core/stage/skips.h"
@@ -129,6 +130,40 @@ void place_stages(Experiment& e, const Value& document, Problems& problems) {
   if (p.devices.size() == 1) p.devices.assign(workers, p.devices.front());
 }
 
+std::vector<NamedProbe> read_probes(Options& root) {
+  const Registry<Probe>& registry = Registry<Probe>::instance();
+  std::vector<NamedProbe> probes;
+  for (Options& options : root.sections(
+           "probes",
+           "Probes, which measure beside the training what a scheme does to weights and gradients, "
+           "and write probes.csv: a list such as [{name: weight_gap, every: 50}]; `pipewright list "
+           "probes` shows all. They change no bit of the training.")) {
+    NamedProbe& named = probes.emplace_back();
+    named.name = options.choice("name", registry.names(), "norms",
+                                "Name of the probe; `pipewright list probes` shows all.");
+    named.probe = registry.find(named.name)->make(options);
+    options.finish();
+  }
+  return probes;
+}
+
+/// Reports the probes that cannot measure this training.
+void check_probes(const Experiment& e, const Schedule& schedule, const Value& document,
+                  const Value& resolved, Problems& problems) {
+  const ProbedTraining training{
+      .scheme = resolved.find_path("scheme.name")->text,
+      .stages = e.pipeline.stages,
+      .microbatches = e.pipeline.microbatches,
+      .serial = e.pipeline.execution == Execution::Serial,
+      .compresses = !e.pipeline.compression.empty(),
+      .predicts = predictions_of(schedule).any || predictions_of(schedule).by_drift};
+  const Value* const given = document.find("probes");
+  for (std::size_t i = 0; i < e.probes.size(); ++i)
+    if (const std::string why = e.probes[i].probe->refusal(training); !why.empty())
+      problems.add(given->items[i].place, concat("probes[", i, "] ", e.probes[i].name, " ", why),
+                   ErrorKind::Experiment);
+}
+
 /// Checks that concern several sections.
 void check_together(Experiment& e, const BalanceOption& balance, const Value& document,
                     const Value& resolved, Problems& problems) {
@@ -165,7 +200,8 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     if (!problems.empty() && passes > kManyPasses)
       return;  // already refused: save the time of a large schedule
     check_schedule_size(shape, 1);
-    e.scheme->schedule(shape);
+    const Schedule schedule = e.scheme->schedule(shape);
+    check_probes(e, schedule, document, resolved, problems);
   } catch (const Error& error) {
     problems.add(place_of(document, error.message()), error.message(), error.kind());
   }
@@ -207,6 +243,7 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.lr_schedule = LrSchedule(lr);
   lr.finish();
   e.train = read_train(root);
+  e.probes = read_probes(root);
   e.output = read_output(root);
 }
 
@@ -315,6 +352,7 @@ std::vector<OptionInfo> part_options(const std::string& kind, const std::string&
   if (kind == "optimizer") return options_of<Optimizer>(name);
   if (kind == "loss") return options_of<Loss>(name);
   if (kind == "codec") return options_of<Codec>(name);
+  if (kind == "probe") return options_of<Probe>(name);
   return {};
 }
 

@@ -17,6 +17,7 @@
 #include "core/config/value.h"
 #include "core/experiment/lr_schedule.h"
 #include "core/experiment/weights_file.h"
+#include "core/probes/probes.h"
 #include "core/runtime/run_request.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/schedule.h"
@@ -106,6 +107,7 @@ struct Experiment {
   std::vector<std::string> metric_names;
   std::vector<std::unique_ptr<Metric>> metrics;  ///< in that order; null for kBleu
   TranslationOptions translation;
+  std::vector<NamedProbe> probes;
   LrSchedule lr_schedule;
   LoaderOptions loader;
   PipelineOptions pipeline;

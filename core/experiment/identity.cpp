@@ -36,8 +36,9 @@ void erase(Value& of, const std::string& section, const std::string& option) {
 
 Value without_name(const Value& resolved) {
   Value science = resolved;
-  std::erase_if(science.fields,
-                [](const auto& field) { return field.first == "name" || field.first == "output"; });
+  std::erase_if(science.fields, [](const auto& field) {
+    return field.first == "name" || field.first == "output" || field.first == "probes";
+  });
   return science;
 }
 

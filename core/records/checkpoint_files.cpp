@@ -13,8 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kFolderDigits = 6;
-constexpr std::array<std::string_view, 3> kBesideTheManifest{
-    "manifest.json", "manifest.previous.json", "steps-#.csv"};
+constexpr std::array<std::string_view, 4> kBesideTheManifest{
+    "manifest.json", "manifest.previous.json", "steps-#.csv", "probes-#.csv"};
 constexpr std::array<std::string_view, 5> kOfOneCheckpoint{
     "metrics.safetensors", "stage-#.safetensors", "stage-#.replica-#.safetensors",
     "edges-#.replica-#.safetensors", "exchange-#.replica-#.safetensors"};

@@ -53,6 +53,7 @@ class RunFolder {
   /// Path of steps.csv. Columns of auxiliary losses are called loss_<stage>; fields are empty while
   /// there was no such head.
   std::filesystem::path steps() const { return path_ / "steps.csv"; }
+  std::filesystem::path probes() const { return path_ / "probes.csv"; }
   std::filesystem::path traffic() const { return path_ / "traffic.csv"; }
   /// Writes last-actions-<worker>.txt: the last actions of a worker before a failure, with times in
   /// seconds.

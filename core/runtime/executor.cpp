@@ -17,6 +17,7 @@
 #include "core/runtime/devices/device_stream.h"
 #include "core/runtime/losses_and_metrics.h"
 #include "core/runtime/messages.h"
+#include "core/runtime/observer.h"
 #include "core/stage/torch.h"
 #include "core/system/foreign_error.h"
 
@@ -263,6 +264,7 @@ class Interpreter {
         return;
       case ActionKind::Update: update(instruction, stage, worker); return;
     }
+    if (request_.observer != nullptr) request_.observer->ended(instruction, stage);
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
   }
 
@@ -332,8 +334,24 @@ class Interpreter {
       request.behind = as_size(instruction.bypass_received.behind);
     }
     use(instruction, stage);
+    if (request_.observer != nullptr) show_backward(instruction, stage, request);
     Tensors of_inputs = stage.backward(passes_.id(action), std::move(request));
     if (!of_inputs.empty()) messages_.send(instruction, std::move(of_inputs));
+  }
+
+  void show_backward(const Instruction& instruction, Stage& stage,
+                     const Stage::BackwardRequest& request) {
+    const Action& action = instruction.action;
+    const Share share = passes_.share(action);
+    const auto target = [&] {
+      return request_.batches.targets(action.minibatch, share, stage.device());
+    };
+    request_.observer->backward({.instruction = instruction,
+                                 .stage = stage,
+                                 .id = passes_.id(action),
+                                 .request = request,
+                                 .pass = passes_.pass(action, share),
+                                 .target = target});
   }
 
   void update(const Instruction& instruction, Stage& stage, int worker) {
@@ -342,7 +360,9 @@ class Interpreter {
     std::optional<Stage::Ahead> ahead;
     if (instruction.weights.makes)
       ahead = {key, program_.schedule.rules[as_size(key.rule)], next_lr(instruction)};
+    if (request_.observer != nullptr) request_.observer->updates(instruction, stage);
     stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead);
+    if (request_.observer != nullptr) request_.observer->updated(instruction, stage);
     if (request_.execution == Execution::Mpi && worker == 0) count_minibatch(instruction);
   }
 
@@ -357,6 +377,7 @@ class Interpreter {
   void use(const Instruction& instruction, Stage& stage) {
     stage.use(instruction.weights, program_.schedule.rules,
               instruction.weights.makes ? next_lr(instruction) : 0);
+    if (request_.observer != nullptr) request_.observer->began(instruction, stage);
   }
 
   /// Learning rate of the stage's next update, which predictions use.

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/runtime/observer.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {
@@ -21,6 +24,28 @@ double seconds_of(const Call& call) {
 
 bool is_gradient(const Action& action) {
   return action.kind != ActionKind::Forward;
+}
+
+Tensors floating(const Tensors& tensors) {
+  Tensors some;
+  for (const at::Tensor& tensor : tensors)
+    if (tensor.is_floating_point()) some.push_back(tensor);
+  return some;
+}
+
+at::Tensor whole_number(std::int64_t value, at::Device device) {
+  return at::full({}, value, at::TensorOptions(at::kLong).device(device));
+}
+
+/// Moves the original tensors, and their number behind them, out of a message.
+Tensors take_originals(Tensors& message) {
+  const auto count = message.pop_back_val().item<std::int64_t>();
+  PIPEWRIGHT_CHECK(count >= 0 && count <= std::ssize(message), "a message of ", message.size(),
+                   " tensors ends in ", count, " originals");
+  const auto first = message.end() - count;
+  Tensors originals(std::make_move_iterator(first), std::make_move_iterator(message.end()));
+  message.erase(first, message.end());
+  return originals;
 }
 
 /// Moves the tensors that bypass the neighbour out of a pass's tensor list.
@@ -41,6 +66,7 @@ Messages::Messages(const Program& program, const std::vector<std::unique_ptr<Sta
     : shape_(program.schedule.shape),
       stages_(stages),
       edges_(request.edges),
+      observer_(request.observer),
       passes_(passes),
       transport_(transport),
       traffic_(shape_) {}
@@ -92,18 +118,23 @@ void Messages::send(const Instruction& instruction, const Port& port, int peer, 
   const std::size_t values = bytes_of(message);
   std::size_t crossing = values;
   double coding = 0;
+  std::optional<Tensors> originals;
   if (EdgeEnds* const ends = ends_of(action)) {
     const CodecCall call = passes_.codec_call(action);
     if (ends->compresses(peer, call)) {
+      if (shows(action)) originals = floating(message);
       coding = seconds_of([&] { ends->encode(message, peer, call); });
       crossing = bytes_of(message);
     }
   }
   if (port.crosses) traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
   Stage& stage = stage_of(action);
+  if (originals) {
+    message.append(originals->begin(), originals->end());
+    message.push_back(whole_number(std::ssize(*originals), stage.device()));
+  }
   if (is_gradient(action) && stage.loss_scale())
-    message.push_back(at::full({}, stage.loss_scale()->scale,
-                               at::TensorOptions(at::kLong).device(stage.device())));
+    message.push_back(whole_number(stage.loss_scale()->scale, stage.device()));
   transport_.send(port, std::move(message));
 }
 
@@ -119,12 +150,20 @@ Tensors Messages::receive(const Instruction& instruction, const Port& port, int 
   if (EdgeEnds* const ends = ends_of(action)) {
     const CodecCall call = passes_.codec_call(action);
     if (ends->compresses(peer, call)) {
+      std::optional<Tensors> originals;
+      if (shows(action)) originals = take_originals(message);
       const double coding = seconds_of([&] { ends->decode(message, peer, call); });
       if (port.crosses) traffic_.received(peer, action.stage, action.replica, coding);
+      if (originals) observer_->compared(action, peer, *originals, floating(message));
     }
   }
   if (scale.defined()) stage.loss_scale()->adopt(message, scale);
   return message;
+}
+
+/// Whether an observer wants the original tensors of that pass's messages.
+bool Messages::shows(const Action& action) const {
+  return observer_ != nullptr && observer_->compares(action);
 }
 
 std::size_t Messages::place_of(const Action& action) const {

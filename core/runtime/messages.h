@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Messages of passes: a stage's outputs and their gradients, exchanged with its neighbours and
 /// with stages beyond them, encoded and decoded by the codecs of the edges, and counted. With loss
-/// scaling a message of gradients ends in its scale, 8 bytes that are not counted.
+/// scaling a message of gradients ends in its scale, 8 bytes that are not counted. Nor are original
+/// tensors, which an observer may have sent with what a codec made of them.
 #pragma once
 
 #include "core/runtime/pass_samples.h"
@@ -35,6 +36,7 @@ class Messages {
   Tensors receive_bypassing(const Instruction& instruction, int worker);
   Tensors receive(const Instruction& instruction, const Port& port, int peer, int worker);
   void send(const Instruction& instruction, const Port& port, int peer, Tensors message);
+  bool shows(const Action& action) const;
   std::size_t place_of(const Action& action) const;
   Stage& stage_of(const Action& action) const { return *stages_[place_of(action)]; }
   EdgeEnds* ends_of(const Action& action) const;
@@ -42,6 +44,7 @@ class Messages {
   const PipelineShape& shape_;
   const std::vector<std::unique_ptr<Stage>>& stages_;
   const std::vector<std::unique_ptr<EdgeEnds>>* edges_;
+  Observer* observer_;
   const PassSamples& passes_;
   Transport& transport_;
   TrafficCount traffic_;

@@ -20,6 +20,8 @@
 
 namespace pipewright {
 
+class Observer;
+
 enum class Execution : std::uint8_t { Serial, Threads, Mpi };
 
 struct RunRequest {
@@ -53,6 +55,7 @@ struct RunRequest {
   /// Gradient compression of each stage replica, indexed as the stages; null: gradients are summed
   /// uncompressed.
   const std::vector<std::unique_ptr<GradientExchange>>* exchanges = nullptr;
+  Observer* observer = nullptr;  ///< if set, is told of passes, updates and messages
 };
 
 struct RunResult {

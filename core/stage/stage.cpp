@@ -178,18 +178,18 @@ Prediction Stage::add_prediction(const Ahead& ahead) {
           .made = copying(ahead.key)};
 }
 
-Tensors Stage::run(const OwnedLayer& placed, const Tensors& inputs, Pass pass) {
+Tensors Stage::run(const OwnedLayer& placed, const Tensors& inputs, Pass pass, bool adds) {
   if (deferred_) pass.deferred = &*deferred_;
-  if (pass.training) pass.sums = this;
+  if (pass.training && adds) pass.sums = this;
   return placed.layer->forward_all(
       inputs, weights_.leaves().subspan(placed.first_parameter, placed.parameters),
       std::span(buffers_).subspan(placed.first_buffer, placed.buffers), pass);
 }
 
-Tensors Stage::run_layers(const Tensors& inputs, const Pass& pass) {
+Tensors Stage::run_layers(const Tensors& inputs, const Pass& pass, bool adds) {
   Tensors values = inputs;
   const std::size_t layers = layers_.size() - (parts_.head ? 1 : 0);
-  for (std::size_t i = 0; i < layers; ++i) values = run(layers_[i], values, pass);
+  for (std::size_t i = 0; i < layers; ++i) values = run(layers_[i], values, pass, adds);
   if (parts_.last) values[0] = widened(values[0]);
   return parts_.copies.empty() ? values : leaving(values);
 }
@@ -283,7 +283,8 @@ at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, doubl
   const at::AutoGradMode record(true);
   Kept& slot = kept(id);
   const at::Tensor output = slot.outputs[0].detach().set_requires_grad(output_gradient);
-  const at::Tensor loss = (*parts_.loss)(widened(run(layers_.back(), {output}, pass)[0]), target);
+  const at::Tensor loss =
+      (*parts_.loss)(widened(run(layers_.back(), {output}, pass, true)[0]), target);
   const auto leaves = weights_.leaves().subspan(main_parameters_);
   std::vector<at::Tensor> of(leaves.begin(), leaves.end());
   if (output_gradient) of.push_back(output);
@@ -389,6 +390,40 @@ void Stage::backward_weight(int id, int loss, double scale) {
   if (slot.walked && slot.halves.empty()) slot = Kept{};
 }
 
+std::vector<at::Tensor> Stage::gradients_with(const WeightKey& with, const WeightKey& now, int id,
+                                              BackwardRequest request, const Pass& pass,
+                                              const at::Tensor& target) {
+  const Kept& slot = kept(id);
+  Kept beside{
+      .keep = Keep::Graph, .head_gradient = slot.head_gradient, .head_scale = slot.head_scale};
+  for (const at::Tensor& input : slot.inputs) beside.inputs.push_back(input.detach());
+  Pass again = pass;
+  again.recomputing = true;
+  weights_.install(with);
+  const auto leaves = weights_.leaves().first(main_parameters_);
+  std::vector<at::Tensor> gradients(layout_.entries.size());
+  {
+    const at::AutoGradMode record(true);
+    beside.outputs = run_layers(beside.inputs, again, /*adds=*/false);
+    if (request.own_loss && parts_.last) beside.loss = (*parts_.loss)(beside.outputs[0], target);
+    const Roots roots = roots_of(beside, request);
+    std::vector<at::Tensor> of(leaves.begin(), leaves.end());
+    if (!roots.outputs.empty())
+      of = torch::autograd::grad(roots.outputs, of, roots.gradients, false, false, true);
+    for (std::size_t i = 0; i < of.size(); ++i)
+      if (!roots.outputs.empty() && of[i].defined())
+        gradients[i] = widened(of[i].detach()).mul(request.scale / scale());
+  }
+  weights_.install(now);
+  return gradients;
+}
+
+void Stage::record(std::size_t parameter, const at::Tensor& gradient) {
+  at::Tensor& sum = (*recorded_)[parameter];
+  const at::Tensor own = widened(gradient).mul(*gradient_scale_);
+  sum = sum.defined() ? sum.add_(own) : own;
+}
+
 /// Accumulates a gradient and returns the sum so far, or zeros, so that autograd does not hold the
 /// gradient itself. Gradients that a layer computes within its own forward are returned unchanged.
 /// A sum is in the wide format, and so is a gradient with a factor. In float16 a first gradient
@@ -396,6 +431,7 @@ void Stage::backward_weight(int id, int loss, double scale) {
 at::Tensor Stage::add_gradient(std::size_t parameter, const at::Tensor& gradient) {
   if (!gradient_scale_ || !gradient.defined()) return gradient;
   const at::NoGradGuard no_grad;
+  if (recorded_ != nullptr) record(parameter, gradient);
   const double scale = *gradient_scale_, unit = 1 / this->scale();
   at::Tensor& sum = gradients_[parameter];
   int& parts = gradient_parts_[parameter];
@@ -428,6 +464,7 @@ at::Tensor Stage::add_product(const at::Tensor& parameter, const at::Tensor& lef
   const at::NoGradGuard no_grad;
   at::Tensor& sum = gradients_[at];
   if (!gradient_scale_ || !sum.defined() || sum.storage().use_count() > 1) return left.mm(right);
+  if (recorded_ != nullptr) record(at, left.mm(right));
   sum.addmm_(left, right, 1, *gradient_scale_);
   ++gradient_parts_[at];
   return {};

@@ -129,6 +129,16 @@ class Stage : private GradientSums {
   /// Brings all of them to the wide number format and the weights' memory format, as sums over
   /// replicas need them.
   void prepare_sums();
+  /// While `into` is set, the gradients that passes add are also added to it, one tensor per layout
+  /// entry (undefined: none yet), in the wide format and memory of their own. Null: no longer.
+  void record_gradients(std::vector<at::Tensor>* into) { recorded_ = into; }
+  /// The gradients that a kept forward and the backward `request` would add if both had the weights
+  /// `with`: one tensor per layout entry, undefined where there is none, in the wide format. Runs
+  /// both beside the training, whose buffers, gradients and graphs stay as they are, and installs
+  /// the weights `now` again. `pass` must be the forward's; `target` is needed on the last stage.
+  std::vector<at::Tensor> gradients_with(const WeightKey& with, const WeightKey& now, int id,
+                                         BackwardRequest request, const Pass& pass,
+                                         const at::Tensor& target);
   /// A prediction from the version that an update makes; `lr` is that of the update after it.
   struct Ahead {
     WeightKey key;
@@ -169,8 +179,8 @@ class Stage : private GradientSums {
     std::size_t first_parameter = 0, parameters = 0, first_buffer = 0, buffers = 0;
   };
   void place(const LayerPtr& layer);
-  Tensors run(const OwnedLayer& placed, const Tensors& inputs, Pass pass);
-  Tensors run_layers(const Tensors& inputs, const Pass& pass);
+  Tensors run(const OwnedLayer& placed, const Tensors& inputs, Pass pass, bool adds);
+  Tensors run_layers(const Tensors& inputs, const Pass& pass, bool adds = true);
   Tensors leaving(const Tensors& values) const;
   at::Tensor arrived(const at::Tensor& value) const;
   Tensors departing(Tensors values) const;
@@ -188,6 +198,7 @@ class Stage : private GradientSums {
   void skip(bool in_place, const std::optional<Ahead>& ahead);
   bool overflowed();
   void hook_leaves();
+  void record(std::size_t parameter, const at::Tensor& gradient);
   at::Tensor add_gradient(std::size_t parameter, const at::Tensor& gradient);
   at::Tensor add_product(const at::Tensor& parameter, const at::Tensor& left,
                          const at::Tensor& right) override;
@@ -207,6 +218,7 @@ class Stage : private GradientSums {
   std::vector<at::Tensor> gradients_;
   std::vector<int> gradient_parts_;       ///< number of terms in each gradient
   std::optional<double> gradient_scale_;  ///< factor of the running pass; none: no pass adds
+  std::vector<at::Tensor>* recorded_ = nullptr;
 };
 
 using NamedShapes = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;

@@ -263,7 +263,7 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
                      const std::vector<std::unique_ptr<Stage>>& stages,
                      const std::vector<std::unique_ptr<EdgeEnds>>& edges,
                      const std::vector<std::unique_ptr<GradientExchange>>& exchanges,
-                     const TrainingState& state, const StepLog* steps, Team& team) {
+                     const TrainingState& state, const RowLogs& logs, Team& team) {
   const Optimizer& optimizer = *plan.experiment->optimizer;
   const std::vector<HeldStage> mine = held(plan, stages);
   CheckpointManifest manifest = manifest_of(plan, state.minibatches);
@@ -281,10 +281,12 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
     sync_folder(folder);
     manifest.files.push_back(described_file(folder / kMetrics));
     manifest.slots = slots_of(mine.front(), optimizer);
-    if (steps != nullptr) {
-      steps->sync();
-      manifest.steps = steps->part();
-    }
+    for (const auto& [log, part] :
+         {std::pair(logs.steps, &manifest.steps), std::pair(logs.probes, &manifest.probes)})
+      if (log != nullptr) {
+        log->sync();
+        *part = log->part();
+      }
     commit_manifest(checkpoints, manifest);
   }
   team.barrier();  // else a fast process might write new files while old ones are removed
@@ -300,7 +302,8 @@ std::optional<LoadedCheckpoint> load_checkpoint(
   const CheckpointManifest& manifest = *point.manifest;
   check_manifest(manifest, plan, checkpoints);
   const fs::path folder = checkpoints / manifest.folder();
-  LoadedCheckpoint loaded{.state = {}, .steps = manifest.steps, .remarks = {}};
+  LoadedCheckpoint loaded{
+      .state = {}, .steps = manifest.steps, .probes = manifest.probes, .remarks = {}};
   if (!point.remark.empty()) loaded.remarks.push_back(point.remark);
   const std::vector<HeldStage> mine = held(plan, stages);
   Wanted wanted(mine, *plan.experiment->optimizer, manifest);

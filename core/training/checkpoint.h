@@ -25,7 +25,7 @@
 #include "core/runtime/processes/team.h"
 #include "core/stage/stage.h"
 #include "core/training/plan.h"
-#include "core/training/step_log.h"
+#include "core/training/row_log.h"
 #include "core/training/training_state.h"
 
 namespace pipewright {
@@ -34,18 +34,23 @@ namespace pipewright {
 /// none, so that the loss of a later one is noticed.
 void begin_checkpoints(const std::filesystem::path& checkpoints, const Plan& plan, Team& team);
 
+/// The logs of process 0, which a checkpoint syncs; null: none.
+struct RowLogs {
+  const RowLog* steps = nullptr;
+  const RowLog* probes = nullptr;
+};
+
 /// Collective: writes a checkpoint. Null stages are held by other processes; every stage must be
 /// held by one. Throws Error{Data} if it cannot be written; the previous checkpoint then remains.
-/// `steps`: process 0's step log, which is synced, or null.
 void save_checkpoint(const std::filesystem::path& checkpoints, const Plan& plan,
                      const std::vector<std::unique_ptr<Stage>>& stages,
                      const std::vector<std::unique_ptr<EdgeEnds>>& edges,
                      const std::vector<std::unique_ptr<GradientExchange>>& exchanges,
-                     const TrainingState& state, const StepLog* steps, Team& team);
+                     const TrainingState& state, const RowLogs& logs, Team& team);
 
 struct LoadedCheckpoint {
   TrainingState state;
-  StepLogPart steps;                 ///< part of the step log that belongs to it
+  RowLogPart steps, probes;          ///< parts of the row logs that belong to it
   std::vector<std::string> remarks;  ///< warnings for the user about another layout
 };
 

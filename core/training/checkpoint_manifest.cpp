@@ -87,6 +87,21 @@ std::optional<LossScale> loss_scale_in(const Value& file, const std::string& whe
   return LossScale{.scale = numbers[0], .since = numbers[1], .skipped = numbers[2]};
 }
 
+RowLogPart read_log(const Value& value, const std::string& where) {
+  using Kind = Value::Kind;
+  return {.name = fs::path(field(value, "name", Kind::Text, where).text).filename().string(),
+          .bytes = field(value, "bytes", Kind::Integer, where).integer,
+          .checksum = field(value, kChecksum, Kind::Text, where).text};
+}
+
+Value value_of(const RowLogPart& log) {
+  Value value = Value::mapping();
+  value.at_or_add("name") = Value::of(log.name);
+  value.at_or_add("bytes") = Value::of(log.bytes);
+  value.at_or_add(kChecksum) = Value::of(log.checksum);
+  return value;
+}
+
 CheckpointManifest manifest_in(const Value& value, const std::string& where) {
   using Kind = Value::Kind;
   CheckpointManifest manifest{
@@ -96,11 +111,8 @@ CheckpointManifest manifest_in(const Value& value, const std::string& where) {
       .layout = field(value, "layout", Kind::Mapping, where)};
   for (const Value& slot : field(value, "slots", Kind::Sequence, where).items)
     manifest.slots.push_back(slot.text);
-  const Value& steps = field(value, "steps", Kind::Mapping, where);
-  manifest.steps = {
-      .name = fs::path(field(steps, "name", Kind::Text, where).text).filename().string(),
-      .bytes = field(steps, "bytes", Kind::Integer, where).integer,
-      .checksum = field(steps, kChecksum, Kind::Text, where).text};
+  manifest.steps = read_log(field(value, "steps", Kind::Mapping, where), where);
+  if (const Value* const probes = value.find("probes")) manifest.probes = read_log(*probes, where);
   manifest.files = read_files(field(value, "files", Kind::Sequence, where), where);
   return manifest;
 }
@@ -113,10 +125,8 @@ Value value_of(const CheckpointManifest& manifest) {
   value.at_or_add("layout") = manifest.layout;
   Value& slots = value.at_or_add("slots") = Value::sequence();
   for (const std::string& slot : manifest.slots) slots.items.push_back(Value::of(slot));
-  Value& steps = value.at_or_add("steps") = Value::mapping();
-  steps.at_or_add("name") = Value::of(manifest.steps.name);
-  steps.at_or_add("bytes") = Value::of(manifest.steps.bytes);
-  steps.at_or_add(kChecksum) = Value::of(manifest.steps.checksum);
+  value.at_or_add("steps") = value_of(manifest.steps);
+  if (!manifest.probes.name.empty()) value.at_or_add("probes") = value_of(manifest.probes);
   Value& files = value.at_or_add("files") = Value::sequence();
   for (const CheckpointFile& file : manifest.files) files.items.push_back(file.value());
   return value;
@@ -162,13 +172,15 @@ void remove_all_but(const std::vector<const CheckpointManifest*>& manifests,
   std::error_code ignored;
   const auto is_needed = [&](const std::string& name) {
     return std::ranges::any_of(manifests, [&](const CheckpointManifest* manifest) {
-      return manifest->folder() == name || manifest->steps.name == name;
+      return manifest->folder() == name || manifest->steps.name == name ||
+             manifest->probes.name == name;
     });
   };
   for (const std::string& name : names_in(checkpoints)) {
     if (is_checkpoint_folder(name) && !is_needed(name)) remove_checkpoint(checkpoints / name);
-    const bool unfinished = name.ends_with(".part"), steps = name.starts_with("steps-");
-    if (is_checkpoint_file(name) && (unfinished || (steps && !is_needed(name))))
+    const bool unfinished = name.ends_with(".part");
+    const bool log = name.starts_with("steps-") || name.starts_with("probes-");
+    if (is_checkpoint_file(name) && (unfinished || (log && !is_needed(name))))
       fs::remove(checkpoints / name, ignored);
   }
   for (const CheckpointManifest* manifest : manifests) {

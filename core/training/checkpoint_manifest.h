@@ -17,7 +17,7 @@
 #include "core/base/error.h"
 #include "core/config/value.h"
 #include "core/stage/precision.h"
-#include "core/training/step_log.h"
+#include "core/training/row_log.h"
 
 namespace pipewright {
 
@@ -38,7 +38,7 @@ struct CheckpointManifest {
   std::string identity;             ///< the experiment's (identity.h)
   Value layout = Value::mapping();  ///< the layout when it was written
   std::vector<std::string> slots;   ///< names of the optimizer's slots
-  StepLogPart steps;
+  RowLogPart steps, probes;
   std::vector<CheckpointFile> files;
 
   /// Name of the checkpoint's folder: "000012".

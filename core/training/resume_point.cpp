@@ -69,7 +69,9 @@ void compare(const std::vector<std::string>& views, const fs::path& checkpoints)
 std::optional<Error> damage_in(const CheckpointManifest& manifest, const fs::path& checkpoints,
                                const Team& team) {
   try {
-    if (team.first()) check_step_log(checkpoints, manifest.steps);
+    if (team.first())
+      for (const RowLogPart& log : {manifest.steps, manifest.probes})
+        check_row_log(checkpoints, log);
     const auto size = static_cast<std::size_t>(team.size());
     for (auto i = static_cast<std::size_t>(team.rank()); i < manifest.files.size(); i += size)
       check_file(checkpoints / manifest.folder() / manifest.files[i].name, manifest.files[i]);

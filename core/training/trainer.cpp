@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <utility>
 
@@ -17,6 +18,8 @@
 #include "core/stage/torch.h"
 #include "core/training/checkpoint.h"
 #include "core/training/past.h"
+#include "core/training/probe_log.h"
+#include "core/training/step_log.h"
 #include "core/training/translation.h"
 
 namespace pipewright {
@@ -52,20 +55,25 @@ Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress
       stages_(plan.stages(team)),
       edges_(plan.edges(team)),
       exchanges_(plan.exchanges(team)),
-      last_(&plan.training) {}
+      last_(&plan.training) {
+  if (!plan.experiment->probes.empty()) probes_.emplace(plan.experiment->probes, plan.training);
+}
 
 std::vector<std::string> Trainer::resume() {
   if (folder_ == nullptr) return {};
   auto loaded = load_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, team_);
   if (!loaded) return {};
   state_ = std::move(loaded->state);
+  const bool probes =
+      folder_ != nullptr && team_.first() && probes_ && !loaded->probes.name.empty();
+  if (probes) found_ = RowLog::go_on(folder_->checkpoints(), loaded->probes);
   if (!keeps_steps()) return std::move(loaded->remarks);
   if (loaded->steps.name.empty())
     loaded->remarks.push_back(concat("steps.csv begins after ",
                                      position_text(done(), plan_.minibatches),
                                      ": until there the run had output.steps: false"));
   else
-    steps_ = StepLog::go_on(folder_->checkpoints(), loaded->steps, done(), plan_.auxiliary);
+    steps_ = go_on_with_steps(folder_->checkpoints(), loaded->steps, done(), plan_.auxiliary);
   return std::move(loaded->remarks);
 }
 
@@ -74,32 +82,69 @@ bool Trainer::keeps_steps() const {
   return folder_ != nullptr && team_.first() && plan_.experiment->output.steps;
 }
 
-void Trainer::begin_steps() {
+void Trainer::begin_logs() {
   if (keeps_steps() && !steps_)
-    steps_ = StepLog::begin(folder_->checkpoints(), done(), plan_.auxiliary);
+    steps_ = begin_steps(folder_->checkpoints(), done(), plan_.auxiliary);
+  if (folder_ != nullptr && team_.first() && probes_ && !found_)
+    found_ = begin_probes(folder_->checkpoints(), done());
 }
 
-/// Removes the step log at the end if no checkpoint refers to it.
-void Trainer::remove_steps() {
-  if (!steps_ || plan_.drains.has_checkpoints()) return;
+/// Removes the row logs at the end if no checkpoint refers to them.
+void Trainer::remove_logs() {
+  if (plan_.drains.has_checkpoints()) return;
   std::error_code ignored;
-  std::filesystem::remove(steps_->path(), ignored);
-  std::filesystem::remove(folder_->checkpoints(), ignored);  // succeeds only if it is empty
-  steps_.reset();
+  for (std::optional<RowLog>* log : {&steps_, &found_}) {
+    if (!*log) continue;
+    std::filesystem::remove((*log)->path(), ignored);
+    log->reset();
+  }
+  if (team_.first())
+    std::filesystem::remove(folder_->checkpoints(), ignored);  // succeeds only if it is empty
+}
+
+/// Collects what the probes of all processes have found since the last call.
+void Trainer::keep_found() {
+  if (!probes_) return;
+  std::vector<ProbeRow> rows = probes_->take();
+  if (team_.size() > 1) {
+    const auto all = team_.gather(packed(rows));
+    rows.clear();
+    for (const std::string& some : all)
+      for (ProbeRow& row : unpacked(some)) rows.push_back(std::move(row));
+  }
+  sort_rows(rows);
+  if (found_) found_->append(probe_rows(rows, plan_.experiment->probes, plan_.minibatches));
+}
+
+/// Says what each probe has cost, in this process's share of the training's seconds.
+void Trainer::tell_costs() {
+  if (!probes_ || progress_ == nullptr) return;
+  const std::vector<Probes::Cost> costs = probes_->costs();
+  double seconds = state_.open_seconds;
+  for (const EpochRow& epoch : state_.epochs) seconds += epoch.seconds;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.3g s, %.2g %% of the training's", costs[i].seconds,
+                  100 * costs[i].seconds / seconds);
+    progress_->line(concat("probe ", plan_.experiment->probes[i].name, ": ",
+                           counted(costs[i].measurements, "measurement"), " of stages took ",
+                           text));
+  }
 }
 
 void Trainer::train() {
   const DrainPoints& drains = plan_.drains;
   if (folder_ != nullptr && done() == 0 && drains.has_checkpoints())
     begin_checkpoints(folder_->checkpoints(), plan_, team_);
-  begin_steps();
+  begin_logs();
   const std::array<std::int64_t, 1> any{0};  // generates synthetic data before the clock starts
   static_cast<void>(plan_.experiment->dataset->batch(Split::Train, any, nullptr));
   while (done() < drains.minibatches) train_to(drains.next(done()));
   tell_skipped();
+  tell_costs();
   if (folder_ == nullptr) return;
   write_tables({});
-  remove_steps();
+  remove_logs();
   if (!plan_.experiment->output.weights) return;
   const TensorFile weights = latest_weights();
   if (team_.first()) write_safetensors(folder_->final_weights(), weights);
@@ -157,6 +202,7 @@ const Program& Trainer::program_for(std::int64_t first, int minibatches) {
 
 RunResult Trainer::run(const Program& program, std::int64_t first) {
   const Experiment& e = *plan_.experiment;
+  if (probes_) probes_->begin(first);
   const int count = program.minibatches, per_epoch = plan_.minibatches;
   const auto epoch = static_cast<int>(first / per_epoch);
   const auto last_epoch = static_cast<int>((first + count - 1) / per_epoch);
@@ -182,7 +228,8 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
                   .team = &team_,
                   .log = log_,
                   .edges = edges_.empty() ? nullptr : &edges_,
-                  .exchanges = exchanges_.empty() ? nullptr : &exchanges_});
+                  .exchanges = exchanges_.empty() ? nullptr : &exchanges_,
+                  .observer = probes_ ? &*probes_ : nullptr});
 }
 
 /// Trains one segment, from an empty pipeline to an empty pipeline.
@@ -194,6 +241,7 @@ void Trainer::train_to(std::int64_t end) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   add(state_.traffic, result.traffic);
   keep_losses(result.losses, first);
+  keep_found();
   for (const std::vector<double>& losses : result.losses) {
     state_.open_losses.push_back(losses[0]);
     state_.open_seconds += seconds.count() / static_cast<double>(end - first);
@@ -205,7 +253,7 @@ void Trainer::train_to(std::int64_t end) {
 }
 
 void Trainer::keep_losses(const std::vector<std::vector<double>>& losses, std::int64_t first) {
-  if (steps_) steps_->append(losses, first, plan_.minibatches);
+  if (steps_) steps_->append(step_rows(losses, first, plan_.minibatches));
   if (collected_ != nullptr) collected_->insert(collected_->end(), losses.begin(), losses.end());
 }
 
@@ -293,7 +341,8 @@ void Trainer::check_weights() const {
 void Trainer::save() {
   if (folder_ == nullptr || !plan_.drains.checkpoint_at(done())) return;
   save_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, state_,
-                  steps_ ? &*steps_ : nullptr, team_);
+                  {.steps = steps_ ? &*steps_ : nullptr, .probes = found_ ? &*found_ : nullptr},
+                  team_);
   write_tables({.content = false, .name = false});  // a checkpoint holds all that is in them
 }
 
@@ -307,6 +356,7 @@ void Trainer::write_tables(Syncs syncs) const {
   if (!team_.first()) return;
   folder_->write_epochs(state_.epochs, own_metrics(), syncs);
   if (steps_) steps_->copy_to(folder_->steps(), syncs);
+  if (found_) found_->copy_to(folder_->probes(), syncs);
   if (!state_.traffic.empty()) write_traffic(syncs);
 }
 

@@ -17,7 +17,7 @@
 #include "core/stage/files/safetensors.h"
 #include "core/training/plan.h"
 #include "core/training/progress.h"
-#include "core/training/step_log.h"
+#include "core/training/row_log.h"
 #include "core/training/training_state.h"
 
 namespace pipewright {
@@ -50,16 +50,18 @@ class Trainer {
   void train_to(std::int64_t end);
   RunResult run(const Program& program, std::int64_t first);
   const Program& program_for(std::int64_t first, int minibatches);
-  void begin_steps();
+  void begin_logs();
   void keep_losses(const std::vector<std::vector<double>>& losses, std::int64_t first);
   void finish_epoch();
   void evaluate(EpochRow& row);
   double bleu();
   void check_weights() const;
   void save();
+  void keep_found();
   void tell_skipped();
+  void tell_costs();
   void write_tables(Syncs syncs) const;
-  void remove_steps();
+  void remove_logs();
   TensorFile latest_weights();
   std::vector<std::string> own_metrics() const;
   double lr_at(std::int64_t step) const;
@@ -76,7 +78,9 @@ class Trainer {
   std::vector<std::unique_ptr<EdgeEnds>> edges_;              ///< empty without compression
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< empty without compression
   TrainingState state_;
-  std::optional<StepLog> steps_;  ///< in process 0, with output.steps
+  std::optional<Probes> probes_;  ///< of this process's stages, if the experiment has probes
+  std::optional<RowLog> steps_;   ///< in process 0, with output.steps
+  std::optional<RowLog> found_;   ///< in process 0: the rows of probes.csv
   std::vector<std::vector<double>>* collected_ = nullptr;
   std::deque<Program> programs_;  ///< cache for segments other than plan_.training
   const Program* last_;

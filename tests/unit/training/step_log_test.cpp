@@ -14,7 +14,7 @@ namespace {
 
 class StepLogs : public RunFolders {
  protected:
-  std::string text(const StepLog& log) const {
+  std::string text(const RowLog& log) const {
     log.copy_to(root_ / "copy.csv");
     return read_file(root_ / "copy.csv");
   }
@@ -23,61 +23,61 @@ class StepLogs : public RunFolders {
 constexpr double kThird = 1.0 / 3;
 
 TEST_F(StepLogs, HaveTheRowsOfStepsCsv) {
-  StepLog log = StepLog::begin(root_, 0, {1});
+  RowLog log = begin_steps(root_, 0, {1});
   EXPECT_EQ(text(log), "epoch,minibatch,loss,loss_1\n");
-  log.append({{0.5, kThird}, {2, std::nan("")}, {1e-9, 3}}, 4, 5);
+  log.append(step_rows({{0.5, kThird}, {2, std::nan("")}, {1e-9, 3}}, 4, 5));
   EXPECT_EQ(text(log),
             "epoch,minibatch,loss,loss_1\n0,4,0.5,0.33333333333333331\n1,0,2,\n"
             "1,1,1.0000000000000001e-09,3\n");
 }
 
 TEST_F(StepLogs, GoOnWhereACheckpointWasWritten) {
-  StepLogPart part;
+  RowLogPart part;
   std::string whole;
   {
-    StepLog log = StepLog::begin(root_, 0, {});
-    log.append({{1}, {2}}, 0, 2);
+    RowLog log = begin_steps(root_, 0, {});
+    log.append(step_rows({{1}, {2}}, 0, 2));
     part = log.part();
-    log.append({{3}, {4}}, 2, 2);
+    log.append(step_rows({{3}, {4}}, 2, 2));
     whole = text(log);
   }
   put("steps-000000.csv", whole + "2,0,half of a r");
-  check_step_log(root_, part);
-  StepLog log = StepLog::go_on(root_, part, 2, {});
+  check_row_log(root_, part);
+  RowLog log = go_on_with_steps(root_, part, 2, {});
   EXPECT_EQ(log.part().checksum, part.checksum);
   EXPECT_EQ(text(log), "epoch,minibatch,loss\n0,0,1\n0,1,2\n");
-  log.append({{3}, {4}}, 2, 2);
+  log.append(step_rows({{3}, {4}}, 2, 2));
   EXPECT_EQ(text(log), whole);
 }
 
 TEST_F(StepLogs, AreCheckedAsFarAsTheyAreKnown) {
-  StepLog log = StepLog::begin(root_, 0, {});
-  log.append({{1}, {2}}, 0, 2);
-  const StepLogPart part = log.part();
+  RowLog log = begin_steps(root_, 0, {});
+  log.append(step_rows({{1}, {2}}, 0, 2));
+  const RowLogPart part = log.part();
   const std::string whole = text(log);
   for (const std::string& damaged : {std::string(), whole.substr(0, whole.size() - 1),
                                      whole.substr(0, 22) + "7" + whole.substr(23)}) {
     put(part.name, damaged);
-    EXPECT_THROW(check_step_log(root_, part), Error) << damaged;
+    EXPECT_THROW(check_row_log(root_, part), Error) << damaged;
   }
   put(part.name, whole + "more");
-  EXPECT_NO_THROW(check_step_log(root_, part));
+  EXPECT_NO_THROW(check_row_log(root_, part));
   std::filesystem::remove(root_ / part.name);
-  EXPECT_THROW(check_step_log(root_, part), Error);
-  EXPECT_NO_THROW(check_step_log(root_, {})) << "none are kept";
+  EXPECT_THROW(check_row_log(root_, part), Error);
+  EXPECT_NO_THROW(check_row_log(root_, {})) << "none are kept";
 }
 
 TEST_F(StepLogs, LeaveLossesOfOtherStagesEmpty) {
-  StepLogPart part;
+  RowLogPart part;
   {
-    StepLog log = StepLog::begin(root_, 0, {0, 1});
-    log.append({{1, 5, 6}, {2, 7, 8}}, 0, 2);
+    RowLog log = begin_steps(root_, 0, {0, 1});
+    log.append(step_rows({{1, 5, 6}, {2, 7, 8}}, 0, 2));
     part = log.part();
   }
-  const StepLog other = StepLog::go_on(root_, part, 2, {0});
+  const RowLog other = go_on_with_steps(root_, part, 2, {0});
   EXPECT_EQ(text(other), "epoch,minibatch,loss,loss_0\n0,0,1,\n0,1,2,\n");
-  EXPECT_NO_THROW(check_step_log(root_, part)) << "a checkpoint before still needs it";
-  const StepLog none = StepLog::go_on(root_, other.part(), 2, {});
+  EXPECT_NO_THROW(check_row_log(root_, part)) << "a checkpoint before still needs it";
+  const RowLog none = go_on_with_steps(root_, other.part(), 2, {});
   EXPECT_EQ(text(none), "epoch,minibatch,loss\n0,0,1\n0,1,2\n");
 }
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// delay_alignment: whether a gradient still points where an earlier one did. With g_t the gradient
+// that update t of a stage applies and τ = `delay`: cosine = g_t·g_{t−τ} / (|g_t| |g_{t−τ}|), with
+// t−τ the update of a mini-batch that is measured.
+// A stage keeps one gradient from update t−τ to update t.
+#include <deque>
+
+#include "core/probes/measures.h"
+#include "core/probes/probe.h"
+
+namespace pipewright {
+namespace {
+
+class DelayAtStage final : public StageProbe {
+ public:
+  explicit DelayAtStage(int delay) : delay_(delay) {}
+
+  void updates(const Update& update, const Finding& found) override {
+    const int now = update.stage.weights().latest_number();
+    Gradients applied;
+    const bool due = !kept_.empty() && kept_.front().update + delay_ <= now;
+    if (due || update.measured) applied = applied_by(update.stage);
+    if (due) {
+      found("cosine", compare(applied, kept_.front().gradients).cosine);
+      kept_.pop_front();
+    }
+    if (update.measured) kept_.push_back({now, std::move(applied)});
+  }
+
+  void drained() override { kept_.clear(); }
+
+ private:
+  struct Kept {
+    int update = 0;
+    Gradients gradients;
+  };
+  int delay_;
+  std::deque<Kept> kept_;
+};
+
+class DelayAlignment final : public Probe {
+ public:
+  explicit DelayAlignment(Options& options)
+      : Probe(options),
+        delay_(static_cast<int>(
+            options.integer("delay", 0,
+                            "Updates between the two gradients; 0 = the delay of the stage's "
+                            "backward, at least 1.",
+                            {0, 1e6}))) {}
+  std::unique_ptr<StageProbe> at(const ProbedStage& stage) const override {
+    return std::make_unique<DelayAtStage>(delay_ > 0 ? delay_ : std::max(1, stage.delay));
+  }
+
+ private:
+  int delay_;
+};
+
+}  // namespace
+
+PIPEWRIGHT_PROBE(delay_alignment, DelayAlignment,
+                 "Angle between a gradient and the one that was applied some updates before.")
+
+}  // namespace pipewright

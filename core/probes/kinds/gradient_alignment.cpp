@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient_alignment: the gradient g that the scheme's backward of micro-batch 0 adds at a stage,
+// against the gradient h that it would add if forward and backward had that stage's newest weights,
+// with the same inputs and the same incoming gradient:
+//   cosine = g·h / (|g| |h|),  norm_ratio = |g| / |h|.
+// mismatch: the same against the gradient of a forward that had the backward's weights. Without a
+// difference between forward and backward its cosine is 1.
+// Of a stage that learns from several losses it is the gradient of the first. A stage keeps two
+// gradients while the backward runs (one until the second half of a backward that is split), and
+// computes one forward and one backward more.
+#include <algorithm>
+#include <cmath>
+
+#include "core/probes/probe.h"
+
+namespace pipewright {
+namespace {
+
+/// Compares the gradient of the first loss of each mini-batch with that for other weights.
+class BesideAtStage : public StageProbe {
+ public:
+  bool wants_gradients() const override { return true; }
+
+  void backward(const Observer::Backward& about_to_run) override {
+    const Action& action = about_to_run.instruction.action;
+    const bool adds = about_to_run.request.learn || about_to_run.request.half_of;
+    if (!adds || action.minibatch == seen_) return;
+    seen_ = action.minibatch;
+    Stage& stage = about_to_run.stage;
+    Stage::BackwardRequest request = about_to_run.request;
+    const at::Tensor target = request.own_loss ? about_to_run.target() : at::Tensor();
+    request.half_of.reset();
+    request.scale = 1;  // that of a split backward is known only later
+    running_.push_back(
+        {.minibatch = action.minibatch,
+         .loss = action.loss,
+         .gradients = stage.gradients_with(weights_for(about_to_run.instruction, stage),
+                                           about_to_run.instruction.weights.key, about_to_run.id,
+                                           std::move(request), about_to_run.pass, target)});
+  }
+
+  void ended(const Instruction& pass, Stage&, const Gradients& added,
+             const Finding& found) override {
+    if (added.empty()) return;
+    const auto other = std::ranges::find_if(running_, [&](const Other& each) {
+      return each.minibatch == pass.action.minibatch && each.loss == pass.action.loss;
+    });
+    if (other == running_.end()) return;
+    const Comparison compared = compare(added, other->gradients);
+    found("cosine", compared.cosine);
+    found("norm_ratio", compared.norm_ratio / std::abs(pass.action.scale));
+    running_.erase(other);
+  }
+
+  void drained() override {
+    seen_ = -1;
+    running_.clear();
+  }
+
+ private:
+  virtual WeightKey weights_for(const Instruction& backward, Stage& stage) const = 0;
+
+  struct Other {
+    int minibatch = 0, loss = 0;
+    Gradients gradients;
+  };
+  int seen_ = -1;
+  std::vector<Other> running_;  ///< few: those whose second half is outstanding
+};
+
+class NewestAtStage final : public BesideAtStage {
+  WeightKey weights_for(const Instruction&, Stage& stage) const override {
+    return {stage.weights().latest_number(), 0, 0};
+  }
+};
+
+class OfBackwardAtStage final : public BesideAtStage {
+  WeightKey weights_for(const Instruction& backward, Stage&) const override {
+    return backward.weights.key;
+  }
+};
+
+class GradientAlignment final : public Probe {
+ public:
+  using Probe::Probe;
+  std::unique_ptr<StageProbe> at(const ProbedStage&) const override {
+    return std::make_unique<NewestAtStage>();
+  }
+};
+
+class Mismatch final : public Probe {
+ public:
+  using Probe::Probe;
+  std::unique_ptr<StageProbe> at(const ProbedStage&) const override {
+    return std::make_unique<OfBackwardAtStage>();
+  }
+};
+
+}  // namespace
+
+PIPEWRIGHT_PROBE(gradient_alignment, GradientAlignment,
+                 "Angle and length of a stage's gradient against that of its newest weights.")
+PIPEWRIGHT_PROBE(mismatch, Mismatch,
+                 "Angle and length of a stage's gradient against that of a forward with the "
+                 "backward's weights.")
+
+}  // namespace pipewright

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// gradient_noise: the simple noise scale of McCandlish et al. (2018, "An Empirical Model of
+// Large-Batch Training", appendix A.1) from the M micro-batches of a mini-batch. With g_m the
+// gradient of micro-batch m's mean loss, s = mean |g_m|², and S = |mean g_m|², in units of one
+// micro-batch of b samples:
+//   variance = b (s − S) / (1 − 1/M),  squared_gradient = (M S − s) / (M − 1),
+//   scale = variance / squared_gradient: the mini-batch beyond which more samples bring little.
+// Both are unbiased, so squared_gradient may be negative; there is no scale then. Micro-batches are
+// taken to have equal numbers of samples. Of a stage that learns from several losses it is the
+// gradient of the first. A stage keeps the sum of the gradients of a mini-batch, and the one that
+// is being computed.
+#include "core/probes/probe.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+class NoiseAtStage final : public StageProbe {
+ public:
+  explicit NoiseAtStage(int microbatches) : microbatches_(microbatches) {}
+
+  bool all_microbatches() const override { return true; }
+  bool wants_gradients() const override { return true; }
+
+  void ended(const Instruction& pass, Stage&, const Gradients& added,
+             const Finding& found) override {
+    if (added.empty()) return;
+    if (pass.action.minibatch != minibatch_) begin(pass.action);
+    if (pass.action.loss != loss_) return;
+    squares_ += squares_of(added);
+    add(added);
+    if (++count_ == microbatches_) report(found);
+  }
+
+  void drained() override { minibatch_ = -1; }
+
+ private:
+  void begin(const Action& first) {
+    minibatch_ = first.minibatch;
+    loss_ = first.loss;
+    squares_ = 0;
+    count_ = 0;
+    sum_.clear();
+  }
+
+  void add(const Gradients& added) {
+    const at::NoGradGuard no_grad;
+    if (sum_.empty()) sum_.resize(added.size());
+    for (std::size_t i = 0; i < added.size(); ++i)
+      if (added[i].defined())
+        sum_[i] = sum_[i].defined() ? sum_[i].add_(added[i]) : added[i].clone();
+  }
+
+  /// The recorded gradients are parts g_m / M of the mini-batch's.
+  void report(const Finding& found) {
+    const double m = microbatches_, single = squares_ * m, mean = squares_of(sum_);
+    const double variance = (single - mean) / (1 - 1 / m), squared = (m * mean - single) / (m - 1);
+    found("variance", variance);
+    found("squared_gradient", squared);
+    if (squared > 0) found("scale", variance / squared);
+    sum_.clear();
+  }
+
+  int microbatches_;
+  int minibatch_ = -1, loss_ = 0;
+  int count_ = 0;
+  double squares_ = 0;
+  Gradients sum_;
+};
+
+class GradientNoise final : public Probe {
+ public:
+  using Probe::Probe;
+  std::string refusal(const ProbedTraining& training) const override {
+    if (training.microbatches > 1) return {};
+    return "needs micro-batches to compare; pipeline.microbatches is 1";
+  }
+  std::unique_ptr<StageProbe> at(const ProbedStage& stage) const override {
+    return std::make_unique<NoiseAtStage>(stage.microbatches);
+  }
+};
+
+}  // namespace
+
+PIPEWRIGHT_PROBE(gradient_noise, GradientNoise,
+                 "Noise scale of the gradient, from the micro-batches of a mini-batch.")
+
+}  // namespace pipewright

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// norms: lengths of a stage's weights before an update, of the gradient that it applies, and of the
+// change of the weights: |W|, |g|, |W' − W|. A stage keeps a copy of its weights during the update.
+#include <cmath>
+
+#include "core/probes/measures.h"
+#include "core/probes/probe.h"
+#include "core/stage/torch.h"
+
+namespace pipewright {
+namespace {
+
+class NormsAtStage final : public StageProbe {
+ public:
+  void updates(const Update& update, const Finding& found) override {
+    if (!update.measured) return;
+    before_ = update.stage.weights().latest().clone();
+    found("weights", std::sqrt(squares_of(before_)));
+    found("gradient", std::sqrt(squares_of(applied_by(update.stage))));
+  }
+  void updated(const Update& update, const Finding& found) override {
+    if (!update.measured) return;
+    found("update", std::sqrt(squares_of(update.stage.weights().latest() - before_)));
+    before_.reset();
+  }
+
+ private:
+  at::Tensor before_;
+};
+
+class Norms final : public Probe {
+ public:
+  using Probe::Probe;
+  std::unique_ptr<StageProbe> at(const ProbedStage&) const override {
+    return std::make_unique<NormsAtStage>();
+  }
+};
+
+}  // namespace
+
+PIPEWRIGHT_PROBE(norms, Norms, "Lengths of weights, gradients and updates of each stage.")
+
+}  // namespace pipewright

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Norms and angles of tensors, and of lists of gradients in the order of a stage's layout.
+/// Products are added up in float64. All wait for the tensors' device.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <vector>
+
+#include "core/stage/stage.h"
+
+namespace pipewright {
+
+using Gradients = std::vector<at::Tensor>;  ///< one per layout entry; undefined: none
+
+/// The sum of squares.
+double squares_of(const at::Tensor& tensor);
+double squares_of(std::span<const at::Tensor> gradients);
+
+/// The root mean square of a stage's flat tensor, over its parameters without the gaps.
+double rms_of(const at::Tensor& flat, const FlatLayout& layout);
+
+/// How two gradients of the same parameters compare. Undefined ones count as 0.
+struct Comparison {
+  double cosine = 0;      ///< NaN if either is 0
+  double norm_ratio = 0;  ///< |a| / |b|; NaN if b is 0
+};
+Comparison compare(std::span<const at::Tensor> a, std::span<const at::Tensor> b);
+
+/// A copy of the gradients that the stage's next update applies, in the wide format and without
+/// loss scale.
+Gradients applied_by(Stage& stage);
+
+}  // namespace pipewright

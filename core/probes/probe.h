@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Probes measure, beside a training and without changing a bit of it, what its scheme does to
+/// weights and gradients. A probe holds settings; what it keeps at one stage is a StageProbe.
+///
+/// A probe measures the mini-batches whose number, counted from 0 at the beginning of the training,
+/// is a multiple of `every`: of their passes those of micro-batch 0 and replica 0. Each result is a
+/// row of probes.csv.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/registry.h"
+#include "core/config/options.h"
+#include "core/probes/measures.h"
+#include "core/runtime/observer.h"
+
+namespace pipewright {
+
+/// Takes one result: the name of the quantity, and its value.
+using Finding = std::function<void(std::string_view quantity, double value)>;
+
+/// What a probe may ask about the training before it begins.
+struct ProbedTraining {
+  std::string scheme;  ///< its name
+  int stages = 1;
+  int microbatches = 1;
+  bool serial = true;       ///< pipeline.execution
+  bool compresses = false;  ///< some edge has a codec
+  bool predicts = false;    ///< the scheme asks for predictions
+};
+
+/// One stage of it.
+struct ProbedStage {
+  int stage = 0;
+  int microbatches = 1;
+  int delay = 0;  ///< updates between the weights of a backward and those its gradient changes
+  bool extrapolates = false;  ///< some passes have weights extrapolated back to an earlier version
+};
+
+/// What a probe keeps at one stage, in replica 0. The thread of the stage's worker uses it. Passes
+/// are those of mini-batches that are measured, of micro-batch 0, or of all if it says so.
+class StageProbe {
+ public:
+  virtual ~StageProbe() = default;
+
+  /// Whether it wants the passes of all micro-batches.
+  virtual bool all_microbatches() const { return false; }
+  /// Whether it wants the gradients that a pass adds, in ended().
+  virtual bool wants_gradients() const { return false; }
+
+  /// A pass begins, with its weights installed.
+  virtual void began(const Instruction& /*pass*/, Stage& /*stage*/) {}
+  /// A backward is about to run; began() has been called.
+  virtual void backward(const Observer::Backward& /*about_to_run*/) {}
+  /// A pass has ended. `added`: what it has added to the gradients, or empty.
+  virtual void ended(const Instruction& /*pass*/, Stage& /*stage*/, const Gradients& /*added*/,
+                     const Finding& /*found*/) {}
+
+  /// An update of any mini-batch. `measured`: it is the first to apply the gradient of one that is
+  /// measured.
+  struct Update {
+    const Instruction& instruction;
+    Stage& stage;
+    bool measured = false;
+  };
+  virtual void updates(const Update& /*about_to_run*/, const Finding& /*found*/) {}
+  virtual void updated(const Update& /*update*/, const Finding& /*found*/) {}
+
+  /// A message from another stage: its floating-point tensors as they were sent, and as decoded.
+  virtual void compared(const Action& /*pass*/, const Tensors& /*sent*/, const Tensors& /*arrived*/,
+                        const Finding& /*found*/) {}
+
+  /// The pipeline has been drained; versions and mini-batches of the schedule begin at 0 again.
+  virtual void drained() {}
+};
+
+class Probe {
+ public:
+  explicit Probe(Options& options)
+      : every_(options.integer("every", 50, "Mini-batches from one measurement to the next.",
+                               {1, 1e9})) {}
+  virtual ~Probe() = default;
+
+  std::int64_t every() const { return every_; }
+  /// Why it cannot measure this training, as in "needs a scheme that predicts weights; …"; "": it
+  /// can.
+  virtual std::string refusal(const ProbedTraining& training) const {
+    static_cast<void>(training);
+    return {};
+  }
+  /// Whether it wants messages compared with what was sent.
+  virtual bool compares() const { return false; }
+  /// What it keeps at a stage; null: it measures nothing there.
+  virtual std::unique_ptr<StageProbe> at(const ProbedStage& stage) const = 0;
+
+ private:
+  std::int64_t every_;
+};
+
+}  // namespace pipewright
+
+#define PIPEWRIGHT_PROBE(name, Type, summary) \
+  PIPEWRIGHT_REGISTER(::pipewright::Probe, name, Type, summary)

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What looks at an execution without changing a bit of it, such as a probe (core/probes).
+#pragma once
+
+#include <functional>
+
+#include "core/runtime/program.h"
+#include "core/stage/stage.h"
+
+namespace pipewright {
+
+/// Every function is called by the thread of the action's worker; those of different workers may
+/// run at the same time. Gradients, weights, buffers and random numbers must stay as they are.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  /// A pass begins; its weights are installed.
+  virtual void began(const Instruction& instruction, Stage& stage) = 0;
+
+  /// A backward that is about to run, as Stage::backward() will be called.
+  struct Backward {
+    const Instruction& instruction;
+    Stage& stage;
+    int id = 0;  ///< under which the stage keeps the forward
+    const Stage::BackwardRequest& request;
+    Pass pass;                           ///< the forward's
+    std::function<at::Tensor()> target;  ///< on the last stage
+  };
+  virtual void backward(const Backward& about_to_run) = 0;
+  /// A pass has ended; the versions that it was the last to use still exist.
+  virtual void ended(const Instruction& instruction, Stage& stage) = 0;
+
+  /// The stage's gradients, summed over micro-batches and replicas, are about to be applied to the
+  /// latest version; then they have been.
+  virtual void updates(const Instruction& instruction, Stage& stage) = 0;
+  virtual void updated(const Instruction& instruction, Stage& stage) = 0;
+
+  /// Whether a message that this pass sends or receives, and a codec encodes, shall take its
+  /// original tensors along to compared(). Both ends ask; these bytes are not counted as traffic.
+  virtual bool compares(const Action& pass) const = 0;
+  /// A message to `pass` from stage `peer`: its floating-point tensors as they were sent, and as
+  /// they arrived.
+  virtual void compared(const Action& pass, int peer, const Tensors& sent,
+                        const Tensors& arrived) = 0;
+};
+
+}  // namespace pipewright

@@ -277,7 +277,8 @@ std::vector<Options> Options::sections(const std::string& name, const std::strin
   std::vector<Options> all;
   for (std::size_t i = 0; i < given->items.size(); ++i) {
     resolved.items.push_back(Value::mapping());
-    all.push_back(Options(*this, concat(name, "[", i, "]"), &given->items[i]));
+    Options options(*this, concat(name, "[", i, "]"), &given->items[i]);  // reports what is none
+    if (given->items[i].is(Value::Kind::Mapping)) all.push_back(std::move(options));
   }
   return all;
 }

@@ -81,7 +81,8 @@ class Options {
   /// options to ours. Until then this object must not be moved.
   Options section(const std::string& name, const std::string& help);
 
-  /// A list of nested mappings, [] if absent; each is read with its Options, as section().
+  /// A list of nested mappings, [] if absent; each is read with its Options, as section(). What is
+  /// no mapping is a problem and left out.
   std::vector<Options> sections(const std::string& name, const std::string& help);
 
   bool given(const std::string& name) const;   ///< written in the file, whatever its value

@@ -141,6 +141,7 @@ std::vector<NamedProbe> read_probes(Options& root) {
     NamedProbe& named = probes.emplace_back();
     named.name = options.choice("name", registry.names(), "norms",
                                 "Name of the probe; `pipewright list probes` shows all.");
+    if (!options.given("name")) options.problem("name", "is missing; expected the name of a probe");
     named.probe = registry.find(named.name)->make(options);
     options.finish();
   }

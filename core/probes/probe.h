@@ -23,6 +23,13 @@ namespace pipewright {
 /// Takes one result: the name of the quantity, and its value.
 using Finding = std::function<void(std::string_view quantity, double value)>;
 
+inline constexpr int kWholeModel = -1;  ///< in place of a stage
+
+/// As Finding, with the stage or kWholeModel.
+using StageFinding = std::function<void(int stage, std::string_view quantity, double value)>;
+
+struct DrainedModel;
+
 /// What a probe may ask about the training before it begins.
 struct ProbedTraining {
   std::string scheme;  ///< its name
@@ -96,6 +103,13 @@ class Probe {
   virtual bool compares() const { return false; }
   /// What it keeps at a stage; null: it measures nothing there.
   virtual std::unique_ptr<StageProbe> at(const ProbedStage& stage) const = 0;
+
+  /// If positive, drained() is called by process 0 with so many training samples where the pipeline
+  /// is drained, if `every` mini-batches have been trained since it began or was called.
+  virtual std::int64_t drained_samples() const { return 0; }
+  virtual void drained(const DrainedModel& /*model*/, const StageFinding& /*found*/) const {}
+  /// Throws what drained() would throw for the model's layers, with fewer samples, in less time.
+  virtual void try_on(const DrainedModel& /*model*/) const {}
 
  private:
   std::int64_t every_;

@@ -88,6 +88,12 @@ class Optimizer {
   /// Names of the flat tensors in its state. With `predicts` (a schedule asks for predictions)
   /// these include tensors that only predictions need, such as the last gradient of plain SGD.
   virtual std::vector<std::string> slot_names(bool predicts) const = 0;
+  /// What steps are divided by, element by element, as in P = √v̂ + ε: flat, with any values in the
+  /// gaps. Undefined: the optimizer divides by nothing, or has not stepped yet.
+  virtual at::Tensor preconditioner(const OptimizerState& state) const {
+    static_cast<void>(state);
+    return {};
+  }
   /// Makes one update in one pass over memory; state.steps grows by 1.
   virtual void step(const OptimizerStep& step) const = 0;
   /// Writes ahead = weights − steps·lr·Δ, where Δ follows from the rule; before the first update,

@@ -22,10 +22,10 @@
 #include <string>
 #include <vector>
 
+#include "core/records/row_log.h"
 #include "core/runtime/processes/team.h"
 #include "core/stage/stage.h"
 #include "core/training/plan.h"
-#include "core/training/row_log.h"
 #include "core/training/training_state.h"
 
 namespace pipewright {

@@ -16,8 +16,8 @@
 
 #include "core/base/error.h"
 #include "core/config/value.h"
+#include "core/records/row_log.h"
 #include "core/stage/precision.h"
-#include "core/training/row_log.h"
 
 namespace pipewright {
 

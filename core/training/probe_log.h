@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/probes/probes.h"
-#include "core/training/row_log.h"
+#include "core/records/row_log.h"
 
 namespace pipewright {
 

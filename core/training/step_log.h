@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/training/row_log.h"
+#include "core/records/row_log.h"
 
 namespace pipewright {
 

@@ -17,6 +17,7 @@
 #include "core/stage/files/safetensors.h"
 #include "core/stage/torch.h"
 #include "core/training/checkpoint.h"
+#include "core/training/drained_probes.h"
 #include "core/training/past.h"
 #include "core/training/probe_log.h"
 #include "core/training/step_log.h"
@@ -102,10 +103,47 @@ void Trainer::remove_logs() {
     std::filesystem::remove(folder_->checkpoints(), ignored);  // succeeds only if it is empty
 }
 
+/// Collective: what the optimizer divides steps by, under the names of the parameters. Only process
+/// 0 gets all.
+TensorFile Trainer::preconditioner() {
+  TensorFile file;
+  for (int stage = 0; stage < plan_.experiment->pipeline.stages; ++stage) {
+    NamedTensors tensors;
+    if (const auto& held = stages_[static_cast<std::size_t>(stage)])
+      if (const at::Tensor all =
+              plan_.experiment->optimizer->preconditioner(held->optimizer_state());
+          all.defined())
+        for (const FlatLayout::Entry& entry : held->layout().entries)
+          tensors.emplace_back(entry.name, entry.of(all));
+    if (team_.size() > 1)
+      tensors = bring_tensors(team_, plan_.training.schedule.shape.worker_of(stage, 0), tensors);
+    for (auto& named : tensors) file.tensors.push_back(std::move(named));
+  }
+  return file;
+}
+
+/// Collective: finds out before the training whether probes of the whole model can measure it.
+void Trainer::try_probes() {
+  if (!has_drained_probes(*plan_.experiment)) return;
+  const TensorFile weights = latest_weights();
+  if (team_.first()) try_drained_probes(plan_, weights);
+  team_.barrier();
+}
+
+/// Collective: measures the whole model after the mini-batches from `first` on.
+void Trainer::measure_drained(std::int64_t first) {
+  if (!drained_probe_is_due(*plan_.experiment, first, done())) return;
+  const TensorFile weights = latest_weights(), divisors = preconditioner();
+  if (team_.first())
+    drained_ = measured_where_drained(plan_, weights, divisors, first, done(), drained_costs_);
+  team_.barrier();
+}
+
 /// Collects what the probes of all processes have found since the last call.
 void Trainer::keep_found() {
   if (!probes_) return;
   std::vector<ProbeRow> rows = probes_->take();
+  std::ranges::move(std::exchange(drained_, {}), std::back_inserter(rows));
   if (team_.size() > 1) {
     const auto all = team_.gather(packed(rows));
     rows.clear();
@@ -116,19 +154,26 @@ void Trainer::keep_found() {
   if (found_) found_->append(probe_rows(rows, plan_.experiment->probes, plan_.minibatches));
 }
 
-/// Says what each probe has cost, in this process's share of the training's seconds.
+/// Says what each probe has cost: the seconds of all workers, and their part of the seconds that
+/// all workers have trained in this session.
 void Trainer::tell_costs() {
-  if (!probes_ || progress_ == nullptr) return;
-  const std::vector<Probes::Cost> costs = probes_->costs();
-  double seconds = state_.open_seconds;
-  for (const EpochRow& epoch : state_.epochs) seconds += epoch.seconds;
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.3g s, %.2g %% of the training's", costs[i].seconds,
-                  100 * costs[i].seconds / seconds);
-    progress_->line(concat("probe ", plan_.experiment->probes[i].name, ": ",
-                           counted(costs[i].measurements, "measurement"), " of stages took ",
-                           text));
+  if (!probes_) return;
+  const std::vector<NamedProbe>& probes = plan_.experiment->probes;
+  std::vector<double> counts(2 * probes.size());  // seconds and measurements of each probe
+  for (const std::vector<Probes::Cost>& costs : {probes_->costs(), drained_costs_})
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      counts[2 * i] += costs[i].seconds;
+      counts[2 * i + 1] += static_cast<double>(costs[i].measurements);
+    }
+  if (team_.size() > 1) team_.sum(counts);
+  if (progress_ == nullptr) return;
+  const bool serial = plan_.experiment->pipeline.execution == Execution::Serial;
+  const double all = seconds_ * (serial ? 1 : plan_.training.schedule.shape.workers());
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    char text[96];
+    std::snprintf(text, sizeof text, "%.3g s for %.0f measurements, %.2g %% of the training",
+                  counts[2 * i], counts[2 * i + 1], 100 * counts[2 * i] / all);
+    progress_->line(concat("probe ", probes[i].name, ": ", text));
   }
 }
 
@@ -137,6 +182,7 @@ void Trainer::train() {
   if (folder_ != nullptr && done() == 0 && drains.has_checkpoints())
     begin_checkpoints(folder_->checkpoints(), plan_, team_);
   begin_logs();
+  try_probes();
   const std::array<std::int64_t, 1> any{0};  // generates synthetic data before the clock starts
   static_cast<void>(plan_.experiment->dataset->batch(Split::Train, any, nullptr));
   while (done() < drains.minibatches) train_to(drains.next(done()));
@@ -239,9 +285,9 @@ void Trainer::train_to(std::int64_t end) {
   const auto begin = std::chrono::steady_clock::now();
   const RunResult result = run(*last_, first);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  seconds_ += seconds.count();
   add(state_.traffic, result.traffic);
   keep_losses(result.losses, first);
-  keep_found();
   for (const std::vector<double>& losses : result.losses) {
     state_.open_losses.push_back(losses[0]);
     state_.open_seconds += seconds.count() / static_cast<double>(end - first);
@@ -249,6 +295,8 @@ void Trainer::train_to(std::int64_t end) {
     if (done() == end) check_weights();
     if (done() % plan_.minibatches == 0) finish_epoch();
   }
+  measure_drained(first);
+  keep_found();
   save();
 }
 

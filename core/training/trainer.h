@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "core/records/row_log.h"
 #include "core/records/run_folder.h"
 #include "core/runtime/action_log.h"
 #include "core/runtime/processes/team.h"
 #include "core/stage/files/safetensors.h"
 #include "core/training/plan.h"
 #include "core/training/progress.h"
-#include "core/training/row_log.h"
 #include "core/training/training_state.h"
 
 namespace pipewright {
@@ -57,12 +57,15 @@ class Trainer {
   double bleu();
   void check_weights() const;
   void save();
+  void try_probes();
+  void measure_drained(std::int64_t first);
   void keep_found();
   void tell_skipped();
   void tell_costs();
   void write_tables(Syncs syncs) const;
   void remove_logs();
   TensorFile latest_weights();
+  TensorFile preconditioner();
   std::vector<std::string> own_metrics() const;
   double lr_at(std::int64_t step) const;
   bool keeps_steps() const;
@@ -78,13 +81,16 @@ class Trainer {
   std::vector<std::unique_ptr<EdgeEnds>> edges_;              ///< empty without compression
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< empty without compression
   TrainingState state_;
-  std::optional<Probes> probes_;  ///< of this process's stages, if the experiment has probes
-  std::optional<RowLog> steps_;   ///< in process 0, with output.steps
-  std::optional<RowLog> found_;   ///< in process 0: the rows of probes.csv
+  std::optional<Probes> probes_;   ///< of this process's stages, if the experiment has probes
+  std::vector<ProbeRow> drained_;  ///< found where the pipeline was drained, by process 0
+  std::vector<Probes::Cost> drained_costs_;
+  std::optional<RowLog> steps_;  ///< in process 0, with output.steps
+  std::optional<RowLog> found_;  ///< in process 0: the rows of probes.csv
   std::vector<std::vector<double>>* collected_ = nullptr;
   std::deque<Program> programs_;  ///< cache for segments other than plan_.training
   const Program* last_;
   std::vector<std::vector<Span>> trace_;
+  double seconds_ = 0;  ///< trained in this session
 };
 
 }  // namespace pipewright

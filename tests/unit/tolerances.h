@@ -216,6 +216,9 @@ inline double extreme_of(double n, double range) {
 }
 /// The deviation of 40,000 actions whose lengths vary by a fifth, which are nearly normal.
 inline const double kJitterDeviation = deviation_of(40'000, 0.2);
+/// What probes compute in float64 against formulas: sums of at most a few hundred products, of
+/// numbers of order 1, whose rounding is some 1e-13; quotients of small norms lose four digits.
+inline constexpr double kProbes = 1e-8;
 /// What the program promises of predicted memory: within ten percent.
 inline constexpr double kPromisedMemory = 0.1;
 /// The most of a small stage's memory that kernels need for themselves. It depends on the

@@ -101,9 +101,10 @@ void describe_part(const PartKind& kind, const std::string& name) {
     throw Error(ErrorKind::Experiment,
                 concat("there is no ", kind.name, " '", name, "'", suggestion(name, names)));
   const std::vector<OptionInfo> options = part_options(kind.name, name);
-  std::string example = example_line(name, options);
-  example = kind.name == "codec" ? concat("pipeline: {compression: ", example, "}")
-                                 : concat(kind.name, ": ", example);
+  std::string example = concat(kind.name, ": ", example_line(name, options));
+  if (kind.name == "codec")
+    example = concat("pipeline: {compression: ", example_line(name, options), "}");
+  if (kind.name == "probe") example = concat("probes: [", example_line(name, options), "]");
   print_page(concat(kind.name, " ", name), kind.summary(name),
              kind.name == "scheme" ? scheme_remark(name) : data_remark(options), options, example);
 }
@@ -122,7 +123,7 @@ int run_describe(const std::vector<std::string>& arguments) {
                    "Says what a part is, what its options mean and how it is written in YAML.");
   line.positional(
       "KIND",
-      "scheme, model, dataset, codec, optimizer or loss; or a section of the "
+      "scheme, model, dataset, codec, optimizer, loss or probe; or a section of the "
       "experiment file: pipeline, train, loader, output, lr_schedule, translation, table, plot",
       1, 1);
   line.positional("NAME", "the name of the part; `pipewright list` prints them all", 0, 1);

@@ -108,6 +108,22 @@ Value compression_schema(const OptionInfo& section, const PartKind& codecs, Valu
   return part_schema(section, codecs, nested);
 }
 
+/// Schema of `probes`, a list of parts.
+Value probes_schema(const OptionInfo& probes, const PartKind& kind) {
+  OptionInfo name;
+  name.name = "name";
+  name.type = OptionInfo::Type::Choice;
+  name.help = "Name of the probe.";
+  name.fallback = Value::of("norms");
+  for (const std::string& each : kind.names()) name.choices.push_back(Value::of(each));
+  OptionInfo each = probes;
+  each.help = "A probe and its options.";
+  each.section = {name};
+  Value schema = described("array", probes.help.c_str());
+  add(schema, "items", part_schema(each, kind));
+  return schema;
+}
+
 Value lists_schema(const char* text) {
   Value list = Value::mapping();
   add(list, "type", Value::of("array"));
@@ -157,6 +173,9 @@ Value experiment_schema() {
   for (const PartKind& kind : part_kinds()) {
     const auto section = std::ranges::find(options, kind.name, &OptionInfo::name);
     if (section != options.end()) add(properties, kind.name, part_schema(*section, kind));
+    if (kind.name == "probe")
+      add(properties, "probes",
+          probes_schema(*std::ranges::find(options, "probes", &OptionInfo::name), kind));
     if (kind.name != "codec") continue;
     const auto pipeline = std::ranges::find(options, "pipeline", &OptionInfo::name);
     const auto codec = std::ranges::find(pipeline->section, "compression", &OptionInfo::name);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // prediction_error: how well a scheme predicts weights (Guan et al., SpecTrain, figure of the RMSE
-// of predicted weights). For a prediction Ŵ of version v + s made from version v, over the P
-// parameters of a stage, when version v + s has come to be:
-//   predicted = |Ŵ − W_{v+s}| / √P,  unpredicted = |W_v − W_{v+s}| / √P,  ratio = predicted /
-//   unpredicted.
-// Weights that are extrapolated back to an earlier version (PipeMare) are compared with those of
-// the forward of the same micro-batch: they are what the backward means to have. A stage keeps a
-// copy of Ŵ and of W_v until then, and of the forward's weights where a scheme extrapolates back.
+// of predicted weights). For a prediction Ŵ of version v + s that a forward makes of version v,
+// over the P parameters of a stage, when version v + s has come to be:
+//   forward_predicted = |Ŵ − W_{v+s}| / √P,  forward_unpredicted = |W_v − W_{v+s}| / √P,
+//   forward_ratio = forward_predicted / forward_unpredicted;
+// and backward_… for a prediction that a backward makes. The row is of the mini-batch whose update
+// made version v + s. Weights that a backward extrapolates back to an earlier version (PipeMare)
+// are compared with those of the forward of the same micro-batch: they are what it means to have.
+// A stage keeps a copy of Ŵ and of W_v until then, and of the forward's weights where a scheme
+// extrapolates back.
+#include <algorithm>
 #include <optional>
 
 #include "core/probes/measures.h"
@@ -25,9 +28,11 @@ class ErrorAtStage final : public StageProbe {
     const at::Tensor& weights = stage.weights().version(key);
     if (extrapolates_ && pass.action.kind == ActionKind::Forward)
       forwards_.push_back({.minibatch = pass.action.minibatch, .truth = weights.clone()});
-    if (key.ahead > 0 && (pending_.empty() || pending_.back().key != key) &&
-        stage.weights().latest_number() == key.version)
+    const bool made = key.ahead > 0 && stage.weights().latest_number() == key.version &&
+                      std::ranges::find(pending_, key, &Pending::key) == pending_.end();
+    if (made)
       pending_.push_back({.key = key,
+                          .forward = pass.action.kind == ActionKind::Forward,
                           .predicted = weights.clone(),
                           .from = stage.weights().version({key.version, 0, 0}).clone()});
     if (key.ahead < 0 && pass.action.kind != ActionKind::Forward)
@@ -39,7 +44,7 @@ class ErrorAtStage final : public StageProbe {
     if (!back_) return;
     for (const Forward& forward : forwards_)
       if (forward.minibatch == pass.action.minibatch)
-        report(back_->predicted, back_->from, forward.truth, stage.layout(), found);
+        report("backward", back_->predicted, back_->from, forward.truth, stage.layout(), found);
     std::erase_if(forwards_, [&](const Forward& forward) {
       return forward.minibatch <= pass.action.minibatch;
     });
@@ -51,7 +56,8 @@ class ErrorAtStage final : public StageProbe {
     const int now = weights.latest_number();
     for (const Pending& pending : pending_)
       if (pending.key.version + pending.key.ahead == now)
-        report(pending.predicted, pending.from, weights.latest(), update.stage.layout(), found);
+        report(pending.forward ? "forward" : "backward", pending.predicted, pending.from,
+               weights.latest(), update.stage.layout(), found);
     std::erase_if(pending_, [&](const Pending& pending) {
       return pending.key.version + pending.key.ahead <= now;
     });
@@ -69,18 +75,19 @@ class ErrorAtStage final : public StageProbe {
   };
   struct Pending {
     WeightKey key;
+    bool forward = false;  ///< made by a forward
     at::Tensor predicted, from;
   };
   struct Extrapolated {
     at::Tensor predicted, from;
   };
 
-  static void report(const at::Tensor& predicted, const at::Tensor& from, const at::Tensor& truth,
-                     const FlatLayout& layout, const Finding& found) {
+  static void report(const char* pass, const at::Tensor& predicted, const at::Tensor& from,
+                     const at::Tensor& truth, const FlatLayout& layout, const Finding& found) {
     const double with = rms_of(predicted - truth, layout), without = rms_of(from - truth, layout);
-    found("predicted", with);
-    found("unpredicted", without);
-    if (without > 0) found("ratio", with / without);
+    found(concat(pass, "_predicted"), with);
+    found(concat(pass, "_unpredicted"), without);
+    if (without > 0) found(concat(pass, "_ratio"), with / without);
   }
 
   bool extrapolates_;

@@ -38,6 +38,12 @@ class AdamFamily : public Optimizer {
 
   std::vector<std::string> slot_names(bool) const override { return {"exp_avg", "exp_avg_sq"}; }
 
+  at::Tensor preconditioner(const OptimizerState& state) const override {
+    if (state.steps == 0) return {};
+    const Correction correction(*this, state.steps, 1);
+    return (state.slots[1].sqrt() / correction.root2).add_(eps_);
+  }
+
   void step(const OptimizerStep& s) const override {
     const Correction correction(*this, ++s.state.steps, s.lr);
     const double shrink = decoupled_ ? 1 - s.lr * weight_decay_ : 1;

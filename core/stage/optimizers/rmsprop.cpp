@@ -27,6 +27,11 @@ class RmsProp final : public Optimizer {
     return {"square_avg"};
   }
 
+  at::Tensor preconditioner(const OptimizerState& state) const override {
+    if (state.steps == 0) return {};
+    return state.slots[0].sqrt().add_(eps_);
+  }
+
   void step(const OptimizerStep& s) const override {
     ++s.state.steps;
     const double lr = s.lr, alpha = alpha_, eps = eps_, mu = momentum_, lambda = weight_decay_;

@@ -44,24 +44,26 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/runtime",
      "core/base core/system core/config core/schedule core/simulation core/drawing core/stage "
      "core/codecs"},
+    {"core/probes", "core/base core/config core/schedule core/stage core/runtime"},
     {"core/experiment",
      "core/base core/system core/config core/schedule core/cost core/records core/reports "
      "core/stage "
-     "core/stage/files core/translation core/codecs core/runtime"},
+     "core/stage/files core/translation core/codecs core/runtime core/probes"},
     {"core/profiling",
      "core/base core/system core/config core/schedule core/cost core/simulation core/records "
      "core/stage core/codecs core/runtime core/experiment"},
     {"core/training",
      "core/base core/system core/config core/schedule core/drawing core/records core/fetch "
      "core/stage "
-     "core/stage/files core/translation core/codecs core/runtime core/experiment core/profiling"},
+     "core/stage/files core/translation core/codecs core/runtime core/probes core/experiment "
+     "core/profiling"},
     {"core/sweep",
      "core/base core/system core/config core/schedule core/cost core/simulation core/planning "
      "core/records core/reports core/experiment core/profiling core/training"},
     {"tools",
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
      "core/planning core/records core/reports core/fetch core/stage core/codecs core/runtime "
-     "core/experiment "
+     "core/probes core/experiment "
      "core/profiling core/training core/sweep"},
     {"schemes", "core/base core/system core/config core/schedule"},
     {"models", "core/base core/config core/stage core/stage/files"},

@@ -72,7 +72,7 @@ void Laboratory::scale(std::size_t layer, std::function<double(const Pass&)> fac
 }
 
 RunResult train(const Plan& plan, const Stages& stages, Execution execution,
-                const std::atomic<bool>* stop, int epoch, Team* team) {
+                const std::atomic<bool>* stop, int epoch, Team* team, Observer* observer) {
   Loader loader = plan.training_loader(epoch, 1);
   const auto edges = plan.edges(team != nullptr ? *team : Team());
   const auto exchanges = plan.exchanges(team != nullptr ? *team : Team());
@@ -86,7 +86,8 @@ RunResult train(const Plan& plan, const Stages& stages, Execution execution,
                   .stop = stop,
                   .team = team,
                   .edges = edges.empty() ? nullptr : &edges,
-                  .exchanges = exchanges.empty() ? nullptr : &exchanges});
+                  .exchanges = exchanges.empty() ? nullptr : &exchanges,
+                  .observer = observer});
 }
 
 std::vector<std::pair<std::string, at::Tensor>> state_of(const Stages& stages) {

@@ -42,7 +42,8 @@ using Stages = std::vector<std::unique_ptr<Stage>>;
 
 /// Trains one epoch of `plan` in `stages` at learning rate 0.05.
 RunResult train(const Plan& plan, const Stages& stages, Execution execution,
-                const std::atomic<bool>* stop = nullptr, int epoch = 0, Team* team = nullptr);
+                const std::atomic<bool>* stop = nullptr, int epoch = 0, Team* team = nullptr,
+                Observer* observer = nullptr);
 
 /// Everything a stage has learned, replica by replica.
 std::vector<std::pair<std::string, at::Tensor>> state_of(const Stages& stages);

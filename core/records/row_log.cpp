@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/training/row_log.h"
+#include "core/records/row_log.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

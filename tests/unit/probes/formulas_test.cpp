@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// What probes find, against explicit formulas in Eigen over what a recorder saw of the same
+// training, in float64.
+#include <gtest/gtest.h>
+
+#include <Eigen/Core>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/probes/probes.h"
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/tolerances.h"
+
+namespace pipewright::test {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+/// The parameters in a flat tensor, without the gaps.
+VectorXd parameters_of(const at::Tensor& flat, const FlatLayout& layout) {
+  std::vector<double> values;
+  for (const FlatLayout::Entry& entry : layout.entries)
+    for (std::int64_t i = 0; i < entry.size; ++i)
+      values.push_back(flat[entry.offset + i].item<double>());
+  return Eigen::Map<VectorXd>(values.data(), std::ssize(values));
+}
+
+VectorXd values_of(const std::vector<at::Tensor>& gradients) {
+  std::vector<double> values;
+  for (const at::Tensor& gradient : gradients) {
+    const at::Tensor all = gradient.contiguous().flatten();
+    for (std::int64_t i = 0; i < all.numel(); ++i) values.push_back(all[i].item<double>());
+  }
+  return Eigen::Map<VectorXd>(values.data(), std::ssize(values));
+}
+
+MatrixXd matrix_of(const at::Tensor& tensor) {
+  MatrixXd matrix(tensor.size(0), tensor.size(1));
+  for (std::int64_t i = 0; i < tensor.size(0); ++i)
+    for (std::int64_t j = 0; j < tensor.size(1); ++j) matrix(i, j) = tensor[i][j].item<double>();
+  return matrix;
+}
+
+double rms(const VectorXd& v) {
+  return std::sqrt(v.squaredNorm() / static_cast<double>(v.size()));
+}
+
+double cosine(const VectorXd& a, const VectorXd& b) {
+  return a.dot(b) / (a.norm() * b.norm());
+}
+
+/// Records weights and gradients, and tells the probes.
+class Recorder final : public Observer {
+ public:
+  explicit Recorder(Probes& probes) : probes_(probes) {}
+
+  struct Update {
+    int minibatch = 0;
+    VectorXd before, after, gradient;
+  };
+  struct Message {
+    double error = 0, whole = 0;
+  };
+  using Place = std::pair<int, int>;              // stage, mini-batch
+  std::map<Place, VectorXd> forwards, backwards;  // weights that the passes had
+  std::map<Place, VectorXd> newest;               // at the backward
+  std::map<Place, MatrixXd> incoming;             // gradients of the outputs
+  std::map<Place, std::vector<VectorXd>> added;   // gradients by micro-batch
+  std::map<int, std::vector<Update>> updates_of;  // [stage]
+  std::map<std::tuple<int, int, bool>, Message> messages;
+  std::map<std::tuple<int, WeightKey>, std::pair<bool, VectorXd>> predictions;  // by a forward?
+
+  void began(const Instruction& i, Stage& stage) override {
+    const Place place{i.action.stage, i.action.minibatch};
+    const VectorXd weights = seen(stage, i.weights.key);
+    if (i.action.kind == ActionKind::Forward) forwards.emplace(place, weights);
+    if (i.action.kind == ActionKind::Backward) {
+      backwards.emplace(place, weights);
+      newest.emplace(place, seen(stage, {stage.weights().latest_number(), 0, 0}));
+      sums_ = sums(stage);
+    }
+    const WeightKey key = i.weights.key;
+    if (key.ahead > 0)
+      predictions.emplace(std::tuple(place.first, key),
+                          std::pair(i.action.kind == ActionKind::Forward, weights));
+    probes_.began(i, stage);
+  }
+  void backward(const Backward& b) override {
+    const Action& action = b.instruction.action;
+    if (!b.request.gradients.empty())
+      incoming.emplace(Place{action.stage, action.minibatch}, matrix_of(b.request.gradients[0]));
+    probes_.backward(b);
+  }
+  void ended(const Instruction& i, Stage& stage) override {
+    if (i.action.kind == ActionKind::Backward) {
+      VectorXd now = sums(stage);
+      if (sums_.size() == now.size()) now -= sums_;
+      added[{i.action.stage, i.action.minibatch}].push_back(now);
+    }
+    probes_.ended(i, stage);
+  }
+  void updates(const Instruction& i, Stage& stage) override {
+    updates_of[i.action.stage].push_back({.minibatch = i.action.minibatch,
+                                          .before = latest(stage),
+                                          .after = {},
+                                          .gradient = values_of(stage.gradients())});
+    probes_.updates(i, stage);
+  }
+  void updated(const Instruction& i, Stage& stage) override {
+    updates_of[i.action.stage].back().after = latest(stage);
+    probes_.updated(i, stage);
+  }
+  bool compares(const Action& pass) const override { return probes_.compares(pass); }
+  void compared(const Action& pass, int peer, const Tensors& sent,
+                const Tensors& arrived) override {
+    Message& message = messages[{pass.stage, pass.minibatch, pass.kind == ActionKind::Forward}];
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      const MatrixXd x = matrix_of(sent[i]), y = matrix_of(arrived[i]);
+      message.error += (x - y).squaredNorm();
+      message.whole += x.squaredNorm();
+    }
+    probes_.compared(pass, peer, sent, arrived);
+  }
+
+ private:
+  static VectorXd seen(Stage& stage, const WeightKey& key) {
+    return parameters_of(stage.weights().version(key), stage.layout());
+  }
+  static VectorXd latest(Stage& stage) {
+    return parameters_of(stage.weights().latest(), stage.layout());
+  }
+  static VectorXd sums(Stage& stage) {
+    for (const at::Tensor& gradient : stage.gradients())
+      if (!gradient.defined()) return {};
+    return values_of(stage.gradients());
+  }
+
+  Probes& probes_;
+  VectorXd sums_;
+};
+
+/// A training of float64 with probes, and what the recorder saw.
+class Trial {
+ public:
+  explicit Trial(const std::string& changes)
+      : laboratory(concat("{train.precision: float64, model.activation: tanh, ", changes, "}")),
+        probes(laboratory.experiment.probes, laboratory.plan().training),
+        seen(probes) {
+    const Plan& plan = laboratory.plan();
+    probes.begin(0);
+    const Stages stages = plan.stages();
+    train(plan, stages, Execution::Serial, nullptr, 0, nullptr, &seen);
+    for (const ProbeRow& row : probes.take())
+      found[{row.stage, static_cast<int>(row.minibatch), row.quantity}] = row.value;
+  }
+
+  /// Expects such a row with that value.
+  void expect(int stage, int minibatch, const std::string& quantity, double value) {
+    const auto row = found.find({stage, minibatch, quantity});
+    ASSERT_NE(row, found.end()) << stage << " " << minibatch << " " << quantity;
+    EXPECT_NEAR(row->second, value, tolerance::kProbes * std::max(1.0, std::abs(value)))
+        << stage << " " << minibatch << " " << quantity;
+    ++expected;
+  }
+  /// Expects that there are no further rows.
+  void expect_no_more() const { EXPECT_EQ(expected, found.size()); }
+
+  Laboratory laboratory;
+  Probes probes;
+  Recorder seen;
+  std::map<std::tuple<int, int, std::string>, double> found;
+  std::size_t expected = 0;
+};
+
+TEST(ProbeFormulas, OfWeightGap) {
+  for (const char* scheme : {"{name: pipedream}", "{name: pipedream, weight_stashing: false}",
+                             "{name: spectrain}", "{name: pipedream_2bw}"}) {
+    Trial trial(concat("scheme: ", scheme, ", pipeline.microbatches: ",
+                       std::string(scheme).find("2bw") != std::string::npos ? 4 : 1,
+                       ", probes: [{name: weight_gap, every: 1}]"));
+    double most = 0;
+    for (const auto& [stage, updates] : trial.seen.updates_of)
+      for (const Recorder::Update& update : updates) {
+        const double step = rms(update.after - update.before);
+        const double forward =
+            rms(trial.seen.forwards.at({stage, update.minibatch}) - update.before);
+        const double backward =
+            rms(trial.seen.backwards.at({stage, update.minibatch}) - update.before);
+        trial.expect(stage, update.minibatch, "update", step);
+        trial.expect(stage, update.minibatch, "forward", forward);
+        trial.expect(stage, update.minibatch, "backward", backward);
+        trial.expect(stage, update.minibatch, "forward_relative", forward / step);
+        trial.expect(stage, update.minibatch, "backward_relative", backward / step);
+        most = std::max(most, forward / step);
+      }
+    trial.expect_no_more();
+    EXPECT_GT(most, 0.5) << scheme << ": weights are some updates old";
+  }
+}
+
+TEST(ProbeFormulas, OfPredictionError) {
+  for (const char* scheme : {"{name: spectrain}", "{name: spectrain, version: 2}"}) {
+    Trial trial(concat("scheme: ", scheme, ", probes: [{name: prediction_error, every: 1}]"));
+    for (const auto& [place, made] : trial.seen.predictions) {
+      const auto& [stage, key] = place;
+      const auto& [forward, predicted] = made;
+      const auto& updates = trial.seen.updates_of.at(stage);
+      const int version = key.version + key.ahead;
+      if (version > std::ssize(updates)) continue;  // the training ended before
+      const Recorder::Update& update = updates[as_size(version) - 1];
+      const VectorXd& from = updates[as_size(key.version)].before;
+      const std::string pass = forward ? "forward" : "backward";
+      const double with = rms(predicted - update.after), without = rms(from - update.after);
+      trial.expect(stage, update.minibatch, pass + "_predicted", with);
+      trial.expect(stage, update.minibatch, pass + "_unpredicted", without);
+      trial.expect(stage, update.minibatch, pass + "_ratio", with / without);
+    }
+    EXPECT_GT(trial.expected, 30U);
+    trial.expect_no_more();
+  }
+}
+
+/// PipeMare's backward extrapolates back to the forward's weights.
+TEST(ProbeFormulas, OfPredictionErrorBackToTheForward) {
+  Trial trial("scheme: {name: pipemare}, probes: [{name: prediction_error, every: 1}]");
+  for (const auto& [place, forward] : trial.seen.forwards)
+    if (const VectorXd& backward = trial.seen.backwards.at(place);
+        trial.found.contains({place.first, place.second, "backward_predicted"})) {
+      const VectorXd& newest = trial.seen.newest.at(place);
+      const double with = rms(backward - forward), without = rms(newest - forward);
+      trial.expect(place.first, place.second, "backward_predicted", with);
+      trial.expect(place.first, place.second, "backward_unpredicted", without);
+      if (without > 0) trial.expect(place.first, place.second, "backward_ratio", with / without);
+    }
+  EXPECT_GT(trial.expected, 30U);
+  trial.expect_no_more();
+}
+
+/// The gradient of the weights of a linear layer with tanh, W [out, in] before the bias [out].
+VectorXd gradient_of_tanh_layer(const VectorXd& parameters, const MatrixXd& x,
+                                const MatrixXd& of_output) {
+  const Eigen::Index out = of_output.cols(), in = x.cols();
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const Eigen::Map<const RowMajor> weight(parameters.data(), out, in);
+  const VectorXd bias = parameters.tail(out);
+  const MatrixXd y =
+      ((x * weight.transpose()).rowwise() + bias.transpose()).array().tanh().matrix();
+  const MatrixXd of_sum = (of_output.array() * (1 - y.array().square())).matrix();
+  const RowMajor of_weight = of_sum.transpose() * x;
+  VectorXd gradient(parameters.size());
+  gradient << Eigen::Map<const VectorXd>(of_weight.data(), of_weight.size()),
+      of_sum.colwise().sum().transpose();
+  return gradient;
+}
+
+/// Of the first stage, which has one layer, and whose inputs are the data.
+TEST(ProbeFormulas, OfGradientAlignmentAndMismatch) {
+  for (const bool newest : {true, false}) {
+    Trial trial(
+        concat("scheme: {name: pipedream, weight_stashing: false}, optimizer.lr: 0.5, "
+               "probes: [{name: ",
+               newest ? "gradient_alignment" : "mismatch", ", every: 1}]"));
+    Loader loader = trial.laboratory.plan().training_loader(0, 1);
+    double least = 1;
+    for (const auto& [place, of_output] : trial.seen.incoming) {
+      if (place.first != 0) continue;
+      const MatrixXd x =
+          matrix_of(loader.inputs(place.second, loader.share(place.second, 0, 0), at::kCPU)[0]);
+      const VectorXd scheme = gradient_of_tanh_layer(trial.seen.forwards.at(place), x, of_output);
+      const VectorXd other = gradient_of_tanh_layer(
+          newest ? trial.seen.newest.at(place) : trial.seen.backwards.at(place), x, of_output);
+      trial.expect(0, place.second, "cosine", cosine(scheme, other));
+      trial.expect(0, place.second, "norm_ratio", scheme.norm() / other.norm());
+      least = std::min(least, cosine(scheme, other));
+    }
+    EXPECT_GT(trial.expected, 8U);
+    EXPECT_LT(least, 0.99999) << "the weights differ";
+  }
+}
+
+TEST(ProbeFormulas, OfDelayAlignmentAndNorms) {
+  Trial trial("scheme: {name: pipedream}, probes: [{name: delay_alignment, every: 1, delay: 2}]");
+  for (const auto& [stage, updates] : trial.seen.updates_of)
+    for (std::size_t i = 2; i < updates.size(); ++i)
+      trial.expect(stage, updates[i].minibatch, "cosine",
+                   cosine(updates[i].gradient, updates[i - 2].gradient));
+  trial.expect_no_more();
+  Trial norms("scheme: {name: pipedream}, probes: [{name: norms, every: 1}]");
+  for (const auto& [stage, updates] : norms.seen.updates_of)
+    for (const Recorder::Update& update : updates) {
+      norms.expect(stage, update.minibatch, "weights", update.before.norm());
+      norms.expect(stage, update.minibatch, "gradient", update.gradient.norm());
+      norms.expect(stage, update.minibatch, "update", (update.after - update.before).norm());
+    }
+  norms.expect_no_more();
+}
+
+TEST(ProbeFormulas, OfGradientNoise) {
+  Trial trial(
+      "scheme: {name: gpipe}, pipeline.microbatches: 4, probes: [{name: gradient_noise, every: "
+      "1}]");
+  constexpr double kParts = 4;
+  for (const auto& [place, added] : trial.seen.added) {
+    double single = 0;
+    VectorXd mean = VectorXd::Zero(added.front().size());
+    for (const VectorXd& part : added) {
+      single += (kParts * part).squaredNorm() / kParts;  // a part is a quarter of a gradient
+      mean += part;
+    }
+    const double whole = mean.squaredNorm();
+    const double variance = (single - whole) / (1 - 1 / kParts);
+    const double squared = (kParts * whole - single) / (kParts - 1);
+    trial.expect(place.first, place.second, "variance", variance);
+    trial.expect(place.first, place.second, "squared_gradient", squared);
+    if (squared > 0) trial.expect(place.first, place.second, "scale", variance / squared);
+  }
+  trial.expect_no_more();
+}
+
+TEST(ProbeFormulas, OfEdgeError) {
+  Trial trial(
+      "scheme: {name: gpipe}, pipeline.compression: {name: uniform, bits: 3}, "
+      "probes: [{name: edge_error, every: 1}]");
+  for (const auto& [place, message] : trial.seen.messages) {
+    const auto& [stage, minibatch, forward] = place;
+    trial.expect(stage, minibatch, forward ? "activation" : "gradient",
+                 std::sqrt(message.error / message.whole));
+  }
+  trial.expect_no_more();
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes change no bit of a training, and find the same in every execution.
+#include "core/probes/probes.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/schemes/scheme_cases.h"
+
+namespace pipewright::test {
+namespace {
+
+std::string with_probes(const std::string& changes, const std::string& probes) {
+  return concat(changes.substr(0, changes.size() - 1), ", probes: [", probes, "]}");
+}
+
+std::string probe_text(const std::string& name, int every) {
+  return concat("{name: ", name, ", every: ", every, "}");
+}
+
+/// All probes that can measure the training, in the form of an experiment file.
+std::string all_probes(const std::string& changes, int every) {
+  std::vector<std::string> fitting;
+  for (const std::string& name : Registry<Probe>::instance().names()) {
+    const std::string probe = probe_text(name, every);
+    try {
+      static_cast<void>(read_experiment(small_document(with_probes(changes, probe))));
+      fitting.push_back(probe);
+    } catch (const Error&) {
+    }
+  }
+  return join(fitting, ", ");
+}
+
+std::vector<std::string> texts_of_rows(std::vector<ProbeRow> rows) {
+  sort_rows(rows);
+  std::vector<std::string> texts;
+  for (const ProbeRow& row : rows) {
+    char value[40];
+    std::snprintf(value, sizeof value, "%a", row.value);
+    texts.push_back(
+        concat(row.minibatch, " ", row.stage, " ", row.probe, " ", row.quantity, " ", value));
+  }
+  return texts;
+}
+
+/// Trains with and without probes in both executions. Returns how many rows they found.
+std::size_t expect_no_bit_changed(const std::string& changes, int every, const std::string& what) {
+  Laboratory laboratory(with_probes(changes, all_probes(changes, every)));
+  const Plan& plan = laboratory.plan();
+  std::vector<std::vector<std::string>> found;
+  for (const Execution execution : {Execution::Serial, Execution::Threads}) {
+    const Stages plain = plan.stages(), probed = plan.stages();
+    Probes probes(laboratory.experiment.probes, plan.training);
+    probes.begin(0);
+    const RunResult a = train(plan, plain, execution);
+    const RunResult b = train(plan, probed, execution, nullptr, 0, nullptr, &probes);
+    EXPECT_EQ(difference(plain, probed), "") << what;
+    EXPECT_EQ(flat_losses(a), flat_losses(b)) << what;
+    found.push_back(texts_of_rows(probes.take()));
+  }
+  EXPECT_EQ(found[0], found[1]) << what;
+  return found[0].size();
+}
+
+TEST(Probes, ChangeNoBitOfAnyScheme) {
+  for (const SchemeCase& scheme : every_scheme()) {
+    const bool one_stage = scheme.name == "data_parallel";
+    const std::string changes =
+        concat("{scheme: ", scheme_text(scheme), ", pipeline.stages: ", one_stage ? 1 : 4,
+               ", pipeline.microbatches: 4, dataset.train: 40}");
+    EXPECT_GT(expect_no_bit_changed(changes, 2, scheme.name + scheme.options), 20U) << scheme.name;
+  }
+}
+
+TEST(Probes, ChangeNoBitWithBatchNormDropoutReplicasCodecsRecomputationAndFewerBits) {
+  for (const char* more :
+       {", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}",
+        ", pipeline.replicas: 2", ", pipeline.compression: {name: uniform, bits: 4}",
+        ", pipeline.compression: {name: aq_sgd, bits: 4}", ", pipeline.recompute: always",
+        ", train.precision: bfloat16", ", train.precision: float16",
+        ", optimizer: {name: adamw, lr: 0.01}"})
+    for (const char* scheme : {"{name: gpipe}", "{name: pipedream}", "{name: spectrain}",
+                               "{name: zb_h1}", "{name: interlocking}"}) {
+      const bool float16 = std::string_view(more).find("float16") != std::string_view::npos;
+      const std::string changes =
+          concat("{scheme: ", scheme, ", pipeline.stages: 3",
+                 ", pipeline.microbatches: 2, dataset.train: 40", more, "}");
+      EXPECT_GT(expect_no_bit_changed(changes, 1, concat(scheme, more)), float16 ? 0U : 20U);
+    }
+}
+
+TEST(Probes, MeasureMultiplesOfTheirIntervalAcrossSchedules) {
+  Laboratory laboratory("{scheme: {name: pipedream}, probes: [{name: norms, every: 4}]}");
+  const Plan& plan = laboratory.plan();  // 6 mini-batches
+  Probes probes(laboratory.experiment.probes, plan.training);
+  const Stages stages = plan.stages();
+  std::vector<std::int64_t> measured;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    probes.begin(epoch * plan.minibatches);
+    train(plan, stages, Execution::Serial, nullptr, epoch, nullptr, &probes);
+    for (const ProbeRow& row : probes.take())
+      if (row.stage == 2 && row.quantity == "update") measured.push_back(row.minibatch);
+  }
+  EXPECT_EQ(measured, (std::vector<std::int64_t>{0, 4, 8}));
+}
+
+std::string problem_of(const std::string& changes) {
+  try {
+    static_cast<void>(read_experiment(small_document(changes)));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Probes, AreRefusedWhereTheyCannotMeasure) {
+  const auto expect = [](const std::string& changes, const std::string& message) {
+    EXPECT_NE(problem_of(changes).find(message), std::string::npos) << problem_of(changes);
+  };
+  expect("{scheme: {name: gpipe}, probes: [{name: prediction_error}]}",
+         "probes[0] prediction_error needs a scheme that predicts weights, such as spectrain; "
+         "gpipe predicts none");
+  expect("{probes: [{name: norms}, {name: edge_error}]}",
+         "probes[1] edge_error needs a codec on an edge; pipeline.compression is none");
+  expect("{probes: [{name: gradient_noise}]}",
+         "probes[0] gradient_noise needs micro-batches to compare; pipeline.microbatches is 1");
+  expect("{probes: [{name: norms, every: 0}]}", "probes[0].every is 0; expected");
+  expect("{probes: [{name: norm}]}", "probes[0].name is 'norm'; expected");
+  expect("{probes: [{name: norms, evry: 3}]}", "unknown option 'probes[0].evry'");
+  expect("{probes: {name: norms}}", "probes is ");
+  expect("{probes: [norms]}", "probes[0] is 'norms'; expected");
+}
+
+TEST(Probes, AreWrittenOutWithTheirDefaults) {
+  const Experiment e = read_experiment(
+      small_document("{probes: [{name: norms}, {name: delay_alignment, every: 7}]}"));
+  EXPECT_EQ(to_json(*e.resolved.find("probes")),
+            R"([{"name":"norms","every":50},{"name":"delay_alignment","every":7,"delay":0}])");
+  const Experiment without = read_experiment(small_document());
+  EXPECT_EQ(e.identity, without.identity) << "a run may be resumed with other probes";
+}
+
+}  // namespace
+}  // namespace pipewright::test

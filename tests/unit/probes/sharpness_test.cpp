@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// The largest eigenvalue of a Hessian, against Hessians that are written out.
+#include <gtest/gtest.h>
+
+#include <Eigen/Eigenvalues>
+#include <cmath>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/probes/lanczos.h"
+#include "core/probes/probe.h"
+#include "core/probes/whole_model.h"
+#include "core/stage/torch.h"
+#include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/tolerances.h"
+
+namespace pipewright::test {
+namespace {
+
+using Eigen::MatrixXd;
+
+double largest_of(const MatrixXd& symmetric) {
+  return Eigen::SelfAdjointEigenSolver<MatrixXd>(symmetric).eigenvalues().maxCoeff();
+}
+
+at::Tensor tensor_of(const MatrixXd& matrix) {
+  at::Tensor tensor = at::empty({matrix.rows(), matrix.cols()}, at::kDouble);
+  for (Eigen::Index i = 0; i < matrix.rows(); ++i)
+    for (Eigen::Index j = 0; j < matrix.cols(); ++j) tensor[i][j].fill_(matrix(i, j));
+  return tensor;
+}
+
+MatrixXd matrix_of_tensor(const at::Tensor& tensor) {
+  MatrixXd matrix(tensor.size(0), tensor.size(1));
+  for (std::int64_t i = 0; i < tensor.size(0); ++i)
+    for (std::int64_t j = 0; j < tensor.size(1); ++j) matrix(i, j) = tensor[i][j].item<double>();
+  return matrix;
+}
+
+/// Matrices whose largest eigenvalue is not the one of the largest magnitude, too.
+TEST(Lanczos, FindsTheLargestEigenvalue) {
+  for (const int seed : {1, 2, 3})
+    for (const double shift : {0.0, -5.0}) {
+      std::srand(static_cast<unsigned>(seed));
+      const MatrixXd any = MatrixXd::Random(20, 20);
+      const MatrixXd matrix = any + any.transpose() + shift * MatrixXd::Identity(20, 20);
+      const at::Tensor as_tensor = tensor_of(matrix);
+      const Eigenvalue found =
+          largest_eigenvalue([&](const at::Tensor& v) { return as_tensor.mv(v); }, 20,
+                             as_tensor.options(), 7, {.tolerance = 1e-10, .products = 100});
+      EXPECT_NEAR(found.value, largest_of(matrix), tolerance::kProbes);
+      EXPECT_LE(found.error, 1e-10 * std::abs(found.value) + 1e-12);
+    }
+}
+
+TEST(Lanczos, EndsWithinItsToleranceOrItsProducts) {
+  const at::Tensor diagonal = at::arange(1, 1001, at::kDouble);
+  const auto product = [&](const at::Tensor& v) { return diagonal * v; };
+  const Eigenvalue rough = largest_eigenvalue(product, 1000, diagonal.options(), 1,
+                                              {.tolerance = 1e-2, .products = 500});
+  EXPECT_LE(std::abs(rough.value - 1000), rough.error + tolerance::kProbes);
+  EXPECT_LE(rough.error, 1e-2 * rough.value);
+  const Eigenvalue cut =
+      largest_eigenvalue(product, 1000, diagonal.options(), 1, {.tolerance = 1e-9, .products = 5});
+  EXPECT_EQ(cut.products, 5);
+  EXPECT_GT(cut.error, 1e-9 * cut.value);
+}
+
+/// A model of two linear layers without activation, and its Hessian's blocks: with the classes'
+/// probabilities p, S = diag(p) − p pᵀ and a layer's inputs x̃ = (x, 1), the block of the last layer
+/// is the mean of S ⊗ x̃x̃ᵀ, and that of the first the mean of (Vᵀ S V) ⊗ x̃x̃ᵀ, with V the last
+/// layer's weight.
+struct LinearModel {
+  Laboratory laboratory{
+      "{train.precision: float64, model: {name: mlp, widths: [6, 4, 3], activation: identity}, "
+      "pipeline.stages: 2, probes: [{name: sharpness, tolerance: 1.0e-11, samples: 10}]}"};
+  Stages stages = laboratory.plan().stages();
+  std::vector<std::pair<std::string, at::Tensor>> state = state_of(stages);
+  std::vector<std::pair<std::string, at::Tensor>> divisors;
+  Batch batch;
+
+  LinearModel() {
+    const std::vector<std::int64_t> indices{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    batch = laboratory.experiment.dataset->batch(Split::Train, indices, nullptr);
+    batch.x[0] = batch.x[0].to(at::kDouble);
+  }
+
+  DrainedModel model() const {
+    const Experiment& e = laboratory.experiment;
+    return {.layers = e.layers,
+            .layers_per_stage = e.balance,
+            .loss = *e.loss,
+            .state = state,
+            .preconditioner = divisors,
+            .inputs = batch.x,
+            .targets = batch.y};
+  }
+
+  std::map<std::pair<int, std::string>, double> measured() const {
+    std::map<std::pair<int, std::string>, double> found;
+    laboratory.experiment.probes[0].probe->drained(
+        model(), [&](int stage, std::string_view quantity, double value) {
+          found[{stage, std::string(quantity)}] = value;
+        });
+    return found;
+  }
+
+  const at::Tensor& of(const std::string& name) const {
+    for (const auto& [each, tensor] : state)
+      if (each == name) return tensor;
+    throw std::invalid_argument(name);
+  }
+
+  /// The block of a stage, in the order weight [out, in], then bias.
+  MatrixXd block(int stage) const {
+    const MatrixXd x = matrix_of_tensor(batch.x[0]), w = matrix_of_tensor(of("0.weight")),
+                   v = matrix_of_tensor(of("1.weight"));
+    const MatrixXd b = matrix_of_tensor(of("0.bias").view({1, -1})),
+                   c = matrix_of_tensor(of("1.bias").view({1, -1}));
+    const MatrixXd hidden = (x * w.transpose()).rowwise() + b.row(0);
+    const MatrixXd logits = (hidden * v.transpose()).rowwise() + c.row(0);
+    const MatrixXd inputs = stage == 0 ? x : hidden;
+    const Eigen::Index in = inputs.cols(), out = stage == 0 ? w.rows() : v.rows();
+    MatrixXd sum = MatrixXd::Zero(out * in + out, out * in + out);
+    for (Eigen::Index n = 0; n < x.rows(); ++n) {
+      Eigen::VectorXd p = logits.row(n).transpose().array().exp().matrix();
+      p /= p.sum();
+      const MatrixXd s = MatrixXd(p.asDiagonal()) - p * p.transpose();
+      const MatrixXd outer = stage == 0 ? MatrixXd(v.transpose() * s * v) : s;
+      Eigen::VectorXd with_one(in + 1);
+      with_one << inputs.row(n).transpose(), 1.0;
+      const auto place = [&](Eigen::Index o, Eigen::Index i) {
+        return i < in ? o * in + i : out * in + o;
+      };
+      for (Eigen::Index o = 0; o < out; ++o)
+        for (Eigen::Index q = 0; q < out; ++q)
+          for (Eigen::Index i = 0; i <= in; ++i)
+            for (Eigen::Index j = 0; j <= in; ++j)
+              sum(place(o, i), place(q, j)) += outer(o, q) * with_one(i) * with_one(j);
+    }
+    return sum / static_cast<double>(x.rows());
+  }
+};
+
+TEST(Sharpness, IsTheLargestEigenvalueOfEachStagesBlock) {
+  const LinearModel linear;
+  const auto found = linear.measured();
+  for (const int stage : {0, 1})
+    EXPECT_NEAR(found.at({stage, "largest"}), largest_of(linear.block(stage)), tolerance::kProbes);
+  EXPECT_GE(found.at({kWholeModel, "largest"}),
+            std::max(found.at({0, "largest"}), found.at({1, "largest"})))
+      << "blocks interlace";
+  EXPECT_EQ(found.count({0, "preconditioned"}), 0U);
+}
+
+TEST(Sharpness, IsDividedByWhatTheOptimizerDividesBy) {
+  LinearModel linear;
+  for (const auto& [name, tensor] : linear.state)
+    linear.divisors.emplace_back(
+        name, at::arange(1, tensor.numel() + 1, at::kDouble).div(10).view(tensor.sizes()));
+  const auto found = linear.measured();
+  for (const int stage : {0, 1}) {
+    MatrixXd block = linear.block(stage);
+    std::vector<double> divisors;
+    for (const char* parameter : {"weight", "bias"})
+      for (const auto& [name, tensor] : linear.divisors)
+        if (name == concat(stage, ".", parameter))
+          for (std::int64_t i = 0; i < tensor.numel(); ++i)
+            divisors.push_back(tensor.flatten()[i].item<double>());
+    for (Eigen::Index i = 0; i < block.rows(); ++i)
+      for (Eigen::Index j = 0; j < block.cols(); ++j)
+        block(i, j) /= std::sqrt(divisors[static_cast<std::size_t>(i)] *
+                                 divisors[static_cast<std::size_t>(j)]);
+    EXPECT_NEAR(found.at({stage, "preconditioned"}), largest_of(block),
+                tolerance::kProbes * largest_of(block));
+  }
+}
+
+/// Every model has second derivatives, but for those whose LSTM is one operator of LibTorch.
+TEST(Sharpness, IsKnownForModelsOfImagesAndText) {
+  for (const char* model :
+       {"{name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}",
+        "{name: resnet18, size: 8, width: 0.125, classes: 3}",
+        "{name: encoder, layers: 2, width: 8, heads: 2, feed_forward: 12, tokens: 5}"}) {
+    Laboratory laboratory(concat("{model: ", model,
+                                 ", pipeline.stages: 2, probes: [{name: sharpness, samples: 4, "
+                                 "products: 8}]}"));
+    const Stages stages = laboratory.plan().stages();
+    const auto state = state_of(stages);
+    const Experiment& e = laboratory.experiment;
+    const std::vector<std::int64_t> indices{0, 1, 2, 3};
+    const Batch batch = e.dataset->batch(Split::Train, indices, nullptr);
+    const DrainedModel drained{.layers = e.layers,
+                               .layers_per_stage = e.balance,
+                               .loss = *e.loss,
+                               .state = state,
+                               .preconditioner = {},
+                               .inputs = batch.x,
+                               .targets = batch.y};
+    int rows = 0;
+    e.probes[0].probe->drained(drained, [&](int, std::string_view, double value) {
+      EXPECT_TRUE(std::isfinite(value)) << model;
+      ++rows;
+    });
+    EXPECT_EQ(rows, 3) << model;
+  }
+}
+
+}  // namespace
+}  // namespace pipewright::test

@@ -149,15 +149,18 @@ std::vector<NamedProbe> read_probes(Options& root) {
 }
 
 /// Reports the probes that cannot measure this training.
-void check_probes(const Experiment& e, const Schedule& schedule, const Value& document,
-                  const Value& resolved, Problems& problems) {
-  const ProbedTraining training{
-      .scheme = resolved.find_path("scheme.name")->text,
-      .stages = e.pipeline.stages,
-      .microbatches = e.pipeline.microbatches,
-      .serial = e.pipeline.execution == Execution::Serial,
-      .compresses = !e.pipeline.compression.empty(),
-      .predicts = predictions_of(schedule).any || predictions_of(schedule).by_drift};
+void check_probes(const Experiment& e, const Value& document, const Value& resolved,
+                  Problems& problems) {
+  if (e.probes.empty()) return;
+  constexpr int kManyStages = 64;
+  const int steady = 2 * std::min(e.pipeline.stages, kManyStages) + 2;  // mini-batches
+  const Predictions predictions = predictions_of(e.scheme->schedule(e.shape(steady)));
+  const ProbedTraining training{.scheme = resolved.find_path("scheme.name")->text,
+                                .stages = e.pipeline.stages,
+                                .microbatches = e.pipeline.microbatches,
+                                .serial = e.pipeline.execution == Execution::Serial,
+                                .compresses = !e.pipeline.compression.empty(),
+                                .predicts = predictions.any || predictions.by_drift};
   const Value* const given = document.find("probes");
   for (std::size_t i = 0; i < e.probes.size(); ++i)
     if (const std::string why = e.probes[i].probe->refusal(training); !why.empty())
@@ -201,8 +204,8 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     if (!problems.empty() && passes > kManyPasses)
       return;  // already refused: save the time of a large schedule
     check_schedule_size(shape, 1);
-    const Schedule schedule = e.scheme->schedule(shape);
-    check_probes(e, schedule, document, resolved, problems);
+    e.scheme->schedule(shape);
+    check_probes(e, document, resolved, problems);
   } catch (const Error& error) {
     problems.add(place_of(document, error.message()), error.message(), error.kind());
   }

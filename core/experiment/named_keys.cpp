@@ -19,10 +19,7 @@ void check_named_keys(const Value& document, const std::vector<RunRecord>& runs)
   check(table.rows, "table.rows");
   check(table.columns, "table.columns");
   if (table.published) check_match(*table.published, "table.published.match");
-  const PlotSpec plot = read_plot_spec(document);
-  check(plot.pictures, "plot.pictures");
-  check(plot.lines, "plot.lines");
-  if (plot.published) check_match(plot.published->numbers, "plot.published.match");
+  check_plot_keys(read_plot_spec(document), runs, problems);
   problems.throw_if_any();
 }
 

@@ -21,7 +21,7 @@ std::string key_title(const RunRecord& run, const std::string& key);
 void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
                Problems& problems);
 /// Records a problem if no run has the metric. Modelled ones are not judged where none was
-/// simulated.
+/// simulated. Those of probes must have been added (probe_metrics.h).
 void check_metric(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
                   Problems& problems);
 /// Whether a metric is shown in percent.

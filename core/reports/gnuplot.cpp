@@ -70,10 +70,10 @@ std::string range_of(const Axis& axis, const std::vector<double>& places) {
   constexpr double kMargin = 0.05;  // part of the axis
   if (axis.log) {
     const double by = low < high ? std::pow(high / low, kMargin) : 2;
-    return concat("set xrange [", low / by, ":", high * by, "]\n");
+    return concat("set xrange [", low / by, ":", finite(high * by), "]\n");
   }
   const double by = low < high ? kMargin * (high - low) : 0.5;
-  return concat("set xrange [", low - by, ":", high + by, "]\n");
+  return concat("set xrange [", finite(low - by), ":", finite(high + by), "]\n");
 }
 
 /// Crosses where runs diverged, at the lower edge, a row per curve.

@@ -14,7 +14,7 @@ namespace {
 using Edges = std::map<double, std::pair<double, double>>;
 
 double between(double a, double b, bool log) {
-  return log ? std::sqrt(a * b) : (a + b) / 2;
+  return log ? std::sqrt(a) * std::sqrt(b) : (a + b) / 2;
 }
 
 /// Cells end halfway to their neighbours, and the outermost as far to the other side. A lone value
@@ -27,9 +27,9 @@ Edges edges_of(const std::vector<double>& places, bool log) {
     const bool first = i == 0, last = i + 1 == places.size();
     if (!first) low = between(places[i - 1], at, log);
     if (!last) high = between(at, places[i + 1], log);
-    if (first && !last) low = log ? at * at / high : 2 * at - high;
-    if (last && !first) high = log ? at * at / low : 2 * at - low;
-    edges[at] = {low, high};
+    if (first && !last) low = log ? at * (at / high) : 2 * at - high;
+    if (last && !first) high = log ? at * (at / low) : 2 * at - low;
+    edges[at] = {finite(low), finite(high)};
   }
   return edges;
 }

@@ -68,6 +68,11 @@ std::string gnuplot_axis(const char* letter, const Axis& axis, const std::vector
   return text + concat("set ", name, "tics (", join(ticks, ", "), ")\n");
 }
 
+double finite(double number) {
+  constexpr double kMost = 1e300;
+  return std::clamp(number, -kMost, kMost);
+}
+
 std::string gnuplot_points(const char* name, const std::vector<std::pair<double, double>>& points) {
   std::string text = concat(std::string_view(name), " << END\n");
   for (const auto& [x, y] : points) text += concat(x, " ", y, "\n");

@@ -31,6 +31,9 @@ std::string gnuplot_head(PictureFormat format, const std::filesystem::path& file
 /// which get ticks unless they are numbers and too many.
 std::string gnuplot_axis(const char* letter, const Axis& axis, const std::vector<double>& places);
 
+/// The number, or the largest or least one that gnuplot can read in the place of an infinite one.
+double finite(double number);
+
 /// A data block of points, one per line.
 std::string gnuplot_points(const char* name, const std::vector<std::pair<double, double>>& points);
 

@@ -111,22 +111,18 @@ void read_axes(Options& options, PlotSpec& spec) {
   spec.x = read_key(options, "x", "epoch",
                     "epoch; or a dotted key whose values stand on the axis, such as "
                     "pipeline.stages; or, where y is a probe, minibatch or stage.");
-  const TableKey metric = read_key(options, "metric", "test_accuracy", "The older name of y.");
   const TableKey y =
-      read_key(options, "y", "",
-               "A column of epochs.csv, or probe.<probe>.<quantity>; of a map a dotted key; "
-               "default: test_accuracy.");
-  const TableKey color =
-      read_key(options, "color", "test_accuracy",
-               "The colours of a map: a column of epochs.csv or probe.<probe>.<quantity>.");
-  if (map) {
-    spec.y = y;
-    spec.metric = color;
-    spec.metric_option = "plot.color";
-  } else {
-    spec.metric = y.name.empty() ? metric : y;
-    spec.metric_option = options.given("metric") && y.name.empty() ? "plot.metric" : "plot.y";
-  }
+      read_key(options, "y", "test_accuracy",
+               "A column of epochs.csv, or probe.<probe>.<quantity>; of a map, a dotted key.");
+  const TableKey metric = read_key(options, "metric", "", "The older name of y.");
+  const TableKey color = read_key(options, "color", "",
+                                  "The colours of a map: a column of epochs.csv or "
+                                  "probe.<probe>.<quantity>; default: test_accuracy.");
+  const bool older = !map && options.given("metric") && !options.given("y");
+  spec.metric = older ? metric : map ? color : y;
+  spec.metric_option = older ? "plot.metric" : map ? "plot.color" : "plot.y";
+  if (map) spec.y = y;
+  if (spec.metric.name.empty()) spec.metric.name = "test_accuracy";
 }
 
 PlotSpec read_plot(Options& options) {

@@ -14,15 +14,6 @@
 namespace pipewright {
 namespace {
 
-std::string value_text(const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::Null: return "";
-    case Value::Kind::Text: return value.text;
-    case Value::Kind::Number: return number_text(value.number);
-    default: return to_json(value);
-  }
-}
-
 /// The placement by the run's scheme; empty if the scheme does not decide it, or can no longer be
 /// made from the configuration.
 std::vector<int> placement_by_scheme(const Value& config, std::int64_t stages) {
@@ -103,6 +94,15 @@ void check_probe_metric(const TableKey& metric, const char* what,
 }
 
 }  // namespace
+
+std::string value_text(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::Null: return "";
+    case Value::Kind::Text: return value.text;
+    case Value::Kind::Number: return number_text(value.number);
+    default: return to_json(value);
+  }
+}
 
 std::string key_text(const RunRecord& run, const std::string& key) {
   if (key.starts_with('=')) return key.substr(1);

@@ -13,6 +13,8 @@
 
 namespace pipewright {
 
+/// A value as tables have it: "0.1" for the number 1e-1.
+std::string value_text(const Value& value);
 /// The run's value of a key as text; "–" if it has none, as for an option of another scheme.
 std::string key_text(const RunRecord& run, const std::string& key);
 /// The value as a title: "gpipe" for a text, with the key's name for other values ("stages 4").

@@ -119,7 +119,7 @@ TEST_F(ProbeMetrics, AnAbsentOneIsAnErrorThatNamesWhatIsThere) {
         "t.yaml:1:17: table.metric: no run has a metric 'probe.weight_gap.relativ'; did you mean "
         "'probe.weight_gap.relative'? Measured are probe.sharpness.largest, "
         "probe.weight_gap.relative");
-  fails("probe.weight_gap.relative[7]", probed("a", kLog), "measured are probe.sharpness.largest");
+  fails("probe.weight_gap.relative[7]", probed("a", kLog), "Measured are probe.sharpness.largest");
   fails("probe.p.q", run("b", "b", "done", "{}", accuracies({"0.1"})),
         "no probe has measured anything in these runs (there is no probes.csv)");
   fails("probe.p", probed("a", kLog), "'probe.p' is no metric of a probe; expected probe.<probe>");

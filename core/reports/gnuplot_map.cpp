@@ -2,6 +2,7 @@
 // The gnuplot script of a heat map.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "core/base/text.h"
@@ -55,6 +56,19 @@ std::string range_of(const char* letter, const Edges& edges) {
                 edges.rbegin()->second.second, "]\n");
 }
 
+/// The range of colours where all means are equal, which gnuplot would widen with a warning.
+std::string color_range_of(const HeatMap& map) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const MapCell& cell : map.cells)
+    if (cell.runs > 0) {
+      low = std::min(low, cell.mean);
+      high = std::max(high, cell.mean);
+    }
+  if (low != high) return {};
+  const double by = low == 0 ? 1 : std::abs(low) / 2;
+  return concat("set cbrange [", low - by, ":", low + by, "]\n");
+}
+
 /// A data block of the cells that `chosen` takes; "" if it takes none.
 template <class Chosen>
 std::string block_of(const char* name, const HeatMap& map, const Edges& x, const Edges& y,
@@ -82,6 +96,7 @@ std::string gnuplot_script(const HeatMap& map, PictureFormat format,
       concat("set cblabel ", drawn_text(map.metric + (map.percent ? " (%)" : "")), "\n",
              std::string_view(kPalette), "set key outside below\nset tics out nomirror\n");
   if (map.log_color) text += "set logscale cb\n";
+  text += color_range_of(map);
   const std::string means =
       block_of("$cells", map, x, y, [](const MapCell& cell) { return cell.runs > 0; });
   const std::string all = block_of("$diverged", map, x, y, [](const MapCell& cell) {

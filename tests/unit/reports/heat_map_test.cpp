@@ -67,7 +67,7 @@ TEST_F(HeatMaps, CellsThatDivergedAreDrawnAsSuchAndTheCurveOverAll) {
       {at("1", 1, 1, "0.5"), at("1", 1, 2, "nan"), at("2", 1, 1, "nan")});
   const std::string script = gnuplot_script(maps.at(0), PictureFormat::Svg, "x.svg");
   for (const char* part :
-       {"$cells << END\n1 1 0.5 1.5 0.5 1.5 0.25\nEND\n",
+       {"set cbrange [0.125:0.375]\n", "$cells << END\n1 1 0.5 1.5 0.5 1.5 0.25\nEND\n",
         "$diverged << END\n2 1 1.5 2.5 0.5 1.5 nan\nEND\n", "title 'all runs diverged'",
         "$some << END\n1 1 ", "title 'some runs diverged; the mean of the others'",
         "$over << END\n0.5 1\n0.25 2\nEND\n", "title \"predicted edge\""})

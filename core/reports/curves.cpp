@@ -13,6 +13,7 @@
 #include "core/reports/probe_metrics.h"
 #include "core/reports/published.h"
 #include "core/reports/run_keys.h"
+#include "core/reports/table.h"
 
 namespace pipewright {
 namespace {
@@ -179,6 +180,22 @@ std::vector<TableKey> run_keys_of(const PlotSpec& spec) {
 }
 
 }  // namespace
+
+std::string mixing_note(const PlotSpec& spec, const std::vector<RunRecord>& runs) {
+  TableSpec cells;  // each point of a picture, or curve of it, as the row of a table
+  cells.rows = run_keys_of(spec);
+  if (spec.kind == PlotKind::Map) cells.rows = {spec.y};
+  cells.rows.insert(cells.rows.end(), spec.pictures.begin(), spec.pictures.end());
+  if (spec.over_key()) cells.rows.push_back(spec.x);
+  cells.metric = spec.metric;
+  cells.epoch = spec.epoch;
+  if (cells.rows.empty()) cells.rows.push_back({"=all", {}});
+  const std::vector<std::string> mixed = make_table(cells, runs).mixed;
+  if (mixed.empty()) return {};
+  return concat("Means mix ", join(mixed, ", "),
+                ": ± is over all their runs, not over seeds alone; plot.lines or plot.pictures can "
+                "tell them apart.");
+}
 
 std::string title_of(const RunRecord& run, const std::vector<TableKey>& keys) {
   std::vector<std::string> parts;

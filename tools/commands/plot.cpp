@@ -125,6 +125,8 @@ int run_plot(const std::vector<std::string>& arguments) {
     require_some(!pictures.empty(), spec, given, results);
     draw_all(pictures, folder);
   }
+  if (const std::string note = mixing_note(spec, runs); !note.empty())
+    print_error("%s\n", note.c_str());
   return 0;
 }
 

@@ -107,6 +107,20 @@ TEST_F(PlotsOverKeys, GnuplotDrawsErrorBarsLogarithmsAndTheCurveOver) {
     EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
 }
 
+TEST_F(PlotsOverKeys, MeansOverMoreThanSeedsAreSaid) {
+  const auto at_lr = [&](const std::string& lr, int seed) {
+    return run(concat(lr, "-", seed), "x", "done",
+               concat("{scheme: {name: gpipe}, optimizer: {lr: ", lr, "}}"), accuracies({"0.5"}),
+               concat("{optimizer.lr: ", lr, ", train.seed: ", seed, "}"));
+  };
+  const std::vector<RunRecord> runs{at_lr("0.1", 1), at_lr("0.1", 2), at_lr("1", 1)};
+  EXPECT_EQ(mixing_note(spec("{}"), runs).find("Means mix optimizer.lr: ± is over"), 0u);
+  EXPECT_EQ(mixing_note(spec("{x: scheme.name}"), runs).find("Means mix optimizer.lr"), 0u);
+  EXPECT_EQ(mixing_note(spec("{x: optimizer.lr}"), runs), "");
+  EXPECT_EQ(mixing_note(spec("{pictures: optimizer.lr}"), runs), "");
+  EXPECT_EQ(mixing_note(spec("{kind: map, x: optimizer.lr, y: scheme.name}"), runs), "");
+}
+
 TEST_F(PlotsOverKeys, FaultsAreErrorsWithPlaceAndSuggestion) {
   put("edge.csv", "scheme,lr,accuracy\n");
   const auto fails = [&](const std::string& section, const char* part) {

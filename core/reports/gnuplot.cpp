@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include "core/base/text.h"
@@ -53,14 +54,12 @@ std::string interval_words(const Picture& picture) {
 
 /// The x of all points and diverged runs, each once.
 std::vector<double> places_of(const Picture& picture) {
-  std::vector<double> places;
+  std::set<double> places;
   for (const Curve& curve : picture.curves) {
-    for (const CurvePoint& point : curve.points) places.push_back(point.x);
-    for (const Diverged& each : curve.diverged) places.push_back(each.x);
+    for (const CurvePoint& point : curve.points) places.insert(point.x);
+    for (const Diverged& each : curve.diverged) places.insert(each.x);
   }
-  std::ranges::sort(places);
-  places.erase(std::ranges::unique(places).begin(), places.end());
-  return places;
+  return {places.begin(), places.end()};
 }
 
 /// The range of a keyed axis, wide enough for all crosses, which gnuplot does not count as points.

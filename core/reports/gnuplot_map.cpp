@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "core/base/text.h"
 #include "core/reports/heat_map.h"
@@ -36,11 +37,9 @@ Edges edges_of(const std::vector<double>& places, bool log) {
 }
 
 std::vector<double> places_of(const HeatMap& map, double MapCell::*coordinate) {
-  std::vector<double> places;
-  for (const MapCell& cell : map.cells) places.push_back(cell.*coordinate);
-  std::ranges::sort(places);
-  places.erase(std::ranges::unique(places).begin(), places.end());
-  return places;
+  std::set<double> places;
+  for (const MapCell& cell : map.cells) places.insert(cell.*coordinate);
+  return {places.begin(), places.end()};
 }
 
 /// A line of a data block: middle, edges and value of a cell.

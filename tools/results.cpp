@@ -13,6 +13,7 @@
 #include "core/records/leftover_runs.h"
 #include "core/reports/best_cells.h"
 #include "core/reports/table.h"
+#include "core/reports/verdicts.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
 
@@ -81,6 +82,8 @@ void print_results(const Value& document, std::vector<RunRecord> records) {
   const Table table = make_table(spec, records);
   print("%s\n%s", print_table(table, TableFormat::Markdown).c_str(),
         advice(table, records).c_str());
+  const std::vector<Verdict> verdicts = judge(read_claims(document), spec, records);
+  if (!verdicts.empty()) print("\n%s", print_verdicts(verdicts, TableFormat::Markdown).c_str());
 }
 
 std::string command_with(const char* command, const ExperimentArguments& given,

@@ -29,10 +29,10 @@ std::string_view first_key(std::string_view line) {
 
 const std::vector<std::string>& experiment_keys() {
   static const std::vector<std::string> keys = {
-      "name",     "extends",        "dataset", "loader",    "model",       "loss",
-      "metrics",  "pipeline",       "scheme",  "optimizer", "lr_schedule", "train",
-      "output",   "translation",    "probes",  "sweep",     "table",       "plot",
-      "profiles", "gradient_rules", "hardware"};
+      "name",     "extends",        "dataset",  "loader",    "model",       "loss",
+      "metrics",  "pipeline",       "scheme",   "optimizer", "lr_schedule", "train",
+      "output",   "translation",    "probes",   "sweep",     "table",       "plot",
+      "profiles", "gradient_rules", "hardware", "claims"};
   return keys;
 }
 

@@ -96,7 +96,7 @@ std::vector<std::string> known_names(const std::vector<OptionInfo>& declared, bo
     return std::ranges::count(experiment_keys(), name) > 0;
   };
   if (whole && !names.empty() && std::ranges::all_of(names, is_key))
-    for (const char* key : {"extends", "profiles", "sweep", "table", "plot", "hardware"})
+    for (const char* key : {"extends", "profiles", "sweep", "table", "plot", "claims", "hardware"})
       names.push_back(key);
   return names;
 }

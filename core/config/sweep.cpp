@@ -19,7 +19,8 @@ using Changes = std::vector<std::pair<std::string, Value>>;
 
 bool cannot_vary(const std::string& key) {
   const std::string first = split(key, '.').front();
-  for (const std::string_view fixed : {"sweep", "table", "plot", "extends", "profiles", "name"})
+  for (const std::string_view fixed :
+       {"sweep", "table", "plot", "claims", "extends", "profiles", "name"})
     if (first == fixed) return true;
   return false;
 }
@@ -247,7 +248,8 @@ std::vector<SweepPoint> expand_sweep(const Value& document) {
   Problems problems;
   Value base = document;
   std::erase_if(base.fields, [](const auto& field) {
-    return field.first == "sweep" || field.first == "table" || field.first == "plot";
+    return field.first == "sweep" || field.first == "table" || field.first == "plot" ||
+           field.first == "claims";
   });
   const Value* sweep = document.find("sweep");
   std::vector<Changes> runs;

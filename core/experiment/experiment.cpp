@@ -265,7 +265,8 @@ std::vector<std::string> paths_among(const std::vector<OptionInfo>& options,
 Value without_sweep(Value document) {
   std::erase_if(document.fields, [](const auto& field) {
     return field.first == "sweep" || field.first == "table" || field.first == "plot" ||
-           field.first == "profiles" || field.first == "extends" || field.first == "hardware";
+           field.first == "claims" || field.first == "profiles" || field.first == "extends" ||
+           field.first == "hardware";
   });
   return document;
 }

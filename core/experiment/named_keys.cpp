@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/named_keys.h"
 
+#include "core/reports/claims.h"
 #include "core/reports/plot_spec.h"
 #include "core/reports/run_keys.h"
 #include "core/reports/table_spec.h"
@@ -19,10 +20,8 @@ void check_named_keys(const Value& document, const std::vector<RunRecord>& runs)
   check(table.rows, "table.rows");
   check(table.columns, "table.columns");
   if (table.published) check_match(*table.published, "table.published.match");
-  const PlotSpec plot = read_plot_spec(document);
-  check(plot.pictures, "plot.pictures");
-  check(plot.lines, "plot.lines");
-  if (plot.published) check_match(plot.published->numbers, "plot.published.match");
+  check_plot_keys(read_plot_spec(document), runs, problems);
+  check_claims(read_claims(document), runs, problems);
   problems.throw_if_any();
 }
 

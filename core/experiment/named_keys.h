@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Checks the keys that `table` and `plot` name before anything is trained.
+/// Checks the keys that `table`, `plot` and `claims` name before anything is trained.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace pipewright {
 
-/// Reads both sections of the document and looks up each key they name in the runs, using only
-/// their label, config and varied. Throws Error{Experiment} with all problems.
+/// Reads these sections of the document and looks up each key they name in the runs, using only
+/// their label, config and varied; of claims also the values. Throws Error{Experiment} with all problems.
 void check_named_keys(const Value& document, const std::vector<RunRecord>& runs);
 
 }  // namespace pipewright

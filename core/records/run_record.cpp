@@ -23,6 +23,11 @@ std::string text_of(const Value& mapping, std::string_view key) {
   return value != nullptr && value->is(Value::Kind::Text) ? value->text : std::string();
 }
 
+int integer_of(const Value& mapping, std::string_view key) {
+  const Value* value = mapping.find(key);
+  return value != nullptr && value->is(Value::Kind::Integer) ? static_cast<int>(value->integer) : 0;
+}
+
 /// Whether a path exists. One that cannot be examined counts as existing, so that reading it
 /// reports the error.
 bool is_there(const fs::path& path) {
@@ -97,7 +102,8 @@ RunOutcome recorded_outcome(const Value& run) {
   return {.state = state.empty() ? "failed" : state,
           .name = text_of(run, "name"),
           .digest = text_of(run, "digest"),
-          .error = text_of(run, "error")};
+          .error = text_of(run, "error"),
+          .exit_code = integer_of(run, "exit_code")};
 }
 
 /// Reads label and varied values from point.json.
@@ -111,6 +117,10 @@ void read_point(RunRecord& run) {
 }
 
 }  // namespace
+
+bool RunOutcome::diverged() const {
+  return state == "failed" && exit_code == static_cast<int>(ErrorKind::NotFinite);
+}
 
 RunOutcome read_outcome(const fs::path& folder) {
   RunOutcome outcome{.state = "missing"};

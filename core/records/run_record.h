@@ -18,8 +18,11 @@ struct RunOutcome {
   std::string name;    ///< name of its experiment
   std::string digest;  ///< digest of the configuration that ran
   std::string error;   ///< why it failed
+  int exit_code = 0;   ///< of the run that failed; 0: it has not recorded one
 
   bool done() const { return state == "done"; }
+  /// Whether it failed because a loss or a weight was NaN or infinite.
+  bool diverged() const;
 };
 
 /// Reads the outcome from run.json or, for a run that could not record its end, from point.json;

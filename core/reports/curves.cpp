@@ -8,19 +8,15 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/reports/mean_difference.h"
 #include "core/reports/moments.h"
+#include "core/reports/probe_metrics.h"
 #include "core/reports/published.h"
 #include "core/reports/run_keys.h"
+#include "core/reports/table.h"
 
 namespace pipewright {
 namespace {
-
-/// The values of a run's keys as a title: "vgg16, stages 4".
-std::string title_of(const RunRecord& run, const std::vector<TableKey>& keys) {
-  std::vector<std::string> parts;
-  for (const TableKey& key : keys) parts.push_back(key_title(run, key.name));
-  return join(parts, ", ");
-}
 
 template <class Named>
 Named& named(std::vector<Named>& all, std::string Named::*name, const std::string& wanted) {
@@ -41,29 +37,51 @@ struct Lines {
   std::vector<Line> lines;
 };
 
-/// Points of a curve. `hours`: modelled hours per epoch, or 1 if the x-axis has epochs.
-std::vector<CurvePoint> points_of(const Line& line, const std::string& metric, double scale,
-                                  double hours) {
-  std::map<int, std::vector<double>> values;
+/// A line of a picture while its runs are collected: values by x, and diverged runs by x.
+struct Collected {
+  std::string name;
+  std::map<double, std::vector<double>> values;
+  std::map<double, int> diverged;
+};
+
+/// Half the interval around the mean.
+double reach_of(const Moments& moments, PlotInterval interval) {
+  if (moments.count < 2) return 0;
+  if (interval == PlotInterval::Deviation) return moments.std();
+  return student_t95(moments.count - 1) * moments.std() / std::sqrt(moments.count);
+}
+
+/// The samples of a line's runs; one line, or one for each stage.
+std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const Axis& axis,
+                                 double scale) {
+  std::vector<Collected> all;
   for (const RunRecord* run : line.runs) {
-    const auto column = std::ranges::find(run->columns, metric);
-    const auto epoch = std::ranges::find(run->columns, "epoch");
-    if (column == run->columns.end() || epoch == run->columns.end()) continue;
-    for (const std::vector<double>& row : run->epochs) {
-      const double value = row.at(static_cast<std::size_t>(column - run->columns.begin()));
-      const double at = row.at(static_cast<std::size_t>(epoch - run->columns.begin()));
-      if (!std::isnan(value)) values[static_cast<int>(at)].push_back(scale * value);
+    for (const Sample& sample : samples_of(*run, spec, axis)) {
+      std::vector<std::string> parts;
+      for (const std::string& part : {line.name, sample.stage})
+        if (!part.empty()) parts.push_back(part);
+      named(all, &Collected::name, join(parts, ", "))
+          .values[sample.x]
+          .push_back(scale * sample.value);
     }
+    if (spec.over_key() && run->diverged() && !spec.line_per_stage())
+      ++named(all, &Collected::name, line.name).diverged[axis.place(key_text(*run, spec.x.name))];
   }
-  std::vector<CurvePoint> points;
-  for (const auto& [epoch, all] : values) {
-    const Moments moments = moments_of(all);
-    points.push_back({.epoch = (epoch + 1.0) * hours,
-                      .mean = moments.mean,
-                      .std = all.size() > 1 ? moments.std() : 0,
-                      .runs = static_cast<int>(all.size())});
+  return all;
+}
+
+/// `hours`: modelled hours per epoch; 1 if the x-axis has none.
+Curve curve_of(const Collected& line, PlotInterval interval, double hours) {
+  Curve curve{.name = line.name, .points = {}, .published = {}, .diverged = {}};
+  for (const auto& [x, values] : line.values) {
+    const Moments moments = moments_of(values);
+    curve.points.push_back({.x = x * hours,
+                            .mean = moments.mean,
+                            .reach = reach_of(moments, interval),
+                            .runs = static_cast<int>(values.size())});
   }
-  return points;
+  for (const auto& [x, runs] : line.diverged) curve.diverged.push_back({x, runs});
+  return curve;
 }
 
 /// Modelled hours per epoch: the mean over the line's runs, which usually differ only in their
@@ -100,50 +118,146 @@ std::vector<CurvePoint> published_points(const Line& line, const PlotPublished& 
     const auto value =
         published_number(numbers.rows[row][numbers.index_of(wanted.numbers.value.name)]);
     if (epoch && value)
-      points.push_back({.epoch = *epoch - wanted.first_epoch + 1, .mean = *value, .runs = 1});
+      points.push_back({.x = *epoch - wanted.first_epoch + 1, .mean = *value, .runs = 1});
   }
-  std::ranges::sort(points, {}, &CurvePoint::epoch);
+  std::ranges::sort(points, {}, &CurvePoint::x);
   return points;
+}
+
+/// The axis of x. Records problems with a key's values.
+Axis axis_of(const PlotSpec& spec, const std::vector<RunRecord>& runs, Problems& problems) {
+  if (spec.over_key()) return key_axis(spec.x, "plot.x", spec.log_x, runs, problems);
+  Axis axis{.label = spec.x.name, .log = spec.log_x, .names = {}};
+  const bool epochs = spec.x.name == "epoch";
+  if (!spec.hardware.empty() && epochs)
+    axis.label = concat("modelled hours on ", spec.hardware.stem().string());
+  if (spec.log_x && !epochs)
+    problems.add(spec.x.place, concat("plot.x: ", spec.x.name,
+                                      " counts from 0, which has no place on a logarithmic axis; "
+                                      "leave x out of plot.log"));
+  return axis;
+}
+
+std::optional<PublishedNumbers> published_of(const PlotSpec& spec, Problems& problems) {
+  if (!spec.published) return std::nullopt;
+  PublishedNumbers numbers = read_published(spec.published->numbers.file);
+  if (!check_columns(*spec.published, numbers, problems)) return std::nullopt;
+  return numbers;
+}
+
+/// Records a problem for a value that a logarithmic y-axis does not have.
+void check_log_y(const Picture& picture, const PlotSpec& spec, Problems& problems) {
+  if (!picture.log_y) return;
+  for (const Curve& curve : picture.curves)
+    for (const CurvePoint& point : curve.points)
+      if (point.mean <= 0)
+        return problems.add(spec.metric.place,
+                            concat(std::string_view(spec.metric_option), ": ", curve.name, " has ",
+                                   picture.metric, " ", point.mean,
+                                   ", which has no place on a logarithmic axis; leave y out of "
+                                   "plot.log"));
+}
+
+/// The lines of a picture as curves.
+void add_curves(Picture& picture, const Lines& group, const PlotSpec& spec,
+                const std::optional<PublishedNumbers>& numbers) {
+  const bool in_hours = !picture.hours_on.empty();
+  for (const Line& line : group.lines) {
+    const double hours = in_hours ? hours_of_epoch(line) : 1;
+    for (const Collected& each : collected(line, spec, picture.x, picture.percent ? 100 : 1)) {
+      Curve curve = curve_of(each, spec.interval, hours);
+      if (numbers && !in_hours) curve.published = published_points(line, *spec.published, *numbers);
+      picture.curves.push_back(std::move(curve));
+    }
+  }
+}
+
+/// The keys of lines, without the stages of probes' values.
+std::vector<TableKey> run_keys_of(const PlotSpec& spec) {
+  std::vector<TableKey> keys = spec.lines;
+  std::erase_if(keys, [](const TableKey& key) { return key.name == "stage"; });
+  return keys;
 }
 
 }  // namespace
 
-std::vector<Picture> make_pictures(const PlotSpec& spec, const std::vector<RunRecord>& runs) {
-  Problems problems;
-  for (const TableKey& key : spec.pictures) check_key(key, "plot.pictures", runs, problems);
-  for (const TableKey& key : spec.lines) check_key(key, "plot.lines", runs, problems);
-  check_metric(spec.metric, "plot.metric", runs, problems);
-  std::optional<PublishedNumbers> numbers;
-  if (spec.published) {
-    for (const auto& [column, key] : spec.published->numbers.match)
-      check_key(key, "plot.published.match", runs, problems);
-    numbers = read_published(spec.published->numbers.file);
-    if (!check_columns(*spec.published, *numbers, problems)) numbers.reset();
+std::string mixing_note(const PlotSpec& spec, const std::vector<RunRecord>& runs) {
+  TableSpec cells;  // each point of a picture, or curve of it, as the row of a table
+  cells.rows = run_keys_of(spec);
+  if (spec.kind == PlotKind::Map) cells.rows = {spec.y};
+  cells.rows.insert(cells.rows.end(), spec.pictures.begin(), spec.pictures.end());
+  if (spec.over_key()) cells.rows.push_back(spec.x);
+  cells.metric = spec.metric;
+  cells.epoch = spec.epoch;
+  if (cells.rows.empty()) cells.rows.push_back({"=all", {}});
+  const std::vector<std::string> mixed = make_table(cells, runs).mixed;
+  if (mixed.empty()) return {};
+  return concat("Means mix ", join(mixed, ", "),
+                ": ± is over all their runs, not over seeds alone; plot.lines or plot.pictures can "
+                "tell them apart.");
+}
+
+std::string title_of(const RunRecord& run, const std::vector<TableKey>& keys) {
+  std::vector<std::string> parts;
+  for (const TableKey& key : keys) parts.push_back(key_title(run, key.name));
+  return join(parts, ", ");
+}
+
+OverCurve over_curve(const PlotOver& over, const RunRecord& run, Problems& problems) {
+  const PublishedNumbers numbers = read_published(over.file);
+  constexpr const char* kWhat = "plot.over";
+  bool fine = numbers.has(over.x.name, over.x.place, kWhat, problems);
+  fine = numbers.has(over.y.name, over.y.place, kWhat, problems) && fine;
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const auto& [column, key] : over.match) {
+    fine = numbers.has(column, key.place, kWhat, problems) && fine;
+    texts.emplace_back(column, key_text(run, key.name));
   }
+  OverCurve curve{.name = over.label.empty() ? over.y.name : over.label, .points = {}};
+  if (!fine) return curve;
+  for (const std::size_t row : numbers.matching(texts)) {
+    const auto x = published_number(numbers.rows[row][numbers.index_of(over.x.name)]);
+    const auto y = published_number(numbers.rows[row][numbers.index_of(over.y.name)]);
+    if (x && y) curve.points.emplace_back(*x, *y);
+  }
+  return curve;
+}
+
+std::vector<Picture> make_pictures(const PlotSpec& spec, const std::vector<RunRecord>& records) {
+  const std::vector<RunRecord> with_probes = probe_columns_added(records, {spec.metric.name});
+  const std::vector<RunRecord>& runs = with_probes.empty() ? records : with_probes;
+  Problems problems;
+  check_plot_keys(spec, runs, problems);
+  check_metric(spec.metric, spec.metric_option, runs, problems);
+  const std::optional<PublishedNumbers> numbers = published_of(spec, problems);
+  const Axis axis = axis_of(spec, runs, problems);
   problems.throw_if_any();
 
+  const std::vector<TableKey> line_keys = run_keys_of(spec);
   std::vector<Lines> groups;
   for (const RunRecord& run : runs) {
     Lines& group = named(groups, &Lines::title, title_of(run, spec.pictures));
-    named(group.lines, &Line::name, title_of(run, spec.lines)).runs.push_back(&run);
+    named(group.lines, &Line::name, title_of(run, line_keys)).runs.push_back(&run);
   }
-  const bool percent = is_share(spec.metric.name);
   std::vector<Picture> pictures;
   for (const Lines& group : groups) {
     Picture picture{.title = group.title,
                     .metric = spec.metric.name,
-                    .percent = percent,
-                    .hours_on = spec.hardware.stem().string()};
-    for (const Line& line : group.lines) {
-      const double hours = spec.hardware.empty() ? 1 : hours_of_epoch(line);
-      Curve curve{.name = line.name,
-                  .points = points_of(line, spec.metric.name, percent ? 100 : 1, hours)};
-      if (numbers && spec.hardware.empty())
-        curve.published = published_points(line, *spec.published, *numbers);
-      if (!curve.points.empty()) picture.curves.push_back(std::move(curve));
-    }
-    if (!picture.curves.empty()) pictures.push_back(std::move(picture));
+                    .percent = is_share(spec.metric.name),
+                    .hours_on = spec.x.name == "epoch" ? spec.hardware.stem().string() : "",
+                    .curves = {},
+                    .x = axis,
+                    .log_y = spec.log_y,
+                    .interval = spec.interval,
+                    .over = {}};
+    add_curves(picture, group, spec, numbers);
+    if (picture.curves.empty()) continue;
+    check_log_y(picture, spec, problems);
+    if (spec.over)
+      picture.over = over_curve(*spec.over, *group.lines.front().runs.front(), problems);
+    pictures.push_back(std::move(picture));
   }
+  problems.throw_if_any();
   return pictures;
 }
 

@@ -1,40 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Learning curves: a metric over epochs, as mean and standard deviation over the runs of a line.
+/// Curves: a metric over epochs, mini-batches, stages or the values of a key, as mean and interval
+/// over the runs of a line.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/records/run_record.h"
 #include "core/reports/plot_spec.h"
+#include "core/reports/samples.h"
 
 namespace pipewright {
 
 struct CurvePoint {
-  double epoch = 0;  ///< epoch, from 1, or modelled hours
+  double x = 0;  ///< epoch, from 1, or modelled hours; or what Picture::x says
   double mean = 0;
-  double std = 0;  ///< sample standard deviation (n − 1); 0 with one run
+  double reach = 0;  ///< half the interval around the mean (PlotInterval); 0 with one run
+  int runs = 0;
+};
+
+/// Runs of a curve that ended in numbers that are not finite.
+struct Diverged {
+  double x = 0;
   int runs = 0;
 };
 
 struct Curve {
   std::string name;
-  std::vector<CurvePoint> points;     ///< ascending by epoch
-  std::vector<CurvePoint> published;  ///< published points, without deviation
+  std::vector<CurvePoint> points;     ///< ascending by x
+  std::vector<CurvePoint> published;  ///< published points, without an interval
+  std::vector<Diverged> diverged;     ///< where x is a key; ascending by x
+};
+
+/// A curve of PlotSpec::over.
+struct OverCurve {
+  std::string name;
+  std::vector<std::pair<double, double>> points;  ///< in the order of the file
 };
 
 struct Picture {
   std::string title;  ///< what its runs have in common; "" if there is only one picture
   std::string metric;
   bool percent = false;  ///< points are in percent
-  std::string hours_on;  ///< hardware, if the x-axis has modelled hours; "": epochs
+  std::string hours_on;  ///< hardware, if the x-axis has modelled hours; "": none
   std::vector<Curve> curves;
+  Axis x{.label = "epoch", .names = {}};
+  bool log_y = false;
+  PlotInterval interval = PlotInterval::Deviation;
+  std::optional<OverCurve> over;
 };
 
 /// Makes pictures and curves, in order of first appearance in the runs. Unfinished runs contribute
-/// the epochs that they have. With PlotSpec::hardware the runs must have been modelled; published
-/// curves, which have no such hours, are left out. Throws Error{Experiment} with all problems: keys
-/// or metrics that no run has, and published columns that do not exist.
+/// the epochs that they have, and nothing where a run is one point. With PlotSpec::hardware the
+/// runs must have been modelled; published curves, which have no such hours, are left out. Throws
+/// Error{Experiment} with all problems: keys or metrics that no run has, published columns that do
+/// not exist, values that a logarithmic axis does not have; and Error{Data} as samples_of() does.
 std::vector<Picture> make_pictures(const PlotSpec& spec, const std::vector<RunRecord>& runs);
+
+/// A remark on means over runs that differ in more than their seed ("Means mix optimizer.lr: …"), of
+/// lines or maps; "" if there are none.
+std::string mixing_note(const PlotSpec& spec, const std::vector<RunRecord>& runs);
+
+/// The values of a run's keys as a title: "vgg16, stages 4".
+std::string title_of(const RunRecord& run, const std::vector<TableKey>& keys);
+
+/// The points of PlotSpec::over that belong to a picture with this run. Records a problem for
+/// columns that do not exist. Throws Error{Data} if the file cannot be read.
+OverCurve over_curve(const PlotOver& over, const RunRecord& run, Problems& problems);
 
 }  // namespace pipewright

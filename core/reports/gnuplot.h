@@ -6,19 +6,18 @@
 #include <string>
 
 #include "core/reports/curves.h"
+#include "core/reports/gnuplot_text.h"
 
 namespace pipewright {
 
-enum class PictureFormat : std::uint8_t { Svg, Png };
-
 /// The complete gnuplot script, data included, that draws the picture into `file`: the mean of each
-/// curve as a line, mean ± standard deviation as a band, published points dashed in the same
-/// colour.
+/// curve as a line, its interval as a band or, where x is a key, as error bars, published points
+/// dashed in the same colour, a cross at the lower edge where runs diverged, and the curve of
+/// PlotSpec::over in black.
 std::string gnuplot_script(const Picture& picture, PictureFormat format,
                            const std::filesystem::path& file);
 
-/// Draws the picture into a temporary file and renames it to `file`. Throws Error{Experiment} if
-/// there is no gnuplot, and Error{Data} if it fails.
+/// Draws the picture into a temporary file and renames it to `file`. Throws as run_gnuplot() does.
 void draw(const Picture& picture, PictureFormat format, const std::filesystem::path& file);
 
 }  // namespace pipewright

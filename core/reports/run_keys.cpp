@@ -6,20 +6,13 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/config/options.h"
+#include "core/reports/probe_metrics.h"
 #include "core/schedule/schedule.h"
 
 namespace pipewright {
 namespace {
-
-std::string value_text(const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::Null: return "";
-    case Value::Kind::Text: return value.text;
-    case Value::Kind::Number: return number_text(value.number);
-    default: return to_json(value);
-  }
-}
 
 /// The placement by the run's scheme; empty if the scheme does not decide it, or can no longer be
 /// made from the configuration.
@@ -70,7 +63,46 @@ void add_options_of(const Value& config, const std::string& prefix, std::vector<
   }
 }
 
+/// The beginning of a message on what an option names; an option of the command line is its place.
+std::string named_by(const TableKey& key, const char* what) {
+  return key.place.file.starts_with("--") ? std::string() : concat(std::string_view(what), ": ");
+}
+
+/// As check_metric() for what a probe measures. It is not judged before a run has trained.
+void check_probe_metric(const TableKey& metric, const char* what,
+                        const std::vector<RunRecord>& runs, Problems& problems) {
+  const auto add = [&](const std::string& message) {
+    problems.add(metric.place, concat(named_by(metric, what), message));
+  };
+  if (!probe_metric(metric.name))
+    return add(concat("'", metric.name,
+                      "' is no metric of a probe; expected probe.<probe>.<quantity>, or that with "
+                      "a stage behind it, as in probe.weight_gap.relative[0]"));
+  const auto has = [&](const RunRecord& run) {
+    return std::ranges::count(run.columns, metric.name) > 0;
+  };
+  const auto trained = [](const RunRecord& run) { return !run.columns.empty(); };
+  if (std::ranges::any_of(runs, has) || std::ranges::none_of(runs, trained)) return;
+  const std::vector<std::string> known = probe_metric_names(runs);
+  const std::string none = concat("no run has a metric '", metric.name, "'");
+  if (known.empty())
+    return add(concat(none,
+                      "; no probe has measured anything in these runs (there is no "
+                      "probes.csv): expected probes: [{name: …}] in the experiment"));
+  const std::string near = did_you_mean(metric.name, known);
+  add(concat(none, near, near.empty() ? "; measured are " : " Measured are ", join(known, ", ")));
+}
+
 }  // namespace
+
+std::string value_text(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::Null: return "";
+    case Value::Kind::Text: return value.text;
+    case Value::Kind::Number: return number_text(value.number);
+    default: return to_json(value);
+  }
+}
 
 std::string key_text(const RunRecord& run, const std::string& key) {
   if (key.starts_with('=')) return key.substr(1);
@@ -106,6 +138,7 @@ void check_key(const TableKey& key, const char* what, const std::vector<RunRecor
 
 void check_metric(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
                   Problems& problems) {
+  if (is_probe_metric(metric.name)) return check_probe_metric(metric, what, runs, problems);
   std::vector<std::string> known;
   for (const RunRecord& run : runs) {
     for (const auto& [name, value] : run.modelled)
@@ -116,10 +149,8 @@ void check_metric(const TableKey& metric, const char* what, const std::vector<Ru
   if (known.empty() || std::ranges::count(known, metric.name) > 0) return;
   const auto is_simulated = [](const RunRecord& run) { return !run.modelled.empty(); };
   if (is_modelled(metric.name) && std::ranges::none_of(runs, is_simulated)) return;
-  const bool of_command_line = metric.place.file.starts_with("--");
-  problems.add(metric.place,
-               concat(of_command_line ? std::string() : concat(std::string_view(what), ": "),
-                      "no run has a metric '", metric.name, "'", suggestion(metric.name, known)));
+  problems.add(metric.place, concat(named_by(metric, what), "no run has a metric '", metric.name,
+                                    "'", suggestion(metric.name, known)));
 }
 
 bool is_share(const std::string& metric) {

@@ -13,6 +13,8 @@
 
 namespace pipewright {
 
+/// A value as tables have it: "0.1" for the number 1e-1.
+std::string value_text(const Value& value);
 /// The run's value of a key as text; "–" if it has none, as for an option of another scheme.
 std::string key_text(const RunRecord& run, const std::string& key);
 /// The value as a title: "gpipe" for a text, with the key's name for other values ("stages 4").
@@ -21,7 +23,7 @@ std::string key_title(const RunRecord& run, const std::string& key);
 void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
                Problems& problems);
 /// Records a problem if no run has the metric. Modelled ones are not judged where none was
-/// simulated.
+/// simulated. Those of probes must have been added (probe_metrics.h).
 void check_metric(const TableKey& metric, const char* what, const std::vector<RunRecord>& runs,
                   Problems& problems);
 /// Whether a metric is shown in percent.

@@ -15,6 +15,7 @@
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/reports/moments.h"
+#include "core/reports/probe_metrics.h"
 #include "core/reports/published.h"
 #include "core/reports/run_keys.h"
 
@@ -282,7 +283,11 @@ std::string mixing_note(const Table& table) {
                 "table.rows or table.columns can tell them apart.");
 }
 
-Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs) {
+Table make_table(const TableSpec& spec, const std::vector<RunRecord>& records) {
+  std::vector<std::string> metrics{spec.metric.name};
+  for (const TableKey& metric : spec.beside) metrics.push_back(metric.name);
+  const std::vector<RunRecord> with_probes = probe_columns_added(records, metrics);
+  const std::vector<RunRecord>& runs = with_probes.empty() ? records : with_probes;
   Problems problems;
   for (const TableKey& key : spec.rows) check_key(key, "table.rows", runs, problems);
   for (const TableKey& key : spec.columns) check_key(key, "table.columns", runs, problems);

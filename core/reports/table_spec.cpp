@@ -46,7 +46,9 @@ TableSpec read_table(Options& options) {
                            "column, the metric.");
   spec.metric.name =
       options.text("metric", "test_accuracy",
-                   "What cells show: a column of epochs.csv; what crosses edges, as "
+                   "What cells show: a column of epochs.csv; probe.<probe>.<quantity>, the mean "
+                   "of what a probe measured in the epoch over stages, or of one stage with [2] "
+                   "behind it; what crosses edges, as "
                    "sent_ratio, sent_mib, required_mib_per_s or codec_share, or what "
                    "replicas sum, as reduced_ratio or reduced_mib (both from "
                    "traffic.csv); or a metric modelled_…, which needs `hardware`.");

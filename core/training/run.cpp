@@ -89,15 +89,17 @@ class RunState {
 
   /// Records a failure. It throws nothing, so that the failure itself is reported even if this
   /// cannot be written.
-  void fail(const std::string& how, const std::string& error) {
+  void fail(const Error& error) {
+    const bool interrupted = error.kind() == ErrorKind::Interrupted;
     try {
       // If a link breaks, both processes report the other's silence; the first report is kept.
-      if (recorded_state(folder_) == "running") end(how, error);
+      if (recorded_state(folder_) == "running")
+        end(interrupted ? "interrupted" : "failed", error.what(), static_cast<int>(error.kind()));
     } catch (const std::exception&) {
     }
   }
 
-  void end(const std::string& state, const std::string& error = {}) {
+  void end(const std::string& state, const std::string& error = {}, int exit_code = 0) {
     if (!first_) run_ = read_run_json(folder_);  // process 0 has recorded more
     set("state", Value::of(state));
     set("finished", Value::of(now_text()));
@@ -105,6 +107,7 @@ class RunState {
         Value::of(
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()));
     if (!error.empty()) set("error", Value::of(error));
+    if (exit_code != 0) set("exit_code", Value::of(exit_code));
     folder_.write_state(run_);
   }
 
@@ -269,9 +272,8 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
   Mutex ending;  // this thread or the team's may report a failure
   const auto end = [&](const Error& error, bool speaks) {
     const Lock lock(ending);
-    const bool interrupted = error.kind() == ErrorKind::Interrupted;
-    if (state && speaks) state->fail(interrupted ? "interrupted" : "failed", error.what());
-    if (state && !interrupted) write_last_actions(folder, log);
+    if (state && speaks) state->fail(error);
+    if (state && error.kind() != ErrorKind::Interrupted) write_last_actions(folder, log);
   };
   const EmergencyReport report(team, [&](const Error& error, bool speaks) {
     if (speaks) print_error("%s\n", error.what());

@@ -96,7 +96,7 @@ class Commands(harness.EndToEnd):
                     self.assertRegex(example, r"\w+: path/to/\w+")
 
     def test_describe_sections_and_what_is_not_there(self):
-        for section in ("pipeline", "lr_schedule", "table", "plot"):
+        for section in ("pipeline", "lr_schedule", "table", "plot", "claims"):
             self.assertIn("\nOptions\n", self.pipewright("describe", section).out)
         self.assertRegex(
             self.pipewright("describe", "scheme", "spektrain", code=EXPERIMENT).err,

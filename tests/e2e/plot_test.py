@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of learning curves."""
+"""Pictures: learning curves, metrics over keys, maps, and what probes measured."""
 
+import json
 import os
 import xml.etree.ElementTree
 
 import harness
 import skips
-from harness import DATA, EXPERIMENT, changed
+from harness import DATA, EXPERIMENT, MLP, NOT_FINITE, SWEEP, changed
 from sweep_test import MIXED
 
 TWO_SEEDS = changed(
@@ -24,6 +25,9 @@ TWO_SEEDS = changed(
 class Plot(harness.EndToEnd):
     def plot(self, *flags, code=0, **more):
         return self.pipewright("plot", "s.yaml", "--out", "sw", *flags, code=code, **more)
+
+    def texts(self, drawing):
+        return " ".join(xml.etree.ElementTree.parse(self.folder / drawing).getroot().itertext())
 
     def test_without_runs_there_is_nothing_to_draw(self):
         self.write("s.yaml", TWO_SEEDS)
@@ -57,6 +61,52 @@ class Plot(harness.EndToEnd):
         self.assert_errors(
             self.plot("--metric", "train_los", code=EXPERIMENT), r"did you mean 'train_loss'\?"
         )
+
+    @skips.needs("gnuplot")
+    def test_a_metric_over_a_key_and_a_map_in_which_diverged_runs_are_marked(self):
+        grid = {"optimizer.lr": [0.01, 1e30], "pipeline.stages": [1, 2], "train.seed": [1, 2]}
+        section = {"x": "optimizer.lr", "lines": "pipeline.stages", "log": ["x"], "y": "train_loss"}
+        self.write("s.yaml", changed(MLP, {"sweep": {"grid": grid}, "plot": section}))
+        self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2", code=SWEEP)
+        states = [json.loads(file.read_text()) for file in self.folder.glob("sw/*/run.json")]
+        self.assertEqual(
+            sorted((run["state"], run.get("exit_code")) for run in states), [("done", None)] * 4 + [("failed", NOT_FINITE)] * 4
+        )
+        self.plot()
+        texts = self.texts("sw/plots/train_loss-over-optimizer.lr.svg")
+        for text in ("stages 1 (2 runs)", "stages 2 (2 runs)", "runs diverged", "mean ± sample standard deviation"):
+            self.assertIn(text, texts)
+
+        self.write("edge.csv", "lr,stages\n1,1\n10,2\n")
+        over = {"file": "edge.csv", "x": "lr", "y": "stages", "label": "the predicted edge"}
+        section = {"kind": "map", "x": "optimizer.lr", "y": "pipeline.stages", "color": "train_loss", "log": "x", "over": over}
+        self.write("s.yaml", changed(MLP, {"sweep": {"grid": grid}, "plot": section}))
+        self.assertEqual(self.plot().err, "", "gnuplot has nothing to say")
+        texts = self.texts("sw/plots/train_loss-over-optimizer.lr-and-pipeline.stages.svg")
+        for text in ("all runs diverged", "the predicted edge", "1e+30"):
+            self.assertIn(text, texts)
+        self.assertNotIn("some runs diverged", texts)
+
+    @skips.needs("gnuplot")
+    def test_a_probe_over_mini_batches_and_stages(self):
+        section = {"x": "minibatch", "y": "probe.weight_gap.relative", "lines": "stage"}
+        self.write("s.yaml", changed(MLP, {"train.epochs": 2, "plot": section}))
+        self.pipewright("run", "s.yaml", "--out", "sw", "--quiet")
+        self.assert_errors(self.plot(code=EXPERIMENT), r"^s.yaml:\d+:\d+: plot.y: no run has a metric .*no probes.csv")
+        rows = [f"{epoch},{minibatch},{stage},weight_gap,relative,{stage + 1}" for epoch in (0, 1) for minibatch in (0, 3) for stage in (0, 1)]
+        self.write("sw/probes.csv", "\n".join(["epoch,minibatch,stage,probe,quantity,value", *rows, ""]))
+        self.plot()
+        texts = self.texts("sw/plots/probe.weight_gap.relative-over-minibatch.svg")
+        for text in ("stage 0", "stage 1", "minibatch"):
+            self.assertIn(text, texts)
+        self.plot("--set", "plot.x=stage", "--set", "plot.lines=scheme.name")
+        self.assertIn("model_parallel", self.texts("sw/plots/probe.weight_gap.relative-over-stage.svg"))
+        self.assert_errors(
+            self.plot("--metric", "probe.weight_gap.relativ", code=EXPERIMENT),
+            r"did you mean 'probe.weight_gap.relative'\? Measured are probe.weight_gap.relative$",
+        )
+        (self.folder / "sw/steps.csv").unlink()
+        self.assert_errors(self.plot(code=DATA), r"^sw/steps.csv: is not there; plot with x: minibatch")
 
     def test_without_gnuplot_it_is_said(self):
         self.write("s.yaml", TWO_SEEDS)

@@ -29,8 +29,13 @@ RIGHT = [
     {"extends": "base.yaml", "profiles": {"long": {"train.epochs": 100}}},
     {"sweep": {"points": [{"label": "a", "optimizer.lr": 1}], "grid": {"train.seed": [1, 2]}}},
     {"table": {"rows": "label"}, "plot": {"metric": "test_loss"}},
+    {"plot": {"kind": "map", "x": "optimizer.lr", "y": "pipeline.stages", "log": ["x"], "over": {"file": "edge.csv"}}},
+    {"claims": [{"say": "it learns", "less": [{"scheme.name": "pipedream"}, {"scheme.name": "gpipe"}]}]},
 ]
 WRONG = [
+    {"claims": [{"less": []}]},
+    {"claims": [{"say": "it learns", "les": []}]},
+    {"plot": {"kind": "heat map"}},
     {"modle": {"name": "mlp"}},
     {"model": "mlp"},
     {"model": {"name": "mpl"}},

@@ -14,6 +14,7 @@
 #include "core/profiling/measured_balance.h"
 #include "core/profiling/measured_format.h"
 #include "core/profiling/measured_layout.h"
+#include "core/reports/claims.h"
 #include "core/reports/plot_spec.h"
 #include "core/reports/table_spec.h"
 #include "core/runtime/devices/device.h"
@@ -110,7 +111,7 @@ void check_one(const Value& document, const Problems& faults) {
   std::optional<Experiment> experiment;
   check({[&] { experiment = read_experiment(document, faults); },
          [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
-         [&] { check_hardware(document); }});
+         [&] { read_claims(document); }, [&] { check_hardware(document); }});
   RunRecord only;
   only.config = experiment->resolved;
   check_named_keys(document, {only});
@@ -152,7 +153,8 @@ RunLine line_of(const std::string& title, std::size_t runs, const Plan& plan) {
 
 void check_all_of(const Value& document, const Problems& faults) {
   check({[&] { faults.throw_if_any(); }, [&] { check_hardware(document); },
-         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); }});
+         [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
+         [&] { read_claims(document); }});
   std::vector<RunLine> lines{
       {"run",
        "runs  stages  workers  batches   actions  copies   stale F/B   memory without "

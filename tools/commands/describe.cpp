@@ -7,6 +7,7 @@
 #include "core/config/schema.h"
 #include "core/experiment/experiment.h"
 #include "core/profiling/hardware_source.h"
+#include "core/reports/claims.h"
 #include "core/reports/plot_spec.h"
 #include "core/reports/table_spec.h"
 #include "core/system/file.h"
@@ -35,6 +36,11 @@ std::vector<OptionInfo> plain_sections() {
   add("hardware", "The machine that `pipewright simulate` simulates; a sweep can vary its options.",
       hardware_section_options());
   add("plot", "What `pipewright plot` draws of the experiment's sweep.", plot_options());
+  add("claims",
+      "A list of sentences, each with a condition on the runs that `pipewright table` checks: "
+      "held, "
+      "not held or not shown.",
+      claim_options());
   return sections;
 }
 
@@ -63,6 +69,11 @@ std::string example_line(const std::string& name, const std::vector<OptionInfo>&
   }
   return concat("{", join(fields, ", "), "}");
 }
+
+/// Claims are a list, and none of their options has a default that says anything.
+constexpr const char* kClaimsExample =
+    "claims: [{say: PipeDream learns less than GPipe, less: [{scheme.name: pipedream}, "
+    "{scheme.name: gpipe}]}]";
 
 std::string scheme_remark(const std::string& name) {
   Problems problems;
@@ -124,7 +135,8 @@ int run_describe(const std::vector<std::string>& arguments) {
   line.positional(
       "KIND",
       "scheme, model, dataset, codec, optimizer, loss or probe; or a section of the "
-      "experiment file: pipeline, train, loader, output, lr_schedule, translation, table, plot",
+      "experiment file: pipeline, train, loader, output, lr_schedule, translation, table, plot, "
+      "claims",
       1, 1);
   line.positional("NAME", "the name of the part; `pipewright list` prints them all", 0, 1);
   line.plugins();
@@ -145,7 +157,8 @@ int run_describe(const std::vector<std::string>& arguments) {
       throw Error(ErrorKind::Experiment,
                   concat("'", wanted, "' is one section; nothing in it is called '", name, "'"));
     print_page(info.name, info.help, "", info.section,
-               concat(info.name, ": ", example_line("", info.section)));
+               info.name == "claims" ? std::string(kClaimsExample)
+                                     : concat(info.name, ": ", example_line("", info.section)));
     return 0;
   }
   const std::string commands = commands_for(wanted);

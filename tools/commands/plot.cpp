@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/reports/gnuplot.h"
+#include "core/reports/heat_map.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/file.h"
 #include "core/system/plain_file.h"
@@ -31,56 +32,101 @@ std::string file_name(std::string_view title) {
   return name;
 }
 
-/// A file name that is not taken yet. Titles may differ only in characters that file names cannot
-/// have.
-std::string name_of(const Picture& picture, std::set<std::string>& taken) {
-  std::string name = file_name(picture.metric);
-  if (!picture.hours_on.empty()) name += concat("-hours-", file_name(picture.hours_on));
-  if (const std::string title = file_name(picture.title); !title.empty()) name += "-" + title;
-  std::string free = name;
-  for (int number = 2; !taken.insert(free).second; ++number) free = concat(name, "-", number);
-  return free;
+/// What a picture's file name begins with: its metric, and what that is drawn over unless epochs.
+std::string stem_of(const Picture& picture) {
+  const std::string name = file_name(picture.metric);
+  if (!picture.hours_on.empty()) return concat(name, "-hours-", file_name(picture.hours_on));
+  return picture.x.label == "epoch" ? name : concat(name, "-over-", file_name(picture.x.label));
+}
+
+std::string stem_of(const HeatMap& map) {
+  return concat(file_name(map.metric), "-over-", file_name(map.x.label), "-and-",
+                file_name(map.y.label));
+}
+
+/// Draws each picture into files that no other has taken. Titles may differ only in characters that
+/// file names cannot have.
+template <class AnyPicture>
+void draw_all(const std::vector<AnyPicture>& pictures, const std::filesystem::path& folder) {
+  make_folders(folder);
+  std::set<std::string> taken;
+  for (const AnyPicture& picture : pictures) {
+    std::string name = stem_of(picture);
+    if (const std::string title = file_name(picture.title); !title.empty()) name += "-" + title;
+    std::string free = name;
+    for (int number = 2; !taken.insert(free).second; ++number) free = concat(name, "-", number);
+    for (const auto& [format, ending] :
+         {std::pair{PictureFormat::Svg, ".svg"}, std::pair{PictureFormat::Png, ".png"}}) {
+      const std::filesystem::path file = folder / (free + ending);
+      require_plain_file(file);
+      draw(picture, format, file);
+      print("wrote %s\n", file.c_str());
+    }
+  }
+}
+
+/// Says that nothing can be drawn yet, unless there are pictures.
+void require_some(bool some, const PlotSpec& spec, const ExperimentArguments& given,
+                  const std::filesystem::path& results) {
+  if (some) return;
+  const char* what = spec.over_key() ? "no run is done and has " : "no run has an epoch with ";
+  throw Error(ErrorKind::Data,
+              concat(std::string_view(what), spec.metric.name, " yet; `pipewright sweep ",
+                     shell_quoted(given.file.string()), "` makes them"),
+              results.string());
+}
+
+/// Throws if what is drawn is modelled and there is nothing to model it on.
+void check_hardware(const PlotSpec& spec) {
+  if (is_modelled(spec.metric.name) && spec.hardware.empty())
+    throw Error(ErrorKind::Experiment,
+                concat("the metric '", spec.metric.name,
+                       "' is simulated on hardware, and none is given; give --hardware FILE, or "
+                       "set plot.hardware"),
+                spec.metric.place.text());
+}
+
+bool is_map(const Value& document) {
+  const Value* kind = document.find_path("plot.kind");
+  return kind != nullptr && kind->text == "map";
 }
 
 int run_plot(const std::vector<std::string>& arguments) {
   CommandLine line(
       kPlot,
-      "Draws learning curves as the `plot` section of the file says, with gnuplot: a "
-      "line is the mean over seeds, the band its sample standard deviation, dashed what "
-      "was published. SVG and PNG go to the folder `plots` of the results. --set and "
-      "--profile must be those of the sweep.");
+      "Draws what the `plot` section of the file says, with gnuplot: a metric over epochs, over "
+      "the values of a key, or of a probe over mini-batches or stages; or a map over two keys. A "
+      "line is the mean over seeds, the band or bar its sample standard deviation (or 95 % "
+      "interval), dashed what was published. SVG and PNG go to the folder `plots` of the results. "
+      "--set and --profile must be those of the sweep.");
   line.experiment(true);
-  line.option("metric", "M", "draw this column of epochs.csv instead of the file's plot.metric");
+  line.option("metric", "M",
+              "draw this metric instead of the file's plot.y, or plot.color of a map");
   line.option("hardware", "FILE",
               "draw against the hours that training would take on this hardware, as simulated");
   line.option("output", "FOLDER", "write the pictures into this folder instead");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   Value document = given.document();
-  apply_as_if_written(line, "metric", "plot.metric", document);
+  apply_as_if_written(line, "metric", is_map(document) ? "plot.color" : "plot.y", document);
   apply_path(line, "hardware", "plot.hardware", document);
   const PlotSpec spec = read_plot_spec(document);
+  check_hardware(spec);
   const std::filesystem::path results = results_folder(given, document);
-  const auto pictures = make_pictures(spec, results_on(spec.hardware, document, results));
-  if (pictures.empty())
-    throw Error(ErrorKind::Data,
-                concat("no run has an epoch with ", spec.metric.name, " yet; `pipewright sweep ",
-                       shell_quoted(given.file.string()), "` makes them"),
-                results.string());
+  const std::vector<RunRecord> runs = results_on(spec.hardware, document, results);
   const std::filesystem::path folder =
       line.given("output") ? std::filesystem::path(line.text("output")) : results / "plots";
-  make_folders(folder);
-  std::set<std::string> taken;
-  for (const Picture& picture : pictures) {
-    const std::string name = name_of(picture, taken);
-    for (const auto& [format, ending] :
-         {std::pair{PictureFormat::Svg, ".svg"}, std::pair{PictureFormat::Png, ".png"}}) {
-      const std::filesystem::path file = folder / (name + ending);
-      require_plain_file(file);
-      draw(picture, format, file);
-      print("wrote %s\n", file.c_str());
-    }
+  if (spec.kind == PlotKind::Map) {
+    const std::vector<HeatMap> maps = make_maps(spec, runs);
+    require_some(!maps.empty(), spec, given, results);
+    draw_all(maps, folder);
+  } else {
+    const std::vector<Picture> pictures = make_pictures(spec, runs);
+    require_some(!pictures.empty(), spec, given, results);
+    draw_all(pictures, folder);
   }
+  if (const std::string note = mixing_note(spec, runs); !note.empty())
+    print_error("%s\n", note.c_str());
   return 0;
 }
 
@@ -88,6 +134,6 @@ int run_plot(const std::vector<std::string>& arguments) {
 
 const Command kPlot{"plot",
                     "plot FILE [--metric M] [--hardware H] [--output FOLDER] [--set key=value]…",
-                    "learning curves as pictures", run_plot};
+                    "curves and maps as pictures", run_plot};
 
 }  // namespace pipewright

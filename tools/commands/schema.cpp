@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/experiment/experiment.h"
 #include "core/profiling/hardware_source.h"
+#include "core/reports/claims.h"
 #include "core/reports/plot_spec.h"
 #include "core/reports/table_spec.h"
 #include "core/runtime/build_info.h"
@@ -151,6 +152,12 @@ Value sweep_schema() {
   return schema;
 }
 
+Value claims_schema() {
+  Value schema = described("array", "What `pipewright table` checks of the sweep's runs.");
+  add(schema, "items", json_schema(claim_options()));
+  return schema;
+}
+
 Value profiles_schema() {
   Value schema =
       described("object", "Named overrides, chosen with --profile; dotted keys are allowed.");
@@ -191,6 +198,7 @@ Value experiment_schema() {
   Value plot = json_schema(plot_options());
   add(plot, "description", Value::of("What `pipewright plot` draws of the sweep."));
   add(properties, "plot", std::move(plot));
+  add(properties, "claims", claims_schema());
   Value hardware = json_schema(hardware_section_options());
   add(hardware, "description", Value::of("The machine that `pipewright simulate` simulates."));
   add(properties, "hardware", std::move(hardware));

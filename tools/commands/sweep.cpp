@@ -9,6 +9,7 @@
 #include "core/records/run_claim.h"
 #include "core/records/run_store.h"
 #include "core/reports/table.h"
+#include "core/reports/verdicts.h"
 #include "core/sweep/sweep_claim.h"
 #include "core/sweep/sweep_runner.h"
 #include "core/system/terminal.h"
@@ -82,7 +83,9 @@ void collect(const Sweep& sweep, const SweepResult& result) {
     throw Error(ErrorKind::Interrupted,
                 concat("interrupted with ", done, " of ", counted(sweep.runs.size(), "run"),
                        " done; the same command with --resume goes on"));
-  if (sweep.document.find("table") != nullptr) print_results(sweep.document, records);
+  const bool shows =
+      sweep.document.find("table") != nullptr || sweep.document.find("claims") != nullptr;
+  if (shows) print_results(sweep.document, records);
   print_error("%zu of %s done, see %s\n", done, counted(sweep.runs.size(), "run").c_str(),
               (sweep.settings.out / "results.sqlite").c_str());
   tell_leftovers(sweep.given, sweep.document, sweep.settings.out, records);
@@ -200,9 +203,10 @@ int run_sweep(const std::vector<std::string>& arguments) {
   }
   const bool dry = line.given("dry-run");
   if (sweep.slurm && !dry) check_slurm();
-  // Reports a table that cannot be made now instead of after the last run.
-  if (sweep.document.find("table") != nullptr)
-    make_table(read_table_spec(sweep.document), records_of(sweep.runs));
+  // Reports a table or claims that cannot be made now instead of after the last run.
+  const TableSpec table = read_table_spec(sweep.document);
+  if (sweep.document.find("table") != nullptr) make_table(table, records_of(sweep.runs));
+  judge(read_claims(sweep.document), table, records_of(sweep.runs));
   dry ? dry_run(sweep) : execute(sweep);
   return 0;
 }

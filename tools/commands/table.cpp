@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/reports/table.h"
 #include "core/reports/tradeoff.h"
+#include "core/reports/verdicts.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
@@ -44,7 +45,8 @@ int run_table(const std::vector<std::string>& arguments) {
       "Prints the results of a sweep as the `table` section of the file says: cells are "
       "mean ± sample standard deviation (number of runs that are done). Runs that "
       "failed, are missing, interrupted or running are counted as such and never "
-      "become a number. --set and --profile must be those of the sweep.\n\n"
+      "become a number. --set and --profile must be those of the sweep. Below it stands whether "
+      "the runs show what the section `claims` says.\n\n"
       "With --hardware every run is simulated on that hardware, trained or not. The metrics "
       "modelled_… say what it would take there, and a table of trained runs is followed by one of "
       "accuracy against modelled time, in which the runs that no other beats in both are marked.");
@@ -71,6 +73,9 @@ int run_table(const std::vector<std::string>& arguments) {
   std::string text = print_table(table, format);
   if (shows_tradeoff(spec, runs) && format == TableFormat::Markdown)
     text += "\n" + print_tradeoff(spec, make_tradeoff(spec, runs));
+  const std::vector<Verdict> verdicts = judge(read_claims(document), spec, runs);
+  const std::string claims = print_verdicts(verdicts, format);
+  if (!claims.empty() && format != TableFormat::Csv) text += "\n" + claims;
   if (line.given("output"))
     write_output(line.text("output"), text);
   else
@@ -78,6 +83,7 @@ int run_table(const std::vector<std::string>& arguments) {
   // CSV has no place for remarks.
   if (const std::string note = mixing_note(table); format == TableFormat::Csv && !note.empty())
     print_error("%s\n", note.c_str());
+  if (format == TableFormat::Csv) print_error("%s", claims.c_str());
   tell_leftovers(given, document, folder, runs);
   return 0;
 }

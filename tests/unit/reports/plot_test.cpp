@@ -36,9 +36,9 @@ TEST_F(Plots, ALineIsTheMeanOverSeedsWithTheirDeviation) {
   const Curve& pd = pictures[0].curves[0];
   EXPECT_EQ(pd.name, "PD");
   ASSERT_EQ(pd.points.size(), 2u);
-  EXPECT_EQ(pd.points[0].epoch, 1);
+  EXPECT_EQ(pd.points[0].x, 1);
   EXPECT_DOUBLE_EQ(pd.points[0].mean, 60);
-  EXPECT_NEAR(pd.points[0].std, std::sqrt(200), 100 * tolerance::kFewOperations);
+  EXPECT_NEAR(pd.points[0].reach, std::sqrt(200), 100 * tolerance::kFewOperations);
   EXPECT_EQ(pd.points[1].runs, 1) << "the other run was not evaluated then";
 }
 
@@ -57,7 +57,7 @@ TEST_F(Plots, PublishedCurvesStandBesideTheLinesTheyMatch) {
                     {vgg("a", "PD", 2, {"0.5"}), vgg("b", "ST", 2, {"0.5"})});
   const auto& curves = pictures.at(0).curves;
   ASSERT_EQ(curves[0].published.size(), 2u);
-  EXPECT_EQ(curves[0].published[0].epoch, 1);
+  EXPECT_EQ(curves[0].published[0].x, 1);
   EXPECT_EQ(curves[0].published[0].mean, 44.25);
   EXPECT_TRUE(curves[1].published.empty());
 }
@@ -69,8 +69,8 @@ TEST_F(Plots, OnHardwareCurvesAreDrawnAgainstItsHours) {
   const auto pictures = make_pictures(
       spec("{hardware: p40.yaml, published: {file: curves.csv, match: {scheme: label}}}"), {run});
   const Curve& curve = pictures.at(0).curves.at(0);
-  EXPECT_EQ(curve.points.at(0).epoch, 1.5);
-  EXPECT_EQ(curve.points.at(1).epoch, 3);
+  EXPECT_EQ(curve.points.at(0).x, 1.5);
+  EXPECT_EQ(curve.points.at(1).x, 3);
   EXPECT_TRUE(curve.published.empty()) << "whose hours nobody knows";
   const std::string script = gnuplot_script(pictures[0], PictureFormat::Svg, "x.svg");
   EXPECT_NE(script.find("set xlabel \"modelled hours on p40\""), std::string::npos) << script;

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Claims: which runs are compared, when a claim is held, and that runs that are not there, or too
+// few of them, show nothing.
+#include "core/reports/verdicts.h"
+
+#include "tests/unit/config/error_text.h"
+#include "tests/unit/records/run_folders.h"
+
+namespace pipewright {
+namespace {
+
+class ExperimentClaims : public RunFolders {
+ protected:
+  /// Runs of a scheme with seeds 1, 2, …; "nan" stands for one that diverged, "" for a missing one.
+  void add(const std::string& scheme, const std::vector<std::string>& values, int stages = 2) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::string config =
+          concat("{scheme: {name: ", scheme, "}, pipeline: {stages: ", stages,
+                 "}, train: {seed: ", i + 1, "}}");
+      const std::string varied = concat("{scheme.name: ", scheme, ", pipeline.stages: ", stages,
+                                        ", train.seed: ", i + 1, "}");
+      const std::string folder = concat(scheme, "-", stages, "-", i + 1);
+      const std::string& value = values[i];
+      const bool done = !value.empty() && value != "nan";
+      runs_.push_back(run(folder, scheme,
+                          done            ? "done"
+                          : value.empty() ? "missing"
+                                          : "failed",
+                          config, done ? accuracies({value}) : "", varied));
+      if (value != "nan") continue;
+      put(folder + "/run.json", R"({"state": "failed", "error": "nan", "exit_code": 6})");
+      runs_.back() = read_run(root_ / folder);
+    }
+  }
+
+  std::vector<Verdict> verdicts(const std::string& claims, const std::string& table = "{}") const {
+    const Value document =
+        parse_yaml(concat("{table: ", table, ", claims: ", claims, "}"), "t.yaml");
+    return judge(read_claims(document), read_table_spec(document), runs_);
+  }
+  Verdict verdict(const std::string& condition) const {
+    return verdicts(concat("[{say: it is so, ", condition, "}]")).at(0);
+  }
+
+  std::vector<RunRecord> runs_;
+};
+
+constexpr const char* kLess = "less: [{scheme.name: pipedream}, {scheme.name: gpipe}]";
+constexpr const char* kMore = "less: [{scheme.name: gpipe}, {scheme.name: pipedream}]";
+
+TEST_F(ExperimentClaims, OneIsHeldWhereTheIntervalIsOnItsSideAndNotHeldOnTheOther) {
+  add("gpipe", {"0.80", "0.70", "0.90"});
+  add("pipedream", {"0.70", "0.61", "0.79"});
+  const Verdict held = verdict(kLess);
+  EXPECT_EQ(held.outcome, Outcome::Held);
+  // Paired by seed: differences 0.10, 0.09, 0.11; mean 0.10 ± 4.3027 · 0.01 / √3 = 0.0248.
+  EXPECT_EQ(held.why, "gpipe (80.00) minus pipedream (70.00) is between 7.52 and 12.48");
+  EXPECT_EQ(verdict(kMore).outcome, Outcome::NotHeld);
+}
+
+TEST_F(ExperimentClaims, OneIsNotShownWhereTheIntervalContainsZero) {
+  add("gpipe", {"0.80", "0.70", "0.60"});
+  add("pipedream", {"0.70", "0.80", "0.55"});
+  EXPECT_EQ(verdict(kLess).outcome, Outcome::NotShown);
+  EXPECT_EQ(verdict(kMore).outcome, Outcome::NotShown);
+}
+
+TEST_F(ExperimentClaims, AChainHoldsIfEachStepDoes) {
+  add("a", {"0.1", "0.1", "0.1"});
+  add("b", {"0.2", "0.2", "0.2"});
+  add("c", {"0.15", "0.15", "0.15"});
+  EXPECT_EQ(verdict("less: [{scheme.name: a}, {scheme.name: c}, {scheme.name: b}]").outcome,
+            Outcome::Held);
+  const Verdict broken = verdict("less: [{scheme.name: a}, {scheme.name: b}, {scheme.name: c}]");
+  EXPECT_EQ(broken.outcome, Outcome::NotHeld);
+  EXPECT_EQ(broken.why,
+            "b (20.00) minus a (10.00) is between 10.00 and 10.00; c (15.00) minus b (20.00) is "
+            "between -5.00 and -5.00");
+}
+
+TEST_F(ExperimentClaims, CloseMeansThatTheWholeIntervalIsWithinTheMargin) {
+  add("gpipe", {"0.80", "0.70", "0.60"});
+  add("pipedream", {"0.81", "0.69", "0.60"});  // differences −0.01, 0.01, 0: ± 0.0248
+  const std::string close = "close: [{scheme.name: gpipe}, {scheme.name: pipedream}], within: ";
+  EXPECT_EQ(verdict(close + "0.03").outcome, Outcome::Held);
+  EXPECT_EQ(verdict(close + "0.02").outcome, Outcome::NotShown);
+  add("far", {"0.2", "0.1", "0"});
+  EXPECT_EQ(verdict("close: [{scheme.name: gpipe}, {scheme.name: far}], within: 0.1").outcome,
+            Outcome::NotHeld);
+}
+
+TEST_F(ExperimentClaims, RunsThatAreNotDoneShowNothing) {
+  add("gpipe", {"0.80", "0.70", "0.90", "0.8"});
+  add("pipedream", {"0.10", "0.11", "0.09", "nan"});
+  EXPECT_EQ(verdict(kLess).outcome, Outcome::NotShown);
+  EXPECT_EQ(verdict(kLess).why, "1 of 4 runs of pipedream diverged");
+  add("late", {"0.10", "0.11", "0.09", ""});
+  EXPECT_EQ(verdict("less: [{scheme.name: late}, {scheme.name: gpipe}]").why,
+            "3 of 4 runs of late done so far");
+}
+
+TEST_F(ExperimentClaims, TwoSeedsShowNothing) {
+  add("gpipe", {"0.80", "0.81"});
+  add("pipedream", {"0.10", "0.11"});
+  EXPECT_EQ(verdict(kLess).outcome, Outcome::NotShown);
+  EXPECT_EQ(verdict(kLess).why, "fewer than 3 runs of gpipe");
+}
+
+TEST_F(ExperimentClaims, DivergingIsAClaimOfItsOwn) {
+  add("gpipe", {"0.80", "0.70"});
+  add("pipedream", {"nan", "nan"});
+  add("pipemare", {"nan", ""});
+  EXPECT_EQ(verdict("diverges: [{scheme.name: pipedream}]").outcome, Outcome::Held);
+  EXPECT_EQ(verdict("diverges: [{scheme.name: gpipe}]").outcome, Outcome::NotHeld);
+  EXPECT_EQ(verdict("diverges: [{scheme.name: pipemare}]").outcome, Outcome::NotShown);
+  EXPECT_EQ(verdict("finishes: [{scheme.name: gpipe}]").outcome, Outcome::Held);
+  const Verdict both = verdict(
+      "diverges: [{scheme.name: pipedream}], finishes: [{scheme.name: "
+      "pipedream}]");
+  EXPECT_EQ(both.outcome, Outcome::NotHeld);
+  EXPECT_EQ(both.why, "2 of 2 runs of pipedream diverged; 0 of 2 runs of pipedream done");
+}
+
+TEST_F(ExperimentClaims, AnotherMetricThanTheTablesHasItsOwnUnit) {
+  add("gpipe", {"0.80", "0.70", "0.90"});
+  add("pipedream", {"0.70", "0.61", "0.79"});
+  EXPECT_EQ(verdict(concat("metric: train_loss, ", std::string_view(kLess))).why,
+            "gpipe (0.5) minus pipedream (0.5) is between 0 and 0");
+}
+
+TEST_F(ExperimentClaims, FaultsAreErrorsWithPlaceAndSuggestion) {
+  add("gpipe", {"0.80", "0.70", "0.90"});
+  add("gpipe", {"0.80", "0.70", "0.90"}, 4);
+  add("pipedream", {"0.70", "0.61", "0.79"});
+  const auto fails = [&](const std::string& claim, const char* part) {
+    const auto text = error_text([&] { verdicts("[" + claim + "]"); });
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  };
+  fails("{less: [{scheme.name: gpipe}, {scheme.name: pipedream}]}", "claims[0].say is missing");
+  fails("{say: x}", "claims[0].less is missing, and so are close, diverges and finishes");
+  fails("{say: x, less: [{scheme.name: gpipe}]}",
+        "claims[0].less is a list; expected a list of at least 2 groups");
+  fails("{say: x, less: [gpipe, pipedream]}", "claims[0].less[0] is 'gpipe'; expected keys and");
+  fails("{say: x, less: [{scheme: {name: a}}, {scheme.name: gpipe}]}",
+        "claims[0].less[0].scheme is a mapping; expected a value, and dotted keys");
+  fails("{say: x, diverges: [{scheme.name: gpip}]}",
+        "claims[0].diverges[0]: no run has scheme.name gpip; did you mean 'gpipe'?");
+  fails("{say: x, diverges: [{scheme.nam: gpipe}]}",
+        "claims[0].diverges[0]: no run has an option 'scheme.nam'; did you mean 'scheme.name'?");
+  fails("{say: x, metric: test_acuracy, diverges: [{scheme.name: gpipe}]}",
+        "claims[0].metric: no run has a metric 'test_acuracy'; did you mean");
+  fails("{say: x, less: [{scheme.name: gpipe}, {scheme.name: pipedream}]}",
+        "t.yaml:1:38: claims[0].less[0]: the runs with gpipe differ in pipeline.stages (2, 4); "
+        "name one of its values");
+  fails("{say: x, close: [{scheme.name: gpipe}, {scheme.name: pipedream}]}",
+        "claims[0].within is missing; close needs the difference that does not matter");
+  fails("{say: x, within: 1, diverges: [{scheme.name: gpipe}]}", "claims[0].within needs close");
+  fails("{say: x, les: 1, diverges: [{scheme.name: gpipe}]}", "did you mean 'less'?");
+}
+
+TEST(PrintedVerdicts, StandBelowTheTableInEveryFormat) {
+  const std::vector<Verdict> all{{"a|b falls by 5 %", Outcome::Held, "x"},
+                                 {"c.", Outcome::NotShown, "y"}};
+  const std::string markdown = print_verdicts(all, TableFormat::Markdown);
+  EXPECT_NE(markdown.find("- held: a\\|b falls by 5 %. (x)\n- not shown: c. (y)\n"),
+            std::string::npos)
+      << markdown;
+  const std::string latex = print_verdicts(all, TableFormat::Latex);
+  EXPECT_NE(latex.find("  \\item held: a\\textbar{}b falls by 5 \\%. (x)\n"), std::string::npos)
+      << latex;
+  EXPECT_NE(print_verdicts(all, TableFormat::Csv).find("- held: a|b falls by 5 %. (x)\n"),
+            std::string::npos);
+  EXPECT_EQ(print_verdicts({}, TableFormat::Markdown), "");
+}
+
+}  // namespace
+}  // namespace pipewright

@@ -19,7 +19,7 @@
 #include "core/training/checkpoint.h"
 #include "core/training/drained_probes.h"
 #include "core/training/past.h"
-#include "core/training/probe_log.h"
+#include "core/training/probe_rows.h"
 #include "core/training/step_log.h"
 #include "core/training/translation.h"
 

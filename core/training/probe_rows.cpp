@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/training/probe_log.h"
+#include "core/training/probe_rows.h"
 
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/records/probe_log.h"
 
 namespace pipewright {
 
 RowLog begin_probes(const std::filesystem::path& folder, std::int64_t minibatches) {
-  return RowLog::begin(folder, "probes", minibatches,
-                       "epoch,minibatch,stage,probe,quantity,value\n");
+  return RowLog::begin(folder, "probes", minibatches, concat(kProbeHeader, "\n"));
 }
 
 std::string probe_rows(const std::vector<ProbeRow>& rows, const std::vector<NamedProbe>& probes,

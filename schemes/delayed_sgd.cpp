@@ -36,10 +36,12 @@ class DelayLaw {
         per_stage_(options.flag("per_stage", false,
                                 "Whether each stage has delays of its own; otherwise all stages "
                                 "have the same.")) {
-    const double finest = kind_ == "fixed" ? 1 : 0.5;
-    if (kind_ != "geometric" && std::fmod(mean_, finest) != 0)
-      options.problem("mean", concat("is ", mean_, "; expected a multiple of ", finest,
-                                     " for the law ", kind_, ", whose delays are whole numbers"));
+    if (kind_ == "fixed" && std::fmod(mean_, 1) != 0)
+      options.problem("mean", concat("is ", mean_, "; expected a whole number for the law fixed"));
+    if (kind_ == "uniform" && std::fmod(mean_, 0.5) != 0)
+      options.problem("mean", concat("is ", mean_,
+                                     "; expected a multiple of 0.5 for the law "
+                                     "uniform, whose largest delay is twice the mean"));
     options.finish();
   }
 

@@ -66,7 +66,7 @@ TEST(QuadraticModel, HasWidthParametersInEachLayerAndGivesALoss) {
 
 TEST(QuadraticModel, HasTheGivenEigenvaluesOnItsAxes) {
   const auto model = make_model("quadratic", "{layers: 2, width: 2, spectrum: [3, 0.5, 0, 7]}");
-  expect_near(hessian_of(*model), at::diag(at::tensor({3, 0.5, 0.0, 7}, at::kDouble)),
+  expect_near(hessian_of(*model), at::diag(at::tensor({3.0, 0.5, 0.0, 7.0}, at::kDouble)),
               7 * rounding(4));
 }
 
@@ -159,7 +159,8 @@ TEST(QuadraticModel, AddsTheDiscrepancyBetweenForwardAndBackwardWeights) {
     for (std::size_t k = 0; k < all.size(); ++k)
       values = all[k]->forward_all(values, store.leaves().subspan(k, 1), {}, {});
     const std::vector<at::Tensor> leaves(store.leaves().begin(), store.leaves().end());
-    EXPECT_NEAR(values[0].mean().item<double>(), std::ssize(all) * 25.0, 75 * rounding(3));
+    EXPECT_NEAR(values[0].mean().item<double>(), 25.0 * static_cast<double>(all.size()),
+                75 * rounding(3));
     store.install({1, 0, 0});
     // As a micro-batch of a mini-batch with three: its loss has a part of 1/3.
     const at::Tensor share = at::scalar_tensor(1.0 / 3, at::kDouble);

@@ -31,7 +31,7 @@ History stepped(const Recurrence& r, double lr, const History& now) {
   next.weights.push_back(now.weights[0] + r.momentum * (now.weights[0] - now.weights[1]) -
                          lr * gradient);
   next.weights.insert(next.weights.end(), now.weights.begin(), now.weights.end() - 1);
-  next.drift = now.drift;
+  next.drift = at::zeros_like(now.drift);
   if (!r.drift_decays.empty()) {
     const at::Tensor decay = at::tensor(r.drift_decays, at::kDouble);
     next.drift = decay * now.drift + (1 - decay) * (next.weights[0] - now.weights[0]);
@@ -54,7 +54,7 @@ History from_flat(const at::Tensor& values, std::int64_t stages) {
 
 }  // namespace
 
-double spectral_radius(const Recurrence& r, double lr) {
+std::complex<double> slowest_mode(const Recurrence& r, double lr) {
   const auto stages = static_cast<std::int64_t>(r.readings.size());
   const int longest = std::ranges::max_element(r.readings, {}, &Reading::delay)->delay;
   const std::int64_t size = stages * (longest + 3);
@@ -62,18 +62,20 @@ double spectral_radius(const Recurrence& r, double lr) {
   const at::Tensor identity = at::eye(size, at::kDouble);
   for (std::int64_t i = 0; i < size; ++i)
     columns.push_back(flat(stepped(r, lr, from_flat(identity[i], stages))));
-  return at::linalg_eigvals(at::stack(columns, 1)).abs().max().item<double>();
+  const at::Tensor modes = at::linalg_eigvals(at::stack(columns, 1));
+  const auto mode = modes[modes.abs().argmax()].item<c10::complex<double>>();
+  return {mode.real(), mode.imag()};
 }
 
 double stability_edge(const Recurrence& recurrence) {
   double stable = 0, unstable = 1e-3;
-  while (spectral_radius(recurrence, unstable) <= 1) {
+  while (std::abs(slowest_mode(recurrence, unstable)) <= 1) {
     stable = unstable;
     unstable *= 1.25;
   }
   for (int i = 0; i < 50; ++i) {
     const double middle = (stable + unstable) / 2;
-    (spectral_radius(recurrence, middle) <= 1 ? stable : unstable) = middle;
+    (std::abs(slowest_mode(recurrence, middle)) <= 1 ? stable : unstable) = middle;
   }
   return stable;
 }

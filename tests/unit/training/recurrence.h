@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <optional>
+#include <complex>
 #include <vector>
 
 namespace pipewright::test {
@@ -29,12 +29,12 @@ struct Recurrence {
   std::vector<double> drift_decays = {};  ///< per stage; empty: no correction
 };
 
-/// The largest magnitude of an eigenvalue of one step at learning rate `lr`: below 1 the weights
-/// go to 0, above 1 they grow by this factor per step.
-double spectral_radius(const Recurrence& recurrence, double lr);
+/// The eigenvalue of the largest magnitude of one step at learning rate `lr`: with a magnitude
+/// below 1 the weights go to 0, above 1 they grow by this factor per step.
+std::complex<double> slowest_mode(const Recurrence& recurrence, double lr);
 
-/// The largest learning rate below which all are stable, by bisection to the last bits: the first
-/// at which the radius passes 1.
+/// The learning rate at which the slowest mode's magnitude passes 1 for the first time, by
+/// bisection to the last bits.
 double stability_edge(const Recurrence& recurrence);
 
 }  // namespace pipewright::test

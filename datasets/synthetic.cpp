@@ -96,7 +96,7 @@ class Synthetic final : public Dataset {
     if (classes_ == 0) classes_ = request.model_classes;
     if (shape_.empty()) shape_ = request.model_input;
     vocabulary_ = request.model_vocabulary;
-    task_ = request.model_task;
+    if (request.model_task != Task::Minimize) task_ = request.model_task;
     if (classes_ < 1)
       throw Error(ErrorKind::Experiment,
                   "synthetic: the model does not say its number of classes; set dataset.classes",

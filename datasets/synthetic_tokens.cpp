@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/error.h"
+
 namespace pipewright {
 namespace {
 
@@ -88,6 +90,7 @@ TokenSamples synthetic_tokens(const TokenRequest& r) {
     case Task::Classify: classify(r, s); break;
     case Task::Continue: go_on(r, s); break;
     case Task::Translate: translate(r, s); break;
+    case Task::Minimize: PIPEWRIGHT_CHECK(false, "losses have no tokens");
   }
   return s;
 }

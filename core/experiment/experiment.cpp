@@ -228,7 +228,8 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
         "Library that named the file's tensors; another than ours only for models that it has.");
     e.weights.fresh = read_fresh(o);
   });
-  e.loss = read_part<Loss>(root, "loss", "cross_entropy",
+  const bool own_loss = e.model->task() == Task::Minimize;
+  e.loss = read_part<Loss>(root, "loss", own_loss ? "output" : "cross_entropy",
                            "Loss of the last stage and of auxiliary heads.");
   e.metric_names = {"accuracy"};
   for (const auto& names : {e.dataset->metrics(), read_metrics(root)})

@@ -54,7 +54,8 @@ Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOp
       batch.x.push_back(tokens({samples, shape[1] - 1}, model.vocabulary(), options));
   }
   Shape targets{samples};
-  if (model.task() != Task::Classify) targets.push_back(batch.x.back().size(1));
+  if (model.vocabulary() > 0 && model.task() != Task::Classify)
+    targets.push_back(batch.x.back().size(1));
   batch.y = at::zeros(targets, whole(options));
   return batch;
 }

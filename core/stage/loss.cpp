@@ -74,10 +74,30 @@ class BinaryCrossEntropy final : public Loss {
   }
 };
 
+/// Of models that compute the loss of each sample themselves (Task::Minimize).
+class OutputLoss final : public Loss {
+ public:
+  explicit OutputLoss(Options&) {}
+
+  at::Tensor operator()(const at::Tensor& output, const at::Tensor&) const override {
+    if (output.dim() != 2 || output.size(1) != 1)
+      throw Error(
+          ErrorKind::Experiment,
+          concat("the loss output needs one number for a sample, its loss, but an output of "
+                 "the model has the shape ",
+                 sample_shape_text(output), "; set loss: {name: cross_entropy}"));
+    return output.mean();
+  }
+  bool fits(Task task) const override { return task == Task::Minimize; }
+};
+
 PIPEWRIGHT_LOSS(cross_entropy, CrossEntropy, "Softmax cross-entropy, averaged over samples.")
 PIPEWRIGHT_LOSS(
     binary_cross_entropy, BinaryCrossEntropy,
     "Binary cross-entropy of one logit per sample, or per pixel of a map; targets are 0 or 1.")
+PIPEWRIGHT_LOSS(output, OutputLoss,
+                "The model's output is the loss itself, averaged over samples; the default of the "
+                "model quadratic.")
 
 }  // namespace
 }  // namespace pipewright

@@ -6,6 +6,7 @@
 
 #include "core/base/registry.h"
 #include "core/config/options.h"
+#include "core/stage/task.h"
 
 namespace pipewright {
 
@@ -17,6 +18,8 @@ class Loss {
   /// and every pixel has its sample's target. Throws Error{Experiment} for shapes that the loss
   /// does not accept. Autograd records it where grad mode is on. Any thread may call it.
   virtual at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const = 0;
+  /// Whether it is a loss for models of that task.
+  virtual bool fits(Task task) const { return task != Task::Minimize; }
 };
 
 }  // namespace pipewright

@@ -28,6 +28,8 @@ struct Rows {
     scores = scores.index({counted});
     targets = targets.index({counted});
   }
+  /// The number of targets that are not ignored.
+  at::Tensor counted() const { return targets.ne(kNoTarget).sum(); }
   at::Tensor scores, targets;
 };
 
@@ -45,8 +47,7 @@ class Accuracy final : public Metric {
   explicit Accuracy(Options&) {}
   at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const override {
     const Rows rows(output, target);
-    return vector_of({rows.scores.argmax(1).eq(rows.targets).sum(),
-                      at::full({}, rows.targets.numel(), rows.targets.options())});
+    return vector_of({rows.scores.argmax(1).eq(rows.targets).sum(), rows.counted()});
   }
   double value(std::span<const double> sums) const override { return share(sums); }
 };
@@ -58,8 +59,7 @@ class Top5 final : public Metric {
     const Rows rows(output, target);
     const std::int64_t few = std::min<std::int64_t>(5, rows.scores.size(1));
     const at::Tensor best = std::get<1>(rows.scores.topk(few, 1));
-    return vector_of({best.eq(rows.targets.unsqueeze(1)).sum(),
-                      at::full({}, rows.targets.numel(), rows.targets.options())});
+    return vector_of({best.eq(rows.targets.unsqueeze(1)).sum(), rows.counted()});
   }
   double value(std::span<const double> sums) const override { return share(sums); }
 };

@@ -11,6 +11,7 @@ enum class Task : std::uint8_t {
   Continue,   ///< x [n, T] tokens → outputs [n, T, classes], targets [n, T]: the next tokens
   Translate,  ///< x {source [n, S], target prefix [n, T]} tokens → outputs and targets as in
               ///< Continue
+  Minimize,   ///< x [n, …] → outputs [n, 1]: each is the loss of its sample; without targets
 };
 
 /// A target that losses and metrics ignore: PyTorch's ignore_index.

@@ -21,6 +21,7 @@ std::string task_text(Task task, bool tokens) {
     case Task::Classify: return tokens ? "a class for a text" : "a class for a sample";
     case Task::Continue: return "the next token at every place";
     case Task::Translate: return "a translation";
+    case Task::Minimize: return "the loss of a sample itself";
   }
   PIPEWRIGHT_CHECK(false, "no such task");
 }
@@ -37,6 +38,17 @@ void check_task(const Experiment& e) {
                        task_text(dataset.task(), given),
                        "; choose another model or data set (pipewright list models)"),
                 e.where("model"));
+}
+
+void check_loss(const Experiment& e) {
+  const Task task = e.model->task();
+  if (e.loss->fits(task)) return;
+  throw Error(ErrorKind::Experiment,
+              task == Task::Minimize
+                  ? "the model's output is the loss itself; expected loss: {name: output}"
+                  : "the loss output is for models whose output is the loss itself, such as "
+                    "quadratic; expected loss: {name: cross_entropy}",
+              e.where("loss"));
 }
 
 void check_tokens(const Experiment& e) {
@@ -70,6 +82,7 @@ void check_fit(const Experiment& e) {
   const Dataset& dataset = *e.dataset;
   const Model& model = *e.model;
   check_task(e);
+  check_loss(e);
   check_metrics(e);
   if (model.vocabulary() > 0) {
     check_tokens(e);

@@ -10,6 +10,7 @@ import xml.etree.ElementTree
 import harness
 from harness import DATA, EXPERIMENT, MLP, changed
 
+QUADRATIC = "dataset: {name: quadratic}\nmodel: {name: quadratic}\n"  # whose output is the loss
 KINDS = {
     "scheme": "schemes",
     "model": "models",
@@ -90,7 +91,8 @@ class Commands(harness.EndToEnd):
                 self.assertIn("\nOptions\n", page)
                 example = page.rsplit("\nExample\n", 1)[1]
                 if kind in ("scheme", "optimizer", "loss"):
-                    self.write("x.yaml", example.strip() + "\n")
+                    needs = QUADRATIC if (kind, name) == ("loss", "output") else ""
+                    self.write("x.yaml", example.strip() + "\n" + needs)
                     self.pipewright("check", "x.yaml")
                 if "Required" in page or ": required" in page:
                     self.assertRegex(example, r"\w+: path/to/\w+")

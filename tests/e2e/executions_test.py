@@ -91,6 +91,15 @@ SHAPES = {
         "pipeline.microbatches": 4,
         "pipeline.recompute": "always",
     },
+    "delays by a law": {
+        "scheme": {"name": "delayed_sgd", "delay": {"law": "geometric", "mean": 2, "per_stage": True}}
+    },
+    "a quadratic with discrepancy": {
+        "dataset": {"name": "quadratic", "train": 96, "noise": 0.1},
+        "model": {"name": "quadratic", "width": 3, "coupled": True, "discrepancy": 0.5},
+        "loss": {"name": "output"},
+        "scheme": {"name": "pipemare"},
+    },
     "2 replicas in bfloat16": {
         "scheme": {"name": "one_f_one_b"},
         "pipeline.stages": 2,

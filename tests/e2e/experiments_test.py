@@ -53,9 +53,21 @@ class Experiments(harness.EndToEnd):
         self.command("plot", *options)
         self.assertNotEqual(list((self.folder / "small/plots").glob("*.svg")), [])
 
+    def edges(self, file):
+        """Losses inside and outside the edge; at the beginning they are 2."""
+        self.command("sweep", file, "--out", "whole", "--jobs", "2")
+        page = self.command("table", file, "--out", "whole", "--format", "csv").out
+        cells = list(csv.DictReader(io.StringIO(page)))
+        self.assertEqual(len(cells), 14, page)
+        for cell in cells:
+            loss = float(cell["mean"])
+            self.assertTrue(loss < 1e-2 if cell["column"] == "inside" else loss > 1e2, cell)
+
     def both(self, file):
         """Benchmarks have made-up data: their whole runs would begin, and last for days."""
-        if "dataset: {name: synthetic" in file.read_text(encoding="utf-8").partition("profiles:")[0]:
+        if "dataset: {name: quadratic" in file.read_text(encoding="utf-8"):
+            self.edges(file)
+        elif "dataset: {name: synthetic" in file.read_text(encoding="utf-8").partition("profiles:")[0]:
             page = self.command("table", file, "--out", "whole").out
             self.assertRegex(page, r"modelled_\w+ on \S+, ")
             self.assertRegex(page, r"\d published, [+−]")

@@ -26,6 +26,10 @@ CASES = {
     "predicting": {"scheme": {"name": "spectrain", "velocity": "lookahead"}, "optimizer.nesterov": True},
     "mixed": {"scheme": {"name": "spectrain"}, "train.precision": "bfloat16"},
     "loss scaling": {"scheme": {"name": "pipedream"}, "train.precision": "float16"},
+    "drawn delays": {
+        "scheme": {"name": "delayed_sgd", "delay": {"law": "geometric", "mean": 2}},
+        "train.checkpoint": {"every": 7, "unit": "minibatch"},
+    },
     "drifting": {"scheme": {"name": "pipemare", "annealing": 50, "warmup": 30}},
     "replicas": {
         "scheme": {"name": "pipeoptim"},

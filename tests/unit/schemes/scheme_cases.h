@@ -53,7 +53,9 @@ inline std::vector<std::string> texts_of(const OptionInfo& info) {
   if (info.type == OptionInfo::Type::Flag) return {"false", "true"};
   for (const Value& choice : info.choices) texts.push_back(choice.text);
   if (info.name == "width") texts = {"1", "2", "3", "all"};
-  if (info.name == "delay") texts = {"0", "1", "3"};
+  if (info.name == "delay")
+    texts = {"0", "1", "3", "{law: geometric, mean: 2}",
+             "{law: uniform, mean: 1.5, per_stage: true}"};
   if (info.name == "warmup") texts = {"0", "2"};
   if (info.name == "chunks") texts = {"1", "2", "3"};
   if (texts.empty()) texts.push_back(info.fallback.text);

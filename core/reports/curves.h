@@ -59,8 +59,8 @@ struct Picture {
 /// not exist, values that a logarithmic axis does not have; and Error{Data} as samples_of() does.
 std::vector<Picture> make_pictures(const PlotSpec& spec, const std::vector<RunRecord>& runs);
 
-/// A remark on means over runs that differ in more than their seed ("Means mix optimizer.lr: …"), of
-/// lines or maps; "" if there are none.
+/// A remark on means over runs that differ in more than their seed ("Means mix optimizer.lr: …"),
+/// of lines or maps; "" if there are none.
 std::string mixing_note(const PlotSpec& spec, const std::vector<RunRecord>& runs);
 
 /// The values of a run's keys as a title: "vgg16, stages 4".

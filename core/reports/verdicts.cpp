@@ -38,10 +38,15 @@ struct Shown {
   std::string metric, epoch;
 
   std::string text(double value) const {
-    const bool percent = is_share(metric);
+    return printed(value, is_share(metric) ? "%.2f" : "%.4g");
+  }
+  /// A margin, which may be far smaller than what two decimals show.
+  std::string margin(double value) const { return printed(value, "%.4g"); }
+
+ private:
+  std::string printed(double value, const char* format) const {
     std::array<char, 64> digits{};
-    std::snprintf(digits.data(), digits.size(), percent ? "%.2f" : "%.4g",
-                  percent ? 100 * value : value);
+    std::snprintf(digits.data(), digits.size(), format, is_share(metric) ? 100 * value : value);
     return digits.data();
   }
 };
@@ -132,7 +137,7 @@ Finding is_close(const Gathered& a, const Gathered& b, double within, const Show
                           : low > within || high < -within ? Outcome::NotHeld
                                                            : Outcome::NotShown;
   return {outcome, concat(difference_text(a, b, *both.interval, shown), ", where ±",
-                          shown.text(within), " counts as close")};
+                          shown.margin(within), " counts as close")};
 }
 
 Finding ends(const Gathered& group, bool diverging) {

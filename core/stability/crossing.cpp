@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace pipewright {
@@ -15,7 +16,6 @@ using Point = std::complex<double>;
 using Gain = std::function<SquareMatrix<Point>(Point)>;
 
 constexpr double kLeastAngle = 1e-7;
-constexpr double kNone = std::numeric_limits<double>::infinity();
 
 /// Angles in (0, π], ascending: as many to each factor of two as to a turn of the phase by 15
 /// degrees, both times `fineness`.
@@ -32,73 +32,89 @@ std::vector<double> angles(int delay, int fineness) {
   return all;
 }
 
-/// A part of the circle, with an eigenvalue at both ends.
-struct Stretch {
-  double begin = 0, end = 0;
-  Point at_begin, at_end;
+/// An angle with the eigenvalues of the gain there.
+struct Spot {
+  double angle = 0;
+  Eigenvalues values;
 };
 
-/// The eigenvalues `now`, ordered so that each is the nearest to that of the same index `before`.
-void match(const Eigenvalues& before, Eigenvalues& now) {
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    const auto nearest = std::min_element(
-        now.begin() + static_cast<std::ptrdiff_t>(i), now.end(),
-        [&](Point a, Point b) { return std::abs(a - before[i]) < std::abs(b - before[i]); });
-    std::iter_swap(now.begin() + static_cast<std::ptrdiff_t>(i), nearest);
-  }
+/// The number of eigenvalues with a positive real part that are above the real axis, and below it.
+std::pair<std::ptrdiff_t, std::ptrdiff_t> sides(const Eigenvalues& values) {
+  return {std::ranges::count_if(values, [](Point v) { return v.real() > 0 && v.imag() > 0; }),
+          std::ranges::count_if(values, [](Point v) { return v.real() > 0 && v.imag() <= 0; })};
 }
 
-/// Follows one eigenvalue to the angle at which it is real; 1 over its value, or kNone if it is not
-/// positive, or if two eigenvalues were taken for one.
-double crossing_in(const Gain& gain, Stretch stretch) {
-  constexpr int kHalvings = 60;
-  constexpr double kReal = 1e-7;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = std::midpoint(stretch.begin, stretch.end);
-    const Point expected = (stretch.at_begin + stretch.at_end) / 2.0;
-    const Eigenvalues all = eigenvalues(gain(std::polar(1.0, middle)));
-    const Point found =
-        *std::ranges::min_element(all, {}, [&](Point each) { return std::abs(each - expected); });
-    const bool first_half = (found.imag() > 0) != (stretch.at_begin.imag() > 0);
-    (first_half ? stretch.end : stretch.begin) = middle;
-    (first_half ? stretch.at_end : stretch.at_begin) = found;
+/// Whether an eigenvalue crosses the axis if each goes to the nearest that is not taken. It sees
+/// two that cross in opposite directions, which sides() does not, but may take one for another.
+bool crosses_to_the_nearest(const Eigenvalues& from, Eigenvalues to) {
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const auto here = to.begin() + static_cast<std::ptrdiff_t>(i);
+    std::iter_swap(here, std::min_element(here, to.end(), [&](Point a, Point b) {
+                     return std::abs(a - from[i]) < std::abs(b - from[i]);
+                   }));
+    if ((from[i].imag() > 0) != (to[i].imag() > 0)) return true;
   }
-  const Point found = stretch.at_end;
-  if (found.real() <= 0 || std::abs(found.imag()) > kReal * found.real()) return kNone;
-  return 1 / found.real();
+  return false;
 }
 
-double crossing_on_grid(const Gain& gain, int delay, int fineness) {
-  double least = kNone;
-  double last = 0;
-  Eigenvalues before;
-  for (const double angle : angles(delay, fineness)) {
-    Eigenvalues now = eigenvalues(gain(std::polar(1.0, angle)));
-    if (!before.empty()) match(before, now);
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      const bool changes = (before[i].imag() > 0) != (now[i].imag() > 0);
-      const double largest = std::max(before[i].real(), now[i].real());
-      if (changes && largest > 0 && 1 / largest < 2 * least)
-        least = std::min(least, crossing_in(gain, {last, angle, before[i], now[i]}));
+double largest_real(const Eigenvalues& values) {
+  double largest = 0;
+  for (const Point& each : values) largest = std::max(largest, each.real());
+  return largest;
+}
+
+/// Looks for the largest eigenvalue that is real and positive somewhere on the circle.
+class Search {
+ public:
+  explicit Search(const Gain& gain) : gain_(gain) {}
+
+  double first_crossing(const std::vector<double>& angles) {
+    Spot last = at(angles.front());
+    for (const double angle : angles) {
+      Spot next = at(angle);
+      look_between(last, next, 0);
+      last = std::move(next);
     }
-    last = angle;
-    before = std::move(now);
+    note_real(last, 1e-9);  // at π the gain is real
+    return largest_ > 0 ? 1 / largest_ : std::numeric_limits<double>::infinity();
   }
-  constexpr double kReal = 1e-9;  // at π the gain is real
-  for (const Point& each : before)
-    if (each.real() > 0 && std::abs(each.imag()) <= kReal * each.real())
-      least = std::min(least, 1 / each.real());
-  return least;
-}
+
+ private:
+  Spot at(double angle) const { return {angle, eigenvalues(gain_(std::polar(1.0, angle)))}; }
+
+  void note_real(const Spot& spot, double rounding) {
+    for (const Point& each : spot.values)
+      if (std::abs(each.imag()) <= rounding * each.real())
+        largest_ = std::max(largest_, each.real());
+  }
+
+  void look_between(const Spot& begin, const Spot& end, int depth) {
+    constexpr int kTrusting = 5, kDeepest = 52;
+    constexpr double kRounding = 1e-7;
+    const bool changes = sides(begin.values) != sides(end.values);
+    if (!changes && (depth > kTrusting || !crosses_to_the_nearest(begin.values, end.values)))
+      return;
+    if (2 * std::max(largest_real(begin.values), largest_real(end.values)) < largest_) return;
+    const double middle = std::midpoint(begin.angle, end.angle);
+    if (depth == kDeepest || middle <= begin.angle || middle >= end.angle)
+      return note_real(end, kRounding);
+    const Spot between = at(middle);
+    look_between(begin, between, depth + 1);
+    look_between(between, end, depth + 1);
+  }
+
+  const Gain& gain_;
+  double largest_ = 0;
+};
 
 }  // namespace
 
 double first_crossing(const Gain& gain, int delay) {
   constexpr int kFinest = 16;
   constexpr double kAgreement = 1e-10;
-  double coarse = crossing_on_grid(gain, delay, 1);
+  double coarse = Search(gain).first_crossing(angles(delay, 1));
   for (int fineness = 2; fineness <= kFinest; fineness *= 2) {
-    const double fine = crossing_on_grid(gain, delay, fineness);
+    const double fine = Search(gain).first_crossing(angles(delay, fineness));
     if (fine == coarse || std::abs(fine - coarse) <= kAgreement * fine) return fine;
     coarse = std::min(coarse, fine);
   }

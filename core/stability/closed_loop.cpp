@@ -239,6 +239,10 @@ class ClosedLoop::Walk {
   std::vector<std::vector<StateRow>> states_;
 };
 
+int ClosedLoop::states() const {
+  return Walk(*this, 0).size();
+}
+
 SquareMatrix<double> ClosedLoop::matrix(double lr) const {
   Walk walk(*this, lr);
   SquareMatrix<double> matrix(walk.size());

@@ -12,14 +12,11 @@
 #include <vector>
 
 #include "core/stability/eigenvalues.h"
+#include "core/stability/hessian.h"
 #include "core/stability/recurrence.h"
 #include "core/stability/stage_map.h"
 
 namespace pipewright {
-
-/// Curvature of a quadratic loss ½wᵀHw, one row and column for each stage; a loss that is computed
-/// after stage s has the part of the stages 0 … s.
-using Hessian = std::vector<std::vector<double>>;
 
 struct LoopOptions {
   double decay_lr = 0;  ///< learning rate with which weights decay (LinearRule::l2, decoupled)
@@ -42,6 +39,7 @@ class ClosedLoop {
   /// [updates × updates]
   SquareMatrix<std::complex<double>> gain(std::complex<double> z) const;
   SquareMatrix<double> matrix(double lr) const;
+  int states() const;  ///< rows of matrix()
 
  private:
   /// One stage's part in what a gradient reads.

@@ -105,6 +105,10 @@ double coupled_edge(const Dynamics& dynamics, const Hessian& hessian) {
   return low;
 }
 
+int coupled_states(const Dynamics& dynamics, const Hessian& hessian) {
+  return coupled_loop(dynamics, hessian, 0).states();
+}
+
 double spectral_radius(const Dynamics& dynamics, const Hessian& hessian, double lr) {
   return spectral_radius(coupled_loop(dynamics, hessian, lr).matrix(lr));
 }

@@ -30,6 +30,9 @@ double edge_alone(const Dynamics& dynamics, int stage);
 /// not matter. The Hessian must be symmetric, positive semidefinite, with a row for each stage.
 double coupled_edge(const Dynamics& dynamics, const Hessian& hessian);
 
+/// The rows of the matrix that spectral_radius() makes: the states and old versions of all stages.
+int coupled_states(const Dynamics& dynamics, const Hessian& hessian);
+
 /// The spectral radius of one period of all stages together with that learning rate: what distances
 /// from the minimum are multiplied by in the long run.
 double spectral_radius(const Dynamics& dynamics, const Hessian& hessian, double lr);

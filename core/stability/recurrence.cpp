@@ -15,7 +15,7 @@ namespace pipewright {
 namespace {
 
 constexpr int kLongestPeriod = 12;  // mini-batches
-constexpr std::int64_t kMostActions = 4'000'000;
+constexpr std::int64_t kMostActions = 1'000'000;
 
 /// One update of a stage with the backwards whose gradients it applies, of all replicas.
 struct AppliedUpdate {

@@ -58,7 +58,7 @@ struct SteadyStateOptions {
 
 /// Reads the steady state from schedules of more and more mini-batches, until two periods follow
 /// one another that are equal but for the numbers of their versions. Throws Error{Experiment} if
-/// none is found in a schedule of a few million actions, MissingWeights as resolve_versions().
+/// none is found in a schedule of a million actions, MissingWeights as resolve_versions().
 Recurrence steady_recurrence(const std::function<Schedule(int minibatches)>& make,
                              const SteadyStateOptions& options = {});
 

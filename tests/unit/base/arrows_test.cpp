@@ -47,8 +47,7 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/codecs"},
     {"core/experiment",
      "core/base core/system core/config core/schedule core/cost core/records core/reports "
-     "core/stage "
-     "core/stage/files core/translation core/codecs core/runtime"},
+     "core/stability core/stage core/stage/files core/translation core/codecs core/runtime"},
     {"core/profiling",
      "core/base core/system core/config core/schedule core/cost core/simulation core/records "
      "core/stage core/codecs core/runtime core/experiment"},

@@ -9,6 +9,7 @@ namespace pipewright {
 double heavy_ball_edge(int delay, double momentum) {
   constexpr double kPi = std::numbers::pi;
   if (delay == 0) return 2 * (1 + momentum);
+  if (delay == 1) return 1 - momentum;
   if (momentum == 0) return 2 * std::sin(kPi / (4.0 * delay + 2));
   // The left side grows with θ, since the point (β, 0) is inside the circle.
   double low = 0, high = kPi;

@@ -179,9 +179,9 @@ Recurrence steady_recurrence(const std::function<Schedule(int minibatches)>& mak
     if (2 * actions_of(schedule) > kMostActions)
       throw Error(
           ErrorKind::Experiment,
-          concat("the scheme has no steady state within ", counted(minibatches, "mini-batch"),
-                 ", so there is no stability to speak of; expected delays of fewer "
-                 "updates, and a schedule that repeats itself"));
+          concat("the schedule shows no steady state within ", counted(minibatches, "mini-batch"),
+                 ", from which edges of stability would follow; expected shorter delays, and a "
+                 "schedule that repeats itself"));
   }
 }
 

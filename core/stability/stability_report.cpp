@@ -151,8 +151,8 @@ std::string stability_text(const StabilityReport& report) {
     table.add(row);
   }
   std::string text = table.text();
-  text += concat("\neffective delay of all stages: ", short_text(report.effective_delay),
-                 " updates (root of the mean square)\n");
+  text += concat("\neffective delay (root of the mean square over stages): ",
+                 short_text(report.effective_delay), "\n");
   if (report.coupled) {
     text += concat("the whole pipeline on this Hessian: stable up to lr ",
                    short_text(report.coupled->edge));

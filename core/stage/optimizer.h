@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/base/registry.h"
 #include "core/config/options.h"
 #include "core/schedule/schedule.h"
+#include "core/stability/linear_rule.h"
 
 namespace pipewright {
 
@@ -99,6 +101,9 @@ class Optimizer {
   /// Writes ahead = weights − steps·lr·Δ, where Δ follows from the rule; before the first update,
   /// ahead = weights. Reads and writes only the elements of `range`.
   virtual void predict(const Prediction& prediction, const FlatRange& range) const = 0;
+  /// The same rule as a linear recurrence on a quadratic loss, in the steady state and with its
+  /// preconditioner frozen, from which stability follows. Empty for an optimizer that is none.
+  virtual std::optional<LinearRule> linear() const { return {}; }
 
  private:
   double lr_;

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/config/merge.h"
+#include "core/experiment/dynamics.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/named_keys.h"
 #include "core/profiling/hardware_source.h"
@@ -18,6 +19,7 @@
 #include "core/reports/plot_spec.h"
 #include "core/reports/table_spec.h"
 #include "core/runtime/devices/device.h"
+#include "core/stability/stability_report.h"
 #include "core/sweep/sweep_check.h"
 #include "core/system/terminal.h"
 #include "core/training/memory_need.h"
@@ -61,6 +63,17 @@ void print_plan(const Plan& plan) {
   }
   print(" total  %-30s  %10.0f\n\n", "", all);
   print("memory      %s\n", memory_text(plan).c_str());
+}
+
+/// A line on the edges of stability of an optimizer that has them.
+void print_edges(const Experiment& e) {
+  try {
+    if (const auto dynamics = dynamics_of(e))
+      print("stability   %s\n", stability_line(stability_report(*dynamics)).c_str());
+  } catch (const Error& error) {  // the training needs no edges
+    if (error.kind() != ErrorKind::Experiment) throw;
+    print("stability   not known: %s\n", error.what());
+  }
 }
 
 /// Calls all parts (the experiment, its table) and throws their errors together.
@@ -121,6 +134,7 @@ void check_one(const Value& document, const Problems& faults) {
   const Plan plan = make_plan(*experiment);
   check_weights(plan);
   print_plan(plan);
+  print_edges(*experiment);
   print_cut(*experiment);
   print_remarks(plan);
   check_memory(plan);

@@ -59,6 +59,15 @@ class AdamFamily : public Optimizer {
     });
   }
 
+  /// Adam's L2 penalty is left out: divided by the preconditioner it is curvature that the
+  /// preconditioned Hessian may include.
+  std::optional<LinearRule> linear() const override {
+    return LinearRule{.momentum = betas_[0],
+                      .dampening = betas_[0],
+                      .decoupled = decoupled_ ? weight_decay_ : 0,
+                      .preconditioned = true};
+  }
+
   void predict(const Prediction& p, const FlatRange& range) const override {
     if (p.state.steps == 0)  // the bias corrections would divide by zero
       return elementwise::predict<0>(

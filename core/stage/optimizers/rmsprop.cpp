@@ -51,6 +51,11 @@ class RmsProp final : public Optimizer {
       });
   }
 
+  /// The L2 penalty is left out, as Adam's is.
+  std::optional<LinearRule> linear() const override {
+    return LinearRule{.momentum = momentum_, .preconditioned = true};
+  }
+
   void predict(const Prediction& p, const FlatRange& range) const override {
     const double distance = p.lr * p.steps;
     elementwise::predict<1>(p, range, {&p.state.slots[1]},

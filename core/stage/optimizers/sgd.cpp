@@ -57,6 +57,15 @@ class Sgd final : public Optimizer {
     }
   }
 
+  std::optional<LinearRule> linear() const override {
+    return LinearRule{.momentum = momentum_,
+                      .dampening = dampening_,
+                      .of_velocity = nesterov_ ? momentum_ : 1,
+                      .of_gradient = nesterov_ ? 1.0 : 0,
+                      .l2 = weight_decay_,
+                      .knows_all_predictions = true};
+  }
+
   void predict(const Prediction& p, const FlatRange& range) const override {
     const bool moves = p.state.steps > 0 && p.steps != 0;
     const double distance = moves ? p.lr * p.steps : 0;

@@ -34,8 +34,9 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/records", "core/base core/system core/config core/schedule"},
     {"core/reports", "core/base core/system core/config core/schedule core/records"},
     {"core/fetch", "core/base core/system"},
+    {"core/stability", "core/base core/system core/config core/schedule"},
     {"core/stage/files", "core/base core/system core/config"},
-    {"core/stage", "core/base core/system core/config core/schedule"},
+    {"core/stage", "core/base core/system core/config core/schedule core/stability"},
     {"core/translation", "core/base core/system core/stage core/stage/files"},
     {"core/codecs/loops", "core/base core/system core/stage"},
     {"core/codecs", "core/base core/system core/config core/schedule core/stage core/codecs/loops"},
@@ -47,8 +48,8 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/probes", "core/base core/config core/schedule core/stage core/runtime"},
     {"core/experiment",
      "core/base core/system core/config core/schedule core/cost core/records core/reports "
-     "core/stage "
-     "core/stage/files core/translation core/codecs core/runtime core/probes"},
+     "core/stability core/stage core/stage/files core/translation core/codecs core/runtime "
+     "core/probes"},
     {"core/profiling",
      "core/base core/system core/config core/schedule core/cost core/simulation core/records "
      "core/stage core/codecs core/runtime core/experiment"},
@@ -62,9 +63,8 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/records core/reports core/experiment core/profiling core/training"},
     {"tools",
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
-     "core/planning core/records core/reports core/fetch core/stage core/codecs core/runtime "
-     "core/probes core/experiment "
-     "core/profiling core/training core/sweep"},
+     "core/planning core/records core/reports core/fetch core/stability core/stage core/codecs "
+     "core/runtime core/probes core/experiment core/profiling core/training core/sweep"},
     {"schemes", "core/base core/system core/config core/schedule"},
     {"models", "core/base core/config core/stage core/stage/files"},
     {"datasets", "core/base core/system core/config core/fetch core/stage core/stage/files"},
@@ -72,7 +72,8 @@ const std::map<std::string, std::string> kMayLookInto{
 
 const Rooms kWithoutLibTorch{"core/base",    "core/system",     "core/config",  "core/schedule",
                              "core/cost",    "core/simulation", "core/drawing", "core/planning",
-                             "core/records", "core/reports",    "core/fetch",   "schemes"};
+                             "core/records", "core/reports",    "core/fetch",   "core/stability",
+                             "schemes"};
 
 /// Headers that may include more of LibTorch than the tensor: the precompiled header, and the
 /// template over tensors that only the optimizers' .cpp files read.

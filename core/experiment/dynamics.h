@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What an experiment does to the weights, as mathematics from which its edges of stability follow.
+#pragma once
+
+#include <optional>
+
+#include "core/experiment/experiment.h"
+#include "core/stability/edges.h"
+
+namespace pipewright {
+
+/// The steady state of the experiment's schedule, late in a long training that is not drained, with
+/// the optimizer's recurrence and its base learning rate. Empty if the optimizer is no linear
+/// recurrence. Throws Error{Experiment} if the scheme has no steady state.
+std::optional<Dynamics> dynamics_of(const Experiment& experiment);
+
+}  // namespace pipewright

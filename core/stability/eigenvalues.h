@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Eigenvalues of small dense matrices, without showing who computes them.
+#pragma once
+
+#include <complex>
+#include <vector>
+
+namespace pipewright {
+
+/// A square matrix, row by row.
+template <class Number>
+struct SquareMatrix {
+  int size = 0;
+  std::vector<Number> numbers;
+
+  explicit SquareMatrix(int n)
+      : size(n), numbers(static_cast<std::size_t>(n) * static_cast<std::size_t>(n)) {}
+  Number& at(int row, int column) { return numbers[place(row, column)]; }
+  const Number& at(int row, int column) const { return numbers[place(row, column)]; }
+
+ private:
+  std::size_t place(int row, int column) const {
+    return static_cast<std::size_t>(row) * static_cast<std::size_t>(size) +
+           static_cast<std::size_t>(column);
+  }
+};
+
+using Eigenvalues = std::vector<std::complex<double>>;
+Eigenvalues eigenvalues(const SquareMatrix<double>& matrix);
+Eigenvalues eigenvalues(const SquareMatrix<std::complex<double>>& matrix);
+
+/// The largest magnitude of an eigenvalue.
+double spectral_radius(const SquareMatrix<double>& matrix);
+
+}  // namespace pipewright

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The curvature of a quadratic loss over the weights of all stages.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace pipewright {
+
+/// H of the loss ½wᵀHw, with one row and one column for each stage. A loss that is computed after
+/// stage s has the part of the stages 0 … s.
+using Hessian = std::vector<std::vector<double>>;
+
+/// What a square matrix lacks to be the Hessian of a loss that has a minimum ("is not symmetric:
+/// …", "has the negative eigenvalue −1, …"); "" if it lacks nothing.
+std::string fault_of(const Hessian& hessian);
+
+}  // namespace pipewright

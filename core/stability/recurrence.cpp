@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/stability/recurrence.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/base/wording.h"
+#include "core/schedule/versions.h"
+
+namespace pipewright {
+namespace {
+
+constexpr int kLongestPeriod = 12;  // mini-batches
+constexpr std::int64_t kMostActions = 1'000'000;
+
+/// One update of a stage with the backwards whose gradients it applies, of all replicas.
+struct AppliedUpdate {
+  int minibatch = 0;
+  double scale = 1;
+  std::vector<ActionPlace> backwards;
+};
+
+/// Who reads what in a schedule, with versions counted from the schedule's start.
+class Ledger {
+ public:
+  Ledger(const Schedule& schedule, const SteadyStateOptions& options)
+      : schedule_(schedule),
+        index_(schedule),
+        versions_(resolve_versions(schedule, index_)),
+        stages_(as_size(schedule.shape.stages)) {
+    const PipelineShape& shape = schedule.shape;
+    share_ = 1.0 / shape.replicas / (options.sum_gradients ? 1 : shape.microbatches);
+    for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
+      collect_updates(worker);
+      collect_scales(worker);
+    }
+  }
+
+  /// Updates of `stage` that apply mini-batches before `minibatch`.
+  int updates_before(int stage, int minibatch) const {
+    const auto& updates = stages_[as_size(stage)];
+    const auto end = std::ranges::lower_bound(updates, minibatch, {}, &AppliedUpdate::minibatch);
+    return static_cast<int>(end - updates.begin());
+  }
+
+  /// What the updates that apply mini-batches [begin, begin + length) read, as one period.
+  Recurrence period(int begin, int length) const {
+    std::vector<int> first;
+    for (int stage = 0; stage < schedule_.shape.stages; ++stage)
+      first.push_back(updates_before(stage, begin));
+    Recurrence period{.stages = {}, .rules = schedule_.rules, .minibatches = length};
+    for (int stage = 0; stage < schedule_.shape.stages; ++stage) {
+      auto& updates = period.stages.emplace_back();
+      const int end = updates_before(stage, begin + length);
+      for (int i = first[as_size(stage)]; i < end; ++i)
+        updates.push_back(update_of(stages_[as_size(stage)][as_size(i)], first));
+    }
+    return period;
+  }
+
+ private:
+  /// (worker, stage, replica, key): a prediction belongs to one of them.
+  using Made = std::tuple<int, int, int, WeightKey>;
+
+  const Action& action(ActionPlace place) const {
+    return schedule_.workers[as_size(place.first)][as_size(place.second)];
+  }
+
+  void collect_updates(std::size_t worker) {
+    const auto& actions = schedule_.workers[worker];
+    std::map<std::pair<int, int>, std::vector<ActionPlace>> open;
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const Action& each = actions[i];
+      auto& backwards = open[{each.stage, each.replica}];
+      if (makes_weight_gradient(each.kind))
+        backwards.emplace_back(static_cast<int>(worker), static_cast<int>(i));
+      if (each.kind != ActionKind::Update) continue;
+      auto& updates = stages_[as_size(each.stage)];
+      const auto number = as_size(versions_.workers[worker][i].latest);
+      if (number >= updates.size()) updates.resize(number + 1);
+      AppliedUpdate& update = updates[number];
+      update.minibatch = each.minibatch;
+      update.scale = each.scale;
+      update.backwards.insert(update.backwards.end(), backwards.begin(), backwards.end());
+      backwards.clear();
+    }
+  }
+
+  /// Notes the scale that each prediction is made with: that of the stage's next update.
+  void collect_scales(std::size_t worker) {
+    const auto& actions = schedule_.workers[worker];
+    std::map<std::pair<int, int>, double> next;
+    for (std::size_t i = actions.size(); i-- > 0;) {
+      const Action& each = actions[i];
+      double& scale = next.try_emplace({each.stage, each.replica}, 1).first->second;
+      if (each.kind == ActionKind::Update) scale = each.scale;
+      const ActionWeights& weights = versions_.workers[worker][i];
+      if (weights.makes)
+        scales_[{static_cast<int>(worker), each.stage, each.replica, weights.key}] = scale;
+    }
+  }
+
+  Reading reading_of(ActionPlace place, const std::vector<int>& first) const {
+    const Action& pass = action(place);
+    const WeightKey& key = versions_.workers[as_size(place.first)][as_size(place.second)].key;
+    Reading reading{
+        .version = key.version - first[as_size(pass.stage)], .ahead = key.ahead, .rule = key.rule};
+    if (key.ahead != 0) reading.scale = scales_.at({place.first, pass.stage, pass.replica, key});
+    return reading;
+  }
+
+  StageUpdate update_of(const AppliedUpdate& applied, const std::vector<int>& first) const {
+    StageUpdate update{.scale = applied.scale, .terms = {}};
+    for (const ActionPlace& place : applied.backwards) {
+      const Action& backward = action(place);
+      GradientTerm term{
+          .weight = backward.scale * share_, .forward = {}, .backward = reading_of(place, first)};
+      Action forward = backward;
+      for (forward.stage = 0; forward.stage <= backward.loss; ++forward.stage)
+        term.forward.push_back(reading_of(index_.forward(forward), first));
+      add(update.terms, std::move(term));
+    }
+    return update;
+  }
+
+  /// Adds a term; terms with equal readings are one.
+  static void add(std::vector<GradientTerm>& terms, GradientTerm term) {
+    for (GradientTerm& known : terms)
+      if (known.forward == term.forward && known.backward == term.backward) {
+        known.weight += term.weight;
+        return;
+      }
+    terms.push_back(std::move(term));
+  }
+
+  const Schedule& schedule_;
+  PassIndex index_;
+  Versions versions_;
+  std::vector<std::vector<AppliedUpdate>> stages_;  ///< [stage][update]
+  std::map<Made, double> scales_;
+  double share_ = 1;  ///< of a micro-batch of one replica in the gradient
+};
+
+/// The shortest period that three consecutive parts of the schedule's second half repeat.
+std::optional<Recurrence> period_of(const Schedule& schedule, const SteadyStateOptions& options) {
+  const Ledger ledger(schedule, options);
+  const int begin = schedule.shape.minibatches / 2;
+  for (int length = 1; length <= kLongestPeriod; ++length) {
+    if (begin + 3 * length > schedule.shape.minibatches) break;
+    Recurrence period = ledger.period(begin, length);
+    const bool updates = std::ranges::none_of(period.stages, &std::vector<StageUpdate>::empty);
+    if (updates && ledger.period(begin + length, length) == period &&
+        ledger.period(begin + 2 * length, length) == period)
+      return period;
+  }
+  return {};
+}
+
+std::int64_t actions_of(const Schedule& schedule) {
+  std::int64_t all = 0;
+  for (const auto& worker : schedule.workers) all += std::ssize(worker);
+  return all;
+}
+
+}  // namespace
+
+Recurrence steady_recurrence(const std::function<Schedule(int minibatches)>& make,
+                             const SteadyStateOptions& options) {
+  const PipelineShape shape = make(1).shape;
+  // A pipe has filled after as many mini-batches as its stages need micro-batches.
+  int minibatches = 2 * ((shape.stages - 1) / shape.microbatches) + 8;
+  for (;; minibatches *= 2) {
+    const Schedule schedule = make(minibatches);
+    if (auto period = period_of(schedule, options)) return *std::move(period);
+    if (2 * actions_of(schedule) > kMostActions)
+      throw Error(
+          ErrorKind::Experiment,
+          concat("the schedule shows no steady state within ", counted(minibatches, "mini-batch"),
+                 ", from which edges of stability would follow; expected shorter delays, and a "
+                 "schedule that repeats itself"));
+  }
+}
+
+StageDelay delay_of(const Recurrence& recurrence, int stage) {
+  StageDelay delay;
+  const auto& updates = recurrence.stages[as_size(stage)];
+  for (std::size_t i = 0; i < updates.size(); ++i)
+    for (const GradientTerm& term : updates[i].terms) {
+      const int applied_to = static_cast<int>(i);
+      delay.forward = std::max(delay.forward, applied_to - term.forward[as_size(stage)].version);
+      delay.backward = std::max(delay.backward, applied_to - term.backward.version);
+    }
+  return delay;
+}
+
+}  // namespace pipewright

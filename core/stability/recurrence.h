@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What every update of every stage reads in the steady state of a schedule: the recurrence that
+/// the schedule performs on the weights. It is periodic; in nearly all schemes a period is one
+/// mini-batch and one update of each stage.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <vector>
+
+#include "core/schedule/schedule.h"
+
+namespace pipewright {
+
+/// One version of a stage's weights, or a prediction made from it while it was the newest.
+struct Reading {
+  /// Updates of the stage before this version, counted from the beginning of the period; negative
+  /// for versions made before it.
+  int version = 0;
+  int ahead = 0;     ///< optimizer steps predicted beyond it
+  int rule = 0;      ///< index into Recurrence::rules
+  double scale = 1;  ///< of the learning rate in the prediction
+  auto operator<=>(const Reading&) const = default;
+};
+
+/// A part of a gradient: what one or several micro-batches with equal readings contribute.
+struct GradientTerm {
+  double weight = 0;             ///< 1 for the whole gradient of the mini-batch's mean loss
+  std::vector<Reading> forward;  ///< [stage] of those before the loss; the loss depends on no other
+  Reading backward;              ///< of the stage whose gradient it is
+  bool operator==(const GradientTerm&) const = default;
+};
+
+struct StageUpdate {
+  double scale = 1;  ///< of the learning rate
+  std::vector<GradientTerm> terms;
+  bool operator==(const StageUpdate&) const = default;
+};
+
+struct Recurrence {
+  std::vector<std::vector<StageUpdate>> stages;  ///< [stage][update of the period]
+  std::vector<PredictionRule> rules;
+  int minibatches = 1;  ///< of a period
+  bool operator==(const Recurrence&) const = default;
+};
+
+/// How many updates old the weights are that a stage's gradient is computed with, predicted steps
+/// not counted: of the terms of all updates the most.
+struct StageDelay {
+  int forward = 0, backward = 0;
+};
+StageDelay delay_of(const Recurrence& recurrence, int stage);
+
+struct SteadyStateOptions {
+  /// The gradient is the sum over micro-batches and not their mean (train.gradient: sum).
+  bool sum_gradients = false;
+};
+
+/// Reads the steady state from schedules of more and more mini-batches, until two periods follow
+/// one another that are equal but for the numbers of their versions. Throws Error{Experiment} if
+/// none is found in a schedule of a million actions, MissingWeights as resolve_versions().
+Recurrence steady_recurrence(const std::function<Schedule(int minibatches)>& make,
+                             const SteadyStateOptions& options = {});
+
+}  // namespace pipewright

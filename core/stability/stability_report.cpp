@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/stability/stability_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/base/as_size.h"
+#include "core/base/text_table.h"
+#include "core/base/wording.h"
+
+namespace pipewright {
+namespace {
+
+std::string short_text(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", number);
+  return text;
+}
+
+const char* name_of(PredictionRule::Kind kind) {
+  switch (kind) {
+    case PredictionRule::Kind::Optimizer: return "optimizer";
+    case PredictionRule::Kind::Lookahead: return "lookahead";
+    case PredictionRule::Kind::Geometric: return "geometric";
+    case PredictionRule::Kind::Drift: return "drift";
+  }
+  return "";
+}
+
+/// The readings of a stage's own weights, of its forwards or of its backwards.
+std::vector<Reading> own_readings(const Recurrence& recurrence, int stage, bool backward) {
+  std::vector<Reading> all;
+  for (const StageUpdate& update : recurrence.stages[as_size(stage)])
+    for (const GradientTerm& term : update.terms)
+      all.push_back(backward ? term.backward : term.forward[as_size(stage)]);
+  return all;
+}
+
+/// "+3 optimizer", "+1 … +2 optimizer"; "" without predictions.
+std::string prediction_text(const Dynamics& dynamics, const std::vector<Reading>& readings) {
+  const auto [least, most] = std::ranges::minmax(readings, {}, &Reading::ahead);
+  if (least.ahead == 0 && most.ahead == 0) return "";
+  const Reading& some = most.ahead != 0 ? most : least;
+  using Kind = PredictionRule::Kind;
+  Kind kind = dynamics.recurrence.rules[as_size(some.rule)].kind;
+  if (kind != Kind::Drift && !dynamics.rule.knows_all_predictions) kind = Kind::Optimizer;
+  const auto steps = [](int ahead) { return concat(ahead > 0 ? "+" : "", ahead); };
+  return concat(steps(least.ahead),
+                least.ahead == most.ahead ? "" : concat(" … ", steps(most.ahead)), " ",
+                name_of(kind));
+}
+
+std::string rule_text(const Dynamics& dynamics, int stage) {
+  const auto forwards = own_readings(dynamics.recurrence, stage, false);
+  const auto backwards = own_readings(dynamics.recurrence, stage, true);
+  const std::string forward = prediction_text(dynamics, forwards);
+  const std::string backward = prediction_text(dynamics, backwards);
+  if (forwards == backwards) return forward.empty() ? "none" : forward;
+  std::vector<std::string> parts;
+  if (!forward.empty()) parts.push_back("forward " + forward);
+  if (!backward.empty()) parts.push_back("backward " + backward);
+  return parts.empty() ? "none" : join(parts, ", ");
+}
+
+/// "delay 3, momentum 0.9"
+std::string circumstances(const StabilityReport& report, const StageStability& stage) {
+  std::string text = concat("delay ", stage.delay.forward);
+  if (report.rule.momentum != 0) text += concat(", momentum ", report.rule.momentum);
+  return text;
+}
+
+Value edge_value(double edge) {
+  return std::isfinite(edge) ? Value::of(edge) : Value();
+}
+
+std::optional<double> curvature_of(const StabilityReport& report, int stage) {
+  const auto found = report.measured.stages.find(stage);
+  if (found == report.measured.stages.end()) return {};
+  return found->second;
+}
+
+std::string stage_line(const StabilityReport& report, int number, double curvature) {
+  const StageStability& stage = report.stages[as_size(number)];
+  const double product = report.lr * curvature;
+  const std::string left =
+      concat("lr ", report.lr, " × λ ", short_text(curvature), " = ", short_text(product));
+  const std::string edge = concat("stage ", number, "'s edge ", short_text(stage.edge), " (",
+                                  circumstances(report, stage), ")");
+  if (product <= stage.edge)
+    return concat(left, " is ", short_text(100 * product / stage.edge), " % of ", edge, "\n");
+  const auto freest = std::ranges::max_element(report.stages, {}, &StageStability::edge);
+  const auto other = static_cast<int>(freest - report.stages.begin());
+  std::string line = concat(left, " is past ", edge);
+  if (freest->edge > stage.edge)
+    line += concat("; stage ", other, " (delay ", freest->delay.forward, ") allows ",
+                   short_text(freest->edge));
+  return line + "\n";
+}
+
+}  // namespace
+
+StabilityReport stability_report(const Dynamics& dynamics) {
+  StabilityReport report{.stages = {},
+                         .lr = dynamics.lr,
+                         .rule = dynamics.rule,
+                         .effective_delay = effective_delay(dynamics.recurrence),
+                         .discrepancy = dynamics.discrepancy};
+  for (int stage = 0; stage < static_cast<int>(dynamics.recurrence.stages.size()); ++stage) {
+    report.stages.push_back({.delay = delay_of(dynamics.recurrence, stage),
+                             .rule = rule_text(dynamics, stage),
+                             .edge = edge_alone(dynamics, stage)});
+    const bool mismatch = own_readings(dynamics.recurrence, stage, false) !=
+                          own_readings(dynamics.recurrence, stage, true);
+    if (mismatch && report.first_mismatch < 0) report.first_mismatch = stage;
+  }
+  return report;
+}
+
+CoupledStability coupled_stability(const Dynamics& dynamics, const Hessian& hessian) {
+  constexpr int kMostStates = 500;  // eigenvalues of such a matrix take half a second
+  CoupledStability coupled{.edge = coupled_edge(dynamics, hessian),
+                           .minibatches = dynamics.recurrence.minibatches};
+  if (coupled_states(dynamics, hessian) <= kMostStates)
+    coupled.spectral_radius = spectral_radius(dynamics, hessian, dynamics.lr);
+  return coupled;
+}
+
+int tightest_stage(const StabilityReport& report) {
+  const auto least = std::ranges::min_element(report.stages, {}, &StageStability::edge);
+  return static_cast<int>(least - report.stages.begin());
+}
+
+std::string stability_text(const StabilityReport& report) {
+  const bool measured = !report.measured.stages.empty();
+  std::vector<std::string> titles{
+      "stage",      "forward delay",         "backward delay",
+      "prediction", "edge (lr × curvature)", concat("largest curvature at lr ", report.lr)};
+  if (measured) titles.insert(titles.end(), {"measured curvature", "largest stable lr"});
+  TextTable table(titles, {3});
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+    const StageStability& stage = report.stages[i];
+    std::vector<std::string> row{
+        concat(i),  concat(stage.delay.forward), concat(stage.delay.backward),
+        stage.rule, short_text(stage.edge),      short_text(stage.edge / report.lr)};
+    if (measured) {
+      const auto curvature = curvature_of(report, static_cast<int>(i));
+      row.push_back(curvature ? short_text(*curvature) : "");
+      row.push_back(curvature && *curvature > 0 ? short_text(stage.edge / *curvature) : "");
+    }
+    table.add(row);
+  }
+  std::string text = table.text();
+  text += concat("\neffective delay (root of the mean square over stages): ",
+                 short_text(report.effective_delay), "\n");
+  if (report.coupled) {
+    text += concat("the whole pipeline on this Hessian: stable up to lr ",
+                   short_text(report.coupled->edge));
+    if (report.coupled->spectral_radius)
+      text += concat("; at lr ", report.lr, " distances are multiplied by ",
+                     short_text(*report.coupled->spectral_radius), " every ",
+                     report.coupled->minibatches == 1
+                         ? "mini-batch"
+                         : counted(report.coupled->minibatches, "mini-batch"));
+    text += "\n";
+  }
+  return text;
+}
+
+std::string measured_text(const StabilityReport& report) {
+  if (report.measured.empty()) return "";
+  std::string text;
+  for (const auto& [stage, curvature] : report.measured.stages)
+    text += stage_line(report, stage, curvature);
+  const StageStability& tightest = report.stages[as_size(tightest_stage(report))];
+  if (report.measured.model)
+    text += concat("lr ", report.lr, " × λ ", short_text(*report.measured.model),
+                   " of the whole model = ", short_text(report.lr * *report.measured.model),
+                   "; the smallest edge of a stage is ", short_text(tightest.edge), " (",
+                   circumstances(report, tightest), ")\n");
+  return text;
+}
+
+std::string stability_csv(const StabilityReport& report) {
+  std::string text = "stage,forward_delay,backward_delay,rule,edge,curvature\n";
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+    const StageStability& stage = report.stages[i];
+    const auto curvature = curvature_of(report, static_cast<int>(i));
+    text += concat(i, ",", stage.delay.forward, ",", stage.delay.backward, ",\"", stage.rule, "\",",
+                   stage.edge, ",", curvature ? number_text(*curvature) : "", "\n");
+  }
+  return text;
+}
+
+Value stability_value(const StabilityReport& report) {
+  Value stages = Value::sequence();
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+    const StageStability& stage = report.stages[i];
+    Value& row = stages.items.emplace_back(Value::mapping());
+    row.at_or_add("stage") = Value::of(static_cast<int>(i));
+    row.at_or_add("forward_delay") = Value::of(stage.delay.forward);
+    row.at_or_add("backward_delay") = Value::of(stage.delay.backward);
+    row.at_or_add("rule") = Value::of(stage.rule);
+    row.at_or_add("edge") = edge_value(stage.edge);
+    if (const auto curvature = curvature_of(report, static_cast<int>(i)))
+      row.at_or_add("curvature") = Value::of(*curvature);
+  }
+  Value value = Value::mapping();
+  value.at_or_add("stages") = std::move(stages);
+  value.at_or_add("lr") = Value::of(report.lr);
+  value.at_or_add("discrepancy") = Value::of(report.discrepancy);
+  value.at_or_add("effective_delay") = Value::of(report.effective_delay);
+  if (report.measured.model) value.at_or_add("model_curvature") = Value::of(*report.measured.model);
+  if (!report.coupled) return value;
+  value.at_or_add("coupled_edge") = edge_value(report.coupled->edge);
+  if (report.coupled->spectral_radius)
+    value.at_or_add("spectral_radius") = Value::of(*report.coupled->spectral_radius);
+  return value;
+}
+
+std::string stability_line(const StabilityReport& report) {
+  const int number = tightest_stage(report);
+  const StageStability& stage = report.stages[as_size(number)];
+  std::string line = concat("lr × curvature up to ", short_text(stage.edge), ", least at stage ",
+                            number, " (", circumstances(report, stage), ")");
+  if (report.lr > 0)
+    line += concat(": ", report.rule.preconditioned ? "preconditioned " : "", "curvature up to ",
+                   short_text(stage.edge / report.lr), " at lr ", report.lr);
+  return line;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The edges of all stages of an experiment as text, CSV and JSON, beside the curvature that a run
+/// has measured.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/value.h"
+#include "core/stability/edges.h"
+#include "core/stability/measured_curvature.h"
+
+namespace pipewright {
+
+struct StageStability {
+  StageDelay delay;
+  std::string rule;  ///< "none", or how weights are predicted: "forward +3 optimizer"
+  double edge = 0;   ///< of the stage alone, learning rate × curvature
+};
+
+/// The whole pipeline on one quadratic loss.
+struct CoupledStability {
+  double edge = 0;      ///< the largest stable learning rate
+  int minibatches = 1;  ///< of a period
+  /// At the experiment's learning rate, for a period; empty where that is too large a matrix.
+  std::optional<double> spectral_radius;
+};
+
+struct StabilityReport {
+  std::vector<StageStability> stages;
+  double lr = 0;
+  LinearRule rule;
+  double effective_delay = 0;
+  double discrepancy = 0;
+  int first_mismatch = -1;  ///< first stage whose backward reads other weights than its forward
+  std::optional<CoupledStability> coupled;
+  MeasuredCurvature measured;
+};
+
+StabilityReport stability_report(const Dynamics& dynamics);
+CoupledStability coupled_stability(const Dynamics& dynamics, const Hessian& hessian);
+
+/// The number of the stage with the smallest edge; the first of equal ones.
+int tightest_stage(const StabilityReport& report);
+
+/// A table with a row for each stage, and what else there is.
+std::string stability_text(const StabilityReport& report);
+/// Where the learning rate and each measured curvature stand, a line for each; "" without any.
+std::string measured_text(const StabilityReport& report);
+std::string stability_csv(const StabilityReport& report);
+/// {"stages": [{"stage", "forward_delay", "backward_delay", "rule", "edge"}, …], "lr", …}; null
+/// stands for an edge that does not exist, where every learning rate is stable.
+Value stability_value(const StabilityReport& report);
+/// "smallest lr × curvature at the edge: …": one line for `check`.
+std::string stability_line(const StabilityReport& report);
+
+}  // namespace pipewright

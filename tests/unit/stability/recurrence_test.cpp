@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the updates of schedules read.
+#include <gtest/gtest.h>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "tests/unit/stability/dynamics.h"
+
+namespace pipewright {
+namespace {
+
+std::vector<int> forward_delays(const Recurrence& recurrence) {
+  std::vector<int> delays;
+  for (std::size_t k = 0; k < recurrence.stages.size(); ++k)
+    delays.push_back(delay_of(recurrence, static_cast<int>(k)).forward);
+  return delays;
+}
+
+TEST(Recurrence, OfPipeDreamReadsAsManyVersionsBackAsStagesFollow) {
+  const Recurrence recurrence = recurrence_of("pipedream", "{}", 4);
+  EXPECT_EQ(forward_delays(recurrence), (std::vector{3, 2, 1, 0}));
+  const std::vector<GradientTerm> expected{
+      {.weight = 1, .forward = {{-3}, {-2}, {-1}, {0}}, .backward = {-3}}};
+  ASSERT_EQ(recurrence.stages[0].size(), 1U);
+  EXPECT_EQ(recurrence.stages[0][0].terms, expected);
+}
+
+TEST(Recurrence, OfPipeOptimPredictsInTheForwardAlone) {
+  const Recurrence recurrence = recurrence_of("pipeoptim", "{}", 3);
+  const GradientTerm& term = recurrence.stages[0][0].terms.at(0);
+  EXPECT_EQ(term.forward[0], (Reading{.version = -2, .ahead = 2}));
+  EXPECT_EQ(term.backward, Reading{});
+  EXPECT_EQ(delay_of(recurrence, 0).backward, 0);
+}
+
+TEST(Recurrence, JoinsMicroBatchesThatReadTheSame) {
+  const Recurrence recurrence = recurrence_of("pipedream", "{}", 3, 2);
+  // Of two micro-batches the first is forwarded a mini-batch before the last update at stage 0.
+  const auto& terms = recurrence.stages[0][0].terms;
+  double all = 0;
+  for (const GradientTerm& term : terms) all += term.weight;
+  EXPECT_EQ(all, 1);
+  EXPECT_EQ(recurrence_of("gpipe", "{}", 3, 8).stages[0][0].terms.size(), 1U);
+}
+
+TEST(Recurrence, OfReplicasIsThatOfOne) {
+  const auto make = [](int replicas) {
+    return steady_recurrence([&](int minibatches) {
+      return schedule_of("pipedream", "{}",
+                         {.stages = 3, .replicas = replicas, .minibatches = minibatches});
+    });
+  };
+  EXPECT_EQ(make(2), make(1));
+}
+
+TEST(Recurrence, HasTheScaleOfUpdatesInItsPredictions) {
+  const Recurrence recurrence = recurrence_of("spectrain", "{version: 2, as_coded: true}", 3);
+  EXPECT_EQ(recurrence.stages[0][0].scale, 3);
+  EXPECT_EQ(recurrence.stages[2][0].scale, 1);
+}
+
+/// Two updates of the rates 1 and 1/2 in turn.
+Schedule alternating(int minibatches) {
+  Schedule schedule = schedule_of("gpipe", "{}", {.minibatches = minibatches});
+  for (Action& action : schedule.workers[0])
+    if (action.kind == ActionKind::Update && action.minibatch % 2 == 1) action.scale = 0.5;
+  return schedule;
+}
+
+TEST(Recurrence, FindsAPeriodOfTwoMiniBatches) {
+  const Recurrence recurrence = steady_recurrence(alternating);
+  EXPECT_EQ(recurrence.minibatches, 2);
+  ASSERT_EQ(recurrence.stages[0].size(), 2U);
+  EXPECT_NE(recurrence.stages[0][0].scale, recurrence.stages[0][1].scale);
+}
+
+TEST(Recurrence, WithoutASteadyStateIsRefused) {
+  const auto ever_smaller = [](int minibatches) {
+    Schedule schedule = schedule_of("gpipe", "{}", {.minibatches = minibatches});
+    for (Action& action : schedule.workers[0])
+      if (action.kind == ActionKind::Update) action.scale = 1.0 / (1 + action.minibatch);
+    return schedule;
+  };
+  try {
+    steady_recurrence(ever_smaller);
+    FAIL() << "it was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Experiment);
+    EXPECT_NE(error.message().find("no steady state"), std::string::npos) << error.message();
+  }
+}
+
+TEST(Recurrence, WaitsUntilALongDelayIsFilled) {
+  EXPECT_EQ(delay_of(recurrence_of("delayed_sgd", "{delay: 200}", 1), 0).forward, 200);
+}
+
+}  // namespace
+}  // namespace pipewright

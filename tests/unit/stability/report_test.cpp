@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of edges, and what is read of measured curvature.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/stability/stability_report.h"
+#include "core/system/file.h"
+#include "tests/unit/stability/dynamics.h"
+
+namespace pipewright {
+namespace {
+
+Dynamics pipedream_with_momentum() {
+  return {
+      .recurrence = recurrence_of("pipedream", "{}", 4), .rule = momentum_rule(0.9), .lr = 0.03};
+}
+
+TEST(StabilityReport, SaysWhichStageIsHowFarPast) {
+  StabilityReport report = stability_report(pipedream_with_momentum());
+  report.measured.stages = {{0, 4.1}, {3, 4.1}};
+  EXPECT_EQ(measured_text(report),
+            "lr 0.03 × λ 4.1 = 0.123 is past stage 0's edge 0.03478 (delay 3, momentum 0.9); stage "
+            "3 (delay 0) allows 3.8\n"
+            "lr 0.03 × λ 4.1 = 0.123 is 3.237 % of stage 3's edge 3.8 (delay 0, momentum 0.9)\n");
+}
+
+TEST(StabilityReport, NamesTheTightestStageInOneLine) {
+  EXPECT_EQ(stability_line(stability_report(pipedream_with_momentum())),
+            "lr × curvature up to 0.03478, least at stage 0 (delay 3, momentum 0.9): curvature up "
+            "to 1.159 at lr 0.03");
+}
+
+TEST(StabilityReport, NamesPredictionsOfForwardAndBackward) {
+  const auto rule = [](const char* scheme, const char* options, int microbatches = 1) {
+    return stability_report({.recurrence = recurrence_of(scheme, options, 3, microbatches),
+                             .rule = momentum_rule(0.9)})
+        .stages[0]
+        .rule;
+  };
+  EXPECT_EQ(rule("pipedream", "{}"), "none");
+  EXPECT_EQ(rule("spectrain", "{version: 2}"), "+2 optimizer");
+  EXPECT_EQ(rule("pipeoptim", "{velocity: geometric}"), "forward +2 geometric");
+  EXPECT_EQ(rule("pipemare", "{}"), "backward -2 drift");
+  EXPECT_EQ(rule("pipeoptim", "{}", 2), "forward +1 optimizer");
+}
+
+TEST(StabilityReport, AsAValueHasTheKeysThatProgramsRead) {
+  StabilityReport report = stability_report(pipedream_with_momentum());
+  report.coupled = CoupledStability{.edge = 0.5, .spectral_radius = 0.75};
+  const Value value = stability_value(report);
+  const Value& first = value.find("stages")->items.at(0);
+  EXPECT_EQ(first.find("stage")->integer, 0);
+  EXPECT_EQ(first.find("forward_delay")->integer, 3);
+  EXPECT_EQ(first.find("backward_delay")->integer, 3);
+  EXPECT_EQ(first.find("rule")->text, "none");
+  EXPECT_EQ(first.find("edge")->number, report.stages[0].edge);
+  EXPECT_EQ(value.find("coupled_edge")->number, 0.5);
+  EXPECT_EQ(value.find("spectral_radius")->number, 0.75);
+}
+
+class Probes : public testing::Test {
+ protected:
+  Probes()
+      : file_(std::filesystem::path(testing::TempDir()) /
+              concat(testing::UnitTest::GetInstance()->current_test_info()->name(), ".csv")) {}
+  ~Probes() override { std::filesystem::remove(file_); }
+
+  MeasuredCurvature read(const std::string& rows, bool preconditioned = false) {
+    write_file(file_, "epoch,minibatch,stage,probe,quantity,value\n" + rows);
+    return read_curvature(file_, preconditioned);
+  }
+
+  std::filesystem::path file_;
+};
+
+TEST_F(Probes, GiveTheLastSharpnessOfEachStage) {
+  const MeasuredCurvature measured = read(
+      "0,0,0,sharpness,largest,1.5\n"
+      "0,0,0,norms,largest,77\n"
+      "0,9,0,sharpness,largest,2.5\n"
+      "0,9,1,sharpness,largest,3\n"
+      "0,9,,sharpness,largest,4.5\n"
+      "0,9,0,sharpness,preconditioned,99\n");
+  EXPECT_EQ(measured.stages, (std::map<int, double>{{0, 2.5}, {1, 3}}));
+  EXPECT_EQ(measured.model, 4.5);
+}
+
+TEST_F(Probes, GiveThePreconditionedSharpnessToAdam) {
+  EXPECT_EQ(read("0,0,0,sharpness,largest,1.5\n0,0,0,sharpness,preconditioned,9\n", true).stages,
+            (std::map<int, double>{{0, 9}}));
+}
+
+TEST_F(Probes, ThatAreDamagedAreNamedWithTheirLine) {
+  for (const char* rows : {"0,0,0,sharpness,largest\n", "0,0,0,sharpness,largest,x\n",
+                           "0,0,0.5,sharpness,largest,1\n"}) {
+    try {
+      read(rows);
+      ADD_FAILURE() << rows << " was read";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::Data);
+      EXPECT_TRUE(error.where().ends_with(".csv:2")) << error.where();
+    }
+  }
+}
+
+TEST(Hessians, OfNoMinimumAreRefused) {
+  EXPECT_EQ(fault_of({{2, 1}, {1, 2}}), "");
+  EXPECT_EQ(fault_of({{1, 1}, {1, 1}}), "");
+  EXPECT_NE(fault_of({{1, 2}, {2, 1}}).find("negative eigenvalue -1"), std::string::npos);
+  EXPECT_NE(fault_of({{1, 2}, {0, 1}}).find("not symmetric: row 0, column 1 is 2"),
+            std::string::npos);
+  EXPECT_NE(fault_of({{0, 0}, {0, 0}}), "");
+}
+
+}  // namespace
+}  // namespace pipewright

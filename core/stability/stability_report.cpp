@@ -80,24 +80,6 @@ std::optional<double> curvature_of(const StabilityReport& report, int stage) {
   return found->second;
 }
 
-std::string stage_line(const StabilityReport& report, int number, double curvature) {
-  const StageStability& stage = report.stages[as_size(number)];
-  const double product = report.lr * curvature;
-  const std::string left =
-      concat("lr ", report.lr, " × λ ", short_text(curvature), " = ", short_text(product));
-  const std::string edge = concat("stage ", number, "'s edge ", short_text(stage.edge), " (",
-                                  circumstances(report, stage), ")");
-  if (product <= stage.edge)
-    return concat(left, " is ", short_text(100 * product / stage.edge), " % of ", edge, "\n");
-  const auto freest = std::ranges::max_element(report.stages, {}, &StageStability::edge);
-  const auto other = static_cast<int>(freest - report.stages.begin());
-  std::string line = concat(left, " is past ", edge);
-  if (freest->edge > stage.edge)
-    line += concat("; stage ", other, " (delay ", freest->delay.forward, ") allows ",
-                   short_text(freest->edge));
-  return line + "\n";
-}
-
 }  // namespace
 
 StabilityReport stability_report(const Dynamics& dynamics) {
@@ -167,11 +149,29 @@ std::string stability_text(const StabilityReport& report) {
   return text;
 }
 
+std::string standing_text(const StabilityReport& report, int number, double curvature) {
+  const StageStability& stage = report.stages[as_size(number)];
+  const double product = report.lr * curvature;
+  const std::string left =
+      concat("lr ", report.lr, " × λ ", short_text(curvature), " = ", short_text(product));
+  const std::string edge = concat("stage ", number, "'s edge ", short_text(stage.edge), " (",
+                                  circumstances(report, stage), ")");
+  if (product <= stage.edge)
+    return concat(left, " is ", short_text(100 * product / stage.edge), " % of ", edge);
+  const auto freest = std::ranges::max_element(report.stages, {}, &StageStability::edge);
+  const auto other = static_cast<int>(freest - report.stages.begin());
+  std::string line = concat(left, " is past ", edge);
+  if (freest->edge > stage.edge)
+    line += concat("; stage ", other, " (delay ", freest->delay.forward, ") allows ",
+                   short_text(freest->edge));
+  return line;
+}
+
 std::string measured_text(const StabilityReport& report) {
   if (report.measured.empty()) return "";
   std::string text;
   for (const auto& [stage, curvature] : report.measured.stages)
-    text += stage_line(report, stage, curvature);
+    text += standing_text(report, stage, curvature) + "\n";
   const StageStability& tightest = report.stages[as_size(tightest_stage(report))];
   if (report.measured.model)
     text += concat("lr ", report.lr, " × λ ", short_text(*report.measured.model),

@@ -46,6 +46,9 @@ int tightest_stage(const StabilityReport& report);
 
 /// A table with a row for each stage, and what else there is.
 std::string stability_text(const StabilityReport& report);
+/// Where the learning rate and a stage's curvature stand: "lr 0.03 × λ 4.1 = 0.123 is past stage
+/// 0's edge 0.0348 (delay 3, momentum 0.9); stage 3 (delay 0) allows 3.8".
+std::string standing_text(const StabilityReport& report, int stage, double curvature);
 /// Where the learning rate and each measured curvature stand, a line for each; "" without any.
 std::string measured_text(const StabilityReport& report);
 std::string stability_csv(const StabilityReport& report);

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/experiment/dynamics.h"
 #include "core/runtime/executor.h"
 #include "core/runtime/processes/bring_tensors.h"
 #include "core/stage/files/safetensors.h"
@@ -126,8 +127,20 @@ TensorFile Trainer::preconditioner() {
 void Trainer::try_probes() {
   if (!has_drained_probes(*plan_.experiment)) return;
   const TensorFile weights = latest_weights();
-  if (team_.first()) try_drained_probes(plan_, weights);
+  if (team_.first()) {
+    try_drained_probes(plan_, weights);
+    begin_watch();
+  }
   team_.barrier();
+}
+
+/// Finds the edges of stability, if the experiment has any.
+void Trainer::begin_watch() {
+  try {
+    if (const auto dynamics = dynamics_of(*plan_.experiment))
+      edges_of_stability_.emplace(stability_report(*dynamics), plan_.minibatches);
+  } catch (const Error&) {  // the scheme has no steady state, so there is no edge to watch
+  }
 }
 
 /// Collective: measures the whole model after the mini-batches from `first` on.
@@ -137,6 +150,19 @@ void Trainer::measure_drained(std::int64_t first) {
   if (team_.first())
     drained_ = measured_where_drained(plan_, weights, divisors, first, done(), drained_costs_);
   team_.barrier();
+  watch_edges();
+}
+
+/// Holds the curvature that has just been measured against the edges of stability, and warns.
+void Trainer::watch_edges() {
+  if (!edges_of_stability_) return;
+  const bool preconditioned = plan_.experiment->optimizer->linear()->preconditioned;
+  for (const ProbeRow& row : drained_)
+    if (row.stage >= 0 && row.quantity == (preconditioned ? "preconditioned" : "largest"))
+      edges_of_stability_->measured(row.stage, row.value, lr_at(done() - 1), done());
+  if (const std::string warning = edges_of_stability_->warning();
+      !warning.empty() && progress_ != nullptr)
+    progress_->line(warning);
 }
 
 /// Collects what the probes of all processes have found since the last call.
@@ -185,7 +211,14 @@ void Trainer::train() {
   try_probes();
   const std::array<std::int64_t, 1> any{0};  // generates synthetic data before the clock starts
   static_cast<void>(plan_.experiment->dataset->batch(Split::Train, any, nullptr));
-  while (done() < drains.minibatches) train_to(drains.next(done()));
+  try {
+    while (done() < drains.minibatches) train_to(drains.next(done()));
+  } catch (const Error& error) {
+    const std::string past = edges_of_stability_ ? edges_of_stability_->farthest() : "";
+    if (error.kind() != ErrorKind::NotFinite || past.empty()) throw;
+    throw Error(error.kind(), concat(error.message(), "; when last measured, ", past),
+                error.where());
+  }
   tell_skipped();
   tell_costs();
   if (folder_ == nullptr) return;

@@ -15,6 +15,7 @@
 #include "core/records/run_folder.h"
 #include "core/runtime/action_log.h"
 #include "core/runtime/processes/team.h"
+#include "core/stability/edge_watch.h"
 #include "core/stage/files/safetensors.h"
 #include "core/training/plan.h"
 #include "core/training/progress.h"
@@ -59,6 +60,8 @@ class Trainer {
   void save();
   void try_probes();
   void measure_drained(std::int64_t first);
+  void begin_watch();
+  void watch_edges();
   void keep_found();
   void tell_skipped();
   void tell_costs();
@@ -84,8 +87,9 @@ class Trainer {
   std::optional<Probes> probes_;   ///< of this process's stages, if the experiment has probes
   std::vector<ProbeRow> drained_;  ///< found where the pipeline was drained, by process 0
   std::vector<Probes::Cost> drained_costs_;
-  std::optional<RowLog> steps_;  ///< in process 0, with output.steps
-  std::optional<RowLog> found_;  ///< in process 0: the rows of probes.csv
+  std::optional<EdgeWatch> edges_of_stability_;  ///< in process 0, if sharpness is measured
+  std::optional<RowLog> steps_;                  ///< in process 0, with output.steps
+  std::optional<RowLog> found_;                  ///< in process 0: the rows of probes.csv
   std::vector<std::vector<double>>* collected_ = nullptr;
   std::deque<Program> programs_;  ///< cache for segments other than plan_.training
   const Program* last_;

@@ -55,8 +55,8 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/stage core/codecs core/runtime core/experiment"},
     {"core/training",
      "core/base core/system core/config core/schedule core/drawing core/records core/fetch "
-     "core/stage "
-     "core/stage/files core/translation core/codecs core/runtime core/probes core/experiment "
+     "core/stability core/stage core/stage/files core/translation core/codecs core/runtime "
+     "core/probes core/experiment "
      "core/profiling"},
     {"core/sweep",
      "core/base core/system core/config core/schedule core/cost core/simulation core/planning "

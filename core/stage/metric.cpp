@@ -12,7 +12,7 @@
 namespace pipewright {
 namespace {
 
-/// Rows of scores [rows, classes] and their targets [rows], without ignored targets of texts.
+/// Rows of scores [rows, classes] and their targets [rows], of texts without ignored ones.
 struct Rows {
   Rows(const at::Tensor& output, const at::Tensor& target) {
     if (output.dim() == 4 && output.size(1) == 1) {
@@ -91,8 +91,7 @@ class Perplexity final : public Metric {
     const Rows rows(output, target);
     return vector_of(
         {at::cross_entropy_loss(rows.scores, rows.targets, {}, at::Reduction::Sum).to(at::kDouble),
-         at::full({}, static_cast<double>(rows.targets.numel()),
-                  rows.scores.options().dtype(at::kDouble))});
+         rows.counted().to(at::kDouble)});
   }
   double value(std::span<const double> sums) const override {
     return sums[1] > 0 ? std::exp(sums[0] / sums[1]) : kNoNumber;

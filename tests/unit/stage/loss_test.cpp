@@ -114,6 +114,20 @@ TEST(BinaryCrossEntropy, HasTheSigmoidMinusTheTargetAsItsGradient) {
   EXPECT_LT(relative_error(torch::autograd::grad({loss}, {z})[0], expected), kFloat64Relative);
 }
 
+TEST(OutputLoss, IsTheMeanOfTheOutputs) {
+  const auto loss = make_loss("output", "{}");
+  const at::Tensor z = random({4, 1}, 1);
+  EXPECT_NEAR((*loss)(z, kTargets).item<double>(), z.sum().item<double>() / 4, kFloat64Relative);
+  EXPECT_NE(refusal(*loss, random({4, 3}, 1), kTargets).find("has the shape 3"), std::string::npos);
+}
+
+TEST(Losses, FitTheTasksThatTheyAreFor) {
+  EXPECT_TRUE(make_loss("output", "{}")->fits(Task::Minimize));
+  EXPECT_FALSE(make_loss("output", "{}")->fits(Task::Classify));
+  EXPECT_TRUE(cross_entropy()->fits(Task::Continue));
+  EXPECT_FALSE(cross_entropy()->fits(Task::Minimize));
+}
+
 TEST(BinaryCrossEntropy, SaysThatScoresOfClassesNeedAnotherLoss) {
   EXPECT_NE(refusal(*binary_cross_entropy(), random({4, 3}, 1), kBinaryTargets)
                 .find("has the shape 3; set loss: {name: cross_entropy}"),

@@ -33,6 +33,11 @@ TEST(Accuracy, LeavesOutTargetsThatDoNotCount) {
   EXPECT_TRUE(std::isnan(value("accuracy", z, at::full({2, 2}, -100, at::kLong))));
 }
 
+TEST(Metrics, AreUndefinedWithoutAnyTarget) {
+  for (const char* name : {"accuracy", "top5", "perplexity"})
+    EXPECT_TRUE(std::isnan(value(name, random({3, 1}, 1), at::full({3}, -100, at::kLong)))) << name;
+}
+
 TEST(Top5, CountsTargetsAmongTheFiveLargest) {
   const at::Tensor z = at::arange(16, at::kDouble).view({2, 8});  // largest: 7, 6, 5, 4, 3
   EXPECT_EQ(value("top5", z, at::tensor({3, 2}, at::kLong)), 0.5);

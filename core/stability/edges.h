@@ -38,7 +38,8 @@ int coupled_states(const Dynamics& dynamics, const Hessian& hessian);
 double spectral_radius(const Dynamics& dynamics, const Hessian& hessian, double lr);
 
 /// τ′ = √(Σ Cₖ²τₖ² / Σ Cₖ²) with equal Cₖ: the delay of all stages that counts for the convergence
-/// of asynchronous Adam (arXiv 2602.03515), where the Cₖ are sums of |Hessian| of a stage.
+/// of asynchronous Adam (arXiv 2602.03515), where the Cₖ are sums of |Hessian| of a stage. τₖ is
+/// the largest delay of a forward, delay_of().
 double effective_delay(const Recurrence& recurrence);
 
 }  // namespace pipewright

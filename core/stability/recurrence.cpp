@@ -2,9 +2,9 @@
 #include "core/stability/recurrence.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
-#include <tuple>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
@@ -63,8 +63,12 @@ class Ledger {
   }
 
  private:
-  /// (worker, stage, replica, key): a prediction belongs to one of them.
-  using Made = std::tuple<int, int, int, WeightKey>;
+  /// Worker, stage and replica, version, steps ahead and rule: a prediction that somebody makes.
+  using Made = std::array<int, 6>;
+
+  static Made made(int worker, const Action& action, const WeightKey& key) {
+    return {worker, action.stage, action.replica, key.version, key.ahead, key.rule};
+  }
 
   const Action& action(ActionPlace place) const {
     return schedule_.workers[as_size(place.first)][as_size(place.second)];
@@ -99,8 +103,7 @@ class Ledger {
       double& scale = next.try_emplace({each.stage, each.replica}, 1).first->second;
       if (each.kind == ActionKind::Update) scale = each.scale;
       const ActionWeights& weights = versions_.workers[worker][i];
-      if (weights.makes)
-        scales_[{static_cast<int>(worker), each.stage, each.replica, weights.key}] = scale;
+      if (weights.makes) scales_[made(static_cast<int>(worker), each, weights.key)] = scale;
     }
   }
 
@@ -109,7 +112,7 @@ class Ledger {
     const WeightKey& key = versions_.workers[as_size(place.first)][as_size(place.second)].key;
     Reading reading{
         .version = key.version - first[as_size(pass.stage)], .ahead = key.ahead, .rule = key.rule};
-    if (key.ahead != 0) reading.scale = scales_.at({place.first, pass.stage, pass.replica, key});
+    if (key.ahead != 0) reading.scale = scales_.at(made(place.first, pass, key));
     return reading;
   }
 

@@ -4,7 +4,6 @@
 /// mini-batch and one update of each stage.
 #pragma once
 
-#include <compare>
 #include <functional>
 #include <vector>
 
@@ -20,7 +19,7 @@ struct Reading {
   int ahead = 0;     ///< optimizer steps predicted beyond it
   int rule = 0;      ///< index into Recurrence::rules
   double scale = 1;  ///< of the learning rate in the prediction
-  auto operator<=>(const Reading&) const = default;
+  bool operator==(const Reading&) const = default;
 };
 
 /// A part of a gradient: what one or several micro-batches with equal readings contribute.

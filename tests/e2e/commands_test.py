@@ -36,8 +36,8 @@ class Commands(harness.EndToEnd):
     def test_help_everywhere(self):
         commands = self.commands()
         self.assertLessEqual(
-            {"run", "sweep", "check", "schedule", "simulate", "stability", "profile", "table", "plot", "fetch", "list", "describe"}
-            | {"schema", "doctor"},
+            {"run", "sweep", "check", "schedule", "simulate", "stability", "profile", "table", "plot", "fetch", "list"}
+            | {"describe", "schema", "doctor"},
             set(commands),
         )
         for command in commands:

@@ -88,6 +88,8 @@ class Optimizer {
   /// Names of the flat tensors in its state. With `predicts` (a schedule asks for predictions)
   /// these include tensors that only predictions need, such as the last gradient of plain SGD.
   virtual std::vector<std::string> slot_names(bool predicts) const = 0;
+  /// How many tensors of its state predict() reads; by default all that predictions keep.
+  virtual int slots_predicted_from() const { return static_cast<int>(slot_names(true).size()); }
   /// Makes one update in one pass over memory; state.steps grows by 1.
   virtual void step(const OptimizerStep& step) const = 0;
   /// Writes ahead = weights − steps·lr·Δ, where Δ follows from the rule; before the first update,

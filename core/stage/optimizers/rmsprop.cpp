@@ -27,6 +27,8 @@ class RmsProp final : public Optimizer {
     return {"square_avg"};
   }
 
+  int slots_predicted_from() const override { return 1; }
+
   void step(const OptimizerStep& s) const override {
     ++s.state.steps;
     const double lr = s.lr, alpha = alpha_, eps = eps_, mu = momentum_, lambda = weight_decay_;

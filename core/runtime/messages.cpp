@@ -37,12 +37,14 @@ Tensors take_bypassing(const Bypass& bypass, Tensors& tensors) {
 }  // namespace
 
 Messages::Messages(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
-                   const RunRequest& request, const PassSamples& passes, Transport& transport)
+                   const RunRequest& request, const PassSamples& passes, Transport& transport,
+                   TraceRecorder& trace)
     : shape_(program.schedule.shape),
       stages_(stages),
       edges_(request.edges),
       passes_(passes),
       transport_(transport),
+      trace_(trace),
       traffic_(shape_) {}
 
 Tensors Messages::inputs(const Instruction& instruction, int worker) {
@@ -100,11 +102,13 @@ void Messages::send(const Instruction& instruction, const Port& port, int peer, 
     }
   }
   if (port.crosses) traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
+  const int worker = shape_.worker_of(action.stage, action.replica);
+  trace_.encoded(worker, coding);
   Stage& stage = stage_of(action);
   if (is_gradient(action) && stage.loss_scale())
     message.push_back(at::full({}, stage.loss_scale()->scale,
                                at::TensorOptions(at::kLong).device(stage.device())));
-  transport_.send(port, std::move(message));
+  trace_.sending(worker, [&] { transport_.send(port, std::move(message)); });
 }
 
 Tensors Messages::receive(const Instruction& instruction, const Port& port, int peer, int worker) {
@@ -112,6 +116,7 @@ Tensors Messages::receive(const Instruction& instruction, const Port& port, int 
   Stage& stage = stage_of(action);
   const at::Device device = stage.device();
   Tensors message = transport_.receive(port, worker);
+  if (port.crosses) trace_.arrived(worker);
   for (at::Tensor& tensor : message)
     if (tensor.device() != device) tensor = tensor.to(device);
   at::Tensor scale;
@@ -121,6 +126,7 @@ Tensors Messages::receive(const Instruction& instruction, const Port& port, int 
     if (ends->compresses(peer, call)) {
       const double coding = seconds_of([&] { ends->decode(message, peer, call); });
       if (port.crosses) traffic_.received(peer, action.stage, action.replica, coding);
+      trace_.decoded(worker, coding);
     }
   }
   if (scale.defined()) stage.loss_scale()->adopt(message, scale);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/runtime/pass_samples.h"
+#include "core/runtime/trace_recorder.h"
 #include "core/runtime/transport.h"
 
 namespace pipewright {
@@ -14,7 +15,8 @@ class Messages {
  public:
   /// All arguments must outlive it.
   Messages(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
-           const RunRequest& request, const PassSamples& passes, Transport& transport);
+           const RunRequest& request, const PassSamples& passes, Transport& transport,
+           TraceRecorder& trace);
 
   /// Receives the inputs of a forward: the neighbour's outputs with the bypassing skip tensors in
   /// their places.
@@ -44,6 +46,7 @@ class Messages {
   const std::vector<std::unique_ptr<EdgeEnds>>* edges_;
   const PassSamples& passes_;
   Transport& transport_;
+  TraceRecorder& trace_;
   TrafficCount traffic_;
 };
 

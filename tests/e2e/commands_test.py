@@ -35,7 +35,7 @@ class Commands(harness.EndToEnd):
     def test_help_everywhere(self):
         commands = self.commands()
         self.assertLessEqual(
-            {"run", "sweep", "check", "schedule", "simulate", "profile", "table", "plot", "fetch", "list", "describe"}
+            {"run", "sweep", "check", "schedule", "simulate", "profile", "table", "plot", "timeline", "fetch", "list", "describe"}
             | {"schema", "doctor"},
             set(commands),
         )

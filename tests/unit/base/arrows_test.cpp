@@ -30,6 +30,8 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/cost", "core/base core/system core/config core/schedule"},
     {"core/simulation", "core/base core/system core/config core/schedule core/cost"},
     {"core/drawing", "core/base core/system core/config core/schedule core/cost core/simulation"},
+    {"core/traces",
+     "core/base core/system core/config core/schedule core/cost core/simulation core/drawing"},
     {"core/planning", "core/base core/system core/config core/drawing"},
     {"core/records", "core/base core/system core/config core/schedule"},
     {"core/reports", "core/base core/system core/config core/schedule core/records"},
@@ -52,15 +54,16 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/base core/system core/config core/schedule core/cost core/simulation core/records "
      "core/stage core/codecs core/runtime core/experiment"},
     {"core/training",
-     "core/base core/system core/config core/schedule core/drawing core/records core/fetch "
-     "core/stage "
+     "core/base core/system core/config core/schedule core/drawing core/traces core/records "
+     "core/fetch core/stage "
      "core/stage/files core/translation core/codecs core/runtime core/experiment core/profiling"},
     {"core/sweep",
      "core/base core/system core/config core/schedule core/cost core/simulation core/planning "
      "core/records core/reports core/experiment core/profiling core/training"},
     {"tools",
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
-     "core/planning core/records core/reports core/fetch core/stage core/codecs core/runtime "
+     "core/traces core/planning core/records core/reports core/fetch core/stage core/codecs "
+     "core/runtime "
      "core/experiment "
      "core/profiling core/training core/sweep"},
     {"schemes", "core/base core/system core/config core/schedule"},
@@ -68,9 +71,10 @@ const std::map<std::string, std::string> kMayLookInto{
     {"datasets", "core/base core/system core/config core/fetch core/stage core/stage/files"},
 };
 
-const Rooms kWithoutLibTorch{"core/base",    "core/system",     "core/config",  "core/schedule",
-                             "core/cost",    "core/simulation", "core/drawing", "core/planning",
-                             "core/records", "core/reports",    "core/fetch",   "schemes"};
+const Rooms kWithoutLibTorch{"core/base",     "core/system",     "core/config",  "core/schedule",
+                             "core/cost",     "core/simulation", "core/drawing", "core/traces",
+                             "core/planning", "core/records",    "core/reports", "core/fetch",
+                             "schemes"};
 
 /// Headers that may include more of LibTorch than the tensor: the precompiled header, and the
 /// template over tensors that only the optimizers' .cpp files read.

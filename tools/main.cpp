@@ -26,8 +26,8 @@ namespace pipewright {
 namespace {
 
 std::vector<const Command*> commands() {
-  return {&kRun,   &kSweep, &kCheck, &kSchedule, &kSimulate, &kStability, &kProfile,
-          &kTable, &kPlot,  &kFetch, &kList,     &kDescribe, &kSchema,    &kDoctor};
+  return {&kRun,  &kSweep,    &kCheck, &kSchedule, &kSimulate, &kStability, &kProfile, &kTable,
+          &kPlot, &kTimeline, &kFetch, &kList,     &kDescribe, &kSchema,    &kDoctor};
 }
 
 void print_usage(std::FILE* where) {

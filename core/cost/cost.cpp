@@ -8,11 +8,6 @@
 #include "core/base/wording.h"
 
 namespace pipewright {
-namespace {
-
-constexpr double kPredictionOfUpdate = 3.0 / 5;
-
-}  // namespace
 
 double seconds_of(const StageCost& cost, ActionKind kind) {
   switch (kind) {
@@ -41,7 +36,9 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
   stage.backward_input += layer.backward_input;
   stage.backward_weight += layer.backward_weight;
   stage.update += layer.update;
-  stage.prediction += kPredictionOfUpdate * layer.update;
+  stage.new_version += layer.new_version;
+  stage.prediction += layer.prediction;
+  stage.fused_prediction = stage.fused_prediction.value_or(0) + layer.fused_prediction;
   stage.output_bytes = layer.output_bytes;
   stage.activation_bytes += layer.activation_bytes;
   stage.parameter_bytes += layer.parameter_bytes;

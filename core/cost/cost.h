@@ -21,11 +21,12 @@ struct StageCost {
   double backward_input = 0;   ///< s, of the input-only half
   double backward_weight = 0;  ///< s, of the weight-only half
   double head = 0;             ///< s, forward, loss and backward of the auxiliary head
-  double update = 0;           ///< s of the optimizer, once per mini-batch
-  /// Seconds to predict the stage's weights once: weights and velocity are read and the prediction
-  /// is written, which is 3 of the 5 tensors that an update of SGD with momentum moves (of Adam's,
-  /// 4 of 7).
-  double prediction = 0;
+  double update = 0;           ///< s of the optimizer, once per mini-batch, in place
+  double new_version = 0;  ///< s more of an update that keeps the old version beside the new one
+  double prediction = 0;   ///< s to predict the stage's weights once
+  /// Seconds more of an update directly before a pass that predicts from it: the update makes that
+  /// prediction, too. None: the pass makes it, as any other.
+  std::optional<double> fused_prediction;
   /// Seconds of codecs per forward and per backward: decoding what arrives and encoding what
   /// leaves.
   double coding_forward = 0, coding_backward = 0;

@@ -82,8 +82,14 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
   const Column head =
       column("head", "Seconds that an auxiliary head takes, forward and backward together.");
   const Column update = column("update", "Seconds that the optimizer takes, once per mini-batch.");
+  const Column new_version =
+      column("new_version",
+             "Seconds that an update takes longer if it keeps the old version beside the new one.");
   const Column prediction =
       column("prediction", "Seconds that one prediction of the weights takes.");
+  const Column fused = column("fused_prediction",
+                              "Seconds that an update takes longer if it makes the prediction of "
+                              "the pass behind it, too; default: the pass makes it.");
   const Column input =
       column("input_bytes",
              "Bytes that arrive at the stage, and of the gradient that it sends back; "
@@ -112,7 +118,9 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
          .backward_weight = backward_weight.given() ? backward_weight[k] : whole / 2,
          .head = head[k],
          .update = update[k],
+         .new_version = new_version[k],
          .prediction = prediction[k],
+         .fused_prediction = fused.given() ? std::optional(fused[k]) : std::nullopt,
          .input_bytes = input.given() ? input.bytes(k) : (before ? output.bytes(k - 1) : 0),
          .output_bytes = output.given() ? output.bytes(k) : (next ? input.bytes(k + 1) : 0),
          .activation_bytes = activation.bytes(k),

@@ -23,7 +23,12 @@ void visit_layer(Visitor& visit, Cost& cost) {
   visit("backward_input", cost.backward_input);
   visit("backward_weight", cost.backward_weight);
   visit("update", cost.update);
+  visit.if_any("new_version", cost.new_version);
+  visit.if_any("prediction", cost.prediction);
+  visit.if_any("fused_prediction", cost.fused_prediction);
   visit("flops", cost.flops);
+  visit.if_any("kernels", cost.kernels);
+  visit.if_any("update_kernels", cost.update_kernels);
   visit("output_bytes", cost.output_bytes);
   visit("activation_bytes", cost.activation_bytes);
   visit("peak_bytes", cost.peak_bytes);
@@ -52,7 +57,8 @@ class Writer {
   void operator()(const char* name, const T& value) {
     value_.at_or_add(name) = Value::of(value);
   }
-  void if_any(const char* name, std::int64_t value) {
+  template <class Number>
+  void if_any(const char* name, Number value) {
     if (value != 0) (*this)(name, value);
   }
   Value& value() { return value_; }
@@ -76,6 +82,9 @@ class Reader {
   void operator()(const char* name, std::int64_t& value) {
     require(name);
     value = options_.integer(name, 0, "", {0, kMost});
+  }
+  void if_any(const char* name, double& value) {
+    value = options_.number(name, 0, "", kNotNegative);
   }
   void if_any(const char* name, std::int64_t& value) {
     value = options_.integer(name, 0, "", {0, kMost});
@@ -120,7 +129,9 @@ Value profile_value(const Profile& profile) {
   writer(kFormat, kVersion);
   visit_profile(writer, profile);
   if (profile.memory_format != kContiguous) writer("memory_format", profile.memory_format);
+  if (!profile.device_model.empty()) writer("device_model", profile.device_model);
   if (!profile.machine.empty()) writer("machine", profile.machine);
+  if (!profile.measured.empty()) writer("measured", profile.measured);
   Value layers = Value::sequence();
   for (const LayerCost& cost : profile.layers) {
     Writer layer;
@@ -148,7 +159,9 @@ Profile read_profile(const Value& document) {
   Reader reader(options);
   visit_profile(reader, profile);
   profile.memory_format = options.text("memory_format", kContiguous, "");
+  profile.device_model = options.text("device_model", "", "");
   profile.machine = options.text("machine", "", "");
+  profile.measured = options.text("measured", "", "");
   const Value layers = options.any("layers", Value::sequence(), "");
   if (!layers.is(Value::Kind::Sequence) || layers.items.empty())
     options.problem(

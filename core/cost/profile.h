@@ -23,12 +23,17 @@ namespace pipewright {
 /// bytes were counted. The costs of the last layer include the loss.
 struct LayerCost {
   std::string name;
-  double forward = 0;                 ///< s
-  double backward = 0;                ///< s, gradients of inputs and weights together
-  double backward_input = 0;          ///< s, gradient of the input alone
-  double backward_weight = 0;         ///< s, gradient of the weights alone, after the input's
-  double update = 0;                  ///< s, of the optimizer on this layer's parameters
-  double flops = 0;                   ///< operations of the forward; a multiply-add counts 2
+  double forward = 0;           ///< s
+  double backward = 0;          ///< s, gradients of inputs and weights together
+  double backward_input = 0;    ///< s, gradient of the input alone
+  double backward_weight = 0;   ///< s, gradient of the weights alone, after the input's
+  double update = 0;            ///< s, of the optimizer on this layer's parameters, in place
+  double new_version = 0;       ///< s more if the update writes a new version and keeps the old one
+  double prediction = 0;        ///< s to predict the parameters; 0: not measured
+  double fused_prediction = 0;  ///< s more if the update makes the prediction, too
+  double flops = 0;             ///< operations of the forward; a multiply-add counts 2
+  std::int64_t kernels = 0;     ///< operators that the forward starts on its device; 0: not counted
+  std::int64_t update_kernels = 0;    ///< the same of the update
   std::int64_t output_bytes = 0;      ///< all tensors at the boundary after the layer
   std::int64_t activation_bytes = 0;  ///< what the forward allocates and keeps for its backward
   /// Peak bytes of forward or backward beyond what is kept and the weights' gradients; an arriving
@@ -47,7 +52,9 @@ struct Profile {
   std::string model;
   std::string digest;  ///< digest of the model's options, the loss and the optimizer
   std::string device = "cpu";
-  std::string machine;  ///< host name of the machine that measured; empty: not recorded
+  std::string device_model;  ///< such as "Tesla V100-SXM2-16GB"; empty: not recorded
+  std::string machine;       ///< host name of the machine that measured; empty: not recorded
+  std::string measured;      ///< day of the measurement, "2026-11-24"; empty: not recorded
   std::string precision = "float32";
   std::string memory_format = "contiguous";  ///< in which it was measured; counted: contiguous
   std::int64_t samples = 1;

@@ -52,7 +52,12 @@ std::string render_pytorch_csv(const Schedule& schedule);
 /// Chrome trace events (chrome://tracing, Perfetto): 1 slot = 1 ms, one thread per worker, an
 /// arrow for each message between workers.
 std::string render_trace(const Schedule& schedule);
-/// As above, with measured times, which are parallel to Schedule::workers.
+/// As above, with simulated times, which are parallel to Schedule::workers.
 std::string render_trace(const Schedule& schedule, const std::vector<std::vector<Span>>& spans);
+/// As above, with the times of a run to 1 ns. Waits for other workers (category "wait"), codecs and
+/// sending are slices of their own. `execution` ("threads") is recorded in the trace.
+std::string render_measured_trace(const Schedule& schedule,
+                                  const std::vector<std::vector<Span>>& spans,
+                                  const std::string& execution);
 
 }  // namespace pipewright

@@ -137,14 +137,17 @@ double mean_pass_seconds(const Schedule& schedule, const Simulation& simulation)
   return passes > 0 ? seconds / passes : 0;
 }
 
-/// A note if the times mean little: a device starts operations one by one, which the model does not
-/// count, so it errs where passes are shorter than starting some of their operations takes.
+/// A note if the times mean little: a device starts operators one by one, which is not counted
+/// unless the hardware says what that takes, so the model errs where passes are shorter.
 std::string launches(const Schedule& schedule, const Hardware& hardware,
                      const Simulation& simulation) {
   constexpr double kShort = 50e-6;
-  if (!hardware.rates.known() || mean_pass_seconds(schedule, simulation) >= kShort) return {};
+  if (!hardware.rates.known() || hardware.rates.launch > 0) return {};
+  if (mean_pass_seconds(schedule, simulation) >= kShort) return {};
   return "\nnote: passes take less than 50 µs on average; launching their operations on such a "
-         "device takes longer, which is not modelled, so expect a slower run than this\n";
+         "device takes longer, which is only modelled where the hardware says devices.launch_us, "
+         "so "
+         "expect a slower run than this\n";
 }
 
 Value traffic_value(const Traffic& traffic) {

@@ -22,6 +22,27 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
 Value simulation_value(const Schedule& schedule, const Hardware& hardware,
                        const Simulation& simulation, std::int64_t samples);
 
+/// A thin bar in the lane of a worker, where it does nothing.
+struct TimelineMark {
+  std::size_t worker = 0;
+  double begin = 0, end = 0;
+  const char* fill = nullptr;  ///< colour
+  std::string name;            ///< its colour's name in the legend
+  std::string tooltip;
+};
+
+/// One timeline of a picture with several.
+struct TimelinePart {
+  std::string heading;  ///< "planned: 4.10 ms; idle 25 %"
+  const std::vector<std::vector<Span>>& spans;
+  std::vector<TimelineMark> marks = {};
+};
+
+/// A stand-alone SVG of several timelines of one schedule below each other, to one scale, until
+/// `end` seconds.
+std::string render_timelines_svg(const Schedule& schedule, const std::vector<TimelinePart>& parts,
+                                 const std::string& title, double end);
+
 /// A stand-alone SVG of the actions of every worker, to scale, until `end` seconds (0: all).
 std::string render_timeline_svg(const Schedule& schedule, const Simulation& simulation,
                                 const std::string& title, double end = 0);

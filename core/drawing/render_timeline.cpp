@@ -2,6 +2,7 @@
 // A timeline to scale: unlike in the grid of slots, the width of a bar is its duration.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "core/base/as_size.h"
@@ -15,7 +16,7 @@ namespace pipewright {
 namespace {
 
 constexpr double kTimelineMargin = 24, kTimelineHeading = 62, kTimelineLane = 34, kTimelineGap = 6,
-                 kTimelineAxis = 30, kTimelineLegend = 34;
+                 kTimelineAxis = 30, kTimelineLegend = 34, kTimelineNextHeading = 30;
 constexpr double kTimelineNames = 90, kTimelineWidth = 1040;
 constexpr double kThinnest = 0.6;  ///< px; thinner bars would be invisible
 
@@ -29,26 +30,29 @@ double tick_of(double end) {
 
 class Timeline {
  public:
-  Timeline(const Schedule& schedule, const Simulation& simulation, const std::string& title,
-           double end)
+  Timeline(const Schedule& schedule, const std::vector<TimelinePart>& parts,
+           const std::string& title, double end)
       : schedule_(schedule),
-        simulation_(simulation),
+        parts_(parts),
         labels_(schedule),
-        end_(end > 0 ? std::min(end, simulation.makespan) : simulation.makespan),
-        bottom_(kTimelineHeading +
-                static_cast<double>(schedule.workers.size()) * (kTimelineLane + kTimelineGap)),
+        end_(end),
+        part_height_(kTimelineNextHeading +
+                     static_cast<double>(schedule.workers.size()) * (kTimelineLane + kTimelineGap)),
+        bottom_(kTimelineHeading - kTimelineNextHeading +
+                static_cast<double>(parts.size()) * part_height_),
         page_(2 * kTimelineMargin + kTimelineNames + kTimelineWidth,
               bottom_ + kTimelineAxis + kTimelineLegend, title) {
     page_.text(kTimelineMargin, 32, title, {.size = 18, .bold = true});
-    page_.text(
-        kTimelineMargin, 49,
-        concat(time_text(simulation.makespan), "; idle ", std::lround(100 * simulation.bubble),
-               " %", end_ < simulation.makespan ? concat("; drawn: until ", time_text(end_)) : ""),
-        {.color = palette::kQuiet});
   }
 
   std::string svg() && {
-    for (std::size_t w = 0; w < schedule_.workers.size(); ++w) draw_lane(w);
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      const double top = kTimelineHeading + static_cast<double>(part) * part_height_;
+      page_.text(kTimelineMargin, top - 13, parts_[part].heading, {.color = palette::kQuiet});
+      for (std::size_t w = 0; w < schedule_.workers.size(); ++w)
+        draw_lane(w, parts_[part].spans[w], top);
+      for (const TimelineMark& mark : parts_[part].marks) draw_mark(mark, top);
+    }
     if (end_ > 0) draw_axis();
     draw_legend();
     return std::move(page_).svg();
@@ -59,13 +63,13 @@ class Timeline {
     return kTimelineMargin + kTimelineNames + kTimelineWidth * std::min(time / end_, 1.0);
   }
 
-  void draw_lane(std::size_t w) {
-    const double y = kTimelineHeading + static_cast<double>(w) * (kTimelineLane + kTimelineGap);
+  void draw_lane(std::size_t w, const std::vector<Span>& spans, double top) {
+    const double y = top + static_cast<double>(w) * (kTimelineLane + kTimelineGap);
     page_.text(kTimelineMargin, y + 21, labels_.worker(w), {.size = 12.5});
     page_.box(kTimelineMargin + kTimelineNames, y, kTimelineWidth, kTimelineLane, palette::kLane,
               3);
     for (std::size_t i = 0; i < schedule_.workers[w].size(); ++i) {
-      const Span& span = simulation_.spans[w][i];
+      const Span& span = spans[i];
       if (span.begin >= end_) break;
       draw_action(schedule_.workers[w][i], span, y);
     }
@@ -90,6 +94,16 @@ class Timeline {
                  {.size = 10, .color = shade.ink, .anchor = "middle"});
   }
 
+  void draw_mark(const TimelineMark& mark, double top) {
+    constexpr double kThickness = 6;
+    if (mark.begin >= end_) return;
+    marks_[mark.name] = mark.fill;
+    const double y = top + static_cast<double>(mark.worker) * (kTimelineLane + kTimelineGap);
+    const double left = x(mark.begin), width = x(mark.end) - left;
+    page_.box(left, y + (kTimelineLane - kThickness) / 2, std::max(kThinnest, width), kThickness,
+              mark.fill, 0, mark.tooltip);
+  }
+
   void draw_axis() {
     const double step = tick_of(end_);
     for (int tick = 0; tick * step <= end_ * (1 + 1e-9); ++tick) {
@@ -102,28 +116,40 @@ class Timeline {
 
   void draw_legend() {
     double at = kTimelineMargin + kTimelineNames;
-    for (const ActionKind kind : kinds_) {
-      page_.box(at, bottom_ + kTimelineAxis + 4, 14, 12, shade_of(kind, 2).fill);
-      page_.text(at + 20, bottom_ + kTimelineAxis + 14, kind_name(kind),
-                 {.color = palette::kQuiet});
-      at += text_width(kind_name(kind), 11) + 38;
-    }
+    const auto entry = [&](const std::string& name, const char* fill) {
+      page_.box(at, bottom_ + kTimelineAxis + 4, 14, 12, fill);
+      page_.text(at + 20, bottom_ + kTimelineAxis + 14, name, {.color = palette::kQuiet});
+      at += text_width(name, 11) + 38;
+    };
+    for (const ActionKind kind : kinds_) entry(kind_name(kind), shade_of(kind, 2).fill);
+    for (const auto& [name, fill] : marks_) entry(name, fill);
   }
 
   const Schedule& schedule_;
-  const Simulation& simulation_;
+  const std::vector<TimelinePart>& parts_;
   const RenderLabels labels_;
   const double end_;
+  const double part_height_;
   const double bottom_;
   SvgPage page_;
   std::set<ActionKind> kinds_;
+  std::map<std::string, const char*> marks_;  ///< name → colour
 };
 
 }  // namespace
 
 std::string render_timeline_svg(const Schedule& schedule, const Simulation& simulation,
                                 const std::string& title, double end) {
-  return Timeline(schedule, simulation, title, end).svg();
+  const double until = end > 0 ? std::min(end, simulation.makespan) : simulation.makespan;
+  const std::string heading =
+      concat(time_text(simulation.makespan), "; idle ", std::lround(100 * simulation.bubble), " %",
+             until < simulation.makespan ? concat("; drawn: until ", time_text(until)) : "");
+  return render_timelines_svg(schedule, {{heading, simulation.spans}}, title, until);
+}
+
+std::string render_timelines_svg(const Schedule& schedule, const std::vector<TimelinePart>& parts,
+                                 const std::string& title, double end) {
+  return Timeline(schedule, parts, title, end).svg();
 }
 
 }  // namespace pipewright

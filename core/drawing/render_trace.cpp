@@ -20,8 +20,11 @@ constexpr double kSecondsPerSlot = 1e-3;
 /// Collects events of the Trace Event Format, one per line.
 class Trace {
  public:
-  Trace(const Schedule& schedule, const std::vector<std::vector<Span>>& spans)
+  /// `execution`: that of a run, whose waits are then drawn, too; empty: nothing was measured.
+  Trace(const Schedule& schedule, const std::vector<std::vector<Span>>& spans,
+        const std::string& execution)
       : schedule_(schedule),
+        execution_(execution),
         labels_(schedule),
         versions_(resolve_versions(schedule)),
         spans_(spans),
@@ -31,20 +34,34 @@ class Trace {
     for (std::size_t worker = 0; worker < schedule_.workers.size(); ++worker) {
       name_worker(worker);
       for (std::size_t i = 0; i < schedule_.workers[worker].size(); ++i) {
+        if (measured()) add_wait(worker, i);
         add_action(worker, i);
+        if (measured()) add_parts(worker, i);
         add_message(worker, i);
       }
     }
-    return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + join(events_, ",\n") + "\n]}\n";
+    const std::string other =
+        measured() ? concat("\"otherData\":", Json{{"execution", execution_}}.dump(), ",") : "";
+    return concat("{\"displayTimeUnit\":\"ms\",", other, "\"traceEvents\":[\n",
+                  join(events_, ",\n"), "\n]}\n");
   }
 
  private:
-  static std::int64_t microseconds(double seconds) { return std::llround(seconds * 1e6); }
+  bool measured() const { return !execution_.empty(); }
+  /// Whole microseconds, or of a run nanoseconds, counted in thousandths of a microsecond.
+  std::int64_t thousandths(double seconds) const {
+    return measured() ? std::llround(seconds * 1e9) : 1000 * std::llround(seconds * 1e6);
+  }
   std::int64_t begin_of(std::size_t worker, std::size_t position) const {
-    return microseconds(spans_[worker][position].begin);
+    return thousandths(spans_[worker][position].begin);
   }
   std::int64_t length_of(std::size_t worker, std::size_t position) const {
-    return microseconds(spans_[worker][position].end) - begin_of(worker, position);
+    return thousandths(spans_[worker][position].end) - begin_of(worker, position);
+  }
+  /// The time as the format has it, in microseconds.
+  static Json microseconds(std::int64_t thousandths) {
+    if (thousandths % 1000 == 0) return thousandths / 1000;
+    return static_cast<double>(thousandths) / 1000;
   }
   void add(const Json& event) { events_.push_back(event.dump()); }
 
@@ -71,7 +88,7 @@ class Trace {
     set_place(event, worker, begin_of(worker, position));
     event["ph"] = length > 0 ? "X" : "i";
     if (length > 0)
-      event["dur"] = length;
+      event["dur"] = microseconds(length);
     else
       event["s"] = "t";
     Json& details = event["args"];
@@ -84,7 +101,39 @@ class Trace {
       details["version"] = key.version;
       details["ahead"] = key.ahead;
     }
+    const Span& span = spans_[worker][position];
+    for (const auto& [name, seconds] : {std::pair("decoding", span.decoding),
+                                        {"encoding", span.encoding},
+                                        {"sending", span.sending}})
+      if (thousandths(seconds) > 0) details[name] = microseconds(thousandths(seconds));
     add(event);
+  }
+
+  void add_slice(std::size_t worker, const char* kind, const std::string& name, double begin,
+                 double end) {
+    const std::int64_t from = thousandths(begin), length = thousandths(end) - from;
+    if (length <= 0) return;
+    Json event = {{"name", name}, {"cat", kind}, {"ph", "X"}, {"dur", microseconds(length)}};
+    set_place(event, worker, from);
+    add(event);
+  }
+
+  /// Adds the time in which the worker waited for the action's message, if another one sends it.
+  void add_wait(std::size_t worker, std::size_t position) {
+    const ActionPlace input = index_.input_of(schedule_.workers[worker][position]);
+    if (execution_ == "serial" || input == kNowhere || as_size(input.first) == worker) return;
+    const double free = position == 0 ? 0 : spans_[worker][position - 1].end;
+    add_slice(worker, "wait", concat("waits for ", labels_.worker(as_size(input.first))), free,
+              spans_[worker][position].begin);
+  }
+
+  /// Adds what an action does besides computing, within its slice.
+  void add_parts(std::size_t worker, std::size_t position) {
+    const Span& span = spans_[worker][position];
+    const double sends = span.end - span.sending;
+    add_slice(worker, "codec", "decodes", span.begin, span.begin + span.decoding);
+    add_slice(worker, "codec", "encodes", sends - span.encoding, sends);
+    add_slice(worker, "send", "sends", sends, span.end);
   }
 
   /// Adds the arrow of the message that brings the pass its input, if it comes from another worker.
@@ -99,7 +148,7 @@ class Trace {
                           {"id", messages_++}};
     Json sent = message, received = message;
     sent["ph"] = "s";
-    set_place(sent, from, begin_of(from, at) + length_of(from, at) - 1);
+    set_place(sent, from, begin_of(from, at) + length_of(from, at) - kArrowStartsBefore);
     received["ph"] = "f";
     received["bp"] = "e";
     set_place(received, worker, begin_of(worker, position));
@@ -110,10 +159,13 @@ class Trace {
   static void set_place(Json& event, std::size_t worker, std::int64_t time) {
     event["pid"] = 0;
     event["tid"] = worker;
-    event["ts"] = time;
+    event["ts"] = microseconds(time);
   }
 
+  static constexpr std::int64_t kArrowStartsBefore = 1000;  // thousandths of a microsecond
+
   const Schedule& schedule_;
+  const std::string execution_;
   const RenderLabels labels_;
   const Versions versions_;
   const std::vector<std::vector<Span>>& spans_;
@@ -139,7 +191,13 @@ std::string render_trace(const Schedule& schedule) {
 }
 
 std::string render_trace(const Schedule& schedule, const std::vector<std::vector<Span>>& spans) {
-  return Trace(schedule, spans).json();
+  return Trace(schedule, spans, "").json();
+}
+
+std::string render_measured_trace(const Schedule& schedule,
+                                  const std::vector<std::vector<Span>>& spans,
+                                  const std::string& execution) {
+  return Trace(schedule, spans, execution).json();
 }
 
 }  // namespace pipewright

@@ -6,8 +6,10 @@
 #include "core/base/error.h"
 #include "core/cost/cost_table.h"
 #include "core/profiling/measured_balance.h"
+#include "core/profiling/measured_device.h"
 #include "core/profiling/modelled.h"
 #include "core/profiling/profiling.h"
+#include "core/profiling/weight_work.h"
 #include "core/system/host_name.h"
 
 namespace pipewright {
@@ -23,19 +25,24 @@ Profile read_timed_profile(const std::filesystem::path& file) {
       file.string());
 }
 
-/// The origin of a profile in words: "profile.yaml, measured on cpu, this machine", and the
-/// hardware it is used for.
-std::string origin(const std::string& file, const Profile& profile, const Hardware& machine) {
-  std::string text = concat(file, ", measured on ", profile.device);
-  if (!profile.machine.empty())
-    text += profile.machine == host_name() ? std::string(", this machine")
-                                           : concat(", on the machine ", profile.machine);
-  if (machine.device_name.empty()) return text;
+/// The factor that turns a profile's times into those of the hardware: "at speed 2".
+std::string at_speed(const Hardware& machine) {
   const double speed = machine.devices.front().speed;
   const bool equal = std::ranges::all_of(
       machine.devices, [&](const Device& device) { return device.speed == speed; });
-  return concat(text, "; taken for ", machine.device_name,
-                equal ? concat(" at speed ", speed) : std::string(" at the speeds of its file"));
+  return equal ? concat("at speed ", speed) : std::string("at the speeds of its file");
+}
+
+/// The origin of a profile in words: "profile.yaml, measured on cpu (an example), this machine, on
+/// 2026-11-24", and the hardware it is used for.
+std::string origin(const std::string& file, const Profile& profile, const Hardware& machine) {
+  std::string text = concat(file, ", measured on ", device_in_words(profile));
+  if (!profile.machine.empty())
+    text += profile.machine == host_name() ? std::string(", this machine")
+                                           : concat(", on the machine ", profile.machine);
+  if (!profile.measured.empty()) text += concat(", on ", profile.measured);
+  if (machine.device_name.empty()) return text;
+  return concat(text, "; taken for ", machine.device_name, " ", at_speed(machine));
 }
 
 }  // namespace
@@ -57,7 +64,8 @@ SourcedCosts CostSource::of(Experiment& experiment, const Hardware& hardware) {
                 concat("what the stages cost is not known: `pipewright profile ", files_.experiment,
                        "` measures it and writes profile.yaml, which --profile-file profile.yaml "
                        "then takes; or write --costs, or give --hardware that says its teraflops"));
-  const Profile profile = with_modelled_times(counted(experiment), hardware.rates);
+  const Profile profile =
+      with_modelled_times(counted(experiment), hardware.rates, weight_moves(experiment));
   cut_by(experiment, profile);
   return {.stages = stage_costs(profile, experiment.balance), .from = counted_from(hardware)};
 }
@@ -76,6 +84,13 @@ SourcedCosts CostSource::of_table(const Experiment& experiment) const {
 
 SourcedCosts CostSource::of_profile(Experiment& experiment, const Hardware& hardware) const {
   const std::string file = files_.profile.string();
+  if (!files_.other_device && !may_be_of(*profile_, hardware.device_name))
+    throw Error(ErrorKind::Experiment,
+                concat("this profile was measured on ", device_in_words(*profile_),
+                       ", and the devices of ", hardware.name, " are ", hardware.device_name,
+                       "; measure there, or give --other-device to take its times all the same, ",
+                       at_speed(hardware), " (devices.speed)"),
+                file);
   const std::string from = origin(file, *profile_, hardware);
   Profile profile = *profile_;
   profile.device =
@@ -84,6 +99,7 @@ SourcedCosts CostSource::of_profile(Experiment& experiment, const Hardware& hard
     throw Error(ErrorKind::Experiment,
                 concat("this profile does not fit: ", why, "; `pipewright profile FILE` makes one"),
                 file);
+  complete_weight_times(profile, weight_moves(experiment));
   cut_by(experiment, profile);
   return {.stages = stage_costs(profile, experiment.balance), .from = from};
 }

@@ -22,6 +22,7 @@ namespace pipewright {
 struct CostFiles {
   std::filesystem::path table;      ///< seconds and bytes of stages; excludes `profile`
   std::filesystem::path profile;    ///< what `pipewright profile` has written
+  bool other_device = false;        ///< a profile of another device than the hardware's will do
   std::string experiment = "FILE";  ///< the experiment's file, for messages
 };
 

@@ -15,6 +15,7 @@
 #include "core/profiling/codec_costs.h"
 #include "core/profiling/measured_balance.h"
 #include "core/profiling/profiling.h"
+#include "core/profiling/weight_work.h"
 #include "core/simulation/simulate.h"
 
 namespace pipewright {
@@ -51,23 +52,25 @@ class Modeller {
   Modelled modelled(Experiment experiment);
 
  private:
-  const Profile& profile(const Experiment& experiment);
+  /// Operations and bytes of the experiment's layers, without times.
+  const Profile& counts(const Experiment& experiment);
 
   const Hardware& hardware_;
   std::map<std::string, Modelled> runs_;
   std::map<std::string, Profile> profiles_;
 };
 
-const Profile& Modeller::profile(const Experiment& experiment) {
+const Profile& Modeller::counts(const Experiment& experiment) {
   const Profile wanted = described(experiment, at::kMeta);
   const std::string key = concat(wanted.digest, " ", wanted.samples, " ", wanted.precision);
   const auto known = profiles_.find(key);
   if (known != profiles_.end()) return known->second;
-  return profiles_.emplace(key, counted_profile(experiment, hardware_)).first->second;
+  return profiles_.emplace(key, measure(experiment, {.device = at::kMeta})).first->second;
 }
 
 Modelled Modeller::modelled(Experiment experiment) {
-  const Profile& costs = profile(experiment);
+  const Profile costs =
+      with_modelled_times(counts(experiment), hardware_.rates, weight_moves(experiment));
   cut_by(experiment, costs);
   const Schedule schedule = experiment.schedule(steady_minibatches(experiment));
   std::vector<StageCost> stages = stage_costs(costs, experiment.balance);
@@ -108,7 +111,8 @@ double samples_per_epoch(const RunRecord& run) {
 }  // namespace
 
 Profile counted_profile(const Experiment& experiment, const Hardware& hardware) {
-  return with_modelled_times(measure(experiment, {.device = at::kMeta}), hardware.rates);
+  return with_modelled_times(measure(experiment, {.device = at::kMeta}), hardware.rates,
+                             weight_moves(experiment));
 }
 
 std::string counted_from(const Hardware& hardware) {

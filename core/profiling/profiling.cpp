@@ -9,6 +9,8 @@
 #include "core/base/wording.h"
 #include "core/profiling/layer_measurement.h"
 #include "core/profiling/made_up_batch.h"
+#include "core/profiling/measured_device.h"
+#include "core/profiling/weight_work.h"
 #include "core/runtime/batches.h"
 #include "core/runtime/devices/intra_op_threads.h"
 #include "core/stage/memory_format.h"
@@ -26,13 +28,18 @@ std::int64_t bytes_of(const Tensors& tensors) {
 }
 
 /// Counts operations and bytes of a layer from shapes, and replaces `x` by its outputs.
-LayerCost count_layer(const Layer& layer, Tensors& x, const Precision& precision) {
+LayerCost count_layer(const Layer& layer, Tensors& x, const Experiment& e) {
+  const Precision& precision = e.train.precision;
   const auto parameters = empty_parameters(layer, precision, at::kMeta);
   auto buffers = empty_buffers(layer, precision, at::kMeta);
   LayerCost cost{.name = layer.name()};
-  const OperationCount operations;
-  x = layer.forward_all(x, parameters, buffers, {});
-  cost.flops = operations.flops();
+  {
+    const OperationCount operations;
+    x = layer.forward_all(x, parameters, buffers, {});
+    cost.flops = operations.flops();
+    cost.kernels = operations.kernels();
+  }
+  cost.update_kernels = update_kernels(*e.optimizer, parameters);
   cost.output_bytes = bytes_of(x);
   for (const at::Tensor& parameter : parameters) {
     cost.parameters += parameter.numel();
@@ -51,8 +58,7 @@ void count_all(Profile& profile, const Experiment& e) {
   const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
   Tensors x = made_up_batch(*e.model, profile.samples, meta).x;
   profile.input_bytes = bytes_of(x);
-  for (const LayerPtr& layer : e.layers)
-    profile.layers.push_back(count_layer(*layer, x, e.train.precision));
+  for (const LayerPtr& layer : e.layers) profile.layers.push_back(count_layer(*layer, x, e));
 }
 
 void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& settings) {
@@ -68,10 +74,17 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
   }
   profile.timed = !settings.device.is_meta();
   const double seconds = settings.seconds / static_cast<double>(e.layers.size());
+  constexpr double kWeights = 0.1;  // the part of the time for what is done with weights alone
   for (std::size_t i = 0; i < e.layers.size(); ++i) {
     if (settings.on_layer) settings.on_layer(i);
     LayerMeasurement measurement(e, i, boundary, batch.y, settings.device);
-    if (profile.timed) measurement.measure_times(profile.layers[i], settings.repetitions, seconds);
+    if (profile.timed) {
+      measurement.measure_times(profile.layers[i], settings.repetitions, (1 - kWeights) * seconds);
+      if (profile.layers[i].copy_bytes == 0)  // otherwise it follows from the update's time
+        measure_weight_times(profile.layers[i], *e.optimizer,
+                             empty_parameters(*e.layers[i], e.train.precision, settings.device),
+                             settings.repetitions, kWeights * seconds);
+    }
     measurement.measure_peak(profile.layers[i]);
     boundary = measurement.measure_kept(profile.layers);
   }
@@ -107,7 +120,11 @@ Profile measure(const Experiment& experiment, const ProfileSettings& settings) {
   Profile profile = described(experiment, settings.device);
   count_all(profile, experiment);
   measure_all(profile, experiment, settings);
-  if (profile.timed) profile.machine = host_name();
+  if (profile.timed) {
+    profile.device_model = device_model(settings.device);
+    profile.machine = host_name();
+    profile.measured = date_today();
+  }
   return profile;
 }
 

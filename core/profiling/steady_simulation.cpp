@@ -36,7 +36,13 @@ bool is_steady(const Simulation& simulation) {
   const bool grown = std::ranges::all_of(
       simulation.workers, [&](const WorkerReport& worker) { return worker.peak_at <= ends[last]; });
   const double before = pace(first, middle), behind = pace(middle, last);
-  return grown && std::abs(before - behind) <= kSame * std::max(before, behind);
+  const auto same = [&](double a, double b) {
+    return std::abs(a - b) <= kSame * std::max(before, behind);
+  };
+  // A pace that changes from one mini-batch to the next may have equal means by chance.
+  for (std::size_t i = 0; i + first < middle; ++i)
+    if (!same(pace(middle - i - 1, middle - i), pace(last - i - 1, last - i))) return false;
+  return grown && same(before, behind);
 }
 
 SteadySimulator::SteadySimulator(Experiment experiment, CostSource& costs)

@@ -26,8 +26,8 @@ struct SteadySimulation {
 };
 
 /// Whether the mini-batches of the first and of the second half of the simulation's middle half
-/// take equally long, to one in a million, and no worker holds more after that middle half than
-/// before its end.
+/// take equally long, together and each as its counterpart, to one in a million, and no worker
+/// holds more after that middle half than before its end.
 bool is_steady(const Simulation& simulation);
 
 /// Not for several threads at once; the cost source may be shared.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <exception>
 #include <optional>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "core/runtime/losses_and_metrics.h"
 #include "core/runtime/messages.h"
 #include "core/runtime/observer.h"
+#include "core/runtime/trace_recorder.h"
 #include "core/stage/torch.h"
 #include "core/system/foreign_error.h"
 
@@ -36,17 +36,12 @@ class Interpreter {
         own_log_(request.log != nullptr ? 0 : static_cast<int>(program.workers.size())),
         log_(request.log != nullptr ? *request.log : own_log_),
         transport_(make_transport()),
-        messages_(program, stages, request, passes_, *transport_) {}
+        trace_(program, request.trace),
+        messages_(program, stages, request, passes_, *transport_, trace_) {}
 
   RunResult run() {
     for (const auto& stage : stages_)
       if (stage) stage->weights().rewind();
-    if (request_.trace != nullptr) {
-      request_.trace->clear();
-      PIPEWRIGHT_CHECK(!program_.loop, "a trace needs the whole schedule");
-      for (const auto& worker : program_.workers)
-        request_.trace->emplace_back().reserve(worker.size());
-    }
     switch (request_.execution) {
       case Execution::Serial: run_serial(); break;
       case Execution::Threads: run_threads(); break;
@@ -145,7 +140,7 @@ class Interpreter {
     team.sum(losses_.all());
     for (const std::span<double> counts : {messages_.traffic().all(), losses_.metric_sums()})
       if (!counts.empty()) team.sum(counts);  // a single stage has no edges
-    if (request_.trace != nullptr) gather_trace();
+    trace_.gather(team);
   }
 
   /// What a worker is doing, as in "stage 1, 1F7".
@@ -155,20 +150,6 @@ class Interpreter {
     const Action& first = program_.workers[as_size(worker)].front().action;
     return concat("stage ", first.stage, ", ",
                   action_name(first, program_.schedule.shape.microbatches), " (not begun)");
-  }
-
-  void gather_trace() {
-    auto& trace = *request_.trace;
-    std::string own;
-    if (as_size(request_.team->rank()) < trace.size()) {
-      const auto& spans = trace[as_size(request_.team->rank())];
-      own.assign(reinterpret_cast<const char*>(spans.data()), spans.size() * sizeof(Span));
-    }
-    const auto all = request_.team->gather(std::move(own));
-    for (std::size_t worker = 0; worker < std::min(all.size(), trace.size()); ++worker) {
-      trace[worker].resize(all[worker].size() / sizeof(Span));
-      std::memcpy(trace[worker].data(), all[worker].data(), trace[worker].size() * sizeof(Span));
-    }
   }
 
   void run_worker(int worker, at::Device device) {
@@ -229,8 +210,7 @@ class Interpreter {
   void step(int worker, const Instruction& instruction) {
     if (request_.stop != nullptr && request_.stop->load(std::memory_order_relaxed))
       throw Error(ErrorKind::Interrupted, "stopped by a signal");
-    const bool traced = request_.trace != nullptr;
-    const double begin = traced ? seconds() : 0;
+    trace_.begin(worker);
     log_.begin(worker, instruction.action, program_.schedule.shape);
     try {
       perform(instruction, worker);
@@ -240,7 +220,7 @@ class Interpreter {
     } catch (const std::exception& error) {
       throw failure_at(passes_.place(instruction.action, worker), error);
     }
-    if (traced) (*request_.trace)[as_size(worker)].push_back({begin, seconds()});
+    trace_.end(worker);
   }
 
   void perform(const Instruction& instruction, int worker) {
@@ -399,8 +379,6 @@ class Interpreter {
   GradientExchange* exchange_of(const Action& action) const {
     return request_.exchanges == nullptr ? nullptr : (*request_.exchanges)[place_of(action)].get();
   }
-  using Clock = std::chrono::steady_clock;
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   const Program& program_;
   const std::vector<std::unique_ptr<Stage>>& stages_;
@@ -410,10 +388,10 @@ class Interpreter {
   ActionLog own_log_;
   ActionLog& log_;
   std::unique_ptr<Transport> transport_;
+  TraceRecorder trace_;
   Messages messages_;
   Mutex failure_mutex_;
   std::exception_ptr failure_ PIPEWRIGHT_GUARDED_BY(failure_mutex_);
-  Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace

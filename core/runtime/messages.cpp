@@ -62,13 +62,15 @@ Tensors take_bypassing(const Bypass& bypass, Tensors& tensors) {
 }  // namespace
 
 Messages::Messages(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
-                   const RunRequest& request, const PassSamples& passes, Transport& transport)
+                   const RunRequest& request, const PassSamples& passes, Transport& transport,
+                   TraceRecorder& trace)
     : shape_(program.schedule.shape),
       stages_(stages),
       edges_(request.edges),
       observer_(request.observer),
       passes_(passes),
       transport_(transport),
+      trace_(trace),
       traffic_(shape_) {}
 
 Tensors Messages::inputs(const Instruction& instruction, int worker) {
@@ -128,6 +130,8 @@ void Messages::send(const Instruction& instruction, const Port& port, int peer, 
     }
   }
   if (port.crosses) traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
+  const int worker = shape_.worker_of(action.stage, action.replica);
+  trace_.encoded(worker, coding);
   Stage& stage = stage_of(action);
   if (originals) {
     message.append(originals->begin(), originals->end());
@@ -135,7 +139,7 @@ void Messages::send(const Instruction& instruction, const Port& port, int peer, 
   }
   if (is_gradient(action) && stage.loss_scale())
     message.push_back(whole_number(stage.loss_scale()->scale, stage.device()));
-  transport_.send(port, std::move(message));
+  trace_.sending(worker, [&] { transport_.send(port, std::move(message)); });
 }
 
 Tensors Messages::receive(const Instruction& instruction, const Port& port, int peer, int worker) {
@@ -143,6 +147,7 @@ Tensors Messages::receive(const Instruction& instruction, const Port& port, int 
   Stage& stage = stage_of(action);
   const at::Device device = stage.device();
   Tensors message = transport_.receive(port, worker);
+  if (port.crosses) trace_.arrived(worker);
   for (at::Tensor& tensor : message)
     if (tensor.device() != device) tensor = tensor.to(device);
   at::Tensor scale;
@@ -154,6 +159,7 @@ Tensors Messages::receive(const Instruction& instruction, const Port& port, int 
       if (shows(action)) originals = take_originals(message);
       const double coding = seconds_of([&] { ends->decode(message, peer, call); });
       if (port.crosses) traffic_.received(peer, action.stage, action.replica, coding);
+      trace_.decoded(worker, coding);
       if (originals) observer_->compared(action, peer, *originals, floating(message));
     }
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/runtime/pass_samples.h"
+#include "core/runtime/trace_recorder.h"
 #include "core/runtime/transport.h"
 
 namespace pipewright {
@@ -15,7 +16,8 @@ class Messages {
  public:
   /// All arguments must outlive it.
   Messages(const Program& program, const std::vector<std::unique_ptr<Stage>>& stages,
-           const RunRequest& request, const PassSamples& passes, Transport& transport);
+           const RunRequest& request, const PassSamples& passes, Transport& transport,
+           TraceRecorder& trace);
 
   /// Receives the inputs of a forward: the neighbour's outputs with the bypassing skip tensors in
   /// their places.
@@ -47,6 +49,7 @@ class Messages {
   Observer* observer_;
   const PassSamples& passes_;
   Transport& transport_;
+  TraceRecorder& trace_;
   TrafficCount traffic_;
 };
 

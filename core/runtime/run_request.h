@@ -42,7 +42,7 @@ struct RunRequest {
   std::function<void(int minibatch)> on_minibatch;
   /// Polled if set: once it is true, execute() throws Error{Interrupted}.
   const std::atomic<bool>* stop = nullptr;
-  /// If set, filled with the begin and end time of every instruction, per worker.
+  /// If set, filled with the span of every instruction, per worker.
   std::vector<std::vector<Span>>* trace = nullptr;
   /// With `threads`: each worker computes on a stream of its own. False: workers of a device share
   /// one.

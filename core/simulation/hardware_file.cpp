@@ -133,6 +133,12 @@ class Reader {
                                       "Fraction of the peak that layers reach where memory does "
                                       "not hold them up.",
                                       {1e-3, 1});
+    rates.launch = devices.number("launch_us", 0,
+                                  "Microseconds that the host takes to start one operator on the "
+                                  "device, while that computes the ones before, for models without "
+                                  "a profile; 0 = no time, as on a CPU.",
+                                  {0, 1e9}) *
+                   kMicrosecond;
   }
 
   LinkSpeed read_tier(const std::string& name, const std::string& help, bool network) {

@@ -13,9 +13,13 @@
 namespace pipewright {
 namespace {
 
-bool predictions_take_time(const Schedule& schedule, std::span<const StageCost> costs) {
-  const bool timed =
-      std::ranges::any_of(costs, [](const StageCost& cost) { return cost.prediction > 0; });
+/// Whether updates or passes spend time on versions of the weights.
+bool versions_take_time(const Schedule& schedule, std::span<const StageCost> costs) {
+  if (std::ranges::any_of(costs, [](const StageCost& cost) { return cost.new_version > 0; }))
+    return true;
+  const bool timed = std::ranges::any_of(costs, [](const StageCost& cost) {
+    return cost.prediction > 0 || cost.fused_prediction.value_or(0) > 0;
+  });
   if (!timed) return false;
   const Predictions predictions = predictions_of(schedule);
   return predictions.any || predictions.by_drift;
@@ -45,11 +49,11 @@ Simulation simulate(const Schedule& schedule, std::span<const StageCost> costs,
                                               "; raise hosts or devices.count"));
   Simulation simulation;
   const PassSlots slots(schedule);
-  const bool predicts = predictions_take_time(schedule, costs);
+  const bool timed = versions_take_time(schedule, costs);
   std::optional<Versions> versions;
-  if (options.memory || predicts) versions = resolve_versions(schedule);
+  if (options.memory || timed) versions = resolve_versions(schedule);
   ClockTimes times =
-      run_clock(schedule, slots, costs, predicts ? &*versions : nullptr, hardware, simulation);
+      run_clock(schedule, slots, costs, timed ? &*versions : nullptr, hardware, simulation);
   if (options.memory) count_memory(schedule, slots, costs, *versions, times, options, simulation);
   simulation.spans = std::move(times.spans);
   return simulation;

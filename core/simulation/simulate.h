@@ -75,7 +75,9 @@ struct Simulation {
 /// Simulates the schedule. Workers perform their actions in order, each as soon as its inputs are
 /// there. A message leaves when it is made, or when its link has room (PipelineShape::link_capacity
 /// counts messages sent and not yet taken). The first action that uses a prediction also makes it,
-/// and takes that much longer; keeping versions takes memory and no time. A Reduce starts when all
+/// and takes that much longer, unless the update directly before it makes it, as in the executor,
+/// where the costs say what that takes. An update that keeps the old version takes `new_version`
+/// longer; holding versions takes memory and no time. A Reduce starts when all
 /// replicas have reached it and encoded their gradients where they are compressed; it takes a ring
 /// all-reduce of each sum. The schedule must pass validate(); `costs` has one entry per stage.
 /// Throws Error{Experiment} when the hardware has fewer devices than the schedule has workers,

@@ -164,8 +164,7 @@ class Clock {
       if (shape_.link_capacity > 0) take(edge(input.stage, action.replica, input.gradient), begin);
     }
     double seconds = seconds_[as_size(action.stage)][static_cast<std::size_t>(action.kind)];
-    if (versions_ != nullptr && versions_->workers[as_size(w)][self.next].makes)
-      seconds += costs_[as_size(action.stage)].prediction;
+    if (versions_ != nullptr) seconds += seconds_for_versions(w, self.next);
     seconds *= self.factor;
     if (hardware_.jitter > 0) seconds *= jitter(w, self.next);
     self.free = begin + seconds;
@@ -174,6 +173,28 @@ class Clock {
     double& end = result_.minibatch_ends[as_size(action.minibatch)];
     end = std::max(end, self.free);
     return true;
+  }
+
+  /// Seconds that an action spends on versions of the weights besides its own work.
+  double seconds_for_versions(int w, std::size_t position) const {
+    const auto& actions = schedule_.workers[as_size(w)];
+    const std::vector<ActionWeights>& weights = versions_->workers[as_size(w)];
+    const StageCost& cost = costs_[as_size(actions[position].stage)];
+    if (actions[position].kind == ActionKind::Update)
+      return (weights[position].in_place ? 0 : cost.new_version) +
+             (update_predicts(w, position) ? *cost.fused_prediction : 0);
+    const bool fused = position > 0 && update_predicts(w, position - 1);
+    return weights[position].makes && !fused ? cost.prediction : 0;
+  }
+
+  /// Whether the action is an update that makes the prediction of the pass directly behind it.
+  bool update_predicts(int w, std::size_t position) const {
+    const auto& actions = schedule_.workers[as_size(w)];
+    if (position + 1 >= actions.size()) return false;
+    const Action &update = actions[position], &pass = actions[position + 1];
+    return costs_[as_size(update.stage)].fused_prediction.has_value() &&
+           update.kind == ActionKind::Update && update.stage == pass.stage &&
+           update.replica == pass.replica && versions_->workers[as_size(w)][position + 1].makes;
   }
 
   double arrival_of(const Action& action, InputSource input) const {

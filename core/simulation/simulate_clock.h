@@ -23,8 +23,8 @@ struct ClockTimes {
 };
 
 /// Runs the clock, and fills in makespan, times of workers, links, buses and mini-batches of
-/// `simulation`. `versions` of the schedule say which actions make a prediction; null: predictions
-/// take no time.
+/// `simulation`. `versions` of the schedule say which actions make a prediction, and which updates
+/// a new version; null: these take no time.
 ClockTimes run_clock(const Schedule& schedule, const PassSlots& slots,
                      std::span<const StageCost> costs, const Versions* versions,
                      const Hardware& hardware, Simulation& simulation);

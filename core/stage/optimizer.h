@@ -96,6 +96,8 @@ class Optimizer {
     static_cast<void>(state);
     return {};
   }
+  /// How many tensors of its state predict() reads; by default all that predictions keep.
+  virtual int slots_predicted_from() const { return static_cast<int>(slot_names(true).size()); }
   /// Makes one update in one pass over memory; state.steps grows by 1.
   virtual void step(const OptimizerStep& step) const = 0;
   /// Writes ahead = weights − steps·lr·Δ, where Δ follows from the rule; before the first update,

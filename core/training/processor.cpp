@@ -4,18 +4,8 @@
 #include <ATen/Version.h>
 
 #include <cstdlib>
-#include <fstream>
 
 namespace pipewright {
-
-std::string processor_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t colon = line.find(": ");
-    if (colon != std::string::npos && line.starts_with("model name")) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
 
 std::string instruction_set() {
   std::string text = at::get_cpu_capability();

@@ -6,9 +6,6 @@
 
 namespace pipewright {
 
-/// Its name in the operating system, such as "AMD EPYC 9654 96-Core Processor", or "unknown".
-std::string processor_name();
-
 /// The instruction set of LibTorch's kernels ("AVX2"), followed by environment variables that
 /// restrict its libraries (", MKL_CBWR=COMPATIBLE").
 std::string instruction_set();

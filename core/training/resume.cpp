@@ -10,6 +10,7 @@
 #include "core/experiment/identity.h"
 #include "core/experiment/path_options.h"
 #include "core/experiment/plugins.h"
+#include "core/profiling/measured_device.h"
 #include "core/runtime/build_info.h"
 #include "core/system/file.h"
 #include "core/training/contents.h"

@@ -17,6 +17,7 @@
 #include "core/base/wording.h"
 #include "core/drawing/render.h"
 #include "core/experiment/plugins.h"
+#include "core/profiling/measured_device.h"
 #include "core/profiling/measured_layout.h"
 #include "core/profiling/profiling.h"
 #include "core/records/run_claim.h"
@@ -27,6 +28,7 @@
 #include "core/system/foreign_error.h"
 #include "core/system/host_name.h"
 #include "core/system/terminal.h"
+#include "core/traces/measured_times.h"
 #include "core/training/contents.h"
 #include "core/training/memory_need.h"
 #include "core/training/past.h"
@@ -213,8 +215,14 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
   if (const std::string remark = plan.drains.remark(); !remark.empty()) progress.line(remark);
   trainer.show(&progress);
   trainer.train();
-  if (team.first() && e.output.trace && !trainer.trace().empty())
-    write_file(folder.path() / "trace.json", render_trace(trainer.traced(), trainer.trace()));
+  if (!team.first() || !e.output.trace || trainer.trace().empty()) return;
+  const std::string execution = e.resolved.find_path("pipeline.execution")->text;
+  write_file(folder.path() / "trace.json",
+             render_measured_trace(trainer.traced(), trainer.trace(), execution));
+  if (std::ranges::any_of(e.pipeline.devices, [](const auto& name) { return name != "cpu"; }))
+    progress.line(
+        "measured by the host, which starts operators and does not wait for the devices:");
+  progress.line(measured_times_text(trainer.traced(), trainer.trace(), execution == "serial"));
 }
 
 /// Writes the last actions of this process's workers. Errors are ignored, because another one is

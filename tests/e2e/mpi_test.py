@@ -147,7 +147,8 @@ class Mpi(harness.EndToEnd):
         run = self.train(changed(MLP, {"output": {"trace": True}}), "traced", *MPI)
         events = json.loads(run.bytes("trace.json"))["traceEvents"]
         for worker in (0, 1):
-            names = [event["name"] for event in events if event["tid"] == worker and event["ph"] == "X"]
+            kinds = ("forward", "backward", "update")
+            names = [event["name"] for event in events if event["tid"] == worker and event.get("cat") in kinds]
             self.assertEqual(len(names), 18, "6 mini-batches: forward, backward, update")
             self.assertTrue(all(event.get("dur", 1) > 0 for event in events))
 

@@ -50,11 +50,37 @@ class Simulate(harness.EndToEnd):
             self.assertGreater(self.simulated("--hardware", file, *small)["makespan"], 0, file)
 
     def test_passes_too_short_to_be_believed_are_remarked_on(self):
-        dgx = SOURCE_DIR / "experiments/hardware/dgx1-v100.yaml"
+        device = {"count": 4, "teraflops": 15.7, "memory_gb_per_s": 900}
+        self.write("fast.yaml", {"devices": device})
         note = "note: passes take less than 50 µs on average"
-        self.assertIn(note, self.pipewright("simulate", "x.yaml", "--hardware", dgx).out)
-        seconds = self.pipewright("simulate", "x.yaml", "--hardware", dgx, "--costs", "costs.yaml")
+        self.assertIn(note, self.pipewright("simulate", "x.yaml", "--hardware", "fast.yaml").out)
+        seconds = self.pipewright("simulate", "x.yaml", "--hardware", "fast.yaml", "--costs", "costs.yaml")
         self.assertNotIn(note, seconds.out)
+        self.write("launching.yaml", {"devices": {**device, "launch_us": 5}})
+        self.assertNotIn(note, self.pipewright("simulate", "x.yaml", "--hardware", "launching.yaml").out)
+
+    def test_operators_that_are_launched_take_their_time(self):
+        device = {"count": 4, "teraflops": 15.7, "memory_gb_per_s": 900}
+        self.write("free.yaml", {"devices": device})
+        self.write("launching.yaml", {"devices": {**device, "launch_us": 5}})
+        self.write("one.yaml", changed(GPIPE, {"pipeline.microbatches": 1}))
+        run = ["simulate", "one.yaml", "--minibatches", "1", "--json", "s.json", "--hardware"]
+        self.pipewright(*run, "free.yaml")
+        self.assertLess(json.loads((self.folder / "s.json").read_text())["makespan"], 5e-6)
+        self.pipewright(*run, "launching.yaml")
+        # Each of four layers starts a product with a bias and, but for the last, an activation; a backward starts
+        # twice as many. Stage 0 updates last.
+        passes = 3 * (2 + 2 + 2 + 1) * 5e-6
+        update = self.update_kernels() * 5e-6
+        self.assertAlmostEqual(json.loads((self.folder / "s.json").read_text())["makespan"], passes + update)
+
+    def update_kernels(self):
+        """What a profile counts for the first layer's update: the same operators for its weight and its bias."""
+        self.pipewright("profile", "one.yaml", "--device", "meta", "--out", "counted.yaml")
+        count = int(re.search("update_kernels: ([0-9]+)", (self.folder / "counted.yaml").read_text())[1])
+        self.assertEqual(count % 2, 0)
+        self.assertGreaterEqual(count, 2 * 3)  # at least lr · gradient, the difference and a copy
+        return count
 
     def said(self, *arguments):
         """The first line that is printed, and what --json says of the same."""
@@ -80,22 +106,45 @@ class Simulate(harness.EndToEnd):
     def test_the_first_line_says_where_costs_come_from(self):
         self.pipewright("profile", "x.yaml", "--repetitions", "1")
         v100 = ["--hardware", SOURCE_DIR / "experiments/hardware/dgx1-v100.yaml"]
+        profile = (self.folder / "profile.yaml").read_text()
+        day = re.search("(?m)^measured: (.*)$", profile)[1].strip('"')
+        model = re.search("(?m)^device_model: (.*)$", profile)[1].strip('"')
+        self.assertRegex(day, r"^20\d\d-\d\d-\d\d$")
         self.assertEqual(self.said("--costs", "costs.yaml"), "times: costs.yaml, a table")
         self.assertEqual(
-            self.said("--profile-file", "profile.yaml"), "times: profile.yaml, measured on cpu, this machine"
+            self.said("--profile-file", "profile.yaml"),
+            f"times: profile.yaml, measured on cpu ({model}), this machine, on {day}",
         )
         self.assertEqual(
             self.said(*v100), "times: operations and bytes of the model at the rates of DGX-1, 8 x V100"
         )
         self.assertEqual(
-            self.said(*v100, "--profile-file", "profile.yaml"),
-            "times: profile.yaml, measured on cpu, this machine; taken for Tesla V100-SXM2 at speed 1",
+            self.said(*v100, "--profile-file", "profile.yaml", "--other-device"),
+            f"times: profile.yaml, measured on cpu ({model}), this machine, on {day}; "
+            "taken for Tesla V100-SXM2 at speed 1",
         )
-        profile = (self.folder / "profile.yaml").read_text()
+        profile = re.sub("(?m)^(device_model|measured): .*\n", "", profile)  # as 0.5 wrote it
         self.write("profile.yaml", re.sub("(?m)^machine: .*$", "machine: elsewhere", profile))
         self.assertIn("measured on cpu, on the machine elsewhere", self.said("--profile-file", "profile.yaml"))
         self.write("profile.yaml", re.sub("(?m)^machine: .*\n", "", profile))  # as 0.3 wrote it
         self.assertEqual(self.said("--profile-file", "profile.yaml"), "times: profile.yaml, measured on cpu")
+
+    def test_a_profile_of_another_device_is_refused_unless_it_is_wanted(self):
+        self.pipewright("profile", "x.yaml", "--repetitions", "1")
+        profile = re.sub("(?m)^device_model: .*$", 'device_model: "Example 9000"', (self.folder / "profile.yaml").read_text())
+        self.write("profile.yaml", profile)
+        devices = {"count": 4, "speed": 4, "name": "Tesla V100"}
+        self.write("v100.yaml", {"name": "four V100", "devices": devices})
+        named = ["simulate", "x.yaml", "--profile-file", "profile.yaml", "--hardware"]
+        done = self.pipewright(*named, "v100.yaml", code=EXPERIMENT)
+        self.assertEqual(
+            done.err,
+            "profile.yaml: this profile was measured on cpu (Example 9000), and the devices of four V100 are Tesla "
+            "V100; measure there, or give --other-device to take its times all the same, at speed 4 (devices.speed)\n",
+        )
+        self.assertIn("taken for Tesla V100 at speed 4", self.pipewright(*named, "v100.yaml", "--other-device").out)
+        self.write("same.yaml", {"devices": {**devices, "name": "example-9000 (2 cores)"}})
+        self.assertIn("measured on cpu (Example 9000)", self.pipewright(*named, "same.yaml").out)
 
     def test_a_profile_in_the_folder_changes_nothing(self):
         v100 = ["--hardware", SOURCE_DIR / "experiments/hardware/dgx1-v100.yaml"]

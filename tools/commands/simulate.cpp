@@ -93,7 +93,11 @@ int run_simulate(const std::vector<std::string>& arguments) {
   line.option("hardware", "FILE",
               "a description of devices and links in the place of hardware.file; default: what the "
               "section `hardware` says, or equal devices and free transfers");
-  line.option("profile-file", "FILE", "a profile of the model, whatever device it was measured on");
+  line.option("profile-file", "FILE",
+              "a profile of the model, measured on a device of the hardware's kind");
+  line.flag("other-device",
+            "take the profile's times though the hardware's devices are others; devices.speed says "
+            "how many times as fast these are");
   line.option(
       "costs", "FILE",
       "a table of the stages' costs instead of a profile: a YAML mapping of forward, backward, "

@@ -69,6 +69,7 @@ void declare_sweep_options(CommandLine& line) {
 CostFiles cost_files(const CommandLine& line) {
   return {.table = line.text("costs"),
           .profile = line.text("profile-file"),
+          .other_device = line.given("other-device"),
           .experiment = line.text("FILE")};
 }
 

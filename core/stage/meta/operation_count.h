@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Counts the floating-point operations of a forward from shapes alone.
+/// Counts the floating-point operations and the operators of a forward from shapes alone.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace pipewright {
 
 /// While it lives, counts the operations of matrix products, convolutions, recurrent layers and
 /// attention that this thread runs on the meta device. A multiply-add counts as two; elementwise
-/// operations are not counted, as in the literature.
+/// operations are not counted, as in the literature. A thread has at most one.
 class OperationCount {
  public:
   OperationCount();
@@ -18,10 +18,22 @@ class OperationCount {
   OperationCount& operator=(const OperationCount&) = delete;
 
   double flops() const;
+  /// Operators that a device would have to start: those that call no others, without views and
+  /// allocations.
+  std::int64_t kernels() const;
 
  private:
-  double* before_;
-  double flops_ = 0;
+  struct Counts {
+    double flops = 0;
+    std::int64_t kernels = 0;
+  };
+
+  friend void count_multiply_adds(double count);
+  friend struct OperatorCall;
+
+  static Counts*& counting();
+
+  Counts counts_;
   std::uint64_t callback_;
 };
 

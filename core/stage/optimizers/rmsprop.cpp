@@ -31,6 +31,7 @@ class RmsProp final : public Optimizer {
     if (state.steps == 0) return {};
     return state.slots[0].sqrt().add_(eps_);
   }
+  int slots_predicted_from() const override { return 1; }
 
   void step(const OptimizerStep& s) const override {
     ++s.state.steps;

@@ -30,6 +30,8 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/cost", "core/base core/system core/config core/schedule"},
     {"core/simulation", "core/base core/system core/config core/schedule core/cost"},
     {"core/drawing", "core/base core/system core/config core/schedule core/cost core/simulation"},
+    {"core/traces",
+     "core/base core/system core/config core/schedule core/cost core/simulation core/drawing"},
     {"core/planning", "core/base core/system core/config core/drawing"},
     {"core/records", "core/base core/system core/config core/schedule"},
     {"core/reports", "core/base core/system core/config core/schedule core/records"},
@@ -54,26 +56,26 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/base core/system core/config core/schedule core/cost core/simulation core/records "
      "core/stage core/codecs core/runtime core/experiment"},
     {"core/training",
-     "core/base core/system core/config core/schedule core/drawing core/records core/fetch "
-     "core/stability core/stage core/stage/files core/translation core/codecs core/runtime "
-     "core/probes core/experiment "
-     "core/profiling"},
+     "core/base core/system core/config core/schedule core/drawing core/traces core/records "
+     "core/fetch core/stability core/stage core/stage/files core/translation core/codecs "
+     "core/runtime core/probes core/experiment core/profiling"},
     {"core/sweep",
      "core/base core/system core/config core/schedule core/cost core/simulation core/planning "
      "core/records core/reports core/experiment core/profiling core/training"},
     {"tools",
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
-     "core/planning core/records core/reports core/fetch core/stability core/stage core/codecs "
-     "core/runtime core/probes core/experiment core/profiling core/training core/sweep"},
+     "core/traces core/planning core/records core/reports core/fetch core/stability core/stage "
+     "core/codecs core/runtime core/probes core/experiment core/profiling core/training "
+     "core/sweep"},
     {"schemes", "core/base core/system core/config core/schedule"},
     {"models", "core/base core/config core/stage core/stage/files"},
     {"datasets", "core/base core/system core/config core/fetch core/stage core/stage/files"},
 };
 
-const Rooms kWithoutLibTorch{"core/base",    "core/system",     "core/config",  "core/schedule",
-                             "core/cost",    "core/simulation", "core/drawing", "core/planning",
-                             "core/records", "core/reports",    "core/fetch",   "core/stability",
-                             "schemes"};
+const Rooms kWithoutLibTorch{"core/base",      "core/system",     "core/config",  "core/schedule",
+                             "core/cost",      "core/simulation", "core/drawing", "core/traces",
+                             "core/planning",  "core/records",    "core/reports", "core/fetch",
+                             "core/stability", "schemes"};
 
 /// Headers that may include more of LibTorch than the tensor: the precompiled header, and the
 /// template over tensors that only the optimizers' .cpp files read.

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/cost/cost_table.h"
+#include "core/cost/weight_moves.h"
 
 namespace pipewright {
 namespace {
@@ -15,6 +16,9 @@ LayerCost layer(double forward, std::int64_t output, std::int64_t peak) {
           .backward_input = 0.75 * forward,
           .backward_weight = 1.25 * forward,
           .update = 0.5,
+          .new_version = 0.125,
+          .prediction = 0.25,
+          .fused_prediction = 0.0625,
           .output_bytes = output,
           .activation_bytes = 10 * output,
           .peak_bytes = peak,
@@ -36,7 +40,9 @@ TEST(StageCosts, AreSumsOverTheLayersOfAStage) {
   EXPECT_EQ(stages[0].backward_input, 2.25);
   EXPECT_EQ(stages[0].backward_weight, 3.75);
   EXPECT_EQ(stages[0].update, 1);
-  EXPECT_DOUBLE_EQ(stages[0].prediction, 0.6);
+  EXPECT_EQ(stages[0].new_version, 0.25);
+  EXPECT_EQ(stages[0].prediction, 0.5);
+  EXPECT_EQ(stages[0].fused_prediction, 0.125);
   EXPECT_EQ(stages[0].activation_bytes, 90);
   EXPECT_EQ(stages[0].parameter_bytes, 200);
   EXPECT_EQ(stages[0].buffer_bytes, 2);
@@ -67,6 +73,18 @@ TEST(StageCosts, RefuseACutOfAnotherModel) {
   for (const std::vector<std::int64_t>& balance :
        std::vector<std::vector<std::int64_t>>{{1, 1}, {2, 2}, {3, 0}, {4, -1}, {}})
     EXPECT_THROW(stage_costs(three_layers(), balance), Error);
+}
+
+TEST(WeightTimes, ThatWereNotMeasuredFollowFromTheTensorsThatAnUpdateMoves) {
+  Profile profile{.layers = {{.update = 0.7}, {.update = 0.7, .prediction = 2}, {}}};
+  // Adam's update reads weights, gradient and two moments and writes all but the gradient; its
+  // prediction reads three of them and writes one.
+  complete_weight_times(profile, {.update = 7, .prediction = 4, .fused_prediction = 1});
+  EXPECT_DOUBLE_EQ(profile.layers[0].prediction, 0.4);
+  EXPECT_DOUBLE_EQ(profile.layers[0].fused_prediction, 0.1);
+  EXPECT_EQ(profile.layers[1].prediction, 2) << "this one was measured";
+  EXPECT_EQ(profile.layers[1].fused_prediction, 0);
+  EXPECT_EQ(profile.layers[2].prediction, 0) << "without parameters there is nothing to predict";
 }
 
 CostTable table_of(const std::string& text, int stages, Problems& problems) {

@@ -51,5 +51,34 @@ TEST(Roofline, MixedPrecisionComputesAtItsOwnRateAndReadsTheCopies) {
   EXPECT_EQ(with_modelled_times(counted, kRates).layers[0].forward, 100) << "no rate of its own";
 }
 
+TEST(Roofline, PredictionsTakeTheBytesTheyMove) {
+  Profile counted{.layers = {{.parameters = 5, .parameter_bytes = 20, .copy_bytes = 10}, {}}};
+  const Profile timed = with_modelled_times(counted, kRates, {7, 4, 1});
+  EXPECT_EQ(timed.layers[0].update, (7 * 20 + 10) / 10.0);
+  EXPECT_EQ(timed.layers[0].prediction, (4 * 20 + 10) / 10.0);
+  EXPECT_EQ(timed.layers[0].fused_prediction, (20 + 10) / 10.0) << "the rest is in the cache";
+  EXPECT_EQ(timed.layers[0].new_version, 0) << "weights are read once and written once either way";
+  EXPECT_EQ(timed.layers[1].prediction, 0);
+}
+
+TEST(Roofline, AHostStartsOperatorsWhileTheDeviceComputesThoseBefore) {
+  Profile counted{.layers = {{.flops = 500,
+                              .kernels = 4,
+                              .update_kernels = 9,
+                              .parameters = 5,
+                              .parameter_bytes = 20}}};
+  DeviceRates rates = kRates;
+  rates.launch = 2;
+  const LayerCost hidden = with_modelled_times(counted, rates).layers[0];
+  EXPECT_EQ(hidden.forward, 10) << "four launches take 8 s";
+  EXPECT_EQ(hidden.update, 18) << "moving 100 bytes would take 10 s";
+  EXPECT_EQ(hidden.fused_prediction, hidden.prediction) << "nothing is fused";
+  rates.launch = 3;
+  const LayerCost bound = with_modelled_times(counted, rates).layers[0];
+  EXPECT_EQ(bound.forward, 12);
+  EXPECT_EQ(bound.backward_input, 12);
+  EXPECT_EQ(bound.backward_weight, 12);
+}
+
 }  // namespace
 }  // namespace pipewright

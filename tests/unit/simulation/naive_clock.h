@@ -67,15 +67,39 @@ class Clock {
     workers_[w].doing = Doing::Computes;
     if (needed[0] != 0 && !own) take(needed[1], *action);
     const StageCost& cost = costs_[as_size(action->stage)];
-    const double seconds =
-        (seconds_of(cost, action->kind) + (predicts_anew(*action) ? cost.prediction : 0)) *
-        hardware_.time_factor(static_cast<int>(w));
-    if (action->kind == ActionKind::Update) ++updates_[{action->stage, action->replica}];
+    double seconds = seconds_of(cost, action->kind);
+    if (predicts_anew(*action)) seconds += cost.prediction;
+    if (action->kind == ActionKind::Update) {
+      ++updates_[{action->stage, action->replica}];
+      if (old_version_is_read_later(w)) seconds += cost.new_version;
+      const auto& actions = schedule_.workers[w];
+      if (cost.fused_prediction && workers_[w].next + 1 < actions.size()) {
+        const Action& pass = actions[workers_[w].next + 1];
+        if (pass.stage == action->stage && pass.replica == action->replica && predicts_anew(pass))
+          seconds += *cost.fused_prediction;
+      }
+    }
+    seconds *= hardware_.time_factor(static_cast<int>(w));
     spans_[w][workers_[w].next] = {now_, now_ + seconds};
     at(now_ + seconds, [this, w] {
       workers_[w].doing = Doing::Sends;
       send(w);
     });
+  }
+
+  /// Whether a later pass of its stage reads the version that the worker's update ends.
+  bool old_version_is_read_later(std::size_t w) const {
+    const auto& actions = schedule_.workers[w];
+    const Versions versions = resolve_versions(schedule_);
+    const std::size_t at = workers_[w].next;
+    for (std::size_t i = at + 1; i < actions.size(); ++i) {
+      const WeightKey& key = versions.workers[w][i].key;
+      if (actions[i].stage == actions[at].stage && actions[i].replica == actions[at].replica &&
+          is_pass(actions[i].kind) && key.ahead == 0 &&
+          key.version == versions.workers[w][at].latest)
+        return true;
+    }
+    return false;
   }
 
   /// Whether the action needs a prediction that no earlier action has needed.

@@ -168,6 +168,35 @@ TEST(Predictions, OfOneVersionAreSharedByAllThatAskForIt) {
   EXPECT_EQ(simulation.workers[0].computing, 3 * 12.5);
 }
 
+/// One stage that trains three mini-batches with weights predicted one step ahead: F0 B0 U0 F1 B1
+/// U1 F2 B2 U2. A prediction takes 0.5 s by itself and 0.125 s within an update.
+TEST(Predictions, OfAPassDirectlyBehindAnUpdateAreMadeByTheUpdate) {
+  const WeightRule ahead = [](const PassPlace&) { return Weights::latest(1); };
+  std::vector<StageCost> costs = equal_costs(1);
+  costs[0].prediction = 0.5;
+  costs[0].fused_prediction = 0.125;
+  const Schedule schedule = pipeline_schedule({.minibatches = 3}, {}, ahead, forward_weights);
+  const Simulation simulation = simulation_of(schedule, costs, ideal_hardware(1));
+  const auto seconds = [&](std::size_t i) {
+    return simulation.spans[0][i].end - simulation.spans[0][i].begin;
+  };
+  EXPECT_EQ(seconds(0), 1.5) << "F0 has no update before it";
+  EXPECT_EQ(seconds(2), 0.125) << "U0 predicts for F1";
+  EXPECT_EQ(seconds(3), 1) << "F1";
+  EXPECT_EQ(seconds(8), 0) << "no pass comes behind U2";
+}
+
+/// PipeDream keeps old versions on every stage but the last.
+TEST(NewVersions, TakeTimeWhereALaterPassReadsTheOldOne) {
+  std::vector<StageCost> costs = equal_costs(2);
+  for (StageCost& cost : costs) cost.new_version = 0.25;
+  const Simulation simulation = simulation_of(pipedream(2, 8), costs, ideal_hardware(2));
+  // Seven of stage 0's updates come between the forward and the backward of a mini-batch; behind
+  // the last one nothing is read any more.
+  EXPECT_EQ(simulation.workers[0].computing, 8 * 3 + 7 * 0.25);
+  EXPECT_EQ(simulation.workers[1].computing, 8 * 3);
+}
+
 TEST(Links, AMessageTakesItsBytesThenItsLatency) {
   std::vector<StageCost> costs = equal_costs(2);
   costs[0].output_bytes = costs[1].input_bytes = 500;

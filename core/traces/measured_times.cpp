@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/traces/measured_times.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <tuple>
+
+#include "core/base/as_size.h"
+#include "core/base/text_table.h"
+#include "core/base/wording.h"
+#include "core/drawing/render_labels.h"
+#include "core/drawing/render_profile.h"
+
+namespace pipewright {
+namespace {
+
+std::string percent_text(double part, double whole) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %%", whole > 0 ? 100 * part / whole : 0);
+  return text.data();
+}
+
+double end_of(const Spans& spans) {
+  double end = 0;
+  for (const auto& worker : spans)
+    if (!worker.empty()) end = std::max(end, worker.back().end);
+  return end;
+}
+
+/// Seconds of codecs and of sending.
+std::pair<double, double> coding_and_sending(const std::vector<Span>& spans) {
+  double coding = 0, sending = 0;
+  for (const Span& span : spans) {
+    coding += span.decoding + span.encoding;
+    sending += span.sending;
+  }
+  return {coding, sending};
+}
+
+/// "order 2.10 ms, link 40.0 µs": the parts of an idle time, the largest first.
+std::string parts_text(const std::array<double, 4>& parts) {
+  std::vector<Blame> blames(kBlames.begin(), kBlames.end());
+  std::ranges::stable_sort(blames, std::greater<>(),
+                           [&](Blame blame) { return parts[static_cast<std::size_t>(blame)]; });
+  std::vector<std::string> texts;
+  for (const Blame blame : blames)
+    if (const double seconds = parts[static_cast<std::size_t>(blame)]; seconds > 0)
+      texts.push_back(concat(blame_name(blame), " ", time_text(seconds)));
+  return join(texts, ", ");
+}
+
+std::string turns_text(const Schedule& schedule, const Spans& spans) {
+  double busy = 0;
+  TextTable table({"worker", "busy"}, {0});
+  for (std::size_t w = 0; w < spans.size(); ++w) {
+    double own = 0;
+    for (const Span& span : spans[w]) own += span.end - span.begin;
+    busy += own;
+    table.add({std::to_string(w), time_text(own)});
+  }
+  return concat("measured over ", counted(schedule.shape.minibatches, "mini-batch"), ": ",
+                time_text(busy),
+                " of computing; execution: serial lets the workers take turns, so that no bubble "
+                "can be measured\n\n",
+                table.text());
+}
+
+}  // namespace
+
+MeasuredTimes measured_times(const Schedule& schedule, const Spans& spans) {
+  MeasuredTimes times{.makespan = end_of(spans), .workers = {}};
+  times.workers.resize(spans.size());
+  std::vector<std::map<int, double>> waits(spans.size());
+  double waiting = 0;
+  for (const Idle& idle : idle_times(schedule, spans)) {
+    times.workers[as_size(idle.worker)].waiting += idle.length();
+    waiting += idle.length();
+    if (idle.sender >= 0) waits[as_size(idle.worker)][idle.sender] += idle.length();
+  }
+  for (std::size_t w = 0; w < spans.size(); ++w) {
+    WorkerTime& worker = times.workers[w];
+    std::tie(worker.coding, worker.sending) = coding_and_sending(spans[w]);
+    worker.busy = times.makespan - worker.waiting - worker.sending;
+    for (const auto& [sender, seconds] : waits[w])
+      if (seconds > worker.longest_wait) {
+        worker.longest_for = sender;
+        worker.longest_wait = seconds;
+      }
+  }
+  const double all = times.makespan * static_cast<double>(spans.size());
+  times.bubble = all > 0 ? waiting / all : 0;
+  return times;
+}
+
+std::string measured_times_text(const Schedule& schedule, const Spans& spans, bool in_turns) {
+  if (in_turns && spans.size() > 1) return turns_text(schedule, spans);
+  const MeasuredTimes times = measured_times(schedule, spans);
+  const bool coded = std::ranges::any_of(
+      times.workers, [](const WorkerTime& worker) { return worker.coding > 0; });
+  std::vector<std::string> titles{"worker", "busy", "sends", "waits", "longest for"};
+  if (coded) titles.emplace_back("codecs");
+  TextTable table(titles, {0, 4});
+  for (std::size_t w = 0; w < times.workers.size(); ++w) {
+    const WorkerTime& worker = times.workers[w];
+    std::vector<std::string> row{
+        std::to_string(w), percent_text(worker.busy, times.makespan),
+        percent_text(worker.sending, times.makespan), percent_text(worker.waiting, times.makespan),
+        worker.longest_for < 0
+            ? "nobody"
+            : concat("worker ", worker.longest_for, ", ", time_text(worker.longest_wait))};
+    if (coded) row.push_back(percent_text(worker.coding, times.makespan));
+    table.add(std::move(row));
+  }
+  return concat("measured over ", counted(schedule.shape.minibatches, "mini-batch"), ": ",
+                time_text(times.makespan), ", bubble ", percent_text(times.bubble, 1), "\n\n",
+                table.text());
+}
+
+std::string idle_text(const Schedule& schedule, const Spans& spans, int most) {
+  std::vector<Idle> all = idle_times(schedule, spans);
+  std::array<double, 4> sums{};
+  for (const Idle& idle : all)
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += idle.parts[i];
+  std::ranges::stable_sort(all, std::greater<>(), &Idle::length);
+  if (all.empty() || all.front().length() <= 0) return "no worker was idle\n";
+  const RenderLabels labels(schedule);
+  std::string text = concat("idle: ", parts_text(sums), "\n\n");
+  TextTable table({"idle", "from", "worker", "with", "waits for", "to blame"}, {2, 3, 4, 5});
+  for (std::size_t i = 0; i < std::min(all.size(), as_size(most)); ++i) {
+    const Idle& idle = all[i];
+    const auto& actions = schedule.workers[as_size(idle.worker)];
+    const bool done = idle.before >= actions.size();
+    table.add({time_text(idle.length()), time_text(idle.begin), std::to_string(idle.worker),
+               done ? "nothing left" : labels.action(actions[idle.before]),
+               idle.sender < 0 ? "the others" : concat("worker ", idle.sender),
+               parts_text(idle.parts)});
+  }
+  return text + table.text();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How the workers of a measured run spent their time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/schedule/schedule.h"
+#include "core/traces/idle.h"
+
+namespace pipewright {
+
+struct WorkerTime {
+  double busy = 0;          ///< s that it computed, codecs included
+  double sending = 0;       ///< s that it could do nothing else because it sent
+  double waiting = 0;       ///< s that it waited for others, or had nothing left to do
+  double coding = 0;        ///< s of codecs, part of `busy`
+  int longest_for = -1;     ///< worker that it waited for longest; −1: it waited for none
+  double longest_wait = 0;  ///< s that it waited for that one
+};
+
+struct MeasuredTimes {
+  double makespan = 0;  ///< s
+  double bubble = 0;    ///< waiting time of all workers as a fraction of their time
+  std::vector<WorkerTime> workers;
+};
+
+MeasuredTimes measured_times(const Schedule& schedule, const Spans& spans);
+
+/// The times as a text. `in_turns`: the workers took turns in one thread, so that a bubble and
+/// waits mean nothing.
+std::string measured_times_text(const Schedule& schedule, const Spans& spans, bool in_turns);
+
+/// The longest idle times, at most `most`, one line each: who waited with which action for which
+/// worker, and what was to blame.
+std::string idle_text(const Schedule& schedule, const Spans& spans, int most);
+
+}  // namespace pipewright

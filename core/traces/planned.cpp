@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/traces/planned.h"
+
+#include <algorithm>
+
+#include "core/base/as_size.h"
+
+namespace pipewright {
+
+std::vector<StageCost> measured_costs(const Schedule& schedule, const Spans& spans) {
+  const std::vector<StageMedians> medians = median_seconds(schedule, spans);
+  Spans codecs = spans;  // spans that consist of their codecs
+  for (auto& worker : codecs)
+    for (Span& span : worker) span = {.end = span.decoding + span.encoding};
+  const std::vector<StageMedians> coding = median_seconds(schedule, codecs);
+  const auto of = [](const StageMedians& times, ActionKind kind) {
+    return times[static_cast<std::size_t>(kind)];
+  };
+  std::vector<StageCost> costs;
+  for (std::size_t stage = 0; stage < medians.size(); ++stage) {
+    const StageMedians& times = medians[stage];
+    StageCost& cost = costs.emplace_back();
+    cost.forward = of(times, ActionKind::Forward);
+    cost.head = of(times, ActionKind::Head);
+    cost.backward = of(times, ActionKind::Backward);
+    cost.backward_input = of(times, ActionKind::BackwardInput);
+    cost.backward_weight = of(times, ActionKind::BackwardWeight);
+    cost.update = of(times, ActionKind::Update);
+    cost.coding_forward = of(coding[stage], ActionKind::Forward);
+    cost.coding_backward = std::max(of(coding[stage], ActionKind::Backward),
+                                    of(coding[stage], ActionKind::BackwardInput));
+  }
+  std::vector<bool> reduced(costs.size(), false);
+  for (std::size_t w = 0; w < spans.size(); ++w)
+    for (std::size_t i = 0; i < spans[w].size(); ++i) {
+      const Action& action = schedule.workers[w][i];
+      if (action.kind != ActionKind::Reduce) continue;
+      const double seconds = spans[w][i].end - spans[w][i].begin;
+      double& shortest = costs[as_size(action.stage)].coding_reduce;
+      shortest = reduced[as_size(action.stage)] ? std::min(shortest, seconds) : seconds;
+      reduced[as_size(action.stage)] = true;
+    }
+  return costs;
+}
+
+Simulation planned(const Schedule& schedule, const Spans& spans) {
+  return simulate(schedule, measured_costs(schedule, spans),
+                  ideal_hardware(schedule.shape.workers()), {.memory = false});
+}
+
+}  // namespace pipewright

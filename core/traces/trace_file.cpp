@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/traces/trace_file.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/config/json.h"
+#include "core/schedule/validate.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::int64_t kMostOfAnything = 1 << 20;  // stages, workers, mini-batches
+constexpr double kMicroseconds = 1e-6;
+
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  throw Error(ErrorKind::Data,
+              concat("is no whole trace of a run (", why,
+                     "); output.trace: true makes `pipewright run` write one"),
+              file);
+}
+
+std::optional<ActionKind> kind_named(const std::string& name) {
+  for (const ActionKindFacts& facts : kActionKinds)
+    if (name == facts.name) return facts.kind;
+  return {};
+}
+
+/// One event of the file.
+class Event {
+ public:
+  Event(const Value& value, const std::string& file) : value_(value), file_(file) {}
+
+  std::string text(const char* name) const {
+    const Value* const field = value_.find(name);
+    return field != nullptr && field->is(Value::Kind::Text) ? field->text : std::string();
+  }
+  int count(const char* path) const {
+    const Value* const field = value_.find_path(path);
+    if (field == nullptr || !field->is(Value::Kind::Integer) || field->integer < 0 ||
+        field->integer >= kMostOfAnything)
+      refuse(file_, concat("an action has no whole number '", path, "'"));
+    return static_cast<int>(field->integer);
+  }
+  /// Seconds of a time in microseconds; 0 where there is none.
+  double seconds(const char* path) const {
+    const Value* const field = value_.find_path(path);
+    if (field == nullptr) return 0;
+    const double read = field->is(Value::Kind::Integer)  ? static_cast<double>(field->integer)
+                        : field->is(Value::Kind::Number) ? field->number
+                                                         : kNoNumber;
+    if (!(read >= -1e15 && read <= 1e15))
+      refuse(file_, concat("the time '", path, "' is ", field->shown()));
+    return read * kMicroseconds;
+  }
+
+ private:
+  const Value& value_;
+  const std::string& file_;
+};
+
+Action action_of(const Event& event, ActionKind kind) {
+  Action action{.kind = kind,
+                .stage = event.count("args.stage"),
+                .replica = event.count("args.replica"),
+                .minibatch = event.count("args.minibatch")};
+  if (!is_pass(kind)) return action;
+  action.microbatch = event.count("args.microbatch");
+  action.loss = event.count("args.loss");
+  return action;
+}
+
+Span span_of(const Event& event) {
+  const double begin = event.seconds("ts");
+  return {.begin = begin,
+          .end = begin + event.seconds("dur"),
+          .decoding = event.seconds("args.decoding"),
+          .encoding = event.seconds("args.encoding"),
+          .sending = event.seconds("args.sending")};
+}
+
+/// Derives the shape, and what stages learn from, from the actions.
+void shape_from_actions(Schedule& schedule, const std::string& file) {
+  PipelineShape& shape = schedule.shape;
+  std::vector<std::set<int>> losses;
+  std::vector<int> holders;
+  std::set<int> heads;
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w)
+    for (const Action& action : schedule.workers[w]) {
+      shape.stages = std::max(shape.stages, action.stage + 1);
+      shape.replicas = std::max(shape.replicas, action.replica + 1);
+      shape.microbatches = std::max(shape.microbatches, action.microbatch + 1);
+      shape.minibatches = std::max(shape.minibatches, action.minibatch + 1);
+      losses.resize(as_size(shape.stages));
+      holders.resize(as_size(shape.stages), -1);
+      if (action.replica == 0) holders[as_size(action.stage)] = static_cast<int>(w);
+      if (makes_weight_gradient(action.kind)) losses[as_size(action.stage)].insert(action.loss);
+      if (action.kind == ActionKind::Head) heads.insert(action.stage);
+    }
+  for (const std::set<int>& of : losses) schedule.learns_from.emplace_back(of.begin(), of.end());
+  schedule.auxiliary.assign(heads.begin(), heads.end());
+  shape.placement = holders;
+  if (std::ranges::count(holders, -1) > 0) refuse(file, "a stage has no actions");
+  if (as_size(shape.workers()) != schedule.workers.size())
+    refuse(file, concat("it has ", schedule.workers.size(), " workers, its stages need ",
+                        shape.workers()));
+}
+
+/// Whether every worker performs its actions one after another.
+bool in_order(const Spans& spans) {
+  return std::ranges::all_of(spans, [](const std::vector<Span>& worker) {
+    double free = worker.empty() ? 0 : worker.front().begin;
+    for (const Span& span : worker) {
+      constexpr double kRounding = 2e-9;  // begin and length are each rounded to 1 ns
+      if (span.begin < free - kRounding || span.end < span.begin) return false;
+      free = span.end;
+    }
+    return true;
+  });
+}
+
+}  // namespace
+
+MeasuredTrace read_trace(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  if (std::error_code none; !std::filesystem::exists(file, none))
+    throw Error(ErrorKind::Data,
+                "is not there; output.trace: true makes `pipewright run` write one", name);
+  const Value document = load_json(file);
+  const Value* const events = document.find("traceEvents");
+  const Value* const execution = document.find_path("otherData.execution");
+  if (events == nullptr || execution == nullptr || !execution->is(Value::Kind::Text))
+    refuse(name, "it was not measured, or by another version");
+  MeasuredTrace trace{.in_turns = execution->text == "serial"};
+  for (const Value& value : events->items) {
+    const Event event(value, name);
+    const auto kind = kind_named(event.text("cat"));
+    if (!kind) continue;
+    const std::size_t worker = as_size(event.count("tid"));
+    if (worker >= trace.schedule.workers.size()) {
+      trace.schedule.workers.resize(worker + 1);
+      trace.spans.resize(worker + 1);
+    }
+    trace.schedule.workers[worker].push_back(action_of(event, *kind));
+    trace.spans[worker].push_back(span_of(event));
+  }
+  if (trace.schedule.workers.empty()) refuse(name, "it has no actions");
+  shape_from_actions(trace.schedule, name);
+  if (!in_order(trace.spans)) refuse(name, "actions of one worker overlap");
+  try {
+    validate(trace.schedule);
+  } catch (const Error& error) {
+    refuse(name, concat("its actions are no schedule: ",
+                        error.message().substr(0, error.message().find(static_cast<char>(10)))));
+  }
+  return trace;
+}
+
+}  // namespace pipewright

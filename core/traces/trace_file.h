@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Reads the trace.json of a run back: which actions every worker performed, and when.
+#pragma once
+
+#include <filesystem>
+
+#include "core/schedule/schedule.h"
+#include "core/traces/idle.h"
+
+namespace pipewright {
+
+/// A measured trace. The schedule's actions all use the latest weights, because a trace does not
+/// need to know more.
+struct MeasuredTrace {
+  Schedule schedule;
+  Spans spans;
+  bool in_turns = false;  ///< execution: serial; workers took turns in one thread
+};
+
+/// Throws Error{Data} if the file is missing, damaged, not the trace of a run, or of more than
+/// 16 MiB.
+MeasuredTrace read_trace(const std::filesystem::path& file);
+
+}  // namespace pipewright

@@ -86,9 +86,9 @@ inline constexpr double kPrediction = 4 * rounded64(20);
 /// Sums of at most a hundred numbers: 1.1e-14 of their size. Statistics of a few values, metrics,
 /// points of a curve.
 inline constexpr double kHundredOperations = rounded64(100);
-/// Where the spectral radius of a matrix of at most fifty rows is 1. Of a simple eigenvalue it is off
-/// by about 50 · 2⁻⁵³ times its condition, for which 10³ stands, and it grows by at least 10⁻² for
-/// each unit of the learning rate: 5.6e-10.
+/// Where the spectral radius of a matrix of at most fifty rows is 1. Of a simple eigenvalue it is
+/// off by about 50 · 2⁻⁵³ times its condition, for which 10³ stands, and it grows by at least 10⁻²
+/// for each unit of the learning rate: 5.6e-10.
 inline constexpr double kSpectralEdge = 50 * kUnit64 * 1e3 / 1e-2;
 /// A handful of operations: 8.9e-16. Powers, ratios, a formula written in another order.
 inline constexpr double kFewOperations = rounded64(8);

@@ -9,7 +9,8 @@ std::optional<Dynamics> dynamics_of(const Experiment& experiment) {
   if (!rule) return {};
   const auto make = [&](int minibatches) { return experiment.schedule(minibatches, kLate); };
   return Dynamics{
-      .recurrence = steady_recurrence(make, {.sum_gradients = experiment.train.sum_gradients}),
+      .recurrence = steady_recurrence(make, {.sum_gradients = experiment.train.sum_gradients,
+                                             .repeats = experiment.scheme->repeats()}),
       .rule = *rule,
       .lr = experiment.optimizer->lr()};
 }

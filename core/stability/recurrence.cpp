@@ -15,6 +15,7 @@ namespace pipewright {
 namespace {
 
 constexpr int kLongestPeriod = 12;  // mini-batches
+constexpr std::int64_t kMostWithoutRepeats = 50'000;
 constexpr std::int64_t kMostActions = 1'000'000;
 
 /// One update of a stage with the backwards whose gradients it applies, of all replicas.
@@ -148,17 +149,17 @@ class Ledger {
   double share_ = 1;  ///< of a micro-batch of one replica in the gradient
 };
 
-/// The shortest period that three consecutive parts of the schedule's second half repeat.
+/// The shortest period that enough consecutive parts of the schedule's second half repeat.
 std::optional<Recurrence> period_of(const Schedule& schedule, const SteadyStateOptions& options) {
   const Ledger ledger(schedule, options);
-  const int begin = schedule.shape.minibatches / 2;
+  const int begin = schedule.shape.minibatches / 2, parts = options.repeats ? 3 : 24;
   for (int length = 1; length <= kLongestPeriod; ++length) {
-    if (begin + 3 * length > schedule.shape.minibatches) break;
+    if (begin + parts * length > schedule.shape.minibatches) break;
     Recurrence period = ledger.period(begin, length);
-    const bool updates = std::ranges::none_of(period.stages, &std::vector<StageUpdate>::empty);
-    if (updates && ledger.period(begin + length, length) == period &&
-        ledger.period(begin + 2 * length, length) == period)
-      return period;
+    bool equal = std::ranges::none_of(period.stages, &std::vector<StageUpdate>::empty);
+    for (int part = 1; equal && part < parts; ++part)
+      equal = ledger.period(begin + part * length, length) == period;
+    if (equal) return period;
   }
   return {};
 }
@@ -179,7 +180,7 @@ Recurrence steady_recurrence(const std::function<Schedule(int minibatches)>& mak
   for (;; minibatches *= 2) {
     const Schedule schedule = make(minibatches);
     if (auto period = period_of(schedule, options)) return *std::move(period);
-    if (2 * actions_of(schedule) > kMostActions)
+    if (2 * actions_of(schedule) > (options.repeats ? kMostActions : kMostWithoutRepeats))
       throw Error(
           ErrorKind::Experiment,
           concat("the schedule shows no steady state within ", counted(minibatches, "mini-batch"),

@@ -53,10 +53,14 @@ StageDelay delay_of(const Recurrence& recurrence, int stage);
 struct SteadyStateOptions {
   /// The gradient is the sum over micro-batches and not their mean (train.gradient: sum).
   bool sum_gradients = false;
+  /// Whether the scheme says that it repeats itself (Scheme::repeats()). Then three equal periods
+  /// are a steady state; else it takes 24 and a shorter search, because a scheme that draws its
+  /// delays shows some equal ones by chance.
+  bool repeats = true;
 };
 
-/// Reads the steady state from schedules of more and more mini-batches, until two periods follow
-/// one another that are equal but for the numbers of their versions. Throws Error{Experiment} if
+/// Reads the steady state from schedules of more and more mini-batches, until periods follow one
+/// another that are equal but for the numbers of their versions. Throws Error{Experiment} if
 /// none is found in a schedule of a million actions, MissingWeights as resolve_versions().
 Recurrence steady_recurrence(const std::function<Schedule(int minibatches)>& make,
                              const SteadyStateOptions& options = {});

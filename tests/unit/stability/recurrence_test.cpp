@@ -90,6 +90,25 @@ TEST(Recurrence, WithoutASteadyStateIsRefused) {
   }
 }
 
+/// Drawn delays are now and then equal for a while: a scheme that does not repeat itself must show
+/// more than that.
+TEST(Recurrence, OfDrawnDelaysHasNoSteadyState) {
+  for (int seed = 1; seed <= 20; ++seed) {
+    const auto make = [&](int minibatches) {
+      return schedule_of("delayed_sgd",
+                         concat("{delay: {law: geometric, mean: 1, seed: ", seed, "}}"),
+                         {.stages = 2, .minibatches = minibatches});
+    };
+    EXPECT_THROW(steady_recurrence(make, {.repeats = false}), Error) << seed;
+    EXPECT_NO_THROW(steady_recurrence(
+        [&](int minibatches) {
+          return schedule_of("delayed_sgd", "{delay: 3}",
+                             {.stages = 2, .minibatches = minibatches});
+        },
+        {.repeats = false}));
+  }
+}
+
 TEST(Recurrence, WaitsUntilALongDelayIsFilled) {
   EXPECT_EQ(delay_of(recurrence_of("delayed_sgd", "{delay: 200}", 1), 0).forward, 200);
 }

@@ -36,8 +36,7 @@ TrainingState state_after(std::int64_t minibatches) {
 class Checkpoint : public RunFolders {
  protected:
   void save(Laboratory& laboratory, const Stages& stages, std::int64_t minibatches = 6) {
-    save_checkpoint(root_, laboratory.plan(), stages, {}, {}, state_after(minibatches), nullptr,
-                    alone_);
+    save_checkpoint(root_, laboratory.plan(), stages, {}, {}, state_after(minibatches), {}, alone_);
   }
   std::optional<LoadedCheckpoint> load(Laboratory& laboratory, const Stages& stages) {
     return load_checkpoint(root_, laboratory.plan(), stages, {}, {}, alone_);
@@ -184,7 +183,7 @@ TEST_F(Checkpoint, KeepsWhatCompressedGradientsHaveLost) {
   const Stages whole = plan.stages(), resumed = plan.stages(), forgetful = plan.stages();
   const Exchanges exchanges = plan.exchanges(), same = plan.exchanges(), anew = plan.exchanges();
   train_exchanging(plan, whole, exchanges, 0);
-  save_checkpoint(root_, plan, whole, {}, exchanges, state_after(6), nullptr, alone_);
+  save_checkpoint(root_, plan, whole, {}, exchanges, state_after(6), {}, alone_);
   EXPECT_TRUE(load_checkpoint(root_, plan, resumed, {}, same, alone_)->remarks.empty());
   load(two, forgetful);
   train_exchanging(plan, whole, exchanges, 1);
@@ -442,10 +441,10 @@ TEST_F(Checkpoint, IsWrittenByAllWhoHoldAStageAndReadByEachForItself) {
   std::filesystem::remove_all(root_);
   std::string of_the_other;
   Pair one(1, of_the_other), zero(0, of_the_other);
-  save_checkpoint(root_, laboratory.plan(), second, {}, {}, state_after(6), nullptr, one);
+  save_checkpoint(root_, laboratory.plan(), second, {}, {}, state_after(6), {}, one);
   EXPECT_FALSE(std::filesystem::exists(root_ / "manifest.json"))
       << "nothing is there before all is";
-  save_checkpoint(root_, laboratory.plan(), first, {}, {}, state_after(6), nullptr, zero);
+  save_checkpoint(root_, laboratory.plan(), first, {}, {}, state_after(6), {}, zero);
   const Stages alone = laboratory.plan().stages();
   ASSERT_TRUE(load(laboratory, alone));
   EXPECT_EQ(difference(alone, whole), "");

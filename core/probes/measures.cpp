@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/probes/measures.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -16,11 +17,34 @@ double product_of(const at::Tensor& a, const at::Tensor& b) {
   return (a * b).sum(at::kDouble).item<double>();
 }
 
+/// Adds up `of` over blocks of [n] elements; on a CPU what it computes of a block stays in the
+/// cache.
+template <class Of>
+double sum_over_blocks(const at::Tensor& like, const Of& of) {
+  constexpr std::int64_t kBlock = 1 << 15;  // elements
+  const std::int64_t all = like.numel(), block = like.is_cpu() ? kBlock : all;
+  double sum = 0;
+  for (std::int64_t begin = 0; begin < all; begin += block)
+    sum += of(begin, std::min(block, all - begin));
+  return sum;
+}
+
+double root_of_mean(double squares, const FlatLayout& layout) {
+  std::int64_t parameters = 0;
+  for (const FlatLayout::Entry& entry : layout.entries) parameters += entry.size;
+  return parameters == 0 ? 0 : std::sqrt(squares / static_cast<double>(parameters));
+}
+
 }  // namespace
 
 double squares_of(const at::Tensor& tensor) {
   const at::NoGradGuard no_grad;
-  return product_of(tensor, tensor);
+  if (!tensor.is_contiguous()) return product_of(tensor, tensor);
+  const at::Tensor all = tensor.view({-1});
+  return sum_over_blocks(all, [&](std::int64_t begin, std::int64_t size) {
+    const at::Tensor part = all.narrow(0, begin, size);
+    return product_of(part, part);
+  });
 }
 
 double squares_of(std::span<const at::Tensor> gradients) {
@@ -30,10 +54,16 @@ double squares_of(std::span<const at::Tensor> gradients) {
   return sum;
 }
 
-double rms_of(const at::Tensor& flat, const FlatLayout& layout) {
-  std::int64_t parameters = 0;
-  for (const FlatLayout::Entry& entry : layout.entries) parameters += entry.size;
-  return parameters == 0 ? 0 : std::sqrt(squares_of(flat) / static_cast<double>(parameters));
+double squares_between(const at::Tensor& a, const at::Tensor& b) {
+  const at::NoGradGuard no_grad;
+  return sum_over_blocks(a, [&](std::int64_t begin, std::int64_t size) {
+    const at::Tensor part = a.narrow(0, begin, size) - b.narrow(0, begin, size);
+    return product_of(part, part);
+  });
+}
+
+double rms_between(const at::Tensor& a, const at::Tensor& b, const FlatLayout& layout) {
+  return root_of_mean(squares_between(a, b), layout);
 }
 
 Comparison compare(std::span<const at::Tensor> a, std::span<const at::Tensor> b) {

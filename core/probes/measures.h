@@ -18,8 +18,12 @@ using Gradients = std::vector<at::Tensor>;  ///< one per layout entry; undefined
 double squares_of(const at::Tensor& tensor);
 double squares_of(std::span<const at::Tensor> gradients);
 
-/// The root mean square of a stage's flat tensor, over its parameters without the gaps.
-double rms_of(const at::Tensor& flat, const FlatLayout& layout);
+/// The squared distance of two flat tensors [n].
+double squares_between(const at::Tensor& a, const at::Tensor& b);
+
+/// The root mean square of the difference of two of a stage's flat tensors, over its parameters
+/// without the gaps.
+double rms_between(const at::Tensor& a, const at::Tensor& b, const FlatLayout& layout);
 
 /// How two gradients of the same parameters compare. Undefined ones count as 0.
 struct Comparison {

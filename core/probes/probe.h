@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/registry.h"
 #include "core/config/options.h"
@@ -93,6 +94,11 @@ class Probe {
   virtual ~Probe() = default;
 
   std::int64_t every() const { return every_; }
+  /// The quantities that it writes, and what each is.
+  struct Quantity {
+    std::string_view name, meaning;
+  };
+  virtual std::vector<Quantity> quantities() const = 0;
   /// Why it cannot measure this training, as in "needs a scheme that predicts weights; …"; "": it
   /// can.
   virtual std::string refusal(const ProbedTraining& training) const {

@@ -18,6 +18,7 @@ KINDS = {
     "codec": "codecs",
     "optimizer": "optimizers",
     "loss": "losses",
+    "probe": "probes",
 }
 
 
@@ -124,6 +125,9 @@ class Commands(harness.EndToEnd):
             if kind == "scheme":
                 self.assertIn("version", branches["spectrain"])
                 self.assertIn("width", branches["interlocking"])
+        probes = schema["properties"]["probes"]["items"]["allOf"]
+        known = [branch["if"]["properties"]["name"]["const"] for branch in probes]
+        self.assertEqual(sorted(known), sorted(names["probes"]))
         compression = schema["properties"]["pipeline"]["properties"]["compression"]
         codecs = {branch["if"]["properties"]["name"]["const"]: branch["then"] for branch in compression["allOf"]}
         self.assertEqual(sorted(codecs), sorted(names["codecs"]))

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/config/schema.h"
 #include "core/experiment/experiment.h"
+#include "core/probes/probe.h"
 #include "core/profiling/hardware_source.h"
 #include "core/reports/claims.h"
 #include "core/reports/plot_spec.h"
@@ -94,13 +95,26 @@ std::string data_remark(const std::vector<OptionInfo>& options) {
                     : "; the variable PIPEWRIGHT_DATA names another folder in its place.");
 }
 
+/// What a probe writes into probes.csv.
+std::string quantities_of(const std::string& name) {
+  const Value nothing = Value::mapping();
+  Problems problems;
+  Options options(&nothing, "", problems);
+  const auto probe = Registry<Probe>::instance().find(name)->make(options);
+  std::string text = "\nQuantities\n";
+  for (const Probe::Quantity& each : probe->quantities())
+    text += concat("  ", each.name, "\n      ", each.meaning, "\n");
+  return text;
+}
+
 void print_page(const std::string& title, const std::string& summary, const std::string& remark,
-                const std::vector<OptionInfo>& options, const std::string& example) {
+                const std::vector<OptionInfo>& options, const std::string& example,
+                const std::string& quantities = {}) {
   print("%s\n  %s\n", title.c_str(), summary.c_str());
   if (!remark.empty()) print("\nNote: %s\n", remark.c_str());
   print("\nOptions\n%s",
         options.empty() ? "  There are none.\n" : describe_options(options).c_str());
-  print("\nExample\n  %s\n", example.c_str());
+  print("%s\nExample\n  %s\n", quantities.c_str(), example.c_str());
 }
 
 void describe_part(const PartKind& kind, const std::string& name) {
@@ -117,7 +131,8 @@ void describe_part(const PartKind& kind, const std::string& name) {
     example = concat("pipeline: {compression: ", example_line(name, options), "}");
   if (kind.name == "probe") example = concat("probes: [", example_line(name, options), "]");
   print_page(concat(kind.name, " ", name), kind.summary(name),
-             kind.name == "scheme" ? scheme_remark(name) : data_remark(options), options, example);
+             kind.name == "scheme" ? scheme_remark(name) : data_remark(options), options, example,
+             kind.name == "probe" ? quantities_of(name) : "");
 }
 
 /// Commands for a user who named a part without its kind.

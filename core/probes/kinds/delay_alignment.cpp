@@ -47,6 +47,10 @@ class DelayAlignment final : public Probe {
                             "Updates between the two gradients; 0 = the delay of the stage's "
                             "backward, at least 1.",
                             {0, 1e6}))) {}
+  std::vector<Quantity> quantities() const override {
+    return {{"cosine",
+             "of the angle between the gradient of an update and that of `delay` updates before"}};
+  }
   std::unique_ptr<StageProbe> at(const ProbedStage& stage) const override {
     return std::make_unique<DelayAtStage>(delay_ > 0 ? delay_ : std::max(1, stage.delay));
   }

@@ -36,6 +36,11 @@ class EdgeError final : public Probe {
     if (training.compresses) return {};
     return "needs a codec on an edge; pipeline.compression is none";
   }
+  std::vector<Quantity> quantities() const override {
+    return {{"activation, gradient",
+             "length of what the codec loses of a message that the stage receives / length of the "
+             "message"}};
+  }
   std::unique_ptr<StageProbe> at(const ProbedStage&) const override {
     return std::make_unique<EdgeAtStage>();
   }

@@ -83,6 +83,12 @@ class OfBackwardAtStage final : public BesideAtStage {
 class GradientAlignment final : public Probe {
  public:
   using Probe::Probe;
+  std::vector<Quantity> quantities() const override {
+    return {{"cosine",
+             "of the angle between the stage's gradient and that of its newest weights, with the "
+             "same inputs and incoming gradient"},
+            {"norm_ratio", "length of the first / length of the second"}};
+  }
   std::unique_ptr<StageProbe> at(const ProbedStage&) const override {
     return std::make_unique<NewestAtStage>();
   }
@@ -91,6 +97,12 @@ class GradientAlignment final : public Probe {
 class Mismatch final : public Probe {
  public:
   using Probe::Probe;
+  std::vector<Quantity> quantities() const override {
+    return {{"cosine",
+             "of the angle between the stage's gradient and that of a forward with the backward's "
+             "weights"},
+            {"norm_ratio", "length of the first / length of the second"}};
+  }
   std::unique_ptr<StageProbe> at(const ProbedStage&) const override {
     return std::make_unique<OfBackwardAtStage>();
   }

@@ -75,6 +75,15 @@ class GradientNoise final : public Probe {
     if (training.microbatches > 1) return {};
     return "needs micro-batches to compare; pipeline.microbatches is 1";
   }
+  std::vector<Quantity> quantities() const override {
+    return {{"variance", "of the gradient of one sample, summed over its elements"},
+            {"squared_gradient",
+             "squared length of the mean gradient, without the noise; an estimate that may be "
+             "negative"},
+            {"scale",
+             "variance / squared_gradient, in samples: the mini-batch beyond which more samples "
+             "bring little"}};
+  }
   std::unique_ptr<StageProbe> at(const ProbedStage& stage) const override {
     return std::make_unique<NoiseAtStage>(stage.microbatches);
   }

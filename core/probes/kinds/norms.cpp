@@ -20,7 +20,7 @@ class NormsAtStage final : public StageProbe {
   }
   void updated(const Update& update, const Finding& found) override {
     if (!update.measured) return;
-    found("update", std::sqrt(squares_of(update.stage.weights().latest() - before_)));
+    found("update", std::sqrt(squares_between(update.stage.weights().latest(), before_)));
     before_.reset();
   }
 
@@ -31,6 +31,11 @@ class NormsAtStage final : public StageProbe {
 class Norms final : public Probe {
  public:
   using Probe::Probe;
+  std::vector<Quantity> quantities() const override {
+    return {{"weights, gradient, update",
+             "lengths of the weights before an update, of the gradient that it applies, and of the "
+             "change that it makes"}};
+  }
   std::unique_ptr<StageProbe> at(const ProbedStage&) const override {
     return std::make_unique<NormsAtStage>();
   }

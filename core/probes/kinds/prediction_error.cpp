@@ -84,7 +84,8 @@ class ErrorAtStage final : public StageProbe {
 
   static void report(const char* pass, const at::Tensor& predicted, const at::Tensor& from,
                      const at::Tensor& truth, const FlatLayout& layout, const Finding& found) {
-    const double with = rms_of(predicted - truth, layout), without = rms_of(from - truth, layout);
+    const double with = rms_between(predicted, truth, layout),
+                 without = rms_between(from, truth, layout);
     found(concat(pass, "_predicted"), with);
     found(concat(pass, "_unpredicted"), without);
     if (without > 0) found(concat(pass, "_ratio"), with / without);
@@ -103,6 +104,14 @@ class PredictionError final : public Probe {
     if (training.predicts) return {};
     return concat("needs a scheme that predicts weights, such as spectrain; ", training.scheme,
                   " predicts none");
+  }
+  std::vector<Quantity> quantities() const override {
+    return {
+        {"forward_predicted, backward_predicted",
+         "root mean square of the weights that the pass predicted minus those that came to be"},
+        {"forward_unpredicted, backward_unpredicted",
+         "the same for the weights that it predicted from"},
+        {"forward_ratio, backward_ratio", "predicted / unpredicted: below 1 the prediction helps"}};
   }
   std::unique_ptr<StageProbe> at(const ProbedStage& stage) const override {
     return std::make_unique<ErrorAtStage>(stage.extrapolates);

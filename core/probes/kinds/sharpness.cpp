@@ -29,6 +29,12 @@ class Sharpness final : public Probe {
                     "products", 100,
                     "Most products of the Hessian with a vector for one eigenvalue.", {1, 1e5}))} {}
 
+  std::vector<Quantity> quantities() const override {
+    return {{"largest",
+             "largest eigenvalue of the Hessian of a stage's weights; without a stage, of all"},
+            {"preconditioned",
+             "the same of P^-1/2 H P^-1/2, with what the optimizer divides steps by as P"}};
+  }
   std::unique_ptr<StageProbe> at(const ProbedStage&) const override { return nullptr; }
   std::int64_t drained_samples() const override { return samples_; }
 

@@ -32,7 +32,7 @@ class GapAtStage final : public StageProbe {
   void updated(const Update& update, const Finding& found) override {
     if (!update.measured) return;
     const FlatLayout& layout = update.stage.layout();
-    const double step = rms_of(update.stage.weights().latest() - before_, layout);
+    const double step = rms_between(update.stage.weights().latest(), before_, layout);
     found("update", step);
     const int last = update.instruction.action.minibatch;
     for (const auto& [name, kept] :
@@ -56,7 +56,7 @@ class GapAtStage final : public StageProbe {
   void report(const char* name, std::vector<Kept>& kept, int last, const FlatLayout& layout,
               double step, const Finding& found) {
     if (kept.empty() || kept.front().minibatch > last) return;
-    const double gap = rms_of(kept.front().weights - before_, layout);
+    const double gap = rms_between(kept.front().weights, before_, layout);
     found(name, gap);
     if (step > 0) found(concat(name, "_relative"), gap / step);
     std::erase_if(kept, [&](const Kept& each) { return each.minibatch <= last; });
@@ -69,6 +69,14 @@ class GapAtStage final : public StageProbe {
 class WeightGap final : public Probe {
  public:
   using Probe::Probe;
+  std::vector<Quantity> quantities() const override {
+    return {{"forward, backward",
+             "root mean square of the weights that the pass had minus those that its gradient is "
+             "applied to"},
+            {"update", "root mean square of the change that the update makes"},
+            {"forward_relative, backward_relative",
+             "the same divided by update: 1 = as far as one update"}};
+  }
   std::unique_ptr<StageProbe> at(const ProbedStage&) const override {
     return std::make_unique<GapAtStage>();
   }

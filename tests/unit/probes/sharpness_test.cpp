@@ -11,6 +11,7 @@
 #include "core/probes/probe.h"
 #include "core/probes/whole_model.h"
 #include "core/stage/torch.h"
+#include "core/training/drained_probes.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/tolerances.h"
 
@@ -176,7 +177,45 @@ TEST(Sharpness, IsDividedByWhatTheOptimizerDividesBy) {
   }
 }
 
-/// Every model has second derivatives, but for those whose LSTM is one operator of LibTorch.
+/// Attention by an operator of LibTorch that has no second derivative, of the rows of the input.
+class OnceDifferentiable final : public Layer {
+ public:
+  explicit OnceDifferentiable(LayerPtr inner) : inner_(std::move(inner)) {
+    Layer::set_name(inner_->name());
+  }
+  std::vector<ParameterSpec> parameters() const override { return inner_->parameters(); }
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor> buffers, const Pass& pass) const override {
+    const at::Tensor rows =
+        inner_->forward(input, parameters, buffers, pass).view({1, 1, input.size(0), -1});
+    return std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(rows, rows, rows))
+        .view({input.size(0), -1});
+  }
+
+ private:
+  LayerPtr inner_;
+};
+
+TEST(Sharpness, IsRefusedWhereALayerHasNoSecondDerivative) {
+  LinearModel linear;
+  const Probe& probe = *linear.laboratory.experiment.probes[0].probe;
+  EXPECT_NO_THROW(probe.try_on(linear.model()));
+  LayerPtr& first = linear.laboratory.experiment.layers[0];
+  first = std::make_shared<OnceDifferentiable>(first);
+  EXPECT_ANY_THROW(probe.try_on(linear.model()));
+  const TensorFile weights{.tensors = linear.state, .metadata = {}};
+  try {
+    try_drained_probes(linear.laboratory.plan(), weights);
+    FAIL() << "it was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Experiment);
+    EXPECT_NE(error.message().find("probes[0] sharpness needs second derivatives, which a layer of "
+                                   "this model does not have: "),
+              std::string::npos)
+        << error.message();
+  }
+}
+
 TEST(Sharpness, IsKnownForModelsOfImagesAndText) {
   for (const char* model :
        {"{name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}",

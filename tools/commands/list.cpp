@@ -20,8 +20,9 @@ void print_kind(const PartKind& kind) {
 int run_list(const std::vector<std::string>& arguments) {
   CommandLine line(kList,
                    "Names the parts an experiment can be made of, with one line about each.");
-  line.positional(
-      "KIND", "schemes, models, datasets, codecs, optimizers, losses or probes; default: all", 0, 1);
+  line.positional("KIND",
+                  "schemes, models, datasets, codecs, optimizers, losses or probes; default: all",
+                  0, 1);
   line.plugins();
   if (!line.parse(arguments)) return 0;
   const std::string wanted = line.text("KIND");

@@ -10,7 +10,8 @@
 namespace pipewright {
 
 /// Reads these sections of the document and looks up each key they name in the runs, using only
-/// their label, config and varied; of claims also the values. Throws Error{Experiment} with all problems.
+/// their label, config and varied; of claims also the values. Throws Error{Experiment} with all
+/// problems.
 void check_named_keys(const Value& document, const std::vector<RunRecord>& runs);
 
 }  // namespace pipewright

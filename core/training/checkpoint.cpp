@@ -116,7 +116,8 @@ Value write_files(const fs::path& folder, const std::vector<HeldStage>& mine,
     CheckpointFile described = described_file(path);
     described.replica = of.replica;
     described.steps = of.stage->optimizer_state().steps;
-    described.loss_scale = of.stage->loss_scale();
+    if (const auto& scale = of.stage->loss_scale())
+      described.loss_scale = SavedLossScale{scale->scale, scale->since, scale->skipped};
     files.items.push_back(described.value());
   }
   return files;
@@ -155,6 +156,8 @@ void read_memory(const fs::path& folder, const CheckpointFile& file, const Plan&
   }
 }
 
+static_assert(SavedLossScale::kLargest == LossScale::kLargest);
+
 /// Restores the stages' loss scales. A replica without a file of its own has that of replica 0, as
 /// it has its weights.
 void read_loss_scales(const CheckpointManifest& manifest, const std::vector<HeldStage>& mine) {
@@ -163,7 +166,9 @@ void read_loss_scales(const CheckpointManifest& manifest, const std::vector<Held
       const auto file =
           std::ranges::find(manifest.files, file_name(of.index, replica), &CheckpointFile::name);
       if (file != manifest.files.end() && file->loss_scale && of.stage->loss_scale())
-        of.stage->loss_scale() = file->loss_scale;
+        of.stage->loss_scale() = {.scale = file->loss_scale->scale,
+                                  .since = file->loss_scale->since,
+                                  .skipped = file->loss_scale->skipped};
     }
 }
 

@@ -73,18 +73,18 @@ int int_field(const Value& of, const std::string& key, const std::string& where)
 }
 
 /// The loss scale of a file, if it has one.
-std::optional<LossScale> loss_scale_in(const Value& file, const std::string& where) {
+std::optional<SavedLossScale> loss_scale_in(const Value& file, const std::string& where) {
   if (file.find(kLossScale) == nullptr) return {};
   std::vector<std::int64_t> numbers;
   for (const Value& each : field(file, kLossScale, Value::Kind::Sequence, where).items)
     if (each.is(Value::Kind::Integer) && each.integer >= 0) numbers.push_back(each.integer);
   if (numbers.size() != 3 || !std::has_single_bit(static_cast<std::uint64_t>(numbers[0])) ||
-      numbers[0] > LossScale::kLargest)
+      numbers[0] > SavedLossScale::kLargest)
     throw Error(ErrorKind::Data,
                 concat("is no manifest of a checkpoint: '", kLossScale,
                        "' is not a power of two and two counts"),
                 where);
-  return LossScale{.scale = numbers[0], .since = numbers[1], .skipped = numbers[2]};
+  return SavedLossScale{.scale = numbers[0], .since = numbers[1], .skipped = numbers[2]};
 }
 
 RowLogPart read_log(const Value& value, const std::string& where) {

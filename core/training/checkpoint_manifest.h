@@ -17,9 +17,14 @@
 #include "core/base/error.h"
 #include "core/config/value.h"
 #include "core/records/row_log.h"
-#include "core/stage/precision.h"
 
 namespace pipewright {
+
+/// The numbers of a LossScale (core/stage/precision.h), in a header without LibTorch.
+struct SavedLossScale {
+  static constexpr std::int64_t kLargest = std::int64_t{1} << 40;
+  std::int64_t scale = 1, since = 0, skipped = 0;
+};
 
 struct CheckpointFile {
   std::string name;  ///< file name within the checkpoint's folder
@@ -27,7 +32,7 @@ struct CheckpointFile {
   std::string checksum;    ///< CRC-32, 8 hex digits
   int replica = 0;         ///< whose tensors it has; replica 0's weights are those of all
   std::int64_t steps = 0;  ///< updates of the stage so far
-  std::optional<LossScale> loss_scale = {};  ///< of the stage, in float16
+  std::optional<SavedLossScale> loss_scale = {};  ///< of the stage, in float16
 
   Value value() const;
 };

@@ -13,21 +13,21 @@
 namespace pipewright {
 namespace {
 
-struct Convolution {
+struct AlexNetConvolution {
   const char* name;
   std::int64_t channels, kernel, stride, padding;
   bool pool;
 };
-constexpr Convolution kConvolutions[] = {{"conv1", 64, 11, 4, 2, true},
-                                         {"conv2", 192, 5, 1, 2, true},
-                                         {"conv3", 384, 3, 1, 1, false},
-                                         {"conv4", 256, 3, 1, 1, false},
-                                         {"conv5", 256, 3, 1, 1, false}};
-constexpr std::int64_t kHidden = 4096;   ///< output features of fc6 and fc7
-constexpr std::int64_t kPooledSize = 6;  ///< side of fc6's input map, for any image size
-constexpr std::int64_t kLeastSize = 63;  ///< of images: the last pool's input is 3×3
+constexpr AlexNetConvolution kAlexNetConvolutions[] = {{"conv1", 64, 11, 4, 2, true},
+                                                       {"conv2", 192, 5, 1, 2, true},
+                                                       {"conv3", 384, 3, 1, 1, false},
+                                                       {"conv4", 256, 3, 1, 1, false},
+                                                       {"conv5", 256, 3, 1, 1, false}};
+constexpr std::int64_t kAlexNetHidden = 4096;   ///< output features of fc6 and fc7
+constexpr std::int64_t kAlexNetPooledSize = 6;  ///< side of fc6's input map, for any image size
+constexpr std::int64_t kLeastSize = 63;         ///< of images: the last pool's input is 3×3
 
-LayerPtr unit(const Convolution& of, std::int64_t in, std::int64_t out) {
+LayerPtr unit(const AlexNetConvolution& of, std::int64_t in, std::int64_t out) {
   std::vector<std::pair<std::string, LayerPtr>> parts{
       {"", convolution(in, out,
                        {.kernel = of.kernel,
@@ -56,14 +56,14 @@ class AlexNet final : public ImageModel {
       all.push_back(std::move(layer));
     };
     std::int64_t in = channels();
-    for (const Convolution& of : kConvolutions) {
+    for (const AlexNetConvolution& of : kAlexNetConvolutions) {
       const std::int64_t out = scaled(of.channels);
       add(of.name, unit(of, in, out));
       in = out;
     }
-    const std::int64_t hidden = scaled(kHidden);
-    add("pool5", sequence({{"", max_pool(3, 2)}, {"", average_pool_to(kPooledSize)}}));
-    add("fc6", dropped_linear(in * kPooledSize * kPooledSize, hidden));
+    const std::int64_t hidden = scaled(kAlexNetHidden);
+    add("pool5", sequence({{"", max_pool(3, 2)}, {"", average_pool_to(kAlexNetPooledSize)}}));
+    add("fc6", dropped_linear(in * kAlexNetPooledSize * kAlexNetPooledSize, hidden));
     add("fc7", dropped_linear(hidden, hidden));
     add("fc8", linear(hidden, classes()));
     return all;
@@ -76,10 +76,11 @@ class AlexNet final : public ImageModel {
 
  private:
   Output output(std::size_t layer) const override {
-    constexpr std::size_t kConvolutionCount = std::size(kConvolutions);
-    if (layer < kConvolutionCount) return {scaled(kConvolutions[layer].channels)};
-    if (layer == kConvolutionCount) return {scaled(kConvolutions[kConvolutionCount - 1].channels)};
-    return {layer < kConvolutionCount + 3 ? scaled(kHidden) : classes(), true};
+    constexpr std::size_t kConvolutionCount = std::size(kAlexNetConvolutions);
+    if (layer < kConvolutionCount) return {scaled(kAlexNetConvolutions[layer].channels)};
+    if (layer == kConvolutionCount)
+      return {scaled(kAlexNetConvolutions[kConvolutionCount - 1].channels)};
+    return {layer < kConvolutionCount + 3 ? scaled(kAlexNetHidden) : classes(), true};
   }
 };
 

@@ -17,7 +17,7 @@
 namespace pipewright {
 namespace {
 
-constexpr double kInitStd = 0.02;
+constexpr double kGptInitStd = 0.02;
 
 class Gpt final : public Model {
  public:
@@ -75,21 +75,21 @@ class Gpt final : public Model {
     return residual(sequence(std::move(children)), nullptr, Activation::Identity);
   }
   LayerPtr widen(std::int64_t times, Activation activation = Activation::Identity) const {
-    return linear(width_, times * width_, {.init_std = kInitStd, .activation = activation});
+    return linear(width_, times * width_, {.init_std = kGptInitStd, .activation = activation});
   }
   /// A linear layer whose output is added to the residual stream. There are 2·layers such terms, so
   /// the initial deviation is divided by √(2·layers).
   LayerPtr to_residual(std::int64_t from) const {
     return linear(from, width_,
-                  {.init_std = kInitStd / std::sqrt(2 * static_cast<double>(blocks_))});
+                  {.init_std = kGptInitStd / std::sqrt(2 * static_cast<double>(blocks_))});
   }
   LayerPtr output() const {
-    return linear(width_, vocabulary_, {.init_std = kInitStd, .bias = false});
+    return linear(width_, vocabulary_, {.init_std = kGptInitStd, .bias = false});
   }
 
   LayerPtr embeddings() const {
-    LayerPtr wpe = sequence({{"", positions()}, {"", embedding(tokens_, width_, {kInitStd})}});
-    return sequence({{"", sum_of({{"wte", embedding(vocabulary_, width_, {kInitStd})},  //
+    LayerPtr wpe = sequence({{"", positions()}, {"", embedding(tokens_, width_, {kGptInitStd})}});
+    return sequence({{"", sum_of({{"wte", embedding(vocabulary_, width_, {kGptInitStd})},  //
                                   {"wpe", std::move(wpe)}})},
                      {"dropout", dropout(dropout_)}});
   }

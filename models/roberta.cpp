@@ -20,14 +20,14 @@
 namespace pipewright {
 namespace {
 
-constexpr double kInitStd = 0.02, kEps = 1e-5;
+constexpr double kRobertaInitStd = 0.02, kRobertaEps = 1e-5;
 
 LayerPtr dense(std::int64_t in, std::int64_t out, Activation activation = Activation::Identity) {
-  return linear(in, out, {.init_std = kInitStd, .activation = activation});
+  return linear(in, out, {.init_std = kRobertaInitStd, .activation = activation});
 }
 
 LayerPtr embedded(std::int64_t rows, std::int64_t width, std::int64_t zero_row = -1) {
-  return embedding(rows, width, {.init_std = kInitStd, .zero_row = zero_row});
+  return embedding(rows, width, {.init_std = kRobertaInitStd, .zero_row = zero_row});
 }
 
 class Roberta final : public Model {
@@ -109,7 +109,7 @@ class Roberta final : public Model {
   static LayerPtr plus_input(std::vector<NamedLayer> children) {
     return residual(sequence(std::move(children)), nullptr, Activation::Identity);
   }
-  LayerPtr norm() const { return layer_norm(width_, kEps); }
+  LayerPtr norm() const { return layer_norm(width_, kRobertaEps); }
 
   LayerPtr embeddings() const {
     LayerPtr position = sequence(

@@ -11,19 +11,20 @@
 namespace pipewright {
 namespace {
 
-struct Convolution {
+struct VggConvolution {
   const char* name;
   std::int64_t channels;
   bool pool = false;
 };
-constexpr Convolution kConvolutions[] = {
+constexpr VggConvolution kVggConvolutions[] = {
     {"conv1_1", 64},  {"conv1_2", 64, true},                           //
     {"conv2_1", 128}, {"conv2_2", 128, true},                          //
     {"conv3_1", 256}, {"conv3_2", 256},       {"conv3_3", 256, true},  //
     {"conv4_1", 512}, {"conv4_2", 512},       {"conv4_3", 512, true},  //
     {"conv5_1", 512}, {"conv5_2", 512},       {"conv5_3", 512, true}};
-constexpr std::int64_t kHidden = 4096;   ///< width of the classifier's hidden layers
-constexpr std::int64_t kPooledSize = 7;  ///< of the classifier's input map, as for 224×224 images
+constexpr std::int64_t kVggHidden = 4096;  ///< width of the classifier's hidden layers
+constexpr std::int64_t kVggPooledSize =
+    7;  ///< of the classifier's input map, as for 224×224 images
 constexpr double kLinearStd = 0.01;
 
 class Vgg16 final : public ImageModel {
@@ -41,7 +42,7 @@ class Vgg16 final : public ImageModel {
   std::vector<LayerPtr> layers() const override {
     std::vector<LayerPtr> all;
     std::int64_t in = channels();
-    for (const Convolution& unit : kConvolutions) {
+    for (const VggConvolution& unit : kVggConvolutions) {
       const std::int64_t out = scaled(unit.channels);
       all.push_back(convolution_unit(unit.name, in, out,
                                      {.batch_norm = batch_norm_, .pool = unit.pool ? 2 : 0}));
@@ -51,13 +52,13 @@ class Vgg16 final : public ImageModel {
       all.push_back(pooled_classifier("fc1", in, classes(), kLinearStd));
       return all;
     }
-    const std::int64_t hidden = scaled(kHidden);
+    const std::int64_t hidden = scaled(kVggHidden);
     const auto dense = [](std::int64_t from, std::int64_t to) {
       return linear(from, to,
                     {.init_std = kLinearStd, .activation = Activation::Relu, .flatten = true});
     };
-    all.push_back(sequence({{"", average_pool_to(kPooledSize)},
-                            {"", dense(in * kPooledSize * kPooledSize, hidden)},
+    all.push_back(sequence({{"", average_pool_to(kVggPooledSize)},
+                            {"", dense(in * kVggPooledSize * kVggPooledSize, hidden)},
                             {"dropout", dropout(0.5)}}));
     all.back()->set_name("fc1");
     all.push_back(sequence({{"", dense(hidden, hidden)}, {"dropout", dropout(0.5)}}));
@@ -89,9 +90,9 @@ class Vgg16 final : public ImageModel {
 
  private:
   Output output(std::size_t layer) const override {
-    if (layer < std::size(kConvolutions)) return {scaled(kConvolutions[layer].channels)};
-    const bool hidden = classifier_ && layer < std::size(kConvolutions) + 2;
-    return {hidden ? scaled(kHidden) : classes(), true};
+    if (layer < std::size(kVggConvolutions)) return {scaled(kVggConvolutions[layer].channels)};
+    const bool hidden = classifier_ && layer < std::size(kVggConvolutions) + 2;
+    return {hidden ? scaled(kVggHidden) : classes(), true};
   }
 
   bool batch_norm_, classifier_;

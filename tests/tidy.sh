@@ -13,9 +13,9 @@ fi
 targets='pipewright_(core|records|schemes)'
 if [ "$which" = all ]; then targets='pipewright_[a-z]+'; fi
 grep -oE "\"file\": \"[^\"]+\"" "$build/compile_commands.json" | cut -d'"' -f4 |
-  grep -E "/CMakeFiles/$targets\.dir/Unity/|^$PWD/(core|schemes|models|datasets|tools)/" | sort -u >"$build/tidy-units"
-if grep -q Unity "$build/tidy-units"; then  # files compiled together are looked at together
-  grep -E "/$targets\.dir/Unity/" "$build/tidy-units" >"$build/tidy-units.together"
+  grep -E "/units/$targets/|^$PWD/(core|schemes|models|datasets|tools)/" | sort -u >"$build/tidy-units"
+if grep -q /units/ "$build/tidy-units"; then  # files compiled together are looked at together
+  grep -E "/units/$targets/" "$build/tidy-units" >"$build/tidy-units.together"
   mv "$build/tidy-units.together" "$build/tidy-units"
 fi
 [ -s "$build/tidy-units" ] || { echo "$build/compile_commands.json names no sources of ours" >&2; exit 1; }

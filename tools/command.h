@@ -19,9 +19,8 @@ struct Command {
   const char* usage;    ///< such as "run FILE [--set key=value]… [--out DIR]"
   const char* summary;  ///< one line for `pipewright --help`
   /// Runs the command with the arguments after its name. Returns the exit code. May throw Error.
+  /// One that computes with LibTorch calls need_libtorch() when it has read its input.
   int (*run)(const std::vector<std::string>& arguments);
-  /// Whether it computes with LibTorch, which is then loaded before it begins.
-  bool needs_libtorch = false;
 };
 
 /// Performs the program's arguments: prints an error and returns the exit code. Does not throw.
@@ -87,8 +86,9 @@ class CommandLine {
 };
 
 /// Reads the experiment that the line names; reports all problems of its file at once. For a file
-/// with a sweep it prints to standard error which point it is, or that it is the base.
-Experiment experiment_of(const CommandLine& line);
+/// with a sweep it prints to standard error which point it is, or that it is the base. Before it
+/// prints anything it calls `when_read`: commands that compute pass need_libtorch.
+Experiment experiment_of(const CommandLine& line, void (*when_read)() = nullptr);
 
 /// Writes a file that the user has requested, and prints its name.
 void write_output(const std::filesystem::path& file, const std::string& content);

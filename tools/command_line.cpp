@@ -249,11 +249,13 @@ OneExperiment one_experiment(const ExperimentArguments& given, Problems& faults)
   return one;
 }
 
-Experiment experiment_of(const CommandLine& line) {
+Experiment experiment_of(const CommandLine& line, void (*when_read)()) {
   Problems faults;
   const OneExperiment one = one_experiment(line.experiment_arguments(), faults);
+  Experiment experiment = read_experiment(one.document, faults);
+  if (when_read != nullptr) when_read();
   if (!one.remark.empty()) print_error("%s\n", one.remark.c_str());
-  return read_experiment(one.document, faults);
+  return experiment;
 }
 
 void write_output(const std::filesystem::path& file, const std::string& content) {

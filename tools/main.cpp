@@ -47,10 +47,6 @@ void print_usage(std::FILE* where) {
            "70 a bug, 130 interrupted.\n");
 }
 
-bool asks_for_help(const std::vector<std::string>& arguments) {
-  return std::ranges::find(arguments, "--help") != arguments.end();
-}
-
 int run_command(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
       arguments[0] == "help") {
@@ -65,7 +61,6 @@ int run_command(const std::vector<std::string>& arguments) {
   for (const Command* command : commands()) {
     names.emplace_back(command->name);
     if (arguments[0] != command->name) continue;
-    if (command->needs_libtorch && !asks_for_help(arguments)) need_libtorch();
     return command->run({arguments.begin() + 1, arguments.end()});
   }
   throw Error(ErrorKind::Experiment,

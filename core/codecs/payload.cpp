@@ -16,6 +16,10 @@ at::Tensor floats_of(const at::Tensor& payload, std::int64_t first, std::int64_t
   return payload.narrow(0, first, 4 * count).view(at::kFloat);
 }
 
+std::span<float> span_of(const at::Tensor& floats) {
+  return {floats.mutable_data_ptr<float>(), static_cast<std::size_t>(floats.numel())};
+}
+
 std::span<std::byte> bytes_from(const at::Tensor& payload, std::int64_t first) {
   return std::span(static_cast<std::byte*>(payload.mutable_data_ptr()), payload.nbytes())
       .subspan(static_cast<std::size_t>(first));

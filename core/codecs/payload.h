@@ -12,6 +12,8 @@ namespace pipewright {
 void check_bytes(const at::Tensor& payload, std::int64_t expected);
 /// A view of `count` float32 in a payload, from byte `first`, a multiple of 4.
 at::Tensor floats_of(const at::Tensor& payload, std::int64_t first, std::int64_t count);
+/// The values of a contiguous float32 tensor on the CPU.
+std::span<float> span_of(const at::Tensor& floats);
 /// The bytes from `first` on; the tensor must be on the CPU.
 std::span<std::byte> bytes_from(const at::Tensor& payload, std::int64_t first);
 

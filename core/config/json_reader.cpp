@@ -9,10 +9,10 @@ namespace pipewright {
 namespace {
 
 constexpr std::size_t kMostValues = 1'000'000;
-constexpr std::uint64_t kLargestFile = std::uint64_t{16} << 20;
+constexpr std::uint64_t kLargestJsonFile = std::uint64_t{16} << 20;
 
 /// Builds our values from the parser's events; an event that returns false ends the reading.
-class Builder final : public nlohmann::json_sax<nlohmann::json> {
+class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   Value take() { return std::move(root_); }
   const std::string& fault() const { return fault_; }
@@ -96,14 +96,14 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 Value parse_json(std::string_view text, const std::string& name) {
-  Builder builder;
+  JsonBuilder builder;
   if (!nlohmann::json::sax_parse(text, &builder))
     throw Error(ErrorKind::Data, builder.fault(), name);
   return builder.take();
 }
 
 Value load_json(const std::filesystem::path& path) {
-  return parse_json(read_file(path, kLargestFile), path.string());
+  return parse_json(read_file(path, kLargestJsonFile), path.string());
 }
 
 }  // namespace pipewright

@@ -8,14 +8,14 @@
 namespace pipewright {
 namespace {
 
-constexpr std::size_t kWidth = 100;
+constexpr std::size_t kHelpWidth = 100;
 
 /// The text wrapped into lines that begin with `margin`.
 std::string wrapped(const std::string& text, const std::string& margin) {
   std::istringstream words(text);
   std::string out, line = margin;
   for (std::string word; words >> word;) {
-    if (line.size() > margin.size() && width_of(line) + 1 + width_of(word) > kWidth) {
+    if (line.size() > margin.size() && width_of(line) + 1 + width_of(word) > kHelpWidth) {
       out += line + '\n';
       line = margin;
     }

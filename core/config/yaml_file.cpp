@@ -7,7 +7,7 @@
 namespace pipewright {
 namespace {
 
-constexpr std::uint64_t kLargestFile = std::uint64_t{2} << 20;
+constexpr std::uint64_t kLargestYamlFile = std::uint64_t{2} << 20;
 
 }  // namespace
 
@@ -16,12 +16,12 @@ constexpr std::uint64_t kLargestFile = std::uint64_t{2} << 20;
 /// (Data).
 std::string read_yaml_file(const std::filesystem::path& path) {
   try {
-    return read_file(path, kLargestFile);
+    return read_file(path, kLargestYamlFile);
   } catch (const Error& error) {
     std::error_code none;
     const auto status = std::filesystem::status(path, none);
     const bool readable = std::filesystem::is_regular_file(status) &&
-                          std::filesystem::file_size(path, none) <= kLargestFile;
+                          std::filesystem::file_size(path, none) <= kLargestYamlFile;
     throw Error(readable ? ErrorKind::Data : ErrorKind::Experiment, error.message(), path.string());
   }
 }

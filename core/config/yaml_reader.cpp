@@ -63,9 +63,10 @@ void measure(const Value& value, std::size_t depth, Extent& extent) {
 }
 
 /// Builds our values from yaml-cpp's events, and is stricter than yaml-cpp.
-class Builder final : public YAML::EventHandler {
+class YamlBuilder final : public YAML::EventHandler {
  public:
-  Builder(const YamlSource& source, Problems& problems) : source_(source), problems_(problems) {}
+  YamlBuilder(const YamlSource& source, Problems& problems)
+      : source_(source), problems_(problems) {}
 
   /// The document, once all of it has been read.
   Value take();
@@ -134,21 +135,21 @@ class Builder final : public YAML::EventHandler {
   YAML::Mark last_;
 };
 
-Value Builder::take() {
+Value YamlBuilder::take() {
   problems_.add(absent_);
   return std::move(root_);
 }
 
 // yaml-cpp ends a document quietly at the first token that does not fit, and takes the rest for
 // another one.
-void Builder::OnDocumentStart(const YAML::Mark& mark) {
+void YamlBuilder::OnDocumentStart(const YAML::Mark& mark) {
   if (begun_)
     stop(place(mark),
          "this does not belong to what stands before it; check indentation and brackets");
   begun_ = true;
 }
 
-void Builder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
+void YamlBuilder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
   count_node(mark);
   if (expects_key()) return receive_key(mark, "", "a key is empty; give it a name");
   Value value;
@@ -167,7 +168,7 @@ void Builder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
 
 // yaml-cpp reads a lone "b", where "b: 1" was meant, as a key without a value, and [1,,2] as three
 // entries.
-void Builder::check_absent_value(const YAML::Mark& mark, const Place& place) {
+void YamlBuilder::check_absent_value(const YAML::Mark& mark, const Place& place) {
   Frame& frame = stack_.back();
   if (frame.key && frame.key->usable) {
     std::string_view between = frame.key->source;
@@ -184,7 +185,7 @@ void Builder::check_absent_value(const YAML::Mark& mark, const Place& place) {
   }
 }
 
-void Builder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
+void YamlBuilder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
   count_node(mark);
   if (expects_key())
     return receive_key(mark, "", "a key cannot be an alias (*name); write the key itself");
@@ -199,8 +200,8 @@ void Builder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
   receive(std::move(copy), 0);
 }
 
-void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       const std::string& text) {
+void YamlBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                           const std::string& text) {
   count_node(mark);
   check_tag(mark, tag);
   if (text.size() > kLongestText)
@@ -231,8 +232,8 @@ void Builder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anc
 }
 
 /// The hint for a number with a comma in a flow mapping: of {lr: 0,1} YAML makes the keys lr and 1.
-std::optional<std::string> Builder::comma_hint(const YAML::Mark& mark,
-                                               const std::string& text) const {
+std::optional<std::string> YamlBuilder::comma_hint(const YAML::Mark& mark,
+                                                   const std::string& text) const {
   const auto column = static_cast<std::size_t>(mark.column);
   const std::string_view before = source_.from(mark.line, 0).substr(0, column);
   if (!stack_.back().flow || !before.ends_with(',') || !std::ranges::all_of(text, is_digit))
@@ -246,15 +247,15 @@ std::optional<std::string> Builder::comma_hint(const YAML::Mark& mark,
 }
 
 /// Whether this very word, and not a longer one, is written at the mark.
-bool Builder::written_at(const YAML::Mark& mark, std::string_view word) const {
+bool YamlBuilder::written_at(const YAML::Mark& mark, std::string_view word) const {
   const std::string_view text = source_.from(mark.line, mark.column);
   if (!text.starts_with(word)) return false;
   return text.size() == word.size() ||
          std::string_view(" \t\n,]}").find(text[word.size()]) != std::string_view::npos;
 }
 
-void Builder::open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                   Value value, YAML::EmitterStyle::value style) {
+void YamlBuilder::open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       Value value, YAML::EmitterStyle::value style) {
   count_node(mark);
   check_tag(mark, tag);
   if (stack_.size() == kDeepestNesting)
@@ -267,14 +268,14 @@ void Builder::open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_
   frame.flow = style == YAML::EmitterStyle::Flow;
 }
 
-void Builder::close() {
+void YamlBuilder::close() {
   Frame frame = std::move(stack_.back());
   stack_.pop_back();
   if (!expects_key()) return receive(std::move(frame.value), frame.anchor);
   receive_key(frame.mark, "", concat("a key is ", frame.value.described(), "; expected a text"));
 }
 
-void Builder::receive(Value value, YAML::anchor_t anchor) {
+void YamlBuilder::receive(Value value, YAML::anchor_t anchor) {
   remember(anchor, value);
   if (stack_.empty()) {
     root_ = std::move(value);
@@ -293,8 +294,8 @@ void Builder::receive(Value value, YAML::anchor_t anchor) {
   frame.key.reset();
 }
 
-void Builder::receive_key(const YAML::Mark& mark, const std::string& text,
-                          const std::string& refusal) {
+void YamlBuilder::receive_key(const YAML::Mark& mark, const std::string& text,
+                              const std::string& refusal) {
   Frame& frame = stack_.back();
   const Place place = this->place(mark);
   if (frame.keys.size() == kMostKeys)
@@ -313,13 +314,13 @@ void Builder::receive_key(const YAML::Mark& mark, const std::string& text,
   }
 }
 
-void Builder::remember(YAML::anchor_t anchor, const Value& value) {
+void YamlBuilder::remember(YAML::anchor_t anchor, const Value& value) {
   if (anchor == 0) return;
   charge(value, value.place);
   anchored_.emplace(anchor, value);
 }
 
-Extent Builder::charge(const Value& value, const Place& place) {
+Extent YamlBuilder::charge(const Value& value, const Place& place) {
   Extent extent;
   measure(value, 1, extent);
   copied_nodes_ += extent.nodes;
@@ -329,7 +330,7 @@ Extent Builder::charge(const Value& value, const Place& place) {
   return extent;
 }
 
-void Builder::check_tag(const YAML::Mark& mark, const std::string& tag) {
+void YamlBuilder::check_tag(const YAML::Mark& mark, const std::string& tag) {
   const bool written = written_at(mark, "!") || (tag != "?" && tag != "!" && !tag.empty());
   if (written)
     problems_.add(
@@ -338,13 +339,13 @@ void Builder::check_tag(const YAML::Mark& mark, const std::string& tag) {
         "'!' in quotes");
 }
 
-void Builder::count_node(const YAML::Mark& mark) {
+void YamlBuilder::count_node(const YAML::Mark& mark) {
   last_ = mark;
   if (++nodes_ > kMostNodes)
     stop(place(mark), concat("the document has more than ", counted(kMostNodes, "value")));
 }
 
-void Builder::stop(const Place& place, const std::string& message) {
+void YamlBuilder::stop(const Place& place, const std::string& message) {
   problems_.add(place, message);
   throw Stop();
 }
@@ -363,7 +364,7 @@ int tab_indented_line(const std::string& text, int last) {
 /// Parses a document; nullopt when it cannot be read to its end.
 std::optional<Value> parsed(const YamlSource& source, Problems& problems) {
   if (!source.check(problems)) return std::nullopt;
-  Builder builder(source, problems);
+  YamlBuilder builder(source, problems);
   try {
     std::istringstream stream(source.text());
     YAML::Parser parser(stream);

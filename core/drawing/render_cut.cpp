@@ -11,19 +11,19 @@
 namespace pipewright {
 namespace {
 
-struct Row {
+struct CutRow {
   std::size_t begin = 0, end = 0;
   double seconds = 0;  ///< or operations, if no times are known
   double parameters = 0;
   std::int64_t memory = 0;
 };
 
-std::vector<Row> rows_of(const Profile& profile, const StageMemories& memories,
-                         const CutRules& rules, std::span<const std::int64_t> balance) {
-  std::vector<Row> rows;
+std::vector<CutRow> rows_of(const Profile& profile, const StageMemories& memories,
+                            const CutRules& rules, std::span<const std::int64_t> balance) {
+  std::vector<CutRow> rows;
   std::size_t begin = 0;
   for (const std::int64_t layers : balance) {
-    Row row{.begin = begin, .end = begin + static_cast<std::size_t>(layers)};
+    CutRow row{.begin = begin, .end = begin + static_cast<std::size_t>(layers)};
     row.memory = memories.of(row.begin, row.end, static_cast<int>(rows.size())).total();
     for (std::size_t i = row.begin; i < row.end; ++i) {
       row.parameters += static_cast<double>(profile.layers[i].parameters);
@@ -45,11 +45,11 @@ std::string weight_text(const Profile& profile, double weight) {
 }
 
 /// The line that names the stage that keeps the cut from being faster.
-std::string limit(const Profile& profile, const std::vector<Row>& rows,
+std::string limit(const Profile& profile, const std::vector<CutRow>& rows,
                   const std::vector<std::string>& names) {
-  const auto slowest = std::ranges::max_element(rows, {}, &Row::seconds);
+  const auto slowest = std::ranges::max_element(rows, {}, &CutRow::seconds);
   const double sum = std::accumulate(rows.begin(), rows.end(), 0.0,
-                                     [](double a, const Row& row) { return a + row.seconds; });
+                                     [](double a, const CutRow& row) { return a + row.seconds; });
   if (sum == 0) return {};
   const double mean = sum / static_cast<double>(rows.size());
   const auto stage = static_cast<std::size_t>(slowest - rows.begin());
@@ -79,15 +79,15 @@ std::vector<std::string> stage_names(const Profile& profile,
 
 std::string render_cut(const Profile& profile, const StageMemories& memories, const CutRules& rules,
                        std::span<const std::int64_t> balance) {
-  const std::vector<Row> rows = rows_of(profile, memories, rules, balance);
+  const std::vector<CutRow> rows = rows_of(profile, memories, rules, balance);
   const std::vector<std::string> names = stage_names(profile, balance);
   const double sum = std::accumulate(rows.begin(), rows.end(), 0.0,
-                                     [](double a, const Row& row) { return a + row.seconds; });
+                                     [](double a, const CutRow& row) { return a + row.seconds; });
   TextTable table({"stage", "layers", "", profile.timed ? "time" : "operations", "share",
                    "parameters", "memory", "sends on"},
                   {2});
   for (std::size_t stage = 0; stage < rows.size(); ++stage) {
-    const Row& row = rows[stage];
+    const CutRow& row = rows[stage];
     const bool last = stage + 1 == rows.size();
     table.add(
         {std::to_string(stage), std::to_string(row.end - row.begin), names[stage],

@@ -30,7 +30,7 @@ std::string printed(const char* format, double value) {
   return text;
 }
 
-std::string bytes(std::int64_t count) {
+std::string bytes_column(std::int64_t count) {
   return bytes_text(static_cast<double>(count));
 }
 
@@ -42,7 +42,7 @@ std::vector<std::string> cells(const Profile& profile, const LayerCost& cost) {
           time_text(cost.forward),
           time_text(cost.backward),
           "",
-          bytes(cost.activation_bytes),
+          bytes_column(cost.activation_bytes),
           parameters,
           "",
           ""};
@@ -76,7 +76,7 @@ std::string render_profile(const Profile& profile) {
   for (const LayerCost& cost : profile.layers) {
     std::vector<std::string> row = cells(profile, cost);
     const double part = weight(sum) > 0 ? weight(cost) / weight(sum) : 0;
-    row[output] = bytes(cost.output_bytes);
+    row[output] = bytes_column(cost.output_bytes);
     row[share] = printed("%.1f %%", 100 * part);
     row[share + 1] = bar(part);
     table.add(std::move(row));

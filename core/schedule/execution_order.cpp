@@ -44,9 +44,9 @@ bool takes_from_own_stage(ActionKind kind) {
 /// Runs the schedule without computing: in rounds, each worker does its next action if its input is
 /// there and, with bounded links, its receiver has room. A waiting worker is not tried again before
 /// the worker that it waits for has done something.
-class Progress {
+class OrderProgress {
  public:
-  Progress(const Schedule& schedule, const PassIndex& index)
+  OrderProgress(const Schedule& schedule, const PassIndex& index)
       : schedule_(schedule),
         index_(index),
         done_(schedule.workers.size(), 0),
@@ -224,7 +224,7 @@ class Progress {
 }  // namespace
 
 std::vector<ActionPlace> execution_order(const Schedule& schedule, const PassIndex& index) {
-  return Progress(schedule, index).order();
+  return OrderProgress(schedule, index).order();
 }
 
 }  // namespace pipewright

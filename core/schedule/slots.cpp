@@ -39,9 +39,9 @@ std::optional<PassIndex> index_of(const Schedule& schedule) {
 }
 
 /// Steps every worker through its actions until none can move.
-class Progress {
+class SlotProgress {
  public:
-  explicit Progress(const Schedule& schedule)
+  explicit SlotProgress(const Schedule& schedule)
       : schedule_(schedule),
         index_(index_of(schedule)),
         next_(schedule.workers.size(), 0),
@@ -117,7 +117,7 @@ class Progress {
 }  // namespace
 
 SlotTimes slot_times(const Schedule& schedule) {
-  return Progress(schedule).times();
+  return SlotProgress(schedule).times();
 }
 
 }  // namespace pipewright

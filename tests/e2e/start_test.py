@@ -112,9 +112,21 @@ class Start(harness.EndToEnd):
 
     def test_arguments_arrive_as_they_are(self):
         name = "a \"b\" 'c' $d\n.yaml"
-        done, loaded = self.look("check", name, "--set", "", code=EXPERIMENT)
+        self.write(name, MLP)
+        done, loaded = self.look("check", name, "--set", "name=it's $d")
         self.assertTrue(loaded)
-        self.assertEqual(done.err, self.whole("check", name, "--set", "").stderr)
+        with_it = self.whole("check", name, "--set", "name=it's $d")
+        self.assertEqual((done.out, done.err), (with_it.stdout, with_it.stderr))
+        self.assertIn("it's $d", done.out)
+
+    def test_what_is_refused_is_refused_without_it(self):
+        self.write("wrong.yaml", changed(MLP, {"pipeline.stages": "many", "schem": {"name": "gpipe"}}))
+        self.write("sweep.yaml", changed(MLP, {"sweep": {"grid": {"train.seed": [1, -1]}}}))
+        for command in ("check", "run", "sweep", "profile", "simulate"):
+            self.assert_starts_without(command, "wrong.yaml", code=EXPERIMENT)
+            self.assert_starts_without(command, "nowhere.yaml", code=EXPERIMENT)
+        for arguments in (["sweep", "sweep.yaml"], ["check", "sweep.yaml"]):
+            self.assert_starts_without(*arguments, code=EXPERIMENT)
 
 
 if __name__ == "__main__":

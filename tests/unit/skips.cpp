@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a skip a failure where $PIPEWRIGHT_MAY_LACK is set and does not list what is lacking.
+// Says of every skip why it is one, and makes it a failure where $PIPEWRIGHT_MAY_LACK is set and
+// does not list what is lacking.
 #include "tests/unit/skips.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 #include <string>
@@ -18,23 +20,24 @@ bool lists(const std::string& words, std::string_view reason) {
   return false;
 }
 
-/// Hears of the end of a test before GoogleTest's own printer does, so a skip that it makes a
-/// failure is never printed as skipped: ctest would believe that print rather than the exit code.
-class ForbiddenSkips final : public testing::EmptyTestEventListener {
+/// Prints the lines that ../entry.py looks for.
+class Skips final : public testing::EmptyTestEventListener {
   void OnTestEnd(const testing::TestInfo& test) override {
+    if (!test.result()->Skipped()) return;
     const char* allowed = std::getenv("PIPEWRIGHT_MAY_LACK");
-    if (allowed == nullptr || !test.result()->Skipped()) return;
     for (int part = 0; part < test.result()->total_part_count(); ++part) {
       const testing::TestPartResult& result = test.result()->GetTestPartResult(part);
-      if (result.skipped() && !lists(allowed, result.message()))
+      if (!result.skipped()) continue;
+      if (allowed != nullptr && !lists(allowed, result.message()))
         ADD_FAILURE() << "skipped, though PIPEWRIGHT_MAY_LACK is '" << allowed << "'";
+      std::printf("SKIPPED: %s.%s: %s\n", test.test_suite_name(), test.name(), result.message());
     }
   }
 };
 
 /// Before main, which is GoogleTest's.
 [[maybe_unused]] const bool listening = [] {
-  testing::UnitTest::GetInstance()->listeners().Append(new ForbiddenSkips);
+  testing::UnitTest::GetInstance()->listeners().Append(new Skips);
   return true;
 }();
 

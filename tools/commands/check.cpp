@@ -25,6 +25,7 @@
 #include "core/training/memory_need.h"
 #include "core/training/plan.h"
 #include "tools/command.h"
+#include "tools/start/libtorch.h"
 
 namespace pipewright {
 namespace {
@@ -120,7 +121,8 @@ void check_hardware(const Value& document) {
   for (const SweepPoint& point : expand_sweep(document)) hardware.of(point.document, 1);
 }
 
-void check_one(const Value& document, const Problems& faults) {
+/// `remark` says which point of a sweep the document is.
+void check_one(const Value& document, const std::string& remark, const Problems& faults) {
   std::optional<Experiment> experiment;
   check({[&] { experiment = read_experiment(document, faults); },
          [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
@@ -128,6 +130,8 @@ void check_one(const Value& document, const Problems& faults) {
   RunRecord only;
   only.config = experiment->resolved;
   check_named_keys(document, {only});
+  need_libtorch();
+  if (!remark.empty()) tell(remark);
   print("experiment  %s\n", experiment->name.c_str());
   Team alone;
   settle_layout(*experiment, {.runs = kRuns, .recorded = {}, .tell = tell}, alone);
@@ -209,18 +213,17 @@ int run_check(const std::vector<std::string>& arguments) {
   if (given.point.empty()) {
     const Value document = given.document(faults);
     document.find("sweep") != nullptr ? check_all_of(document, faults)
-                                      : check_one(document, faults);
+                                      : check_one(document, "", faults);
     return 0;
   }
   const OneExperiment one = one_experiment(given, faults);
-  tell(one.remark);
-  check_one(one.document, faults);
+  check_one(one.document, one.remark, faults);
   return 0;
 }
 
 }  // namespace
 
 const Command kCheck{"check", "check FILE [--set key=value]… [--profile P]",
-                     "everything short of training", run_check, true};
+                     "everything short of training", run_check};
 
 }  // namespace pipewright

@@ -15,6 +15,7 @@
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
+#include "tools/start/libtorch.h"
 
 namespace pipewright {
 namespace {
@@ -132,6 +133,7 @@ void say_data() {
 int run_doctor(const std::vector<std::string>& arguments) {
   CommandLine line(kDoctor, "Says what this machine offers, and what to do about what is absent.");
   if (!line.parse(arguments)) return 0;
+  need_libtorch();
   say_build();
   say_cuda();
   say_mpi();
@@ -143,6 +145,6 @@ int run_doctor(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kDoctor{"doctor", "doctor", "what this machine offers, and what is absent",
-                      run_doctor, true};
+                      run_doctor};
 
 }  // namespace pipewright

@@ -13,6 +13,7 @@
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
+#include "tools/start/libtorch.h"
 
 namespace pipewright {
 namespace {
@@ -97,7 +98,7 @@ int run_profile(const std::vector<std::string>& arguments) {
               "with --workers, costs as in PipeDream's paper or in its code: paper or code",
               "paper");
   if (!line.parse(arguments)) return 0;
-  Experiment experiment = experiment_of(line);
+  Experiment experiment = experiment_of(line, need_libtorch);
   ProfileSettings settings{
       .device = device_named(line.given("device") ? line.text("device")
                                                   : experiment.pipeline.devices.front()),
@@ -138,6 +139,6 @@ int run_profile(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kProfile{"profile", "profile FILE [--device D] [--out F] [--set key=value]…",
-                       "measure what each layer costs", run_profile, true};
+                       "measure what each layer costs", run_profile};
 
 }  // namespace pipewright

@@ -19,6 +19,7 @@
 #include "tools/command.h"
 #include "tools/interrupt.h"
 #include "tools/launch.h"
+#include "tools/start/libtorch.h"
 
 namespace pipewright {
 namespace {
@@ -135,6 +136,7 @@ int run_run(const std::vector<std::string>& arguments) {
   Problems faults;
   const OneExperiment one = one_experiment(given, faults);
   Experiment experiment = read_experiment(one.document, faults);
+  need_libtorch();
   const std::filesystem::path out = folder_of(given, one, experiment.name);
   const RunChoices choices{.resume = line.given("resume"),
                            .overwrite = line.given("overwrite"),
@@ -176,6 +178,6 @@ int run_run(const std::vector<std::string>& arguments) {
 const Command kRun{
     "run",
     "run FILE [--set key=value]… [--profile P] [--point P] [--out DIR] [--resume | --overwrite]",
-    "train one experiment", run_run, true};
+    "train one experiment", run_run};
 
 }  // namespace pipewright

@@ -16,16 +16,10 @@
 #include "tools/command.h"
 #include "tools/commands/simulate_sweep.h"
 #include "tools/drawing_title.h"
+#include "tools/start/libtorch.h"
 
 namespace pipewright {
 namespace {
-
-/// The document of the experiment to simulate; prints which point of a sweep it is.
-Value document_of(const CommandLine& line, Problems& faults) {
-  OneExperiment one = one_experiment(line.experiment_arguments(), faults);
-  if (!one.remark.empty()) print_error("%s\n", one.remark.c_str());
-  return std::move(one.document);
-}
 
 /// The time at which the first mini-batches are done, as many as can be distinguished in a drawing.
 double drawn_until(const Schedule& schedule, const Simulation& simulation) {
@@ -37,11 +31,13 @@ double drawn_until(const Schedule& schedule, const Simulation& simulation) {
 
 int simulate_one(const CommandLine& line) {
   Problems faults;
-  const Value document = document_of(line, faults);
-  Experiment experiment = read_experiment(document, faults);
+  const OneExperiment one = one_experiment(line.experiment_arguments(), faults);
+  Experiment experiment = read_experiment(one.document, faults);
+  need_libtorch();
+  if (!one.remark.empty()) print_error("%s\n", one.remark.c_str());
   CostSource source(cost_files(line));
   const Hardware machine =
-      HardwareSource(line.text("hardware")).of(document, experiment.shape(1).workers());
+      HardwareSource(line.text("hardware")).of(one.document, experiment.shape(1).workers());
   SourcedCosts cost = source.of(experiment, machine);
   const int given = given_minibatches(line);
   const Schedule schedule = experiment.schedule(given > 0 ? given : steady_minibatches(experiment));
@@ -111,7 +107,10 @@ int run_simulate(const std::vector<std::string>& arguments) {
   line.option("json", "FILE", "write all figures as JSON, memory over time included");
   declare_sweep_options(line);
   if (!line.parse(arguments)) return 0;
-  if (line.given("sweep")) return run_simulated_sweep(line);
+  if (line.given("sweep")) {
+    need_libtorch();
+    return run_simulated_sweep(line);
+  }
   refuse_sweep_options(line);
   return simulate_one(line);
 }
@@ -120,6 +119,6 @@ int run_simulate(const std::vector<std::string>& arguments) {
 const Command kSimulate{
     "simulate",
     "simulate FILE [--hardware H.yaml] [--profile-file P | --costs C.yaml] [--sweep] [--svg F]…",
-    "how long it would take on given hardware, and what it would hold", run_simulate, true};
+    "how long it would take on given hardware, and what it would hold", run_simulate};
 
 }  // namespace pipewright

@@ -17,6 +17,7 @@
 #include "tools/commands/sweep_slurm.h"
 #include "tools/interrupt.h"
 #include "tools/results.h"
+#include "tools/start/libtorch.h"
 
 namespace pipewright {
 namespace {
@@ -195,6 +196,7 @@ int run_sweep(const std::vector<std::string>& arguments) {
   sweep.given = line.experiment_arguments();
   sweep.document = sweep.given.document();
   sweep.runs = plan_sweep(sweep.document, results_folder(sweep.given, sweep.document));
+  need_libtorch();
   sweep.settings = settings_of(line, sweep.document, sweep.runs);
   sweep.slurm = slurm_settings(line, sweep.runs);
   if (line.given("prune")) {
@@ -217,6 +219,6 @@ const Command kSweep{
     "sweep",
     "sweep FILE [--jobs N] [--slurm] [--resume | --overwrite | --prune] [--set key=value]… "
     "[--profile P] [--out DIR]",
-    "run every point of a sweep, in parallel processes or on a cluster", run_sweep, true};
+    "run every point of a sweep, in parallel processes or on a cluster", run_sweep};
 
 }  // namespace pipewright

@@ -21,10 +21,6 @@ constexpr std::int64_t bytes_of(std::int64_t n) {
   return 4 + packed_bytes(n, 1);
 }
 
-std::span<float> span_of(const at::Tensor& floats) {
-  return {floats.mutable_data_ptr<float>(), static_cast<std::size_t>(floats.numel())};
-}
-
 /// Encodes v, on a CPU. Returns false if v has non-finite values.
 bool take_signs(const at::Tensor& v, const at::Tensor& payload) {
   const std::span<const float> x = span_of(v);

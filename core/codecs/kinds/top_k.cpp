@@ -50,10 +50,6 @@ std::span<std::uint32_t> positions_of(const at::Tensor& where) {
   return {static_cast<std::uint32_t*>(where.mutable_data_ptr()), where.nbytes() / 4};
 }
 
-std::span<float> span_of(const at::Tensor& floats) {
-  return {floats.mutable_data_ptr<float>(), static_cast<std::size_t>(floats.numel())};
-}
-
 /// Chooses from v, on a CPU, and writes the payload. Returns false if v has non-finite values.
 bool choose(const at::Tensor& v, const Layout& layout, const at::Tensor& payload) {
   if (layout.n == 0) return true;

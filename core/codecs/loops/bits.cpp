@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/codecs/loops/vectorised.h"
+#include "core/base/vectorised.h"
 
 namespace pipewright {
 namespace {
@@ -116,12 +116,12 @@ void unpack_all(const std::byte* from, std::size_t bytes, Code* codes, std::size
 }
 
 PIPEWRIGHT_VECTORISED void narrow(const std::uint16_t* codes, std::size_t n, std::uint8_t* into) {
-#pragma GCC ivdep
+  PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) into[i] = static_cast<std::uint8_t>(codes[i]);
 }
 
 PIPEWRIGHT_VECTORISED void widen(const std::uint8_t* from, std::size_t n, std::uint16_t* codes) {
-#pragma GCC ivdep
+  PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) codes[i] = from[i];
 }
 

@@ -2,7 +2,7 @@
 #include "core/codecs/loops/noise_loops.h"
 
 #include "core/base/random.h"
-#include "core/codecs/loops/vectorised.h"
+#include "core/base/vectorised.h"
 
 namespace pipewright {
 namespace {

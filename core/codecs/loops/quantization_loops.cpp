@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "core/base/as_size.h"
-#include "core/codecs/loops/vectorised.h"
+#include "core/base/vectorised.h"
 
 namespace pipewright {
 namespace {

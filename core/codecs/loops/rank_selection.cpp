@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "core/base/mutex.h"
-#include "core/codecs/loops/vectorised.h"
+#include "core/base/vectorised.h"
 
 namespace pipewright {
 namespace {

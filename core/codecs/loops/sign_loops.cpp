@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/codecs/loops/vectorised.h"
+#include "core/base/vectorised.h"
 
 namespace pipewright {
 namespace {
@@ -20,13 +20,13 @@ PIPEWRIGHT_VECTORISED void add_magnitudes(const float* x, std::size_t n, double*
 }
 
 PIPEWRIGHT_VECTORISED void codes_of(const float* x, std::size_t n, std::uint16_t* codes) {
-#pragma GCC ivdep
+  PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) codes[i] = x[i] < 0 ? 1 : 0;
 }
 
 PIPEWRIGHT_VECTORISED void values_of(const std::uint16_t* codes, std::size_t n, float scale,
                                      float* x) {
-#pragma GCC ivdep
+  PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i)
     x[i] = static_cast<float>(1 - 2 * static_cast<std::int32_t>(codes[i])) * scale;
 }

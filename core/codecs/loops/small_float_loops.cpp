@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/codecs/loops/small_float_loops.h"
 
-#include "core/codecs/loops/vectorised.h"
+#include "core/base/vectorised.h"
 
 namespace pipewright {
 namespace {
@@ -10,7 +10,7 @@ template <SmallFloat kFormat>
 [[gnu::always_inline]] inline bool convert(const float* x, std::size_t n, std::uint16_t* codes) {
   constexpr SmallRounding kRounding(kFormat);
   std::uint32_t largest = 0;
-#pragma GCC ivdep
+  PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(x[i]) & 0x7fffffffU;
     largest = bits > largest ? bits : largest;
@@ -33,14 +33,14 @@ PIPEWRIGHT_VECTORISED bool bfloat16(const float* x, std::size_t n, std::uint16_t
 
 PIPEWRIGHT_VECTORISED void multiplied(const float* x, std::size_t n, float factor, SmallRounding r,
                                       std::uint16_t* codes) {
-#pragma GCC ivdep
+  PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i)
     codes[i] = static_cast<std::uint16_t>(small_code(x[i] * factor, r));
 }
 
 PIPEWRIGHT_VECTORISED void divided(const float* x, std::size_t n, float divisor, SmallRounding r,
                                    std::uint16_t* codes) {
-#pragma GCC ivdep
+  PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i)
     codes[i] = static_cast<std::uint16_t>(small_code(x[i] / divisor, r));
 }

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "core/codecs/loops/vectorised.h"
+#include "core/base/vectorised.h"
 
 namespace pipewright {
 namespace {
@@ -56,7 +56,7 @@ float divisor(UniformLevels levels) {
 PIPEWRIGHT_VECTORISED void nearest_codes(const float* x, std::size_t n, float base, float step,
                                          Bounds bounds, std::int32_t zero, std::uint16_t* codes) {
   const std::int32_t none = std::bit_cast<std::int32_t>(kRound) - zero;
-#pragma GCC ivdep
+  PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) {
     const float v = level_of(x[i], base, step, bounds);
     codes[i] = static_cast<std::uint16_t>(std::bit_cast<std::int32_t>(v + kRound) - none);
@@ -69,7 +69,7 @@ PIPEWRIGHT_VECTORISED void random_codes(const float* x, std::size_t n, float bas
                                         Bounds bounds, std::int32_t zero, const float* noise,
                                         std::uint16_t* codes) {
   const std::int32_t none = std::bit_cast<std::int32_t>(kRound) - zero;
-#pragma GCC ivdep
+  PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) {
     const float v = level_of(x[i], base, step, bounds);
     const float shifted = v + kRound, nearest = shifted - kRound;
@@ -83,7 +83,7 @@ PIPEWRIGHT_VECTORISED void random_codes(const float* x, std::size_t n, float bas
 
 PIPEWRIGHT_VECTORISED void values_of(const std::uint16_t* codes, std::size_t n, float base,
                                      float step, std::int32_t zero, float* x) {
-#pragma GCC ivdep
+  PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i)
     x[i] = static_cast<float>(static_cast<std::int32_t>(codes[i]) - zero) * step + base;
 }

@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "core/base/vectorised.h"
+
 namespace pipewright {
 namespace {
 
@@ -18,7 +20,7 @@ inline std::uint16_t rounded(float x) {
 }  // namespace
 
 void copy_to_bfloat16(const float* numbers, std::size_t n, std::uint16_t* copies) {
-#pragma GCC ivdep
+  PIPEWRIGHT_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) copies[i] = rounded(numbers[i]);
 }
 

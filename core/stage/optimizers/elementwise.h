@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/vectorised.h"
 #include "core/stage/optimizer.h"
 #include "core/stage/torch.h"
 
@@ -46,7 +47,7 @@ void step_loop(const OptimizerStep& step, const at::Tensor& gradient,
     slots[s] = step.state.slots[s].template mutable_data_ptr<T>() + entry.offset;
   const auto part = [&](std::int64_t begin, std::int64_t end) {
     const Rule local = rule;  // a local copy stays in registers: no store below can alias it
-#pragma GCC ivdep
+    PIPEWRIGHT_INDEPENDENT
     for (std::int64_t i = begin; i < end; ++i) {
       std::array<T, Slots> values;
       for (std::size_t s = 0; s < Slots; ++s) values[s] = slots[s][i];
@@ -126,7 +127,7 @@ void predict_loop(const Prediction& p, const FlatRange& range,
   for (std::size_t s = 0; s < Inputs; ++s) data[s] = inputs[s]->template const_data_ptr<T>();
   at::parallel_for(range.begin, range.end, kGrain, [&](std::int64_t begin, std::int64_t end) {
     const Rule local = rule;
-#pragma GCC ivdep
+    PIPEWRIGHT_INDEPENDENT
     for (std::int64_t i = begin; i < end; ++i) {
       std::array<T, Inputs> values;
       for (std::size_t s = 0; s < Inputs; ++s) values[s] = data[s][i];

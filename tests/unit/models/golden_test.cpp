@@ -21,7 +21,7 @@ struct Golden {
   double loss, gradient, output, input_gradient;
 };
 
-struct Step {
+struct GoldenStep {
   const char* model;
   const char* options;
   bool training = true;
@@ -32,7 +32,7 @@ struct Step {
 /// Loss mean(out²) of the micro-batches' outputs, one after another, and one backward.
 class Measured {
  public:
-  explicit Measured(const Step& step) {
+  explicit Measured(const GoldenStep& step) {
     const auto model = make_model(step.model, step.options);
     const auto layers = model->layers();
     for (const LayerPtr& layer : layers) place(*layer);
@@ -87,7 +87,7 @@ void expect_near(double value, double golden, const char* what) {
   EXPECT_NEAR(value, golden, tolerance::kTenDigits * std::abs(golden)) << what;
 }
 
-Measured expect_golden(const Step& step, const Golden& golden) {
+Measured expect_golden(const GoldenStep& step, const Golden& golden) {
   Measured measured(step);
   expect_near(measured.golden.loss, golden.loss, "loss");
   expect_near(measured.golden.gradient, golden.gradient, "norm of the parameters' gradients");

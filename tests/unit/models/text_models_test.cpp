@@ -15,12 +15,12 @@
 namespace pipewright::test {
 namespace {
 
-struct SmallModel {
+struct SmallTextModel {
   const char* name;
   const char* options;
 };
 constexpr std::int64_t kTokens = 6;
-constexpr SmallModel kSmallTextModels[] = {
+constexpr SmallTextModel kSmallTextModels[] = {
     {"transformer",
      "{vocabulary: 11, tokens: 6, width: 8, heads: 2, feed_forward: 12, blocks: 2, classes: 3}"},
     {"transformer",
@@ -38,7 +38,7 @@ constexpr SmallModel kSmallTextModels[] = {
 /// Every small model in turn, with words of its own for a failure.
 template <class Check>
 void for_each(const Check& check) {
-  for (const SmallModel& small : kSmallTextModels) {
+  for (const SmallTextModel& small : kSmallTextModels) {
     SCOPED_TRACE(std::string(small.name) + " " + small.options);
     TextModel model(small.name, small.options);
     check(model);

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measured seconds alone decide when a test runs, and whoever grows past its tier is named; see ../tiers.py."""
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import harness
+import skips
+import tiers
+
+TESTS = harness.SOURCE_DIR / "tests"
+SKIPPING_TESTS = os.environ.get("PIPEWRIGHT_SKIPPING_TESTS")
+
+
+def entry(name, *labels):
+    return tiers.Entry(name, labels, ("some_tests",))
+
+
+class Table(unittest.TestCase):
+    def test_seconds_decide_the_tier(self):
+        for seconds, tier in ((0, tiers.QUICK), (0.6, tiers.QUICK), (0.7, tiers.DEFAULT), (40, tiers.DEFAULT), (41, tiers.ALL)):
+            self.assertIs(tiers.tier_of(seconds), tier, seconds)
+
+    def test_quick_has_the_suites_and_default_what_is_no_longer_than_its_limit(self):
+        times = {"short": 3, "long": 100}
+        for name, labels, in_tiers in (
+            ("some_tests.1of2", ["suite"], tiers.TIERS),
+            ("short", [], [tiers.DEFAULT, tiers.ALL]),
+            ("never_measured", [], [tiers.DEFAULT, tiers.ALL]),
+            ("long", [], [tiers.ALL]),
+        ):
+            for tier in tiers.TIERS:
+                self.assertEqual(tiers.belongs(entry(name, *labels), tier, times), tier in in_tiers, (name, tier.name))
+
+    def test_slow_cases_are_filtered_out(self):
+        times = {"some_tests": 80, "some_tests/A.B": 2, "some_tests/A.C": 70, "other_tests/D.E": 9}
+        self.assertEqual(tiers.gtest_filter(times, "some_tests", tiers.QUICK), "*-A.B:A.C")
+        self.assertEqual(tiers.gtest_filter(times, "some_tests", tiers.DEFAULT), "*-A.C")
+        self.assertEqual(tiers.gtest_filter(times, "some_tests", tiers.ALL), "")
+
+    def test_a_test_past_its_tier_is_named(self):
+        times = {"short": 3, "some_tests/A.B": 2, "some_tests": 500}
+        spent = {"short": 61, "some_tests/A.B": 2, "some_tests/New.Case": 1.5, "some_tests": 500, "new": 50}
+        named = [line.split(":")[0] for line in tiers.outgrown(spent, times)]
+        self.assertEqual(named, ["new", "short", "some_tests/New.Case"])
+
+    def test_every_exhaustive_test_has_its_turn_and_no_part_is_too_long(self):
+        times = {f"t{i}": 100 * (i + 1) for i in range(20)}
+        exhaustive = [entry(name) for name in times]
+        parts = tiers.parts(exhaustive, times)
+        self.assertEqual(sorted(each.name for part in parts for each in part), sorted(times))
+        for part in parts:
+            self.assertLessEqual(sum(times[each.name] for each in part), tiers.PART_SECONDS)
+        drawn = {tiers.part_of_commit(exhaustive, times, f"commit {i}")[0] for i in range(100)}
+        self.assertEqual(drawn, set(range(1, len(parts) + 1)))
+
+    def test_the_promise_can_be_held(self):
+        """The default tests' processor seconds, on two cores, leave room for both builds (14 minutes of a processor)."""
+        times = tiers.table()
+        suites = tiers.suites_in(times)
+        default = sum(s for name, s in times.items() if name in suites or ("/" not in name and tiers.tier_of(s) is not tiers.ALL))
+        self.assertLess(default / 2 + 7 * 60, tiers.DEFAULT.promise)
+
+
+class Entries(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="pipewright-e2e-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_entry(self, name, *command, **variables):
+        environment = {each: value for each, value in os.environ.items() if not each.startswith(("PIPEWRIGHT_", "GTEST_"))}
+        done = subprocess.run(
+            [sys.executable, "-B", TESTS / "entry.py", name, "--", *command], capture_output=True, text=True, check=False,
+            env={**environment, "PIPEWRIGHT_BUILD_DIR": str(self.folder), **variables},
+        )
+        file = self.folder / "test-times" / f"{name}.csv"
+        return done.returncode, done.stdout, tiers.read_times(file) if file.exists() else {}
+
+    def test_a_test_is_measured_and_has_its_own_exit_code(self):
+        busy = "import time; began = time.process_time()\nwhile time.process_time() < began + 0.3: pass\nraise SystemExit(3)"
+        code, _, times = self.run_entry("busy", sys.executable, "-c", busy)
+        self.assertEqual(code, 3)
+        self.assertGreaterEqual(times["busy"], 0.3)
+
+    @skips.needs("test-programs", SKIPPING_TESTS)
+    def test_cases_of_an_executable_are_measured_and_skips_are_counted(self):
+        code, said, times = self.run_entry("skipping_tests.1of1", SKIPPING_TESTS)
+        self.assertEqual(code, skips.SKIPPED, said)
+        self.assertIn("SKIPPED: Skipping.WhereThereIsNoGpu: lacks gpu: there are none\n", said)
+        self.assertEqual(set(times), {
+            "skipping_tests", *(f"skipping_tests/Skipping.{case}" for case in ("WhereThereIsNoGpu", "WithoutAWordForIt", "Passes"))
+        })
+        code, said, _ = self.run_entry("skipping_tests.1of1", SKIPPING_TESTS, PIPEWRIGHT_MAY_LACK="slurm")
+        self.assertEqual(code, 1, said)
+
+    def test_the_summary_of_ctest_comes_last(self):
+        (self.folder / "CTestTestfile.cmake").write_text(f"add_test(fine {sys.executable} -c pass)\n")
+        said = io.StringIO()
+        with mock.patch.object(tiers, "BUILD", self.folder), contextlib.redirect_stdout(said):
+            code = tiers.run_ctest([], tiers.QUICK, lambda: print("our own words"))
+        self.assertEqual(code, 0)
+        own, summary = said.getvalue().index("our own words"), said.getvalue().index("100% tests passed, 0 tests failed out of 1")
+        self.assertLess(own, summary)
+
+
+if __name__ == "__main__":
+    harness.main()

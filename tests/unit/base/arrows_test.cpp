@@ -12,6 +12,7 @@
 
 #include "core/base/text.h"
 #include "core/system/file.h"
+#include "tests/unit/base/rooms.h"
 #include "tests/unit/source_dir.h"
 
 namespace pipewright {
@@ -240,4 +241,13 @@ TEST(Architecture, TheExceptionsAreStillNeeded) {
 }
 
 }  // namespace
+
+const std::map<std::string, std::string>& rooms_and_views() {
+  return kMayLookInto;
+}
+
+const Rooms& rooms_without_libtorch() {
+  return kWithoutLibTorch;
+}
+
 }  // namespace pipewright

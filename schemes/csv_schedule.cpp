@@ -112,6 +112,13 @@ class CsvSchedule {
     workers_.back().push_back({*operation->kind, *stage, *microbatch});
   }
 
+  static bool looks_like_action(std::string_view text) {
+    constexpr std::size_t kLongest = 12;
+    return text.size() <= kLongest && std::ranges::all_of(text, [](char c) {
+             return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
+           });
+  }
+
   /// Parses a number below `end` at the front of `text` and removes it; nullopt if there is none.
   static std::optional<int> number(std::string_view& text, int end) {
     int value = 0;
@@ -137,7 +144,10 @@ class CsvSchedule {
     }
   }
 
+  /// Quotes the text only if an action precedes it or it looks like one: this may be any file at all.
   [[noreturn]] void refuse(std::string_view text, std::size_t column) const {
+    if (worker_of_.empty() && !looks_like_action(text))
+      fail(column, "this is no schedule; expected a row per worker with cells such as 2F0 and 2B0");
     fail(column, concat("'", text,
                         "' is no action; expected a stage, an operation (F, B, I, W) and a "
                         "micro-batch, as in 2F0, or (0F3;3B1)OVERLAP_F_B"));

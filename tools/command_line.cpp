@@ -10,7 +10,9 @@
 #include "core/base/wording.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
+#include "core/records/run_files.h"
 #include "core/system/file.h"
+#include "core/system/folder_lock.h"
 #include "core/system/given_files.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
@@ -258,8 +260,25 @@ Experiment experiment_of(const CommandLine& line, void (*when_read)()) {
   return experiment;
 }
 
+namespace {
+
+/// Refuses a name that a file of results has: the folder would hold something else under it.
+void refuse_results_file(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  std::error_code none;
+  const bool ours = name == kFolderMarker || is_run_file(name) || is_sweep_file(name);
+  if (!ours || name == "timeline.svg") return;  // which `timeline` itself writes here
+  if (std::filesystem::exists(folder_of(file) / kFolderMarker, none))
+    throw Error(ErrorKind::Experiment,
+                "is the name of a file of the results in this folder; give another name",
+                file.string());
+}
+
+}  // namespace
+
 void write_output(const std::filesystem::path& file, const std::string& content) {
   refuse_given_file(file);
+  refuse_results_file(file);
   write_file(file, content);
   print("wrote %s\n", file.c_str());
 }

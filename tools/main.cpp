@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `pipewright` program: finds the command, turns errors into one line and an exit code.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <string_view>
@@ -107,6 +110,24 @@ int report(const std::exception& thrown, const std::vector<std::string>& argumen
   return static_cast<int>(ErrorKind::Data);
 }
 
+/// Opens /dev/null in the place of standard files that are closed, so that no file which the program
+/// opens gets their numbers, and no process that it starts finds them missing.
+void open_standard_files() {
+  int opened = 0;
+  do opened = ::open("/dev/null", O_RDWR);
+  while (opened >= 0 && opened <= 2);
+  if (opened > 2) ::close(opened);
+}
+
+/// The exit code of a command, or that of missing data if what it printed could not be written.
+int written(int code) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  const std::string why = errno != 0 ? concat(": ", std::strerror(errno)) : std::string();
+  print_error("cannot write to standard output%s\n", why.c_str());
+  return code == 0 ? static_cast<int>(ErrorKind::Data) : code;
+}
+
 /// Ends the process without the destructors of static objects, in which LibTorch would take back
 /// each of its registrations: an eighth of a second.
 [[noreturn]] void leave(int code) {
@@ -133,8 +154,9 @@ int perform(const std::vector<std::string>& arguments) {
 int main(int count, char** values) {
   using namespace pipewright;
   try {
+    open_standard_files();
     prepare_libtorch();
-    leave(perform({values + 1, values + count}));
+    leave(written(perform({values + 1, values + count})));
   } catch (const std::exception& error) {  // no memory for the arguments
     return report(error, {});
   }

@@ -64,8 +64,12 @@ class StageProbe {
   virtual void began(const Instruction& /*pass*/, Stage& /*stage*/) {}
   /// A backward is about to run; began() has been called.
   virtual void backward(const Observer::Backward& /*about_to_run*/) {}
-  /// A pass has ended. `added`: what it has added to the gradients, or empty.
-  virtual void ended(const Instruction& /*pass*/, Stage& /*stage*/, const Gradients& /*added*/,
+  /// What a pass has added to the gradients of a mini-batch; no gradients: nothing.
+  struct Added {
+    Gradients gradients;
+    Observer::Weighting weighting;
+  };
+  virtual void ended(const Instruction& /*pass*/, Stage& /*stage*/, const Added& /*added*/,
                      const Finding& /*found*/) {}
 
   /// An update of any mini-batch. `measured`: it is the first to apply the gradient of one that is

@@ -136,11 +136,11 @@ void Probes::backward(const Backward& about_to_run) {
   each_of_pass(action, [&](Placed& placed, const Finding&) { placed.at->backward(about_to_run); });
 }
 
-void Probes::ended(const Instruction& instruction, Stage& stage) {
+void Probes::ended(const Instruction& instruction, Stage& stage, const Weighting& weighting) {
   Site* const at = site(instruction.action);
   if (at == nullptr) return;
   stage.record_gradients(nullptr);
-  const Gradients added = std::exchange(at->added, {});
+  const StageProbe::Added added{std::exchange(at->added, {}), weighting};
   each_of_pass(instruction.action, [&](Placed& placed, const Finding& found) {
     placed.at->ended(instruction, stage, added, found);
   });

@@ -50,7 +50,7 @@ class Probes final : public Observer {
 
   void began(const Instruction& instruction, Stage& stage) override;
   void backward(const Backward& about_to_run) override;
-  void ended(const Instruction& instruction, Stage& stage) override;
+  void ended(const Instruction& instruction, Stage& stage, const Weighting& weighting) override;
   void updates(const Instruction& instruction, Stage& stage) override;
   void updated(const Instruction& instruction, Stage& stage) override;
   bool compares(const Action& pass) const override;

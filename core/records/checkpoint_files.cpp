@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/base/text.h"
+#include "core/system/machine_limits.h"
 
 namespace pipewright {
 namespace {
@@ -30,6 +31,11 @@ bool matches(std::string_view name, std::string_view pattern, std::string_view& 
   }
   rest = name;
   return true;
+}
+
+/// Whether a process was writing a file of this name.
+bool is_part(std::string_view name) {
+  return name.ends_with(".part");
 }
 
 /// Whether `rest` is "" or an ending such as ".4711.part".
@@ -58,6 +64,16 @@ void remove_file(const fs::path& path) {
   if (!is_folder(path)) fs::remove(path, ignored);  // removes a link itself
 }
 
+/// Names of a folder's entries, as many as can be read.
+std::vector<std::string> names_in(const fs::path& folder, std::error_code& error) {
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
 void remove_if_empty(const fs::path& folder) {
   std::error_code ignored;
   fs::remove(folder, ignored);
@@ -80,26 +96,36 @@ std::string checkpoint_folder_name(std::int64_t minibatches) {
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  std::ranges::sort(names);
+  std::vector<std::string> names = names_in(folder, error);
+  if (error && error != std::errc::no_such_file_or_directory)
+    refuse_file(folder, "cannot list the folder", error.value());
   return names;
 }
 
 void remove_checkpoint(const fs::path& folder, const std::vector<std::string>& kept) {
   if (!is_folder(folder)) return;
-  for (const std::string& name : names_in(folder))
+  std::error_code ignored;
+  for (const std::string& name : names_in(folder, ignored))
     if (matches_any(name, kOfOneCheckpoint) && std::ranges::count(kept, name) == 0)
       remove_file(folder / name);
   if (kept.empty()) remove_if_empty(folder);
 }
 
+void remove_checkpoint_parts(const fs::path& checkpoints) {
+  for (const std::string& name : names_in(checkpoints)) {
+    if (is_checkpoint_file(name) && is_part(name)) remove_file(checkpoints / name);
+    if (!is_checkpoint_folder(name) || !is_folder(checkpoints / name)) continue;
+    for (const std::string& file : names_in(checkpoints / name))
+      if (matches_any(file, kOfOneCheckpoint) && is_part(file))
+        remove_file(checkpoints / name / file);
+  }
+}
+
 void remove_checkpoints(const fs::path& checkpoints) {
   if (!is_folder(checkpoints)) return;
-  const std::vector<std::string> names = names_in(checkpoints);
+  std::error_code ignored;
+  const std::vector<std::string> names = names_in(checkpoints, ignored);
   for (const std::string& name : names)
     if (is_checkpoint_file(name)) remove_file(checkpoints / name);
   for (const std::string& name : names)

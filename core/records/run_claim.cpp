@@ -59,24 +59,11 @@ void check_names(const RunFolder& folder, bool overwrite) {
     check_type(each, fs::file_type::directory, overwrite);
   if (!overwrite) return;
   for (const fs::path& file : own_entries(folder.path(), is_run_file))
-    if (is_given_file(file))
+    if (file.filename() != "run.json" && is_given_file(file))  // run_in() reads run.json
       throw Error(ErrorKind::Experiment,
                   "is a file that this command reads, and --overwrite would delete it; give "
                   "another --out",
                   file.string());
-}
-
-/// Removes unfinished files of checkpoints. check_names() has made sure that no folder is a link.
-void remove_checkpoint_parts(const fs::path& checkpoints) {
-  const auto is_part = [](const std::string& name) { return name.ends_with(".part"); };
-  std::error_code ignored;
-  for (const std::string& name : names_in(checkpoints)) {
-    if (is_checkpoint_file(name) && is_part(name)) fs::remove(checkpoints / name, ignored);
-    if (!is_checkpoint_folder(name)) continue;
-    std::vector<std::string> kept = names_in(checkpoints / name);
-    std::erase_if(kept, is_part);
-    remove_checkpoint(checkpoints / name, kept);
-  }
 }
 
 }  // namespace

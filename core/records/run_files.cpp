@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/system/machine_limits.h"
 
 namespace pipewright {
 namespace {
@@ -62,6 +63,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   for (fs::directory_iterator entry(folder, none), end; !none && entry != end;
        entry.increment(none))
     entries.push_back(entry->path());
+  if (none) refuse_file(folder, "cannot list the folder", none.value());
   return entries;
 }
 

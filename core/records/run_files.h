@@ -16,7 +16,8 @@ bool is_run_file(std::string_view name);
 bool is_sweep_file(std::string_view name);
 using NameTest = bool (*)(std::string_view name);
 
-/// Entries of a folder whose names pass the test; none if the folder is missing or a link.
+/// Entries of a folder whose names pass the test; none if the folder is missing or a link. Throws
+/// Error{Data} if it cannot be read to its end.
 std::vector<std::filesystem::path> own_entries(const std::filesystem::path& folder, NameTest ours);
 
 /// Deletes the files whose names pass the test. Throws Error{Data}.

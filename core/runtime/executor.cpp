@@ -244,7 +244,7 @@ class Interpreter {
         return;
       case ActionKind::Update: update(instruction, stage, worker); return;
     }
-    if (request_.observer != nullptr) request_.observer->ended(instruction, stage);
+    if (request_.observer != nullptr) show_end(instruction, stage);
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
   }
 
@@ -317,6 +317,13 @@ class Interpreter {
     if (request_.observer != nullptr) show_backward(instruction, stage, request);
     Tensors of_inputs = stage.backward(passes_.id(action), std::move(request));
     if (!of_inputs.empty()) messages_.send(instruction, std::move(of_inputs));
+  }
+
+  void show_end(const Instruction& instruction, Stage& stage) {
+    const Share share = passes_.share(instruction.action);
+    request_.observer->ended(instruction, stage,
+                             {.samples = share.samples,
+                              .factor = passes_.loss_factor(share) * instruction.action.scale});
   }
 
   void show_backward(const Instruction& instruction, Stage& stage,

@@ -2,6 +2,7 @@
 /// What looks at an execution without changing a bit of it, such as a probe (core/probes).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "core/runtime/program.h"
@@ -28,8 +29,14 @@ class Observer {
     std::function<at::Tensor()> target;  ///< on the last stage
   };
   virtual void backward(const Backward& about_to_run) = 0;
+  /// How much a micro-batch counts in the gradient of its mini-batch: it adds `factor` times the
+  /// gradient of the mean loss over its `samples` samples.
+  struct Weighting {
+    std::int64_t samples = 0;
+    double factor = 1;
+  };
   /// A pass has ended; the versions that it was the last to use still exist.
-  virtual void ended(const Instruction& instruction, Stage& stage) = 0;
+  virtual void ended(const Instruction& instruction, Stage& stage, const Weighting& weighting) = 0;
 
   /// The stage's gradients, summed over micro-batches and replicas, are about to be applied to the
   /// latest version; then they have been.

@@ -123,13 +123,12 @@ void start_sbatch(SweepProcesses& processes, const fs::path& folder) {
 
 /// Waits until sbatch has ended. Returns whether a signal came.
 bool wait_for_sbatch(SweepProcesses& processes) {
-  bool interrupted = false;
+  int interruptions = 0;
   for (;;) {
     const SweepProcesses::Event event = processes.wait(std::chrono::minutes(1));
-    if (event.kind == SweepProcesses::Event::Kind::Ended) return interrupted;
+    if (event.kind == SweepProcesses::Event::Kind::Ended) return interruptions > 0;
     if (event.kind != SweepProcesses::Event::Kind::Signal) continue;
-    interrupted = true;
-    processes.interrupt();
+    processes.interrupt(++interruptions);
   }
 }
 

@@ -86,8 +86,12 @@ SweepProcesses::Event SweepProcesses::wait(std::chrono::milliseconds at_most) {
   }
 }
 
-void SweepProcesses::interrupt() const {
-  for (const ChildProcess& child : children_) child.signal(SIGINT);
+void SweepProcesses::interrupt(int times) const {
+  for (const ChildProcess& child : children_) {
+    if (times < 3) child.signal(SIGINT);
+    if (times == 2) ::kill(-child.pid(), SIGCONT);  // a stopped process hears of no other signal
+    if (times > 2) ::kill(-child.pid(), SIGKILL);
+  }
 }
 
 }  // namespace pipewright

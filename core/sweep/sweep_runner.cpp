@@ -107,11 +107,13 @@ class SweepExecution {
     if (event.kind == Kind::Nothing) progress_.refresh();
     if (event.kind == Kind::Ended) finish(event);
     if (event.kind != Kind::Signal) return;
-    processes_.interrupt();
-    progress_.line(concat(result_.interrupted ? "interrupted again" : "interrupted",
-                          "; waiting for ", counted(processes_.running(), "run"),
-                          " to save state"));
+    processes_.interrupt(++interruptions_);
     result_.interrupted = true;
+    const std::string runs = counted(processes_.running(), "run");
+    progress_.line(interruptions_ == 1   ? concat("interrupted; waiting for ", runs, " to save state")
+                   : interruptions_ == 2 ? concat("interrupted again; waiting for ", runs,
+                                                  " to save state; once more kills what is left")
+                                         : concat("interrupted again; killing ", runs));
   }
 
   void finish(const SweepProcesses::Event& event) {
@@ -134,7 +136,7 @@ class SweepExecution {
 
   /// Whether a run was interrupted, even if our signal came before it could record that.
   static bool is_interruption(const SweepProcesses::Event& event, const RunRecord& record) {
-    return record.state == "interrupted" || event.signal == SIGINT ||
+    return record.state == "interrupted" || event.signal == SIGINT || event.signal == SIGKILL ||
            event.exit_code == static_cast<int>(ErrorKind::Interrupted);
   }
 
@@ -172,6 +174,7 @@ class SweepExecution {
   SweepProcesses processes_;
   std::map<pid_t, Child> children_;
   std::size_t next_ = 0;
+  int interruptions_ = 0;
   SweepResult result_;
 };
 

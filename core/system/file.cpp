@@ -21,15 +21,6 @@
 namespace pipewright {
 namespace {
 
-void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) refuse_file(path, "cannot write", errno);
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 /// Writes the pieces. Small ones are collected in a buffer, so that many short pieces take few
 /// system calls.
 void write_pieces(int descriptor, std::span<const std::string_view> pieces,
@@ -70,6 +61,15 @@ const char* kind_of(mode_t mode) {
 }
 
 }  // namespace
+
+void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) refuse_file(path, "cannot write", errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";

@@ -29,6 +29,10 @@ void write_file(const std::filesystem::path& path, std::span<const std::string_v
                 Syncs syncs = {});
 void write_file(const std::filesystem::path& path, std::string_view content, Syncs syncs = {});
 
+/// Writes all bytes to an open descriptor, in several calls where the system takes fewer at once.
+/// Throws Error{Data} naming `path`.
+void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& path);
+
 /// The folder that a path is in; "." for a bare name.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 

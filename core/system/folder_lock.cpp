@@ -148,9 +148,7 @@ void sign(const Descriptor& marker, const fs::path& folder) {
   text += '\n';
   const fs::path path = folder / kFolderMarker;
   ::lseek(marker.number(), 0, SEEK_SET);
-  const ssize_t written = ::write(marker.number(), text.data(), text.size());
-  if (written != static_cast<ssize_t>(text.size()))
-    refuse_file(path, "cannot write", written < 0 ? errno : ENOSPC);
+  write_all(marker.number(), text, path);
   if (!is_new) return;
   if (::fsync(marker.number()) != 0) refuse_file(path, "cannot sync", errno);
   sync_folder(folder);

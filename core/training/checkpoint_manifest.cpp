@@ -176,7 +176,12 @@ void remove_all_but(const std::vector<const CheckpointManifest*>& manifests,
              manifest->probes.name == name;
     });
   };
-  for (const std::string& name : names_in(checkpoints)) {
+  std::vector<std::string> names;
+  try {
+    names = names_in(checkpoints);
+  } catch (const Error&) {  // the next checkpoint tries again
+  }
+  for (const std::string& name : names) {
     if (is_checkpoint_folder(name) && !is_needed(name)) remove_checkpoint(checkpoints / name);
     const bool unfinished = name.ends_with(".part");
     const bool log = name.starts_with("steps-") || name.starts_with("probes-");

@@ -3,11 +3,13 @@
 // of those that concern a path with a given text in it.
 //
 //   FAILING_FILES_PATH   the text, say the run's folder
-//   FAILING_FILES_CALL   write, fsync, rename or any of these; or read, which fails with EIO
+//   FAILING_FILES_CALL   write, fsync, rename or any of these; or read or list (of a folder), which
+//                        fail with EIO; or short: a write that takes half of the bytes
 //   FAILING_FILES_AT     k, from 1
 //   FAILING_FILES_KILL   set: SIGKILL instead of ENOSPC
 //
 // A write that fails, or dies, has written half of its bytes.
+#include <dirent.h>
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -59,6 +61,9 @@ Function* real(const char* name) {
 
 extern "C" ssize_t write(int descriptor, const void* bytes, size_t count) {
   static auto* const real_write = real<ssize_t(int, const void*, size_t)>("write");
+  static const bool is_short = setting("FAILING_FILES_CALL") == "short";
+  if (is_short)
+    return real_write(descriptor, bytes, chosen("short", path_of(descriptor)) ? count / 2 : count);
   if (!chosen("write", path_of(descriptor))) return real_write(descriptor, bytes, count);
   static_cast<void>(real_write(descriptor, bytes, count / 2));
   return fail();
@@ -70,6 +75,22 @@ extern "C" ssize_t read(int descriptor, void* bytes, size_t count) {
   if (!wanted || !chosen("read", path_of(descriptor))) return real_read(descriptor, bytes, count);
   errno = EIO;
   return -1;
+}
+
+/// The number of a folder's listings. libstdc++ opens a folder with openat() and then lists it.
+extern "C" DIR* fdopendir(int descriptor) {
+  static auto* const real_fdopendir = real<DIR*(int)>("fdopendir");
+  if (setting("FAILING_FILES_CALL") != "list" || !chosen("list", path_of(descriptor)))
+    return real_fdopendir(descriptor);
+  errno = EIO;
+  return nullptr;
+}
+
+extern "C" DIR* opendir(const char* path) {
+  static auto* const real_opendir = real<DIR*(const char*)>("opendir");
+  if (setting("FAILING_FILES_CALL") != "list" || !chosen("list", path)) return real_opendir(path);
+  errno = EIO;
+  return nullptr;
 }
 
 extern "C" int fsync(int descriptor) {

@@ -110,6 +110,17 @@ class Start(harness.EndToEnd):
         done = subprocess.run([alone, "list", "losses"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, FINE)
 
+    def test_whose_other_half_is_itself(self):
+        self.write("x.yaml", MLP)
+        shutil.copy(BINARY, self.folder / "pipewright")
+        (self.folder / "with_libtorch").mkdir()
+        (self.folder / "with_libtorch" / "pipewright").symlink_to("../pipewright")
+        done = subprocess.run(
+            [self.folder / "pipewright", "check", "x.yaml"], cwd=self.folder, capture_output=True, text=True, check=False, timeout=60
+        )
+        self.assertEqual(done.returncode, DATA)
+        self.assertIn("with_libtorch/pipewright has none; install Pipewright again", done.stderr)
+
     def test_arguments_arrive_as_they_are(self):
         name = "a \"b\" 'c' $d\n.yaml"
         self.write(name, MLP)

@@ -41,7 +41,6 @@ double given_discrepancy(const CommandLine& line) {
 
 /// Reads {"matrix": [[…], …]}, symmetric, with a row for each stage.
 Hessian read_hessian(const std::filesystem::path& file, int stages) {
-  remember_given_file(file);
   const auto refuse = [&](const std::string& message) {
     throw Error(ErrorKind::Experiment, message, file.string());
   };

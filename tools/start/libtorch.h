@@ -7,6 +7,10 @@
 
 namespace pipewright {
 
+/// The environment variable that tells with_libtorch/pipewright that it was started by the program
+/// without LibTorch. Processes that it starts do not have it.
+inline constexpr const char* kStarted = "PIPEWRIGHT_STARTED_WITH_LIBTORCH";
+
 /// Without LibTorch: replaces this process by the same command with LibTorch, which begins anew; if
 /// that cannot be started, says so and ends the process. So nothing may have been written before.
 /// With LibTorch: does nothing.

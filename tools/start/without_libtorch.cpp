@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <utility>
@@ -36,6 +37,9 @@ std::vector<std::string> own_arguments() {
 void need_libtorch() try {
   const std::filesystem::path program = module_file("with_libtorch/pipewright");
   if (program.empty()) throw Error(ErrorKind::Data, "with_libtorch/pipewright is missing");
+  if (std::getenv(kStarted) != nullptr)  // this is the program that should have had it
+    throw Error(ErrorKind::Data, "with_libtorch/pipewright has none");
+  ::setenv(kStarted, "1", 1);
   become(program, own_arguments());
 } catch (const std::exception& error) {
   print_error("the part of the program that has LibTorch: %s; install Pipewright again\n",

@@ -39,14 +39,13 @@ class BesideAtStage : public StageProbe {
                                            std::move(request), about_to_run.pass, target)});
   }
 
-  void ended(const Instruction& pass, Stage&, const Gradients& added,
-             const Finding& found) override {
-    if (added.empty()) return;
+  void ended(const Instruction& pass, Stage&, const Added& added, const Finding& found) override {
+    if (added.gradients.empty()) return;
     const auto other = std::ranges::find_if(running_, [&](const Other& each) {
       return each.minibatch == pass.action.minibatch && each.loss == pass.action.loss;
     });
     if (other == running_.end()) return;
-    const Comparison compared = compare(added, other->gradients);
+    const Comparison compared = compare(added.gradients, other->gradients);
     found("cosine", compared.cosine);
     found("norm_ratio", compared.norm_ratio / std::abs(pass.action.scale));
     running_.erase(other);

@@ -6,9 +6,9 @@
 //   variance = b (s − S) / (1 − 1/M),  squared_gradient = (M S − s) / (M − 1),
 //   scale = variance / squared_gradient: the mini-batch beyond which more samples bring little.
 // Both are unbiased, so squared_gradient may be negative; there is no scale then. Micro-batches are
-// taken to have equal numbers of samples. Of a stage that learns from several losses it is the
-// gradient of the first. A stage keeps the sum of the gradients of a mini-batch, and the one that
-// is being computed.
+// taken to have equal numbers of samples, and those of replica 0 are looked at. Of a stage that
+// learns from several losses it is the gradient of the first. A stage keeps the sum of the
+// gradients of a mini-batch, and the one that is being computed.
 #include "core/probes/probe.h"
 #include "core/stage/torch.h"
 
@@ -22,13 +22,14 @@ class NoiseAtStage final : public StageProbe {
   bool all_microbatches() const override { return true; }
   bool wants_gradients() const override { return true; }
 
-  void ended(const Instruction& pass, Stage&, const Gradients& added,
-             const Finding& found) override {
-    if (added.empty()) return;
+  void ended(const Instruction& pass, Stage&, const Added& added, const Finding& found) override {
+    if (added.gradients.empty()) return;
     if (pass.action.minibatch != minibatch_) begin(pass.action);
     if (pass.action.loss != loss_) return;
-    squares_ += squares_of(added);
-    add(added);
+    const double factor = added.weighting.factor;
+    squares_ += squares_of(added.gradients) / (factor * factor);
+    samples_ += added.weighting.samples;
+    add(added.gradients, 1 / factor);
     if (++count_ == microbatches_) report(found);
   }
 
@@ -39,22 +40,24 @@ class NoiseAtStage final : public StageProbe {
     minibatch_ = first.minibatch;
     loss_ = first.loss;
     squares_ = 0;
+    samples_ = 0;
     count_ = 0;
     sum_.clear();
   }
 
-  void add(const Gradients& added) {
+  void add(const Gradients& added, double factor) {
     const at::NoGradGuard no_grad;
     if (sum_.empty()) sum_.resize(added.size());
     for (std::size_t i = 0; i < added.size(); ++i)
       if (added[i].defined())
-        sum_[i] = sum_[i].defined() ? sum_[i].add_(added[i]) : added[i].clone();
+        sum_[i] = sum_[i].defined() ? sum_[i].add_(added[i], factor) : added[i].mul(factor);
   }
 
-  /// The recorded gradients are parts g_m / M of the mini-batch's.
   void report(const Finding& found) {
-    const double m = microbatches_, single = squares_ * m, mean = squares_of(sum_);
-    const double variance = (single - mean) / (1 - 1 / m), squared = (m * mean - single) / (m - 1);
+    const double m = microbatches_, single = squares_ / m, mean = squares_of(sum_) / (m * m);
+    const double samples = static_cast<double>(samples_) / m;  // of a micro-batch
+    const double variance = samples * (single - mean) / (1 - 1 / m);
+    const double squared = (m * mean - single) / (m - 1);
     found("variance", variance);
     found("squared_gradient", squared);
     if (squared > 0) found("scale", variance / squared);
@@ -64,8 +67,9 @@ class NoiseAtStage final : public StageProbe {
   int microbatches_;
   int minibatch_ = -1, loss_ = 0;
   int count_ = 0;
-  double squares_ = 0;
-  Gradients sum_;
+  std::int64_t samples_ = 0;
+  double squares_ = 0;  ///< sum of |g_m|²
+  Gradients sum_;       ///< of g_m
 };
 
 class GradientNoise final : public Probe {

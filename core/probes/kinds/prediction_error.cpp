@@ -39,8 +39,7 @@ class ErrorAtStage final : public StageProbe {
       back_ = Extrapolated{weights.clone(), stage.weights().latest().clone()};
   }
 
-  void ended(const Instruction& pass, Stage& stage, const Gradients&,
-             const Finding& found) override {
+  void ended(const Instruction& pass, Stage& stage, const Added&, const Finding& found) override {
     if (!back_) return;
     for (const Forward& forward : forwards_)
       if (forward.minibatch == pass.action.minibatch)

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -97,13 +98,15 @@ class Recorder final : public Observer {
       incoming.emplace(Place{action.stage, action.minibatch}, matrix_of(b.request.gradients[0]));
     probes_.backward(b);
   }
-  void ended(const Instruction& i, Stage& stage) override {
+  void ended(const Instruction& i, Stage& stage, const Weighting& weighting) override {
     if (i.action.kind == ActionKind::Backward) {
       VectorXd now = sums(stage);
       if (sums_.size() == now.size()) now -= sums_;
-      added[{i.action.stage, i.action.minibatch}].push_back(now);
+      std::vector<VectorXd>& parts = added[{i.action.stage, i.action.minibatch}];
+      parts.resize(std::max(parts.size(), as_size(i.action.microbatch) + 1));
+      parts[as_size(i.action.microbatch)] = now;
     }
-    probes_.ended(i, stage);
+    probes_.ended(i, stage, weighting);
   }
   void updates(const Instruction& i, Stage& stage) override {
     updates_of[i.action.stage].push_back({.minibatch = i.action.minibatch,
@@ -301,26 +304,59 @@ TEST(ProbeFormulas, OfDelayAlignmentAndNorms) {
   norms.expect_no_more();
 }
 
-TEST(ProbeFormulas, OfGradientNoise) {
-  Trial trial(
-      "scheme: {name: gpipe}, pipeline.microbatches: 4, probes: [{name: gradient_noise, every: "
-      "1}]");
-  constexpr double kParts = 4;
-  for (const auto& [place, added] : trial.seen.added) {
-    double single = 0;
-    VectorXd mean = VectorXd::Zero(added.front().size());
-    for (const VectorXd& part : added) {
-      single += (kParts * part).squaredNorm() / kParts;  // a part is a quarter of a gradient
-      mean += part;
-    }
-    const double whole = mean.squaredNorm();
-    const double variance = (single - whole) / (1 - 1 / kParts);
-    const double squared = (kParts * whole - single) / (kParts - 1);
-    trial.expect(place.first, place.second, "variance", variance);
-    trial.expect(place.first, place.second, "squared_gradient", squared);
-    if (squared > 0) trial.expect(place.first, place.second, "scale", variance / squared);
+/// Options of a training of mini-batches of 8 samples with gradient_noise.
+std::string with_noise(int microbatches, const std::string& more = "") {
+  return concat(
+      "scheme: {name: gpipe}, loader.batch_size: 8, pipeline.microbatches: ", microbatches,
+      ", probes: [{name: gradient_noise, every: 1}]", std::string_view(more));
+}
+
+/// Means of `count` gradients at a time.
+std::vector<VectorXd> group_means(const std::vector<VectorXd>& gradients, std::size_t count) {
+  std::vector<VectorXd> means;
+  for (std::size_t i = 0; i + count <= gradients.size(); i += count) {
+    VectorXd sum = VectorXd::Zero(gradients[i].size());
+    for (std::size_t k = 0; k < count; ++k) sum += gradients[i + k];
+    means.push_back(sum / static_cast<double>(count));
   }
-  trial.expect_no_more();
+  return means;
+}
+
+/// The probe against the analysis of variance: groups of b samples each, of which only the means
+/// are known, estimate the variance of one sample by b Σ |mean of a group − mean of all|² / (M −
+/// 1).
+TEST(ProbeFormulas, OfGradientNoise) {
+  Trial single(with_noise(8));  // a gradient for each sample
+  std::map<int, std::vector<VectorXd>> by_stage;
+  for (const auto& [place, added] : single.seen.added)
+    if (place.second == 0)
+      for (const VectorXd& part : added) by_stage[place.first].push_back(8 * part);
+  ASSERT_EQ(by_stage.size(), 4u);
+  const auto expect_noise = [&](Trial& trial, std::size_t samples, std::size_t of_replica) {
+    for (const auto& [stage, all] : by_stage) {
+      const std::vector<VectorXd> own(all.begin(),
+                                      all.begin() + static_cast<std::ptrdiff_t>(of_replica));
+      const std::vector<VectorXd> groups = group_means(own, samples);
+      const VectorXd mean = group_means(own, own.size()).front();
+      const double b = static_cast<double>(samples), n = static_cast<double>(of_replica);
+      double between = 0;
+      for (const VectorXd& group : groups) between += (group - mean).squaredNorm();
+      const double variance = b * between / static_cast<double>(groups.size() - 1);
+      const double squared = mean.squaredNorm() - variance / n;  // noise of the mean of n samples
+      trial.expect(stage, 0, "variance", variance);
+      trial.expect(stage, 0, "squared_gradient", squared);
+      if (squared > 0) trial.expect(stage, 0, "scale", variance / squared);
+    }
+  };
+  expect_noise(single, 1, 8);
+  for (const std::size_t microbatches : {2u, 4u}) {
+    Trial grouped(with_noise(static_cast<int>(microbatches)));
+    expect_noise(grouped, 8 / microbatches, 8);
+    Trial summed(with_noise(static_cast<int>(microbatches), ", train.gradient: sum"));
+    expect_noise(summed, 8 / microbatches, 8);
+  }
+  Trial replicas(with_noise(2, ", pipeline.replicas: 2"));
+  expect_noise(replicas, 2, 4);
 }
 
 TEST(ProbeFormulas, OfEdgeError) {

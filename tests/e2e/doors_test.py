@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing is lost or replaced by a fault of the system or a slip of the user, and output that is lost is an error."""
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import harness
+import skips
+from harness import BINARY, DATA, EXPERIMENT, FINE, MLP, SOURCE_DIR, changed
+
+HARDWARE = SOURCE_DIR / "experiments" / "hardware" / "dgx1-v100.yaml"
+CHECKPOINTS = {"train.epochs": 3, "train.checkpoint": {"every": 1}}
+
+
+class GivenFiles(harness.EndToEnd):
+    """No command replaces a file that it was given to read."""
+
+    def refuse(self, file, *arguments):
+        before = (self.folder / file).read_bytes()
+        done = self.pipewright(*arguments, code=EXPERIMENT)
+        self.assertIn(f"{file}: is ", done.err)
+        self.assertIn("give another name", done.err)
+        self.assertEqual((self.folder / file).read_bytes(), before)
+
+    def test_a_description_of_hardware(self):
+        shutil.copy(HARDWARE, self.folder / "hardware.yaml")
+        self.write("x.yaml", MLP)
+        self.refuse("hardware.yaml", "simulate", "x.yaml", "--hardware", "hardware.yaml", "--json", "hardware.yaml")
+        self.write("y.yaml", changed(MLP, {"hardware": {"file": "hardware.yaml"}}))
+        self.refuse("hardware.yaml", "simulate", "y.yaml", "--svg", "hardware.yaml")
+        os.symlink("hardware.yaml", self.folder / "other.yaml")
+        self.refuse("other.yaml", "simulate", "y.yaml", "--svg", "other.yaml")
+
+    def test_costs_and_schedules(self):
+        self.write("costs.yaml", "forward: 1\nbackward: 2\n")
+        self.write("x.yaml", MLP)
+        self.refuse("costs.yaml", "simulate", "x.yaml", "--costs", "costs.yaml", "--json", "costs.yaml")
+        self.write("s.csv", "0F0,0B0\n")
+        self.write("y.yaml", {"scheme": {"name": "csv_schedule", "file": "s.csv"}})
+        self.refuse("s.csv", "schedule", "y.yaml", "--svg", "s.csv")
+
+    def test_what_a_run_has_left(self):
+        self.train(changed(MLP, {"output": {"trace": True}, "probes": [{"name": "sharpness", "every": 4}]}), "r")
+        for name in ("run.json", "final.safetensors", "trace.json", ".pipewright"):
+            self.refuse(f"r/{name}", "timeline", "r", "--svg", f"r/{name}")
+        self.refuse("r/probes.csv", "schedule", "r.yaml", "--svg", "r/probes.csv")
+        self.pipewright("timeline", "r", "--svg", "r/timeline.svg")
+
+
+class OtherFiles(harness.EndToEnd):
+    """Messages do not show what stands in a file that is not of the kind that was expected."""
+
+    def test_a_schedule_that_is_none(self):
+        self.write("passwords", "root:*:20228:0:99999\n")
+        self.write("x.yaml", {"scheme": {"name": "csv_schedule", "file": "passwords"}})
+        done = self.pipewright("check", "x.yaml", code=DATA)
+        self.assertNotIn("root", done.err)
+        self.assertIn("passwords:1:1: this is no schedule", done.err)
+
+
+@skips.needs("test-programs", harness.FAILING_FILES)
+class Listings(harness.EndToEnd):
+    def test_a_folder_that_cannot_be_listed_costs_no_checkpoint(self):
+        self.train(changed(MLP, CHECKPOINTS), "whole")
+        self.write("r.yaml", changed(MLP, CHECKPOINTS))
+        killed = self.failing("r/checkpoint/manifest.json", "rename", 3, kill=True)
+        self.pipewright("run", "r.yaml", "--quiet", "--out", "r", code=-signal.SIGKILL, environment=killed)
+        refused = 0
+        for at in range(1, 12):
+            shutil.copytree(self.folder / "r", self.folder / f"r{at}")
+            shutil.copy(self.folder / "r.yaml", self.folder / f"r{at}.yaml")
+            environment = self.failing(f"/r{at}", "list", at)
+            arguments = ["run", "r.yaml", "--quiet", "--out", f"r{at}", "--resume"]
+            done = self.finish(self.start(*arguments, environment=environment))
+            if done.code != FINE:
+                refused += 1
+                self.assertEqual(done.code, DATA, done.err)
+                self.assertIn("cannot list the folder", done.err)
+                self.pipewright(*arguments)
+            self.assert_same_result(harness.Run(self.folder / "whole"), harness.Run(self.folder / f"r{at}"))
+        self.assertGreater(refused, 1)
+        shutil.rmtree(self.folder / "r")  # has what the kill left
+
+    def test_a_write_that_takes_half_of_the_bytes_is_continued(self):
+        whole = self.train(MLP, "whole")
+        for at in (1, 2, 3, 4, 5):
+            self.write("r.yaml", MLP)
+            self.pipewright("run", "r.yaml", "--quiet", "--out", f"r{at}", environment=self.failing(f"r{at}/", "short", at))
+            self.assert_same_result(whole, harness.Run(self.folder / f"r{at}"))
+
+
+class StandardFiles(harness.EndToEnd):
+    def shell(self, command):
+        return subprocess.run(
+            ["/bin/sh", "-c", f'exec "{BINARY}" {command}'], cwd=self.folder, capture_output=True, text=True, check=False,
+            timeout=60,
+        )
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        self.write("x.yaml", MLP)
+        for command in ("schema", "list", "describe scheme gpipe", "schedule x.yaml", "check x.yaml"):
+            done = self.shell(f"{command} >/dev/full")
+            self.assertEqual(done.returncode, DATA, command)
+            self.assertRegex(done.stderr, r"^cannot write to standard output(: No space left on device)?\n$")
+
+    def test_closed_files_are_nobodys(self):
+        whole = self.train(MLP, "whole")
+        self.write("x.yaml", MLP)
+        for number, closed in enumerate((">&-", "2>&-", "<&-", "<&- >&- 2>&-")):
+            done = self.shell(f"run x.yaml --out o{number} {closed}")
+            self.assertEqual(done.returncode, FINE, closed)
+            self.assert_same_result(whole, harness.Run(self.folder / f"o{number}"))
+
+    @skips.needs("mpirun")
+    def test_closed_files_of_processes(self):
+        self.write("x.yaml", changed(MLP, {"pipeline.execution": "mpi", "pipeline.stages": 2}))
+        self.assertEqual(self.shell("run x.yaml --out o --quiet >&- 2>&-").returncode, FINE)
+
+
+class Sweeps(harness.EndToEnd):
+    def test_a_stopped_run_ends_with_the_second_interruption(self):
+        self.write("x.yaml", changed(MLP, {"train.epochs": 100000, "sweep": {"grid": {"train.seed": [1]}}}))
+        sweep = subprocess.Popen([BINARY, "sweep", "x.yaml", "--out", "o"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(sweep.kill)
+        children = Path(f"/proc/{sweep.pid}/task/{sweep.pid}/children")
+        self.wait_until(lambda: list((self.folder / "o").glob("*/steps.csv*")), sweep)
+        child = int(children.read_text().split()[0])
+        os.kill(child, signal.SIGSTOP)
+        sweep.send_signal(signal.SIGINT)
+        self.wait_until(lambda: "interrupted;" in sweep.stderr.readline(), sweep)
+        sweep.send_signal(signal.SIGINT)
+        self.assertEqual(sweep.wait(timeout=60), 130)
+        self.assertFalse(Path(f"/proc/{child}").exists())
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -144,7 +144,8 @@ class CsvSchedule {
     }
   }
 
-  /// Quotes the text only if an action precedes it or it looks like one: this may be any file at all.
+  /// Quotes the text only if an action precedes it or it looks like one: this may be any file at
+  /// all.
   [[noreturn]] void refuse(std::string_view text, std::size_t column) const {
     if (worker_of_.empty() && !looks_like_action(text))
       fail(column, "this is no schedule; expected a row per worker with cells such as 2F0 and 2B0");

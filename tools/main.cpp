@@ -110,8 +110,8 @@ int report(const std::exception& thrown, const std::vector<std::string>& argumen
   return static_cast<int>(ErrorKind::Data);
 }
 
-/// Opens /dev/null in the place of standard files that are closed, so that no file which the program
-/// opens gets their numbers, and no process that it starts finds them missing.
+/// Opens /dev/null in the place of standard files that are closed, so that no file which the
+/// program opens gets their numbers, and no process that it starts finds them missing.
 void open_standard_files() {
   int opened = 0;
   do opened = ::open("/dev/null", O_RDWR);

@@ -2,6 +2,7 @@
 #include "core/reports/best_cells.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct NamedCell {
   std::string name;  ///< "vgg16, PD4"
 };
 
-/// The cells with numbers, the best first.
+/// The cells with numbers, the best first, and those in which runs failed last: the mean of the
+/// runs that survived is none of all runs.
 std::vector<NamedCell> ranking(const Table& table) {
   std::vector<NamedCell> cells;
   for (std::size_t r = 0; r < table.cells.size(); ++r)
@@ -28,28 +30,41 @@ std::vector<NamedCell> ranking(const Table& table) {
         cells.push_back({&cell, cell_name(table, r, c)});
   const bool smaller = smaller_is_better(table.metric);
   std::ranges::stable_sort(cells, [&](const NamedCell& a, const NamedCell& b) {
+    if ((a.cell->failed > 0) != (b.cell->failed > 0)) return b.cell->failed > 0;
     return smaller ? a.cell->mean() < b.cell->mean() : a.cell->mean() > b.cell->mean();
   });
   return cells;
 }
 
-/// The cells that cannot be distinguished from a given one.
+/// The cells that cannot be distinguished from a given one. Those with failed runs are none of
+/// them, and those with too few runs only where no cell has enough.
 struct Ties {
   std::vector<std::string> names;
-  bool few_runs = true;  ///< all of them only because they have too few runs
+  bool few_runs = true;
 };
+
+bool all_finite(const TableCell& cell) {
+  return std::ranges::all_of(cell.values, [](double value) { return std::isfinite(value); });
+}
 
 Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
   Ties ties;
+  std::vector<std::string> too_few;
   const TableCell& one = *cells[index].cell;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i == index) continue;
     const TableCell& other = *cells[i].cell;
-    const auto interval = mean_difference({one.values, one.seeds}, {other.values, other.seeds});
-    if (interval && !interval->contains(0)) continue;
-    ties.names.push_back(cells[i].name);
-    ties.few_runs = ties.few_runs && !interval;
+    if (other.failed > 0) continue;
+    const bool finite = all_finite(one) && all_finite(other);
+    const auto compared =
+        finite ? compare_means({one.values, one.seeds}, {other.values, other.seeds}) : std::nullopt;
+    if (!compared)
+      too_few.push_back(cells[i].name);
+    else if (compared->interval(0.95).contains(0))
+      ties.names.push_back(cells[i].name);
+    ties.few_runs = ties.few_runs && !compared;
   }
+  if (ties.few_runs) ties.names = too_few;
   return ties;
 }
 

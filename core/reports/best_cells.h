@@ -13,7 +13,7 @@ namespace pipewright {
 struct BestCells {
   /// "Best: xpipe, workers 2 (86.39) and 7 others that cannot be told from it (gpipe, workers
   /// 2; …); worst: pipedream, workers 4 (22.60)", without a period. Cells are distinguished by
-  /// mean_difference(), pair by pair.
+  /// compare_means(), pair by pair.
   std::string sentence;
   std::size_t run = 0;  ///< index of the best cell's first run in the records
 };

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/reports/mean_difference.h"
 #include "core/reports/moments.h"
 #include "core/reports/probe_metrics.h"
 #include "core/reports/published.h"
 #include "core/reports/run_keys.h"
 #include "core/reports/table.h"
+#include "core/statistics/tests.h"
 
 namespace pipewright {
 namespace {
@@ -48,7 +48,7 @@ struct Collected {
 double reach_of(const Moments& moments, PlotInterval interval) {
   if (moments.count < 2) return 0;
   if (interval == PlotInterval::Deviation) return moments.std();
-  return student_t95(moments.count - 1) * moments.std() / std::sqrt(moments.count);
+  return student_t(0.95, moments.count - 1) * moments.std() / std::sqrt(moments.count);
 }
 
 /// The samples of a line's runs; one line, or one for each stage.

@@ -2,14 +2,10 @@
 #include "core/reports/mean_difference.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <limits>
 #include <map>
-#include <numeric>
 #include <set>
-#include <utility>
 
-#include "core/base/error.h"
 #include "core/reports/moments.h"
 
 namespace pipewright {
@@ -17,57 +13,82 @@ namespace {
 
 constexpr std::size_t kFewest = 3;  // runs; an interval of two runs is too wide to tell anything
 
-Interval around(double center, double standard_error, double degrees) {
-  const double reach = standard_error == 0 ? 0 : student_t95(degrees) * standard_error;
-  return {center - reach, center + reach};
-}
-
 bool has_each_once(const std::vector<std::string>& seeds) {
   return std::set<std::string>(seeds.begin(), seeds.end()).size() == seeds.size();
 }
 
-/// Differences a − b for the seeds that are in both.
-std::vector<double> paired(const SeededValues& a, const SeededValues& b) {
-  if (!has_each_once(a.seeds) || !has_each_once(b.seeds)) return {};
+struct Pairs {
+  std::vector<double> a, b, differences;
+};
+
+/// The values of the seeds that are in both.
+Pairs paired(const SeededValues& a, const SeededValues& b) {
+  Pairs pairs;
+  if (!has_each_once(a.seeds) || !has_each_once(b.seeds)) return pairs;
   std::map<std::string, double> of_b;
   for (std::size_t i = 0; i < b.seeds.size(); ++i) of_b.emplace(b.seeds[i], b.values[i]);
-  std::vector<double> differences;
   for (std::size_t i = 0; i < a.seeds.size(); ++i)
-    if (const auto other = of_b.find(a.seeds[i]); other != of_b.end())
-      differences.push_back(a.values[i] - other->second);
-  return differences;
+    if (const auto other = of_b.find(a.seeds[i]); other != of_b.end()) {
+      pairs.a.push_back(a.values[i]);
+      pairs.b.push_back(other->second);
+      pairs.differences.push_back(a.values[i] - other->second);
+    }
+  return pairs;
+}
+
+/// The smallest distance between different values.
+double resolution_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  double smallest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 1; i < values.size(); ++i)
+    if (values[i] > values[i - 1]) smallest = std::min(smallest, values[i] - values[i - 1]);
+  return smallest;
+}
+
+Comparison compared(const MeanDifference& difference, const std::vector<double>& a,
+                    const std::vector<double>& b) {
+  Comparison comparison{.difference = difference,
+                        .mean_a = moments_of(a).mean,
+                        .mean_b = moments_of(b).mean,
+                        .runs_a = a.size(),
+                        .runs_b = b.size(),
+                        .differences = {}};
+  // Differences that are equal but for rounding are equal.
+  const double largest = std::max(std::abs(comparison.mean_a), std::abs(comparison.mean_b));
+  if (difference.standard_error > 1e-14 * largest) return comparison;
+  comparison.constant = true;
+  std::vector<double> all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  comparison.resolution = resolution_of(std::move(all));
+  return comparison;
 }
 
 }  // namespace
 
-std::optional<Interval> mean_difference(const SeededValues& a, const SeededValues& b) {
-  if (const std::vector<double> differences = paired(a, b); differences.size() >= kFewest) {
-    const Moments m = moments_of(differences);
-    return around(m.mean, std::sqrt(m.variance / m.count), m.count - 1);
-  }
-  if (a.values.size() < kFewest || b.values.size() < kFewest) return std::nullopt;
-  const Moments x = moments_of(a.values), y = moments_of(b.values);
-  const double of_x = x.variance / x.count, of_y = y.variance / y.count, sum = of_x + of_y;
-  const double degrees =
-      sum * sum /
-      (of_x * of_x / (x.count - 1) + of_y * of_y / (y.count - 1));  // Welch–Satterthwaite
-  return around(x.mean - y.mean, std::sqrt(sum), degrees);
+Interval Comparison::interval(double confidence) const {
+  if (!constant) return interval_of(difference, confidence);
+  return {difference.mean - resolution, difference.mean + resolution};
 }
 
-double student_t95(double degrees_of_freedom) {
-  constexpr std::array<std::pair<double, double>, 35> kQuantiles{{
-      {1, 12.7062}, {2, 4.3027},  {3, 3.1824},   {4, 2.7764},    {5, 2.5706},   {6, 2.4469},
-      {7, 2.3646},  {8, 2.3060},  {9, 2.2622},   {10, 2.2281},   {11, 2.2010},  {12, 2.1788},
-      {13, 2.1604}, {14, 2.1448}, {15, 2.1314},  {16, 2.1199},   {17, 2.1098},  {18, 2.1009},
-      {19, 2.0930}, {20, 2.0860}, {21, 2.0796},  {22, 2.0739},   {23, 2.0687},  {24, 2.0639},
-      {25, 2.0595}, {26, 2.0555}, {27, 2.0518},  {28, 2.0484},   {29, 2.0452},  {30, 2.0423},
-      {40, 2.0211}, {60, 2.0003}, {120, 1.9799}, {1000, 1.9623}, {1e6, 1.9600},
-  }};
-  PIPEWRIGHT_CHECK(degrees_of_freedom >= 1, degrees_of_freedom);
-  double quantile = 0;
-  for (const auto& [degrees, t] : kQuantiles)
-    if (degrees <= degrees_of_freedom) quantile = t;
-  return quantile;
+double Comparison::p() const {
+  if (!constant) return two_sided_p(difference);
+  return interval(0.95).contains(0) ? 1 : 0;
+}
+
+double Comparison::p_of_margin(double margin) const {
+  if (!constant) return equivalence_p(difference, margin);
+  const auto [low, high] = interval(0.95);
+  return -margin < low && high < margin ? 0 : 1;
+}
+
+std::optional<Comparison> compare_means(const SeededValues& a, const SeededValues& b) {
+  if (Pairs pairs = paired(a, b); pairs.differences.size() >= kFewest) {
+    Comparison comparison = compared(paired_difference(pairs.differences), pairs.a, pairs.b);
+    comparison.differences = std::move(pairs.differences);
+    return comparison;
+  }
+  if (a.values.size() < kFewest || b.values.size() < kFewest) return std::nullopt;
+  return compared(welch_difference(a.values, b.values), a.values, b.values);
 }
 
 }  // namespace pipewright

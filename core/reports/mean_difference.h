@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Confidence intervals (Student's t) that tell whether two means over runs differ by more than the
-/// seeds explain.
+/// Compares the means of two groups of runs, by pairs of runs with the same seed where there are
+/// such, so that differences between seeds do not count as noise.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "core/statistics/tests.h"
 
 namespace pipewright {
 
@@ -15,18 +17,29 @@ struct SeededValues {
   std::vector<std::string> seeds;
 };
 
-struct Interval {
-  double low = 0, high = 0;
-  bool contains(double value) const { return low <= value && value <= high; }
+struct Comparison {
+  MeanDifference difference;           ///< of mean_a − mean_b
+  double mean_a = 0, mean_b = 0;       ///< of the runs that were compared
+  std::size_t runs_a = 0, runs_b = 0;  ///< how many these are
+  std::vector<double> differences;     ///< a − b by seed; empty if the groups are not paired
+  /// All differences are equal, so nothing shows how they spread. The smallest distance between two
+  /// values of the groups, which is all that is known of what the metric resolves, takes the place
+  /// of the standard error times t: infinite if all values are equal.
+  bool constant = false;
+  double resolution = 0;
+
+  bool paired() const { return !differences.empty(); }
+  /// The two-sided confidence interval of the difference, such as 0.95.
+  Interval interval(double confidence) const;
+  /// two_sided_p(), or 0 or 1 if the differences are constant.
+  double p() const;
+  /// equivalence_p(), or 0 or 1 if the differences are constant.
+  double p_of_margin(double margin) const;
 };
 
-/// The two-sided 95 % confidence interval of mean(a) − mean(b). If at least three seeds are in
-/// both, and no seed occurs twice in either, it is the paired interval of the differences by seed;
-/// otherwise it is Welch's, which needs three runs on both sides. nullopt with fewer runs.
-std::optional<Interval> mean_difference(const SeededValues& a, const SeededValues& b);
-
-/// The t with 95 % of Student's distribution between −t and t, for at least one degree of freedom.
-/// Degrees that are not in its table are rounded down, which never shortens an interval.
-double student_t95(double degrees_of_freedom);
+/// Compares finite values. If at least three seeds are in both groups, and none occurs twice in
+/// either, it compares the runs with these seeds, in pairs; otherwise all runs by Welch's test,
+/// which needs three on both sides. nullopt with fewer.
+std::optional<Comparison> compare_means(const SeededValues& a, const SeededValues& b);
 
 }  // namespace pipewright

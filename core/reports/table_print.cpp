@@ -66,16 +66,21 @@ std::string published_text(const Table& table, const TableCell& cell, Escaped es
 std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped) {
   if (cell.empty()) return "–";
   std::vector<std::string> parts;
-  if (!cell.values.empty()) {
-    const int decimals = decimals_of(table, shown(table, cell.mean()));
-    std::string text = fixed(shown(table, cell.mean()), decimals);
-    if (cell.values.size() > 1) text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
-    parts.push_back(text + concat(" (", cell.values.size(), ")"));
-  }
   const auto add = [&](int number, const std::string& what) {
     if (number > 0) parts.push_back(concat(number, " ", what));
   };
-  add(cell.failed, "failed");
+  if (!cell.values.empty()) {
+    const int decimals = decimals_of(table, shown(table, cell.mean()));
+    std::string text = fixed(shown(table, cell.mean()), decimals);
+    if (cell.values.size() > 1 && std::isfinite(cell.std()))
+      text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
+    // The mean of the runs that survived must not pass for one of all runs.
+    if (cell.failed > 0) parts.push_back(concat(cell.failed, " of ", cell.runs.size(), " failed"));
+    parts.push_back(
+        concat(cell.failed > 0 ? "without them " : "", text, " (", cell.values.size(), ")"));
+  } else {
+    add(cell.failed, "failed");
+  }
   add(cell.missing, "missing");
   add(cell.interrupted, "interrupted");
   add(cell.running, "running");

@@ -12,25 +12,29 @@
 #include "core/base/markup.h"
 #include "core/base/wording.h"
 #include "core/reports/mean_difference.h"
-#include "core/reports/moments.h"
 #include "core/reports/probe_metrics.h"
 #include "core/reports/run_keys.h"
 
 namespace pipewright {
 namespace {
 
+constexpr double kLevel = 0.05, kConfidence = 1 - kLevel;
+
 /// The runs of a group, and what they measured.
 struct Gathered {
   std::string name;
   int runs = 0, done = 0, diverged = 0;
   SeededValues measured;  ///< the metric of those that have it
-
-  double mean() const { return moments_of(measured.values).mean; }
 };
 
+/// One comparison that a claim asks for.
 struct Finding {
   Outcome outcome = Outcome::NotShown;
   std::string why;
+  /// The p of what the claim says, if a test decides it: the outcome is then that of
+  /// `if_significant`, provided that p is small enough for all comparisons together.
+  std::optional<double> p;
+  Outcome if_significant = Outcome::Held;
 };
 
 /// The metric of a claim and how it is shown.
@@ -66,6 +70,22 @@ Gathered gathered(const ClaimGroup& group, const Shown& shown, const std::vector
   return all;
 }
 
+/// Records a problem if no run is in the group, though each of its values is that of some run
+/// (check_claims() looks for these): of no run, everything could be claimed.
+void check_present(const ClaimGroup& group, const std::vector<RunRecord>& runs,
+                   Problems& problems) {
+  const auto some_run_has = [&](const ClaimGroup& values) {
+    return std::ranges::any_of(runs, [&](const RunRecord& run) { return values.has(run); });
+  };
+  const auto each_is_there = std::ranges::all_of(group.values, [&](const auto& value) {
+    ClaimGroup only = group;
+    only.values = {value};
+    return some_run_has(only);
+  });
+  if (each_is_there && !some_run_has(group))
+    problems.add(group.place, concat(group.option, ": no run has all of ", group.name()));
+}
+
 /// Records a problem if the group's runs differ in more than their seed.
 void check_alike(const ClaimGroup& group, const std::vector<RunRecord>& runs, Problems& problems) {
   const RunRecord* first = nullptr;
@@ -83,71 +103,126 @@ void check_alike(const ClaimGroup& group, const std::vector<RunRecord>& runs, Pr
   }
 }
 
-/// "2 of 3 runs of gpipe diverged"; "" if all have the metric.
-std::string lacking(const Gathered& group) {
+/// "2 of 3 runs of gpipe diverged"; "" if all have the metric, and it is finite.
+std::string lacking(const Gathered& group, const Shown& shown) {
   const auto measured = static_cast<int>(group.measured.values.size());
-  if (measured == group.runs) return {};
-  const auto of = [&](int count, const char* what) {
-    return concat(count, " of ", counted(group.runs, "run"), " of ", group.name, " ",
-                  std::string_view(what));
+  const auto of = [&](int count, const std::string& what) {
+    return concat(count, " of ", counted(group.runs, "run"), " of ", group.name, " ", what);
   };
-  if (group.diverged > 0) return of(group.diverged, "diverged");
-  return group.done < group.runs ? of(group.done, "done so far")
-                                 : of(group.runs - measured, "without the metric");
+  if (group.diverged > 0 && measured < group.runs) return of(group.diverged, "diverged");
+  if (measured < group.runs)
+    return group.done < group.runs ? of(group.done, "done so far")
+                                   : of(group.runs - measured, "without the metric");
+  const auto infinite = std::ranges::count_if(group.measured.values,
+                                              [](double value) { return !std::isfinite(value); });
+  if (infinite == 0) return {};
+  return of(static_cast<int>(infinite), concat("with a ", shown.metric, " that is not finite"));
 }
 
-/// The interval of mean(a) − mean(b), or why there is none.
+/// mean(a) − mean(b), or why it is not known.
 struct Compared {
-  std::optional<Interval> interval;
+  std::optional<Comparison> comparison;
   std::string missing;
 };
 
-Compared compared(const Gathered& a, const Gathered& b) {
+Compared compared(const Gathered& a, const Gathered& b, const Shown& shown) {
   for (const Gathered* group : {&a, &b})
-    if (const std::string why = lacking(*group); !why.empty()) return {std::nullopt, why};
-  const auto interval = mean_difference(a.measured, b.measured);
-  if (interval) return {interval, {}};
+    if (const std::string why = lacking(*group, shown); !why.empty()) return {std::nullopt, why};
+  if (const auto comparison = compare_means(a.measured, b.measured)) return {comparison, {}};
   return {std::nullopt,
           concat("fewer than 3 runs of ", a.measured.values.size() < 3 ? a.name : b.name)};
 }
 
-/// "gpipe (83.10) minus pipedream (71.20) is between 9.10 and 14.70"
-std::string difference_text(const Gathered& a, const Gathered& b, const Interval& interval,
-                            const Shown& shown) {
-  return concat(a.name, " (", shown.text(a.mean()), ") minus ", b.name, " (", shown.text(b.mean()),
-                ") is between ", shown.text(interval.low), " and ", shown.text(interval.high));
+std::string p_text(double p) {
+  std::array<char, 32> digits{};
+  std::snprintf(digits.data(), digits.size(), p < 1e-4 ? "%.0e" : "%.2g", p);
+  return digits.data();
+}
+
+/// "paired over 3 seeds, 3 runs of gpipe have no partner" or "Welch, 3 and 5 runs"
+std::string pairing_text(const Gathered& a, const Gathered& b, const Comparison& of) {
+  if (!of.paired()) return concat("Welch, ", of.runs_a, " and ", counted(of.runs_b, "run"));
+  std::string text = concat("paired over ", counted(of.runs_a, "seed"));
+  for (const Gathered* group : {&a, &b})
+    if (const std::size_t left = group->measured.values.size() - of.runs_a; left > 0)
+      text += concat(", ", counted(left, "run"), " of ", group->name, left == 1 ? " has" : " have",
+                     " no partner");
+  return text;
+}
+
+/// "gpipe (83.10) minus pipedream (71.20) is between 9.10 and 14.70 (95 %, paired over 5 seeds, p
+/// 0.002, by signs 0.062)"
+std::string difference_text(const Gathered& a, const Gathered& b, const Comparison& of,
+                            double confidence, const Shown& shown) {
+  constexpr std::size_t kMostSigns = 20;
+  const Interval interval = of.interval(confidence);
+  std::string text = concat(a.name, " (", shown.text(of.mean_a), ") minus ", b.name, " (",
+                            shown.text(of.mean_b), ")");
+  if (of.constant) {
+    text += concat(" is ", shown.text(of.difference.mean), " in all ", counted(of.runs_a, "pair"));
+    if (!of.paired()) text = concat(a.name, " and ", b.name, " have equal results in all runs");
+    return std::isfinite(of.resolution)
+               ? concat(text, ", where the metric tells values apart from ±",
+                        shown.text(of.resolution))
+               : text;
+  }
+  text += concat(" is between ", shown.text(interval.low), " and ", shown.text(interval.high), " (",
+                 std::lround(100 * confidence), " %, ", pairing_text(a, b, of));
+  if (confidence == kConfidence) text += concat(", p ", p_text(of.p()));
+  if (of.paired() && of.differences.size() <= kMostSigns && confidence == kConfidence)
+    text += concat(", by signs ", p_text(sign_flip_p(of.differences)));
+  return text + ")";
+}
+
+/// The difference that so many pairs would show with a probability of 80 %.
+std::string detectable_text(const Comparison& of, const Shown& shown) {
+  if (!of.paired() || of.constant) return {};
+  const double n = static_cast<double>(of.differences.size());
+  const double deviation = of.difference.standard_error * std::sqrt(n);
+  return concat("; a difference of ",
+                shown.text(detectable_effect(of.differences.size(), kLevel, 0.8) * deviation),
+                " would be found with 80 % probability");
 }
 
 /// Whether mean(a) < mean(b).
 Finding is_less(const Gathered& a, const Gathered& b, const Shown& shown) {
-  const Compared both = compared(b, a);
-  if (!both.interval) return {Outcome::NotShown, both.missing};
-  const Outcome outcome = both.interval->low > 0    ? Outcome::Held
-                          : both.interval->high < 0 ? Outcome::NotHeld
-                                                    : Outcome::NotShown;
-  return {outcome, difference_text(b, a, *both.interval, shown)};
+  const Compared both = compared(b, a, shown);
+  if (!both.comparison) return {Outcome::NotShown, both.missing, std::nullopt};
+  const Comparison& of = *both.comparison;
+  std::string why = difference_text(b, a, of, kConfidence, shown);
+  if (of.p() > kLevel) why += detectable_text(of, shown);
+  return {Outcome::NotShown, why, of.p(),
+          of.difference.mean > 0 ? Outcome::Held : Outcome::NotHeld};
 }
 
-/// Whether the means differ by less than `within`.
+/// Whether the means differ by less than `within`, by two one-sided tests.
 Finding is_close(const Gathered& a, const Gathered& b, double within, const Shown& shown) {
-  const Compared both = compared(a, b);
-  if (!both.interval) return {Outcome::NotShown, both.missing};
-  const auto [low, high] = *both.interval;
-  const Outcome outcome = -within < low && high < within   ? Outcome::Held
-                          : low > within || high < -within ? Outcome::NotHeld
-                                                           : Outcome::NotShown;
-  return {outcome, concat(difference_text(a, b, *both.interval, shown), ", where ±",
-                          shown.margin(within), " counts as close")};
+  const Compared both = compared(a, b, shown);
+  if (!both.comparison) return {Outcome::NotShown, both.missing, std::nullopt};
+  const Comparison& of = *both.comparison;
+  std::string why = concat(difference_text(a, b, of, 1 - 2 * kLevel, shown), ", where ±",
+                           shown.margin(within), " counts as close");
+  const auto [low, high] = of.interval(kConfidence);
+  if (low > within || high < -within) return {Outcome::NotHeld, why, std::nullopt};
+  const double p = of.p_of_margin(within);
+  return {Outcome::NotShown, concat(why, ", p ", p_text(p)), p, Outcome::Held};
 }
 
+/// Whether all runs diverge, or finish. Fewer than three show neither.
 Finding ends(const Gathered& group, bool diverging) {
+  constexpr int kFewest = 3;
   const int wanted = diverging ? group.diverged : group.done;
   const int against = diverging ? group.done : group.diverged;
-  const Outcome outcome = wanted == group.runs ? Outcome::Held
-                          : against > 0        ? Outcome::NotHeld
-                                               : Outcome::NotShown;
-  return {outcome, concat(wanted, " of ", counted(group.runs, "run"), " of ", group.name,
-                          diverging ? " diverged" : " done")};
+  const Outcome outcome = against > 0                                     ? Outcome::NotHeld
+                          : wanted == group.runs && group.runs >= kFewest ? Outcome::Held
+                                                                          : Outcome::NotShown;
+  const Interval share = proportion_interval(static_cast<std::size_t>(wanted),
+                                             static_cast<std::size_t>(group.runs), kConfidence);
+  return {outcome,
+          concat(wanted, " of ", counted(group.runs, "run"), " of ", group.name,
+                 diverging ? " diverged" : " done", " (95 %: ", std::lround(100 * share.low),
+                 " to ", std::lround(100 * share.high), " % of all such runs)"),
+          std::nullopt};
 }
 
 std::vector<Finding> findings(const Claim& claim, const Shown& shown,
@@ -169,6 +244,25 @@ std::vector<Finding> findings(const Claim& claim, const Shown& shown,
   return found;
 }
 
+/// Decides what tests decide, such that the probability of any wrong decision is at most kLevel
+/// over all comparisons of all claims (Holm).
+void decide(std::vector<std::vector<Finding>>& found) {
+  std::vector<Finding*> tested;
+  std::vector<double> p;
+  for (std::vector<Finding>& of_claim : found)
+    for (Finding& finding : of_claim)
+      if (finding.p) {
+        tested.push_back(&finding);
+        p.push_back(*finding.p);
+      }
+  const std::vector<double> adjusted = holm_adjusted(p);
+  for (std::size_t i = 0; i < tested.size(); ++i) {
+    if (adjusted[i] <= kLevel) tested[i]->outcome = tested[i]->if_significant;
+    if (p[i] > 0 && p[i] <= kLevel && tested.size() > 1)
+      tested[i]->why += concat(", with Holm's correction ", p_text(adjusted[i]));
+  }
+}
+
 /// All findings must hold; one that is refuted decides.
 Verdict verdict_of(const Claim& claim, const std::vector<Finding>& found) {
   const auto any = [&](Outcome outcome) {
@@ -188,8 +282,16 @@ Verdict verdict_of(const Claim& claim, const std::vector<Finding>& found) {
 void check_claim(const Claim& claim, const std::vector<RunRecord>& runs, Problems& problems) {
   const std::string option = concat(claim.option, ".metric");
   if (!claim.metric.name.empty()) check_metric(claim.metric, option.c_str(), runs, problems);
+  for (const auto* groups : {&claim.less, &claim.close, &claim.diverges, &claim.finishes})
+    for (const ClaimGroup& group : *groups) check_present(group, runs, problems);
   for (const auto* groups : {&claim.less, &claim.close})
     for (const ClaimGroup& group : *groups) check_alike(group, runs, problems);
+  constexpr std::size_t kMostComparisons = 10'000;
+  const std::size_t pairs = claim.close.size() * (claim.close.size() - 1) / 2;
+  if (!claim.close.empty() && pairs > kMostComparisons)
+    problems.add(claim.close.front().place,
+                 concat(claim.option, ".close compares ", claim.close.size(), " groups in ", pairs,
+                        " pairs; expected at most ", kMostComparisons, " pairs"));
 }
 
 const char* words_of(Outcome outcome) {
@@ -202,8 +304,8 @@ const char* words_of(Outcome outcome) {
 }
 
 constexpr const char* kHeading =
-    "Claims, each judged by itself by 95 % intervals of differences of means (paired by seed where "
-    "3 seeds are in both, otherwise Welch's)";
+    "Claims, judged by t tests of differences of means (paired by seed where 3 seeds are in both, "
+    "otherwise Welch's) at 5 % for all comparisons together (Holm)";
 
 }  // namespace
 
@@ -221,9 +323,12 @@ std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& ta
   check_claims(claims, runs, problems);
   for (const Claim& claim : claims) check_claim(claim, runs, problems);
   problems.throw_if_any();
+  std::vector<std::vector<Finding>> found;
+  for (const Claim& claim : claims) found.push_back(findings(claim, shown_of(claim), runs));
+  decide(found);
   std::vector<Verdict> verdicts;
-  for (const Claim& claim : claims)
-    verdicts.push_back(verdict_of(claim, findings(claim, shown_of(claim), runs)));
+  for (std::size_t i = 0; i < claims.size(); ++i)
+    verdicts.push_back(verdict_of(claims[i], found[i]));
   return verdicts;
 }
 

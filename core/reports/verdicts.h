@@ -11,11 +11,13 @@
 
 namespace pipewright {
 
-/// Means are compared by mean_difference(): the 95 % interval of their difference, paired by seed
-/// where three seeds or more are in both, otherwise Welch's.
+/// Means are compared by compare_means(). `less` is decided by the two-sided test of their
+/// difference, `close` by two one-sided tests; p values are corrected by Holm's method over all
+/// comparisons of all claims, at 5 %. `diverges` and `finishes` need three runs.
 enum class Outcome : std::uint8_t {
-  Held,     ///< less: the whole interval is on the claimed side of 0; close: it is within ±within
-  NotHeld,  ///< less: the whole interval is on the other side; close: it is beyond ±within
+  Held,     ///< less: a significant difference on the claimed side; close: significantly within
+  NotHeld,  ///< less: a significant one on the other side; close: the 95 % interval is beyond
+            ///< ±within
   NotShown  ///< anything else; also where runs of a comparison are not done, or fewer than three
 };
 
@@ -25,9 +27,10 @@ struct Verdict {
   std::string why;  ///< the comparisons with their numbers, separated by "; "
 };
 
-/// Judges each claim by itself, on the table's epoch and, unless it names another, metric. Throws
-/// Error{Experiment} with all problems: keys, values or metrics that no run has, groups whose runs
-/// differ in more than their seed. Modelled metrics without hardware show nothing.
+/// Judges the claims, on the table's epoch and, unless they name another, metric. Throws
+/// Error{Experiment} with all problems: keys, values or metrics that no run has, groups without a
+/// run, groups whose runs differ in more than their seed. Modelled metrics without hardware show
+/// nothing.
 std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& table,
                            const std::vector<RunRecord>& runs);
 

@@ -40,8 +40,8 @@ class SweepProcesses {
   pid_t start(const std::function<int()>& work, const std::filesystem::path& log);
   /// Sleeps until a child has ended (and is reaped), a signal arrives or the time is over.
   Event wait(std::chrono::milliseconds at_most);
-  /// Interrupts every child for the first, second or a later time: with SIGINT; again, and a process
-  /// that was stopped goes on to hear of it; with SIGKILL.
+  /// Interrupts every child for the first, second or a later time: with SIGINT; again, and a
+  /// process that was stopped goes on to hear of it; with SIGKILL.
   void interrupt(int times) const;
   std::size_t running() const { return children_.size(); }
 

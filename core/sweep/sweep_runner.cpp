@@ -110,7 +110,7 @@ class SweepExecution {
     processes_.interrupt(++interruptions_);
     result_.interrupted = true;
     const std::string runs = counted(processes_.running(), "run");
-    progress_.line(interruptions_ == 1   ? concat("interrupted; waiting for ", runs, " to save state")
+    progress_.line(interruptions_ == 1 ? concat("interrupted; waiting for ", runs, " to save state")
                    : interruptions_ == 2 ? concat("interrupted again; waiting for ", runs,
                                                   " to save state; once more kills what is left")
                                          : concat("interrupted again; killing ", runs));

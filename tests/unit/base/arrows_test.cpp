@@ -35,7 +35,9 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing"},
     {"core/planning", "core/base core/system core/config core/drawing"},
     {"core/records", "core/base core/system core/config core/schedule"},
-    {"core/reports", "core/base core/system core/config core/schedule core/records"},
+    {"core/statistics", "core/base"},
+    {"core/reports",
+     "core/base core/system core/config core/schedule core/records core/statistics"},
     {"core/fetch", "core/base core/system"},
     {"core/stability", "core/base core/system core/config core/schedule"},
     {"core/stage/files", "core/base core/system core/config"},
@@ -76,7 +78,7 @@ const std::map<std::string, std::string> kMayLookInto{
 const Rooms kWithoutLibTorch{"core/base",      "core/system",     "core/config",  "core/schedule",
                              "core/cost",      "core/simulation", "core/drawing", "core/traces",
                              "core/planning",  "core/records",    "core/reports", "core/fetch",
-                             "core/stability", "schemes"};
+                             "core/stability", "core/statistics", "schemes"};
 
 /// Headers that may include more of LibTorch than the tensor: the precompiled header, and the
 /// template over tensors that only the optimizers' .cpp files read.

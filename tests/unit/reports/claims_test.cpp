@@ -3,6 +3,7 @@
 // few of them, show nothing.
 #include "core/reports/verdicts.h"
 
+#include "core/statistics/tests.h"
 #include "tests/unit/config/error_text.h"
 #include "tests/unit/records/run_folders.h"
 
@@ -53,8 +54,12 @@ TEST_F(ExperimentClaims, OneIsHeldWhereTheIntervalIsOnItsSideAndNotHeldOnTheOthe
   add("pipedream", {"0.70", "0.61", "0.79"});
   const Verdict held = verdict(kLess);
   EXPECT_EQ(held.outcome, Outcome::Held);
-  // Paired by seed: differences 0.10, 0.09, 0.11; mean 0.10 ± 4.3027 · 0.01 / √3 = 0.0248.
-  EXPECT_EQ(held.why, "gpipe (80.00) minus pipedream (70.00) is between 7.52 and 12.48");
+  // Paired by seed: differences 0.10, 0.09, 0.11; mean 0.10 ± 4.3027 · 0.01 / √3 = 0.0248. With two
+  // degrees of freedom p = 1 − t / √(t² + 2), t = 0.1 √3 / 0.01. Of 8 choices of signs 2 are as
+  // far.
+  EXPECT_EQ(held.why,
+            "gpipe (80.00) minus pipedream (70.00) is between 7.52 and 12.48 (95 %, paired over 3 "
+            "seeds, p 0.0033, by signs 0.25)");
   EXPECT_EQ(verdict(kMore).outcome, Outcome::NotHeld);
 }
 
@@ -66,24 +71,26 @@ TEST_F(ExperimentClaims, OneIsNotShownWhereTheIntervalContainsZero) {
 }
 
 TEST_F(ExperimentClaims, AChainHoldsIfEachStepDoes) {
-  add("a", {"0.1", "0.1", "0.1"});
+  add("a", {"0.1", "0.1", "0.101"});
   add("b", {"0.2", "0.2", "0.2"});
-  add("c", {"0.15", "0.15", "0.15"});
+  add("c", {"0.15", "0.151", "0.15"});
   EXPECT_EQ(verdict("less: [{scheme.name: a}, {scheme.name: c}, {scheme.name: b}]").outcome,
             Outcome::Held);
   const Verdict broken = verdict("less: [{scheme.name: a}, {scheme.name: b}, {scheme.name: c}]");
   EXPECT_EQ(broken.outcome, Outcome::NotHeld);
   EXPECT_EQ(broken.why,
-            "b (20.00) minus a (10.00) is between 10.00 and 10.00; c (15.00) minus b (20.00) is "
-            "between -5.00 and -5.00");
+            "b (20.00) minus a (10.03) is between 9.82 and 10.11 (95 %, paired over 3 seeds, p "
+            "1e-05, by signs 0.25), with Holm's correction 2e-05; c (15.03) minus b (20.00) is "
+            "between -5.11 and -4.82 (95 %, paired over 3 seeds, p 5e-05, by signs 0.25), with "
+            "Holm's correction 5e-05");
 }
 
 TEST_F(ExperimentClaims, CloseMeansThatTheWholeIntervalIsWithinTheMargin) {
   add("gpipe", {"0.80", "0.70", "0.60"});
-  add("pipedream", {"0.81", "0.69", "0.60"});  // differences −0.01, 0.01, 0: ± 0.0248
+  add("pipedream", {"0.81", "0.69", "0.60"});  // differences −0.01, 0.01, 0: 90 % within 0.0169
   const std::string close = "close: [{scheme.name: gpipe}, {scheme.name: pipedream}], within: ";
-  EXPECT_EQ(verdict(close + "0.03").outcome, Outcome::Held);
-  EXPECT_EQ(verdict(close + "0.02").outcome, Outcome::NotShown);
+  EXPECT_EQ(verdict(close + "0.017").outcome, Outcome::Held);
+  EXPECT_EQ(verdict(close + "0.016").outcome, Outcome::NotShown);
   add("far", {"0.2", "0.1", "0"});
   EXPECT_EQ(verdict("close: [{scheme.name: gpipe}, {scheme.name: far}], within: 0.1").outcome,
             Outcome::NotHeld);
@@ -107,25 +114,62 @@ TEST_F(ExperimentClaims, TwoSeedsShowNothing) {
 }
 
 TEST_F(ExperimentClaims, DivergingIsAClaimOfItsOwn) {
-  add("gpipe", {"0.80", "0.70"});
-  add("pipedream", {"nan", "nan"});
+  add("gpipe", {"0.80", "0.70", "0.75"});
+  add("pipedream", {"nan", "nan", "nan"});
   add("pipemare", {"nan", ""});
+  add("interlocking", {"nan", "nan"});
   EXPECT_EQ(verdict("diverges: [{scheme.name: pipedream}]").outcome, Outcome::Held);
   EXPECT_EQ(verdict("diverges: [{scheme.name: gpipe}]").outcome, Outcome::NotHeld);
   EXPECT_EQ(verdict("diverges: [{scheme.name: pipemare}]").outcome, Outcome::NotShown);
+  EXPECT_EQ(verdict("diverges: [{scheme.name: interlocking}]").outcome, Outcome::NotShown);
   EXPECT_EQ(verdict("finishes: [{scheme.name: gpipe}]").outcome, Outcome::Held);
   const Verdict both = verdict(
       "diverges: [{scheme.name: pipedream}], finishes: [{scheme.name: "
       "pipedream}]");
   EXPECT_EQ(both.outcome, Outcome::NotHeld);
-  EXPECT_EQ(both.why, "2 of 2 runs of pipedream diverged; 0 of 2 runs of pipedream done");
+  // 0.025 to the power of 1/3 is 0.29.
+  EXPECT_EQ(
+      both.why,
+      "3 of 3 runs of pipedream diverged (95 %: 29 to 100 % of all such runs); 0 of 3 runs of "
+      "pipedream done (95 %: 0 to 71 % of all such runs)");
 }
 
 TEST_F(ExperimentClaims, AnotherMetricThanTheTablesHasItsOwnUnit) {
   add("gpipe", {"0.80", "0.70", "0.90"});
   add("pipedream", {"0.70", "0.61", "0.79"});
   EXPECT_EQ(verdict(concat("metric: train_loss, ", std::string_view(kLess))).why,
-            "gpipe (0.5) minus pipedream (0.5) is between 0 and 0");
+            "gpipe (0.5) minus pipedream (0.5) is 0 in all 3 pairs");
+}
+
+TEST_F(ExperimentClaims, OfNoRunNothingIsShown) {
+  add("gpipe", {"0.80", "0.70", "0.90"});
+  add("pipedream", {"0.70", "0.61", "0.79"}, 4);
+  for (const char* kind : {"diverges", "finishes"}) {
+    const auto text = error_text([&] {
+      verdict(concat(std::string_view(kind), ": [{scheme.name: gpipe, pipeline.stages: 4}]"));
+    });
+    EXPECT_NE(text.find("[0]: no run has all of gpipe, stages 4"), std::string::npos) << text;
+  }
+}
+
+TEST_F(ExperimentClaims, AMetricThatIsInfiniteShowsNothing) {
+  add("gpipe", {"0.80", "inf", "0.90"});
+  add("pipedream", {"0.70", "0.61", "0.79"});
+  EXPECT_EQ(verdict(kLess).outcome, Outcome::NotShown);
+  EXPECT_EQ(verdict(kLess).why, "1 of 3 runs of gpipe with a test_accuracy that is not finite");
+}
+
+/// Two comparisons with p = 0.03 each hold alone, not together.
+TEST_F(ExperimentClaims, ManyComparisonsAreCorrected) {
+  add("gpipe", {"0.80", "0.70", "0.90"});
+  add("pipedream", {"0.778", "0.688", "0.885"});
+  add("pipemare", {"0.778", "0.688", "0.885"});
+  const std::string one = concat("{say: a, ", std::string_view(kLess), "}");
+  const std::string other = "{say: b, less: [{scheme.name: pipemare}, {scheme.name: gpipe}]}";
+  const double p = two_sided_p(paired_difference(std::vector{0.022, 0.012, 0.015}));
+  ASSERT_TRUE(p > 0.025 && p < 0.05) << p;
+  EXPECT_EQ(verdicts("[" + one + "]").at(0).outcome, Outcome::Held);
+  EXPECT_EQ(verdicts("[" + one + ", " + other + "]").at(0).outcome, Outcome::NotShown);
 }
 
 TEST_F(ExperimentClaims, FaultsAreErrorsWithPlaceAndSuggestion) {

@@ -46,7 +46,7 @@ double resolution_of(std::vector<double> values) {
 }
 
 Comparison compared(const MeanDifference& difference, const std::vector<double>& a,
-                    const std::vector<double>& b) {
+                    const std::vector<double>& b, bool of_shares) {
   Comparison comparison{.difference = difference,
                         .mean_a = moments_of(a).mean,
                         .mean_b = moments_of(b).mean,
@@ -57,6 +57,7 @@ Comparison compared(const MeanDifference& difference, const std::vector<double>&
   const double largest = std::max(std::abs(comparison.mean_a), std::abs(comparison.mean_b));
   if (difference.standard_error > 1e-14 * largest) return comparison;
   comparison.constant = true;
+  if (!of_shares && a == b) return comparison;
   std::vector<double> all = a;
   all.insert(all.end(), b.begin(), b.end());
   comparison.resolution = resolution_of(std::move(all));
@@ -81,14 +82,15 @@ double Comparison::p_of_margin(double margin) const {
   return -margin < low && high < margin ? 0 : 1;
 }
 
-std::optional<Comparison> compare_means(const SeededValues& a, const SeededValues& b) {
+std::optional<Comparison> compare_means(const SeededValues& a, const SeededValues& b,
+                                        bool of_shares) {
   if (Pairs pairs = paired(a, b); pairs.differences.size() >= kFewest) {
-    Comparison comparison = compared(paired_difference(pairs.differences), pairs.a, pairs.b);
+    Comparison comparison = compared(paired_difference(pairs.differences), pairs.a, pairs.b, of_shares);
     comparison.differences = std::move(pairs.differences);
     return comparison;
   }
   if (a.values.size() < kFewest || b.values.size() < kFewest) return std::nullopt;
-  return compared(welch_difference(a.values, b.values), a.values, b.values);
+  return compared(welch_difference(a.values, b.values), a.values, b.values, of_shares);
 }
 
 }  // namespace pipewright

@@ -24,7 +24,8 @@ struct Comparison {
   std::vector<double> differences;     ///< a − b by seed; empty if the groups are not paired
   /// All differences are equal, so nothing shows how they spread. The smallest distance between two
   /// values of the groups, which is all that is known of what the metric resolves, takes the place
-  /// of the standard error times t: infinite if all values are equal.
+  /// of the standard error times t: infinite if all values are equal. It is 0 where runs that differ
+  /// by seed have pairwise the same value of a metric that is no share of samples: that is equality.
   bool constant = false;
   double resolution = 0;
 
@@ -39,7 +40,9 @@ struct Comparison {
 
 /// Compares finite values. If at least three seeds are in both groups, and none occurs twice in
 /// either, it compares the runs with these seeds, in pairs; otherwise all runs by Welch's test,
-/// which needs three on both sides. nullopt with fewer.
-std::optional<Comparison> compare_means(const SeededValues& a, const SeededValues& b);
+/// which needs three on both sides. nullopt with fewer. `of_shares`: the values are shares of
+/// samples, such as accuracies, so that equal ones may hide a difference.
+std::optional<Comparison> compare_means(const SeededValues& a, const SeededValues& b,
+                                        bool of_shares = true);
 
 }  // namespace pipewright

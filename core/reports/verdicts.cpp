@@ -128,7 +128,8 @@ struct Compared {
 Compared compared(const Gathered& a, const Gathered& b, const Shown& shown) {
   for (const Gathered* group : {&a, &b})
     if (const std::string why = lacking(*group, shown); !why.empty()) return {std::nullopt, why};
-  if (const auto comparison = compare_means(a.measured, b.measured)) return {comparison, {}};
+  if (const auto comparison = compare_means(a.measured, b.measured, is_share(shown.metric)))
+    return {comparison, {}};
   return {std::nullopt,
           concat("fewer than 3 runs of ", a.measured.values.size() < 3 ? a.name : b.name)};
 }
@@ -161,7 +162,7 @@ std::string difference_text(const Gathered& a, const Gathered& b, const Comparis
   if (of.constant) {
     text += concat(" is ", shown.text(of.difference.mean), " in all ", counted(of.runs_a, "pair"));
     if (!of.paired()) text = concat(a.name, " and ", b.name, " have equal results in all runs");
-    return std::isfinite(of.resolution)
+    return std::isfinite(of.resolution) && of.resolution > 0
                ? concat(text, ", where the metric tells values apart from ±",
                         shown.text(of.resolution))
                : text;
@@ -205,7 +206,8 @@ Finding is_close(const Gathered& a, const Gathered& b, double within, const Show
   const auto [low, high] = of.interval(kConfidence);
   if (low > within || high < -within) return {Outcome::NotHeld, why, std::nullopt};
   const double p = of.p_of_margin(within);
-  return {Outcome::NotShown, concat(why, ", p ", p_text(p)), p, Outcome::Held};
+  if (!of.constant) why += concat(", p ", p_text(p));
+  return {Outcome::NotShown, why, p, Outcome::Held};
 }
 
 /// Whether all runs diverge, or finish. Fewer than three show neither.
@@ -216,13 +218,15 @@ Finding ends(const Gathered& group, bool diverging) {
   const Outcome outcome = against > 0                                     ? Outcome::NotHeld
                           : wanted == group.runs && group.runs >= kFewest ? Outcome::Held
                                                                           : Outcome::NotShown;
-  const Interval share = proportion_interval(static_cast<std::size_t>(wanted),
-                                             static_cast<std::size_t>(group.runs), kConfidence);
-  return {outcome,
-          concat(wanted, " of ", counted(group.runs, "run"), " of ", group.name,
-                 diverging ? " diverged" : " done", " (95 %: ", std::lround(100 * share.low),
-                 " to ", std::lround(100 * share.high), " % of all such runs)"),
-          std::nullopt};
+  std::string why = concat(wanted, " of ", counted(group.runs, "run"), " of ", group.name,
+                           diverging ? " diverged" : " done");
+  if (wanted + against == group.runs) {  // all have ended
+    const auto [low, high] = proportion_interval(static_cast<std::size_t>(wanted),
+                                                 static_cast<std::size_t>(group.runs), kConfidence);
+    why += concat(" (95 %: ", std::lround(100 * low), " to ", std::lround(100 * high),
+                  " % of all such runs)");
+  }
+  return {outcome, why, std::nullopt};
 }
 
 std::vector<Finding> findings(const Claim& claim, const Shown& shown,

@@ -58,6 +58,8 @@ TEST(MeanDifference, EqualDifferencesAreKnownToWhatTheMetricResolves) {
   EXPECT_EQ(equal->p_of_margin(0.001), 1);
   EXPECT_EQ(equal->p_of_margin(0.2), 0);
   EXPECT_EQ(equal->p(), 1);
+  const auto losses = compare_means({{0.1, 0.3, 0.2}, seeds}, {{0.1, 0.3, 0.2}, seeds}, false);
+  EXPECT_EQ(losses->p_of_margin(1e-9), 0) << "equal bits of a loss are equality";
   const auto apart = compare_means({{0.1, 0.3, 0.2}, seeds}, {{0.6, 0.8, 0.7}, seeds});
   EXPECT_TRUE(apart->constant);
   EXPECT_EQ(apart->p(), 0);

@@ -11,7 +11,7 @@
 #include "core/experiment/dynamics.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/named_keys.h"
-#include "core/profiling/hardware_source.h"
+#include "core/modelling/hardware_source.h"
 #include "core/profiling/measured_balance.h"
 #include "core/profiling/measured_format.h"
 #include "core/profiling/measured_layout.h"

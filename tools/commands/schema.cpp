@@ -7,7 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/experiment/experiment.h"
-#include "core/profiling/hardware_source.h"
+#include "core/modelling/hardware_source.h"
 #include "core/reports/claims.h"
 #include "core/reports/plot_spec.h"
 #include "core/reports/table_spec.h"

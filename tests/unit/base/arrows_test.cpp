@@ -54,20 +54,23 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/stability core/stage core/stage/files core/translation core/codecs core/runtime "
      "core/probes"},
     {"core/profiling",
+     "core/base core/system core/config core/schedule core/cost core/stage "
+     "core/runtime core/experiment"},
+    {"core/modelling",
      "core/base core/system core/config core/schedule core/cost core/simulation core/records "
-     "core/stage core/codecs core/runtime core/experiment"},
+     "core/stage core/codecs core/experiment core/profiling"},
     {"core/training",
      "core/base core/system core/config core/schedule core/drawing core/traces core/records "
      "core/fetch core/stability core/stage core/stage/files core/translation core/codecs "
      "core/runtime core/probes core/experiment core/profiling"},
     {"core/sweep",
      "core/base core/system core/config core/schedule core/cost core/simulation core/planning "
-     "core/records core/reports core/experiment core/profiling core/training"},
+     "core/records core/reports core/experiment core/profiling core/modelling core/training"},
     {"tools",
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
      "core/traces core/planning core/records core/reports core/fetch core/stability core/stage "
-     "core/codecs core/runtime core/probes core/experiment core/profiling core/training "
-     "core/sweep"},
+     "core/codecs core/runtime core/probes core/experiment core/profiling core/modelling "
+     "core/training core/sweep"},
     {"schemes", "core/base core/system core/config core/schedule"},
     {"models", "core/base core/config core/stage core/stage/files"},
     {"datasets", "core/base core/system core/config core/fetch core/stage core/stage/files"},

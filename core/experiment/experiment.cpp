@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/codecs/codec.h"
+#include "core/config/experiment_keys.h"
 #include "core/experiment/balance.h"
 #include "core/experiment/identity.h"
 #include "core/experiment/path_options.h"
@@ -263,15 +264,6 @@ std::vector<std::string> paths_among(const std::vector<OptionInfo>& options,
   return paths;
 }
 
-Value without_sweep(Value document) {
-  std::erase_if(document.fields, [](const auto& field) {
-    return field.first == "sweep" || field.first == "table" || field.first == "plot" ||
-           field.first == "claims" || field.first == "profiles" || field.first == "extends" ||
-           field.first == "hardware";
-  });
-  return document;
-}
-
 }  // namespace
 
 PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
@@ -299,7 +291,7 @@ Experiment read_experiment(const Value& given) {
 }
 
 Experiment read_experiment(const Value& given, const Problems& faults) {
-  const Value document = without_sweep(given);
+  const Value document = options_of_run(given);
   Problems problems;
   problems.add(faults);
   Options root(&document, "", problems);

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/experiment/identity.h"
+#include "core/experiment/reading.h"
 #include "core/modelling/steady_simulation.h"
 #include "core/stage/stage.h"
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/as_size.h"
+#include "core/experiment/reading.h"
 #include "core/profiling/measured_balance.h"
 
 namespace pipewright {

@@ -13,6 +13,7 @@
 #include "core/base/mutex.h"
 #include "core/base/wording.h"
 #include "core/config/merge.h"
+#include "core/experiment/reading.h"
 #include "core/modelling/hardware_source.h"
 #include "core/modelling/steady_simulation.h"
 #include "core/sweep/point_reader.h"

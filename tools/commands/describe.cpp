@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/config/schema.h"
+#include "core/experiment/catalogue.h"
 #include "core/experiment/experiment.h"
 #include "core/probes/probe.h"
 #include "core/reports/claims.h"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "core/experiment/catalogue.h"
 #include "core/experiment/experiment.h"
 #include "core/runtime/build_info.h"
 #include "core/system/terminal.h"

@@ -7,6 +7,7 @@
 #include "core/drawing/render_refusal.h"
 #include "core/drawing/render_simulation.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/reading.h"
 #include "core/modelling/cost_source.h"
 #include "core/modelling/hardware_source.h"
 #include "core/modelling/steady_simulation.h"

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "core/experiment/catalogue.h"
 #include "core/experiment/experiment.h"
 
 namespace pipewright {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All points of a sweep, simulated: the same figures as one by one, in any number of threads.
 #include "core/sweep/sweep_simulation.h"
+#include "core/experiment/reading.h"
 
 #include <map>
 #include <set>

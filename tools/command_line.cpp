@@ -10,6 +10,7 @@
 #include "core/base/wording.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
+#include "core/experiment/reading.h"
 #include "core/records/run_files.h"
 #include "core/system/file.h"
 #include "core/system/folder_lock.h"

@@ -2,6 +2,7 @@
 #include "tools/drawing_title.h"
 
 #include "core/base/text.h"
+#include "core/experiment/catalogue.h"
 
 namespace pipewright {
 

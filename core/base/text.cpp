@@ -153,6 +153,12 @@ std::string bytes_text(double bytes) {
   return printed("%.2f GiB", bytes / (1024. * 1024 * 1024));
 }
 
+std::string time_text(double seconds) {
+  if (seconds < 1e-3) return printed("%.1f µs", seconds * 1e6);
+  if (seconds < 1) return printed("%.2f ms", seconds * 1e3);
+  return printed("%.2f s", seconds);
+}
+
 std::string shape_text(std::span<const std::int64_t> sizes) {
   std::string text;
   for (const std::int64_t size : sizes) text += concat(text.empty() ? "" : "×", size);

@@ -80,5 +80,7 @@ std::string list_text(std::span<const int> numbers);
 /// "14.7 M", "1.2 k" for counts; "58.7 MiB" for bytes.
 std::string count_text(double count);
 std::string bytes_text(double bytes);
+/// "12.30 ms": µs below 1 ms, ms below 1 s, else s.
+std::string time_text(double seconds);
 
 }  // namespace pipewright

@@ -10,7 +10,17 @@ namespace {
 constexpr std::string_view kCommon = "name";
 
 bool is_section(std::string_view key) {
-  return key != kCommon && std::ranges::count(experiment_keys(), key) > 0;
+  return key != kCommon && find_experiment_key(key) != nullptr;
+}
+
+/// The document without the keys that `unwanted` says are.
+template <class Unwanted>
+Value without_keys(Value document, const Unwanted& unwanted) {
+  std::erase_if(document.fields, [&](const auto& field) {
+    const ExperimentKey* key = find_experiment_key(field.first);
+    return key != nullptr && unwanted(*key);
+  });
+  return document;
 }
 
 /// The first key of a line: "model" of "model: …", "{"model": …" and "'model' : …"; "" where no ':'
@@ -27,13 +37,52 @@ std::string_view first_key(std::string_view line) {
 
 }  // namespace
 
-const std::vector<std::string>& experiment_keys() {
-  static const std::vector<std::string> keys = {
-      "name",     "extends",        "dataset",  "loader",    "model",       "loss",
-      "metrics",  "pipeline",       "scheme",   "optimizer", "lr_schedule", "train",
-      "output",   "translation",    "probes",   "sweep",     "table",       "plot",
-      "profiles", "gradient_rules", "hardware", "claims"};
+const std::vector<ExperimentKey>& experiment_keys() {
+  using enum KeyUse;
+  static const std::vector<ExperimentKey> keys = {{"name", Option, false},
+                                                  {"extends", Composition, false},
+                                                  {"dataset"},
+                                                  {"loader"},
+                                                  {"model"},
+                                                  {"loss"},
+                                                  {"metrics"},
+                                                  {"pipeline"},
+                                                  {"scheme"},
+                                                  {"optimizer"},
+                                                  {"lr_schedule"},
+                                                  {"train"},
+                                                  {"output"},
+                                                  {"translation"},
+                                                  {"probes"},
+                                                  {"sweep", Composition, false},
+                                                  {"table", Report, false},
+                                                  {"plot", Report, false},
+                                                  {"claims", Report, false},
+                                                  {"hardware", Report, true},
+                                                  {"profiles", Composition, false}};
   return keys;
+}
+
+const ExperimentKey* find_experiment_key(std::string_view name) {
+  const auto found = std::ranges::find(experiment_keys(), name, &ExperimentKey::name);
+  return found == experiment_keys().end() ? nullptr : &*found;
+}
+
+std::vector<std::string> experiment_key_names() {
+  std::vector<std::string> names;
+  for (const ExperimentKey& key : experiment_keys()) names.push_back(key.name);
+  return names;
+}
+
+Value options_of_run(Value document) {
+  return without_keys(std::move(document),
+                      [](const ExperimentKey& key) { return key.use != KeyUse::Option; });
+}
+
+Value what_may_vary(Value document) {
+  return without_keys(std::move(document), [](const ExperimentKey& key) {
+    return key.use != KeyUse::Option && !key.may_vary;
+  });
 }
 
 bool looks_like_experiment(std::string_view text) {
@@ -47,9 +96,9 @@ bool looks_like_experiment(std::string_view text) {
 
 bool is_experiment(const Value& document, bool near) {
   if (!document.is(Value::Kind::Mapping)) return false;
+  const std::vector<std::string> names = experiment_key_names();
   return document.fields.empty() || std::ranges::any_of(document.fields, [&](const auto& field) {
-           return is_section(field.first) ||
-                  (near && !nearest(field.first, experiment_keys()).empty());
+           return is_section(field.first) || (near && !nearest(field.first, names).empty());
          });
 }
 

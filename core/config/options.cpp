@@ -92,12 +92,9 @@ std::string advice_for(const std::string& key, const std::vector<std::string>& k
 std::vector<std::string> known_names(const std::vector<OptionInfo>& declared, bool whole) {
   std::vector<std::string> names;
   for (const OptionInfo& info : declared) names.push_back(info.name);
-  const auto is_key = [](const std::string& name) {
-    return std::ranges::count(experiment_keys(), name) > 0;
-  };
-  if (whole && !names.empty() && std::ranges::all_of(names, is_key))
-    for (const char* key : {"extends", "profiles", "sweep", "table", "plot", "claims", "hardware"})
-      names.push_back(key);
+  if (whole && !names.empty() && std::ranges::all_of(names, find_experiment_key))
+    for (const ExperimentKey& key : experiment_keys())
+      if (key.use != KeyUse::Option) names.push_back(key.name);
   return names;
 }
 

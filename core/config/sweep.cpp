@@ -6,6 +6,7 @@
 
 #include "core/base/wording.h"
 #include "core/config/component_name.h"
+#include "core/config/experiment_keys.h"
 #include "core/config/merge.h"
 #include "core/config/option_text.h"
 
@@ -18,11 +19,8 @@ constexpr std::size_t kMostRuns = 100'000;
 using Changes = std::vector<std::pair<std::string, Value>>;
 
 bool cannot_vary(const std::string& key) {
-  const std::string first = split(key, '.').front();
-  for (const std::string_view fixed :
-       {"sweep", "table", "plot", "claims", "extends", "profiles", "name"})
-    if (first == fixed) return true;
-  return false;
+  const ExperimentKey* known = find_experiment_key(split(key, '.').front());
+  return known != nullptr && !known->may_vary;
 }
 
 /// Whether the key may vary and a label is a text; records a problem if not.
@@ -246,11 +244,7 @@ std::string SweepPoint::folder() const {
 
 std::vector<SweepPoint> expand_sweep(const Value& document) {
   Problems problems;
-  Value base = document;
-  std::erase_if(base.fields, [](const auto& field) {
-    return field.first == "sweep" || field.first == "table" || field.first == "plot" ||
-           field.first == "claims";
-  });
+  const Value base = what_may_vary(document);
   const Value* sweep = document.find("sweep");
   std::vector<Changes> runs;
   if (sweep != nullptr && !sweep->is(Value::Kind::Null)) runs = read_sweep(*sweep, problems);

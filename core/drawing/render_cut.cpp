@@ -3,10 +3,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/base/text.h"
 #include "core/base/text_table.h"
 #include "core/cost/stage_cut.h"
 #include "core/cost/stage_names.h"
-#include "core/drawing/render_profile.h"
 
 namespace pipewright {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "core/base/text.h"
 #include "core/base/text_table.h"
-#include "core/drawing/render_profile.h"
 
 namespace pipewright {
 

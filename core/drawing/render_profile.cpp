@@ -56,12 +56,6 @@ std::string bar(double share) {
 
 }  // namespace
 
-std::string time_text(double seconds) {
-  if (seconds < 1e-3) return printed("%.1f µs", seconds * 1e6);
-  if (seconds < 1) return printed("%.2f ms", seconds * 1e3);
-  return printed("%.2f s", seconds);
-}
-
 std::string render_profile(const Profile& profile) {
   const bool timed = profile.timed;
   std::vector<std::string> titles{"layer", "operations", "output", "parameters", "share", ""};

@@ -13,7 +13,4 @@ namespace pipewright {
 /// sums.
 std::string render_profile(const Profile& profile);
 
-/// "12.30 ms": µs below 1 ms, ms below 1 s, else s.
-std::string time_text(double seconds);
-
 }  // namespace pipewright

@@ -10,7 +10,6 @@
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/drawing/render_labels.h"
-#include "core/drawing/render_profile.h"
 
 namespace pipewright {
 namespace {

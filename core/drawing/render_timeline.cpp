@@ -6,10 +6,10 @@
 #include <set>
 
 #include "core/base/as_size.h"
+#include "core/base/text.h"
 #include "core/drawing/kind_colors.h"
 #include "core/drawing/render_labels.h"
 #include "core/drawing/render_page.h"
-#include "core/drawing/render_profile.h"
 #include "core/drawing/render_simulation.h"
 
 namespace pipewright {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// An experiment file as types. Everything is read and checked; no data is opened and no tensor
-/// allocated.
+/// An experiment file as types (reading.h makes them). Everything is read and checked; no data is
+/// opened and no tensor allocated.
 #pragma once
 
 #include <chrono>
@@ -31,6 +31,9 @@
 #include "core/translation/bleu.h"
 
 namespace pipewright {
+
+/// The format of weights files with the model's own names.
+inline constexpr const char* kOwnFormat = "pipewright";
 
 /// The one metric that is computed by translating instead of from sums over outputs.
 inline constexpr const char* kBleu = "bleu";
@@ -128,16 +131,7 @@ struct Experiment {
   Schedule schedule(int minibatches, int first_minibatch = 0) const;
 };
 
-/// Reads a document as load_document() returns it. Ignores `sweep`, `table`, `plot` and `hardware`.
-/// Throws
-/// Error{Experiment} with all problems, one per line.
-Experiment read_experiment(const Value& document);
-/// As above; also reports `faults`, found when the document was read.
-Experiment read_experiment(const Value& document, const Problems& faults);
-
-/// Every option of every section; a section with a registered part has the default part's options.
-/// part_options() returns those of one part ("scheme", "gpipe"), or none if it is unknown.
-std::vector<OptionInfo> experiment_options();
-std::vector<OptionInfo> part_options(const std::string& kind, const std::string& name);
+/// Place of a dotted option, or of the innermost section around it that the document has.
+Place place_in(const Value& document, std::string dotted);
 
 }  // namespace pipewright

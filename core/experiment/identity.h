@@ -13,7 +13,7 @@
 namespace pipewright {
 
 /// Digest on which a checkpoint and the experiment that resumes it must agree. `resolved` has every
-/// default written out; `paths` names its options that are paths (path_options.h).
+/// default written out; `paths` names its options that are paths (catalogue.h).
 std::string identity_of(const Value& resolved, const std::vector<std::string>& paths);
 
 /// The options in which two identities differ, as in "optimizer.lr 0.1 → 0.05, scheme.name 'gpipe'

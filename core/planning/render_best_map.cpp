@@ -9,7 +9,6 @@
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/drawing/render_page.h"
-#include "core/drawing/render_profile.h"
 
 namespace pipewright {
 namespace {

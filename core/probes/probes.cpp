@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/base/as_size.h"
+#include "core/stage/stage_probe_access.h"
 
 namespace pipewright {
 namespace {
@@ -127,7 +128,7 @@ void Probes::began(const Instruction& instruction, Stage& stage) {
   });
   if (!records || !adds(instruction.action)) return;
   at->added.assign(stage.layout().entries.size(), {});
-  stage.record_gradients(&at->added);
+  StageProbeAccess(stage).record_gradients(&at->added);
 }
 
 void Probes::backward(const Backward& about_to_run) {
@@ -139,7 +140,7 @@ void Probes::backward(const Backward& about_to_run) {
 void Probes::ended(const Instruction& instruction, Stage& stage, const Weighting& weighting) {
   Site* const at = site(instruction.action);
   if (at == nullptr) return;
-  stage.record_gradients(nullptr);
+  StageProbeAccess(stage).record_gradients(nullptr);
   const StageProbe::Added added{std::exchange(at->added, {}), weighting};
   each_of_pass(instruction.action, [&](Placed& placed, const Finding& found) {
     placed.at->ended(instruction, stage, added, found);

@@ -63,6 +63,19 @@ std::vector<ProbeValue> read_probe_log(const fs::path& run_folder) {
   return values;
 }
 
+LastProbeValues last_probe_values(const fs::path& run_folder, std::string_view probe,
+                                  std::string_view quantity) {
+  LastProbeValues last;
+  for (const ProbeValue& each : read_probe_log(run_folder)) {
+    if (each.probe != probe || each.quantity != quantity) continue;
+    if (each.stage)
+      last.stages[*each.stage] = each.value;
+    else
+      last.model = each.value;
+  }
+  return last;
+}
+
 std::optional<int> minibatches_per_epoch(const fs::path& run_folder) {
   std::ifstream file(RunFolder(run_folder).steps());
   std::string line;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace pipewright {
@@ -23,6 +25,16 @@ struct ProbeValue {
 /// without a value and a last line that is not complete yet are left out. Throws Error{Data} with
 /// file and line.
 std::vector<ProbeValue> read_probe_log(const std::filesystem::path& run_folder);
+
+/// The last values of one quantity that a probe has measured in a run.
+struct LastProbeValues {
+  std::map<int, double> stages;
+  std::optional<double> model;  ///< of the whole model
+};
+
+/// Those of a run's folder; none without probes.csv. Throws what read_probe_log() throws.
+LastProbeValues last_probe_values(const std::filesystem::path& run_folder, std::string_view probe,
+                                  std::string_view quantity);
 
 /// How many mini-batches an epoch of the run has, counted in the first epoch of steps.csv; none
 /// without that file.

@@ -33,19 +33,20 @@ Tensors floating(const Tensors& tensors) {
   return some;
 }
 
-at::Tensor whole_number(std::int64_t value, at::Device device) {
-  return at::full({}, value, at::TensorOptions(at::kLong).device(device));
+at::Tensor scale_of(const LossScale& loss, at::Device device) {
+  return at::full({}, loss.scale, at::TensorOptions(at::kLong).device(device));
 }
 
-/// Moves the original tensors, and their number behind them, out of a message.
-Tensors take_originals(Tensors& message) {
-  const auto count = message.pop_back_val().item<std::int64_t>();
-  PIPEWRIGHT_CHECK(count >= 0 && count <= std::ssize(message), "a message of ", message.size(),
-                   " tensors ends in ", count, " originals");
-  const auto first = message.end() - count;
-  Tensors originals(std::make_move_iterator(first), std::make_move_iterator(message.end()));
-  message.erase(first, message.end());
-  return originals;
+void bring_to(at::Device device, at::Tensor& tensor) {
+  if (tensor.defined() && tensor.device() != device) tensor = tensor.to(device);
+}
+
+/// All tensors of a message, moved to the device where they are not there yet.
+void bring_to(at::Device device, Envelope& message) {
+  for (at::Tensor& tensor : message.tensors) bring_to(device, tensor);
+  if (message.originals)
+    for (at::Tensor& tensor : *message.originals) bring_to(device, tensor);
+  bring_to(device, message.scale);
 }
 
 /// Moves the tensors that bypass the neighbour out of a pass's tensor list.
@@ -115,56 +116,53 @@ Tensors Messages::receive_bypassing(const Instruction& instruction, int worker) 
   return all;
 }
 
-void Messages::send(const Instruction& instruction, const Port& port, int peer, Tensors message) {
+void Messages::send(const Instruction& instruction, const Port& port, int peer, Tensors tensors) {
   const Action& action = instruction.action;
-  const std::size_t values = bytes_of(message);
+  const std::size_t values = bytes_of(tensors);
   std::size_t crossing = values;
   double coding = 0;
-  std::optional<Tensors> originals;
+  Envelope message;
   if (EdgeEnds* const ends = ends_of(action)) {
     const CodecCall call = passes_.codec_call(action);
     if (ends->compresses(peer, call)) {
-      if (shows(action)) originals = floating(message);
-      coding = seconds_of([&] { ends->encode(message, peer, call); });
-      crossing = bytes_of(message);
+      if (shows(action)) message.originals = floating(tensors);
+      coding = seconds_of([&] { ends->encode(tensors, peer, call); });
+      crossing = bytes_of(tensors);
     }
   }
+  message.tensors = std::move(tensors);
   if (port.crosses) traffic_.sent(action.stage, peer, action.replica, values, crossing, coding);
   const int worker = shape_.worker_of(action.stage, action.replica);
   trace_.encoded(worker, coding);
   Stage& stage = stage_of(action);
-  if (originals) {
-    message.append(originals->begin(), originals->end());
-    message.push_back(whole_number(std::ssize(*originals), stage.device()));
-  }
-  if (is_gradient(action) && stage.loss_scale())
-    message.push_back(whole_number(stage.loss_scale()->scale, stage.device()));
+  if (scales(action)) message.scale = scale_of(*stage.loss_scale(), stage.device());
   trace_.sending(worker, [&] { transport_.send(port, std::move(message)); });
 }
 
 Tensors Messages::receive(const Instruction& instruction, const Port& port, int peer, int worker) {
   const Action& action = instruction.action;
-  Stage& stage = stage_of(action);
-  const at::Device device = stage.device();
-  Tensors message = transport_.receive(port, worker);
+  EdgeEnds* const ends = ends_of(action);
+  const CodecCall call = ends != nullptr ? passes_.codec_call(action) : CodecCall();
+  const bool coded = ends != nullptr && ends->compresses(peer, call);
+  Envelope message = transport_.receive(
+      port, worker, {.originals = coded && shows(action), .scale = scales(action)});
   if (port.crosses) trace_.arrived(worker);
-  for (at::Tensor& tensor : message)
-    if (tensor.device() != device) tensor = tensor.to(device);
-  at::Tensor scale;
-  if (is_gradient(action) && stage.loss_scale()) scale = message.pop_back_val();
-  if (EdgeEnds* const ends = ends_of(action)) {
-    const CodecCall call = passes_.codec_call(action);
-    if (ends->compresses(peer, call)) {
-      std::optional<Tensors> originals;
-      if (shows(action)) originals = take_originals(message);
-      const double coding = seconds_of([&] { ends->decode(message, peer, call); });
-      if (port.crosses) traffic_.received(peer, action.stage, action.replica, coding);
-      trace_.decoded(worker, coding);
-      if (originals) observer_->compared(action, peer, *originals, floating(message));
-    }
+  Stage& stage = stage_of(action);
+  bring_to(stage.device(), message);
+  Tensors tensors = std::move(message.tensors);
+  if (coded) {
+    const double coding = seconds_of([&] { ends->decode(tensors, peer, call); });
+    if (port.crosses) traffic_.received(peer, action.stage, action.replica, coding);
+    trace_.decoded(worker, coding);
+    if (message.originals) observer_->compared(action, peer, *message.originals, floating(tensors));
   }
-  if (scale.defined()) stage.loss_scale()->adopt(message, scale);
-  return message;
+  if (message.scale.defined()) stage.loss_scale()->adopt(tensors, message.scale);
+  return tensors;
+}
+
+/// Whether messages of that pass carry the loss scale of its stage.
+bool Messages::scales(const Action& action) const {
+  return is_gradient(action) && stage_of(action).loss_scale();
 }
 
 /// Whether an observer wants the original tensors of that pass's messages.

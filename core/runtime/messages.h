@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Messages of passes: a stage's outputs and their gradients, exchanged with its neighbours and
-/// with stages beyond them, encoded and decoded by the codecs of the edges, and counted. With loss
-/// scaling a message of gradients ends in its scale, 8 bytes that are not counted. Nor are original
-/// tensors, which an observer may have sent with what a codec made of them.
+/// with stages beyond them, encoded and decoded by the codecs of the edges, and counted. What else
+/// is in an envelope is not counted: the loss scale of gradients, and the original tensors that an
+/// observer may have sent with what a codec made of them.
 #pragma once
 
 #include "core/runtime/pass_samples.h"
@@ -37,8 +37,9 @@ class Messages {
  private:
   Tensors receive_bypassing(const Instruction& instruction, int worker);
   Tensors receive(const Instruction& instruction, const Port& port, int peer, int worker);
-  void send(const Instruction& instruction, const Port& port, int peer, Tensors message);
+  void send(const Instruction& instruction, const Port& port, int peer, Tensors tensors);
   bool shows(const Action& action) const;
+  bool scales(const Action& action) const;
   std::size_t place_of(const Action& action) const;
   Stage& stage_of(const Action& action) const { return *stages_[place_of(action)]; }
   EdgeEnds* ends_of(const Action& action) const;

@@ -37,7 +37,7 @@ class QueueTransport final : public Transport {
       reductions_.emplace_back(program.schedule.shape.replicas);
   }
 
-  void send(const Port& port, Tensors message) override {
+  void send(const Port& port, Envelope message) override {
     const Link& link = program_.links[as_size(port.link)];
     OnLink& state = on_link_[as_size(port.link)];
     const std::size_t place = places_.of(port);
@@ -50,21 +50,22 @@ class QueueTransport final : public Transport {
       state.full = false;
     }
     ++state.waiting;
-    messages_[place] = depart(std::move(message), devices_[as_size(port.to)]);
+    const EnvelopeContents contents = contents_of(message);
+    messages_[place] = {depart(flat(std::move(message)), devices_[as_size(port.to)]), contents};
     ready_[place].store(true, std::memory_order_release);
     wake(port.to);
   }
 
-  Tensors receive(const Port& port, int worker) override {
+  Envelope receive(const Port& port, int worker, Enclosed) override {
     const std::size_t place = places_.of(port);
     auto& ready = ready_[place];
     wait(worker, [&] { return ready.load(std::memory_order_acquire); });
-    Parcel parcel = std::exchange(messages_[place], {});
+    OnItsWay message = std::exchange(messages_[place], {});
     OnLink& state = on_link_[as_size(port.link)];
     --state.waiting;
     ready = false;
     if (state.full) wake(program_.links[as_size(port.link)].from);
-    return arrive(std::move(parcel));
+    return envelope_of(arrive(std::move(message.parcel)), message.contents);
   }
 
   SummedBytes reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
@@ -87,6 +88,11 @@ class QueueTransport final : public Transport {
   }
 
  private:
+  struct OnItsWay {
+    Parcel parcel;
+    EnvelopeContents contents;
+  };
+
   struct Worker {
     Mutex mutex;
     Condition woken;
@@ -172,7 +178,7 @@ class QueueTransport final : public Transport {
   const std::chrono::milliseconds timeout_;
   TimePoint (*const now_)();
   const MessagePlaces places_;
-  std::vector<Parcel> messages_;
+  std::vector<OnItsWay> messages_;
   std::vector<std::atomic<bool>> ready_;
   std::vector<Worker> workers_;
   std::vector<OnLink> on_link_;

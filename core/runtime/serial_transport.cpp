@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <deque>
+#include <optional>
+#include <utility>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
@@ -18,15 +20,15 @@ class SerialTransport final : public Transport {
       sums_.emplace_back(replicas_);
   }
 
-  void send(const Port& port, Tensors message) override {
-    Tensors& place = messages_[places_.of(port)];
-    PIPEWRIGHT_CHECK(place.empty(), "the place of the message is taken");
+  void send(const Port& port, Envelope message) override {
+    std::optional<Envelope>& place = messages_[places_.of(port)];
+    PIPEWRIGHT_CHECK(!place, "the place of the message is taken");
     place = std::move(message);
   }
-  Tensors receive(const Port& port, int) override {
-    Tensors& message = messages_[places_.of(port)];
-    PIPEWRIGHT_CHECK(!message.empty(), "the message is not there");
-    return std::exchange(message, {});
+  Envelope receive(const Port& port, int, Enclosed) override {
+    std::optional<Envelope>& place = messages_[places_.of(port)];
+    PIPEWRIGHT_CHECK(place, "the message is not there");
+    return *std::exchange(place, {});
   }
   /// The last replica to arrive performs the later rounds for all replicas.
   SummedBytes reduce(const Instruction& instruction, Stage& stage, GradientExchange* exchange,
@@ -69,7 +71,7 @@ class SerialTransport final : public Transport {
   };
 
   MessagePlaces places_;
-  std::vector<Tensors> messages_;
+  std::vector<std::optional<Envelope>> messages_;
   int replicas_;
   std::deque<Sum> sums_;
 };

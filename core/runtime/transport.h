@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/codecs/gradient_exchange.h"
+#include "core/runtime/envelope.h"
 #include "core/runtime/program.h"
 #include "core/schedule/traffic.h"
 #include "core/stage/stage.h"
@@ -21,8 +22,9 @@ namespace pipewright {
 class Transport {
  public:
   virtual ~Transport() = default;
-  virtual void send(const Port& port, Tensors message) = 0;
-  virtual Tensors receive(const Port& port, int worker) = 0;
+  virtual void send(const Port& port, Envelope message) = 0;
+  /// `enclosed`: what the sender has put into the message besides its tensors.
+  virtual Envelope receive(const Port& port, int worker, Enclosed enclosed) = 0;
   /// Sums the gradients of a stage over its replicas in order 0 … R−1; every replica has the sum
   /// before its next update. `exchange` belongs to the stage replica; null: the gradients are
   /// summed uncompressed. Returns the bytes of the replica's gradients and the bytes summed

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/linear_rule.h"
 #include "core/stability/closed_loop.h"
-#include "core/stability/linear_rule.h"
 #include "core/stability/recurrence.h"
 
 namespace pipewright {

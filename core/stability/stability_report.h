@@ -3,13 +3,13 @@
 /// has measured.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/config/value.h"
 #include "core/stability/edges.h"
-#include "core/stability/measured_curvature.h"
 
 namespace pipewright {
 
@@ -25,6 +25,15 @@ struct CoupledStability {
   int minibatches = 1;  ///< of a period
   /// At the experiment's learning rate, for a period; empty where that is too large a matrix.
   std::optional<double> spectral_radius;
+};
+
+/// Curvature that the probe `sharpness` has measured beside a run: the last largest eigenvalues of
+/// the Hessian, preconditioned if LinearRule::preconditioned.
+struct MeasuredCurvature {
+  std::map<int, double> stages;  ///< of a stage's block
+  std::optional<double> model;   ///< of the whole model
+
+  bool empty() const { return stages.empty() && !model; }
 };
 
 struct StabilityReport {

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 
-#include "core/stability/linear_rule.h"
+#include "core/schedule/linear_rule.h"
 #include "core/stability/recurrence.h"
 
 namespace pipewright {

@@ -14,8 +14,8 @@
 
 #include "core/base/registry.h"
 #include "core/config/options.h"
+#include "core/schedule/linear_rule.h"
 #include "core/schedule/schedule.h"
-#include "core/stability/linear_rule.h"
 
 namespace pipewright {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/experiment/identity.h"
+#include "core/experiment/reading.h"
 #include "core/experiment/sections.h"
 
 namespace pipewright {

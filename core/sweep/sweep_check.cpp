@@ -9,9 +9,11 @@
 
 #include "core/config/merge.h"
 #include "core/experiment/identity.h"
+#include "core/experiment/reading.h"
 #include "core/sweep/point_reader.h"
 #include "core/sweep/run_problems.h"
 #include "core/sweep/sweep_plan.h"
+#include "core/training/assembly.h"
 #include "core/training/memory_need.h"
 
 namespace pipewright {

@@ -13,8 +13,9 @@
 #include "core/base/mutex.h"
 #include "core/base/wording.h"
 #include "core/config/merge.h"
-#include "core/profiling/hardware_source.h"
-#include "core/profiling/steady_simulation.h"
+#include "core/experiment/reading.h"
+#include "core/modelling/hardware_source.h"
+#include "core/modelling/steady_simulation.h"
 #include "core/sweep/point_reader.h"
 #include "core/sweep/sweep_plan.h"
 
@@ -53,20 +54,14 @@ std::string overflow(const Simulation& simulation, const Hardware& hardware) {
 
 void report(const SteadySimulation& steady, const Hardware& hardware, SimulatedPoint& point) {
   const Simulation& simulation = steady.simulation;
+  const SteadyFigures figures = steady.figures();
   point.minibatches = steady.minibatches;
   point.steady = steady.is_steady;
-  point.seconds = simulation.seconds_per_minibatch();
-  point.samples_per_second =
-      point.seconds > 0 ? static_cast<double>(steady.samples) / point.seconds : 0;
-  double busy = 0;
-  for (const WorkerReport& worker : simulation.workers) {
-    busy += worker.computing + worker.communicating;
-    point.peaks.push_back(worker.peak.total());
-  }
-  const double time = point.seconds * steady.minibatches * point.workers;
-  point.bubble = time > 0 ? std::max(0.0, 1 - busy / time) : 0;
-  for (const LinkReport& link : simulation.links) point.bytes_per_minibatch += link.traffic.bytes;
-  point.bytes_per_minibatch /= std::max(1, steady.minibatches);
+  point.seconds = figures.seconds;
+  point.samples_per_second = figures.samples_per_second;
+  point.bubble = figures.bubble;
+  point.bytes_per_minibatch = figures.bytes;
+  for (const WorkerReport& worker : simulation.workers) point.peaks.push_back(worker.peak.total());
   point.reason = overflow(simulation, hardware);
   point.state =
       point.reason.empty() ? SimulatedPoint::State::Fits : SimulatedPoint::State::TooLarge;
@@ -121,7 +116,8 @@ class Simulator {
         if (!simulator) simulator.emplace(read_experiment(points_[i].document), costs_);
         point.workers = simulator->workers();
         const Hardware hardware = hardware_.of(points_[i].document, point.workers);
-        const SteadySimulation steady = simulator->on(hardware, settings_.minibatches);
+        const SteadySimulation steady =
+            simulator->on(hardware, {.minibatches = settings_.minibatches});
         report(steady, hardware, point);
         done(&steady);
       } catch (const Error& error) {

@@ -7,15 +7,15 @@
 #include <functional>
 
 #include "core/config/value.h"
+#include "core/modelling/cost_source.h"
 #include "core/planning/simulated_sweep.h"
-#include "core/profiling/cost_source.h"
 
 namespace pipewright {
 
 struct SweepSimulationSettings {
   std::filesystem::path hardware;  ///< a description in the place of hardware.file; empty: none
   CostFiles costs;
-  int minibatches = 0;  ///< of each simulation; 0: as many as steady_simulation() needs
+  int minibatches = 0;  ///< of each simulation; 0: as many as show a steady pace
   int jobs = 1;         ///< threads
   std::function<void(std::size_t done)> progress;  ///< called by one thread at a time; may be empty
 };

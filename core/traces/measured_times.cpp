@@ -7,10 +7,10 @@
 #include <tuple>
 
 #include "core/base/as_size.h"
+#include "core/base/text.h"
 #include "core/base/text_table.h"
 #include "core/base/wording.h"
 #include "core/drawing/render_labels.h"
-#include "core/drawing/render_profile.h"
 
 namespace pipewright {
 namespace {

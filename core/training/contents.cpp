@@ -9,7 +9,7 @@
 
 #include "core/base/checksum.h"
 #include "core/base/text.h"
-#include "core/experiment/path_options.h"
+#include "core/experiment/catalogue.h"
 #include "core/fetch/part_file.h"
 #include "core/stage/torch.h"
 

@@ -25,6 +25,8 @@ struct Plan {
   std::vector<int> auxiliary;
   std::vector<at::Device> devices;  ///< device of each worker
 
+  // assembly.cpp has what makes loaders, stages, edges and exchanges of a plan.
+
   /// Loader of the epochs [first_epoch, first_epoch + count), from mini-batch `first_minibatch` of
   /// the first one on.
   Loader training_loader(int first_epoch, int count, int first_minibatch = 0) const;
@@ -54,15 +56,5 @@ Plan make_plan(Experiment& experiment);
 /// experiment with the same one.
 void open_data(Experiment& experiment);
 Plan plan_open_data(Experiment& experiment);
-
-/// Most values that a tensor at each edge can have in training or evaluation: for a whole
-/// mini-batch, texts at their full length, images of the larger size of the two. Reads a sample of
-/// the evaluation. Empty if a layer cannot compute shapes without values.
-EdgeValues most_values(const Plan& plan);
-
-/// Checks that the experiment's weights file, if any, has exactly the names and shapes that the
-/// layers declare. Makes no tensor. Throws Error{Data} that lists tensors missing, left over or of
-/// another shape.
-void check_weights(const Plan& plan);
 
 }  // namespace pipewright

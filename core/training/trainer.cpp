@@ -5,22 +5,18 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
-#include "core/experiment/dynamics.h"
 #include "core/runtime/executor.h"
-#include "core/runtime/processes/bring_tensors.h"
 #include "core/stage/files/safetensors.h"
 #include "core/stage/torch.h"
 #include "core/training/checkpoint.h"
-#include "core/training/drained_probes.h"
+#include "core/training/gathered.h"
 #include "core/training/past.h"
-#include "core/training/probe_rows.h"
 #include "core/training/step_log.h"
 #include "core/training/translation.h"
 
@@ -57,18 +53,16 @@ Trainer::Trainer(const Plan& plan, Team& team, const RunFolder* folder, Progress
       stages_(plan.stages(team)),
       edges_(plan.edges(team)),
       exchanges_(plan.exchanges(team)),
-      last_(&plan.training) {
-  if (!plan.experiment->probes.empty()) probes_.emplace(plan.experiment->probes, plan.training);
-}
+      measurements_(plan, team, stages_),
+      programs_(plan),
+      last_(&plan.training) {}
 
 std::vector<std::string> Trainer::resume() {
   if (folder_ == nullptr) return {};
   auto loaded = load_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, team_);
   if (!loaded) return {};
   state_ = std::move(loaded->state);
-  const bool probes =
-      folder_ != nullptr && team_.first() && probes_ && !loaded->probes.name.empty();
-  if (probes) found_ = RowLog::go_on(folder_->checkpoints(), loaded->probes);
+  measurements_.go_on(folder_->checkpoints(), loaded->probes);
   if (!keeps_steps()) return std::move(loaded->remarks);
   if (loaded->steps.name.empty())
     loaded->remarks.push_back(concat("steps.csv begins after ",
@@ -87,15 +81,14 @@ bool Trainer::keeps_steps() const {
 void Trainer::begin_logs() {
   if (keeps_steps() && !steps_)
     steps_ = begin_steps(folder_->checkpoints(), done(), plan_.auxiliary);
-  if (folder_ != nullptr && team_.first() && probes_ && !found_)
-    found_ = begin_probes(folder_->checkpoints(), done());
+  if (folder_ != nullptr) measurements_.keep_rows(folder_->checkpoints(), done());
 }
 
 /// Removes the row logs at the end if no checkpoint refers to them.
 void Trainer::remove_logs() {
   if (plan_.drains.has_checkpoints()) return;
   std::error_code ignored;
-  for (std::optional<RowLog>* log : {&steps_, &found_}) {
+  for (std::optional<RowLog>* log : {&steps_, &measurements_.rows()}) {
     if (!*log) continue;
     std::filesystem::remove((*log)->path(), ignored);
     log->reset();
@@ -104,123 +97,24 @@ void Trainer::remove_logs() {
     std::filesystem::remove(folder_->checkpoints(), ignored);  // succeeds only if it is empty
 }
 
-/// Collective: what the optimizer divides steps by, under the names of the parameters. Only process
-/// 0 gets all.
-TensorFile Trainer::preconditioner() {
-  TensorFile file;
-  for (int stage = 0; stage < plan_.experiment->pipeline.stages; ++stage) {
-    NamedTensors tensors;
-    if (const auto& held = stages_[static_cast<std::size_t>(stage)])
-      if (const at::Tensor all =
-              plan_.experiment->optimizer->preconditioner(held->optimizer_state());
-          all.defined())
-        for (const FlatLayout::Entry& entry : held->layout().entries)
-          tensors.emplace_back(entry.name, entry.of(all));
-    if (team_.size() > 1)
-      tensors = bring_tensors(team_, plan_.training.schedule.shape.worker_of(stage, 0), tensors);
-    for (auto& named : tensors) file.tensors.push_back(std::move(named));
-  }
-  return file;
-}
-
-/// Collective: finds out before the training whether probes of the whole model can measure it.
-void Trainer::try_probes() {
-  if (!has_drained_probes(*plan_.experiment)) return;
-  const TensorFile weights = latest_weights();
-  if (team_.first()) {
-    try_drained_probes(plan_, weights);
-    begin_watch();
-  }
-  team_.barrier();
-}
-
-/// Finds the edges of stability, if the experiment has any.
-void Trainer::begin_watch() {
-  try {
-    if (const auto dynamics = dynamics_of(*plan_.experiment))
-      edges_of_stability_.emplace(stability_report(*dynamics), plan_.minibatches);
-  } catch (const Error&) {  // the scheme has no steady state, so there is no edge to watch
-  }
-}
-
-/// Collective: measures the whole model after the mini-batches from `first` on.
-void Trainer::measure_drained(std::int64_t first) {
-  if (!drained_probe_is_due(*plan_.experiment, first, done())) return;
-  const TensorFile weights = latest_weights(), divisors = preconditioner();
-  if (team_.first())
-    drained_ = measured_where_drained(plan_, weights, divisors, first, done(), drained_costs_);
-  team_.barrier();
-  watch_edges();
-}
-
-/// Holds the curvature that has just been measured against the edges of stability, and warns.
-void Trainer::watch_edges() {
-  if (!edges_of_stability_) return;
-  const bool preconditioned = plan_.experiment->optimizer->linear()->preconditioned;
-  for (const ProbeRow& row : drained_)
-    if (row.stage >= 0 && row.quantity == (preconditioned ? "preconditioned" : "largest"))
-      edges_of_stability_->measured(row.stage, row.value, lr_at(done() - 1), done());
-  if (const std::string warning = edges_of_stability_->warning();
-      !warning.empty() && progress_ != nullptr)
-    progress_->line(warning);
-}
-
-/// Collects what the probes of all processes have found since the last call.
-void Trainer::keep_found() {
-  if (!probes_) return;
-  std::vector<ProbeRow> rows = probes_->take();
-  std::ranges::move(std::exchange(drained_, {}), std::back_inserter(rows));
-  if (team_.size() > 1) {
-    const auto all = team_.gather(packed(rows));
-    rows.clear();
-    for (const std::string& some : all)
-      for (ProbeRow& row : unpacked(some)) rows.push_back(std::move(row));
-  }
-  sort_rows(rows);
-  if (found_) found_->append(probe_rows(rows, plan_.experiment->probes, plan_.minibatches));
-}
-
-/// Says what each probe has cost: the seconds of all workers, and their part of the seconds that
-/// all workers have trained in this session.
-void Trainer::tell_costs() {
-  if (!probes_) return;
-  const std::vector<NamedProbe>& probes = plan_.experiment->probes;
-  std::vector<double> counts(2 * probes.size());  // seconds and measurements of each probe
-  for (const std::vector<Probes::Cost>& costs : {probes_->costs(), drained_costs_})
-    for (std::size_t i = 0; i < costs.size(); ++i) {
-      counts[2 * i] += costs[i].seconds;
-      counts[2 * i + 1] += static_cast<double>(costs[i].measurements);
-    }
-  if (team_.size() > 1) team_.sum(counts);
-  if (progress_ == nullptr) return;
-  const bool serial = plan_.experiment->pipeline.execution == Execution::Serial;
-  const double all = seconds_ * (serial ? 1 : plan_.training.schedule.shape.workers());
-  for (std::size_t i = 0; i < probes.size(); ++i) {
-    char text[96];
-    std::snprintf(text, sizeof text, "%.3g s for %.0f measurements, %.2g %% of the training",
-                  counts[2 * i], counts[2 * i + 1], 100 * counts[2 * i] / all);
-    progress_->line(concat("probe ", probes[i].name, ": ", text));
-  }
-}
-
 void Trainer::train() {
   const DrainPoints& drains = plan_.drains;
   if (folder_ != nullptr && done() == 0 && drains.has_checkpoints())
     begin_checkpoints(folder_->checkpoints(), plan_, team_);
   begin_logs();
-  try_probes();
+  measurements_.try_out();
   const std::array<std::int64_t, 1> any{0};  // generates synthetic data before the clock starts
   static_cast<void>(plan_.experiment->dataset->batch(Split::Train, any, nullptr));
   try {
     while (done() < drains.minibatches) train_to(drains.next(done()));
   } catch (const Error& error) {
-    const std::string past = edges_of_stability_ ? edges_of_stability_->farthest() : "";
+    const std::string past = measurements_.farthest_past_edge();
     if (error.kind() != ErrorKind::NotFinite || past.empty()) throw;
     throw Error(error.kind(), concat(error.message(), "; when last measured, ", past),
                 error.where());
   }
   tell_skipped();
-  tell_costs();
+  measurements_.tell_costs(seconds_, progress_);
   if (folder_ == nullptr) return;
   write_tables({});
   remove_logs();
@@ -244,17 +138,8 @@ void Trainer::tell_skipped() {
                            "not finite (dynamic loss scaling)"));
 }
 
-/// The weights of replica 0 in layer order. Only process 0 gets all of them.
 TensorFile Trainer::latest_weights() {
-  TensorFile file;
-  for (int stage = 0; stage < plan_.experiment->pipeline.stages; ++stage) {
-    NamedTensors tensors;
-    if (const auto& held = stages_[static_cast<std::size_t>(stage)]) tensors = held->named_state();
-    if (team_.size() > 1)
-      tensors = bring_tensors(team_, plan_.training.schedule.shape.worker_of(stage, 0), tensors);
-    for (auto& named : tensors) file.tensors.push_back(std::move(named));
-  }
-  return file;
+  return gathered_weights(plan_, team_, stages_);
 }
 
 double Trainer::lr_at(std::int64_t step) const {
@@ -262,26 +147,8 @@ double Trainer::lr_at(std::int64_t step) const {
   return learning_rate_at(e, plan_.minibatches, e.train.epochs, step);
 }
 
-/// The compiled program of a segment; segments with equal schedules share one.
-const Program& Trainer::program_for(std::int64_t first, int minibatches) {
-  constexpr std::size_t kKept = 8;
-  const Experiment& e = *plan_.experiment;
-  ProvedSchedule proved = proved_schedule(e, minibatches, static_cast<int>(first));
-  auto same = [&](const Program& program) {
-    return program.minibatches == minibatches &&
-           program.schedule.workers == proved.schedule.workers &&
-           program.schedule.rules == proved.schedule.rules;
-  };
-  if (same(plan_.training)) return plan_.training;
-  for (const Program& program : programs_)
-    if (same(program)) return program;
-  if (programs_.size() == kKept) programs_.pop_front();
-  return programs_.emplace_back(compile(std::move(proved)));
-}
-
 RunResult Trainer::run(const Program& program, std::int64_t first) {
   const Experiment& e = *plan_.experiment;
-  if (probes_) probes_->begin(first);
   const int count = program.minibatches, per_epoch = plan_.minibatches;
   const auto epoch = static_cast<int>(first / per_epoch);
   const auto last_epoch = static_cast<int>((first + count - 1) / per_epoch);
@@ -308,13 +175,13 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
                   .log = log_,
                   .edges = edges_.empty() ? nullptr : &edges_,
                   .exchanges = exchanges_.empty() ? nullptr : &exchanges_,
-                  .observer = probes_ ? &*probes_ : nullptr});
+                  .observer = measurements_.begin(first)});
 }
 
 /// Trains one segment, from an empty pipeline to an empty pipeline.
 void Trainer::train_to(std::int64_t end) {
   const std::int64_t first = done();
-  last_ = &program_for(first, static_cast<int>(end - first));
+  last_ = &programs_.of(first, static_cast<int>(end - first));
   const auto begin = std::chrono::steady_clock::now();
   const RunResult result = run(*last_, first);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -328,8 +195,7 @@ void Trainer::train_to(std::int64_t end) {
     if (done() == end) check_weights();
     if (done() % plan_.minibatches == 0) finish_epoch();
   }
-  measure_drained(first);
-  keep_found();
+  measurements_.finish(first, done(), progress_);
   save();
 }
 
@@ -421,9 +287,9 @@ void Trainer::check_weights() const {
 
 void Trainer::save() {
   if (folder_ == nullptr || !plan_.drains.checkpoint_at(done())) return;
+  const std::optional<RowLog>& rows = measurements_.rows();
   save_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, state_,
-                  {.steps = steps_ ? &*steps_ : nullptr, .probes = found_ ? &*found_ : nullptr},
-                  team_);
+                  {.steps = steps_ ? &*steps_ : nullptr, .probes = rows ? &*rows : nullptr}, team_);
   write_tables({.content = false, .name = false});  // a checkpoint holds all that is in them
 }
 
@@ -437,7 +303,7 @@ void Trainer::write_tables(Syncs syncs) const {
   if (!team_.first()) return;
   folder_->write_epochs(state_.epochs, own_metrics(), syncs);
   if (steps_) steps_->copy_to(folder_->steps(), syncs);
-  if (found_) found_->copy_to(folder_->probes(), syncs);
+  if (const auto& rows = measurements_.rows()) rows->copy_to(folder_->probes(), syncs);
   if (!state_.traffic.empty()) write_traffic(syncs);
 }
 

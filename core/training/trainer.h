@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,9 +14,10 @@
 #include "core/records/run_folder.h"
 #include "core/runtime/action_log.h"
 #include "core/runtime/processes/team.h"
-#include "core/stability/edge_watch.h"
 #include "core/stage/files/safetensors.h"
+#include "core/training/measurements.h"
 #include "core/training/plan.h"
+#include "core/training/programs.h"
 #include "core/training/progress.h"
 #include "core/training/training_state.h"
 
@@ -50,7 +50,6 @@ class Trainer {
  private:
   void train_to(std::int64_t end);
   RunResult run(const Program& program, std::int64_t first);
-  const Program& program_for(std::int64_t first, int minibatches);
   void begin_logs();
   void keep_losses(const std::vector<std::vector<double>>& losses, std::int64_t first);
   void finish_epoch();
@@ -58,17 +57,10 @@ class Trainer {
   double bleu();
   void check_weights() const;
   void save();
-  void try_probes();
-  void measure_drained(std::int64_t first);
-  void begin_watch();
-  void watch_edges();
-  void keep_found();
   void tell_skipped();
-  void tell_costs();
   void write_tables(Syncs syncs) const;
   void remove_logs();
   TensorFile latest_weights();
-  TensorFile preconditioner();
   std::vector<std::string> own_metrics() const;
   double lr_at(std::int64_t step) const;
   bool keeps_steps() const;
@@ -83,15 +75,11 @@ class Trainer {
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<std::unique_ptr<EdgeEnds>> edges_;              ///< empty without compression
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  ///< empty without compression
+  Measurements measurements_;
+  Programs programs_;
   TrainingState state_;
-  std::optional<Probes> probes_;   ///< of this process's stages, if the experiment has probes
-  std::vector<ProbeRow> drained_;  ///< found where the pipeline was drained, by process 0
-  std::vector<Probes::Cost> drained_costs_;
-  std::optional<EdgeWatch> edges_of_stability_;  ///< in process 0, if sharpness is measured
-  std::optional<RowLog> steps_;                  ///< in process 0, with output.steps
-  std::optional<RowLog> found_;                  ///< in process 0: the rows of probes.csv
+  std::optional<RowLog> steps_;  ///< in process 0, with output.steps
   std::vector<std::vector<double>>* collected_ = nullptr;
-  std::deque<Program> programs_;  ///< cache for segments other than plan_.training
   const Program* last_;
   std::vector<std::vector<Span>> trace_;
   double seconds_ = 0;  ///< trained in this session

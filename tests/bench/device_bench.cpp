@@ -16,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/experiment/reading.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/devices/device_stream.h"

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "core/experiment/experiment.h"
+#include "core/experiment/reading.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/executor.h"
 #include "core/stage/torch.h"

@@ -21,6 +21,7 @@
 
 #include "core/base/error.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/reading.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/executor.h"

@@ -14,6 +14,7 @@
 #include <iostream>
 
 #include "core/experiment/experiment.h"
+#include "core/experiment/reading.h"
 #include "core/profiling/measured_layout.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/executor.h"

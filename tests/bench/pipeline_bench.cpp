@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "core/experiment/experiment.h"
+#include "core/experiment/reading.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/executor.h"

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "core/experiment/experiment.h"
+#include "core/experiment/reading.h"
 #include "core/runtime/devices/allocation.h"
 #include "core/runtime/devices/device.h"
 #include "core/runtime/executor.h"

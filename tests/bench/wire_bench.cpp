@@ -32,11 +32,11 @@ Program trips() {
 
 double ours(const Program& program, WireTeam& team, std::int64_t bytes) {
   const auto transport = team.transport(program, at::kCPU);
-  Tensors message{at::zeros({bytes / 4})};
+  Envelope message{{at::zeros({bytes / 4})}};
   team.barrier();
   const auto begin = Clock::now();
   for (const Instruction& each : program.workers[static_cast<std::size_t>(team.rank())]) {
-    if (each.receive.used()) message = transport->receive(each.receive, team.rank());
+    if (each.receive.used()) message = transport->receive(each.receive, team.rank(), {});
     if (each.send.used()) transport->send(each.send, std::exchange(message, {}));
   }
   return std::chrono::duration<double>(Clock::now() - begin).count() / kTrips;

@@ -12,6 +12,7 @@
 
 #include "core/config/value.h"
 #include "core/experiment/experiment.h"
+#include "core/experiment/reading.h"
 #include "core/stage/files/safetensors.h"
 #include "core/stage/torch.h"
 

@@ -5,16 +5,15 @@
 
 #include "core/base/error.h"
 #include "core/config/schema.h"
+#include "core/experiment/catalogue.h"
 #include "core/experiment/experiment.h"
 #include "core/probes/probe.h"
-#include "core/profiling/hardware_source.h"
 #include "core/reports/claims.h"
-#include "core/reports/plot_spec.h"
-#include "core/reports/table_spec.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
+#include "tools/report_sections.h"
 
 namespace pipewright {
 namespace {
@@ -26,22 +25,7 @@ std::vector<OptionInfo> plain_sections() {
     if (std::ranges::none_of(part_kinds(),
                              [&](const PartKind& kind) { return kind.name == info.name; }))
       sections.push_back(std::move(info));
-  const auto add = [&](const char* name, const char* help, std::vector<OptionInfo> options) {
-    OptionInfo& section = sections.emplace_back();
-    section.name = name;
-    section.type = OptionInfo::Type::Section;
-    section.help = help;
-    section.section = std::move(options);
-  };
-  add("table", "What `pipewright table` prints of the experiment's sweep.", table_options());
-  add("hardware", "The machine that `pipewright simulate` simulates; a sweep can vary its options.",
-      hardware_section_options());
-  add("plot", "What `pipewright plot` draws of the experiment's sweep.", plot_options());
-  add("claims",
-      "A list of sentences, each with a condition on the runs that `pipewright table` checks: "
-      "held, "
-      "not held or not shown.",
-      claim_options());
+  for (OptionInfo& section : report_sections()) sections.push_back(std::move(section));
   return sections;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright run`: trains one experiment.
 #include "core/training/run.h"
+#include "core/experiment/reading.h"
 
 #include <algorithm>
 

@@ -6,15 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "core/experiment/catalogue.h"
 #include "core/experiment/experiment.h"
-#include "core/profiling/hardware_source.h"
-#include "core/reports/claims.h"
-#include "core/reports/plot_spec.h"
-#include "core/reports/table_spec.h"
 #include "core/runtime/build_info.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
+#include "tools/report_sections.h"
 
 namespace pipewright {
 namespace {
@@ -152,10 +150,16 @@ Value sweep_schema() {
   return schema;
 }
 
-Value claims_schema() {
-  Value schema = described("array", "What `pipewright table` checks of the sweep's runs.");
-  add(schema, "items", json_schema(claim_options()));
-  return schema;
+/// Schema of a section of reports; `claims` is a list of such.
+Value report_schema(const OptionInfo& section) {
+  Value options = json_schema(section.section);
+  if (section.name == "claims") {
+    Value list = described("array", section.help.c_str());
+    add(list, "items", std::move(options));
+    return list;
+  }
+  add(options, "description", Value::of(section.help));
+  return options;
 }
 
 Value profiles_schema() {
@@ -192,16 +196,8 @@ Value experiment_schema() {
   add(properties, "extends",
       described("string", "A file whose options this one changes; relative to this file."));
   add(properties, "sweep", sweep_schema());
-  Value table = json_schema(table_options());
-  add(table, "description", Value::of("What `pipewright table` prints of the sweep."));
-  add(properties, "table", std::move(table));
-  Value plot = json_schema(plot_options());
-  add(plot, "description", Value::of("What `pipewright plot` draws of the sweep."));
-  add(properties, "plot", std::move(plot));
-  add(properties, "claims", claims_schema());
-  Value hardware = json_schema(hardware_section_options());
-  add(hardware, "description", Value::of("The machine that `pipewright simulate` simulates."));
-  add(properties, "hardware", std::move(hardware));
+  for (const OptionInfo& section : report_sections())
+    add(properties, section.name, report_schema(section));
   add(properties, "profiles", profiles_schema());
   add(schema, "$defs", std::move(definitions));
   return schema;

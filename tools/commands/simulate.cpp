@@ -7,11 +7,10 @@
 #include "core/drawing/render_refusal.h"
 #include "core/drawing/render_simulation.h"
 #include "core/experiment/experiment.h"
-#include "core/profiling/codec_costs.h"
-#include "core/profiling/cost_source.h"
-#include "core/profiling/hardware_source.h"
-#include "core/profiling/measured_balance.h"
-#include "core/profiling/modelled.h"
+#include "core/experiment/reading.h"
+#include "core/modelling/cost_source.h"
+#include "core/modelling/hardware_source.h"
+#include "core/modelling/steady_simulation.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/commands/simulate_sweep.h"
@@ -29,29 +28,8 @@ double drawn_until(const Schedule& schedule, const Simulation& simulation) {
   return simulation.minibatch_ends[static_cast<std::size_t>(shown - 1)];
 }
 
-int simulate_one(const CommandLine& line) {
-  Problems faults;
-  const OneExperiment one = one_experiment(line.experiment_arguments(), faults);
-  Experiment experiment = read_experiment(one.document, faults);
-  need_libtorch();
-  if (!one.remark.empty()) print_error("%s\n", one.remark.c_str());
-  CostSource source(cost_files(line));
-  const Hardware machine =
-      HardwareSource(line.text("hardware")).of(one.document, experiment.shape(1).workers());
-  SourcedCosts cost = source.of(experiment, machine);
-  const int given = given_minibatches(line);
-  const Schedule schedule = experiment.schedule(given > 0 ? given : steady_minibatches(experiment));
-  validate_for_eyes(schedule);
-  const MessageSizes sizes = source.is_table() ? MessageSizes::OfCosts : MessageSizes::OfModel;
-  const std::vector<std::string> untimed =
-      account_for_codecs(cost.stages, experiment, machine, sizes);
-  const Simulation simulation =
-      simulate(schedule, cost.stages, machine,
-               {.memory_over_time = line.given("json"),
-                .optimizer_state = static_cast<double>(optimizer_slots(experiment, schedule))});
-  const std::int64_t samples = cost.minibatch.value_or(experiment.loader.batch_size);
-  print("times: %s\n%s: %s", cost.from.c_str(), experiment.name.c_str(),
-        render_simulation(schedule, machine, simulation, samples).c_str());
+void print_simulation_notes(const CommandLine& line, const Schedule& schedule,
+                            const std::vector<std::string>& untimed) {
   if (!schedule.auxiliary.empty() && !line.given("costs"))
     print("\nnote: a profile has no auxiliary heads; their time is not counted\n");
   if (!untimed.empty())
@@ -59,15 +37,36 @@ int simulate_one(const CommandLine& line) {
         "\nnote: the hardware does not say how fast %s encodes and decodes (codecs: in its "
         "file); only bytes are counted\n",
         join(untimed, ", ").c_str());
+}
+
+int simulate_one(const CommandLine& line) {
+  Problems faults;
+  const OneExperiment one = one_experiment(line.experiment_arguments(), faults);
+  Experiment experiment = read_experiment(one.document, faults);
+  need_libtorch();
+  if (!one.remark.empty()) print_error("%s\n", one.remark.c_str());
+  CostSource source(cost_files(line));
+  SteadySimulator simulator(std::move(experiment), source, validate_for_eyes);
+  const Hardware machine =
+      HardwareSource(line.text("hardware")).of(one.document, simulator.workers());
+  const int given = given_minibatches(line);
+  const int minibatches = given > 0 ? given : steady_minibatches(simulator.experiment());
+  const SteadySimulation steady =
+      simulator.on(machine, {.minibatches = minibatches, .memory_over_time = line.given("json")});
+  const Simulation& simulation = steady.simulation;
+  const Schedule& schedule = simulator.schedule(minibatches);
+  print("times: %s\n%s: %s", steady.costs_from.c_str(), simulator.experiment().name.c_str(),
+        render_simulation(schedule, machine, simulation, steady.samples).c_str());
+  print_simulation_notes(line, schedule, steady.untimed);
   if (line.given("trace"))
     write_output(line.text("trace"), render_trace(schedule, simulation.spans));
   if (line.given("svg"))
     write_output(line.text("svg"),
-                 render_timeline_svg(schedule, simulation, drawing_title(experiment),
+                 render_timeline_svg(schedule, simulation, drawing_title(simulator.experiment()),
                                      drawn_until(schedule, simulation)));
   if (line.given("json")) {
-    Value figures = simulation_value(schedule, machine, simulation, samples);
-    figures.at_or_add("costs_from") = Value::of(cost.from);
+    Value figures = simulation_value(schedule, machine, simulation, steady.samples);
+    figures.at_or_add("costs_from") = Value::of(steady.costs_from);
     write_output(line.text("json"), to_json(figures) + "\n");
   }
   return 0;

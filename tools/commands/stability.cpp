@@ -8,6 +8,7 @@
 #include "core/experiment/dynamics.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/identity.h"
+#include "core/records/probe_log.h"
 #include "core/records/run_record.h"
 #include "core/stability/stability_report.h"
 #include "core/system/given_files.h"
@@ -90,7 +91,9 @@ MeasuredCurvature curvature_of_run(const std::filesystem::path& folder,
   const std::string hint = "expected `probes: [{name: sharpness, every: 200}]` in its experiment";
   if (!std::filesystem::exists(probes))
     throw Error(ErrorKind::Data, concat("the run has no probes.csv; ", hint), folder.string());
-  MeasuredCurvature measured = read_curvature(probes, report.rule.preconditioned);
+  const LastProbeValues last = last_probe_values(
+      folder, "sharpness", report.rule.preconditioned ? "preconditioned" : "largest");
+  MeasuredCurvature measured{last.stages, last.model};
   if (measured.empty())
     throw Error(
         ErrorKind::Data,

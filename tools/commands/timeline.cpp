@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/drawing/render_profile.h"
+#include "core/base/text.h"
 #include "core/drawing/render_simulation.h"
 #include "core/system/terminal.h"
 #include "core/traces/measured_times.h"

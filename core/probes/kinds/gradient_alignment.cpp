@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "core/probes/probe.h"
+#include "core/stage/stage_probe_access.h"
 
 namespace pipewright {
 namespace {
@@ -34,9 +35,9 @@ class BesideAtStage : public StageProbe {
     running_.push_back(
         {.minibatch = action.minibatch,
          .loss = action.loss,
-         .gradients = stage.gradients_with(weights_for(about_to_run.instruction, stage),
-                                           about_to_run.instruction.weights.key, about_to_run.id,
-                                           std::move(request), about_to_run.pass, target)});
+         .gradients = StageProbeAccess(stage).gradients_with(
+             weights_for(about_to_run.instruction, stage), about_to_run.instruction.weights.key,
+             about_to_run.id, std::move(request), about_to_run.pass, target)});
   }
 
   void ended(const Instruction& pass, Stage&, const Added& added, const Finding& found) override {

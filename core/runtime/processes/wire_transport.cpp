@@ -2,6 +2,8 @@
 #include "core/runtime/processes/wire_transport.h"
 
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
@@ -12,6 +14,34 @@
 
 namespace pipewright {
 namespace {
+
+/// The message as a list of tensors, which is all that a link carries: its tensors, the originals
+/// with their number, the loss scale.
+Tensors sealed(Envelope message) {
+  at::Tensor scale = std::exchange(message.scale, {});
+  std::optional<std::int64_t> originals;
+  if (message.originals) originals = std::ssize(*message.originals);
+  Tensors list = flat(std::move(message));
+  if (originals)
+    list.push_back(
+        at::full({}, *originals, at::TensorOptions(at::kLong).device(list.front().device())));
+  if (scale.defined()) list.push_back(std::move(scale));
+  return list;
+}
+
+Envelope opened(Tensors list, Enclosed enclosed) {
+  EnvelopeContents contents{.scale = enclosed.scale};
+  at::Tensor scale = enclosed.scale ? list.pop_back_val() : at::Tensor();
+  if (enclosed.originals) {
+    const auto count = list.pop_back_val().item<std::int64_t>();
+    PIPEWRIGHT_CHECK(count >= 0 && count <= std::ssize(list), "a message of ", list.size(),
+                     " tensors ends in ", count, " originals");
+    contents.originals = static_cast<std::size_t>(count);
+  }
+  contents.tensors = list.size() - contents.originals.value_or(0);
+  if (scale.defined()) list.push_back(std::move(scale));
+  return envelope_of(std::move(list), contents);
+}
 
 class WireTransport final : public Transport {
  public:
@@ -25,15 +55,15 @@ class WireTransport final : public Transport {
     }
   }
 
-  void send(const Port& port, Tensors message) override {
+  void send(const Port& port, Envelope message) override {
     if (port.crosses)
-      senders_.at(port.link)->send(port.link, std::move(message));
+      senders_.at(port.link)->send(port.link, sealed(std::move(message)));
     else
       own_[{port.link, port.turn}] = std::move(message);
   }
 
-  Tensors receive(const Port& port, int) override {
-    if (port.crosses) return receivers_.at(port.link)->receive(port);
+  Envelope receive(const Port& port, int, Enclosed enclosed) override {
+    if (port.crosses) return opened(receivers_.at(port.link)->receive(port), enclosed);
     auto message = own_.extract({port.link, port.turn});
     PIPEWRIGHT_CHECK(!message.empty(), "the message is not there");
     return std::move(message.mapped());
@@ -86,7 +116,7 @@ class WireTransport final : public Transport {
   std::map<int, std::shared_ptr<LinkSender>> senders_, device_senders_;        ///< by link; by peer
   std::map<int, std::shared_ptr<LinkReceiver>> receivers_, device_receivers_;  ///< by link; by peer
   /// Messages between stages of this worker, by link and turn.
-  std::map<std::pair<int, std::int64_t>, Tensors> own_;
+  std::map<std::pair<int, std::int64_t>, Envelope> own_;
 };
 
 }  // namespace

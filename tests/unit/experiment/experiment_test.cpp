@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An experiment file as types: what only several sections together can tell, and reading it back.
 #include "core/experiment/experiment.h"
+#include "core/experiment/catalogue.h"
 
 #include <gtest/gtest.h>
 
+#include "core/experiment/reading.h"
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 

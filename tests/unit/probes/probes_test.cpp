@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes change no bit of a training, and find the same in every execution.
 #include "core/probes/probes.h"
+#include "core/experiment/reading.h"
 
 #include <gtest/gtest.h>
 

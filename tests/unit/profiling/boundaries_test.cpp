@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/stage/torch.h"
+#include "core/training/assembly.h"
 #include "tests/unit/runtime/laboratory.h"
 
 namespace pipewright::test {

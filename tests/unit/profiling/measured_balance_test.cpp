@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `balance: time | memory`: decided once, by a profile that fits, and recorded as a list.
 #include "core/profiling/measured_balance.h"
+#include "core/experiment/reading.h"
 
 #include "core/profiling/profiling.h"
 #include "core/stage/torch.h"

@@ -2,6 +2,7 @@
 // `memory_format: auto`: measured once, recorded as the format that results, and kept by a run that
 // is resumed.
 #include "core/profiling/measured_format.h"
+#include "core/experiment/reading.h"
 
 #include "core/profiling/measured_layout.h"
 #include "core/profiling/profiling.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "core/experiment/reading.h"
 #include "core/profiling/measured_balance.h"
 #include "core/profiling/profiling.h"
 #include "core/stage/torch.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `pipewright profile` measures.
 #include "core/profiling/profiling.h"
+#include "core/experiment/reading.h"
 
 #include <gtest/gtest.h>
 

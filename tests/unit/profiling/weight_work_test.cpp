@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What optimizers move and start besides passes, counted by hand from their rules.
 #include "core/profiling/weight_work.h"
+#include "core/experiment/reading.h"
 
 #include <gtest/gtest.h>
 

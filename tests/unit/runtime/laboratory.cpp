@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/config/merge.h"
+#include "core/experiment/reading.h"
 #include "core/runtime/executor.h"
 #include "core/stage/torch.h"
 

@@ -76,11 +76,11 @@ TEST(Links, LetASenderWaitWhereTheyAreFull) {
                received = ports(program, 1, &Instruction::receive);
     const std::atomic<bool> stop = true;  // a call that would wait throws instead
     const auto transport = queue_transport(program, {at::kCPU, at::kCPU}, &stop, {});
-    const auto send = [&](std::size_t i) { transport->send(sent.at(i), {at::ones({1})}); };
+    const auto send = [&](std::size_t i) { transport->send(sent.at(i), {{at::ones({1})}}); };
     const auto room = static_cast<std::size_t>(capacity);
     for (std::size_t i = 0; i < room; ++i) EXPECT_NO_THROW(send(i));
     EXPECT_THROW(send(room), Error);
-    EXPECT_EQ(transport->receive(received.at(0), 1).size(), 1u);
+    EXPECT_EQ(transport->receive(received.at(0), 1, {}).tensors.size(), 1u);
     EXPECT_NO_THROW(send(room));
     EXPECT_THROW(send(room + 1), Error);
   }
@@ -131,7 +131,7 @@ TEST(Links, EndARunInWhichEverybodyWaits) {
   const Instruction& first = program.workers[1][0];
   ASSERT_TRUE(first.receive.used());
   try {
-    transport->receive(first.receive, 1);
+    transport->receive(first.receive, 1, {});
     ADD_FAILURE() << "something came";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Worker);
@@ -148,10 +148,10 @@ TEST(Links, AreWaitedForWhileSomebodyWorks) {
   asked = 0;
   std::jthread slow([&] {
     wait_until_asked(4);  // a receiver that counts only its own time gives up at the third
-    transport->send(ports(program, 0, &Instruction::send).at(0), {at::ones({1})});
+    transport->send(ports(program, 0, &Instruction::send).at(0), {{at::ones({1})}});
   });
   try {
-    EXPECT_EQ(transport->receive(program.workers[1][0].receive, 1).size(), 1u);
+    EXPECT_EQ(transport->receive(program.workers[1][0].receive, 1, {}).tensors.size(), 1u);
   } catch (const Error& error) {
     ADD_FAILURE() << error.what();
     for (int i = 0; i < 4; ++i) hasty_now();  // the sender shall end, too

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of edges, and what is read of measured curvature.
+// What is said of edges.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "core/base/error.h"
 #include "core/stability/stability_report.h"
-#include "core/system/file.h"
 #include "tests/unit/stability/dynamics.h"
 
 namespace pipewright {
@@ -58,51 +54,6 @@ TEST(StabilityReport, AsAValueHasTheKeysThatProgramsRead) {
   EXPECT_EQ(first.find("edge")->number, report.stages[0].edge);
   EXPECT_EQ(value.find("coupled_edge")->number, 0.5);
   EXPECT_EQ(value.find("spectral_radius")->number, 0.75);
-}
-
-class Probes : public testing::Test {
- protected:
-  Probes()
-      : file_(std::filesystem::path(testing::TempDir()) /
-              concat(testing::UnitTest::GetInstance()->current_test_info()->name(), ".csv")) {}
-  ~Probes() override { std::filesystem::remove(file_); }
-
-  MeasuredCurvature read(const std::string& rows, bool preconditioned = false) {
-    write_file(file_, "epoch,minibatch,stage,probe,quantity,value\n" + rows);
-    return read_curvature(file_, preconditioned);
-  }
-
-  std::filesystem::path file_;
-};
-
-TEST_F(Probes, GiveTheLastSharpnessOfEachStage) {
-  const MeasuredCurvature measured = read(
-      "0,0,0,sharpness,largest,1.5\n"
-      "0,0,0,norms,largest,77\n"
-      "0,9,0,sharpness,largest,2.5\n"
-      "0,9,1,sharpness,largest,3\n"
-      "0,9,,sharpness,largest,4.5\n"
-      "0,9,0,sharpness,preconditioned,99\n");
-  EXPECT_EQ(measured.stages, (std::map<int, double>{{0, 2.5}, {1, 3}}));
-  EXPECT_EQ(measured.model, 4.5);
-}
-
-TEST_F(Probes, GiveThePreconditionedSharpnessToAdam) {
-  EXPECT_EQ(read("0,0,0,sharpness,largest,1.5\n0,0,0,sharpness,preconditioned,9\n", true).stages,
-            (std::map<int, double>{{0, 9}}));
-}
-
-TEST_F(Probes, ThatAreDamagedAreNamedWithTheirLine) {
-  for (const char* rows : {"0,0,0,sharpness,largest\n", "0,0,0,sharpness,largest,x\n",
-                           "0,0,0.5,sharpness,largest,1\n"}) {
-    try {
-      read(rows);
-      ADD_FAILURE() << rows << " was read";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::Data);
-      EXPECT_TRUE(error.where().ends_with(".csv:2")) << error.where();
-    }
-  }
 }
 
 TEST(Hessians, OfNoMinimumAreRefused) {

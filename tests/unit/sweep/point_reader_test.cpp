@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/sweep/point_reader.h"
+#include "core/experiment/reading.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // All points of a sweep, simulated: the same figures as one by one, in any number of threads.
 #include "core/sweep/sweep_simulation.h"
+#include "core/experiment/reading.h"
+
+#include <map>
+#include <set>
 
 #include "core/config/merge.h"
+#include "core/modelling/cost_source.h"
+#include "core/modelling/hardware_source.h"
+#include "core/modelling/modelled.h"
+#include "core/modelling/steady_simulation.h"
 #include "core/planning/best_points.h"
 #include "core/planning/print_points.h"
-#include "core/profiling/hardware_source.h"
 #include "core/profiling/measured_balance.h"
-#include "core/profiling/modelled.h"
 #include "core/simulation/simulate.h"
 #include "tests/unit/config/error_text.h"
 
@@ -32,10 +38,9 @@ SimulatedSweep simulated(const Value& document, int jobs = 1) {
 Simulation alone(const SweepPoint& point, int minibatches) {
   Experiment experiment = read_experiment(point.document);
   const Hardware hardware = HardwareSource().of(point.document, experiment.shape(1).workers());
-  const Profile profile = counted_profile(experiment, hardware);
-  cut_by(experiment, profile);
+  const SourcedCosts costs = CostSource(CostFiles()).of(experiment, hardware);
   const Schedule schedule = experiment.schedule(minibatches);
-  return simulate(schedule, stage_costs(profile, experiment.balance), hardware,
+  return simulate(schedule, costs.stages, hardware,
                   {.optimizer_state = static_cast<double>(optimizer_slots(experiment, schedule))});
 }
 
@@ -87,6 +92,35 @@ TEST(SweepSimulation, ASteadyPaceIsThatOfManyMoreMiniBatchesAndPeaksAreThoseOfSi
     ++compared;
   }
   EXPECT_GT(compared, points.size() / 2);
+}
+
+/// `table --hardware` and `simulate --sweep` ask one simulator.
+TEST(SweepSimulation, HasTheFiguresThatTablesOfEverySchemeHave) {
+  const Value document = file(
+      "sweep: {grid: {scheme.name: [gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, pipedream, "
+      "pipedream_2bw, spectrain, xpipe, pipeoptim, pipemare, delayed_sgd, model_parallel], "
+      "pipeline.stages: [2, 4], pipeline.microbatches: [1, 8]}}\n");
+  const SimulatedSweep sweep = simulated(document);
+  const std::vector<SweepPoint> points = expand_sweep(document);
+  const Hardware hardware = HardwareSource().of(document, 1);
+  std::set<std::string> schemes;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const SimulatedPoint& point = sweep.points[i];
+    if (!point.simulated()) continue;
+    SCOPED_TRACE(point.title);
+    std::vector<RunRecord> runs(1);
+    runs[0].config = read_experiment(points[i].document).resolved;
+    add_modelled(runs, hardware);
+    const std::map<std::string, double> figures(runs[0].modelled.begin(), runs[0].modelled.end());
+    EXPECT_EQ(figures.at("modelled_bubble"), point.bubble);
+    EXPECT_EQ(figures.at("modelled_samples_per_second"), point.samples_per_second);
+    EXPECT_EQ(figures.at("modelled_required_mib_per_s"),
+              static_cast<double>(point.bytes_per_minibatch) / point.seconds / 1024 / 1024);
+    EXPECT_EQ(figures.at("modelled_worker_memory_gib"),
+              static_cast<double>(point.largest_peak()) / 1024 / 1024 / 1024);
+    schemes.insert(point.candidate);
+  }
+  EXPECT_EQ(schemes.size(), 13U);
 }
 
 TEST(SweepSimulation, DoesNotDependOnTheNumberOfThreads) {

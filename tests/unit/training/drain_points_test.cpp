@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the pipeline is emptied: epochs' ends and checkpoints, the same for every run.
 #include "core/training/drain_points.h"
+#include "core/experiment/reading.h"
 
 #include <gtest/gtest.h>
 

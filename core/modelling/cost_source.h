@@ -33,6 +33,9 @@ struct SourcedCosts {
   std::optional<std::int64_t> minibatch;  ///< samples of a mini-batch, if a table says it
 };
 
+/// The source of counted times in words: "operations and bytes of the model at the rates of …".
+std::string counted_from(const Hardware& hardware);
+
 /// Reads each file and counts each model once. Any thread may use it.
 class CostSource {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/profiling/hardware_source.h"
+#include "core/modelling/hardware_source.h"
 
 #include <algorithm>
 

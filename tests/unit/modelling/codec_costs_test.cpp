@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the simulator makes of codecs: the bytes that a run counts, and the time the hardware says.
-#include "core/profiling/codec_costs.h"
+#include "core/modelling/codec_costs.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,8 @@
 #include <cmath>
 
 #include "core/base/as_size.h"
-#include "core/profiling/modelled.h"
+#include "core/modelling/cost_source.h"
+#include "core/modelling/modelled.h"
 #include "core/simulation/simulate.h"
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
@@ -61,9 +62,9 @@ TEST(Crossing, SumsHaveTheBytesThatRunsCount) {
       Laboratory laboratory(
           concat("{scheme: {name: gpipe}, pipeline.replicas: 2, pipeline.stages: 3, ", model,
                  ", pipeline.gradient_compression: ", compression, "}"));
-      const Experiment& experiment = laboratory.experiment;
-      const Profile profile = counted_profile(experiment, rated_hardware());
-      std::vector<StageCost> costs = stage_costs(profile, experiment.balance);
+      Experiment& experiment = laboratory.experiment;
+      std::vector<StageCost> costs =
+          CostSource(CostFiles()).of(experiment, rated_hardware()).stages;
       account_for_codecs(costs, experiment, {});
       const Simulation simulation =
           simulate(experiment.schedule(1), costs, ideal_hardware(6), {.memory = false});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// An optimizer as a linear recurrence, for the mathematics of stability. On a quadratic loss whose
+/// An optimizer as a linear recurrence: which past gradients are in the weights, besides which
+/// version they are. On a quadratic loss whose
 /// gradient is g, an update is
 ///   g' = g + l2·w;   v ← momentum·v + fresh()·g';   w ← (1 − lr·decoupled)·w − lr·(of_velocity·v
 ///   + of_gradient·g').

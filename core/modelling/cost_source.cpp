@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/profiling/cost_source.h"
+#include "core/modelling/cost_source.h"
 
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/cost/cost_table.h"
+#include "core/cost/roofline.h"
 #include "core/profiling/measured_balance.h"
 #include "core/profiling/measured_device.h"
-#include "core/profiling/modelled.h"
 #include "core/profiling/profiling.h"
 #include "core/profiling/weight_work.h"
 #include "core/system/host_name.h"
@@ -46,6 +46,10 @@ std::string origin(const std::string& file, const Profile& profile, const Hardwa
 }
 
 }  // namespace
+
+std::string counted_from(const Hardware& hardware) {
+  return concat("operations and bytes of the model at the rates of ", hardware.name);
+}
 
 CostSource::CostSource(CostFiles files) : files_(std::move(files)) {
   if (!files_.table.empty() && !files_.profile.empty())

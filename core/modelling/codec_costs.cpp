@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/profiling/codec_costs.h"
+#include "core/modelling/codec_costs.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/profiling/steady_simulation.h"
+#include "core/modelling/steady_simulation.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/as_size.h"
+#include "core/experiment/reading.h"
 #include "core/profiling/measured_balance.h"
-#include "core/profiling/modelled.h"
-#include "core/schedule/validate.h"
 
 namespace pipewright {
 namespace {
@@ -23,6 +22,23 @@ int first_try(const Experiment& experiment) {
 }
 
 }  // namespace
+
+int steady_minibatches(const Experiment& experiment) {
+  return std::max(8, 4 * experiment.pipeline.stages);
+}
+
+SteadyFigures SteadySimulation::figures() const {
+  SteadyFigures of{.seconds = simulation.seconds_per_minibatch()};
+  of.samples_per_second = of.seconds > 0 ? static_cast<double>(samples) / of.seconds : 0;
+  double busy = 0;
+  for (const WorkerReport& worker : simulation.workers)
+    busy += worker.computing + worker.communicating;
+  const double time = of.seconds * minibatches * static_cast<double>(simulation.workers.size());
+  of.bubble = time > 0 ? std::max(0.0, 1 - busy / time) : 0;
+  for (const LinkReport& link : simulation.links) of.bytes += link.traffic.bytes;
+  of.bytes /= std::max(1, minibatches);
+  return of;
+}
 
 bool is_steady(const Simulation& simulation) {
   constexpr double kSame = 1e-6;
@@ -45,18 +61,19 @@ bool is_steady(const Simulation& simulation) {
   return grown && same(before, behind);
 }
 
-SteadySimulator::SteadySimulator(Experiment experiment, CostSource& costs)
-    : experiment_(std::move(experiment)), costs_(costs) {}
+SteadySimulator::SteadySimulator(Experiment experiment, CostSource& costs, Proof prove)
+    : experiment_(std::move(experiment)), costs_(costs), prove_(prove) {}
 
-SteadySimulation SteadySimulator::on(const Hardware& hardware, int minibatches) {
+SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySettings& settings) {
   std::vector<std::string> untimed;
   const SourcedCosts costs = costs_on(hardware, untimed);
-  const int most = minibatches > 0 ? minibatches : steady_minibatches(experiment_);
-  for (int count = minibatches > 0 ? minibatches : first_try(experiment_);;
-       count = std::min(2 * count, most)) {
+  const int given = settings.minibatches;
+  const int most = given > 0 ? given : steady_minibatches(experiment_);
+  for (int count = given > 0 ? given : first_try(experiment_);; count = std::min(2 * count, most)) {
     const Proved& of = proved(count);
     SteadySimulation result{.simulation = simulate(of.schedule, costs.stages, hardware,
-                                                   {.optimizer_state = of.optimizer_state}),
+                                                   {.memory_over_time = settings.memory_over_time,
+                                                    .optimizer_state = of.optimizer_state}),
                             .minibatches = count,
                             .samples = costs.minibatch.value_or(experiment_.loader.batch_size),
                             .costs_from = costs.from,
@@ -86,7 +103,7 @@ const SteadySimulator::Proved& SteadySimulator::proved(int minibatches) {
   const auto known = schedules_.find(minibatches);
   if (known != schedules_.end()) return known->second;
   Proved made{.schedule = experiment_.schedule(minibatches)};
-  validate(made.schedule);
+  prove_(made.schedule);
   made.optimizer_state = optimizer_slots(experiment_, made.schedule);
   return schedules_.emplace(minibatches, std::move(made)).first->second;
 }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiment/checks.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/wording.h"
+#include "core/experiment/balance.h"
+#include "core/schedule/predictions.h"
+#include "core/schedule/schedule_size.h"
+#include "core/stage/memory_format.h"
+#include "core/stage/skips.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kMostWorkers = 65536;
+constexpr double kManyPasses = 1e5;  // passes of a mini-batch
+
+/// Place of the option with whose name a scheme's message begins, such as "pipeline.stages is 3;
+/// …"; of the scheme if it begins otherwise or the option is not given.
+Place place_of(const Value& document, const std::string& message) {
+  const std::string name = message.substr(0, message.find(' '));
+  const Value* value = document.find_path(name);
+  const bool dotted = name.find('.') != std::string::npos;
+  return dotted && value != nullptr ? value->place : place_in(document, "scheme");
+}
+
+/// Sets the names of the model's tensors in the format of its weights file.
+void name_weights(Experiment& e, const Value& resolved) {
+  const std::string model = resolved.find_path("model.name")->text;
+  const std::string format = resolved.find_path("model.weights_format")->text;
+  if (format == kOwnFormat) return;
+  const ForeignNamesRegistry& registry = ForeignNamesRegistry::instance();
+  const auto* make = registry.find(model, format);
+  if (make == nullptr) {
+    std::vector<std::string> known = registry.formats(model);
+    known.insert(known.begin(), kOwnFormat);
+    throw Error(ErrorKind::Experiment,
+                concat("model.weights_format is ", format, ", but the tensor names of ", format,
+                       " are not known for ", model, "; known: ", join(known, ", ")));
+  }
+  e.weights.names = (*make)(*resolved.find("model"));
+}
+
+/// Reports the probes that cannot measure this training.
+void check_probes(const Experiment& e, const Value& document, const Value& resolved,
+                  Problems& problems) {
+  if (e.probes.empty()) return;
+  constexpr int kManyStages = 64;
+  const int steady = 2 * std::min(e.pipeline.stages, kManyStages) + 2;  // mini-batches
+  const Predictions predictions = predictions_of(e.scheme->schedule(e.shape(steady)));
+  const ProbedTraining training{.scheme = resolved.find_path("scheme.name")->text,
+                                .stages = e.pipeline.stages,
+                                .microbatches = e.pipeline.microbatches,
+                                .serial = e.pipeline.execution == Execution::Serial,
+                                .compresses = !e.pipeline.compression.empty(),
+                                .predicts = predictions.any || predictions.by_drift};
+  const Value* const given = document.find("probes");
+  for (std::size_t i = 0; i < e.probes.size(); ++i)
+    if (const std::string why = e.probes[i].probe->refusal(training); !why.empty())
+      problems.add(given->items[i].place, concat("probes[", i, "] ", e.probes[i].name, " ", why),
+                   ErrorKind::Experiment);
+}
+
+}  // namespace
+
+void place_stages(Experiment& e, const Value& document, Problems& problems) {
+  PipelineOptions& p = e.pipeline;
+  try {
+    if (p.placement.empty()) p.placement = e.scheme->placement(p.stages);
+  } catch (const Error& error) {
+    problems.add(place_of(document, error.message()), error.message(), error.kind());
+  }
+  const auto each = static_cast<std::size_t>(e.shape(1).workers_per_replica());
+  auto workers = each * static_cast<std::size_t>(p.replicas);
+  if (workers > kMostWorkers) {
+    problems.add(
+        place_in(document, "pipeline.replicas"),
+        concat("pipeline.replicas is ", p.replicas, ", which makes ", counted(workers, "worker"),
+               "; at most ", grouped_text(kMostWorkers), " are possible"));
+    p.replicas = 1;  // continue with fewer, to find other problems
+    workers = each;
+  }
+  const Value* given = document.find_path("pipeline.device");
+  const bool list = given != nullptr && given->is(Value::Kind::Sequence);
+  const std::size_t devices = list ? given->items.size() : workers;
+  if (devices > 0 && devices != workers)
+    problems.add(place_in(document, "pipeline.device"),
+                 concat("pipeline.device has ", counted(devices, "device"), " for ",
+                        counted(workers, "worker"),
+                        "; expected one device per worker, or one word for all"));
+  if (p.devices.size() == 1) p.devices.assign(workers, p.devices.front());
+}
+
+void check_together(Experiment& e, const BalanceOption& balance, const Value& document,
+                    const Value& resolved, Problems& problems) {
+  const std::int64_t share = e.loader.batch_size / e.pipeline.replicas;
+  if (share < 1)
+    problems.add(
+        place_in(document, "pipeline.replicas"),
+        concat("pipeline.replicas is ", e.pipeline.replicas, ", but loader.batch_size only ",
+               e.loader.batch_size, "; each replica needs a sample of every mini-batch"));
+  else if (share < e.pipeline.microbatches)
+    problems.add(place_in(document, "pipeline.microbatches"),
+                 concat("pipeline.microbatches is ", e.pipeline.microbatches,
+                        "; a mini-batch has only ", counted(share, "sample"),
+                        e.pipeline.replicas > 1 ? " per replica" : "", " (loader.batch_size)"));
+  const bool list = document.find_path("pipeline.balance") != nullptr;
+  try {
+    e.layers = e.model->layers();
+    e.pipeline.channels_last = e.pipeline.channels_last && has_convolutions(e.layers);
+    e.measured_balance = balance.measured;
+    e.balance = balanced(*e.model, e.layers, e.pipeline.stages, balance.rule, balance.list);
+    if (!e.balance.empty()) e.skips = skips_between(e.layers, e.balance);
+  } catch (const Error& error) {
+    problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(),
+                 error.kind());
+  }
+  try {
+    name_weights(e, resolved);
+  } catch (const Error& error) {
+    problems.add(place_in(document, "model.weights_format"), error.message(), error.kind());
+  }
+  try {
+    const PipelineShape shape = e.shape(1);
+    const double passes = 1.0 * shape.stages * shape.replicas * shape.microbatches;
+    if (!problems.empty() && passes > kManyPasses)
+      return;  // already refused: save the time of a large schedule
+    check_schedule_size(shape, 1);
+    e.scheme->schedule(shape);
+    check_probes(e, document, resolved, problems);
+  } catch (const Error& error) {
+    problems.add(place_of(document, error.message()), error.message(), error.kind());
+  }
+}
+
+}  // namespace pipewright

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/experiment/reading.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/config/experiment_keys.h"
+#include "core/experiment/catalogue.h"
+#include "core/experiment/checks.h"
+#include "core/experiment/identity.h"
+
+namespace pipewright {
+namespace {
+
+/// Reads `{name: …, options…}` with the constructor registered under that name. `more` reads the
+/// options that all parts of the kind share.
+template <class Part, class More>
+std::unique_ptr<Part> read_part(Options& root, const std::string& section,
+                                const std::string& fallback, const std::string& help,
+                                const More& more) {
+  const Registry<Part>& registry = Registry<Part>::instance();
+  Options options = root.section(section, help);
+  const std::string name = options.choice("name", registry.names(), fallback,
+                                          "Name of the part; `pipewright list` shows all.");
+  std::unique_ptr<Part> part = registry.find(name)->make(options);
+  more(options);
+  options.finish();
+  return part;
+}
+
+template <class Part>
+std::unique_ptr<Part> read_part(Options& root, const std::string& section,
+                                const std::string& fallback, const std::string& help) {
+  return read_part<Part>(root, section, fallback, help, [](Options&) {});
+}
+
+std::vector<std::string> read_fresh(Options& options) {
+  const Value given = options.any("fresh", Value::sequence(),
+                                  "Layers that are initialised afresh, whatever the weights file "
+                                  "holds for them, such as a classifier of other classes: "
+                                  "[classifier].");
+  std::vector<std::string> layers;
+  if (!given.is(Value::Kind::Sequence))
+    options.problem(
+        "fresh", concat("is ", given.shown(), "; expected a list of layers such as [classifier]"));
+  for (std::size_t i = 0; i < given.items.size(); ++i) {
+    const Value& layer = given.items[i];
+    if (layer.is(Value::Kind::Text))
+      layers.push_back(layer.text);
+    else
+      options.problem(concat("fresh[", i, "]"),
+                      concat("is ", layer.shown(), "; expected the name of a layer"));
+  }
+  return layers;
+}
+
+std::vector<NamedProbe> read_probes(Options& root) {
+  const Registry<Probe>& registry = Registry<Probe>::instance();
+  std::vector<NamedProbe> probes;
+  for (Options& options : root.sections(
+           "probes",
+           "Probes, which measure beside the training what a scheme does to weights and gradients, "
+           "and write probes.csv: a list such as [{name: weight_gap, every: 50}]; `pipewright list "
+           "probes` shows all. They change no bit of the training.")) {
+    NamedProbe& named = probes.emplace_back();
+    named.name = options.choice("name", registry.names(), "norms",
+                                "Name of the probe; `pipewright list probes` shows all.");
+    if (!options.given("name")) options.problem("name", "is missing; expected the name of a probe");
+    named.probe = registry.find(named.name)->make(options);
+    options.finish();
+  }
+  return probes;
+}
+
+}  // namespace
+
+void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
+  e.name = root.text("name", "experiment",
+                     "Name of the run and of its folder: at most 100 letters, digits, '-', '_', "
+                     "'.' and spaces. Default: the file's name without its suffix.");
+  e.dataset =
+      read_part<Dataset>(root, "dataset", "digits", "Data to train on and to evaluate with.");
+  e.loader = read_loader(root);
+  e.model = read_part<Model>(root, "model", "mlp", "Model that is trained.", [&](Options& o) {
+    e.weights.path = o.path(
+        "weights", "",
+        "Safetensors file with initial weights, which has exactly this model's tensors; \"\" = "
+        "initialise.");
+    o.choice(
+        "weights_format", {kOwnFormat, "torchvision", "huggingface"}, kOwnFormat,
+        "Library that named the file's tensors; another than ours only for models that it has.");
+    e.weights.fresh = read_fresh(o);
+  });
+  const bool own_loss = e.model->task() == Task::Minimize;
+  e.loss = read_part<Loss>(root, "loss", own_loss ? "output" : "cross_entropy",
+                           "Loss of the last stage and of auxiliary heads.");
+  e.metric_names = {"accuracy"};
+  for (const auto& names : {e.dataset->metrics(), read_metrics(root)})
+    for (const std::string& name : names)
+      if (std::ranges::count(e.metric_names, name) == 0) e.metric_names.push_back(name);
+  for (const std::string& name : e.metric_names) e.metrics.push_back(make_metric(name));
+  e.translation = read_translation(root);
+  PipelineSection pipeline = read_pipeline(root);
+  e.pipeline = std::move(pipeline.options);
+  balance = std::move(pipeline.balance);
+  e.scheme = read_part<Scheme>(root, "scheme", "model_parallel",
+                               "Training scheme: when each pass runs, and with which weights.");
+  e.optimizer = read_part<Optimizer>(root, "optimizer", "sgd",
+                                     "Optimizer, with PyTorch's mathematics and defaults.");
+  Options lr = root.section("lr_schedule", "Learning rate over time.");
+  e.lr_schedule = LrSchedule(lr);
+  lr.finish();
+  e.train = read_train(root);
+  e.probes = read_probes(root);
+  e.output = read_output(root);
+}
+
+Experiment read_experiment(const Value& given) {
+  return read_experiment(given, {});
+}
+
+Experiment read_experiment(const Value& given, const Problems& faults) {
+  const Value document = options_of_run(given);
+  Problems problems;
+  problems.add(faults);
+  Options root(&document, "", problems);
+  Experiment e;
+  BalanceOption balance;
+  read_sections(root, e, balance);
+  root.finish();
+  place_stages(e, document, problems);
+  check_together(e, balance, document, root.resolved(), problems);
+  problems.throw_if_any();
+  e.given = document;
+  e.resolved = root.resolved();
+  e.digest = config_digest(e.resolved);
+  e.identity = identity_of(e.resolved, paths_among(root.declared()));
+  return e;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/stage/stage_probe_access.h"
+
+#include "core/stage/torch.h"
+
+namespace pipewright {
+
+void StageProbeAccess::record_gradients(std::vector<at::Tensor>* into) {
+  stage_.gradients_.record(into);
+}
+
+std::vector<at::Tensor> StageProbeAccess::gradients_with(const WeightKey& with,
+                                                         const WeightKey& now, int id,
+                                                         BackwardRequest request, const Pass& pass,
+                                                         const at::Tensor& target) {
+  const KeptForward& slot = stage_.kept_.of(id);
+  const StageParts& parts = stage_.parts_;
+  const WeightGradients& sums = stage_.gradients_;
+  KeptForward beside{
+      .keep = Keep::Graph, .head_gradient = slot.head_gradient, .head_scale = slot.head_scale};
+  for (const at::Tensor& input : slot.inputs) beside.inputs.push_back(input.detach());
+  Pass again = pass;
+  again.recomputing = true;
+  stage_.weights_.install(with);
+  const auto leaves = stage_.weights_.leaves().first(stage_.main_parameters_);
+  std::vector<at::Tensor> gradients(stage_.layout_.entries.size());
+  {
+    const at::AutoGradMode record(true);
+    beside.outputs = stage_.run_layers(beside.inputs, again, /*adds=*/false);
+    if (request.own_loss && parts.last) beside.loss = (*parts.loss)(beside.outputs[0], target);
+    const BackwardRoots roots = stage_.kept_.roots_of(beside, request);
+    std::vector<at::Tensor> of(leaves.begin(), leaves.end());
+    if (!roots.outputs.empty())
+      of = torch::autograd::grad(roots.outputs, of, roots.gradients, false, false, true);
+    for (std::size_t i = 0; i < of.size(); ++i)
+      if (!roots.outputs.empty() && of[i].defined())
+        gradients[i] = sums.widened(of[i].detach()).mul(request.scale / sums.scale());
+  }
+  stage_.weights_.install(now);
+  return gradients;
+}
+
+}  // namespace pipewright

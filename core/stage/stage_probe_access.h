@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What probes may do to a stage beside its training, which stays as it is to the bit.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "core/stage/stage.h"
+
+namespace pipewright {
+
+/// For the thread that uses the stage.
+class StageProbeAccess {
+ public:
+  explicit StageProbeAccess(Stage& stage) : stage_(stage) {}
+
+  /// While `into` is set, the gradients that passes add are also added to it, one tensor per layout
+  /// entry (undefined: none yet), in the wide format and memory of their own. Null: no longer.
+  void record_gradients(std::vector<at::Tensor>* into);
+
+  /// The gradients that a kept forward and the backward `request` would add if both had the weights
+  /// `with`: one tensor per layout entry, undefined where there is none, in the wide format. Runs
+  /// both beside the training, whose buffers, gradients and graphs stay as they are, and installs
+  /// the weights `now` again. `pass` must be the forward's; `target` is needed on the last stage.
+  std::vector<at::Tensor> gradients_with(const WeightKey& with, const WeightKey& now, int id,
+                                         BackwardRequest request, const Pass& pass,
+                                         const at::Tensor& target);
+
+ private:
+  Stage& stage_;
+};
+
+}  // namespace pipewright

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the stages of a training hold, of the whole model and in process 0. Collective: every
+/// process of the team calls, and only process 0 gets all.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/runtime/processes/team.h"
+#include "core/stage/files/safetensors.h"
+#include "core/stage/stage.h"
+#include "core/training/plan.h"
+
+namespace pipewright {
+
+/// Parameters and buffers of replica 0, in layer order. `stages` are the plan's; those of other
+/// processes are null.
+TensorFile gathered_weights(const Plan& plan, Team& team,
+                            const std::vector<std::unique_ptr<Stage>>& stages);
+
+/// What the optimizer divides steps by, under the names of the parameters; nothing for optimizers
+/// that divide by nothing.
+TensorFile gathered_preconditioner(const Plan& plan, Team& team,
+                                   const std::vector<std::unique_ptr<Stage>>& stages);
+
+}  // namespace pipewright

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report_sections.h"
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/config/experiment_keys.h"
+#include "core/modelling/hardware_source.h"
+#include "core/reports/claims.h"
+#include "core/reports/plot_spec.h"
+#include "core/reports/table_spec.h"
+
+namespace pipewright {
+namespace {
+
+struct ReportSection {
+  const char* name;
+  const char* help;
+  std::vector<OptionInfo> (*options)();
+};
+
+constexpr ReportSection kReportSections[] = {
+    {"table", "What `pipewright table` prints of the experiment's sweep.", table_options},
+    {"plot", "What `pipewright plot` draws of the experiment's sweep.", plot_options},
+    {"claims",
+     "A list of sentences, each with a condition on the runs that `pipewright table` checks: held, "
+     "not held or not shown.",
+     claim_options},
+    {"hardware", "The machine that `pipewright simulate` simulates; a sweep can vary its options.",
+     hardware_section_options},
+};
+
+OptionInfo report_section(const std::string& name) {
+  for (const ReportSection& each : kReportSections) {
+    if (name != each.name) continue;
+    OptionInfo section;
+    section.name = name;
+    section.type = OptionInfo::Type::Section;
+    section.help = each.help;
+    section.section = each.options();
+    return section;
+  }
+  throw Error(ErrorKind::Bug, concat("the section '", name, "' is not described"));
+}
+
+}  // namespace
+
+std::vector<OptionInfo> report_sections() {
+  std::vector<OptionInfo> sections;
+  for (const ExperimentKey& key : experiment_keys())
+    if (key.use == KeyUse::Report) sections.push_back(report_section(key.name));
+  return sections;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The sections of an experiment file that say what commands show or simulate of its runs, for
+/// `describe` and `schema`.
+#pragma once
+
+#include <vector>
+
+#include "core/config/options.h"
+
+namespace pipewright {
+
+/// One for each key of experiment_keys() whose use is Report, in their order.
+std::vector<OptionInfo> report_sections();
+
+}  // namespace pipewright

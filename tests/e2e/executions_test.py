@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serial and threads give the same bytes, for every scheme; and so does every repetition."""
+"""All executions give the same bytes for a scheme of each kind, and so does every repetition.
+
+The unit tests of the runtime have every scheme with every option in one process, `every_scheme_test.py` has it from outside.
+"""
 
 import pathlib
 
 import harness
+import skips
 from harness import CNN, changed
 
 ZBV = pathlib.Path(__file__).resolve().parents[1] / "golden/schedule/pytorch_zbv.csv"
@@ -31,109 +35,31 @@ CASES = {
     "zb_h1": {"scheme": {"name": "zb_h1"}, "pipeline.microbatches": 4},
     "zb_h2": {"scheme": {"name": "zb_h2"}, "pipeline.microbatches": 6},
 }
-SHAPES = {
-    "pipedream without stashing": {"scheme": {"name": "pipedream", "weight_stashing": False}},
-    "pipedream, vertical sync": {"scheme": {"name": "pipedream", "vertical_sync": True}},
-    "spectrain 2": {"scheme": {"name": "spectrain", "version": 2}, "train.drain": "never"},
-    "spectrain 1 as coded": {"scheme": {"name": "spectrain", "velocity": "lookahead"}},
-    "2 replicas of gpipe": {
-        "scheme": {"name": "gpipe"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-        "pipeline.microbatches": 2,
-    },
-    "2 replicas of pipedream": {
-        "scheme": {"name": "pipedream"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-    },
-    "placement of spectrain": {
-        "scheme": {"name": "spectrain"},
-        "pipeline.stages": 4,
-        "pipeline.placement": [0, 1, 0, 1],
-    },
-    "placement of gpipe": {
-        "scheme": {"name": "gpipe"},
-        "pipeline.stages": 4,
-        "pipeline.microbatches": 2,
-        "pipeline.placement": [0, 1, 0, 1],
-    },
-    "placement of interlocking": {
-        "scheme": {"name": "interlocking"},
-        "pipeline.stages": 4,
-        "pipeline.placement": [0, 1, 0, 1],
-    },
-    "2 replicas of zb_h1": {
-        "scheme": {"name": "zb_h1", "chunks": 2},
-        "pipeline.stages": 4,
-        "pipeline.replicas": 2,
-        "pipeline.microbatches": 4,
-    },
-    "2 intra-op threads": {
-        "scheme": {"name": "pipeoptim"},
-        "optimizer": {"name": "rmsprop"},
-        "model.width": 1,
-        "pipeline.threads": 2,
-    },
-    "float64": {"scheme": {"name": "pipeoptim"}, "train.precision": "float64"},
-    "bfloat16": {"scheme": {"name": "pipeoptim"}, "train.precision": "bfloat16"},
-    "float16": {"scheme": {"name": "xpipe"}, "train.precision": "float16"},
-    "channels last": {"scheme": {"name": "spectrain"}, "pipeline.memory_format": "channels_last"},
-    "channels last, undrained in bfloat16": {
-        "scheme": {"name": "pipedream"},
-        "pipeline.memory_format": "channels_last",
-        "train.drain": "never",
-        "train.precision": "bfloat16",
-    },
-    "channels last, recomputed and split": {
-        "scheme": {"name": "zb_h1"},
-        "pipeline.memory_format": "channels_last",
-        "pipeline.microbatches": 4,
-        "pipeline.recompute": "always",
-    },
-    "delays by a law": {
-        "scheme": {"name": "delayed_sgd", "delay": {"law": "geometric", "mean": 2, "per_stage": True}}
-    },
-    "a quadratic with discrepancy": {
-        "dataset": {"name": "quadratic", "train": 96, "noise": 0.1},
-        "model": {"name": "quadratic", "width": 3, "coupled": True, "discrepancy": 0.5},
-        "loss": {"name": "output"},
-        "scheme": {"name": "pipemare"},
-    },
-    "2 replicas in bfloat16": {
-        "scheme": {"name": "one_f_one_b"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-        "pipeline.microbatches": 2,
-        "train.precision": "bfloat16",
-    },
-}
-THREADS = ("--set", "pipeline.execution=threads")
+# One of each kind: flush, stashed weights, predicted ones, extrapolated ones, split backwards, auxiliary heads.
+KINDS = ("gpipe", "pipedream", "spectrain", "pipemare", "zb_h1", "interlocking")
+MEASURED = ("seconds", "samples_per_second")
 
 
-class Executions(harness.EndToEnd):
-    def check(self, title, experiment, times=1):
+class SameBytes(harness.EndToEnd):
+    def check(self, title, experiment, executions):
+        """An execution that is named twice is repeated."""
         with self.subTest(title):
             name = title.replace(" ", "_").replace(",", "")
             serial = self.train(experiment, f"{name}_serial")
-            for repetition in range(times):
-                threads = self.train(experiment, f"{name}_threads{repetition}", *THREADS)
-                self.assert_same_weights(serial, threads)
-                self.assertEqual(serial.bytes("steps.csv"), threads.bytes("steps.csv"))
-            measured = ("seconds", "samples_per_second")
-            results = [
-                [{key: row[key] for key in row if key not in measured} for row in run.rows("epochs.csv")]
-                for run in (serial, threads)
-            ]
-            self.assertEqual(*results)
+            for number, execution in enumerate(executions):
+                run = self.train(experiment, f"{name}_{number}", "--set", f"pipeline.execution={execution}")
+                self.assert_same_weights(serial, run)
+                self.assertEqual(serial.bytes("steps.csv"), run.bytes("steps.csv"))
+                self.assertEqual(*(self.unmeasured(each.rows("epochs.csv")) for each in (serial, run)))
 
-    def test_serial_and_threads_agree_for_every_scheme(self):
-        for name, changes in CASES.items():
-            self.check(name, changed(CNN, changes), times=2)
+    def unmeasured(self, rows):
+        return [{key: row[key] for key in row if key not in MEASURED} for row in rows]
 
-    def test_serial_and_threads_agree_for_every_shape(self):
-        for title, changes in SHAPES.items():
-            self.check(title, changed(CNN, changes))
+
+class Executions(SameBytes):
+    def test_all_executions_agree_for_a_scheme_of_each_kind(self):
+        for name in KINDS:
+            self.check(name, changed(CNN, CASES[name]), skips.with_mpi(["threads"], "executions"))
 
     def test_no_scheme_is_forgotten_here(self):
         listed = [line.split()[0] for line in self.pipewright("list", "schemes").out.splitlines()]

@@ -1,118 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process per worker gives the same bytes as one process, for every scheme and shape."""
+"""One process per worker: how they are started and counted, and that one of them speaks for all.
+
+`executions_test.py` and `every_scheme_test.py` compare their bytes with those of one process.
+"""
 
 import json
-import shutil
 import subprocess
-import unittest
 
 import harness
 import skips
-from executions_test import CASES
 from harness import BINARY, CNN, EXPERIMENT, MLP, changed, plain
 
 MPI = ("--set", "pipeline.execution=mpi")
-ONE_EPOCH = changed(CNN, {"train.epochs": 1, "loader.limit_train": 80, "loader.batch_size": 16})
-# (stages, replicas): one to four workers.
-SHAPES = [(1, 1), (2, 1), (3, 1), (4, 1), (1, 2), (2, 2)]
-OTHERS = {
-    "placement, as a client has it": {
-        "scheme": {"name": "spectrain"},
-        "pipeline.stages": 4,
-        "pipeline.placement": [0, 1, 2, 0],
-    },
-    "two stages on each worker": {
-        "scheme": {"name": "gpipe"},
-        "pipeline.stages": 4,
-        "pipeline.microbatches": 2,
-        "pipeline.placement": [0, 1, 0, 1],
-    },
-    "a smaller last mini-batch": {
-        "scheme": {"name": "pipedream"},
-        "loader.drop_last": False,
-        "loader.limit_train": 90,
-    },
-    "three replicas of uneven shares": {
-        "scheme": {"name": "data_parallel"},
-        "pipeline.stages": 1,
-        "pipeline.replicas": 3,
-    },
-    "never drained, float64": {
-        "scheme": {"name": "pipeoptim"},
-        "optimizer": {"name": "adamw", "lr": 0.001},
-        "train.drain": "never",
-        "train.epochs": 2,
-        "train.precision": "float64",
-    },
-    "replicas in bfloat16": {
-        "scheme": {"name": "pipedream"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-        "pipeline.microbatches": 2,
-        "train.precision": "bfloat16",
-    },
-    "replicas in float16": {
-        "scheme": {"name": "spectrain"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-        "pipeline.microbatches": 2,
-        "train.precision": "float16",
-    },
-    "channels last, stashed and never drained": {
-        "scheme": {"name": "pipedream"},
-        "pipeline.memory_format": "channels_last",
-        "train.drain": "never",
-        "train.epochs": 2,
-    },
-    "channels last, predicted in bfloat16": {
-        "scheme": {"name": "spectrain", "version": 2},
-        "pipeline.memory_format": "channels_last",
-        "train.precision": "bfloat16",
-    },
-    "channels last, recomputed": {
-        "scheme": {"name": "gpipe"},
-        "pipeline.memory_format": "channels_last",
-        "pipeline.microbatches": 2,
-        "pipeline.recompute": "always",
-    },
-    "channels last, split": {
-        "scheme": {"name": "zb_h1"},
-        "pipeline.memory_format": "channels_last",
-        "pipeline.microbatches": 2,
-    },
-    "replicas in channels last": {
-        "scheme": {"name": "pipedream"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-        "pipeline.memory_format": "channels_last",
-        "pipeline.microbatches": 2,
-    },
-    "trained summing gradients": {
-        "scheme": {"name": "pipedream_2bw"},
-        "pipeline.microbatches": 4,
-        "train.gradient": "sum",
-    },
-}
 
 
 @skips.needs("mpirun")
 class Mpi(harness.EndToEnd):
-    def check(self, title, experiment, *others):
-        with self.subTest(title):
-            name = title.replace(" ", "_").replace(",", "")
-            serial = self.train(experiment, f"{name}_serial")
-            for execution in ("mpi", *others):
-                run = self.train(experiment, f"{name}_{execution}", "--set", f"pipeline.execution={execution}")
-                self.assert_same_weights(serial, run)
-                self.assertEqual(serial.bytes("steps.csv"), run.bytes("steps.csv"))
-                for one, other in zip(serial.rows("epochs.csv"), run.rows("epochs.csv"), strict=True):
-                    for measure in ("train_loss", "test_loss", "test_accuracy", "lr"):
-                        self.assertEqual(one[measure], other[measure])
-
-    def test_other_shapes(self):
-        for title, changes in OTHERS.items():
-            self.check(title, changed(ONE_EPOCH, changes), "threads")
-
     def test_mpirun_started_by_the_user(self):
         self.write("mine.yaml", changed(MLP, {"pipeline.execution": "mpi"}))
         mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
@@ -157,27 +60,6 @@ class Mpi(harness.EndToEnd):
         again = changed(MLP, {"model.weights": str(first.path / "final.safetensors")})
         self.assert_same_weights(self.train(again, "serial"), self.train(again, "mpi", *MPI))
 
-
-def add_scheme(scheme):
-    def test(self):
-        for stages, replicas in SHAPES:
-            shape = {"pipeline.stages": stages, "pipeline.replicas": replicas}
-            if scheme == "data_parallel":
-                shape = {"pipeline.stages": 1, "pipeline.replicas": stages * replicas}
-            if scheme == "csv_schedule":
-                shape["pipeline.stages"] = 4
-            changes = CASES[scheme] | shape
-            if scheme == "delayed_sgd":
-                changes["scheme"] = {"name": scheme, "delay": [3, 1, 2, 0][:stages]}
-            if scheme == "interlocking":
-                changes["scheme"] = changes["scheme"] | {"width": min(2, stages)}
-            self.check(f"{scheme} {stages} x {replicas}", changed(ONE_EPOCH, changes))
-
-    setattr(Mpi, f"test_{scheme}", test)
-
-
-for each in CASES:
-    add_scheme(each)
 
 if __name__ == "__main__":
     harness.main()

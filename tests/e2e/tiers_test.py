@@ -69,6 +69,13 @@ class Table(unittest.TestCase):
         self.assertLess(default / 2 + 7 * 60, tiers.DEFAULT.promise)
 
 
+class Modules(unittest.TestCase):
+    def test_every_module_is_run_by_a_test_of_ctest(self):
+        run = {word for each in tiers.entries() for word in each.command}
+        forgotten = [path.name for path in (TESTS / "e2e").glob("*_test.py") if str(path) not in run]
+        self.assertEqual(forgotten, [])
+
+
 class Entries(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="pipewright-e2e-")

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <random>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
@@ -165,6 +166,39 @@ std::optional<ProvedSchedule> loop_of(Schedule schedule, const ScheduleMaker& ma
   return {};
 }
 
+/// The numbers of rounds at which a loop is compared with what the scheme makes: all of them, if
+/// the whole schedule has at most kMostCompared actions; else three that only `minibatches`
+/// decides.
+std::vector<int> compared_rounds(const ProvedSchedule& proved, int minibatches) {
+  constexpr std::size_t kMostCompared = 200'000;
+  constexpr int kLengths = 3;
+  std::size_t once = 0, body = 0;
+  for (const auto& actions : proved.schedule.workers) once += actions.size();
+  for (const Loop::Part& part : proved.loop->bodies) body += part.size();
+  const std::size_t room = once < kMostCompared ? (kMostCompared - once) / body : 0;
+  const int rounds = proved.loop->rounds;
+  if (as_size(rounds - 1) <= room) return {rounds};
+  if (room < 2) return {};
+  std::vector<int> chosen;
+  std::mt19937_64 random(static_cast<std::uint64_t>(minibatches));
+  for (int i = 0; i < kLengths; ++i) chosen.push_back(2 + static_cast<int>(random() % (room - 1)));
+  return chosen;
+}
+
+/// The promise of Scheme::repeats(), looked at beyond what the proof of the loop needs: a scheme
+/// that changes later would be trained as if it did not. Throws Error{Schedule} if it is broken.
+void check_promise(const ProvedSchedule& proved, const ScheduleMaker& make, int minibatches) {
+  for (const int rounds : compared_rounds(proved, minibatches)) {
+    const Schedule whole = unrolled(proved.schedule, *proved.loop, rounds);
+    if (make(whole.shape.minibatches) != whole)
+      throw Error(
+          ErrorKind::Schedule,
+          concat("the scheme says that its schedules repeat themselves (repeats()), but that "
+                 "of ",
+                 whole.shape.minibatches, " mini-batches does not; let repeats() return false"));
+  }
+}
+
 }  // namespace
 
 int ProvedSchedule::minibatches() const {
@@ -199,15 +233,17 @@ Schedule unrolled(const Schedule& schedule, const Loop& loop, int rounds) {
 
 std::optional<ProvedSchedule> find_loop(const ScheduleMaker& make, int minibatches) {
   const int rest = minibatches % kRounds;
+  std::optional<ProvedSchedule> found;
   try {
-    for (int fill = kRounds; fill <= kLongestFill; fill *= 2) {
+    for (int fill = kRounds; fill <= kLongestFill && !found; fill *= 2) {
       if (2 * (fill + rest) > minibatches) break;
-      if (auto found = loop_of(make(fill + rest), make, minibatches)) return found;
+      found = loop_of(make(fill + rest), make, minibatches);
     }
   } catch (const Error& error) {  // whether the whole schedule is right, its own proof says
     if (error.kind() != ErrorKind::Schedule && error.kind() != ErrorKind::Experiment) throw;
   }
-  return {};
+  if (found) check_promise(*found, make, minibatches);
+  return found;
 }
 
 }  // namespace pipewright

@@ -80,8 +80,16 @@ double edge_alone(const Dynamics& dynamics, int stage) {
 }
 
 double coupled_edge(const Dynamics& dynamics, const Hessian& hessian) {
+  // Only products of curvatures with the learning rate count, so curvatures of around 1 will do.
+  double unit = 0;
+  for (const std::vector<double>& row : hessian)
+    for (const double each : row) unit = std::max(unit, std::abs(each));
+  if (unit == 0) unit = 1;
+  Hessian scaled = hessian;
+  for (std::vector<double>& row : scaled)
+    for (double& each : row) each /= unit;
   const auto edge_with = [&](double decay_lr) {
-    return edge_of(coupled_loop(dynamics, hessian, decay_lr));
+    return edge_of(coupled_loop(dynamics, scaled, decay_lr)) / unit;
   };
   const double undecayed = edge_with(0);
   if (dynamics.rule.l2 + dynamics.rule.decoupled == 0 || !std::isfinite(undecayed))

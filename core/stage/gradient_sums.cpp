@@ -2,6 +2,7 @@
 #include "core/stage/gradient_sums.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/base/error.h"
@@ -89,6 +90,17 @@ void WeightGradients::prepare() {
   const at::NoGradGuard no_grad;
   for (at::Tensor& sum : sums_)
     if (sum.defined()) sum = laid_out(unscaled(sum), channels_last_);
+  tell_of_sent();
+}
+
+/// Makes one number of a sum infinite if a gradient that was sent is not finite. Sums that have
+/// memory of their own only keep their bits otherwise.
+void WeightGradients::tell_of_sent() {
+  const auto any = std::ranges::find_if(sums_, [](const at::Tensor& sum) { return sum.defined(); });
+  if (sent_.empty() || any == sums_.end()) return;
+  const at::Tensor finite = at::stack(std::exchange(sent_, {})).isfinite().all();
+  at::Tensor number = any->as_strided({1}, {1});
+  number.copy_(at::where(finite, number, at::full_like(number, HUGE_VAL)));
 }
 
 void WeightGradients::clear() {

@@ -40,7 +40,9 @@ class WeightGradients final : public GradientSums {
   /// One per leaf; undefined: none yet. In mixed precision, those of one backward may be in the
   /// narrow format; in float16 they are then multiplied by the loss scale.
   std::vector<at::Tensor>& sums() { return sums_; }
-  /// Brings all of them to the wide format and the weights' memory format.
+  /// Brings all of them to the wide format and the weights' memory format, to be summed over
+  /// replicas. If a gradient that was sent is not finite, the sums are made so, too: all replicas
+  /// see it then, and skip the update together. Does not wait for the device.
   void prepare();
   /// Begins anew, after an update.
   void clear();
@@ -66,6 +68,7 @@ class WeightGradients final : public GradientSums {
   at::Tensor add(std::size_t parameter, const at::Tensor& gradient);
   void record(std::size_t parameter, const at::Tensor& gradient);
   at::Tensor unscaled(const at::Tensor& sum) const;
+  void tell_of_sent();
 
   std::span<const at::Tensor> leaves_;
   at::ScalarType wide_;

@@ -20,9 +20,7 @@ struct Interval {
   double length() const { return std::max(0.0, end - begin); }
 };
 
-using Parts = std::array<double, 4>;
-
-double& part_of(Parts& parts, Blame blame) {
+double& part_of(BlameParts& parts, Blame blame) {
   return parts[static_cast<std::size_t>(blame)];
 }
 
@@ -121,7 +119,7 @@ class IdleTimes {
   }
 
   /// Adds the parts of `time` in which a worker waits so.
-  void blame(const Wait& wait, Interval time, std::size_t depth, Parts& parts) const {
+  void blame(const Wait& wait, Interval time, std::size_t depth, BlameParts& parts) const {
     const Span& sender = span(wait.sender);
     const bool meets = action_at(wait.sender).kind == ActionKind::Reduce;
     const double left = meets ? sender.begin : sender.end - sender.sending;
@@ -135,7 +133,7 @@ class IdleTimes {
   }
 
   /// Adds the parts of `time` in which somebody waits for this worker.
-  void blame_worker(std::size_t w, Interval time, std::size_t depth, Parts& parts) const {
+  void blame_worker(std::size_t w, Interval time, std::size_t depth, BlameParts& parts) const {
     const auto& spans = spans_[w];
     double known = 0;
     const auto first = std::ranges::upper_bound(spans, time.begin, {}, &Span::end) - spans.begin();
@@ -153,11 +151,11 @@ class IdleTimes {
       }
       known += blame_action(w, i, time, parts);
     }
-    part_of(parts, Blame::Order) += std::max(0.0, time.length() - known);
+    part_of(parts, Blame::Other) += std::max(0.0, time.length() - known);
   }
 
-  /// Adds the parts of an action that lie in `time` and are no order's fault; returns their length.
-  double blame_action(std::size_t w, std::size_t i, Interval time, Parts& parts) const {
+  /// Adds the parts of an action that lie in `time`; returns their length.
+  double blame_action(std::size_t w, std::size_t i, Interval time, BlameParts& parts) const {
     const Span& own = spans_[w][i];
     const double computes = own.begin + own.decoding;
     const double encodes = own.end - own.sending - own.encoding;
@@ -165,14 +163,16 @@ class IdleTimes {
         medians_[as_size(action(w, i).stage)][static_cast<std::size_t>(action(w, i).kind)];
     const double coding = time.within(own.begin, computes).length() +
                           time.within(encodes, encodes + own.encoding).length();
-    double straggling = 0;
-    if (action(w, i).kind != ActionKind::Reduce)
-      straggling = time.within(std::min(computes + median, encodes), encodes).length();
+    const bool reduces = action(w, i).kind == ActionKind::Reduce;
+    const double in_time = reduces ? encodes : std::min(computes + median, encodes);
+    const double order = time.within(computes, in_time).length();
+    const double straggling = time.within(in_time, encodes).length();
     const double sending = time.within(own.end - own.sending, own.end).length();
     part_of(parts, Blame::Codec) += coding;
+    part_of(parts, Blame::Order) += order;
     part_of(parts, Blame::Straggler) += straggling;
     part_of(parts, Blame::Link) += sending;
-    return coding + straggling + sending;
+    return coding + order + straggling + sending;
   }
 
   const Schedule& schedule_;
@@ -191,6 +191,7 @@ const char* blame_name(Blame blame) {
     case Blame::Straggler: return "straggler";
     case Blame::Order: return "order";
     case Blame::Codec: return "codec";
+    case Blame::Other: return "other";
   }
   return "";
 }

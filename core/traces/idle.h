@@ -2,12 +2,13 @@
 /// Where workers of a measured run were idle, and what was to blame.
 ///
 /// An idle worker waits for one message, or for the other replicas of a reduction. At every moment
-/// of the wait one of four is to blame:
+/// of the wait one of five is to blame:
 ///   link       the message is on its way, or its sender sends another one
 ///   codec      its sender encodes or decodes
 ///   straggler  its sender computes an action for longer than the median of that kind and stage
 ///   order      its sender computes that action, or one before it, for no longer than that
-/// If the sender is idle itself, whatever that wait is to be blamed on. A worker that has nothing
+///   other      its sender runs no action and waits for none: the system, say, let others run
+/// If the sender is idle itself, the cause of its own wait is charged. A worker that has nothing
 /// left to do while others still compute is idle because of the order.
 #pragma once
 
@@ -20,17 +21,20 @@
 
 namespace pipewright {
 
-enum class Blame : std::uint8_t { Link, Straggler, Order, Codec };
-inline constexpr std::array kBlames{Blame::Link, Blame::Straggler, Blame::Order, Blame::Codec};
+enum class Blame : std::uint8_t { Link, Straggler, Order, Codec, Other };
+inline constexpr std::array kBlames{Blame::Link, Blame::Straggler, Blame::Order, Blame::Codec,
+                                    Blame::Other};
+/// Seconds by Blame.
+using BlameParts = std::array<double, kBlames.size()>;
 const char* blame_name(Blame blame);
 
 /// Time in which a worker did nothing.
 struct Idle {
   int worker = 0;
-  double begin = 0, end = 0;      ///< s
-  std::size_t before = 0;         ///< index of the action that it waits with; behind the last: none
-  int sender = -1;                ///< worker that it waits for; −1: it has nothing left to do
-  std::array<double, 4> parts{};  ///< s by Blame; they add up to its length
+  double begin = 0, end = 0;  ///< s
+  std::size_t before = 0;     ///< index of the action that it waits with; behind the last: none
+  int sender = -1;            ///< worker that it waits for; −1: it has nothing left to do
+  BlameParts parts{};         ///< they add up to its length
 
   double length() const { return end - begin; }
   Blame blame() const;  ///< the largest part

@@ -38,8 +38,15 @@ std::pair<double, double> coding_and_sending(const std::vector<Span>& spans) {
   return {coding, sending};
 }
 
+/// Seconds in which a worker ran actions.
+double running(const std::vector<Span>& spans) {
+  double seconds = 0;
+  for (const Span& span : spans) seconds += span.end - span.begin;
+  return seconds;
+}
+
 /// "order 2.10 ms, link 40.0 µs": the parts of an idle time, the largest first.
-std::string parts_text(const std::array<double, 4>& parts) {
+std::string parts_text(const BlameParts& parts) {
   std::vector<Blame> blames(kBlames.begin(), kBlames.end());
   std::ranges::stable_sort(blames, std::greater<>(),
                            [&](Blame blame) { return parts[static_cast<std::size_t>(blame)]; });
@@ -54,8 +61,7 @@ std::string turns_text(const Schedule& schedule, const Spans& spans) {
   double busy = 0;
   TextTable table({"worker", "busy"}, {0});
   for (std::size_t w = 0; w < spans.size(); ++w) {
-    double own = 0;
-    for (const Span& span : spans[w]) own += span.end - span.begin;
+    const double own = running(spans[w]);
     busy += own;
     table.add({std::to_string(w), time_text(own)});
   }
@@ -72,16 +78,21 @@ MeasuredTimes measured_times(const Schedule& schedule, const Spans& spans) {
   MeasuredTimes times{.makespan = end_of(spans), .workers = {}};
   times.workers.resize(spans.size());
   std::vector<std::map<int, double>> waits(spans.size());
+  std::vector<double> waits_within(spans.size());  // an action: a reduction waits in its own
   double waiting = 0;
   for (const Idle& idle : idle_times(schedule, spans)) {
     times.workers[as_size(idle.worker)].waiting += idle.length();
+    const std::vector<Span>& own = spans[as_size(idle.worker)];
+    if (idle.before < own.size() && idle.begin >= own[idle.before].begin)
+      waits_within[as_size(idle.worker)] += idle.length();
     waiting += idle.length();
     if (idle.sender >= 0) waits[as_size(idle.worker)][idle.sender] += idle.length();
   }
   for (std::size_t w = 0; w < spans.size(); ++w) {
     WorkerTime& worker = times.workers[w];
     std::tie(worker.coding, worker.sending) = coding_and_sending(spans[w]);
-    worker.busy = times.makespan - worker.waiting - worker.sending;
+    worker.busy = running(spans[w]) - worker.sending - waits_within[w];
+    worker.other = std::max(0.0, times.makespan - worker.busy - worker.sending - worker.waiting);
     for (const auto& [sender, seconds] : waits[w])
       if (seconds > worker.longest_wait) {
         worker.longest_for = sender;
@@ -98,14 +109,17 @@ std::string measured_times_text(const Schedule& schedule, const Spans& spans, bo
   const MeasuredTimes times = measured_times(schedule, spans);
   const bool coded = std::ranges::any_of(
       times.workers, [](const WorkerTime& worker) { return worker.coding > 0; });
-  std::vector<std::string> titles{"worker", "busy", "sends", "waits", "longest for"};
+  std::vector<std::string> titles{"worker", "busy", "sends", "waits", "other", "longest for"};
   if (coded) titles.emplace_back("codecs");
-  TextTable table(titles, {0, 4});
+  TextTable table(titles, {0, 5});
   for (std::size_t w = 0; w < times.workers.size(); ++w) {
     const WorkerTime& worker = times.workers[w];
     std::vector<std::string> row{
-        std::to_string(w), percent_text(worker.busy, times.makespan),
-        percent_text(worker.sending, times.makespan), percent_text(worker.waiting, times.makespan),
+        std::to_string(w),
+        percent_text(worker.busy, times.makespan),
+        percent_text(worker.sending, times.makespan),
+        percent_text(worker.waiting, times.makespan),
+        percent_text(worker.other, times.makespan),
         worker.longest_for < 0
             ? "nobody"
             : concat("worker ", worker.longest_for, ", ", time_text(worker.longest_wait))};
@@ -119,7 +133,7 @@ std::string measured_times_text(const Schedule& schedule, const Spans& spans, bo
 
 std::string idle_text(const Schedule& schedule, const Spans& spans, int most) {
   std::vector<Idle> all = idle_times(schedule, spans);
-  std::array<double, 4> sums{};
+  BlameParts sums{};
   for (const Idle& idle : all)
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += idle.parts[i];
   std::ranges::stable_sort(all, std::greater<>(), &Idle::length);

@@ -11,9 +11,10 @@
 namespace pipewright {
 
 struct WorkerTime {
-  double busy = 0;          ///< s that it computed, codecs included
+  double busy = 0;          ///< s in which an action computed, codecs included
   double sending = 0;       ///< s that it could do nothing else because it sent
   double waiting = 0;       ///< s that it waited for others, or had nothing left to do
+  double other = 0;         ///< s in which no action ran and none was waited for
   double coding = 0;        ///< s of codecs, part of `busy`
   int longest_for = -1;     ///< worker that it waited for longest; −1: it waited for none
   double longest_wait = 0;  ///< s that it waited for that one

@@ -2,6 +2,7 @@
 #include "core/traces/trace_file.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -109,6 +110,18 @@ void shape_from_actions(Schedule& schedule, const std::string& file) {
                         shape.workers()));
 }
 
+/// Lets the clock begin with the first action: until then threads and processes were started.
+void begin_with_first_action(Spans& spans) {
+  double first = std::numeric_limits<double>::infinity();
+  for (const std::vector<Span>& worker : spans)
+    if (!worker.empty()) first = std::min(first, worker.front().begin);
+  for (std::vector<Span>& worker : spans)
+    for (Span& span : worker) {
+      span.begin -= first;
+      span.end -= first;
+    }
+}
+
 /// Whether every worker performs its actions one after another.
 bool in_order(const Spans& spans) {
   return std::ranges::all_of(spans, [](const std::vector<Span>& worker) {
@@ -150,6 +163,7 @@ MeasuredTrace read_trace(const std::filesystem::path& file) {
   if (trace.schedule.workers.empty()) refuse(name, "it has no actions");
   shape_from_actions(trace.schedule, name);
   if (!in_order(trace.spans)) refuse(name, "actions of one worker overlap");
+  begin_with_first_action(trace.spans);
   try {
     validate(trace.schedule);
   } catch (const Error& error) {

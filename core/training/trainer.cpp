@@ -17,6 +17,7 @@
 #include "core/training/checkpoint.h"
 #include "core/training/gathered.h"
 #include "core/training/past.h"
+#include "core/training/replica_check.h"
 #include "core/training/step_log.h"
 #include "core/training/translation.h"
 
@@ -195,6 +196,7 @@ void Trainer::train_to(std::int64_t end) {
     if (done() == end) check_weights();
     if (done() % plan_.minibatches == 0) finish_epoch();
   }
+  check_replicas(plan_, team_, stages_, done());
   measurements_.finish(first, done(), progress_);
   save();
 }

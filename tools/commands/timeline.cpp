@@ -76,6 +76,7 @@ Value figures(const MeasuredTrace& trace, const Simulation& plan, const Measured
     worker.at_or_add("busy") = Value::of(of.busy);
     worker.at_or_add("sending") = Value::of(of.sending);
     worker.at_or_add("waiting") = Value::of(of.waiting);
+    worker.at_or_add("other") = Value::of(of.other);
     worker.at_or_add("coding") = Value::of(of.coding);
     if (of.longest_for >= 0) worker.at_or_add("longest_for") = Value::of(of.longest_for);
   }
@@ -92,7 +93,10 @@ int run_timeline(const std::vector<std::string>& arguments) {
       "output.trace: true has left in its folder, prints how long each worker was busy and for "
       "whom it waited, and blames the longest idle times on link (a message was on its way), codec "
       "(its sender encoded or decoded), straggler (its sender computed longer than the median of "
-      "such actions) or order (its sender had that action and others to do first). It draws the "
+      "such actions), order (its sender had that action and others to do first) or other (its "
+      "sender "
+      "ran nothing and waited for nothing that is known). The clock begins with the first action. "
+      "It draws the "
       "same schedule as planned, simulated with the medians of the run's own times, above what was "
       "measured.");
   line.positional("DIR", "the folder of a run", 1, 1);

@@ -95,6 +95,43 @@ TEST(LossScaling, KeepsReplicasEqual) {
   EXPECT_EQ(skipped(stages)[0], 1);
 }
 
+/// Multiplies the gradient of the layer's input in mini-batch kOverflow, in replica 0 alone: its
+/// weights' gradients stay as they are.
+class AmplifiedInput final : public Layer {
+ public:
+  explicit AmplifiedInput(LayerPtr inner) : inner_(std::move(inner)) {
+    Layer::set_name(inner_->name());
+  }
+  std::vector<ParameterSpec> parameters() const override { return inner_->parameters(); }
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor> buffers, const Pass& pass) const override {
+    const bool here = pass.minibatch == kOverflow && pass.first_sample == 0;
+    return inner_->forward(here ? Amplified::amplified(input) : input, parameters, buffers, pass);
+  }
+
+ private:
+  LayerPtr inner_;
+};
+
+/// The second stage of replica 0 sends an infinite gradient, and has finite ones itself.
+TEST(LossScaling, KeepsReplicasEqualWhereOneOfThemSendsWhatOverflows) {
+  for (const char* scheme : {"gpipe", "one_f_one_b", "zb_h1"}) {
+    Laboratory laboratory(concat("{scheme: {name: ", scheme,
+                                 "}, train.precision: float16, pipeline.replicas: 2, "
+                                 "pipeline.stages: 2, pipeline.microbatches: 2}"));
+    LayerPtr& layer = laboratory.experiment.layers.at(2);
+    layer = std::make_shared<AmplifiedInput>(layer);
+    const Stages stages = laboratory.plan().stages();
+    train(laboratory.plan(), stages, Execution::Serial);
+    for (std::size_t stage = 0; stage < 2; ++stage)
+      EXPECT_TRUE(
+          at::equal(stages[stage]->weights().latest(), stages[stage + 2]->weights().latest()))
+          << scheme << ", stage " << stage;
+    EXPECT_EQ(skipped(stages), (std::vector<std::int64_t>{1, 1, 1, 1})) << scheme;
+    expect_same_bits(laboratory, scheme);
+  }
+}
+
 TEST(LossScaling, GoesOnAfterAnOverflowWithEveryKindOfCodec) {
   for (const char* codec : {"fp16", "bf16", "fp8", "mx", "uniform", "sort_quantization",
                             "top_k, fraction: 0.5", "sign", "k_means", "power_iteration"}) {

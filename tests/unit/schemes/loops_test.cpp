@@ -149,6 +149,16 @@ Slip random_slip(const Schedule& schedule, std::mt19937& random) {
           .distance = 1 + static_cast<int>(upto(5))};
 }
 
+/// The loop, or none if the schedules do not go on as the loop would.
+std::optional<ProvedSchedule> loop_if_kept(const ScheduleMaker& make, int minibatches) {
+  try {
+    return find_loop(make, minibatches);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Schedule);
+    return {};
+  }
+}
+
 bool accepted(const Schedule& schedule) {
   try {
     validate(schedule);
@@ -179,7 +189,7 @@ TEST(Loops, AreNotFoundInWhatTheWholeProofRefuses) {
       const ScheduleMaker wrong = [&](int minibatches) { return slip.in(make(minibatches)); };
       const Schedule whole = wrong(kMinibatches);
       const bool right = accepted(whole);
-      const auto proved = find_loop(wrong, kMinibatches);
+      const auto proved = loop_if_kept(wrong, kMinibatches);
       if (proved) {
         ASSERT_TRUE(right) << each.name << each.options;
         expect_whole(*proved, whole);
@@ -197,6 +207,24 @@ TEST(Loops, AreNotFoundInWhatTheWholeProofRefuses) {
   EXPECT_GT(longer_rounds, 50);
   EXPECT_GT(refused, 300);
   EXPECT_LT(missed, loops / 10);
+}
+
+/// One that flushes every mini-batch from the hundredth on, and promises to repeat itself.
+TEST(Loops, OfASchemeThatChangesLaterAreRefused) {
+  const ScheduleMaker make = [](int minibatches) {
+    const PipelineShape shape{.stages = 3, .microbatches = 2, .minibatches = minibatches};
+    return pipeline_schedule(shape, {.flush = minibatches > 100});
+  };
+  EXPECT_TRUE(find_loop(make, 90));
+  try {
+    find_loop(make, 120);
+    ADD_FAILURE() << "the broken promise is believed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Schedule);
+    EXPECT_NE(error.message().find("that of 120 mini-batches does not"), std::string::npos)
+        << error.message();
+  }
+  EXPECT_THROW(find_loop(make, 2'000'000), Error) << "at other lengths, of 200,000 actions at most";
 }
 
 /// A schedule may change late; a scheme that says nothing about it is asked for the whole.

@@ -179,6 +179,43 @@ TEST(Edges, OfCoupledStagesAreWhereTheSpectralRadiusIsOne) {
     }
 }
 
+/// Hessians of networks with more parameters than samples are singular. Of rank one, H = u uᵀ, the
+/// stages are one weight along u.
+TEST(Edges, OfSingularHessiansAreFoundForEveryScheme) {
+  const Hessian of_rank_one{{1, 2, 0, -1}, {2, 4, 0, -2}, {0, 0, 0, 0}, {-1, -2, 0, 1}};
+  for (const SchemeCase& each : every_scheme()) {
+    if (each.name == "data_parallel" || each.name == "delayed_sgd") continue;
+    Dynamics dynamics{.recurrence = {}, .rule = momentum_rule(0.5)};
+    try {
+      dynamics.recurrence = recurrence_of(each.name, each.options, 4, 4);
+    } catch (const Error&) {
+      continue;  // it has no steady state in this shape
+    }
+    const double edge = coupled_edge(dynamics, of_rank_one);
+    ASSERT_GT(edge, 0) << each.name << each.options;
+    if (!std::isfinite(edge)) continue;
+    EXPECT_LT(spectral_radius(dynamics, of_rank_one, edge * (1 - 1e-5)), 1 + 1e-9)
+        << each.name << each.options;
+    EXPECT_GT(spectral_radius(dynamics, of_rank_one, edge * (1 + 1e-5)), 1)
+        << each.name << each.options;
+  }
+}
+
+/// Curvature and learning rate have no unit of their own.
+TEST(Edges, ScaleWithTheHessianOverAllOfDouble) {
+  const Hessian hessian{{3, 1}, {1, 2}};
+  const Dynamics dynamics{.recurrence = recurrence_of("pipedream", "{}", 2),
+                          .rule = momentum_rule(0.9)};
+  const double edge = coupled_edge(dynamics, hessian);
+  for (const double unit : {1e-200, 1e-150, 1e150, 1e200}) {
+    Hessian scaled = hessian;
+    for (auto& row : scaled)
+      for (double& number : row) number *= unit;
+    EXPECT_NEAR(coupled_edge(dynamics, scaled) * unit / edge, 1, tolerance::kHundredOperations)
+        << unit;
+  }
+}
+
 TEST(Edges, OfAPeriodOfTwoUpdatesAreWhereTheSpectralRadiusIsOne) {
   // Two updates a mini-batch, as of different parts of it: the first reads the newest weights, the
   // second those of two updates before, with half the learning rate.

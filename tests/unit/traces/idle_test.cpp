@@ -83,6 +83,20 @@ TEST(Idle, OfASenderThatHasOtherActionsFirstIsTheOrders) {
   EXPECT_EQ(part(waits, Blame::Order), 0.5);
 }
 
+/// Worker 0 stands still from 0 to 4, as where the system lets others run.
+TEST(Idle, WhileASenderRunsNothingIsOfOtherCauses) {
+  const auto idle = idle_times(forwards(2, 1), {{{4, 5}}, {{5, 6}}});
+  const Idle& waits = idle.back();
+  EXPECT_EQ(waits.length(), 5);
+  EXPECT_EQ(part(waits, Blame::Order), 1);
+  EXPECT_EQ(part(waits, Blame::Other), 4);
+  const MeasuredTimes times = measured_times(forwards(2, 1), {{{4, 5}}, {{5, 6}}});
+  EXPECT_EQ(times.workers[0].busy, 1);
+  EXPECT_EQ(times.workers[0].other, 4);
+  EXPECT_EQ(times.workers[0].waiting, 1);
+  EXPECT_EQ(times.workers[1].other, 0);
+}
+
 TEST(Idle, BetweenTwoActionsOfOneWorkerIsItsOwn) {
   const Schedule schedule = pipeline_schedule({.minibatches = 1}, {});
   EXPECT_TRUE(idle_times(schedule, {{{0, 1}, {1.5, 3}, {3.5, 4}}}).empty());
@@ -99,6 +113,7 @@ TEST(Idle, BeforeAReductionLastsUntilTheLastReplicaReachesIt) {
   EXPECT_EQ(idle[0].worker, 0);
   EXPECT_EQ(idle[0].sender, 1);
   EXPECT_EQ(idle[0].length(), 4) << "the sum itself, from 7 to 9, is work";
+  EXPECT_EQ(measured_times(schedule, spans).workers[0].busy, 6) << "10 s less the wait";
   EXPECT_EQ(part(idle[0], Blame::Straggler), 2) << "the backward should have ended at 5";
   EXPECT_EQ(part(idle[0], Blame::Order), 2);
 }
@@ -119,8 +134,14 @@ TEST(Idle, PartsAddUpToItsLengthAndTheBubbleIsTheSimulators) {
     sum += idle.length();
   }
   EXPECT_NEAR(sum / (4 * simulation.makespan), simulation.bubble, tolerance::kFewOperations);
-  EXPECT_NEAR(measured_times(schedule, simulation.spans).bubble, simulation.bubble,
-              tolerance::kFewOperations);
+  const MeasuredTimes times = measured_times(schedule, simulation.spans);
+  EXPECT_NEAR(times.bubble, simulation.bubble, tolerance::kFewOperations);
+  for (const WorkerTime& worker : times.workers) {
+    EXPECT_NEAR(worker.busy + worker.sending + worker.waiting + worker.other, times.makespan,
+                tolerance::kFewOperations * simulation.makespan);
+    EXPECT_NEAR(worker.other, 0, tolerance::kFewOperations * simulation.makespan)
+        << "the simulator knows of nothing else";
+  }
 }
 
 TEST(MeasuredTimes, SayForWhomAWorkerWaitedLongest) {

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serial and threads give the same bytes, for every scheme; and so does every repetition."""
+"""Every execution gives the same bytes, and so does every repetition.
+
+`Executions` has a scheme of each kind. `EveryScheme` has all schemes and shapes, which the unit tests of the runtime have
+in one process, too.
+"""
 
 import pathlib
 
 import harness
+import skips
 from harness import CNN, changed
 
 ZBV = pathlib.Path(__file__).resolve().parents[1] / "golden/schedule/pytorch_zbv.csv"
@@ -108,32 +113,31 @@ SHAPES = {
         "train.precision": "bfloat16",
     },
 }
-THREADS = ("--set", "pipeline.execution=threads")
+# One of each kind: flush, stashed weights, predicted ones, extrapolated ones, split backwards, auxiliary heads.
+KINDS = ("gpipe", "pipedream", "spectrain", "pipemare", "zb_h1", "interlocking")
+MEASURED = ("seconds", "samples_per_second")
 
 
-class Executions(harness.EndToEnd):
-    def check(self, title, experiment, times=1):
+class SameBytes(harness.EndToEnd):
+    def check(self, title, experiment, executions):
+        """An execution that is named twice is repeated."""
         with self.subTest(title):
             name = title.replace(" ", "_").replace(",", "")
             serial = self.train(experiment, f"{name}_serial")
-            for repetition in range(times):
-                threads = self.train(experiment, f"{name}_threads{repetition}", *THREADS)
-                self.assert_same_weights(serial, threads)
-                self.assertEqual(serial.bytes("steps.csv"), threads.bytes("steps.csv"))
-            measured = ("seconds", "samples_per_second")
-            results = [
-                [{key: row[key] for key in row if key not in measured} for row in run.rows("epochs.csv")]
-                for run in (serial, threads)
-            ]
-            self.assertEqual(*results)
+            for number, execution in enumerate(executions):
+                run = self.train(experiment, f"{name}_{number}", "--set", f"pipeline.execution={execution}")
+                self.assert_same_weights(serial, run)
+                self.assertEqual(serial.bytes("steps.csv"), run.bytes("steps.csv"))
+                self.assertEqual(*(self.unmeasured(each.rows("epochs.csv")) for each in (serial, run)))
 
-    def test_serial_and_threads_agree_for_every_scheme(self):
-        for name, changes in CASES.items():
-            self.check(name, changed(CNN, changes), times=2)
+    def unmeasured(self, rows):
+        return [{key: row[key] for key in row if key not in MEASURED} for row in rows]
 
-    def test_serial_and_threads_agree_for_every_shape(self):
-        for title, changes in SHAPES.items():
-            self.check(title, changed(CNN, changes))
+
+class Executions(SameBytes):
+    def test_all_executions_agree_for_a_scheme_of_each_kind(self):
+        for name in KINDS:
+            self.check(name, changed(CNN, CASES[name]), skips.with_mpi(["threads"], "executions"))
 
     def test_no_scheme_is_forgotten_here(self):
         listed = [line.split()[0] for line in self.pipewright("list", "schemes").out.splitlines()]
@@ -146,6 +150,16 @@ class Executions(harness.EndToEnd):
     def test_another_seed_is_another_run(self):
         one, two = (self.train(CNN, f"seed{seed}", "--set", f"train.seed={seed}") for seed in (1, 2))
         self.assertFalse(one.bytes() == two.bytes())
+
+
+class EveryScheme(SameBytes):
+    def test_serial_and_threads_agree_for_every_scheme(self):
+        for name, changes in CASES.items():
+            self.check(name, changed(CNN, changes), ["threads", "threads"])
+
+    def test_serial_and_threads_agree_for_every_shape(self):
+        for title, changes in SHAPES.items():
+            self.check(title, changed(CNN, changes), ["threads"])
 
 
 if __name__ == "__main__":

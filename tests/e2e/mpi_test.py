@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process per worker gives the same bytes as one process, for every scheme and shape."""
+"""One process per worker gives the same bytes as one process.
+
+`Mpi` is about the processes, and `executions_test.py` has a scheme of each kind in them. `EveryScheme` has all schemes in
+one to four workers, which the unit tests of the runtime have in one process, too.
+"""
 
 import json
-import shutil
 import subprocess
-import unittest
 
 import harness
 import skips
-from executions_test import CASES
+from executions_test import CASES, SameBytes
 from harness import BINARY, CNN, EXPERIMENT, MLP, changed, plain
 
 MPI = ("--set", "pipeline.execution=mpi")
@@ -97,22 +99,6 @@ OTHERS = {
 
 @skips.needs("mpirun")
 class Mpi(harness.EndToEnd):
-    def check(self, title, experiment, *others):
-        with self.subTest(title):
-            name = title.replace(" ", "_").replace(",", "")
-            serial = self.train(experiment, f"{name}_serial")
-            for execution in ("mpi", *others):
-                run = self.train(experiment, f"{name}_{execution}", "--set", f"pipeline.execution={execution}")
-                self.assert_same_weights(serial, run)
-                self.assertEqual(serial.bytes("steps.csv"), run.bytes("steps.csv"))
-                for one, other in zip(serial.rows("epochs.csv"), run.rows("epochs.csv"), strict=True):
-                    for measure in ("train_loss", "test_loss", "test_accuracy", "lr"):
-                        self.assertEqual(one[measure], other[measure])
-
-    def test_other_shapes(self):
-        for title, changes in OTHERS.items():
-            self.check(title, changed(ONE_EPOCH, changes), "threads")
-
     def test_mpirun_started_by_the_user(self):
         self.write("mine.yaml", changed(MLP, {"pipeline.execution": "mpi"}))
         mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
@@ -158,22 +144,35 @@ class Mpi(harness.EndToEnd):
         self.assert_same_weights(self.train(again, "serial"), self.train(again, "mpi", *MPI))
 
 
+@skips.needs("mpirun")
+class EveryScheme(SameBytes):
+    def test_other_shapes(self):
+        for title, changes in OTHERS.items():
+            self.check(title, changed(ONE_EPOCH, changes), ["mpi", "threads"])
+
+
+def shape_of(scheme, stages, replicas):
+    """The changes for a scheme in so many stages and replicas, or what it has of them."""
+    shape = {"pipeline.stages": stages, "pipeline.replicas": replicas}
+    if scheme == "data_parallel":
+        shape = {"pipeline.stages": 1, "pipeline.replicas": stages * replicas}
+    if scheme == "csv_schedule":
+        shape["pipeline.stages"] = 4
+    changes = CASES[scheme] | shape
+    if scheme == "delayed_sgd":
+        changes["scheme"] = {"name": scheme, "delay": [3, 1, 2, 0][:stages]}
+    if scheme == "interlocking":
+        changes["scheme"] = changes["scheme"] | {"width": min(2, stages)}
+    return changes
+
+
 def add_scheme(scheme):
     def test(self):
         for stages, replicas in SHAPES:
-            shape = {"pipeline.stages": stages, "pipeline.replicas": replicas}
-            if scheme == "data_parallel":
-                shape = {"pipeline.stages": 1, "pipeline.replicas": stages * replicas}
-            if scheme == "csv_schedule":
-                shape["pipeline.stages"] = 4
-            changes = CASES[scheme] | shape
-            if scheme == "delayed_sgd":
-                changes["scheme"] = {"name": scheme, "delay": [3, 1, 2, 0][:stages]}
-            if scheme == "interlocking":
-                changes["scheme"] = changes["scheme"] | {"width": min(2, stages)}
-            self.check(f"{scheme} {stages} x {replicas}", changed(ONE_EPOCH, changes))
+            changes = shape_of(scheme, stages, replicas)
+            self.check(f"{scheme} {stages} x {replicas}", changed(ONE_EPOCH, changes), ["mpi"])
 
-    setattr(Mpi, f"test_{scheme}", test)
+    setattr(EveryScheme, f"test_{scheme}", test)
 
 
 for each in CASES:

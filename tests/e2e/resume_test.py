@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interrupted at random moments and resumed, a run ends with the same bytes as never interrupted."""
+"""Interrupted at random moments and resumed, a run ends with the same bytes as never interrupted.
+
+`Resume` has a scheme of each kind, `EveryCase` all cases in serial and in threads.
+"""
 
 import json
 import random
@@ -38,12 +41,14 @@ CASES = {
         "optimizer": {"name": "adamw"},
     },
 }
+# A flush, stashed weights, predicted ones, and checkpoints within an epoch.
+KINDS = {"sgd": "threads", "adam": "serial", "predicting": "threads", "within": "serial"}
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
 STATES = {signal.SIGINT: "interrupted", signal.SIGTERM: "interrupted", signal.SIGKILL: "running"}
 CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: INTERRUPTED, signal.SIGKILL: -signal.SIGKILL}
 
 
-class Resume(harness.EndToEnd):
+class Stopped(harness.EndToEnd):
     def wait_for_training(self, process, out):
         """Until this process, not an earlier one, has written that it is running."""
         state = self.folder / out / "run.json"
@@ -100,11 +105,20 @@ class Resume(harness.EndToEnd):
         self.assertEqual(whole.bytes("steps.csv"), run.bytes("steps.csv"))
         self.assertEqual(len(run.rows("epochs.csv")), EPOCHS)
 
+
+class EveryCase(Stopped):
     def test_any_moment(self):
         for name in CASES:
             for execution in ("serial", "threads"):
                 with self.subTest(name=name, execution=execution):
                     self.check(name, execution)
+
+
+class Resume(Stopped):
+    def test_any_moment_of_a_scheme_of_each_kind(self):
+        for name, execution in KINDS.items():
+            with self.subTest(name=name, execution=execution):
+                self.check(name, execution)
 
     def test_it_goes_on_at_the_last_finished_epoch(self):
         self.write("x.yaml", LONG)

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schemes that are the same algorithm in some shape learn the same bits there, and what must not
+// matter to a training does not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/stage/torch.h"
+#include "core/training/trainer.h"
+#include "tests/unit/runtime/laboratory.h"
+#include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/source_dir.h"
+
+namespace pipewright::test {
+namespace {
+
+/// All that makes pipelines hard: batch norm, dropout, momentum. It has 8 layers.
+constexpr const char* kCnn =
+    "model: {name: cnn, width: 0.25, size: 8, channels: 1, classes: 3}, pipeline.balance: layers, "
+    "pipeline.stages: 3, train.epochs: 2, dataset.train: 48, dataset.test: 8";
+
+struct Learned {
+  std::vector<std::pair<std::string, at::Tensor>> state;  ///< parameters and buffers
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  std::vector<std::vector<double>> losses;  ///< of each mini-batch
+};
+
+/// Changes of dotted keys. Later ones stand in for earlier ones.
+using Changes = std::vector<std::string>;
+
+std::string joined(const Changes& changes) {
+  std::map<std::string, std::string> last;
+  for (const std::string& each : changes)
+    for (const auto& [key, value] : parse_yaml(concat("{", each, "}"), "changes.yaml").fields)
+      last[key] = to_json(value);
+  std::string all;
+  for (const auto& [key, value] : last) all += concat(all.empty() ? "{" : ", ", key, ": ", value);
+  return all + "}";
+}
+
+Changes operator+(Changes changes, const std::string& more) {
+  changes.push_back(more);
+  return changes;
+}
+
+/// What a whole training leaves.
+Learned learned(const Changes& changes) {
+  Laboratory laboratory(joined(changes));
+  Team alone;
+  Trainer trainer(laboratory.plan(), alone, nullptr, nullptr, nullptr);
+  Learned result;
+  trainer.collect_losses(result.losses);
+  trainer.train();
+  result.state = state_of(trainer.stages());
+  for (const auto& stage : trainer.stages())
+    for (auto& named : stage->named_parameters()) result.parameters.push_back(named);
+  return result;
+}
+
+using Named = std::vector<std::pair<std::string, at::Tensor>>;
+
+bool is_of_a_head(const std::pair<std::string, at::Tensor>& named) {
+  return named.first.starts_with("heads.");
+}
+
+Named without_heads(Named all) {
+  std::erase_if(all, is_of_a_head);
+  return all;
+}
+
+/// The first name that is not there twice with the same bits, or "".
+std::string first_difference(const Named& a, const Named& b) {
+  if (a.size() != b.size()) return "another number of tensors";
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i].first != b[i].first || !at::equal(a[i].second, b[i].second)) return a[i].first;
+  return "";
+}
+
+std::string other_bits(const Learned& a, const Learned& b) {
+  return first_difference(a.state, b.state);
+}
+
+/// One epoch of kCnn in shapes that every_scheme() does not have.
+std::vector<Changes> other_shapes() {
+  const std::filesystem::path zbv = source_dir() / "tests/golden/schedule/pytorch_zbv.csv";
+  std::vector<Changes> all;
+  for (const std::string& shape :
+       {concat("scheme: {name: csv_schedule, file: '", zbv.string(),
+               "'}, pipeline.stages: 4, pipeline.microbatches: 4"),
+        std::string("scheme: {name: delayed_sgd, delay: [3, 1, 2]}"),
+        std::string("scheme: {name: pipemare, annealing: 8, warmup: 4}, pipeline.microbatches: 2"),
+        std::string("scheme: {name: pipeoptim}, optimizer: {name: adam}, pipeline.microbatches: 2"),
+        std::string("scheme: {name: xpipe}, optimizer: {name: adamw}, pipeline.microbatches: 2")})
+    all.push_back({kCnn, "train.epochs: 1", shape});
+  return all;
+}
+
+/// Every scheme with every option, on a multilayer perceptron; the first of each on kCnn; and the
+/// other shapes.
+std::vector<Changes> every_training() {
+  std::vector<Changes> all = other_shapes();
+  std::string before;
+  for (const SchemeCase& scheme : every_scheme()) {
+    const bool one_stage = scheme.name == "data_parallel";
+    const std::string shape = concat(
+        "scheme: ", scheme_text(scheme), ", train.epochs: 1, pipeline.microbatches: 4",
+        ", pipeline.stages: ", one_stage ? 1 : 4, ", pipeline.replicas: ", one_stage ? 2 : 1);
+    all.push_back({"dataset.train: 40", shape});
+    if (scheme.name != std::exchange(before, scheme.name)) all.push_back({kCnn, shape});
+  }
+  return all;
+}
+
+TEST(Identities, OneStageOfAnySchemeIsModelParallelism) {
+  for (const char* optimizer : {"{name: sgd, lr: 0.02, momentum: 0.9}", "{name: adam, lr: 0.002}",
+                                "{name: sgd, lr: 0.02}"}) {
+    const Changes one_stage{kCnn, "pipeline.stages: 1, train.epochs: 1",
+                            concat("optimizer: ", optimizer)};
+    const Learned plain = learned(one_stage + "scheme: {name: model_parallel}");
+    for (const char* scheme :
+         {"{name: gpipe}", "{name: one_f_one_b}", "{name: data_parallel}", "{name: pipedream}",
+          "{name: pipedream, weight_stashing: false}", "{name: pipedream, vertical_sync: true}",
+          "{name: spectrain, version: 1}", "{name: spectrain, version: 2}", "{name: pipeoptim}",
+          "{name: xpipe}", "{name: delayed_sgd, delay: 0}", "{name: interlocking, width: 1}",
+          "{name: interlocking, width: all}", "{name: interleaved}", "{name: zb_h1}",
+          "{name: zb_h2}", "{name: pipemare}"})
+      EXPECT_EQ(other_bits(plain, learned(one_stage + concat("scheme: ", scheme))), "")
+          << scheme << " with " << optimizer;
+  }
+}
+
+TEST(Identities, AFlushAfterOneMicroBatchIsModelParallelism) {
+  const Learned plain = learned({kCnn, "scheme: {name: model_parallel}"});
+  for (const char* scheme : {"gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2"})
+    EXPECT_EQ(other_bits(plain, learned({kCnn, concat("scheme: {name: ", scheme, "}")})), "")
+        << scheme;
+}
+
+TEST(Identities, InterlockingOverAllStagesIsModelParallelism) {
+  const Learned plain = learned({kCnn, "scheme: {name: model_parallel}"});
+  for (const char* width : {"all", "3"})
+    for (const bool heads : {true, false}) {
+      const Learned other =
+          learned({kCnn, concat("scheme: {name: interlocking, width: ", width,
+                                ", train_unused_heads: ", heads ? "true" : "false", "}")});
+      EXPECT_EQ(std::ranges::any_of(other.state, is_of_a_head), heads) << width;
+      EXPECT_EQ(first_difference(plain.state, without_heads(other.state)), "") << width << heads;
+    }
+}
+
+TEST(Identities, DelaysOfPipeDreamArePipeDream) {
+  EXPECT_EQ(other_bits(learned({kCnn, "scheme: {name: pipedream}"}),
+                       learned({kCnn, "scheme: {name: delayed_sgd, delay: [2, 1, 0]}"})),
+            "");
+}
+
+TEST(Identities, TheCutOfAModelChangesNothingWithoutStaleness) {
+  const Changes base{kCnn, "scheme: {name: model_parallel}"};
+  const Learned whole = learned(base + "pipeline.stages: 1");
+  for (const char* cut :
+       {"pipeline.stages: 2", "pipeline.stages: 8", "pipeline.balance: [1, 1, 6]"})
+    EXPECT_EQ(other_bits(whole, learned(base + cut)), "") << cut;
+}
+
+TEST(Identities, ALearningRateOfZeroLeavesTheWeightsAlone) {
+  for (const Changes& training : every_training()) {
+    const Learned before = learned(training + "train.epochs: 0");
+    const Learned after = learned(training + "optimizer.lr: 0");
+    EXPECT_EQ(first_difference(before.parameters, after.parameters), "") << joined(training);
+  }
+}
+
+TEST(Identities, DrainingDoesNotMatterToOneEpoch) {
+  for (const Changes& training : every_training()) {
+    const Learned drained = learned(training), never = learned(training + "train.drain: never");
+    EXPECT_EQ(other_bits(drained, never), "") << joined(training);
+    EXPECT_EQ(drained.losses, never.losses) << joined(training);
+  }
+}
+
+TEST(Identities, RecomputingActivationsChangesNothingInOtherShapes) {
+  for (const Changes& training : other_shapes()) {
+    const Learned kept = learned(training);
+    for (const char* mode : {"always", "except_last"}) {
+      const Learned again = learned(training + concat("pipeline.recompute: ", mode));
+      EXPECT_EQ(other_bits(kept, again), "") << mode << " " << joined(training);
+      EXPECT_EQ(kept.losses, again.losses) << mode << " " << joined(training);
+    }
+  }
+}
+
+/// The identities above are not there because nothing ever differs.
+TEST(Identities, StalenessDoesMatter) {
+  const Learned plain = learned({kCnn, "scheme: {name: model_parallel}"});
+  for (const char* scheme : {"pipedream", "spectrain", "pipeoptim", "interlocking"}) {
+    const Learned other = learned({kCnn, concat("scheme: {name: ", scheme, "}")});
+    EXPECT_NE(first_difference(plain.parameters, without_heads(other.parameters)), "") << scheme;
+  }
+}
+
+}  // namespace
+}  // namespace pipewright::test

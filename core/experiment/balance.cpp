@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/balance.h"
 
+#include <limits>
 #include <numeric>
 
 #include "core/base/text.h"
@@ -31,7 +32,10 @@ std::vector<std::int64_t> balanced(const Model& model, const std::vector<LayerPt
     refuse(concat("pipeline.stages is ", stages, "; the model has ", counted(count, "layer"),
                   ", and a stage holds at least one"));
   if (rule.empty()) {
-    const std::int64_t sum = std::accumulate(list.begin(), list.end(), std::int64_t{0});
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    const std::int64_t sum = std::accumulate(
+        list.begin(), list.end(), std::int64_t{0},
+        [](std::int64_t a, std::int64_t b) { return b > kMost - a ? kMost : a + b; });
     if (list.size() != static_cast<std::size_t>(stages))
       refuse(concat("pipeline.balance is ", list_text(list), ", which makes ",
                     counted(list.size(), "stage"), "; pipeline.stages is ", stages));

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every execution gives the same bytes, and so does every repetition.
+"""All executions give the same bytes for a scheme of each kind, and so does every repetition.
 
-`Executions` has a scheme of each kind. `EveryScheme` has all schemes and shapes, which the unit tests of the runtime have
-in one process, too.
+The unit tests of the runtime have every scheme with every option in one process, `every_scheme_test.py` has it from outside.
 """
 
 import pathlib
@@ -35,83 +34,6 @@ CASES = {
     "xpipe": {"scheme": {"name": "xpipe"}, "pipeline.microbatches": 2, "optimizer": {"name": "adamw"}},
     "zb_h1": {"scheme": {"name": "zb_h1"}, "pipeline.microbatches": 4},
     "zb_h2": {"scheme": {"name": "zb_h2"}, "pipeline.microbatches": 6},
-}
-SHAPES = {
-    "pipedream without stashing": {"scheme": {"name": "pipedream", "weight_stashing": False}},
-    "pipedream, vertical sync": {"scheme": {"name": "pipedream", "vertical_sync": True}},
-    "spectrain 2": {"scheme": {"name": "spectrain", "version": 2}, "train.drain": "never"},
-    "spectrain 1 as coded": {"scheme": {"name": "spectrain", "velocity": "lookahead"}},
-    "2 replicas of gpipe": {
-        "scheme": {"name": "gpipe"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-        "pipeline.microbatches": 2,
-    },
-    "2 replicas of pipedream": {
-        "scheme": {"name": "pipedream"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-    },
-    "placement of spectrain": {
-        "scheme": {"name": "spectrain"},
-        "pipeline.stages": 4,
-        "pipeline.placement": [0, 1, 0, 1],
-    },
-    "placement of gpipe": {
-        "scheme": {"name": "gpipe"},
-        "pipeline.stages": 4,
-        "pipeline.microbatches": 2,
-        "pipeline.placement": [0, 1, 0, 1],
-    },
-    "placement of interlocking": {
-        "scheme": {"name": "interlocking"},
-        "pipeline.stages": 4,
-        "pipeline.placement": [0, 1, 0, 1],
-    },
-    "2 replicas of zb_h1": {
-        "scheme": {"name": "zb_h1", "chunks": 2},
-        "pipeline.stages": 4,
-        "pipeline.replicas": 2,
-        "pipeline.microbatches": 4,
-    },
-    "2 intra-op threads": {
-        "scheme": {"name": "pipeoptim"},
-        "optimizer": {"name": "rmsprop"},
-        "model.width": 1,
-        "pipeline.threads": 2,
-    },
-    "float64": {"scheme": {"name": "pipeoptim"}, "train.precision": "float64"},
-    "bfloat16": {"scheme": {"name": "pipeoptim"}, "train.precision": "bfloat16"},
-    "float16": {"scheme": {"name": "xpipe"}, "train.precision": "float16"},
-    "channels last": {"scheme": {"name": "spectrain"}, "pipeline.memory_format": "channels_last"},
-    "channels last, undrained in bfloat16": {
-        "scheme": {"name": "pipedream"},
-        "pipeline.memory_format": "channels_last",
-        "train.drain": "never",
-        "train.precision": "bfloat16",
-    },
-    "channels last, recomputed and split": {
-        "scheme": {"name": "zb_h1"},
-        "pipeline.memory_format": "channels_last",
-        "pipeline.microbatches": 4,
-        "pipeline.recompute": "always",
-    },
-    "delays by a law": {
-        "scheme": {"name": "delayed_sgd", "delay": {"law": "geometric", "mean": 2, "per_stage": True}}
-    },
-    "a quadratic with discrepancy": {
-        "dataset": {"name": "quadratic", "train": 96, "noise": 0.1},
-        "model": {"name": "quadratic", "width": 3, "coupled": True, "discrepancy": 0.5},
-        "loss": {"name": "output"},
-        "scheme": {"name": "pipemare"},
-    },
-    "2 replicas in bfloat16": {
-        "scheme": {"name": "one_f_one_b"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-        "pipeline.microbatches": 2,
-        "train.precision": "bfloat16",
-    },
 }
 # One of each kind: flush, stashed weights, predicted ones, extrapolated ones, split backwards, auxiliary heads.
 KINDS = ("gpipe", "pipedream", "spectrain", "pipemare", "zb_h1", "interlocking")
@@ -150,16 +72,6 @@ class Executions(SameBytes):
     def test_another_seed_is_another_run(self):
         one, two = (self.train(CNN, f"seed{seed}", "--set", f"train.seed={seed}") for seed in (1, 2))
         self.assertFalse(one.bytes() == two.bytes())
-
-
-class EveryScheme(SameBytes):
-    def test_serial_and_threads_agree_for_every_scheme(self):
-        for name, changes in CASES.items():
-            self.check(name, changed(CNN, changes), ["threads", "threads"])
-
-    def test_serial_and_threads_agree_for_every_shape(self):
-        for title, changes in SHAPES.items():
-            self.check(title, changed(CNN, changes), ["threads"])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process per worker gives the same bytes as one process.
+"""One process per worker: how they are started and counted, and that one of them speaks for all.
 
-`Mpi` is about the processes, and `executions_test.py` has a scheme of each kind in them. `EveryScheme` has all schemes in
-one to four workers, which the unit tests of the runtime have in one process, too.
+`executions_test.py` and `every_scheme_test.py` compare their bytes with those of one process.
 """
 
 import json
@@ -10,91 +9,9 @@ import subprocess
 
 import harness
 import skips
-from executions_test import CASES, SameBytes
 from harness import BINARY, CNN, EXPERIMENT, MLP, changed, plain
 
 MPI = ("--set", "pipeline.execution=mpi")
-ONE_EPOCH = changed(CNN, {"train.epochs": 1, "loader.limit_train": 80, "loader.batch_size": 16})
-# (stages, replicas): one to four workers.
-SHAPES = [(1, 1), (2, 1), (3, 1), (4, 1), (1, 2), (2, 2)]
-OTHERS = {
-    "placement, as a client has it": {
-        "scheme": {"name": "spectrain"},
-        "pipeline.stages": 4,
-        "pipeline.placement": [0, 1, 2, 0],
-    },
-    "two stages on each worker": {
-        "scheme": {"name": "gpipe"},
-        "pipeline.stages": 4,
-        "pipeline.microbatches": 2,
-        "pipeline.placement": [0, 1, 0, 1],
-    },
-    "a smaller last mini-batch": {
-        "scheme": {"name": "pipedream"},
-        "loader.drop_last": False,
-        "loader.limit_train": 90,
-    },
-    "three replicas of uneven shares": {
-        "scheme": {"name": "data_parallel"},
-        "pipeline.stages": 1,
-        "pipeline.replicas": 3,
-    },
-    "never drained, float64": {
-        "scheme": {"name": "pipeoptim"},
-        "optimizer": {"name": "adamw", "lr": 0.001},
-        "train.drain": "never",
-        "train.epochs": 2,
-        "train.precision": "float64",
-    },
-    "replicas in bfloat16": {
-        "scheme": {"name": "pipedream"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-        "pipeline.microbatches": 2,
-        "train.precision": "bfloat16",
-    },
-    "replicas in float16": {
-        "scheme": {"name": "spectrain"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-        "pipeline.microbatches": 2,
-        "train.precision": "float16",
-    },
-    "channels last, stashed and never drained": {
-        "scheme": {"name": "pipedream"},
-        "pipeline.memory_format": "channels_last",
-        "train.drain": "never",
-        "train.epochs": 2,
-    },
-    "channels last, predicted in bfloat16": {
-        "scheme": {"name": "spectrain", "version": 2},
-        "pipeline.memory_format": "channels_last",
-        "train.precision": "bfloat16",
-    },
-    "channels last, recomputed": {
-        "scheme": {"name": "gpipe"},
-        "pipeline.memory_format": "channels_last",
-        "pipeline.microbatches": 2,
-        "pipeline.recompute": "always",
-    },
-    "channels last, split": {
-        "scheme": {"name": "zb_h1"},
-        "pipeline.memory_format": "channels_last",
-        "pipeline.microbatches": 2,
-    },
-    "replicas in channels last": {
-        "scheme": {"name": "pipedream"},
-        "pipeline.stages": 2,
-        "pipeline.replicas": 2,
-        "pipeline.memory_format": "channels_last",
-        "pipeline.microbatches": 2,
-    },
-    "trained summing gradients": {
-        "scheme": {"name": "pipedream_2bw"},
-        "pipeline.microbatches": 4,
-        "train.gradient": "sum",
-    },
-}
 
 
 @skips.needs("mpirun")
@@ -143,40 +60,6 @@ class Mpi(harness.EndToEnd):
         again = changed(MLP, {"model.weights": str(first.path / "final.safetensors")})
         self.assert_same_weights(self.train(again, "serial"), self.train(again, "mpi", *MPI))
 
-
-@skips.needs("mpirun")
-class EveryScheme(SameBytes):
-    def test_other_shapes(self):
-        for title, changes in OTHERS.items():
-            self.check(title, changed(ONE_EPOCH, changes), ["mpi", "threads"])
-
-
-def shape_of(scheme, stages, replicas):
-    """The changes for a scheme in so many stages and replicas, or what it has of them."""
-    shape = {"pipeline.stages": stages, "pipeline.replicas": replicas}
-    if scheme == "data_parallel":
-        shape = {"pipeline.stages": 1, "pipeline.replicas": stages * replicas}
-    if scheme == "csv_schedule":
-        shape["pipeline.stages"] = 4
-    changes = CASES[scheme] | shape
-    if scheme == "delayed_sgd":
-        changes["scheme"] = {"name": scheme, "delay": [3, 1, 2, 0][:stages]}
-    if scheme == "interlocking":
-        changes["scheme"] = changes["scheme"] | {"width": min(2, stages)}
-    return changes
-
-
-def add_scheme(scheme):
-    def test(self):
-        for stages, replicas in SHAPES:
-            changes = shape_of(scheme, stages, replicas)
-            self.check(f"{scheme} {stages} x {replicas}", changed(ONE_EPOCH, changes), ["mpi"])
-
-    setattr(EveryScheme, f"test_{scheme}", test)
-
-
-for each in CASES:
-    add_scheme(each)
 
 if __name__ == "__main__":
     harness.main()

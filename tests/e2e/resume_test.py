@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interrupted at random moments and resumed, a run ends with the same bytes as never interrupted.
 
-`Resume` has a scheme of each kind, `EveryCase` all cases in serial and in threads.
+This has a scheme of each kind; `every_resume_test.py` has the other cases.
 """
 
 import json
@@ -104,14 +104,6 @@ class Stopped(harness.EndToEnd):
         self.assert_same_weights(whole, run)
         self.assertEqual(whole.bytes("steps.csv"), run.bytes("steps.csv"))
         self.assertEqual(len(run.rows("epochs.csv")), EPOCHS)
-
-
-class EveryCase(Stopped):
-    def test_any_moment(self):
-        for name in CASES:
-            for execution in ("serial", "threads"):
-                with self.subTest(name=name, execution=execution):
-                    self.check(name, execution)
 
 
 class Resume(Stopped):

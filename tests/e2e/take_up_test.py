@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taking up a run: from its folder alone, with more epochs, with its data elsewhere, on another processor."""
+"""Taking up a run: from its folder alone, with more epochs, with its data elsewhere, on another processor.
+
+`every_resume_test.py` has the other ways of more epochs.
+"""
 
 import json
 import os
@@ -17,6 +20,13 @@ from safetensors import tensor
 FOUR = changed(MLP, {"train.epochs": 4, "model": {"name": "cnn", "channels": 1, "size": 8, "width": 0.25}})
 FIVE = changed(FOUR, {"train.epochs": 5})
 ONE_WAY, OTHER_WAY = "0F0,0B0\n1F0,1B0\n", "0F0,0I0,0W0\n1F0,1I0,1W0\n"  # the same schedule, said in two ways
+MORE_EPOCHS = {
+    "constant": {},
+    "steps": {"lr_schedule": {"name": "step", "size": 2}},
+    "undrained": {"scheme": {"name": "pipedream"}, "train.drain": "never", "train.checkpoint": {"every": 1}},
+    "within": {"train.checkpoint": {"every": 4, "unit": "minibatch"}},
+    "rarely_evaluated": {"train.evaluate_every": 3},
+}
 TENSORS = {
     "dataset": {"name": "tensors", "file": "data/data.safetensors"},
     "loader": {"batch_size": 4},
@@ -34,7 +44,7 @@ def samples(last=0.5):
     return safetensors.encoded(made)
 
 
-class TakeUp(harness.EndToEnd):
+class Stoppable(harness.EndToEnd):
     def stopped(self, experiment, out, checkpoints=1):
         """A run that died with so many checkpoints behind it, in the middle of writing the next one."""
         if not harness.FAILING_FILES:
@@ -64,6 +74,22 @@ class TakeUp(harness.EndToEnd):
         self.assertEqual(before.keys(), after.keys())
         self.assertEqual([name for name in before if before[name] != after[name]], [])
 
+    def check_more_epochs(self, name):
+        """After a stop and after its end, a run of four epochs goes on to seven as if begun with them."""
+        experiment = changed(FOUR, MORE_EPOCHS[name])
+        whole = self.train(experiment, f"{name}_7", "--set", "train.epochs=7")
+        with self.subTest(name, before="stopped"):
+            run = self.stopped(experiment, f"{name}_stopped", 2)
+            self.resume(f"{name}_stopped", "--set", "train.epochs=7")
+            self.assert_same_result(whole, run)
+        with self.subTest(name, before="done"):
+            run = self.train(experiment, f"{name}_done")
+            done = self.pipewright("run", f"{name}_done", "--resume", "--set", "train.epochs=7")
+            self.assertIn("going on after", done.err)
+            self.assert_same_result(whole, run)
+
+
+class TakeUp(Stoppable):
     # From its folder alone
 
     def test_the_folder_says_all_of_it(self):
@@ -152,25 +178,8 @@ class TakeUp(harness.EndToEnd):
     # More epochs
 
     def test_more_epochs_where_the_past_is_the_same(self):
-        cases = {
-            "constant": {},
-            "steps": {"lr_schedule": {"name": "step", "size": 2}},
-            "undrained": {"scheme": {"name": "pipedream"}, "train.drain": "never", "train.checkpoint": {"every": 1}},
-            "within": {"train.checkpoint": {"every": 4, "unit": "minibatch"}},
-            "rarely_evaluated": {"train.evaluate_every": 3},
-        }
-        for name, changes in cases.items():
-            experiment = changed(FOUR, changes)
-            whole = self.train(experiment, f"{name}_7", "--set", "train.epochs=7")
-            with self.subTest(name, before="stopped"):
-                run = self.stopped(experiment, f"{name}_stopped", 2)
-                self.resume(f"{name}_stopped", "--set", "train.epochs=7")
-                self.assert_same_result(whole, run)
-            with self.subTest(name, before="done"):
-                run = self.train(experiment, f"{name}_done")
-                done = self.pipewright("run", f"{name}_done", "--resume", "--set", "train.epochs=7")
-                self.assertIn("going on after", done.err)
-                self.assert_same_result(whole, run)
+        for name in ("undrained", "within"):
+            self.check_more_epochs(name)
 
     def test_more_epochs_of_another_past_are_refused(self):
         cosine = changed(FOUR, {"lr_schedule": {"name": "cosine"}})

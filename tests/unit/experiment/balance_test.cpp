@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/unit/models/model_fixture.h"
 
 namespace pipewright::test {
@@ -61,6 +63,9 @@ TEST(Balance, RefusesAListThatDoesNotFit) {
   EXPECT_EQ(refusal(3, "", {1, 4}),
             "pipeline.balance is [1, 4], which makes 2 stages; pipeline.stages is 3");
   EXPECT_EQ(refusal(2, "", {1, 3}), "pipeline.balance is [1, 3], in sum 4 layers; the model has 5");
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_NE(refusal(2, "", {most, most}).find("in sum 9,223,372,036,854,775,807 layers"),
+            std::string::npos);
 }
 
 TEST(Balance, RefusesAPublishedCutThatDoesNotExist) {

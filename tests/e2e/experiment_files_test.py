@@ -1,13 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where values come from: extends, profiles and --set, each over the one before."""
+"""Experiment files: where values come from, and of wrong files what no case of ../cases can hold.
+
+What is said of wrong files stands there, word for word.
+"""
+
+import re
+import sys
 
 import harness
 from harness import EXPERIMENT, FINE, changed
 
+sys.path.insert(0, str(harness.SOURCE_DIR / "tests" / "cases"))
+
+import cases  # noqa: E402
+
 SMALL = {"loader": {"batch_size": 16, "limit_train": 32, "limit_test": 16}, "train": {"epochs": 0}}
+REFUSALS = [cases.HERE / folder for folder in ("wrong_options", "wrong_yaml", "wrong_files")]
+OF_OTHER_COMMANDS = re.compile(r"(?m)^(sweep|table|plot|claims):")  # sections that `run` does not need
 
 
-class Overrides(harness.EndToEnd):
+def refused_checks(case):
+    """The steps of a case that check an experiment of one run and find it wrong."""
+    refused = [
+        step
+        for step in case.steps
+        if step.run.subject.startswith("pipewright check ") and step.outcomes["exit"].subject == str(EXPERIMENT)
+    ]
+    return [step for step in refused if not OF_OTHER_COMMANDS.search(case.files[step.run.subject.split()[2]].text())]
+
+
+class Refusals(harness.EndToEnd):
+    def test_run_refuses_what_check_refuses_in_the_same_words_and_leaves_nothing(self):
+        machine, refused = cases.Machine(harness.BINARY, harness.SOURCE_DIR), 0
+        for case in map(cases.Case, cases.case_files(REFUSALS)):
+            steps = refused_checks(case)
+            for step in steps:
+                step.run.subject = step.run.subject.replace(" check ", " run ", 1) + " --quiet --out out"
+            outcomes = machine.outcomes(case) if steps else []
+            for step, outcome in zip(case.steps, outcomes):
+                if step in steps:
+                    with self.subTest(f"{case.name()}: {step.run.subject}"):
+                        self.assertEqual(outcome["exit"], EXPERIMENT)
+                        self.assertEqual(outcome["stderr"], step.outcomes["stderr"].text())
+                        self.assertEqual(outcome["leaves"], "")
+                    refused += 1
+        self.assertGreater(refused, 150)
+
+    def test_a_file_name_cannot_begin_a_line_of_its_own(self):
+        """Else a file that somebody was sent could say in our name what it likes."""
+        done = self.pipewright("check", "a\nb.yaml:1:1: c.yaml", code=EXPERIMENT)
+        self.assert_errors(done, r"^a\\nb\.yaml:1:1: c\.yaml: cannot open")
+
+    def test_a_file_without_a_byte_is_empty(self):
+        self.write("x.yaml", b"")
+        self.assert_errors(self.pipewright("check", "x.yaml", code=EXPERIMENT), r"^x\.yaml:1:1: the file is empty")
+
+    def test_bytes_that_are_no_text_are_one_fault(self):
+        self.write("x.yaml", bytes(range(256)))
+        self.assert_errors(self.pipewright("check", "x.yaml", code=EXPERIMENT), r"^x\.yaml:")
+
+    def test_a_device_that_is_not_there_is_refused_with_how_many_there_are(self):
+        self.write("x.yaml", "pipeline: {device: cuda:9}\n")
+        for arguments in (("check", "x.yaml"), ("run", "x.yaml", "--out", "out")):
+            self.assert_errors(
+                self.pipewright(*arguments, code=EXPERIMENT),
+                r"^x\.yaml:1:20: pipeline\.device is 'cuda:9'; this machine has \d+ CUDA device",
+            )
+        self.assertFalse((self.folder / "out").exists())
+
+
+class Values(harness.EndToEnd):
     def resolved(self, file, *flags):
         """The lines of the resolved experiment, as {dotted key: text}."""
         self.pipewright("run", file, "--quiet", "--out", "out", "--overwrite", *flags)
@@ -66,39 +128,6 @@ class Overrides(harness.EndToEnd):
         self.assertEqual(
             self.resolved("x.yaml", "--profile", "laptop", "--set", "train.seed=6")["train.seed"], "6"
         )
-
-    def refuse(self, pattern, *flags):
-        self.write("x.yaml", changed(SMALL, {"profiles": {"laptop": {"train.seed": 5}}}))
-        self.assert_errors(self.pipewright("check", "x.yaml", *flags, code=EXPERIMENT), pattern)
-
-    def test_faults_of_set(self):
-        self.refuse(r"^--set.*'epochs'; expected KEY=VALUE", "--set", "epochs")
-        self.refuse(
-            r"^--set.*unknown option 'train\.epoch'; did you mean 'epochs'\?", "--set", "train.epoch=3"
-        )
-        self.refuse(r"^--set train\.seed.*'010'.*write 10", "--set", "train.seed=010")
-        self.refuse(r"^--set.*train\.epochs is 'many'", "--set", "train.epochs=many")
-        self.refuse(r"^--set.*'name\.x' cannot be set", "--set", "name=a", "--set", "name.x=1")
-        self.refuse(r"^--set.*'extends' cannot be set here", "--set", "extends=y.yaml")
-        self.refuse(r"^--set", "--set", "scheme={name: gpipe")
-
-    def test_faults_of_profiles(self):
-        self.refuse(r"^--profile: unknown profile 'labtop'; did you mean 'laptop'\?", "--profile", "labtop")
-        self.write("y.yaml", "profiles: {a: {train.epoch: 3}}\n")
-        self.assert_errors(
-            self.pipewright("check", "y.yaml", "--profile", "a", code=EXPERIMENT),
-            r"^y\.yaml:1:16: unknown option 'train\.epoch'",
-        )
-
-    def test_faults_of_extends(self):
-        self.write("y.yaml", "extends: missing.yaml\n")
-        self.assert_errors(
-            self.pipewright("check", "y.yaml", code=EXPERIMENT),
-            r"^y\.yaml:1:10: extends 'missing\.yaml', but there is no file",
-        )
-        self.write("a.yaml", "extends: b.yaml\n")
-        self.write("b.yaml", "extends: a.yaml\n")
-        self.assert_errors(self.pipewright("check", "a.yaml", code=EXPERIMENT), r"^b\.yaml:1:10: .*circle")
 
     def test_json_is_yaml_and_quoted_words_are_texts(self):
         self.write("x.yaml", SMALL | {"name": "yes"})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Killed at any moment, in the middle of a checkpoint too, a run goes on to the same bytes.
 
-`every_resume_test.py` makes every call on a file fail instead.
+`every_resume_test.py` makes each call on a file fail instead.
 """
 
 import random
@@ -10,7 +10,7 @@ import time
 
 import harness
 import skips
-from harness import CNN, changed
+from harness import CNN, DATA, changed, plain
 
 # Six mini-batches with a checkpoint after each, in which most of the time is spent.
 SMALL = changed(
@@ -55,6 +55,17 @@ class Crash(harness.EndToEnd):
                 kills += 1
         self.resume("killed", "--quiet")
         self.assert_same_result(whole, harness.Run(self.folder / "killed"))
+
+    def test_whatever_a_run_leaves_is_synced_before_it_has_its_name(self):
+        self.write("x.yaml", changed(SMALL, {"loader.limit_train": 64}))
+        for file in (
+            "checkpoint/manifest.json", "checkpoint/000001/stage-1.safetensors", "checkpoint/000001/metrics.safetensors",
+            "checkpoint/steps-000000.csv", "final.safetensors", "run.json", "epochs.csv", "x/steps.csv", "experiment.yaml",
+        ):  # fmt: skip
+            with self.subTest(file):
+                flags = ("--quiet", "--out", "x", "--overwrite")
+                done = self.pipewright("run", "x.yaml", *flags, code=DATA, environment=self.failing(file, "fsync", 1))
+                self.assert_errors(done, rf"{plain(file)}\S*: cannot sync: No space left on device$")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,12 @@ class EveryCase(resume_test.Stopped):
                     self.check(name, execution)
 
 
-class MoreEpochs(take_up_test.Stoppable):
+class TakeUp(take_up_test.Stoppable):
+    def test_the_command_suggested_after_a_signal_works_as_printed(self):
+        for execution in ("serial", "threads"):
+            with self.subTest(execution):
+                self.check_suggested_command(execution, 300)
+
     def test_more_epochs_where_the_past_is_the_same(self):
         for name in take_up_test.MORE_EPOCHS:
             self.check_more_epochs(name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Taking up a run: from its folder alone, with more epochs, with its data elsewhere, on another processor.
 
-`every_resume_test.py` has the other ways of more epochs.
+`every_resume_test.py` has the other ways of more epochs, and longer runs.
 """
 
 import json
@@ -74,6 +74,34 @@ class Stoppable(harness.EndToEnd):
         self.assertEqual(before.keys(), after.keys())
         self.assertEqual([name for name in before if before[name] != after[name]], [])
 
+    def wait_for_a_checkpoint(self, process, out):
+        manifest = self.folder / out / "checkpoint/manifest.json"
+        self.wait_until(lambda: manifest.exists() and json.loads(manifest.read_text())["minibatches"] > 0, process)
+
+    def check_suggested_command(self, execution, epochs):
+        """What is printed after a signal goes on with the run, typed as it is."""
+        long = changed(FOUR, {"train.epochs": epochs, "profiles": {"faster": {"optimizer.lr": 0.05}}})
+        out = f"it's {execution} $HOME"
+        self.write("a b.yaml", long)
+        flags = ["--profile", "faster", "--set", "train.seed=3", "--set", f"pipeline.execution={execution}"]
+        self.pipewright("run", "a b.yaml", "--quiet", "--out", f"whole {execution}", *flags)
+        process = self.start("run", "a b.yaml", "--quiet", "--out", out, *flags)
+        self.wait_for_a_checkpoint(process, out)
+        process.send_signal(signal.SIGINT)
+        done = self.finish(process)
+        self.assertEqual(done.code, INTERRUPTED, done.err)
+        command = re.search("`(.*)` goes on", done.err)[1]
+        path = f"{Path(BINARY).parent}:{os.environ['PATH']}"
+        finished = subprocess.run(
+            ["sh", "-c", command], cwd=self.folder, env=os.environ | {"PATH": path}, capture_output=True,
+            text=True, timeout=harness.SECONDS_LIMIT,
+        )
+        self.assertEqual(finished.returncode, 0, command + finished.stderr)
+        self.assertIn("going on after epoch", finished.stderr)
+        self.assert_same_result(
+            harness.Run(self.folder / f"whole {execution}"), harness.Run(self.folder / out)
+        )
+
     def check_more_epochs(self, name):
         """After a stop and after its end, a run of four epochs goes on to seven as if begun with them."""
         experiment = changed(FOUR, MORE_EPOCHS[name])
@@ -119,34 +147,8 @@ class TakeUp(Stoppable):
             self.pipewright("run", "empty", "--resume", code=EXPERIMENT), "^empty: holds no run to go on with"
         )
 
-    def wait_for_a_checkpoint(self, process, out):
-        manifest = self.folder / out / "checkpoint/manifest.json"
-        self.wait_until(lambda: manifest.exists() and json.loads(manifest.read_text())["minibatches"] > 0, process)
-
     def test_the_command_suggested_after_a_signal_works_as_printed(self):
-        long = changed(FOUR, {"train.epochs": 300, "profiles": {"faster": {"optimizer.lr": 0.05}}})
-        for number, execution in enumerate(("serial", "threads")):
-            with self.subTest(execution):
-                out = f"it's {execution} $HOME"
-                self.write("a b.yaml", long)
-                flags = ["--profile", "faster", "--set", "train.seed=3", "--set", f"pipeline.execution={execution}"]
-                self.pipewright("run", "a b.yaml", "--quiet", "--out", f"whole{number}", *flags)
-                process = self.start("run", "a b.yaml", "--quiet", "--out", out, *flags)
-                self.wait_for_a_checkpoint(process, out)
-                process.send_signal(signal.SIGINT)
-                done = self.finish(process)
-                self.assertEqual(done.code, INTERRUPTED, done.err)
-                command = re.search("`(.*)` goes on", done.err)[1]
-                path = f"{Path(BINARY).parent}:{os.environ['PATH']}"
-                finished = subprocess.run(
-                    ["sh", "-c", command], cwd=self.folder, env=os.environ | {"PATH": path}, capture_output=True,
-                    text=True, timeout=harness.SECONDS_LIMIT,
-                )
-                self.assertEqual(finished.returncode, 0, command + finished.stderr)
-                self.assertIn("going on after epoch", finished.stderr)
-                self.assert_same_result(
-                    harness.Run(self.folder / f"whole{number}"), harness.Run(self.folder / out)
-                )
+        self.check_suggested_command("threads", 100)
 
     # Another experiment
 

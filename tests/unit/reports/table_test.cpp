@@ -60,10 +60,12 @@ TEST_F(Tables, RunsThatAreNotDoneAreCountedAndNeverBecomeNumbers) {
 }
 
 TEST_F(Tables, ADoneRunWithoutTheMetricHasNotFailed) {
-  const Table table = make_table(spec_of("{rows: model.name, metric: perplexity}"),
-                                 {cell("vgg", "a", "0.9"), cell("vgg", "b", "0.1", "failed")});
+  const Table table =
+      make_table(spec_of("{rows: model.name, metric: perplexity}"),
+                 {cell("vgg", "a", "0.9"), cell("vgg", "b", "0.1", "failed"),
+                  run("c", "c", "done", "{model: {name: vgg}}", "epoch,perplexity\n0,5\n")});
   const TableCell& only = table.cells[0][0];
-  EXPECT_TRUE(only.values.empty());
+  EXPECT_EQ(only.values, std::vector<double>{5});
   EXPECT_EQ(only.without, 1);
   EXPECT_EQ(only.failed, 1);
 }

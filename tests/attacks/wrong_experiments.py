@@ -221,7 +221,7 @@ for scheme in ("gpipe", "one_f_one_b", "pipedream", "spectrain", "xpipe", "pipem
 
 # --- schedules that are none, named in an experiment -----------------------------------------------------------
 
-for name, rows, says in (("empty", "", "no action"), ("a megabyte in a cell", "x" * 1_000_000, "is no action")):
+for name, rows, says in (("empty", "", "no action"), ("a megabyte in a cell", "x" * 1_000_000, "is no schedule")):
     case(f"csv_schedule: {name}", "scheme: {name: csv_schedule, file: s.csv}\n", says, files={"s.csv": rows}, code=DATA)
 case("csv_schedule: a FIFO", "scheme: {name: csv_schedule, file: s.csv}\n", "s.csv", files={"s.csv": fifo}, code=DATA)
 case("csv_schedule: a device", "scheme: {name: csv_schedule, file: /dev/zero}\n", "/dev/zero", code=DATA)

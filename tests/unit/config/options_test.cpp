@@ -77,6 +77,16 @@ TEST(Options, SaysWhatWasFoundWhereAndWhatIsExpected) {
             "dir/f.yaml:7:1: part.empty is empty; expected a whole number\n");
 }
 
+TEST(Options, TakesBothEndsOfARange) {
+  Reading reading("{least: 0, most: 1, below: -0.001, above: 1.001}");
+  EXPECT_EQ(reading.options.number("least", 0.5, "", kFraction), 0);
+  EXPECT_EQ(reading.options.number("most", 0.5, "", kFraction), 1);
+  EXPECT_EQ(reading.complaints(), "");
+  EXPECT_EQ(reading.options.number("below", 0.5, "", kFraction), 0.5);
+  EXPECT_EQ(reading.options.number("above", 0.5, "", kFraction), 0.5);
+  EXPECT_EQ(reading.problems.errors().size(), 2U);
+}
+
 TEST(Options, QuotedScalarsAreAlwaysText) {
   Reading reading("{a: \"3\", b: \"true\", c: '0.5', d: \"2\"}");
   reading.options.integer("a", 0, "");

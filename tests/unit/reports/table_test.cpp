@@ -59,6 +59,17 @@ TEST_F(Tables, RunsThatAreNotDoneAreCountedAndNeverBecomeNumbers) {
   EXPECT_EQ(only.running, 1);
 }
 
+TEST_F(Tables, ADoneRunWithoutTheMetricHasNotFailed) {
+  const Table table =
+      make_table(spec_of("{rows: model.name, metric: perplexity}"),
+                 {cell("vgg", "a", "0.9"), cell("vgg", "b", "0.1", "failed"),
+                  run("c", "c", "done", "{model: {name: vgg}}", "epoch,perplexity\n0,5\n")});
+  const TableCell& only = table.cells[0][0];
+  EXPECT_EQ(only.values, std::vector<double>{5});
+  EXPECT_EQ(only.without, 1);
+  EXPECT_EQ(only.failed, 1);
+}
+
 TEST_F(Tables, LastEpochIsTheLastThatWasEvaluatedBestTheBestOfEachRun) {
   const RunRecord one = run("a", "a", "done", "{name: x}", accuracies({"0.8", "0.9", "0.7", ""}));
   EXPECT_DOUBLE_EQ(metric_of(one, "test_accuracy", "last").value(), 0.7);

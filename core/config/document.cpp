@@ -8,6 +8,7 @@
 #include "core/config/merge.h"
 #include "core/config/yaml_file.h"
 #include "core/system/file.h"
+#include "core/system/given_files.h"
 
 namespace pipewright {
 namespace {
@@ -49,6 +50,7 @@ void ChainReader::read(const fs::path& file, bool named, Chain& chain) {
   Value document = named ? load_yaml(file, faults) : parse_yaml(text, file.string(), faults);
   if (!is_experiment(document, named)) return refuse(file, document);
   faults_.add(faults);
+  remember_given_file(file);
   std::error_code ignored;
   read_.push_back(fs::weakly_canonical(file, ignored));
   if (const Value* extends = document.find("extends")) read_base(file, *extends, chain);

@@ -41,6 +41,7 @@ const std::vector<ExperimentKey>& experiment_keys() {
   using enum KeyUse;
   static const std::vector<ExperimentKey> keys = {{"name", Option, false},
                                                   {"extends", Composition, false},
+                                                  {"profiles", Composition, false},
                                                   {"dataset"},
                                                   {"loader"},
                                                   {"model"},
@@ -58,8 +59,7 @@ const std::vector<ExperimentKey>& experiment_keys() {
                                                   {"table", Report, false},
                                                   {"plot", Report, false},
                                                   {"claims", Report, false},
-                                                  {"hardware", Report, true},
-                                                  {"profiles", Composition, false}};
+                                                  {"hardware", Report, true}};
   return keys;
 }
 

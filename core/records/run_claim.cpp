@@ -59,7 +59,7 @@ void check_names(const RunFolder& folder, bool overwrite) {
     check_type(each, fs::file_type::directory, overwrite);
   if (!overwrite) return;
   for (const fs::path& file : own_entries(folder.path(), is_run_file))
-    if (file.filename() != "run.json" && is_given_file(file))  // run_in() reads run.json
+    if (is_given_file(file))
       throw Error(ErrorKind::Experiment,
                   "is a file that this command reads, and --overwrite would delete it; give "
                   "another --out",

@@ -85,7 +85,8 @@ double Comparison::p_of_margin(double margin) const {
 std::optional<Comparison> compare_means(const SeededValues& a, const SeededValues& b,
                                         bool of_shares) {
   if (Pairs pairs = paired(a, b); pairs.differences.size() >= kFewest) {
-    Comparison comparison = compared(paired_difference(pairs.differences), pairs.a, pairs.b, of_shares);
+    Comparison comparison =
+        compared(paired_difference(pairs.differences), pairs.a, pairs.b, of_shares);
     comparison.differences = std::move(pairs.differences);
     return comparison;
   }

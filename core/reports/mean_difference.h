@@ -24,8 +24,9 @@ struct Comparison {
   std::vector<double> differences;     ///< a − b by seed; empty if the groups are not paired
   /// All differences are equal, so nothing shows how they spread. The smallest distance between two
   /// values of the groups, which is all that is known of what the metric resolves, takes the place
-  /// of the standard error times t: infinite if all values are equal. It is 0 where runs that differ
-  /// by seed have pairwise the same value of a metric that is no share of samples: that is equality.
+  /// of the standard error times t: infinite if all values are equal. It is 0 where runs that
+  /// differ by seed have pairwise the same value of a metric that is no share of samples: that is
+  /// equality.
   bool constant = false;
   double resolution = 0;
 

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -12,36 +13,54 @@
 namespace pipewright {
 namespace {
 
-constexpr std::size_t kMostGivenFiles = 100'000;
+constexpr std::size_t kMostOpenedFiles = 100'000;
 
-struct GivenFiles {
+using FileNumber = std::pair<dev_t, ino_t>;
+
+struct ReadFiles {
   Mutex mutex;
-  std::set<std::pair<dev_t, ino_t>> files PIPEWRIGHT_GUARDED_BY(mutex);
+  std::set<FileNumber> opened PIPEWRIGHT_GUARDED_BY(mutex);
+  std::set<FileNumber> given PIPEWRIGHT_GUARDED_BY(mutex);
 };
 
-GivenFiles& given_files() {
-  static GivenFiles given;
-  return given;
+ReadFiles& read_files() {
+  static ReadFiles files;
+  return files;
+}
+
+std::optional<FileNumber> number_of(const std::filesystem::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return {};
+  return FileNumber(status.st_dev, status.st_ino);
 }
 
 }  // namespace
 
-void remember_given_file(dev_t device, ino_t number) {
-  GivenFiles& given = given_files();
-  const Lock lock(given.mutex);
-  if (given.files.size() < kMostGivenFiles) given.files.emplace(device, number);
+void remember_opened_file(dev_t device, ino_t number) {
+  ReadFiles& files = read_files();
+  const Lock lock(files.mutex);
+  if (files.opened.size() < kMostOpenedFiles) files.opened.emplace(device, number);
+}
+
+void remember_given_file(const std::filesystem::path& file) {
+  const auto number = number_of(file);
+  ReadFiles& files = read_files();
+  const Lock lock(files.mutex);
+  if (number) files.given.insert(*number);
 }
 
 bool is_given_file(const std::filesystem::path& file) {
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0) return false;
-  GivenFiles& given = given_files();
-  const Lock lock(given.mutex);
-  return given.files.contains({status.st_dev, status.st_ino});
+  const auto number = number_of(file);
+  ReadFiles& files = read_files();
+  const Lock lock(files.mutex);
+  return number && files.given.contains(*number);
 }
 
 void refuse_given_file(const std::filesystem::path& file) {
-  if (is_given_file(file))
+  const auto number = number_of(file);
+  ReadFiles& files = read_files();
+  const Lock lock(files.mutex);
+  if (number && (files.opened.contains(*number) || files.given.contains(*number)))
     throw Error(ErrorKind::Experiment,
                 "is a file that this command reads, so it is not replaced; give another name",
                 file.string());

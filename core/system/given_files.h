@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The files that this command has opened to read, however they were named. Nothing that it writes
-/// by a name which the user chose may replace them. Any thread may use these functions.
+/// The files that this command reads, by whatever name: nothing that it writes by a name which the
+/// user chose may replace them. Any thread may use these functions.
 #pragma once
 
 #include <sys/types.h>
@@ -10,13 +10,17 @@
 namespace pipewright {
 
 /// Adds an open file, by its device and its number there. InputFile calls it. Only the first
-/// 100,000 are kept (3 MB): these come before the samples of a data set, which may be millions.
-void remember_given_file(dev_t device, ino_t number);
+/// 100,000 are kept (5 MB): these come before the samples of a data set, which may be millions.
+void remember_opened_file(dev_t device, ino_t number);
 
-/// Whether `file` is one of them, by this name or by another (a link, say).
+/// Adds a file that the user named as an input. A run may overwrite the others that it has read:
+/// the records of the run before it.
+void remember_given_file(const std::filesystem::path& file);
+
+/// Whether the user named `file` as an input, by this name or by another (a link, say).
 bool is_given_file(const std::filesystem::path& file);
 
-/// Throws Error{Experiment} if `file` is one of them.
+/// Throws Error{Experiment} if `file` has been opened to be read.
 void refuse_given_file(const std::filesystem::path& file);
 
 }  // namespace pipewright

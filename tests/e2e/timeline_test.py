@@ -3,6 +3,7 @@
 
 import json
 import re
+import shutil
 import xml.etree.ElementTree
 
 import harness
@@ -11,7 +12,7 @@ from harness import DATA, EXPERIMENT, MLP, changed
 TRACED = changed(MLP, {"output.trace": True, "pipeline.execution": "threads"})
 TIME = r"\d+\.\d+ (µs|ms|s)"
 SHARE = r"\d+\.\d %"
-WORKER = rf"(?m)^ {{w}} +{SHARE} +{SHARE} +{SHARE} +(nobody|worker \d+, {TIME})"
+WORKER = rf"(?m)^ {{w}} +{SHARE} +{SHARE} +{SHARE} +{SHARE} +(nobody|worker \d+, {TIME})"
 
 
 def events_of(run, kind):
@@ -33,7 +34,7 @@ class Timeline(harness.EndToEnd):
 
     def test_codecs_have_a_column(self):
         done, run = self.traced({"pipeline.compression": {"name": "fp16"}})
-        self.assertRegex(done.err, r"(?m)^ worker +busy +sends +waits +longest for +codecs$")
+        self.assertRegex(done.err, r"(?m)^ worker +busy +sends +waits +other +longest for +codecs$")
         self.assertGreater(len(events_of(run, "codec")), 0)
 
     def test_waits_are_slices_between_actions(self):
@@ -54,7 +55,7 @@ class Timeline(harness.EndToEnd):
         self.traced()
         done = self.pipewright("timeline", "x", "--longest", "3", "--json", "t.json")
         self.assertRegex(done.out, rf"^planned  {TIME}; idle \d+ %\nmeasured over 6 mini-batches: {TIME}, bubble {SHARE}\n")
-        self.assertRegex(done.out, rf"(?m)^idle: ((link|order|straggler|codec) {TIME}(, )?)+$")
+        self.assertRegex(done.out, rf"(?m)^idle: ((link|order|straggler|codec|other) {TIME}(, )?)+$")
         rows = re.findall(rf"(?m)^ +{TIME} +{TIME}  [01] .*(?:link|order|straggler|codec) ", done.out)
         self.assertEqual(len(rows), 3, done.out)
         picture = (self.folder / "x" / "timeline.svg").read_text()
@@ -64,7 +65,7 @@ class Timeline(harness.EndToEnd):
         self.assertAlmostEqual(figures["bubble"], waiting / 2 / figures["makespan"])
         self.assertEqual(picture.count("<title>idle for "), len(figures["idle"]))
         for idle in figures["idle"]:
-            parts = sum(idle[blame] for blame in ("link", "straggler", "order", "codec"))
+            parts = sum(idle[blame] for blame in ("link", "straggler", "order", "codec", "other"))
             self.assertAlmostEqual(parts, idle["end"] - idle["begin"])
         self.pipewright("run", "x.yaml", "--out", "x", "--overwrite")
         self.assertFalse((self.folder / "x" / "timeline.svg").exists(), "it was of the run before")
@@ -82,7 +83,8 @@ class Timeline(harness.EndToEnd):
         self.pipewright("run", "x.yaml", "--out", "x")
         done = self.pipewright("timeline", "x", code=DATA)
         self.assert_errors(done, r"^x/trace.json: is not there; output.trace: true makes `pipewright run` write one$")
-        self.pipewright("schedule", "x.yaml", "--trace", "x/trace.json")
+        self.pipewright("schedule", "x.yaml", "--trace", "planned.json")
+        shutil.copy(self.folder / "planned.json", self.folder / "x" / "trace.json")
         done = self.pipewright("timeline", "x", code=DATA)
         self.assert_errors(done, r"^x/trace.json: is no whole trace of a run \(it was not measured, or by another version\); ")
         self.assert_errors(self.pipewright("timeline", "x", "--longest", "0", code=EXPERIMENT), r"^--longest is 0; expected")

@@ -58,7 +58,8 @@ TEST_F(PlotsOverKeys, TheConfidenceIntervalIsStudents) {
       spec("{x: optimizer.lr, lines: scheme.name, interval: confidence}"),
       {at("gpipe", "0.1", 1, "0.5"), at("gpipe", "0.1", 2, "0.6"), at("gpipe", "0.1", 3, "0.7")});
   // t with two degrees of freedom is 4.3027 (0.975 in (1 + t / √(t² + 2)) / 2), the deviation 10.
-  EXPECT_NEAR(pictures.at(0).curves.at(0).points.at(0).reach, 0.95 / std::sqrt((1 - 0.95 * 0.95) / 2) * 10 / std::sqrt(3),
+  EXPECT_NEAR(pictures.at(0).curves.at(0).points.at(0).reach,
+              0.95 / std::sqrt((1 - 0.95 * 0.95) / 2) * 10 / std::sqrt(3),
               100 * tolerance::kHundredOperations);
 }
 

@@ -57,7 +57,8 @@ TEST(Programs, OfASchemeThatRepeatsArePlannedOnceForEachLength) {
 }
 
 TEST(Programs, OfOthersDependOnWhereTheyBeginAndAreSharedWhereTheyAreEqual) {
-  CountedLaboratory counted("{scheme: {name: pipemare, warmup: 3, annealing: 0}, pipeline.stages: 4}");
+  CountedLaboratory counted(
+      "{scheme: {name: pipemare, warmup: 3, annealing: 0}, pipeline.stages: 4}");
   const Plan& plan = counted.laboratory.plan();
   ASSERT_FALSE(plan.experiment->scheme->repeats());
   Programs programs(plan);

@@ -26,7 +26,7 @@ MEASURED = BUILD / "test-times"  # a CSV of name and seconds for each test of th
 
 CASE_IN_TABLE = 0.5  # seconds; faster cases have no row of their own
 HEADROOM = 1.5  # of a measured time, before it is beyond a tier's limit: machines differ
-PART_SECONDS = 2700  # processor seconds of a part of the exhaustive tests: 30 minutes on two cores that are not quiet
+PART_SECONDS = 2400  # processor seconds of a part of the exhaustive tests: at most 30 minutes on two cores, not quiet
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,18 @@ class Attack:
                 expect(path.name != "run.json" or value["state"] in STATES, path, value)
             elif path.suffix == ".safetensors":
                 safetensors.read(path)
+            elif path.suffix == ".csv" and path.parent.name == "checkpoint":
+                self.check_log(path)
             elif path.suffix == ".csv":
                 expect(path.read_bytes().endswith(b"\n"), path, "is cut")
+
+    def check_log(self, path):
+        """A log grows; the rows that the manifest counts are whole, and only those after them may be cut by a kill."""
+        manifest = path.with_name("manifest.json")
+        parts = json.loads(manifest.read_text()).values() if manifest.exists() else ()
+        promised = sum(part["bytes"] for part in parts if isinstance(part, dict) and part.get("name") == path.name)
+        rows = path.read_bytes()[:promised]
+        expect(len(rows) == promised and (not rows or rows.endswith(b"\n")), path, "is cut")
 
     def check_same(self, whole, out):
         whole, run = harness.Run(self.folder / whole), harness.Run(self.folder / out)

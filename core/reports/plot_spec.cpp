@@ -94,11 +94,11 @@ void check_lines(Options& options, const PlotSpec& spec) {
   if ((spec.x.name == "minibatch" || spec.x.name == kStage) && !probe)
     options.problem("x", concat("is ", spec.x.name,
                                 ", which only values of probes have; expected a y such as "
-                                "probe.weight_gap.relative"));
+                                "probe.weight_gap.forward_relative"));
   if (has_stage(spec.lines) && !probe)
     options.problem("lines",
                     "has 'stage', which only values of probes have; expected a y such as "
-                    "probe.weight_gap.relative");
+                    "probe.weight_gap.forward_relative");
   if (spec.x.name == kStage && has_stage(spec.lines))
     options.problem("lines", "has 'stage', which is x already");
   if (spec.x.name != "epoch")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Metrics that probes measured. `probe.weight_gap.relative` is, of an epoch, the mean of the whole
-/// model's values, or where the probe writes only values of stages, the mean over these;
-/// `probe.weight_gap.relative[2]` is the mean of stage 2. Means are over all measurements of the
-/// epoch.
+/// Metrics that probes measured. `probe.weight_gap.forward_relative` is, of an epoch, the mean of
+/// the whole model's values, or where the probe writes only values of stages, the mean over these;
+/// `probe.weight_gap.forward_relative[2]` is the mean of stage 2. Means are over all measurements
+/// of the epoch.
 #pragma once
 
 #include <optional>

@@ -77,7 +77,7 @@ void check_probe_metric(const TableKey& metric, const char* what,
   if (!probe_metric(metric.name))
     return add(concat("'", metric.name,
                       "' is no metric of a probe; expected probe.<probe>.<quantity>, or that with "
-                      "a stage behind it, as in probe.weight_gap.relative[0]"));
+                      "a stage behind it, as in probe.weight_gap.forward_relative[0]"));
   const auto has = [&](const RunRecord& run) {
     return std::ranges::count(run.columns, metric.name) > 0;
   };

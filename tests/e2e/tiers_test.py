@@ -25,7 +25,7 @@ def entry(name, *labels):
 
 class Table(unittest.TestCase):
     def test_seconds_decide_the_tier(self):
-        for seconds, tier in ((0, tiers.QUICK), (0.6, tiers.QUICK), (0.7, tiers.DEFAULT), (40, tiers.DEFAULT), (41, tiers.ALL)):
+        for seconds, tier in ((0, tiers.QUICK), (0.6, tiers.QUICK), (0.7, tiers.DEFAULT), (60, tiers.DEFAULT), (61, tiers.ALL)):
             self.assertIs(tiers.tier_of(seconds), tier, seconds)
 
     def test_quick_has_the_suites_and_default_what_is_no_longer_than_its_limit(self):
@@ -47,7 +47,7 @@ class Table(unittest.TestCase):
 
     def test_a_test_past_its_tier_is_named(self):
         times = {"short": 3, "some_tests/A.B": 2, "some_tests": 500}
-        spent = {"short": 61, "some_tests/A.B": 2, "some_tests/New.Case": 1.5, "some_tests": 500, "new": 50}
+        spent = {"short": 91, "some_tests/A.B": 2, "some_tests/New.Case": 1.5, "some_tests": 500, "new": 95, "small": 5}
         named = [line.split(":")[0] for line in tiers.outgrown(spent, times)]
         self.assertEqual(named, ["new", "short", "some_tests/New.Case"])
 

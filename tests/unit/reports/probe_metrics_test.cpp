@@ -12,14 +12,14 @@ namespace {
 
 constexpr const char* kLog =
     "epoch,minibatch,stage,probe,quantity,value\n"
-    "0,0,0,weight_gap,relative,8\n"
-    "0,0,1,weight_gap,relative,4\n"
+    "0,0,0,weight_gap,forward_relative,8\n"
+    "0,0,1,weight_gap,forward_relative,4\n"
     "0,0,,sharpness,largest,50\n"
     "0,0,0,sharpness,largest,2\n"
-    "1,0,0,weight_gap,relative,3\n"
-    "1,0,1,weight_gap,relative,1\n"
-    "1,2,0,weight_gap,relative,5\n"
-    "1,2,1,weight_gap,relative,\n";
+    "1,0,0,weight_gap,forward_relative,3\n"
+    "1,0,1,weight_gap,forward_relative,1\n"
+    "1,2,0,weight_gap,forward_relative,5\n"
+    "1,2,1,weight_gap,forward_relative,\n";
 
 class ProbeMetrics : public RunFolders {
  protected:
@@ -38,14 +38,15 @@ class ProbeMetrics : public RunFolders {
 };
 
 TEST_F(ProbeMetrics, ATableHasTheMeanOfTheLastEpochOverStages) {
-  const Table made = table("{metric: 'probe.weight_gap.relative'}", {probed("a", kLog)});
+  const Table made = table("{metric: 'probe.weight_gap.forward_relative'}", {probed("a", kLog)});
   EXPECT_EQ(made.cells.at(0).at(0).values, std::vector<double>{3}) << "of 3, 1 and 5";
 }
 
 TEST_F(ProbeMetrics, OneStageStandsInBrackets) {
-  const Table made =
-      table("{metric: 'probe.weight_gap.relative[0]', beside: ['probe.weight_gap.relative[1]']}",
-            {probed("a", kLog)});
+  const Table made = table(
+      "{metric: 'probe.weight_gap.forward_relative[0]', beside: "
+      "['probe.weight_gap.forward_relative[1]']}",
+      {probed("a", kLog)});
   EXPECT_EQ(made.cells.at(0).at(0).values, std::vector<double>{4}) << "of 3 and 5";
   EXPECT_EQ(made.beside.at(0).cells.at(0).at(0).values, std::vector<double>{1});
 }
@@ -66,8 +67,8 @@ TEST_F(ProbeMetrics, SeveralRunsAreAveragedAsForOtherMetrics) {
 
 TEST_F(ProbeMetrics, AProbeIsDrawnOverMiniBatchesWithALinePerStage) {
   put("a/steps.csv", "epoch,minibatch,loss\n0,0,1\n0,1,1\n0,2,1\n0,3,1\n1,0,1\n");
-  const auto drawn =
-      pictures("{x: minibatch, y: probe.weight_gap.relative, lines: stage}", {probed("a", kLog)});
+  const auto drawn = pictures("{x: minibatch, y: probe.weight_gap.forward_relative, lines: stage}",
+                              {probed("a", kLog)});
   const std::vector<Curve>& curves = drawn.at(0).curves;
   ASSERT_EQ(curves.size(), 2u);
   EXPECT_EQ(curves[0].name, "stage 0");
@@ -80,7 +81,7 @@ TEST_F(ProbeMetrics, AProbeIsDrawnOverMiniBatchesWithALinePerStage) {
 
 TEST_F(ProbeMetrics, WithoutStepsMiniBatchesOfLaterEpochsHaveNoPlace) {
   try {
-    pictures("{x: minibatch, y: probe.weight_gap.relative}", {probed("a", kLog)});
+    pictures("{x: minibatch, y: probe.weight_gap.forward_relative}", {probed("a", kLog)});
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Data);
@@ -91,8 +92,8 @@ TEST_F(ProbeMetrics, WithoutStepsMiniBatchesOfLaterEpochsHaveNoPlace) {
 }
 
 TEST_F(ProbeMetrics, AProbeIsDrawnOverStages) {
-  const auto drawn =
-      pictures("{x: stage, y: probe.weight_gap.relative, lines: label}", {probed("a", kLog)});
+  const auto drawn = pictures("{x: stage, y: probe.weight_gap.forward_relative, lines: label}",
+                              {probed("a", kLog)});
   const std::vector<CurvePoint>& points = drawn.at(0).curves.at(0).points;
   ASSERT_EQ(points.size(), 2u);
   EXPECT_EQ(points[0].mean, 4) << "of the last epoch";
@@ -100,12 +101,13 @@ TEST_F(ProbeMetrics, AProbeIsDrawnOverStages) {
 }
 
 TEST_F(ProbeMetrics, AProbeIsDrawnOverAKeyAndOverEpochsToo) {
-  const auto over_key = pictures("{x: pipeline.stages, y: probe.weight_gap.relative, lines: stage}",
-                                 {probed("a", kLog)});
+  const auto over_key =
+      pictures("{x: pipeline.stages, y: probe.weight_gap.forward_relative, lines: stage}",
+               {probed("a", kLog)});
   ASSERT_EQ(over_key.at(0).curves.size(), 2u);
   EXPECT_EQ(over_key[0].curves[0].points.at(0).x, 2);
   EXPECT_EQ(over_key[0].curves[0].points.at(0).mean, 4);
-  const auto over_epochs = pictures("{y: probe.weight_gap.relative}", {probed("a", kLog)});
+  const auto over_epochs = pictures("{y: probe.weight_gap.forward_relative}", {probed("a", kLog)});
   EXPECT_EQ(over_epochs.at(0).curves.at(0).points.at(0).mean, 6);
   EXPECT_EQ(over_epochs.at(0).curves.at(0).points.at(1).mean, 3);
 }
@@ -115,11 +117,13 @@ TEST_F(ProbeMetrics, AnAbsentOneIsAnErrorThatNamesWhatIsThere) {
     const auto text = error_text([&] { table("{metric: '" + metric + "'}", {run}); });
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   };
-  fails("probe.weight_gap.relativ", probed("a", kLog),
-        "t.yaml:1:17: table.metric: no run has a metric 'probe.weight_gap.relativ'; did you mean "
-        "'probe.weight_gap.relative'? Measured are probe.sharpness.largest, "
-        "probe.weight_gap.relative");
-  fails("probe.weight_gap.relative[7]", probed("a", kLog), "Measured are probe.sharpness.largest");
+  fails("probe.weight_gap.forward_relativ", probed("a", kLog),
+        "t.yaml:1:17: table.metric: no run has a metric 'probe.weight_gap.forward_relativ'; did "
+        "you mean "
+        "'probe.weight_gap.forward_relative'? Measured are probe.sharpness.largest, "
+        "probe.weight_gap.forward_relative");
+  fails("probe.weight_gap.forward_relative[7]", probed("a", kLog),
+        "Measured are probe.sharpness.largest");
   fails("probe.p.q", run("b", "b", "done", "{}", accuracies({"0.1"})),
         "no probe has measured anything in these runs (there is no probes.csv)");
   fails("probe.p", probed("a", kLog), "'probe.p' is no metric of a probe; expected probe.<probe>");
@@ -131,8 +135,8 @@ TEST_F(ProbeMetrics, ADamagedFileMakesItsRunAFailedOne) {
   for (const char* text :
        {"epoch,stage\n1,2\n", "epoch,minibatch,stage,probe,quantity,value\n1,2\n",
         "epoch,minibatch,stage,probe,quantity,value\n0,x,0,p,q,1\n"}) {
-    const Table made =
-        table("{metric: probe.weight_gap.relative, rows: label}", {good, probed("b", text)});
+    const Table made = table("{metric: probe.weight_gap.forward_relative, rows: label}",
+                             {good, probed("b", text)});
     EXPECT_EQ(made.cells.at(1).at(0).failed, 1) << text;
   }
 }

@@ -3,7 +3,7 @@
 # Whether clang-tidy finds nothing to say, with the .clang-tidy at the root.
 #
 #   tests/tidy.sh [BUILD FOLDER]       the rooms without LibTorch, which takes a minute or two
-#   tests/tidy.sh BUILD FOLDER all     every source of the program, which takes a quarter of an hour
+#   tests/tidy.sh BUILD FOLDER all     every source of the program, of a folder that clang++ has built (preset clang)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build} which=${2:-quick}

@@ -137,7 +137,7 @@ def part_of_commit(exhaustive, times, commit):
 
 def cases_named(pattern, suites):
     """(executable, its cases that the regular expression finds)."""
-    for command in sorted({entry.command[-1] for entry in suites if Path(entry.command[-1]).name.endswith("_tests")}):
+    for command in sorted({word for entry in suites for word in entry.command if Path(word).name.endswith("_tests")}):
         listed = subprocess.run([command, "--gtest_list_tests"], capture_output=True, text=True, check=True).stdout
         suite, found = "", []
         for line in listed.splitlines():
@@ -250,12 +250,15 @@ def main():
     parallel = ["--parallel", str(max(2, min(8, os.cpu_count() or 2)))]
     if options.R:
         named = [entry for entry in found if re.search(options.R, entry.name)]
+        chosen_cases = list(cases_named(options.R, [each for each in found if each not in named]))
         failed = 0
-        for command, cases in cases_named(options.R, [each for each in found if each.is_suite and each not in named]):
+        for command, cases in chosen_cases:
             failed = run_cases(command, cases) or failed
-            named = named or []
         if named:
             failed = run_ctest([*parallel, "-R", options.R, *for_ctest], tier, lambda: None) or failed
+        if not named and not chosen_cases:
+            print(f"no test is named like '{options.R}'; `ctest -N` and `build/tests/core_tests --gtest_list_tests` list them")
+            return 1
         return failed
     chosen = [entry for entry in found if belongs(entry, tier, times)]
     rest = [entry for entry in found if entry not in chosen]

@@ -76,6 +76,17 @@ class Modules(unittest.TestCase):
         self.assertEqual(forgotten, [])
 
 
+class Names(unittest.TestCase):
+    @skips.needs("test-programs", SKIPPING_TESTS)
+    def test_find_cases_of_executables(self):
+        suites = [tiers.Entry("skipping_tests.1of1", (), ("python3", "entry.py", "--", SKIPPING_TESTS, "--gtest_brief=1"))]
+        self.assertEqual(
+            list(tiers.cases_named(r"Skipping\.(Pass|Where)", suites)),
+            [(SKIPPING_TESTS, ["Skipping.WhereThereIsNoGpu", "Skipping.Passes"])],
+        )
+        self.assertEqual(list(tiers.cases_named("Nothing", suites)), [])
+
+
 class Entries(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="pipewright-e2e-")

@@ -160,8 +160,9 @@ std::string difference_text(const Gathered& a, const Gathered& b, const Comparis
   std::string text = concat(a.name, " (", shown.text(of.mean_a), ") minus ", b.name, " (",
                             shown.text(of.mean_b), ")");
   if (of.constant) {
-    text += concat(" is ", shown.text(of.difference.mean), " in all ", counted(of.runs_a, "pair"));
-    if (!of.paired()) text = concat(a.name, " and ", b.name, " have equal results in all runs");
+    text += concat(" is ", shown.text(of.difference.mean));
+    text += of.paired() ? concat(" in all ", counted(of.runs_a, "pair"))
+                        : std::string(", and the runs of each are equal");
     return std::isfinite(of.resolution) && of.resolution > 0
                ? concat(text, ", where the metric tells values apart from ±",
                         shown.text(of.resolution))

@@ -247,7 +247,7 @@ def main():
         return rewrite()
     times, found = table(), entries()
     tier = ALL if options.all or options.R else QUICK if options.quick else DEFAULT
-    parallel = ["--parallel", str(max(2, min(8, os.cpu_count() or 2)))]
+    parallel = ["--parallel", str(1 + max(2, min(8, os.cpu_count() or 2)))]
     if options.R:
         named = [entry for entry in found if re.search(options.R, entry.name)]
         chosen_cases = list(cases_named(options.R, [each for each in found if each not in named]))

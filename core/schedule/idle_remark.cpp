@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/schedule/slots.h"
+#include "core/schedule/validate.h"
 #include "core/schedule/versions.h"
 
 namespace pipewright {
@@ -38,10 +39,12 @@ bool is_synchronous(const Schedule& schedule) {
   });
 }
 
-/// The scheme's schedule; nullopt if it cannot run in this shape.
+/// The scheme's schedule; nullopt if it cannot run in this shape, or is not valid in it.
 std::optional<Schedule> schedule_of(const Scheme& scheme, const PipelineShape& shape) {
   try {
-    return scheme.schedule(shape);
+    Schedule schedule = scheme.schedule(shape);
+    validate(schedule);
+    return schedule;
   } catch (const Error&) {
     return {};
   }

@@ -24,6 +24,7 @@
 #include "core/records/run_folder.h"
 #include "core/runtime/build_info.h"
 #include "core/runtime/devices/intra_op_threads.h"
+#include "core/schedule/update_remark.h"
 #include "core/system/file.h"
 #include "core/system/foreign_error.h"
 #include "core/system/host_name.h"
@@ -302,6 +303,8 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
                   team);
     const Plan plan = make_plan(experiment);
     check_memory(plan, team);
+    const std::string missing = update_remark(plan.training.schedule, plan.training.loop);
+    if (!missing.empty()) tell(concat("warning: ", missing));
     Value contents = Value::mapping();
     if (team.first()) {
       contents = contents_of(experiment);

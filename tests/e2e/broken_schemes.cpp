@@ -12,8 +12,10 @@ namespace {
 class Broken final : public Scheme {
  public:
   explicit Broken(Options& options)
-      : how_(options.choice("how", {"no_update", "twice", "deadlock", "old_version", "no_backward"},
-                            "no_update", "What is wrong with the schedule.")) {}
+      : how_(options.choice(
+            "how",
+            {"no_update", "twice", "deadlock", "old_version", "no_backward", "fewer_updates"},
+            "no_update", "What is wrong with the schedule.")) {}
 
   Schedule schedule(const PipelineShape& shape) const override {
     if (how_ == "old_version")
@@ -26,6 +28,7 @@ class Broken final : public Scheme {
       return std::ranges::find(order, kind, &Action::kind);
     };
     if (how_ == "no_update") order.pop_back();  // the last action of all: a gradient never used
+    if (how_ == "fewer_updates") order.erase(first(ActionKind::Update));
     if (how_ == "no_backward") order.erase(first(ActionKind::Backward));
     if (how_ == "twice") order.insert(order.begin(), order.front());
     if (how_ == "deadlock") std::rotate(order.begin(), first(ActionKind::Backward), order.end());

@@ -46,6 +46,21 @@ class InvalidSchedule(harness.EndToEnd):
                         self.assertRegex(done.err, r"(?m)^worker 0 .*▶[FB]\d.*◀")
         self.assertFalse((self.folder / "out").exists())
 
+    @skips.needs("test-programs", BROKEN_BINARY)
+    def test_a_stage_that_misses_an_update_is_named(self):
+        """It is valid, because gradients may be summed over mini-batches, but hardly what was meant."""
+        self.write(
+            "x.yaml",
+            "loader: {limit_train: 96}\nmodel: {name: mlp}\npipeline: {stages: 2}\ntrain: {epochs: 1}\n"
+            "scheme: {name: broken, how: fewer_updates}\n",
+        )
+        said = "stage 0 updates its weights 2 times in 3 mini-batches; the gradients of a mini-batch without an"
+        self.assertIn(f"note: {said}", self.broken("check", "x.yaml").out)
+        self.assertIn(f"note: {said}", self.broken("schedule", "x.yaml", "--minibatches", "3").out)
+        done = self.broken("run", "x.yaml", "--out", "out")
+        self.assertEqual(done.code, FINE, done.err)
+        self.assertIn(f"warning: {said}", done.err)
+
     def test_the_schemes_of_the_program_are_valid_or_refuse_the_shape(self):
         """Never exit 4, whatever is asked for."""
         shapes = [

@@ -20,6 +20,7 @@
 #include "core/reports/plot_spec.h"
 #include "core/reports/table_spec.h"
 #include "core/runtime/devices/device.h"
+#include "core/schedule/update_remark.h"
 #include "core/stability/stability_report.h"
 #include "core/sweep/sweep_check.h"
 #include "core/system/terminal.h"
@@ -97,7 +98,8 @@ void print_remarks(const Plan& plan) {
   for (const std::string& remark :
        {e.scheme->remark(), plan.drains.remark(), precision_remark(e.train.precision, on_cpu),
         memory_format_remark(e),
-        recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches)})
+        recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches),
+        update_remark(plan.training.schedule, plan.training.loop)})
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
 }
 

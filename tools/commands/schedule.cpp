@@ -9,6 +9,7 @@
 #include "core/drawing/render_refusal.h"
 #include "core/experiment/experiment.h"
 #include "core/schedule/idle_remark.h"
+#include "core/schedule/update_remark.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
@@ -57,7 +58,8 @@ int run_schedule(const std::vector<std::string>& arguments) {
   print("\n%s", render_versions(schedule, minibatches).c_str());
   for (const std::string& remark :
        {experiment.scheme->remark(), idle_remark(*experiment.scheme, experiment.shape(1)),
-        recomputation_remark(experiment.pipeline.recompute, experiment.pipeline.microbatches)})
+        recomputation_remark(experiment.pipeline.recompute, experiment.pipeline.microbatches),
+        update_remark(schedule)})
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
   if (line.given("svg")) {
     const std::filesystem::path svg = line.text("svg");

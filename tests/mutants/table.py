@@ -40,7 +40,7 @@ MUTANTS = [
            "core_tests", "OneFOneB*:Builders*:Slot*:PipeDream*"),
     Mutant("a prediction counts its distance from the wrong update", "core/schedule/builders.cpp",
            "if (!steady) return minibatch - updates_before;", "if (!steady) return minibatch - updates_before + 1;",
-           "core_tests", "SpecTrain*:PipeOptim*"),
+           "core_tests", "PassPlace*:ColdStart*"),
     Mutant("a version is freed too early or never", "core/schedule/versions.cpp",
            "const bool latest = weights.key.ahead == 0 && weights.key.version == weights.latest;",
            "const bool latest = weights.key.ahead == 0;", "core_tests", "*Copies*:*Versions*"),

@@ -276,6 +276,8 @@ std::vector<Options> Options::sections(const std::string& name, const std::strin
     resolved.items.push_back(Value::mapping());
     Options options(*this, concat(name, "[", i, "]"), &given->items[i]);  // reports what is none
     if (given->items[i].is(Value::Kind::Mapping)) all.push_back(std::move(options));
+    if (given->items[i].is(Value::Kind::Null))
+      problem(concat(name, "[", i, "]"), "is empty; expected a mapping, {name: …}");
   }
   return all;
 }

@@ -69,6 +69,12 @@ std::vector<NamedProbe> read_probes(Options& root) {
                                 "Name of the probe; `pipewright list probes` shows all.");
     if (!options.given("name")) options.problem("name", "is missing; expected the name of a probe");
     named.probe = registry.find(named.name)->make(options);
+    if (options.given("name") && std::ranges::count(probes, named.name, &NamedProbe::name) > 1)
+      options.problem("name",
+                      concat("is '", named.name,
+                             "' a second time; expected each probe once, "
+                             "because rows of probes.csv name nothing but the probe: keep one of "
+                             "them, or give each a run of its own"));
     options.finish();
   }
   return probes;

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/experiment/balance.h"
+#include "core/experiment/dynamics.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
 #include "core/stage/memory_format.h"
@@ -43,9 +44,26 @@ void name_weights(Experiment& e, const Value& resolved) {
   e.weights.names = (*make)(*resolved.find("model"));
 }
 
+/// Finds the delays that some probes need, and reports the probes that need them where the schedule
+/// has no steady state.
+void find_delays(Experiment& e, const Value& given, Problems& problems) {
+  const auto needs = [](const NamedProbe& each) { return each.probe->needs_delays(); };
+  const auto first = std::ranges::find_if(e.probes, needs);
+  if (first == e.probes.end()) return;
+  try {
+    for (const StageDelay& delay : steady_delays(e)) e.delays.push_back(delay.forward);
+  } catch (const Error&) {
+    const auto i = static_cast<std::size_t>(first - e.probes.begin());
+    problems.add(given.items[i].place,
+                 concat("probes[", i, "] ", first->name,
+                        " needs an option `delay` here, because the schedule has no steady state "
+                        "whose delay it could take; give updates, as in delay: 2"),
+                 ErrorKind::Experiment);
+  }
+}
+
 /// Reports the probes that cannot measure this training.
-void check_probes(const Experiment& e, const Value& document, const Value& resolved,
-                  Problems& problems) {
+void check_probes(Experiment& e, const Value& document, const Value& resolved, Problems& problems) {
   if (e.probes.empty()) return;
   constexpr int kManyStages = 64;
   const int steady = 2 * std::min(e.pipeline.stages, kManyStages) + 2;  // mini-batches
@@ -61,6 +79,7 @@ void check_probes(const Experiment& e, const Value& document, const Value& resol
     if (const std::string why = e.probes[i].probe->refusal(training); !why.empty())
       problems.add(given->items[i].place, concat("probes[", i, "] ", e.probes[i].name, " ", why),
                    ErrorKind::Experiment);
+  find_delays(e, *given, problems);
 }
 
 }  // namespace

@@ -2,17 +2,30 @@
 #include "core/experiment/dynamics.h"
 
 namespace pipewright {
+namespace {
+
+Recurrence recurrence_of(const Experiment& experiment) {
+  constexpr int kLate = 1'000'000'000;  // a mini-batch after all warm-ups
+  const auto make = [&](int minibatches) { return experiment.schedule(minibatches, kLate); };
+  return steady_recurrence(make, {.sum_gradients = experiment.train.sum_gradients,
+                                  .repeats = experiment.scheme->repeats()});
+}
+
+}  // namespace
+
+std::vector<StageDelay> steady_delays(const Experiment& experiment) {
+  const Recurrence recurrence = recurrence_of(experiment);
+  std::vector<StageDelay> delays;
+  for (int stage = 0; stage < static_cast<int>(recurrence.stages.size()); ++stage)
+    delays.push_back(delay_of(recurrence, stage));
+  return delays;
+}
 
 std::optional<Dynamics> dynamics_of(const Experiment& experiment) {
-  constexpr int kLate = 1'000'000'000;  // a mini-batch after all warm-ups
   const std::optional<LinearRule> rule = experiment.optimizer->linear();
   if (!rule) return {};
-  const auto make = [&](int minibatches) { return experiment.schedule(minibatches, kLate); };
   return Dynamics{
-      .recurrence = steady_recurrence(make, {.sum_gradients = experiment.train.sum_gradients,
-                                             .repeats = experiment.scheme->repeats()}),
-      .rule = *rule,
-      .lr = experiment.optimizer->lr()};
+      .recurrence = recurrence_of(experiment), .rule = *rule, .lr = experiment.optimizer->lr()};
 }
 
 }  // namespace pipewright

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "core/experiment/experiment.h"
 #include "core/stability/edges.h"
 
 namespace pipewright {
+
+/// The delays of every stage in that steady state: those that `stability` prints. Throws as below.
+std::vector<StageDelay> steady_delays(const Experiment& experiment);
 
 /// The steady state of the experiment's schedule, late in a long training that is not drained, with
 /// the optimizer's recurrence and its base learning rate. Empty if the optimizer is no linear

@@ -111,6 +111,7 @@ struct Experiment {
   std::vector<std::unique_ptr<Metric>> metrics;  ///< in that order; null for kBleu
   TranslationOptions translation;
   std::vector<NamedProbe> probes;
+  std::vector<int> delays;  ///< ProbedStage::delay of each stage, if a probe needs it
   LrSchedule lr_schedule;
   LoaderOptions loader;
   PipelineOptions pipeline;

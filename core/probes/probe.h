@@ -21,15 +21,36 @@
 
 namespace pipewright {
 
-/// Takes one result: the name of the quantity, and its value.
-using Finding = std::function<void(std::string_view quantity, double value)>;
-
 inline constexpr int kWholeModel = -1;  ///< in place of a stage
 
-/// As Finding, with the stage or kWholeModel.
+/// Takes results of one mini-batch, whose number is counted from the beginning of the training, and
+/// of one stage.
+class Finding {
+ public:
+  using Take = std::function<void(std::int64_t minibatch, int stage, std::string_view quantity,
+                                  double value)>;
+  /// `take` must outlive this and all made from it.
+  Finding(const Take& take, std::int64_t minibatch, int stage)
+      : take_(&take), minibatch_(minibatch), stage_(stage) {}
+
+  void operator()(std::string_view quantity, double value) const {
+    (*take_)(minibatch_, stage_, quantity, value);
+  }
+  std::int64_t minibatch() const { return minibatch_; }
+  /// For results of another mini-batch, or of the whole model.
+  Finding of(std::int64_t minibatch) const { return {*take_, minibatch, stage_}; }
+  Finding of_whole_model() const { return {*take_, minibatch_, kWholeModel}; }
+
+ private:
+  const Take* take_;
+  std::int64_t minibatch_;
+  int stage_;
+};
+
+/// Takes one result of a stage, or of the whole model.
 using StageFinding = std::function<void(int stage, std::string_view quantity, double value)>;
 
-struct DrainedModel;
+struct ModelInstant;
 
 /// What a probe may ask about the training before it begins.
 struct ProbedTraining {
@@ -45,7 +66,9 @@ struct ProbedTraining {
 struct ProbedStage {
   int stage = 0;
   int microbatches = 1;
-  int delay = 0;  ///< updates between the weights of a backward and those its gradient changes
+  /// Updates between the version that the stage's forwards read and the one that their gradient is
+  /// applied to, as delay_of() of core/stability has it; only if some probe needs_delays().
+  int delay = 0;
   bool extrapolates = false;  ///< some passes have weights extrapolated back to an earlier version
 };
 
@@ -109,17 +132,24 @@ class Probe {
     static_cast<void>(training);
     return {};
   }
+  /// Whether at() needs ProbedStage::delay.
+  virtual bool needs_delays() const { return false; }
   /// Whether it wants messages compared with what was sent.
   virtual bool compares() const { return false; }
   /// What it keeps at a stage; null: it measures nothing there.
   virtual std::unique_ptr<StageProbe> at(const ProbedStage& stage) const = 0;
 
-  /// If positive, drained() is called by process 0 with so many training samples where the pipeline
-  /// is drained, if `every` mini-batches have been trained since it began or was called.
-  virtual std::int64_t drained_samples() const { return 0; }
-  virtual void drained(const DrainedModel& /*model*/, const StageFinding& /*found*/) const {}
-  /// Throws what drained() would throw for the model's layers, with fewer samples, in less time.
-  virtual void try_on(const DrainedModel& /*model*/) const {}
+  /// If positive, it measures the whole model: process 0 calls measure_whole() with so many
+  /// training samples and the weights that each stage had directly after the first update that
+  /// applied the gradient of a measured mini-batch. They are copied then, and measured where the
+  /// pipeline is drained next.
+  virtual std::int64_t whole_samples() const { return 0; }
+  virtual void measure_whole(const ModelInstant& /*model*/, const StageFinding& /*found*/) const {}
+  /// What such a measurement of a model of so many stages takes at most, in words.
+  virtual std::string effort(int /*stages*/) const { return {}; }
+  /// Throws what measure_whole() would throw for the model's layers, with fewer samples, in less
+  /// time.
+  virtual void try_on(const ModelInstant& /*model*/) const {}
 
  private:
   std::int64_t every_;

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "core/base/as_size.h"
-#include "core/stage/stage_probe_access.h"
 
 namespace pipewright {
 namespace {
@@ -19,10 +18,10 @@ bool adds(const Action& action) {
   return action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
 }
 
-ProbedStage facts_of(const Program& program, int stage) {
+ProbedStage facts_of(const Program& program, const std::vector<int>& delays, int stage) {
   ProbedStage facts{.stage = stage,
                     .microbatches = program.schedule.shape.microbatches,
-                    .delay = program.versions.stages[as_size(stage)][0].backward_staleness};
+                    .delay = delays.empty() ? 0 : delays[as_size(stage)]};
   for (const auto& worker : program.schedule.workers)
     for (const Action& action : worker)
       if (action.stage == stage && action.weights.ahead < 0) facts.extrapolates = true;
@@ -37,10 +36,13 @@ void sort_rows(std::vector<ProbeRow>& rows) {
   });
 }
 
-Probes::Probes(const std::vector<NamedProbe>& probes, const Program& program)
+Probes::Probes(const std::vector<NamedProbe>& probes, const Program& program,
+               const std::vector<int>& delays)
     : probes_(probes), sites_(as_size(program.schedule.shape.stages)) {
+  for (std::size_t i = 0; i < probes.size(); ++i)
+    if (probes[i].probe->whole_samples() > 0) whole_.push_back(static_cast<int>(i));
   for (int stage = 0; stage < program.schedule.shape.stages; ++stage) {
-    const ProbedStage facts = facts_of(program, stage);
+    const ProbedStage facts = facts_of(program, delays, stage);
     for (std::size_t i = 0; i < probes.size(); ++i) {
       Placed placed{.probe = static_cast<int>(i),
                     .every = probes[i].probe->every(),
@@ -67,14 +69,22 @@ std::vector<ProbeRow> Probes::take() {
   return all;
 }
 
+std::vector<StageCopy> Probes::take_copies() {
+  std::vector<StageCopy> all;
+  for (Site& site : sites_)
+    std::ranges::move(std::exchange(site.copies, {}), std::back_inserter(all));
+  return all;
+}
+
 std::vector<Probes::Cost> Probes::costs() const {
-  std::vector<Cost> all;
-  for (const Site& site : sites_)
+  std::vector<Cost> all(probes_.size());
+  for (const Site& site : sites_) {
+    if (!whole_.empty()) all[as_size(whole_.front())].seconds += site.copying;
     for (const Placed& placed : site.probes) {
-      all.resize(std::max(all.size(), as_size(placed.probe) + 1));
       all[as_size(placed.probe)].seconds += placed.cost.seconds;
       all[as_size(placed.probe)].measurements += placed.cost.measurements;
     }
+  }
   return all;
 }
 
@@ -84,10 +94,10 @@ Probes::Site* Probes::site(const Action& action) {
 }
 
 /// The number in the training of the first mini-batch from `first` to `last` of the schedule that
-/// the probe measures; −1: none.
-std::int64_t Probes::due(const Placed& placed, int first, int last) const {
+/// a probe measures; −1: none.
+std::int64_t Probes::due(std::int64_t every, int first, int last) const {
   const std::int64_t begin = first_ + first, end = first_ + last;
-  const std::int64_t next = (begin + placed.every - 1) / placed.every * placed.every;
+  const std::int64_t next = (begin + every - 1) / every * every;
   return next <= end ? next : -1;
 }
 
@@ -97,15 +107,16 @@ template <class Call>
 void Probes::each(const Action& action, int first, const Call& call) {
   Site& at = sites_[as_size(action.stage)];
   for (Placed& placed : at.probes) {
-    const std::int64_t measured = due(placed, first, action.minibatch);
-    const std::int64_t minibatch = measured >= 0 ? measured : first_ + action.minibatch;
-    const Finding found = [&](std::string_view quantity, double value) {
+    const std::int64_t measured = due(placed.every, first, action.minibatch);
+    const Finding::Take take = [&](std::int64_t minibatch, int stage, std::string_view quantity,
+                                   double value) {
       if (std::exchange(placed.last, minibatch) != minibatch) ++placed.cost.measurements;
       if (std::isfinite(value))
-        at.rows.push_back({minibatch, action.stage, placed.probe, std::string(quantity), value});
+        at.rows.push_back({minibatch, stage, placed.probe, std::string(quantity), value});
     };
     const Clock::time_point begin = Clock::now();
-    call(placed, measured >= 0, found);
+    call(placed, measured >= 0,
+         Finding(take, measured >= 0 ? measured : first_ + action.minibatch, action.stage));
     placed.cost.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
   }
 }
@@ -161,7 +172,24 @@ void Probes::updated(const Instruction& instruction, Stage& stage) {
   each(instruction.action, at->next, [&](Placed& placed, bool measured, const Finding& found) {
     placed.at->updated({instruction, stage, measured}, found);
   });
+  copy(instruction.action, stage);
   at->next = instruction.action.minibatch + 1;
+}
+
+/// Copies what the stage holds after an update for the probes of the whole model that are due.
+void Probes::copy(const Action& update, Stage& stage) {
+  Site& at = sites_[as_size(update.stage)];
+  const Clock::time_point begin = Clock::now();
+  for (const int probe : whole_) {
+    const std::int64_t minibatch =
+        due(probes_[as_size(probe)].probe->every(), at.next, update.minibatch);
+    if (minibatch < 0 ||
+        std::ranges::find(at.copies, minibatch, &StageCopy::minibatch) != at.copies.end())
+      continue;
+    StageProbeAccess access(stage);
+    at.copies.push_back({minibatch, update.stage, access.state(), access.divisors()});
+  }
+  at.copying += std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 bool Probes::compares(const Action& pass) const {

@@ -9,6 +9,7 @@
 
 #include "core/probes/probe.h"
 #include "core/schedule/versions.h"
+#include "core/stage/stage_probe_access.h"
 
 namespace pipewright {
 
@@ -27,6 +28,13 @@ struct ProbeRow {
   double value = 0;
 };
 
+/// What a stage held directly after the first update that applied the gradient of a mini-batch.
+struct StageCopy {
+  std::int64_t minibatch = 0;  ///< from the beginning of the training
+  int stage = 0;
+  StageProbeAccess::Named state, divisors;  ///< of StageProbeAccess
+};
+
 /// Sorts rows by mini-batch, stage and probe; those of one measurement keep their order.
 void sort_rows(std::vector<ProbeRow>& rows);
 
@@ -35,12 +43,16 @@ void sort_rows(std::vector<ProbeRow>& rows);
 class Probes final : public Observer {
  public:
   /// `program` says which stages there are and which weights they have; `probes` must outlive this.
-  Probes(const std::vector<NamedProbe>& probes, const Program& program);
+  /// `delays` has ProbedStage::delay of each stage, if a probe needs it.
+  Probes(const std::vector<NamedProbe>& probes, const Program& program,
+         const std::vector<int>& delays = {});
 
   /// A schedule is about to be executed, whose mini-batch 0 has that number in the training.
   void begin(std::int64_t first_minibatch);
   /// The rows found since the last call.
   std::vector<ProbeRow> take();
+  /// The copies for the probes of the whole model that were made since the last call.
+  std::vector<StageCopy> take_copies();
   /// Seconds that each probe has taken here so far, and how often it measured.
   struct Cost {
     double seconds = 0;
@@ -69,18 +81,22 @@ class Probes final : public Observer {
   struct Site {
     std::vector<Placed> probes;
     std::vector<ProbeRow> rows;
-    Gradients added;  ///< by the pass that runs, if a probe wants them
-    int next = 0;     ///< first mini-batch of the schedule that no update has applied
+    std::vector<StageCopy> copies;
+    double copying = 0;  ///< seconds
+    Gradients added;     ///< by the pass that runs, if a probe wants them
+    int next = 0;        ///< first mini-batch of the schedule that no update has applied
   };
   template <class Call>
   void each(const Action& action, int first, const Call& call);
   template <class Call>
   void each_of_pass(const Action& pass, const Call& call);
-  std::int64_t due(const Placed& placed, int first, int last) const;
+  std::int64_t due(std::int64_t every, int first, int last) const;
+  void copy(const Action& update, Stage& stage);
   Site* site(const Action& action);
 
   const std::vector<NamedProbe>& probes_;
   std::vector<Site> sites_;  ///< [stage]
+  std::vector<int> whole_;   ///< probes of the whole model
   std::int64_t first_ = 0;
 };
 

@@ -28,13 +28,13 @@ using Named = std::map<std::string, at::Tensor, std::less<>>;
 
 const at::Tensor& found(const Named& named, const std::string& name) {
   const auto at = named.find(name);
-  PIPEWRIGHT_CHECK(at != named.end(), "a drained model has no '", name, "'");
+  PIPEWRIGHT_CHECK(at != named.end(), "a copy of a model has no '", name, "'");
   return at->second;
 }
 
 }  // namespace
 
-WholeModel::WholeModel(const DrainedModel& model) {
+WholeModel::WholeModel(const ModelInstant& model) {
   const Named state(model.state.begin(), model.state.end());
   const Named divisors(model.preconditioner.begin(), model.preconditioner.end());
   const at::AutoGradMode record(true);

@@ -15,8 +15,8 @@
 
 namespace pipewright {
 
-/// A model where the pipeline is drained, and samples to measure it with.
-struct DrainedModel {
+/// A model with the weights of one instant, and samples to measure it with.
+struct ModelInstant {
   const std::vector<LayerPtr>& layers;
   const std::vector<std::int64_t>& layers_per_stage;
   const Loss& loss;
@@ -34,7 +34,7 @@ class WholeModel {
   /// Runs a forward and a backward that can be differentiated again. Dropout draws as in mini-batch
   /// 0 of epoch 0; batch norm has the samples' statistics. The argument must outlive it. Throws
   /// c10::Error if a layer has no second derivative, here or in product().
-  explicit WholeModel(const DrainedModel& model);
+  explicit WholeModel(const ModelInstant& model);
 
   /// Elements of a stage's parameters; −1: of all stages'.
   std::int64_t size(int stage) const;

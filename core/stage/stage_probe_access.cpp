@@ -4,6 +4,13 @@
 #include "core/stage/torch.h"
 
 namespace pipewright {
+namespace {
+
+at::Tensor on_host(const at::Tensor& tensor) {
+  return tensor.detach().to(at::kCPU, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+}
+
+}  // namespace
 
 void StageProbeAccess::record_gradients(std::vector<at::Tensor>* into) {
   stage_.gradients_.record(into);
@@ -38,6 +45,21 @@ std::vector<at::Tensor> StageProbeAccess::gradients_with(const WeightKey& with,
   }
   stage_.weights_.install(now);
   return gradients;
+}
+
+StageProbeAccess::Named StageProbeAccess::state() const {
+  Named all = stage_.named_state();
+  for (auto& [name, tensor] : all) tensor = on_host(tensor);
+  return all;
+}
+
+StageProbeAccess::Named StageProbeAccess::divisors() const {
+  Named all;
+  const at::Tensor flat = stage_.parts_.optimizer->preconditioner(stage_.state_);
+  if (!flat.defined()) return all;
+  for (const FlatLayout::Entry& entry : stage_.layout_.entries)
+    all.emplace_back(entry.name, on_host(entry.of(flat)));
+  return all;
 }
 
 }  // namespace pipewright

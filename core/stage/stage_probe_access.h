@@ -4,6 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/stage/stage.h"
@@ -26,6 +28,13 @@ class StageProbeAccess {
   std::vector<at::Tensor> gradients_with(const WeightKey& with, const WeightKey& now, int id,
                                          BackwardRequest request, const Pass& pass,
                                          const at::Tensor& target);
+
+  /// Copies on the host of what the stage holds now: parameters (the newest version) and buffers by
+  /// full name, and what the optimizer divides steps by, under the names of the parameters (nothing
+  /// for optimizers that divide by nothing). Waits for the device.
+  using Named = std::vector<std::pair<std::string, at::Tensor>>;
+  Named state() const;
+  Named divisors() const;
 
  private:
   Stage& stage_;

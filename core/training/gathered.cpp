@@ -7,18 +7,12 @@
 #include "core/stage/torch.h"
 
 namespace pipewright {
-namespace {
 
-using HeldStages = std::vector<std::unique_ptr<Stage>>;
-
-/// `tensors_of` says what a stage gives.
-template <class TensorsOf>
-TensorFile gathered(const Plan& plan, Team& team, const HeldStages& stages,
-                    const TensorsOf& tensors_of) {
+TensorFile gathered_tensors(const Plan& plan, Team& team,
+                            const std::function<NamedTensors(int stage)>& held) {
   TensorFile file;
   for (int stage = 0; stage < plan.experiment->pipeline.stages; ++stage) {
-    NamedTensors tensors;
-    if (const auto& held = stages[static_cast<std::size_t>(stage)]) tensors = tensors_of(*held);
+    NamedTensors tensors = held(stage);
     if (team.size() > 1)
       tensors = bring_tensors(team, plan.training.schedule.shape.worker_of(stage, 0), tensors);
     for (auto& named : tensors) file.tensors.push_back(std::move(named));
@@ -26,20 +20,11 @@ TensorFile gathered(const Plan& plan, Team& team, const HeldStages& stages,
   return file;
 }
 
-}  // namespace
-
-TensorFile gathered_weights(const Plan& plan, Team& team, const HeldStages& stages) {
-  return gathered(plan, team, stages, [](Stage& stage) { return stage.named_state(); });
-}
-
-TensorFile gathered_preconditioner(const Plan& plan, Team& team, const HeldStages& stages) {
-  return gathered(plan, team, stages, [&](Stage& stage) {
-    NamedTensors tensors;
-    if (const at::Tensor all = plan.experiment->optimizer->preconditioner(stage.optimizer_state());
-        all.defined())
-      for (const FlatLayout::Entry& entry : stage.layout().entries)
-        tensors.emplace_back(entry.name, entry.of(all));
-    return tensors;
+TensorFile gathered_weights(const Plan& plan, Team& team,
+                            const std::vector<std::unique_ptr<Stage>>& stages) {
+  return gathered_tensors(plan, team, [&](int stage) {
+    const auto& held = stages[static_cast<std::size_t>(stage)];
+    return held ? held->named_state() : NamedTensors();
   });
 }
 

@@ -3,6 +3,7 @@
 /// process of the team calls, and only process 0 gets all.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -18,9 +19,9 @@ namespace pipewright {
 TensorFile gathered_weights(const Plan& plan, Team& team,
                             const std::vector<std::unique_ptr<Stage>>& stages);
 
-/// What the optimizer divides steps by, under the names of the parameters; nothing for optimizers
-/// that divide by nothing.
-TensorFile gathered_preconditioner(const Plan& plan, Team& team,
-                                   const std::vector<std::unique_ptr<Stage>>& stages);
+/// What `held(stage)` returns for the stages that this process holds; it returns nothing for
+/// others.
+TensorFile gathered_tensors(const Plan& plan, Team& team,
+                            const std::function<NamedTensors(int stage)>& held);
 
 }  // namespace pipewright

@@ -4,22 +4,37 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/experiment/dynamics.h"
-#include "core/training/drained_probes.h"
 #include "core/training/gathered.h"
 #include "core/training/past.h"
 #include "core/training/probe_rows.h"
+#include "core/training/whole_model_probes.h"
 
 namespace pipewright {
+namespace {
+
+/// Whether every layer's parameters are there.
+bool has_all_layers(const Experiment& experiment, const TensorFile& weights) {
+  std::set<std::string_view> names;
+  for (const auto& [name, tensor] : weights.tensors) names.insert(name);
+  for (const LayerPtr& layer : experiment.layers)
+    for (const ParameterSpec& spec : layer->parameters())
+      if (!names.contains(parameter_name(*layer, spec.name))) return false;
+  return true;
+}
+
+}  // namespace
 
 Measurements::Measurements(const Plan& plan, Team& team,
                            const std::vector<std::unique_ptr<Stage>>& stages)
     : plan_(plan), team_(team), stages_(stages) {
-  if (!plan.experiment->probes.empty()) probes_.emplace(plan.experiment->probes, plan.training);
+  if (!plan.experiment->probes.empty())
+    probes_.emplace(plan.experiment->probes, plan.training, plan.experiment->delays);
 }
 
 void Measurements::keep_rows(const std::filesystem::path& checkpoints, std::int64_t done) {
@@ -30,14 +45,21 @@ void Measurements::go_on(const std::filesystem::path& checkpoints, const RowLogP
   if (probes_ && team_.first() && !part.name.empty()) rows_ = RowLog::go_on(checkpoints, part);
 }
 
-void Measurements::try_out() {
-  if (!has_drained_probes(*plan_.experiment)) return;
-  const TensorFile weights = gathered_weights(plan_, team_, stages_);
-  if (team_.first()) {
-    try_drained_probes(plan_, weights);
-    begin_watch();
+void Measurements::try_out(std::int64_t done, Progress* progress) {
+  if (!probes_) return;
+  double bytes = 0;
+  if (has_whole_model_probes(*plan_.experiment)) {
+    const TensorFile weights = gathered_weights(plan_, team_, stages_);
+    for (const auto& [name, tensor] : weights.tensors)
+      bytes += static_cast<double>(tensor.nbytes());
+    if (team_.first()) {
+      try_whole_model_probes(plan_, weights);
+      begin_watch();
+    }
+    team_.barrier();
   }
-  team_.barrier();
+  if (progress == nullptr) return;
+  for (const std::string& line : announcement(plan_, done, bytes)) progress->line(line);
 }
 
 /// Finds the edges of stability, if the experiment has any.
@@ -57,39 +79,50 @@ Observer* Measurements::begin(std::int64_t first) {
 
 void Measurements::finish(std::int64_t first, std::int64_t done, Progress* progress) {
   if (!probes_) return;
-  if (drained_probe_is_due(*plan_.experiment, first, done)) {
-    measure_drained(first, done);
-    watch_edges(done, progress);
-  }
+  measure_whole_model(first, done);
+  watch_edges(progress);
   keep_found();
 }
 
-/// Collective: measures the whole model after the mini-batches from `first` on.
-void Measurements::measure_drained(std::int64_t first, std::int64_t done) {
-  const TensorFile weights = gathered_weights(plan_, team_, stages_),
-                   divisors = gathered_preconditioner(plan_, team_, stages_);
-  if (team_.first())
-    drained_ = measured_where_drained(plan_, weights, divisors, first, done, drained_costs_);
-  team_.barrier();
+/// Collective: measures the whole model with the weights that the updates of measured mini-batches
+/// have made. A mini-batch that some stage's updates have left out is not measured.
+void Measurements::measure_whole_model(std::int64_t first, std::int64_t done) {
+  std::vector<StageCopy> copies = probes_->take_copies();
+  for (const std::int64_t minibatch : measured_minibatches(*plan_.experiment, first, done)) {
+    const auto gathered = [&](StageProbeAccess::Named StageCopy::*part) {
+      return gathered_tensors(plan_, team_, [&](int stage) {
+        for (StageCopy& copy : copies)
+          if (copy.minibatch == minibatch && copy.stage == stage) return std::move(copy.*part);
+        return StageProbeAccess::Named();
+      });
+    };
+    const TensorFile weights = gathered(&StageCopy::state),
+                     divisors = gathered(&StageCopy::divisors);
+    if (team_.first() && has_all_layers(*plan_.experiment, weights))
+      std::ranges::move(measured_whole(plan_, weights, divisors, minibatch, whole_costs_),
+                        std::back_inserter(whole_));
+    team_.barrier();
+  }
 }
 
 /// Holds the curvature that has just been measured against the edges of stability, and warns.
-void Measurements::watch_edges(std::int64_t done, Progress* progress) {
+void Measurements::watch_edges(Progress* progress) {
   if (!edges_) return;
   const Experiment& e = *plan_.experiment;
   const bool preconditioned = e.optimizer->linear()->preconditioned;
-  const double lr = learning_rate_at(e, plan_.minibatches, e.train.epochs, done - 1);
-  for (const ProbeRow& row : drained_)
+  for (const ProbeRow& row : whole_)
     if (row.stage >= 0 && row.quantity == (preconditioned ? "preconditioned" : "largest"))
-      edges_->measured(row.stage, row.value, lr, done);
-  if (const std::string warning = edges_->warning(); !warning.empty() && progress != nullptr)
-    progress->line(warning);
+      edges_->measured(row.stage, row.value,
+                       learning_rate_at(e, plan_.minibatches, e.train.epochs, row.minibatch),
+                       row.minibatch + 1);
+  for (std::string warning = edges_->warning(); !warning.empty(); warning = edges_->warning())
+    if (progress != nullptr) progress->line(warning);
 }
 
 /// Collective: collects what the probes of all processes have found since the last call.
 void Measurements::keep_found() {
   std::vector<ProbeRow> rows = probes_->take();
-  std::ranges::move(std::exchange(drained_, {}), std::back_inserter(rows));
+  std::ranges::move(std::exchange(whole_, {}), std::back_inserter(rows));
   if (team_.size() > 1) {
     const auto all = team_.gather(packed(rows));
     rows.clear();
@@ -108,7 +141,7 @@ void Measurements::tell_costs(double seconds, Progress* progress) {
   if (!probes_) return;
   const std::vector<NamedProbe>& probes = plan_.experiment->probes;
   std::vector<double> counts(2 * probes.size());  // seconds and measurements of each probe
-  for (const std::vector<Probes::Cost>& costs : {probes_->costs(), drained_costs_})
+  for (const std::vector<Probes::Cost>& costs : {probes_->costs(), whole_costs_})
     for (std::size_t i = 0; i < costs.size(); ++i) {
       counts[2 * i] += costs[i].seconds;
       counts[2 * i + 1] += static_cast<double>(costs[i].measurements);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What is measured beside a training and changes no bit of it: probes at the workers, probes of
-/// the whole model where the pipeline is drained, and how far measured curvature lies past the
-/// edges of stability.
+/// the whole model, and how far measured curvature lies past the edges of stability.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +35,16 @@ class Measurements {
   std::optional<RowLog>& rows() { return rows_; }
   const std::optional<RowLog>& rows() const { return rows_; }
 
-  /// Collective, before the training: finds the edges of stability, and throws Error{Experiment}
-  /// if a probe cannot measure the whole model.
-  void try_out();
+  /// Collective, before the training goes on after `done` mini-batches: says what the probes will
+  /// do, finds the edges of stability, and throws Error{Experiment} if a probe cannot measure the
+  /// whole model.
+  void try_out(std::int64_t done, Progress* progress);
   /// What watches the execution of the next segment, which begins after `first` mini-batches; null
   /// without probes.
   Observer* begin(std::int64_t first);
-  /// Collective: measures where the segment of the mini-batches `first` to `done` has drained the
-  /// pipeline, appends the rows that all processes have found since the last call, and warns.
+  /// Collective, where the segment of the mini-batches `first` to before `done` has drained the
+  /// pipeline: measures the whole model with the weights that were copied meanwhile, appends the
+  /// rows that all processes have found since the last call, and warns.
   void finish(std::int64_t first, std::int64_t done, Progress* progress);
 
   /// Of the stage that was farthest past its edge when last measured: where it stood; else empty.
@@ -54,16 +55,16 @@ class Measurements {
 
  private:
   void begin_watch();
-  void measure_drained(std::int64_t first, std::int64_t done);
-  void watch_edges(std::int64_t done, Progress* progress);
+  void measure_whole_model(std::int64_t first, std::int64_t done);
+  void watch_edges(Progress* progress);
   void keep_found();
 
   const Plan& plan_;
   Team& team_;
   const std::vector<std::unique_ptr<Stage>>& stages_;
-  std::optional<Probes> probes_;   ///< of this process's stages, if the experiment has probes
-  std::vector<ProbeRow> drained_;  ///< found where the pipeline was drained, by process 0
-  std::vector<Probes::Cost> drained_costs_;
+  std::optional<Probes> probes_;  ///< of this process's stages, if the experiment has probes
+  std::vector<ProbeRow> whole_;   ///< of the whole model, found by process 0
+  std::vector<Probes::Cost> whole_costs_;
   std::optional<EdgeWatch> edges_;  ///< in process 0, if sharpness is measured
   std::optional<RowLog> rows_;      ///< in process 0: the rows of probes.csv
 };

@@ -103,7 +103,7 @@ void Trainer::train() {
   if (folder_ != nullptr && done() == 0 && drains.has_checkpoints())
     begin_checkpoints(folder_->checkpoints(), plan_, team_);
   begin_logs();
-  measurements_.try_out();
+  measurements_.try_out(done(), progress_);
   const std::array<std::int64_t, 1> any{0};  // generates synthetic data before the clock starts
   static_cast<void>(plan_.experiment->dataset->batch(Split::Train, any, nullptr));
   try {

@@ -19,7 +19,7 @@ PROBED = changed(
         "loader.batch_size": 16,
         "train.epochs": 3,
         "probes": [{"name": name, "every": 4} for name in NAMES + ["gradient_noise", "edge_error"]]
-        + [{"name": "sharpness", "every": 10, "samples": 8, "products": 6}],
+        + [{"name": "sharpness", "every": 4, "samples": 8, "products": 6}],
     },
 )
 HEADER = b"epoch,minibatch,stage,probe,quantity,value\n"
@@ -38,9 +38,18 @@ class Probes(harness.EndToEnd):
         self.assertEqual({row["stage"] for row in rows}, {"", "0", "1", "2"})
         gaps = {(row["epoch"], row["minibatch"]) for row in rows if row["probe"] == "norms"}
         self.assertEqual(gaps, {("0", "0"), ("0", "4"), ("0", "8"), ("1", "2"), ("1", "6"), ("2", "0"), ("2", "4"), ("2", "8")})
+        sharp = {(row["epoch"], row["minibatch"], row["stage"]) for row in rows if row["probe"] == "sharpness"}
+        self.assertEqual(sharp, {(*at, stage) for at in gaps for stage in ("", "0", "1", "2")})
         threads = self.train(PROBED, "threads", "--set", "pipeline.execution=threads")
         self.assert_same_weights(plain, threads)
         self.assertEqual(found, threads.bytes("probes.csv"))
+
+    def test_sharpness_does_not_depend_on_where_the_pipeline_is_drained(self):
+        # GPipe is drained after each mini-batch anyway, so checkpoints at all of them change nothing.
+        flush = changed(PROBED, {"scheme": {"name": "gpipe"}, "probes": [PROBED["probes"][-1]]})
+        rarely = self.train(flush, "rarely", "--set", "train.checkpoint.every=0")
+        always = self.train(flush, "always", "--set", "train.checkpoint={every: 1, unit: minibatch}")
+        self.assertEqual(rarely.bytes("probes.csv"), always.bytes("probes.csv"))
 
     @skips.needs("mpirun")
     def test_processes_find_the_same(self):

@@ -4,11 +4,12 @@
 // over the P parameters of a stage, when version v + s has come to be:
 //   forward_predicted = |Ŵ − W_{v+s}| / √P,  forward_unpredicted = |W_v − W_{v+s}| / √P,
 //   forward_ratio = forward_predicted / forward_unpredicted;
-// and backward_… for a prediction that a backward makes. The row is of the mini-batch whose update
-// made version v + s. Weights that a backward extrapolates back to an earlier version (PipeMare)
-// are compared with those of the forward of the same micro-batch: they are what it means to have.
-// A stage keeps a copy of Ŵ and of W_v until then, and of the forward's weights where a scheme
-// extrapolates back.
+// and backward_… for the prediction that a backward has: its own, or the forward's if it has that
+// one again, whose rows it then repeats. So every stage whose passes predict has rows of both. The
+// row is of the mini-batch whose update made version v + s. Weights that a backward extrapolates
+// back to an earlier version (PipeMare) are compared with those of the forward of the same
+// micro-batch: they are what it means to have. A stage keeps a copy of Ŵ and of W_v until then, the
+// errors until the backward, and of the forward's weights where a scheme extrapolates back.
 #include <algorithm>
 #include <optional>
 
@@ -26,44 +27,54 @@ class ErrorAtStage final : public StageProbe {
   void began(const Instruction& pass, Stage& stage) override {
     const WeightKey& key = pass.weights.key;
     const at::Tensor& weights = stage.weights().version(key);
-    if (extrapolates_ && pass.action.kind == ActionKind::Forward)
+    const bool forward = pass.action.kind == ActionKind::Forward;
+    if (extrapolates_ && forward)
       forwards_.push_back({.minibatch = pass.action.minibatch, .truth = weights.clone()});
     const bool made = key.ahead > 0 && stage.weights().latest_number() == key.version &&
-                      std::ranges::find(pending_, key, &Pending::key) == pending_.end();
+                      std::ranges::find(predictions_, key, &Predicted::key) == predictions_.end();
     if (made)
-      pending_.push_back({.key = key,
-                          .forward = pass.action.kind == ActionKind::Forward,
-                          .predicted = weights.clone(),
-                          .from = stage.weights().version({key.version, 0, 0}).clone()});
-    if (key.ahead < 0 && pass.action.kind != ActionKind::Forward)
+      predictions_.push_back({.key = key,
+                              .minibatch = pass.action.minibatch,
+                              .of_forward = forward,
+                              .of_backward = !forward,
+                              .predicted = weights.clone(),
+                              .from = stage.weights().version({key.version, 0, 0}).clone()});
+    if (key.ahead < 0 && !forward)
       back_ = Extrapolated{weights.clone(), stage.weights().latest().clone()};
   }
 
   void ended(const Instruction& pass, Stage& stage, const Added&, const Finding& found) override {
+    const int minibatch = pass.action.minibatch;
+    if (makes_weight_gradient(pass.action.kind) || pass.action.kind == ActionKind::BackwardInput)
+      ended_backward(pass.weights.key, minibatch, found);
     if (!back_) return;
     for (const Forward& forward : forwards_)
-      if (forward.minibatch == pass.action.minibatch)
-        report("backward", back_->predicted, back_->from, forward.truth, stage.layout(), found);
-    std::erase_if(forwards_, [&](const Forward& forward) {
-      return forward.minibatch <= pass.action.minibatch;
-    });
+      if (forward.minibatch == minibatch)
+        report("backward", errors_of(*back_, forward.truth, stage.layout()), found);
+    std::erase_if(forwards_,
+                  [&](const Forward& forward) { return forward.minibatch <= minibatch; });
     back_.reset();
   }
 
   void updated(const Update& update, const Finding& found) override {
     WeightStore& weights = update.stage.weights();
     const int now = weights.latest_number();
-    for (const Pending& pending : pending_)
-      if (pending.key.version + pending.key.ahead == now)
-        report(pending.forward ? "forward" : "backward", pending.predicted, pending.from,
-               weights.latest(), update.stage.layout(), found);
-    std::erase_if(pending_, [&](const Pending& pending) {
-      return pending.key.version + pending.key.ahead <= now;
+    for (Predicted& each : predictions_) {
+      if (each.errors || each.key.version + each.key.ahead != now) continue;
+      each.errors = errors_of({each.predicted, each.from}, weights.latest(), update.stage.layout());
+      each.row = found.minibatch();
+      each.predicted.reset();
+      each.from.reset();
+      if (each.of_forward) report("forward", *each.errors, found);
+      if (each.of_backward) report("backward", *each.errors, found);
+    }
+    std::erase_if(predictions_, [](const Predicted& each) {
+      return each.errors && (!each.of_forward || each.backward_ended);
     });
   }
 
   void drained() override {
-    pending_.clear();
+    predictions_.clear();
     forwards_.clear();
   }
 
@@ -72,27 +83,50 @@ class ErrorAtStage final : public StageProbe {
     int minibatch = 0;
     at::Tensor truth;
   };
-  struct Pending {
-    WeightKey key;
-    bool forward = false;  ///< made by a forward
-    at::Tensor predicted, from;
-  };
   struct Extrapolated {
     at::Tensor predicted, from;
   };
+  struct Errors {
+    double with = 0, without = 0;  ///< prediction
+  };
+  struct Predicted {
+    WeightKey key;
+    int minibatch = 0;                             ///< of the pass that made it
+    bool of_forward = false, of_backward = false;  ///< which passes have it
+    bool backward_ended = false;                   ///< that of its mini-batch
+    at::Tensor predicted, from;
+    std::optional<Errors> errors = {};  ///< once the version has come to be
+    std::int64_t row = 0;               ///< mini-batch of its rows
+  };
 
-  static void report(const char* pass, const at::Tensor& predicted, const at::Tensor& from,
-                     const at::Tensor& truth, const FlatLayout& layout, const Finding& found) {
-    const double with = rms_between(predicted, truth, layout),
-                 without = rms_between(from, truth, layout);
-    found(concat(pass, "_predicted"), with);
-    found(concat(pass, "_unpredicted"), without);
-    if (without > 0) found(concat(pass, "_ratio"), with / without);
+  /// Notes which prediction a backward had, and drops those that no backward will ask for again.
+  void ended_backward(const WeightKey& key, int minibatch, const Finding& found) {
+    for (Predicted& each : predictions_) {
+      if (each.key == key && !each.of_backward) {
+        each.of_backward = true;
+        if (each.errors) report("backward", *each.errors, found.of(each.row));
+      }
+      each.backward_ended |= each.minibatch <= minibatch;
+    }
+    std::erase_if(predictions_,
+                  [](const Predicted& each) { return each.errors && each.backward_ended; });
+  }
+
+  static Errors errors_of(const Extrapolated& made, const at::Tensor& truth,
+                          const FlatLayout& layout) {
+    return {.with = rms_between(made.predicted, truth, layout),
+            .without = rms_between(made.from, truth, layout)};
+  }
+
+  static void report(const char* pass, const Errors& errors, const Finding& found) {
+    found(concat(pass, "_predicted"), errors.with);
+    found(concat(pass, "_unpredicted"), errors.without);
+    if (errors.without > 0) found(concat(pass, "_ratio"), errors.with / errors.without);
   }
 
   bool extrapolates_;
   std::vector<Forward> forwards_;
-  std::vector<Pending> pending_;
+  std::vector<Predicted> predictions_;
   std::optional<Extrapolated> back_;
 };
 
@@ -107,7 +141,8 @@ class PredictionError final : public Probe {
   std::vector<Quantity> quantities() const override {
     return {
         {"forward_predicted, backward_predicted",
-         "root mean square of the weights that the pass predicted minus those that came to be"},
+         "root mean square of the weights that the pass predicted minus those that came to be; a "
+         "backward that has the forward's prediction again repeats its rows"},
         {"forward_unpredicted, backward_unpredicted",
          "the same for the weights that it predicted from"},
         {"forward_ratio, backward_ratio", "predicted / unpredicted: below 1 the prediction helps"}};

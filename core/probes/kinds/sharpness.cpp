@@ -3,9 +3,12 @@
 // each stage with respect to its own parameters and for the whole model; for an optimizer that
 // divides steps by P (Adam, AdamW, RMSprop) also that of P^(−1/2) H P^(−1/2) (Cohen et al., 2022):
 //   largest, preconditioned.
-// It is measured where the pipeline is drained, after each `every` mini-batches or at the next such
-// place, by process 0, which makes a copy of the model, a graph that can be differentiated twice,
-// and as many products of the Hessian with a vector as Lanczos' method needs for `tolerance`.
+// It is that of the weights which the update of a measured mini-batch has made at every stage, also
+// where the pipeline is full and the stages make them at different times. Each stage copies its own
+// then. Where the pipeline is drained next, process 0 gathers the copies, and makes for each of
+// these mini-batches a graph that can be differentiated twice, and as many products of the Hessian
+// with a vector as Lanczos' method needs for `tolerance`. Until then the copies are kept on the
+// host: a model for each mini-batch that is measured between two drained places.
 #include "core/probes/lanczos.h"
 #include "core/probes/probe.h"
 #include "core/probes/whole_model.h"
@@ -36,16 +39,22 @@ class Sharpness final : public Probe {
              "the same of P^-1/2 H P^-1/2, with what the optimizer divides steps by as P"}};
   }
   std::unique_ptr<StageProbe> at(const ProbedStage&) const override { return nullptr; }
-  std::int64_t drained_samples() const override { return samples_; }
+  std::int64_t whole_samples() const override { return samples_; }
 
-  void drained(const DrainedModel& model, const StageFinding& found) const override {
+  std::string effort(int stages) const override {
+    return concat(samples_, " samples and at most ", limits_.products,
+                  " products of the Hessian with a vector for each of ", stages + 1,
+                  " eigenvalues, twice as many eigenvalues with an optimizer that divides steps");
+  }
+
+  void measure_whole(const ModelInstant& model, const StageFinding& found) const override {
     const WholeModel whole(model);
     const int stages = static_cast<int>(model.layers_per_stage.size());
     for (int stage = 0; stage < stages; ++stage) measure(whole, stage, model.seed, found);
     measure(whole, kWholeModel, model.seed, found);
   }
 
-  void try_on(const DrainedModel& model) const override {
+  void try_on(const ModelInstant& model) const override {
     const WholeModel whole(model);
     static_cast<void>(whole.product(
         kWholeModel, at::ones({whole.size(kWholeModel)}, whole.options().requires_grad(false))));
@@ -72,8 +81,9 @@ class Sharpness final : public Probe {
 
 }  // namespace
 
-PIPEWRIGHT_PROBE(sharpness, Sharpness,
-                 "Largest eigenvalue of the Hessian, per stage and whole, where the pipeline is "
-                 "drained.")
+PIPEWRIGHT_PROBE(
+    sharpness, Sharpness,
+    "Largest eigenvalue of the Hessian, per stage and whole, with the weights that the "
+    "mini-batch's updates have made.")
 
 }  // namespace pipewright

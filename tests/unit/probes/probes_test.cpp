@@ -28,7 +28,9 @@ std::string probe_text(const std::string& name, int every) {
 std::string all_probes(const std::string& changes, int every) {
   std::vector<std::string> fitting;
   for (const std::string& name : Registry<Probe>::instance().names()) {
-    const std::string probe = probe_text(name, every);
+    const std::string probe = name == "delay_alignment" && changes.find("law: ") != changes.npos
+                                  ? concat("{name: ", name, ", delay: 2, every: ", every, "}")
+                                  : probe_text(name, every);
     try {
       static_cast<void>(read_experiment(small_document(with_probes(changes, probe))));
       fitting.push_back(probe);
@@ -57,7 +59,7 @@ std::size_t expect_no_bit_changed(const std::string& changes, int every, const s
   std::vector<std::vector<std::string>> found;
   for (const Execution execution : {Execution::Serial, Execution::Threads}) {
     const Stages plain = plan.stages(), probed = plan.stages();
-    Probes probes(laboratory.experiment.probes, plan.training);
+    Probes probes(laboratory.experiment.probes, plan.training, laboratory.experiment.delays);
     probes.begin(0);
     const RunResult a = train(plan, plain, execution);
     const RunResult b = train(plan, probed, execution, nullptr, 0, nullptr, &probes);
@@ -99,7 +101,7 @@ TEST(Probes, ChangeNoBitWithBatchNormDropoutReplicasCodecsRecomputationAndFewerB
 TEST(Probes, MeasureMultiplesOfTheirIntervalAcrossSchedules) {
   Laboratory laboratory("{scheme: {name: pipedream}, probes: [{name: norms, every: 4}]}");
   const Plan& plan = laboratory.plan();  // 6 mini-batches
-  Probes probes(laboratory.experiment.probes, plan.training);
+  Probes probes(laboratory.experiment.probes, plan.training, laboratory.experiment.delays);
   const Stages stages = plan.stages();
   std::vector<std::int64_t> measured;
   for (int epoch = 0; epoch < 2; ++epoch) {
@@ -136,6 +138,24 @@ TEST(Probes, AreRefusedWhereTheyCannotMeasure) {
   expect("{probes: [{name: norms, evry: 3}]}", "unknown option 'probes[0].evry'");
   expect("{probes: {name: norms}}", "probes is ");
   expect("{probes: [norms]}", "probes[0] is 'norms'; expected");
+  expect("{probes: [~]}", "probes[0] is empty; expected a mapping, {name: …}");
+  expect("{probes: [{name: norms}, ~]}", "probes[1] is empty; expected a mapping, {name: …}");
+  expect(
+      "{scheme: {name: delayed_sgd, delay: {law: geometric, mean: 2}}, "
+      "probes: [{name: delay_alignment}]}",
+      "probes[0] delay_alignment needs an option `delay` here, because the schedule has no steady");
+}
+
+TEST(Probes, OfOneNameAreRefusedWhateverTheirOptions) {
+  for (const std::string& name : Registry<Probe>::instance().names())
+    for (const char* more : {"", ", every: 7"}) {
+      const std::string problem =
+          problem_of(concat("{probes: [{name: ", name, "}, {name: ", name, more, "}]}"));
+      EXPECT_NE(problem.find(concat("probes[1].name is '", name,
+                                    "' a second time; expected each probe once")),
+                std::string::npos)
+          << problem;
+    }
 }
 
 TEST(Probes, AreWrittenOutWithTheirDefaults) {

@@ -5,13 +5,15 @@
 #include <Eigen/Eigenvalues>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/probes/lanczos.h"
 #include "core/probes/probe.h"
+#include "core/probes/probes.h"
 #include "core/probes/whole_model.h"
 #include "core/stage/torch.h"
-#include "core/training/drained_probes.h"
+#include "core/training/whole_model_probes.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/tolerances.h"
 
@@ -86,7 +88,7 @@ struct LinearModel {
     batch.x[0] = batch.x[0].to(at::kDouble);
   }
 
-  DrainedModel model() const {
+  ModelInstant model() const {
     const Experiment& e = laboratory.experiment;
     return {.layers = e.layers,
             .layers_per_stage = e.balance,
@@ -99,7 +101,7 @@ struct LinearModel {
 
   std::map<std::pair<int, std::string>, double> measured() const {
     std::map<std::pair<int, std::string>, double> found;
-    laboratory.experiment.probes[0].probe->drained(
+    laboratory.experiment.probes[0].probe->measure_whole(
         model(), [&](int stage, std::string_view quantity, double value) {
           found[{stage, std::string(quantity)}] = value;
         });
@@ -205,7 +207,7 @@ TEST(Sharpness, IsRefusedWhereALayerHasNoSecondDerivative) {
   EXPECT_ANY_THROW(probe.try_on(linear.model()));
   const TensorFile weights{.tensors = linear.state, .metadata = {}};
   try {
-    try_drained_probes(linear.laboratory.plan(), weights);
+    try_whole_model_probes(linear.laboratory.plan(), weights);
     FAIL() << "it was accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Experiment);
@@ -229,7 +231,7 @@ TEST(Sharpness, IsKnownForModelsOfImagesAndText) {
     const Experiment& e = laboratory.experiment;
     const std::vector<std::int64_t> indices{0, 1, 2, 3};
     const Batch batch = e.dataset->batch(Split::Train, indices, nullptr);
-    const DrainedModel drained{.layers = e.layers,
+    const ModelInstant drained{.layers = e.layers,
                                .layers_per_stage = e.balance,
                                .loss = *e.loss,
                                .state = state,
@@ -237,12 +239,96 @@ TEST(Sharpness, IsKnownForModelsOfImagesAndText) {
                                .inputs = batch.x,
                                .targets = batch.y};
     int rows = 0;
-    e.probes[0].probe->drained(drained, [&](int, std::string_view, double value) {
+    e.probes[0].probe->measure_whole(drained, [&](int, std::string_view, double value) {
       EXPECT_TRUE(std::isfinite(value)) << model;
       ++rows;
     });
     EXPECT_EQ(rows, 3) << model;
   }
+}
+
+/// Notes what every stage holds after each update, beside the probes.
+class StateRecorder final : public Observer {
+ public:
+  explicit StateRecorder(Probes& probes) : probes_(probes) {}
+  std::map<int, std::map<std::string, at::Tensor>> after;  ///< [mini-batch]
+
+  void began(const Instruction& i, Stage& stage) override { probes_.began(i, stage); }
+  void backward(const Backward& b) override { probes_.backward(b); }
+  void ended(const Instruction& i, Stage& stage, const Weighting& w) override {
+    probes_.ended(i, stage, w);
+  }
+  void updates(const Instruction& i, Stage& stage) override { probes_.updates(i, stage); }
+  void updated(const Instruction& i, Stage& stage) override {
+    for (const auto& [name, tensor] : stage.named_state())
+      after[i.action.minibatch][name] = tensor.clone();
+    probes_.updated(i, stage);
+  }
+  bool compares(const Action& pass) const override { return probes_.compares(pass); }
+  void compared(const Action& p, int peer, const Tensors& s, const Tensors& a) override {
+    probes_.compared(p, peer, s, a);
+  }
+
+ private:
+  Probes& probes_;
+};
+
+/// Also while the pipeline is full, in any execution, whenever a stage makes the update.
+TEST(Sharpness, HasTheWeightsThatTheUpdatesOfItsMiniBatchHaveMade) {
+  for (const char* scheme : {"{name: pipedream}", "{name: gpipe}", "{name: spectrain}"})
+    for (const char* optimizer : {"{name: sgd, momentum: 0.9}", "{name: adam}"}) {
+      Laboratory laboratory(concat("{scheme: ", scheme, ", optimizer: ", optimizer,
+                                   ", probes: [{name: sharpness, every: 2}]}"));
+      const Plan& plan = laboratory.plan();  // 6 mini-batches, and 4 stages
+      Probes probes(laboratory.experiment.probes, plan.training);
+      probes.begin(0);
+      StateRecorder seen(probes);
+      const Stages stages = plan.stages();
+      train(plan, stages, Execution::Serial, nullptr, 0, nullptr, &seen);
+      std::map<int, std::set<int>> copied;
+      for (const StageCopy& copy : probes.take_copies()) {
+        copied[static_cast<int>(copy.minibatch)].insert(copy.stage);
+        for (const auto& [name, tensor] : copy.state)
+          EXPECT_TRUE(tensor.equal(seen.after.at(static_cast<int>(copy.minibatch)).at(name)))
+              << scheme << " " << copy.minibatch << " " << name;
+        EXPECT_EQ(copy.divisors.empty(), std::string_view(optimizer).starts_with("{name: sgd"));
+      }
+      const std::set<int> all{0, 1, 2, 3};
+      EXPECT_EQ(copied, (std::map<int, std::set<int>>{{0, all}, {2, all}, {4, all}})) << scheme;
+      EXPECT_TRUE(probes.take_copies().empty());
+
+      Probes again(laboratory.experiment.probes, plan.training);
+      again.begin(0);
+      const Stages threaded = plan.stages();
+      train(plan, threaded, Execution::Threads, nullptr, 0, nullptr, &again);
+      EXPECT_EQ(difference(stages, threaded), "");
+      std::size_t copies = 0;
+      for (const StageCopy& copy : again.take_copies()) {
+        ++copies;
+        for (const auto& [name, tensor] : copy.state)
+          EXPECT_TRUE(tensor.equal(seen.after.at(static_cast<int>(copy.minibatch)).at(name)));
+      }
+      EXPECT_EQ(copies, 12U);
+    }
+}
+
+TEST(Sharpness, IsCountedBeforeItIsMeasured) {
+  Laboratory laboratory(
+      "{train.epochs: 3, train.checkpoint.every: 0, probes: [{name: norms, every: 5}, "
+      "{name: sharpness, every: 4, samples: 7, products: 9}]}");
+  const Plan& plan = laboratory.plan();  // 3 epochs of 6 mini-batches
+  EXPECT_EQ(measured_minibatches(laboratory.experiment, 0, 18),
+            (std::vector<std::int64_t>{0, 4, 8, 12, 16}));
+  EXPECT_EQ(measured_minibatches(laboratory.experiment, 5, 8), (std::vector<std::int64_t>{}));
+  EXPECT_EQ(announcement(plan, 0, 1024),
+            (std::vector<std::string>{
+                "probes will measure: norms 4 mini-batches, sharpness 5 mini-batches",
+                "probe sharpness: each measurement takes 7 samples and at most 9 products of the "
+                "Hessian with a vector for each of 5 eigenvalues, twice as many eigenvalues with "
+                "an optimizer that divides steps; the weights of up to 2 mini-batches (2.0 KiB) are "
+                "kept until the pipeline is drained"}));
+  EXPECT_EQ(announcement(plan, 12, 1024).front(),
+            "probes will measure: norms 1 mini-batch, sharpness 2 mini-batches");
 }
 
 }  // namespace

@@ -68,12 +68,14 @@ void check_probes(Experiment& e, const Value& document, const Value& resolved, P
   constexpr int kManyStages = 64;
   const int steady = 2 * std::min(e.pipeline.stages, kManyStages) + 2;  // mini-batches
   const Predictions predictions = predictions_of(e.scheme->schedule(e.shape(steady)));
-  const ProbedTraining training{.scheme = resolved.find_path("scheme.name")->text,
-                                .stages = e.pipeline.stages,
-                                .microbatches = e.pipeline.microbatches,
-                                .serial = e.pipeline.execution == Execution::Serial,
-                                .compresses = !e.pipeline.compression.empty(),
-                                .predicts = predictions.any || predictions.by_drift};
+  const ProbedTraining training{
+      .scheme = resolved.find_path("scheme.name")->text,
+      .stages = e.pipeline.stages,
+      .microbatches = e.pipeline.microbatches,
+      .serial = e.pipeline.execution == Execution::Serial,
+      .compresses = !e.pipeline.compression.empty(),
+      .predicts = predictions.any || predictions.by_drift,
+      .local_losses = !e.scheme->auxiliary_sites(e.pipeline.stages).empty()};
   const Value* const given = document.find("probes");
   for (std::size_t i = 0; i < e.probes.size(); ++i)
     if (const std::string why = e.probes[i].probe->refusal(training); !why.empty())

@@ -57,9 +57,10 @@ struct ProbedTraining {
   std::string scheme;  ///< its name
   int stages = 1;
   int microbatches = 1;
-  bool serial = true;       ///< pipeline.execution
-  bool compresses = false;  ///< some edge has a codec
-  bool predicts = false;    ///< the scheme asks for predictions
+  bool serial = true;         ///< pipeline.execution
+  bool compresses = false;    ///< some edge has a codec
+  bool predicts = false;      ///< the scheme asks for predictions
+  bool local_losses = false;  ///< some stages before the last one have losses
 };
 
 /// One stage of it.
@@ -138,6 +139,13 @@ class Probe {
   virtual bool compares() const { return false; }
   /// What it keeps at a stage; null: it measures nothing there.
   virtual std::unique_ptr<StageProbe> at(const ProbedStage& stage) const = 0;
+  /// That of all stages, which may share something where the training is serial.
+  virtual std::vector<std::unique_ptr<StageProbe>> at_all(
+      const std::vector<ProbedStage>& stages) const {
+    std::vector<std::unique_ptr<StageProbe>> all;
+    for (const ProbedStage& stage : stages) all.push_back(at(stage));
+    return all;
+  }
 
   /// If positive, it measures the whole model: process 0 calls measure_whole() with so many
   /// training samples and the weights that each stage had directly after the first update that

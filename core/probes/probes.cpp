@@ -41,14 +41,16 @@ Probes::Probes(const std::vector<NamedProbe>& probes, const Program& program,
     : probes_(probes), sites_(as_size(program.schedule.shape.stages)) {
   for (std::size_t i = 0; i < probes.size(); ++i)
     if (probes[i].probe->whole_samples() > 0) whole_.push_back(static_cast<int>(i));
-  for (int stage = 0; stage < program.schedule.shape.stages; ++stage) {
-    const ProbedStage facts = facts_of(program, delays, stage);
-    for (std::size_t i = 0; i < probes.size(); ++i) {
-      Placed placed{.probe = static_cast<int>(i),
-                    .every = probes[i].probe->every(),
-                    .at = probes[i].probe->at(facts)};
-      if (placed.at) sites_[as_size(stage)].probes.push_back(std::move(placed));
-    }
+  std::vector<ProbedStage> stages;
+  for (int stage = 0; stage < program.schedule.shape.stages; ++stage)
+    stages.push_back(facts_of(program, delays, stage));
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    const Probe& probe = *probes[i].probe;
+    auto placed = probe.at_all(stages);
+    for (std::size_t stage = 0; stage < stages.size(); ++stage)
+      if (placed[stage])
+        sites_[stage].probes.push_back(
+            {.probe = static_cast<int>(i), .every = probe.every(), .at = std::move(placed[stage])});
   }
 }
 

@@ -47,6 +47,43 @@ std::vector<at::Tensor> StageProbeAccess::gradients_with(const WeightKey& with,
   return gradients;
 }
 
+Tensors StageProbeAccess::inputs_of(int id) const {
+  Tensors inputs;
+  for (const at::Tensor& input : stage_.kept_.of(id).inputs) inputs.push_back(input.detach());
+  return inputs;
+}
+
+std::vector<at::Tensor> StageProbeAccess::leaves_of(const at::Tensor& flat) const {
+  std::vector<at::Tensor> leaves;
+  for (const FlatLayout::Entry& entry : stage_.layout_.entries)
+    leaves.push_back(entry.of(flat).detach().set_requires_grad(true));
+  return leaves;
+}
+
+Tensors StageProbeAccess::outputs_with(std::span<const at::Tensor> leaves, Tensors inputs,
+                                       const Pass& pass) const {
+  Pass again = pass;
+  again.recomputing = true;
+  again.deferred = nullptr;
+  again.sums = nullptr;
+  for (at::Tensor& input : inputs)
+    input = input.is_floating_point() ? input.to(stage_.parts_.options) : input.to(stage_.device());
+  std::vector<at::Tensor> buffers;
+  for (const at::Tensor& buffer : stage_.buffers_) buffers.push_back(buffer.clone());
+  const std::size_t layers = stage_.layers_.size() - (stage_.parts_.head ? 1 : 0);
+  for (std::size_t i = 0; i < layers; ++i) {
+    const Stage::OwnedLayer& placed = stage_.layers_[i];
+    inputs = placed.layer->forward_all(
+        inputs, leaves.subspan(placed.first_parameter, placed.parameters),
+        std::span(buffers).subspan(placed.first_buffer, placed.buffers), again);
+  }
+  return inputs;
+}
+
+at::Tensor StageProbeAccess::loss_of(const Tensors& outputs, const at::Tensor& target) const {
+  return (*stage_.parts_.loss)(outputs[0], target);
+}
+
 StageProbeAccess::Named StageProbeAccess::state() const {
   Named all = stage_.named_state();
   for (auto& [name, tensor] : all) tensor = on_host(tensor);

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,17 @@ class StageProbeAccess {
   std::vector<at::Tensor> gradients_with(const WeightKey& with, const WeightKey& now, int id,
                                          BackwardRequest request, const Pass& pass,
                                          const at::Tensor& target);
+
+  /// The inputs of a kept forward, without graph.
+  Tensors inputs_of(int id) const;
+  /// Leaves of a graph: the parameters in a flat tensor of the stage's layout.
+  std::vector<at::Tensor> leaves_of(const at::Tensor& flat) const;
+  /// Runs the stage's layers with such parameters, without its head, and on copies of its buffers.
+  /// Records a graph where the caller does. Computes in the wide format. Skip tensors for later
+  /// stages stay behind the outputs.
+  Tensors outputs_with(std::span<const at::Tensor> leaves, Tensors inputs, const Pass& pass) const;
+  /// The loss of the last stage's outputs, with a graph where the caller records one.
+  at::Tensor loss_of(const Tensors& outputs, const at::Tensor& target) const;
 
   /// Copies on the host of what the stage holds now: parameters (the newest version) and buffers by
   /// full name, and what the optimizer divides steps by, under the names of the parameters (nothing

@@ -5,13 +5,20 @@
 //   cosine = g·h / (|g| |h|),  norm_ratio = |g| / |h|.
 // mismatch: the same against the gradient of a forward that had the backward's weights. Without a
 // difference between forward and backward its cosine is 1.
+// With global: true also of all stages together, in rows without a stage: g of all stages, divided
+// by the weight of the micro-batch in its mini-batch, against the gradient h of the micro-batch's
+// mean loss where every stage has the weights that were its newest at its own backward. These are
+// the weights that the gradient is about to change; inputs and incoming gradients follow from them,
+// too. Only a serial training sees all stages. In mixed precision h is computed in the wide format.
 // Of a stage that learns from several losses it is the gradient of the first. A stage keeps two
 // gradients while the backward runs (one until the second half of a backward that is split), and
-// computes one forward and one backward more.
+// computes one forward and one backward more; with global it also keeps a copy of its weights until
+// the last stage's backward has ended, and the whole model runs once more.
 #include <algorithm>
 #include <cmath>
 
 #include "core/probes/probe.h"
+#include "core/probes/whole_gradient.h"
 #include "core/stage/stage_probe_access.h"
 
 namespace pipewright {
@@ -69,9 +76,31 @@ class BesideAtStage : public StageProbe {
 };
 
 class NewestAtStage final : public BesideAtStage {
+ public:
+  /// `whole`: null without global.
+  explicit NewestAtStage(std::shared_ptr<WholeGradient> whole) : whole_(std::move(whole)) {}
+
+  void backward(const Observer::Backward& about_to_run) override {
+    const bool adds = about_to_run.request.learn || about_to_run.request.half_of;
+    if (whole_ && adds) whole_->begins(about_to_run);
+    BesideAtStage::backward(about_to_run);
+  }
+  void ended(const Instruction& pass, Stage& stage, const Added& added,
+             const Finding& found) override {
+    if (whole_ && !added.gradients.empty()) whole_->ended(pass, added, found);
+    BesideAtStage::ended(pass, stage, added, found);
+  }
+  void drained() override {
+    if (whole_) whole_->drained();
+    BesideAtStage::drained();
+  }
+
+ private:
   WeightKey weights_for(const Instruction&, Stage& stage) const override {
     return {stage.weights().latest_number(), 0, 0};
   }
+
+  std::shared_ptr<WholeGradient> whole_;
 };
 
 class OfBackwardAtStage final : public BesideAtStage {
@@ -82,16 +111,43 @@ class OfBackwardAtStage final : public BesideAtStage {
 
 class GradientAlignment final : public Probe {
  public:
-  using Probe::Probe;
+  explicit GradientAlignment(Options& options)
+      : Probe(options),
+        global_(options.flag("global", false,
+                             "Whether the gradient of all stages together is compared, too, with "
+                             "that of the whole model where every stage has its newest weights, in "
+                             "rows without a stage. Needs pipeline.execution: serial.")) {}
+  std::string refusal(const ProbedTraining& training) const override {
+    if (global_ && !training.serial)
+      return "with global: true needs pipeline.execution: serial, because it looks at all stages "
+             "together";
+    if (global_ && training.local_losses)
+      return concat("with global: true needs a scheme with one loss; ", training.scheme,
+                    " has losses at several stages");
+    return {};
+  }
   std::vector<Quantity> quantities() const override {
     return {{"cosine",
              "of the angle between the stage's gradient and that of its newest weights, with the "
-             "same inputs and incoming gradient"},
+             "same inputs and incoming gradient; without a stage: of all stages' against the whole "
+             "model's"},
             {"norm_ratio", "length of the first / length of the second"}};
   }
   std::unique_ptr<StageProbe> at(const ProbedStage&) const override {
-    return std::make_unique<NewestAtStage>();
+    return std::make_unique<NewestAtStage>(nullptr);
   }
+  std::vector<std::unique_ptr<StageProbe>> at_all(
+      const std::vector<ProbedStage>& stages) const override {
+    const auto whole =
+        global_ ? std::make_shared<WholeGradient>(static_cast<int>(stages.size())) : nullptr;
+    std::vector<std::unique_ptr<StageProbe>> all;
+    for (std::size_t i = 0; i < stages.size(); ++i)
+      all.push_back(std::make_unique<NewestAtStage>(whole));
+    return all;
+  }
+
+ private:
+  bool global_;
 };
 
 class Mismatch final : public Probe {

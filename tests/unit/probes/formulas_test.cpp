@@ -92,11 +92,12 @@ class Recorder final : public Observer {
       forwards.emplace(place, weights);
       read_[place].push_back(i.weights.key.version);
     }
-    if (i.action.kind == ActionKind::Backward) {
+    const bool first_half = i.action.kind == ActionKind::BackwardInput;
+    if (i.action.kind == ActionKind::Backward || first_half) {
       backwards.emplace(place, weights);
       newest.emplace(place, seen(stage, {stage.weights().latest_number(), 0, 0}));
-      sums_ = sums(stage);
     }
+    if (makes_weight_gradient(i.action.kind)) sums_ = sums(stage);
     const WeightKey key = i.weights.key;
     if (key.ahead > 0 && i.action.microbatch == 0) {
       predictions.emplace(std::tuple(place.first, key), weights);
@@ -112,7 +113,7 @@ class Recorder final : public Observer {
     probes_.backward(b);
   }
   void ended(const Instruction& i, Stage& stage, const Weighting& weighting) override {
-    if (i.action.kind == ActionKind::Backward) {
+    if (makes_weight_gradient(i.action.kind)) {
       VectorXd now = sums(stage);
       if (sums_.size() == now.size()) now -= sums_;
       std::vector<VectorXd>& parts = added[{i.action.stage, i.action.minibatch}];
@@ -354,6 +355,87 @@ TEST(ProbeFormulas, OfDelayAlignmentAndNorms) {
       norms.expect(stage, update.minibatch, "update", (update.after - update.before).norm());
     }
   norms.expect_no_more();
+}
+
+/// The gradient of the mean cross entropy of a chain of tanh layers that ends with a linear one, by
+/// backpropagation written out; one layer a stage.
+std::vector<VectorXd> gradient_of_chain(const std::vector<VectorXd>& parameters, const MatrixXd& x,
+                                        const std::vector<std::int64_t>& classes) {
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  std::vector<MatrixXd> inputs{x};
+  std::vector<MatrixXd> weights;
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
+    const Eigen::Index in = inputs[k].cols(), out = parameters[k].size() / (in + 1);
+    weights.emplace_back(Eigen::Map<const RowMajor>(parameters[k].data(), out, in));
+    const Eigen::RowVectorXd bias = parameters[k].tail(out).transpose();
+    const MatrixXd sum = (inputs[k] * weights[k].transpose()).rowwise() + bias;
+    inputs.push_back(k + 1 == parameters.size() ? sum : MatrixXd(sum.array().tanh().matrix()));
+  }
+  MatrixXd of_output = inputs.back().array().exp().matrix();
+  for (Eigen::Index n = 0; n < of_output.rows(); ++n) {
+    of_output.row(n) /= of_output.row(n).sum();
+    of_output(n, classes[as_size(static_cast<int>(n))]) -= 1;
+  }
+  of_output /= static_cast<double>(of_output.rows());
+  std::vector<VectorXd> gradients(parameters.size());
+  for (std::size_t k = parameters.size(); k-- > 0;) {
+    MatrixXd of_sum = of_output;
+    if (k + 1 < parameters.size())
+      of_sum = (of_output.array() * (1 - inputs[k + 1].array().square())).matrix();
+    const RowMajor of_weight = of_sum.transpose() * inputs[k];
+    gradients[k].resize(parameters[k].size());
+    gradients[k] << Eigen::Map<const VectorXd>(of_weight.data(), of_weight.size()),
+        of_sum.colwise().sum().transpose();
+    of_output = of_sum * weights[k];
+  }
+  return gradients;
+}
+
+VectorXd joined(const std::vector<VectorXd>& parts) {
+  Eigen::Index size = 0;
+  for (const VectorXd& part : parts) size += part.size();
+  VectorXd all(size);
+  Eigen::Index at = 0;
+  for (const VectorXd& part : parts) {
+    all.segment(at, part.size()) = part;
+    at += part.size();
+  }
+  return all;
+}
+
+TEST(ProbeFormulas, OfGradientAlignmentOfAllStages) {
+  for (const char* scheme : {"{name: pipedream}", "{name: pipedream, weight_stashing: false}",
+                             "{name: spectrain}", "{name: gpipe}", "{name: zb_h1}"}) {
+    SCOPED_TRACE(scheme);
+    const bool flushes = std::string_view(scheme).find("gpipe") != std::string_view::npos ||
+                         std::string_view(scheme).find("zb") != std::string_view::npos;
+    Trial trial(concat("scheme: ", scheme,
+                       ", optimizer.lr: 0.5, pipeline.microbatches: ", flushes ? 2 : 1,
+                       ", probes: [{name: gradient_alignment, every: 1, global: true}]"));
+    Loader loader = trial.laboratory.plan().training_loader(0, 1);
+    double least = 1;
+    for (int m = 0; m < 6; ++m) {
+      const Share share = loader.share(m, 0, 0);
+      const MatrixXd x = matrix_of(loader.inputs(m, share, at::kCPU)[0]);
+      const at::Tensor y = loader.targets(m, share, at::kCPU).contiguous();
+      const std::vector<std::int64_t> classes(y.data_ptr<std::int64_t>(),
+                                              y.data_ptr<std::int64_t>() + y.numel());
+      std::vector<VectorXd> newest, scheme_gradient;
+      for (int k = 0; k < 4; ++k) {
+        newest.push_back(trial.seen.newest.at({k, m}));
+        scheme_gradient.push_back(trial.seen.added.at({k, m})[0] * (flushes ? 2 : 1));
+      }
+      const VectorXd whole = joined(gradient_of_chain(newest, x, classes)),
+                     stale = joined(scheme_gradient);
+      trial.expect(kWholeModel, m, "cosine", cosine(stale, whole));
+      trial.expect(kWholeModel, m, "norm_ratio", stale.norm() / whole.norm());
+      least = std::min(least, cosine(stale, whole));
+    }
+    if (flushes)
+      EXPECT_NEAR(least, 1, tolerance::kProbes) << "no weights are old";
+    else
+      EXPECT_LT(least, 0.9999) << "weights are old";
+  }
 }
 
 /// The default delay is what `stability` prints as the stage's forward delay, and what a literal

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -98,6 +99,32 @@ TEST(Probes, ChangeNoBitWithBatchNormDropoutReplicasCodecsRecomputationAndFewerB
     }
 }
 
+TEST(Probes, OfTheWholeGradientChangeNoBitOfASerialTraining) {
+  for (const char* more :
+       {"", ", model: {name: cnn, width: 0.125, size: 8, channels: 1, classes: 3}",
+        ", pipeline.replicas: 2", ", pipeline.recompute: always", ", train.precision: bfloat16",
+        ", pipeline.compression: {name: uniform, bits: 4}"})
+    for (const char* scheme : {"{name: pipedream}", "{name: zb_h1}", "{name: spectrain}"}) {
+      Laboratory laboratory(concat(
+          "{scheme: ", scheme, ", pipeline.stages: 3, pipeline.microbatches: 2", more,
+          ", dataset.train: 40, probes: [{name: gradient_alignment, every: 1, global: true}]}"));
+      const Plan& plan = laboratory.plan();
+      const Stages plain = plan.stages(), probed = plan.stages();
+      Probes probes(laboratory.experiment.probes, plan.training);
+      probes.begin(0);
+      static_cast<void>(train(plan, plain, Execution::Serial));
+      static_cast<void>(train(plan, probed, Execution::Serial, nullptr, 0, nullptr, &probes));
+      EXPECT_EQ(difference(plain, probed), "") << scheme << more;
+      std::set<std::int64_t> measured;
+      for (const ProbeRow& row : probes.take())
+        if (row.stage == kWholeModel && row.quantity == "cosine") {
+          measured.insert(row.minibatch);
+          EXPECT_GT(row.value, 0.5) << scheme << more;
+        }
+      EXPECT_EQ(std::ssize(measured), plan.minibatches) << scheme << more;
+    }
+}
+
 TEST(Probes, MeasureMultiplesOfTheirIntervalAcrossSchedules) {
   Laboratory laboratory("{scheme: {name: pipedream}, probes: [{name: norms, every: 4}]}");
   const Plan& plan = laboratory.plan();  // 6 mini-batches
@@ -133,6 +160,13 @@ TEST(Probes, AreRefusedWhereTheyCannotMeasure) {
          "probes[1] edge_error needs a codec on an edge; pipeline.compression is none");
   expect("{probes: [{name: gradient_noise}]}",
          "probes[0] gradient_noise needs micro-batches to compare; pipeline.microbatches is 1");
+  expect(
+      "{pipeline.execution: threads, probes: [{name: norms}, {name: gradient_alignment, global: "
+      "true}]}",
+      "probes[1] gradient_alignment with global: true needs pipeline.execution: serial");
+  expect("{scheme: {name: interlocking}, probes: [{name: gradient_alignment, global: true}]}",
+         "probes[0] gradient_alignment with global: true needs a scheme with one loss; "
+         "interlocking has losses at several stages");
   expect("{probes: [{name: norms, every: 0}]}", "probes[0].every is 0; expected");
   expect("{probes: [{name: norm}]}", "probes[0].name is 'norm'; expected");
   expect("{probes: [{name: norms, evry: 3}]}", "unknown option 'probes[0].evry'");

@@ -320,13 +320,14 @@ TEST(Sharpness, IsCountedBeforeItIsMeasured) {
   EXPECT_EQ(measured_minibatches(laboratory.experiment, 0, 18),
             (std::vector<std::int64_t>{0, 4, 8, 12, 16}));
   EXPECT_EQ(measured_minibatches(laboratory.experiment, 5, 8), (std::vector<std::int64_t>{}));
-  EXPECT_EQ(announcement(plan, 0, 1024),
-            (std::vector<std::string>{
-                "probes will measure: norms 4 mini-batches, sharpness 5 mini-batches",
-                "probe sharpness: each measurement takes 7 samples and at most 9 products of the "
-                "Hessian with a vector for each of 5 eigenvalues, twice as many eigenvalues with "
-                "an optimizer that divides steps; the weights of up to 2 mini-batches (2.0 KiB) are "
-                "kept until the pipeline is drained"}));
+  EXPECT_EQ(
+      announcement(plan, 0, 1024),
+      (std::vector<std::string>{
+          "probes will measure: norms 4 mini-batches, sharpness 5 mini-batches",
+          "probe sharpness: each measurement takes 7 samples and at most 9 products of the "
+          "Hessian with a vector for each of 5 eigenvalues, twice as many eigenvalues with "
+          "an optimizer that divides steps; the weights of up to 2 mini-batches (2.0 KiB) are "
+          "kept until the pipeline is drained"}));
   EXPECT_EQ(announcement(plan, 12, 1024).front(),
             "probes will measure: norms 1 mini-batch, sharpness 2 mini-batches");
 }

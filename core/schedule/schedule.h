@@ -38,12 +38,15 @@ struct Weights {
 /// or
 ///  - Drift: W + s·δ, with δ ← decay·δ + (1−decay)·(new W − old W) after every update, 0 at first
 ///  (a stage has one δ: all its rules of this kind have one decay).
-/// `weight_decay` adds λW (AdamW).
+/// `weight_decay` adds λW (AdamW). lr·scale is that of the stage's next update or, with `last_lr`,
+/// of its last one: of the mini-batch before the schedule, and the scale of the next, before the
+/// first.
 struct PredictionRule {
   enum class Kind : std::uint8_t { Optimizer, Lookahead, Geometric, Drift };
   Kind kind = Kind::Optimizer;
   double decay = 1;
   bool weight_decay = false;
+  bool last_lr = false;
   bool operator==(const PredictionRule&) const = default;
 };
 

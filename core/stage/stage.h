@@ -77,8 +77,8 @@ class Stage {
   /// Parameters and buffers, layer by layer; the head's last.
   std::vector<std::pair<std::string, at::Tensor>> named_state() const;
 
-  /// Installs the weights that a pass computes with; predicts them first if `weights.makes`. `lr`
-  /// is the learning rate of the stage's next update.
+  /// Installs the weights that a pass computes with; predicts them first if `weights.makes`, with
+  /// the learning rate `lr`.
   void use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr);
 
   /// Runs the layers. In training it keeps, under `id` and until the last backward of `id`, the
@@ -119,7 +119,7 @@ class Stage {
   /// Brings all of them to the wide number format and the weights' memory format, as sums over
   /// replicas need them.
   void prepare_sums() { gradients_.prepare(); }
-  /// A prediction from the version that an update makes; `lr` is that of the update after it.
+  /// A prediction, with the learning rate `lr`, from the version that an update makes.
   struct Ahead {
     WeightKey key;
     PredictionRule rule;

@@ -27,6 +27,10 @@ CASES = {
     "within": {"scheme": {"name": "xpipe"}, "train.checkpoint": {"every": 7, "unit": "minibatch"}},
     "adam": {"scheme": {"name": "pipedream"}, "optimizer": {"name": "adam", "lr": 0.002}},
     "predicting": {"scheme": {"name": "spectrain", "velocity": "lookahead"}, "optimizer.nesterov": True},
+    "last rates": {
+        "scheme": {"name": "spectrain", "velocity": "lookahead", "prediction_lr": "last"},
+        "lr_schedule": {"name": "step", "gamma": 0.9},
+    },
     "mixed": {"scheme": {"name": "spectrain"}, "train.precision": "bfloat16"},
     "loss scaling": {"scheme": {"name": "pipedream"}, "train.precision": "float16"},
     "drawn delays": {

@@ -223,6 +223,16 @@ std::vector<Experiment> cases(const std::string& scheme, int count) {
   return experiments;
 }
 
+std::vector<Experiment> cases_with_defects(const std::string& scheme, int count) {
+  std::vector<Experiment> experiments = cases(scheme, count);
+  for (Experiment& e : experiments) {
+    e.name += "_with_defects";
+    e.learning_rate = {.name = "step", .gamma = 0.25};
+    e.scheme.prediction_lr = "last";
+  }
+  return experiments;
+}
+
 Data training_data(const Experiment& experiment) {
   return draw(experiment, experiment.train_samples, 2 * experiment.data_seed);
 }

@@ -20,6 +20,7 @@ struct SchemeOptions {
   std::string s_mode = "constant";         // spectrain, pipeoptim
   std::string velocity = "buffer";         // spectrain, pipeoptim; of SGD only
   int s_offset = 0;                        // pipeoptim
+  std::string prediction_lr = "next";      // spectrain, pipeoptim; of forwards
   bool adamw_decay_in_prediction = false;  // pipeoptim
   int width = 0;                           // interlocking; 0 = all
   std::string combine = "furthest";        // interlocking

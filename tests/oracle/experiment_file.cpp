@@ -43,7 +43,8 @@ std::string scheme(const SchemeOptions& options) {
     text += ", s_offset: " + std::to_string(options.s_offset) +
             ", adamw_decay_in_prediction: " + truth(options.adamw_decay_in_prediction);
   if (options.name == "spectrain" || options.name == "pipeoptim")
-    text += ", s_mode: " + options.s_mode + ", velocity: " + options.velocity;
+    text += ", s_mode: " + options.s_mode + ", velocity: " + options.velocity +
+            ", prediction_lr: " + options.prediction_lr;
   if (options.name == "interlocking")
     text += ", width: " + (options.width == 0 ? "all" : std::to_string(options.width)) +
             ", combine: " + options.combine + ", train_unused_heads: true";

@@ -86,6 +86,21 @@ TEST(Identity, SynchronousSchemesArePlainTrainingForAnyCut) {
     EXPECT_TRUE(a[i].isApprox(b[i], tolerance::kTrainings));
 }
 
+// A training of one epoch has the first fill only, in which the last rate is that of no update.
+TEST(Identity, TheLastRatePredictsOtherwiseOnlyWhereTheRateChanges) {
+  for (const char* name : {"spectrain", "pipeoptim"}) {
+    const SchemeOptions next{.name = name}, last{.name = name, .prediction_lr = "last"};
+    Experiment a = experiment(4, next), b = experiment(4, last);
+    a.learning_rate = b.learning_rate = {.name = "step", .gamma = 0.5};
+    EXPECT_GT(distance(a, trained(a), trained(b)), 1e-4) << name;
+    a.learning_rate = b.learning_rate = {};
+    EXPECT_EQ(distance(a, trained(a), trained(b)), 0) << name;
+    a.learning_rate = b.learning_rate = {.name = "step", .gamma = 0.5};
+    a.epochs = b.epochs = 1;
+    EXPECT_EQ(distance(a, trained(a), trained(b)), 0) << name;
+  }
+}
+
 TEST(Identity, PipeDreamIsSgdDelayedByEachStagesDepth) {
   const Experiment a = experiment(4, {.name = "pipedream"});
   const Experiment b = experiment(4, {.name = "delayed_sgd", .delay = {3, 2, 1, 0}});

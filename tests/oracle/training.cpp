@@ -138,7 +138,9 @@ class Training {
       const State& state = stages_[at(k)].versions.at(at(reading.version));
       return combine(1.0, state.weights, reading.ahead, state.drift);
     }
-    const double lr = learning_rate(experiment_, filled_at_ + reading.version);
+    const bool behind = reading.pass == Pass::Forward && experiment_.scheme.prediction_lr == "last";
+    const int updated = filled_at_ + reading.version;  // in the whole run, when it predicts
+    const double lr = learning_rate(experiment_, behind ? std::max(0, updated - 1) : updated);
     return predict(experiment_.optimizer, experiment_.scheme,
                    stages_[at(k)].versions.at(at(reading.version)), reading.ahead, reading.pass,
                    lr);

@@ -169,6 +169,7 @@ TEST(SpecTrain, PredictsOnceWhereTheBackwardFollowsItsForwardUnlessTheRulesDiffe
   EXPECT_EQ(predictions_of_the_last_stage("{}"), 10);
   EXPECT_EQ(predictions_of_the_last_stage("{velocity: geometric}"), 10);
   EXPECT_EQ(predictions_of_the_last_stage("{velocity: lookahead}"), 20);
+  EXPECT_EQ(predictions_of_the_last_stage("{prediction_lr: last}"), 20);
 }
 
 TEST(SpecTrain, AsCodedMultipliesTheLearningRateOfEachStage) {

@@ -33,20 +33,30 @@ class SpecTrain final : public Scheme {
         as_coded_(
             options.flag("as_coded", false,
                          "Whether to do what the authors' code of version 2 does: PipeDream with "
-                         "the learning rate of stage k multiplied by N−k, without predictions.")) {
+                         "the learning rate of stage k multiplied by N−k, without predictions.")),
+        refill_(options.flag(
+            "refill", true,
+            "With as_coded: whether the queue of stashed versions is filled anew when the pipe has "
+            "been drained. false: a defect of the authors' code, as in pipedream. Their version 2 "
+            "is as_coded: true with refill: false.")) {
     if (as_coded_ && version_ != 2)
       options.problem("as_coded",
                       "is true, which needs version: 2; for version 1 as coded set velocity: "
                       "lookahead and prediction_lr: last");
     if (as_coded_ && last_lr_)
       options.problem("prediction_lr", "is last, but with as_coded: true nothing is predicted");
+    if (!as_coded_ && !refill_)
+      options.problem("refill",
+                      "is false, which needs as_coded: true; otherwise nothing is stashed");
   }
 
   Schedule schedule(const PipelineShape& shape) const override {
-    if (as_coded_)
-      return pipeline_schedule(
-          shape, {.flush = false}, latest_weights, forward_weights,
-          [&](int stage) { return static_cast<double>(shape.stages - stage); });
+    if (as_coded_) {
+      const ScaleRule scale = [&](int stage) { return static_cast<double>(shape.stages - stage); };
+      return refill_ ? pipeline_schedule(shape, {.flush = false}, latest_weights, forward_weights,
+                                         scale)
+                     : unfilled_stash_schedule(shape, scale);
+    }
     const WeightRule forward = [&](const PassPlace& pass) {
       return Weights::latest(pass.distance(steady_) + beyond(pass.stage), kForwardRule);
     };
@@ -88,6 +98,7 @@ class SpecTrain final : public Scheme {
   std::string velocity_;
   bool last_lr_;
   bool as_coded_;
+  bool refill_;
 };
 
 }  // namespace

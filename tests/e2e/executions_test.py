@@ -41,6 +41,18 @@ DEFECTS = {
         "scheme": {"name": "spectrain", "velocity": "lookahead", "prediction_lr": "last"},
         "lr_schedule": {"name": "step", "gamma": 0.25},
     },
+    "spectrain 2 as coded": {
+        "scheme": {"name": "spectrain", "version": 2, "as_coded": True, "refill": False},
+        "optimizer.lr": 0.005,
+    },
+    "pipedream as coded": {"scheme": {"name": "pipedream", "refill": False}},
+    "torchgpipe": {
+        "scheme": {"name": "gpipe"},
+        "pipeline.microbatches": 3,
+        "pipeline.microbatch_sizes": "torch_chunk",
+        "pipeline.recompute": "except_last",
+        "pipeline.batch_norm": "per_pass",
+    },
 }
 # One of each kind: flush, stashed weights, predicted ones, extrapolated ones, split backwards, auxiliary heads.
 KINDS = ("gpipe", "pipedream", "spectrain", "pipemare", "zb_h1", "interlocking")

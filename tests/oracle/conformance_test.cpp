@@ -143,6 +143,7 @@ PIPEWRIGHT_ORACLE_CASES(pipemare, 14);
   INSTANTIATE_TEST_SUITE_P(scheme##_with_defects, Scheme, \
                            testing::ValuesIn(cases_with_defects(#scheme, count)), case_name)
 
+PIPEWRIGHT_ORACLE_DEFECTS(pipedream, 8);
 PIPEWRIGHT_ORACLE_DEFECTS(spectrain, 6);
 PIPEWRIGHT_ORACLE_DEFECTS(pipeoptim, 6);
 

@@ -22,9 +22,21 @@ class PipeDream final : public Scheme {
         vertical_sync_(
             options.flag("vertical_sync", false,
                          "Whether the forwards of all N stages use the version that stage "
-                         "0 used: max(0, i−N+1) for mini-batch i.")) {}
+                         "0 used: max(0, i−N+1) for mini-batch i.")),
+        refill_(options.flag(
+            "refill", true,
+            "Whether the queue of stashed versions is filled anew when the pipe has been drained. "
+            "false: a defect of the authors' code: the first D backwards after a drain read what "
+            "the queue still holds, the weights before the last D, D−1, … 1 updates, and not those "
+            "of their forwards.")) {
+    if (!refill_ && (!weight_stashing_ || vertical_sync_))
+      options.problem("refill",
+                      concat("is false, which needs ",
+                             vertical_sync_ ? "vertical_sync: false" : "weight_stashing: true"));
+  }
 
   Schedule schedule(const PipelineShape& shape) const override {
+    if (!refill_) return unfilled_stash_schedule(shape);
     return pipeline_schedule(shape, {.flush = false},
                              vertical_sync_ ? of_stage_zero : latest_weights,
                              weight_stashing_ ? forward_weights : latest_weights);
@@ -39,6 +51,7 @@ class PipeDream final : public Scheme {
 
   bool weight_stashing_;
   bool vertical_sync_;
+  bool refill_;
 };
 
 }  // namespace

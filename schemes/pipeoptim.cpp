@@ -23,6 +23,13 @@ class PipeOptim final : public Scheme {
                            "Step that is predicted under SGD. buffer: the momentum buffer v; "
                            "lookahead: μ·v + last gradient, as in the authors' code; geometric: Σ "
                            "μ^j v.")),
+        last_lr_(options.choice(
+                     "prediction_lr", {"next", "last"}, "next",
+                     "Learning rate that a forward predicts with. next: that of the stage's next "
+                     "update; last: that of its last one, a defect of the authors' code for "
+                     "CIFAR: when the rate changes between epochs, D+1 forwards still predict with "
+                     "the old one. That code is s_offset: 1 and velocity: lookahead with "
+                     "prediction_lr: last.") == "last"),
         weight_decay_(options.flag("adamw_decay_in_prediction", false,
                                    "Whether AdamW's decoupled weight decay is predicted, too.")) {}
 
@@ -35,7 +42,7 @@ class PipeOptim final : public Scheme {
     const Kind kind = velocity_ == "lookahead"   ? Kind::Lookahead
                       : velocity_ == "geometric" ? Kind::Geometric
                                                  : Kind::Optimizer;
-    schedule.rules = {{.kind = kind, .weight_decay = weight_decay_}};
+    schedule.rules = {{.kind = kind, .weight_decay = weight_decay_, .last_lr = last_lr_}};
     return schedule;
   }
   bool repeats() const override { return true; }
@@ -44,6 +51,7 @@ class PipeOptim final : public Scheme {
   int offset_;
   bool steady_;
   std::string velocity_;
+  bool last_lr_;
   bool weight_decay_;
 };
 

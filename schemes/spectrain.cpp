@@ -23,21 +23,40 @@ class SpecTrain final : public Scheme {
             "Step that is predicted. buffer: the momentum buffer v; lookahead: μ·v + last gradient "
             "in "
             "the forward and μ·v in the backward, as in the authors' code; geometric: Σ μ^j v.")),
+        last_lr_(options.choice(
+                     "prediction_lr", {"next", "last"}, "next",
+                     "Learning rate that a forward predicts with. next: that of the stage's next "
+                     "update; last: that of its last one, a defect of the authors' code: when "
+                     "the rate changes between epochs, D+1 forwards still predict with the old "
+                     "one. Their version 1 is velocity: lookahead with prediction_lr: last.") ==
+                 "last"),
         as_coded_(
             options.flag("as_coded", false,
                          "Whether to do what the authors' code of version 2 does: PipeDream with "
-                         "the learning rate of stage k multiplied by N−k, without predictions.")) {
+                         "the learning rate of stage k multiplied by N−k, without predictions.")),
+        refill_(options.flag(
+            "refill", true,
+            "With as_coded: whether the queue of stashed versions is filled anew when the pipe has "
+            "been drained. false: a defect of the authors' code, as in pipedream. Their version 2 "
+            "is as_coded: true with refill: false.")) {
     if (as_coded_ && version_ != 2)
-      options.problem(
-          "as_coded",
-          "is true, which needs version: 2; for version 1 as coded set velocity: lookahead");
+      options.problem("as_coded",
+                      "is true, which needs version: 2; for version 1 as coded set velocity: "
+                      "lookahead and prediction_lr: last");
+    if (as_coded_ && last_lr_)
+      options.problem("prediction_lr", "is last, but with as_coded: true nothing is predicted");
+    if (!as_coded_ && !refill_)
+      options.problem("refill",
+                      "is false, which needs as_coded: true; otherwise nothing is stashed");
   }
 
   Schedule schedule(const PipelineShape& shape) const override {
-    if (as_coded_)
-      return pipeline_schedule(
-          shape, {.flush = false}, latest_weights, forward_weights,
-          [&](int stage) { return static_cast<double>(shape.stages - stage); });
+    if (as_coded_) {
+      const ScaleRule scale = [&](int stage) { return static_cast<double>(shape.stages - stage); };
+      return refill_ ? pipeline_schedule(shape, {.flush = false}, latest_weights, forward_weights,
+                                         scale)
+                     : unfilled_stash_schedule(shape, scale);
+    }
     const WeightRule forward = [&](const PassPlace& pass) {
       return Weights::latest(pass.distance(steady_) + beyond(pass.stage), kForwardRule);
     };
@@ -61,22 +80,25 @@ class SpecTrain final : public Scheme {
   /// On the last stage the backward follows its forward at once, so both predict for the same time,
   /// and an equal rule makes them the same prediction.
   int backward_rule(const PassPlace& pass) const {
-    const bool same = pass.stage == pass.stages - 1 && velocity_ != "lookahead";
+    const bool same = pass.stage == pass.stages - 1 && velocity_ != "lookahead" && !last_lr_;
     return same ? kForwardRule : kBackwardRule;
   }
 
   std::vector<PredictionRule> rules() const {
     using Kind = PredictionRule::Kind;
     if (velocity_ == "lookahead")
-      return {{.kind = Kind::Lookahead, .decay = 1}, {.kind = Kind::Lookahead, .decay = 0}};
+      return {{.kind = Kind::Lookahead, .decay = 1, .last_lr = last_lr_},
+              {.kind = Kind::Lookahead, .decay = 0}};
     const Kind kind = velocity_ == "geometric" ? Kind::Geometric : Kind::Optimizer;
-    return {{.kind = kind}, {.kind = kind}};
+    return {{.kind = kind, .last_lr = last_lr_}, {.kind = kind}};
   }
 
   int version_;
   bool steady_;
   std::string velocity_;
+  bool last_lr_;
   bool as_coded_;
+  bool refill_;
 };
 
 }  // namespace

@@ -27,7 +27,8 @@ void add_moment(std::vector<StageMoment>& moments, const StageMoment& moment) {
 /// Follows one stage of replica 0 through its worker's actions.
 class Walk {
  public:
-  explicit Walk(std::vector<StageMoment>& moments) : moments_(moments) {}
+  Walk(std::vector<StageMoment>& moments, int versions)
+      : moments_(moments), versions_(versions), most_versions_(versions) {}
 
   void action(const Action& action, const ActionWeights& weights, bool recomputed,
               bool last_of_forward) {
@@ -57,7 +58,7 @@ class Walk {
   }
 
   std::vector<StageMoment>& moments_;
-  int kept_ = 0, inputs_ = 0, versions_ = 1, most_versions_ = 1;
+  int kept_ = 0, inputs_ = 0, versions_, most_versions_;
   int added_ = 0;
 };
 
@@ -80,7 +81,8 @@ std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
   const Versions versions = resolve_versions(schedule);
   std::vector<std::vector<StageMoment>> moments(as_size(schedule.shape.stages));
   std::vector<Walk> walks;
-  for (auto& of_stage : moments) walks.emplace_back(of_stage);
+  for (std::size_t stage = 0; stage < moments.size(); ++stage)
+    walks.emplace_back(moments[stage], 1 + schedule.earlier_of(static_cast<int>(stage)));
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     const auto& actions = schedule.workers[w];
     std::map<std::tuple<int, int, int>, std::size_t>

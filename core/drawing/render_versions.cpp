@@ -93,7 +93,11 @@ std::string render_versions(const Schedule& schedule, int minibatches) {
          "Columns m0, m1, …: the version of the stage's weights that the passes of mini-batch 0, "
          "1, … read;\n2→5(+3) is version 2 predicted 3 steps ahead, 0/1 are versions 0 and 1 for "
          "different micro-batches.\nD is the number of stages after this one. Staleness counts the "
-         "prediction in.\n";
+         "prediction in.\n" +
+         (schedule.earlier.empty() ? ""
+                                   : "Versions -1, -2, … are those of the last updates before the "
+                                     "pipe was drained; at the start of a training there are none, "
+                                     "and version 0 stands for them.\n");
 }
 
 }  // namespace pipewright

@@ -18,6 +18,7 @@
 #include "core/experiment/lr_schedule.h"
 #include "core/experiment/weights_file.h"
 #include "core/probes/probes.h"
+#include "core/runtime/batches.h"
 #include "core/runtime/run_request.h"
 #include "core/schedule/recompute.h"
 #include "core/schedule/schedule.h"
@@ -50,6 +51,7 @@ struct LoaderOptions {
 
 struct PipelineOptions {
   int stages = 1, microbatches = 1, replicas = 1;
+  MicrobatchSizes microbatch_sizes = MicrobatchSizes::Even;
   std::vector<int> placement;
   Execution execution = Execution::Serial;
   int threads = 1;

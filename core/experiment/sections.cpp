@@ -117,6 +117,7 @@ Recomputation recomputation_named(const std::string& name) {
 }
 
 RunningStatistics statistics_named(const std::string& name) {
+  if (name == "per_pass") return RunningStatistics::PerPass;
   if (name == "deferred") return RunningStatistics::Deferred;
   return name == "deferred_biased" ? RunningStatistics::DeferredBiased
                                    : RunningStatistics::PerMicrobatch;
@@ -172,6 +173,15 @@ PipelineSection read_pipeline(Options& root) {
       "Number of micro-batches that a mini-batch is cut into; asynchronous schemes accumulate "
       "gradients over them.",
       {1, 1 << 20}));
+  p.microbatch_sizes =
+      o.choice(
+          "microbatch_sizes", {"even", "torch_chunk"}, "even",
+          "Sizes of micro-batches whose number does not divide the mini-batch, or a replica's "
+          "part of it. even: they differ by at most 1, the larger first; torch_chunk: all are "
+          "equal but a smaller last one, as torchgpipe cuts. Where torchgpipe would make fewer "
+          "micro-batches than it was asked for, the experiment is refused.") == "even"
+          ? MicrobatchSizes::Even
+          : MicrobatchSizes::TorchChunk;
   p.replicas = static_cast<int>(
       o.integer("replicas", 1, "Number of replicas of the pipeline, whose gradients are averaged.",
                 {1, kMostStages}));
@@ -208,12 +218,13 @@ PipelineSection read_pipeline(Options& root) {
       o.choice("recompute", {"never", "always", "except_last"}, "never",
                "Recomputation: whether activations are discarded and computed again before the "
                "backward: never, always, or for all but a mini-batch's last micro-batch "
-               "(except_last). No bit of the result changes."));
+               "(except_last). No bit of the result changes, but with batch_norm: per_pass."));
   p.batch_norm = statistics_named(o.choice(
-      "batch_norm", {"per_microbatch", "deferred", "deferred_biased"}, "per_microbatch",
+      "batch_norm", {"per_microbatch", "deferred", "deferred_biased", "per_pass"}, "per_microbatch",
       "What updates batch norm's running statistics. per_microbatch: each micro-batch; deferred: "
       "the whole mini-batch, as without a pipeline; deferred_biased: the same with the biased "
-      "variance, as in torchgpipe."));
+      "variance, as in torchgpipe with deferred batch norm; per_pass: each micro-batch, and again "
+      "when it is recomputed, a defect of torchgpipe without deferred batch norm."));
   p.compression = read_compression(o, p.stages);
   p.gradient_compression = read_gradient_compression(o);
   const int workers = p.placement.empty() ? p.stages : *std::ranges::max_element(p.placement) + 1;

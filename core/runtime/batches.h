@@ -23,6 +23,23 @@ inline Slice slice_of(std::int64_t n, int parts, int part) {
   return {part * size + (part < larger ? part : larger), size + (part < larger ? 1 : 0)};
 }
 
+/// How the samples of a replica are cut into micro-batches. Even: slice_of(). TorchChunk: as
+/// torch.chunk does, all of size ⌈n/parts⌉ but a smaller last one.
+enum class MicrobatchSizes : std::uint8_t { Even, TorchChunk };
+
+/// How many parts torch.chunk makes of n samples if it is asked for `parts`: maybe fewer.
+inline std::int64_t torch_chunks(std::int64_t n, int parts) {
+  const std::int64_t size = (n + parts - 1) / parts;
+  return (n + size - 1) / size;
+}
+
+/// One part of n samples; with TorchChunk torch_chunks(n, parts) must be `parts`.
+inline Slice microbatch_of(std::int64_t n, int parts, int part, MicrobatchSizes sizes) {
+  if (sizes == MicrobatchSizes::Even) return slice_of(n, parts, part);
+  const std::int64_t size = (n + parts - 1) / parts, begin = part * size;
+  return {begin, n - begin < size ? n - begin : size};
+}
+
 /// Samples of a mini-batch that belong to one micro-batch of one replica.
 struct Share {
   std::int64_t first_sample = 0;     ///< its first sample, counted within the whole mini-batch

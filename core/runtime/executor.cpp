@@ -346,7 +346,7 @@ class Interpreter {
     const WeightKey& key = instruction.weights.key;
     std::optional<Stage::Ahead> ahead;
     if (instruction.weights.makes)
-      ahead = {key, program_.schedule.rules[as_size(key.rule)], next_lr(instruction)};
+      ahead = {key, program_.schedule.rules[as_size(key.rule)], prediction_lr(instruction)};
     if (request_.observer != nullptr) request_.observer->updates(instruction, stage);
     stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead);
     if (request_.observer != nullptr) request_.observer->updated(instruction, stage);
@@ -363,12 +363,12 @@ class Interpreter {
 
   void use(const Instruction& instruction, Stage& stage) {
     stage.use(instruction.weights, program_.schedule.rules,
-              instruction.weights.makes ? next_lr(instruction) : 0);
+              instruction.weights.makes ? prediction_lr(instruction) : 0);
     if (request_.observer != nullptr) request_.observer->began(instruction, stage);
   }
 
-  /// Learning rate of the stage's next update, which predictions use.
-  double next_lr(const Instruction& instruction) const {
+  /// Learning rate that predictions use.
+  double prediction_lr(const Instruction& instruction) const {
     return request_.lr(instruction.update_minibatch) * instruction.update_scale;
   }
 

@@ -204,6 +204,22 @@ void name_next_updates(Program& program) {
   }
 }
 
+/// Makes predictions at the rate of the stage's last update name that one.
+void name_last_updates(Program& program) {
+  for (auto& worker : program.workers) {
+    std::map<std::pair<int, int>, const Action*> last;
+    for (Instruction& instruction : worker) {
+      const Action*& update = last[{instruction.action.stage, instruction.action.replica}];
+      if (instruction.action.kind == ActionKind::Update) update = &instruction.action;
+      if (!instruction.weights.makes) continue;
+      const auto rule = as_size(instruction.weights.key.rule);
+      if (!program.schedule.rules[rule].last_lr) continue;
+      instruction.update_minibatch = update == nullptr ? -1 : update->minibatch;
+      if (update != nullptr) instruction.update_scale = update->scale;
+    }
+  }
+}
+
 /// Moves a prediction into the update directly before it, while the weights and the optimizer's
 /// state are still in the cache. No instruction lies between, so no copy is held for longer.
 void predict_in_updates(Program& program) {
@@ -305,6 +321,7 @@ Program compile(ProvedSchedule proved) {
   mark_recomputed(program, index);
   mark_graph_ends(program, index);
   name_next_updates(program);
+  name_last_updates(program);
   predict_in_updates(program);
   count_rounds(program);
   name_places(program);

@@ -61,9 +61,11 @@ struct Instruction {
   bool last_pass = false;   ///< last backward of this stage and micro-batch (weight-only halves not
                             ///< counted): its graph may be freed
   bool first_half = false;  ///< input-only backward: its weight-only half follows
-  int update_minibatch = 0;  ///< mini-batch of the stage's next update, whose learning rate
-                             ///< predictions use
-  double update_scale = 1;   ///< scale of the stage's next update
+  /// Mini-batch of the stage's update whose learning rate predictions use: the next one or, where
+  /// this one predicts by a rule with PredictionRule::last_lr, the last (−1: one before the
+  /// schedule).
+  int update_minibatch = 0;
+  double update_scale = 1;  ///< scale of that update
 };
 
 /// Ports of all messages that an instruction sends, in the order they are sent.

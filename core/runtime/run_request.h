@@ -26,7 +26,8 @@ enum class Execution : std::uint8_t { Serial, Threads, Mpi };
 
 struct RunRequest {
   Batches& batches;
-  /// Learning rate of the schedule's mini-batch. Thread-safe.
+  /// Learning rate of the schedule's mini-batch; −1: of the one before the schedule, or any number
+  /// if nothing has been trained before. Thread-safe.
   std::function<double(int minibatch)> lr;
   std::uint64_t seed = 1;
   int first_epoch = 0;

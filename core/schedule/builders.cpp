@@ -136,6 +136,17 @@ Schedule pipeline_schedule(const PipelineShape& shape, PassOrder how, const Weig
   return schedule_of_stages(shape, std::move(orders));
 }
 
+Schedule unfilled_stash_schedule(const PipelineShape& shape, const ScaleRule& update_scale) {
+  const WeightRule queued = [](const PassPlace& pass) {
+    return Weights::of_version(pass.minibatch - pass.distance(/*steady=*/true));
+  };
+  Schedule schedule =
+      pipeline_schedule(shape, {.flush = false}, latest_weights, queued, update_scale);
+  for (int stage = 0; stage < shape.stages; ++stage)
+    schedule.earlier.push_back(-floor_divided(stage + 1 - shape.stages, shape.microbatches));
+  return schedule;
+}
+
 Schedule evaluation_schedule(const PipelineShape& shape) {
   PipelineShape forwards = shape;
   forwards.training = false;

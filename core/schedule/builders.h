@@ -63,6 +63,11 @@ Schedule pipeline_schedule(const PipelineShape& shape, PassOrder order,
                            const WeightRule& backward = latest_weights,
                            const ScaleRule& update_scale = {});
 
+/// PipeDream as its authors coded it, a defect: 1F1B without flush whose backwards read the version
+/// that they would read if the pipe had never been drained. The first D of a schedule read versions
+/// from before it, though their forwards read version 0.
+Schedule unfilled_stash_schedule(const PipelineShape& shape, const ScaleRule& update_scale = {});
+
 /// One pass of a worker within a mini-batch. Its loss is the model's own, its weights are the
 /// latest.
 struct PassStep {

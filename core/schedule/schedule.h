@@ -18,9 +18,10 @@ namespace pipewright {
 struct Weights {
   enum class Source : std::uint8_t { Latest, Version, OfForward };
   Source source = Source::Latest;
-  int version = 0;  ///< updates of this stage since the schedule began (Source::Version)
-  int ahead = 0;    ///< optimizer steps predicted beyond it; negative: extrapolated back
-  int rule = 0;     ///< index into Schedule::rules
+  /// Updates of this stage since the schedule began (Source::Version); negative: before it.
+  int version = 0;
+  int ahead = 0;  ///< optimizer steps predicted beyond it; negative: extrapolated back
+  int rule = 0;   ///< index into Schedule::rules
 
   static Weights latest(int ahead = 0, int rule = 0) { return {Source::Latest, 0, ahead, rule}; }
   static Weights of_version(int version, int ahead = 0, int rule = 0) {
@@ -38,12 +39,15 @@ struct Weights {
 /// or
 ///  - Drift: W + s·δ, with δ ← decay·δ + (1−decay)·(new W − old W) after every update, 0 at first
 ///  (a stage has one δ: all its rules of this kind have one decay).
-/// `weight_decay` adds λW (AdamW).
+/// `weight_decay` adds λW (AdamW). lr·scale is that of the stage's next update or, with `last_lr`,
+/// of its last one: of the mini-batch before the schedule, and the scale of the next, before the
+/// first.
 struct PredictionRule {
   enum class Kind : std::uint8_t { Optimizer, Lookahead, Geometric, Drift };
   Kind kind = Kind::Optimizer;
   double decay = 1;
   bool weight_decay = false;
+  bool last_lr = false;
   bool operator==(const PredictionRule&) const = default;
 };
 
@@ -99,8 +103,15 @@ struct Schedule {
   std::vector<std::vector<int>> learns_from;
   std::vector<int> auxiliary;  ///< stages with an auxiliary head, ascending
   std::vector<PredictionRule> rules = {{}};
+  /// [stage] → versions from before this schedule that its passes may read, −1 being the last one;
+  /// empty: none. A stage keeps so many when a schedule ends. Those before the training's first are
+  /// copies of that one.
+  std::vector<int> earlier;
   std::vector<std::vector<Action>> workers;  ///< [worker] → its actions in order
 
+  int earlier_of(int stage) const {
+    return earlier.empty() ? 0 : earlier[static_cast<std::size_t>(stage)];
+  }
   bool operator==(const Schedule&) const = default;
 };
 

@@ -37,13 +37,21 @@ class WorkerVersions {
   /// The keys used at one stage, grouped by version.
   struct StageKeys {
     int latest = 0;
-    std::vector<std::vector<LastUse>> versions;
+    int earlier = 0;                             ///< Schedule::earlier
+    std::vector<std::vector<LastUse>> versions;  ///< [version + earlier]
+
+    /// Whether the version is there when the next schedule begins; asked after the first walk.
+    bool outlives(int version) const { return version >= latest - earlier; }
   };
 
-  StageKeys& keys_of(const Action& action) { return stages_[{action.stage, action.replica}]; }
+  StageKeys& keys_of(const Action& action) {
+    const auto [found, fresh] = stages_.try_emplace({action.stage, action.replica});
+    if (fresh) found->second.earlier = schedule_.earlier_of(action.stage);
+    return found->second;
+  }
   /// The key's last use so far; nullptr if it has not been used.
   static LastUse* find(StageKeys& stage, const WeightKey& key) {
-    const auto version = as_size(key.version);
+    const auto version = as_size(key.version + stage.earlier);
     if (version >= stage.versions.size()) return nullptr;
     for (LastUse& each : stage.versions[version])
       if (each.key == key) return &each;
@@ -61,11 +69,11 @@ class WorkerVersions {
       if (action.kind == ActionKind::Update) ++latest;
       if (!is_pass(action.kind)) continue;
       weights.key = key_of(action, latest);
-      if (weights.key.version > latest || weights.key.version < 0)
+      if (weights.key.version > latest || weights.key.version < -stage.earlier)
         fail(action,
              concat("asks for version ", weights.key.version, " of its stage's weights, but only ",
                     counted(latest, "update"), latest == 1 ? " has" : " have",
-                    " run by then; expected a version from 0 to ", latest));
+                    " run by then; expected a version from ", -stage.earlier, " to ", latest));
       const bool first = use(stage, weights.key, i);
       if (first && weights.key.ahead != 0) {
         if (weights.key.version != latest)
@@ -86,12 +94,13 @@ class WorkerVersions {
       ActionWeights& weights = result_[i];
       if (action.kind == ActionKind::Update) {
         const LastUse* last = find(stage, {weights.latest, 0, 0});
-        weights.in_place = last == nullptr || last->action < i;
+        weights.in_place = (last == nullptr || last->action < i) && !stage.outlives(weights.latest);
         continue;
       }
       if (!is_pass(action.kind) || find(stage, weights.key)->action != i) continue;
-      const bool latest = weights.key.ahead == 0 && weights.key.version == weights.latest;
-      if (!latest) weights.frees.push_back(weights.key);
+      const bool stays = weights.key.ahead == 0 && (weights.key.version == weights.latest ||
+                                                    stage.outlives(weights.key.version));
+      if (!stays) weights.frees.push_back(weights.key);
     }
   }
 
@@ -101,7 +110,7 @@ class WorkerVersions {
       known->action = action;
       return false;
     }
-    const auto version = as_size(key.version);
+    const auto version = as_size(key.version + stage.earlier);
     if (version >= stage.versions.size()) stage.versions.resize(version + 1);
     stage.versions[version].push_back({key, action});
     return true;
@@ -135,12 +144,14 @@ class WorkerVersions {
 
 /// Counts the copies alive on one worker, action by action; the maximum of each stage goes into
 /// `stages`.
-void count_copies(const std::vector<Action>& actions, const std::vector<ActionWeights>& weights,
+void count_copies(const Schedule& schedule, const std::vector<Action>& actions,
+                  const std::vector<ActionWeights>& weights,
                   std::vector<std::vector<StageVersions>>& stages) {
   std::map<std::pair<int, int>, int> alive;
   for (std::size_t i = 0; i < actions.size(); ++i) {
     const Action& action = actions[i];
-    int& copies = alive.try_emplace({action.stage, action.replica}, 1).first->second;
+    const int first = 1 + schedule.earlier_of(action.stage);
+    int& copies = alive.try_emplace({action.stage, action.replica}, first).first->second;
     if (weights[i].makes) ++copies;
     if (action.kind == ActionKind::Update && !weights[i].in_place) ++copies;
     int& most = stages[as_size(action.stage)][as_size(action.replica)].copies;
@@ -217,7 +228,7 @@ Versions resolve_versions(const Schedule& schedule, const PassIndex& index) {
   for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
     versions.workers.push_back(
         WorkerVersions(schedule, index, static_cast<int>(worker)).resolved());
-    count_copies(schedule.workers[worker], versions.workers.back(), versions.stages);
+    count_copies(schedule, schedule.workers[worker], versions.workers.back(), versions.stages);
     measure_staleness(schedule, schedule.workers[worker], versions.workers.back(), versions.stages);
   }
   return versions;

@@ -26,7 +26,7 @@ struct WeightKey {
 struct ActionWeights {
   WeightKey key;
   bool makes = false;            ///< first use of a prediction: compute it now
-  bool in_place = false;         ///< Update: no later action reads the old version
+  bool in_place = false;         ///< Update: nobody reads the old version any more
   int latest = 0;                ///< updates of this stage before this action
   std::vector<WeightKey> frees;  ///< not needed after this action (never the latest version)
 };

@@ -27,7 +27,8 @@ class Memory {
   Memory(const Schedule& schedule, const PassSlots& slots, std::span<const StageCost> costs,
          const ClockTimes& times, const SimulationOptions& options,
          std::vector<std::int32_t>& last_use, std::vector<bool>& recomputed, WorkerReport& report)
-      : shape_(schedule.shape),
+      : schedule_(schedule),
+        shape_(schedule.shape),
         slots_(slots),
         costs_(costs),
         times_(times),
@@ -78,7 +79,8 @@ class Memory {
       if (gradient.held) continue;
       gradient.held = true;
       const auto parameters = static_cast<double>(cost(action).parameter_bytes);
-      now_.weights += cost(action).version_bytes() + cost(action).buffer_bytes;
+      now_.weights += (1 + schedule_.earlier_of(action.stage)) * cost(action).version_bytes() +
+                      cost(action).buffer_bytes;
       if (shape_.training)
         now_.optimizer += static_cast<std::int64_t>(parameters * options_.optimizer_state);
     }
@@ -181,6 +183,7 @@ class Memory {
     if (options_.memory_over_time) report_.memory.push_back({time, now_});
   }
 
+  const Schedule& schedule_;
   const PipelineShape& shape_;
   const PassSlots& slots_;
   const std::span<const StageCost> costs_;

@@ -17,6 +17,8 @@ struct Pass;
 
 enum class RunningStatistics : std::uint8_t {
   PerMicrobatch,  ///< updated by each micro-batch
+  PerPass,        ///< updated by each micro-batch, and again when it is recomputed: a defect of
+                  ///< torchgpipe
   Deferred,  ///< updated once per mini-batch with its unbiased variance, as PyTorch does without a
              ///< pipeline
   DeferredBiased  ///< updated once per mini-batch with its biased variance, as in torchgpipe

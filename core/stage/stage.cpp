@@ -63,7 +63,7 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
     : parts_(std::move(parts)),
       layout_(layout_of(parts_)),
       main_parameters_(parameter_count(parts_.layers)),
-      weights_(layout_, parts_.options, parts_.narrow),
+      weights_(layout_, parts_.options, parts_.narrow, parts_.earlier),
       gradients_(weights_.leaves(), parts_.options, parts_.narrow, parts_.channels_last),
       kept_(parts_.index, parts_.last, parts_.channels_last,
             weights_.leaves().first(main_parameters_), gradients_),
@@ -80,7 +80,8 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
       ++next;
     }
   if (weights_.has_copies()) weights_.copy({0, 0, 0});
-  if (parts_.running_statistics != RunningStatistics::PerMicrobatch)
+  if (parts_.running_statistics == RunningStatistics::Deferred ||
+      parts_.running_statistics == RunningStatistics::DeferredBiased)
     deferred_.emplace(parts_.running_statistics == RunningStatistics::DeferredBiased);
 }
 
@@ -110,6 +111,26 @@ std::vector<std::pair<std::string, at::Tensor>> Stage::named_parameters() const 
   for (const FlatLayout::Entry& entry : layout_.entries)
     all.emplace_back(entry.name, entry.of(latest));
   return all;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Stage::named_earlier() const {
+  std::vector<std::pair<std::string, at::Tensor>> all;
+  if (!weights_.has_earlier()) return all;
+  for (int before = 1; before <= weights_.earlier(); ++before)
+    for (const FlatLayout::Entry& entry : layout_.entries)
+      all.emplace_back(concat(before, ".", entry.name), entry.of(weights_.earlier_version(before)));
+  return all;
+}
+
+void Stage::restore_earlier(const std::vector<std::pair<std::string, at::Tensor>>& saved) {
+  weights_.add_earlier();
+  for (auto& [name, tensor] : named_earlier()) {
+    const auto found = std::ranges::find(saved, name, &std::pair<std::string, at::Tensor>::first);
+    if (found == saved.end() || found->second.sizes() != tensor.sizes())
+      throw Error(ErrorKind::Data, concat("the stash has no tensor '", name, "' of shape ",
+                                          list_text(tensor.sizes())));
+    tensor.copy_(found->second);
+  }
 }
 
 std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
@@ -220,7 +241,7 @@ void Stage::recompute(int id, const Pass& pass) {
   KeptForward& slot = kept_.of(id);
   slot.keep = Keep::Graph;
   Pass again = pass;
-  again.recomputing = true;
+  again.recomputing = parts_.running_statistics != RunningStatistics::PerPass;
   compute(slot, again);
 }
 

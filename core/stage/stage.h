@@ -41,6 +41,7 @@ struct StageParts {
   bool predicts = false;                   ///< a schedule asks for predictions
   bool keep_gradient = false;              ///< for predictions by PredictionRule::Lookahead
   std::optional<double> drift_decay = {};  ///< for predictions by PredictionRule::Drift
+  int earlier = 0;                         ///< Schedule::earlier of this stage
   RunningStatistics running_statistics = RunningStatistics::PerMicrobatch;
 };
 
@@ -76,9 +77,15 @@ class Stage {
   std::vector<std::pair<std::string, at::Tensor>> named_parameters() const;
   /// Parameters and buffers, layer by layer; the head's last.
   std::vector<std::pair<std::string, at::Tensor>> named_state() const;
+  /// Between schedules: ("<before>.<full name>", view) of every parameter of the versions that the
+  /// next schedule may read besides the latest, `before` updates before it; none before the first
+  /// schedule. restore_earlier() takes them back in a stage that has run no schedule; it throws
+  /// Error{Data} if one is missing or of another shape.
+  std::vector<std::pair<std::string, at::Tensor>> named_earlier() const;
+  void restore_earlier(const std::vector<std::pair<std::string, at::Tensor>>& saved);
 
-  /// Installs the weights that a pass computes with; predicts them first if `weights.makes`. `lr`
-  /// is the learning rate of the stage's next update.
+  /// Installs the weights that a pass computes with; predicts them first if `weights.makes`, with
+  /// the learning rate `lr`.
   void use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr);
 
   /// Runs the layers. In training it keeps, under `id` and until the last backward of `id`, the
@@ -119,7 +126,7 @@ class Stage {
   /// Brings all of them to the wide number format and the weights' memory format, as sums over
   /// replicas need them.
   void prepare_sums() { gradients_.prepare(); }
-  /// A prediction from the version that an update makes; `lr` is that of the update after it.
+  /// A prediction, with the learning rate `lr`, from the version that an update makes.
   struct Ahead {
     WeightKey key;
     PredictionRule rule;

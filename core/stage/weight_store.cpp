@@ -39,8 +39,8 @@ FlatLayout flat_layout(const std::vector<std::pair<std::string, std::vector<std:
 }
 
 WeightStore::WeightStore(const FlatLayout& layout, const at::TensorOptions& options,
-                         std::optional<at::ScalarType> narrow)
-    : narrow_(narrow) {
+                         std::optional<at::ScalarType> narrow, int earlier)
+    : narrow_(narrow), earlier_(earlier) {
   versions_.push_back({{0, 0, 0}, at::zeros({layout.size}, options), {}});
   Version& first = versions_.front();
   live_ = live_view(first.flat);
@@ -103,12 +103,24 @@ void WeightStore::free(const WeightKey& key) {
 }
 
 void WeightStore::rewind() {
-  PIPEWRIGHT_CHECK(versions_.size() == 1, versions_.size(), " versions are left after a schedule");
-  versions_.front().key = {0, 0, 0};
+  std::erase_if(versions_, [&](const Version& each) {  // earlier ones that no pass has read
+    return each.key.version < std::min(0, latest_ - earlier_);
+  });
+  for (Version& each : versions_) each.key.version -= latest_;
   latest_ = 0;
   spare_.clear();
   installed_ = nullptr;  // a version made later may have the address of one freed here
-  if (narrow_) copy({0, 0, 0});
+  if (earlier_ > 0 && copies() == 1) {
+    add_earlier();
+    for (int before = 1; before <= earlier_; ++before) earlier_version(before).copy_(latest());
+  }
+  PIPEWRIGHT_CHECK(copies() == 1 + earlier_, copies(), " versions are left after a schedule");
+  if (!narrow_) return;
+  for (const Version& each : versions_) copy(each.key);
+}
+
+void WeightStore::add_earlier() {
+  for (int before = 1; before <= earlier_; ++before) add({latest_ - before, 0, 0});
 }
 
 std::size_t WeightStore::find(const WeightKey& key) const {

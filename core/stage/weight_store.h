@@ -10,6 +10,9 @@
 /// In mixed precision a version has a copy in a narrow format as well, which the layers compute
 /// with. It is made when the version is made, installed with it and freed with it; parameters that
 /// are exact have no copy.
+///
+/// Some schedules read versions of the schedule before (Schedule::earlier). Then a store keeps so
+/// many when a schedule ends, and the next one finds them under negative numbers.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -32,9 +35,10 @@ FlatLayout flat_layout(const std::vector<std::pair<std::string, std::vector<std:
 /// The versions held by one stage replica. Used by one thread at a time.
 class WeightStore {
  public:
-  /// `narrow` is the format of the copies, if there are any.
+  /// `narrow` is the format of the copies, if there are any; `earlier` the number of versions that
+  /// are kept from schedule to schedule besides the latest.
   WeightStore(const FlatLayout& layout, const at::TensorOptions& options,
-              std::optional<at::ScalarType> narrow = {});
+              std::optional<at::ScalarType> narrow = {}, int earlier = 0);
   WeightStore(const WeightStore&) = delete;
   WeightStore& operator=(const WeightStore&) = delete;
 
@@ -64,9 +68,19 @@ class WeightStore {
   void copy(const WeightKey& key);
   void copy(const WeightKey& key, std::int64_t begin, std::int64_t end);
 
-  /// Starts a new schedule: the latest version, the only one left, becomes version 0. Makes
-  /// its copy again, since the weights may have been loaded meanwhile.
+  /// Starts a new schedule: the latest version becomes version 0. It is the only one left besides
+  /// the earlier ones, which become −1, −2, …; before the first schedule they are made, as copies
+  /// of version 0. Makes the narrow copies again, since weights may have been loaded meanwhile.
   void rewind();
+
+  int earlier() const { return earlier_; }
+  /// Between schedules: whether the earlier versions are there yet.
+  bool has_earlier() const { return earlier_ > 0 && copies() == 1 + earlier_; }
+  /// Before the first schedule: adds memory for the earlier versions, which the caller fills.
+  void add_earlier();
+  /// Between schedules: the version `before` updates before the latest, 1 … earlier(); it must be
+  /// there.
+  const at::Tensor& earlier_version(int before) const { return version({latest_ - before, 0, 0}); }
 
   /// Versions and predictions held now, and the high-water mark.
   int copies() const { return static_cast<int>(versions_.size()); }
@@ -83,6 +97,7 @@ class WeightStore {
   std::vector<Version> versions_;  ///< few: at most StageVersions::copies
   std::vector<Version> spare_;     ///< memory of freed versions
   std::optional<at::ScalarType> narrow_;
+  int earlier_;
   at::Tensor live_, live_copy_;
   std::vector<at::Tensor> leaves_;
   const void* installed_ = nullptr;

@@ -92,6 +92,7 @@ Loader Plan::training_loader(int first_epoch, int count, int first_minibatch) co
                  .first_minibatch = first_minibatch,
                  .replicas = e.pipeline.replicas,
                  .microbatches = e.pipeline.microbatches,
+                 .microbatch_sizes = e.pipeline.microbatch_sizes,
                  .keep = 2 * e.pipeline.stages + 2,
                  .prefetch = e.loader.prefetch,
                  .threads = e.pipeline.threads,
@@ -144,6 +145,7 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .predicts = predictions.any,
                        .keep_gradient = predictions.by_lookahead,
                        .drift_decay = drift_decay(schedule, stage),
+                       .earlier = schedule.earlier_of(stage),
                        .running_statistics = e.pipeline.batch_norm};
       all.push_back(made_stage(std::move(parts), e.train.seed, team));
     }

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* kMetrics = "metrics.safetensors";
 constexpr const char* kEdges = "edges-";
 constexpr const char* kExchange = "exchange-";
+constexpr const char* kStash = "stash-";
 constexpr const char* kHead = "head_after.";
 constexpr const char* kLastGradient = "last_gradient";
 constexpr const char* kDrift = "drift";
@@ -121,6 +122,23 @@ Value write_files(const fs::path& folder, const std::vector<HeldStage>& mine,
     files.items.push_back(described.value());
   }
   return files;
+}
+
+/// The versions of a stage that its next schedule reads besides the latest.
+struct Stash {
+  Stage* stage = nullptr;
+  NamedTensors state() const { return stage->named_earlier(); }
+  void restore(const NamedTensors& saved) const { stage->restore_earlier(saved); }
+};
+
+/// Indexed as the stages; null where there are no such versions.
+std::vector<std::unique_ptr<Stash>> stashes(const std::vector<std::unique_ptr<Stage>>& stages) {
+  std::vector<std::unique_ptr<Stash>> all;
+  for (const auto& stage : stages)
+    all.push_back(stage && stage->weights().earlier() > 0
+                      ? std::make_unique<Stash>(Stash{.stage = stage.get()})
+                      : nullptr);
+  return all;
 }
 
 /// File name of the state of an edge's ends or an exchange: "edges-2.replica-0.safetensors".
@@ -276,6 +294,7 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
   Value own = write_files(folder, mine, optimizer);
   write_memories(folder, plan, kEdges, edges, own);
   write_memories(folder, plan, kExchange, exchanges, own);
+  write_memories(folder, plan, kStash, stashes(stages), own);
   if (!team.first() && !own.items.empty()) sync_folder(folder);
   const auto written = team.gather(to_json(own));
   if (team.first()) {
@@ -315,7 +334,7 @@ std::optional<LoadedCheckpoint> load_checkpoint(
   const bool remembers = same_stages(manifest, plan);
   if (remembers) read_loss_scales(manifest, mine);
   const bool check = team.size() > 1;  // a single process has just verified all files
-  bool forgotten = false;
+  bool forgotten = false, unstashed = false;
   for (const CheckpointFile& file : manifest.files) {
     const fs::path path = folder / file.name;
     if (file.name.starts_with(kEdges) || file.name.starts_with(kExchange)) {
@@ -324,6 +343,11 @@ std::optional<LoadedCheckpoint> load_checkpoint(
         read_memory(folder, file, plan, kExchange, exchanges, check);
       }
       forgotten = forgotten || !remembers;
+      continue;
+    }
+    if (file.name.starts_with(kStash)) {
+      if (remembers) read_memory(folder, file, plan, kStash, stashes(stages), check);
+      unstashed = !remembers;
       continue;
     }
     if (file.name != kMetrics && wanted.empty()) continue;
@@ -343,6 +367,10 @@ std::optional<LoadedCheckpoint> load_checkpoint(
     loaded.remarks.emplace_back(
         "what compression remembers of earlier messages and gradients begins anew, because stages "
         "or replicas are others than before");
+  if (unstashed)
+    loaded.remarks.emplace_back(
+        "the stashed versions from before the checkpoint are those of the checkpoint, because "
+        "stages or replicas are others than before");
   if (!remembers && std::ranges::any_of(manifest.files, [](const CheckpointFile& file) {
         return file.loss_scale.has_value();
       }))

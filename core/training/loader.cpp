@@ -83,7 +83,8 @@ Share Loader::share(int minibatch, int replica, int microbatch) const {
   const int position = position_of(minibatch);
   const std::int64_t all = size_of(position);
   const Slice of_replica = slice_of(all, settings_.replicas, replica);
-  const Slice part = slice_of(of_replica.size, settings_.microbatches, microbatch);
+  const Slice part = microbatch_of(of_replica.size, settings_.microbatches, microbatch,
+                                   settings_.microbatch_sizes);
   return {of_replica.begin + part.begin, part.size, of_replica.size, all};
 }
 

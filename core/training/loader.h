@@ -58,6 +58,7 @@ class Loader final : public Batches {
     int first_epoch = 0;
     int first_minibatch = 0;  ///< first mini-batch to give of the first epoch
     int replicas = 1, microbatches = 1;
+    MicrobatchSizes microbatch_sizes = MicrobatchSizes::Even;
     int keep = 8;      ///< mini-batches in the cache
     int prefetch = 0;  ///< number of prefetch threads and of mini-batches that they are ahead
     int threads = 1;   ///< intra-op threads of each prefetch thread; must be that of the workers,

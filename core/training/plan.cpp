@@ -94,6 +94,25 @@ void read_lengths(Plan& plan) {
                 e.where("loader.bucket"));
 }
 
+/// Refuses mini-batches of which torch.chunk makes fewer micro-batches than the schedule has.
+void check_chunks(const Experiment& e, const EpochOrder& order) {
+  const PipelineOptions& p = e.pipeline;
+  if (p.microbatch_sizes != MicrobatchSizes::TorchChunk) return;
+  for (const int minibatch : {0, order.minibatches() - 1})
+    for (const int replica : {0, p.replicas - 1}) {
+      const std::int64_t samples = slice_of(order.size_of(minibatch), p.replicas, replica).size;
+      if (samples == 0 || torch_chunks(samples, p.microbatches) == p.microbatches) continue;
+      throw Error(ErrorKind::Experiment,
+                  concat("pipeline.microbatch_sizes is torch_chunk, which makes ",
+                         torch_chunks(samples, p.microbatches), " and not ", p.microbatches,
+                         " micro-batches of ", counted(samples, "sample"), " (mini-batch ",
+                         minibatch, p.replicas > 1 ? concat(", replica ", replica) : "",
+                         "); expected another pipeline.microbatches or loader.batch_size",
+                         minibatch > 0 ? ", or loader.drop_last: true" : ""),
+                  e.where("pipeline.microbatch_sizes"));
+    }
+}
+
 void check_minibatches(Plan& plan) {
   const Experiment& e = *plan.experiment;
   const EpochOrder order{plan.train, e.loader.batch_size, e.loader.drop_last};
@@ -104,6 +123,7 @@ void check_minibatches(Plan& plan) {
                        counted(plan.train.size(), "training sample"), ", loader.batch_size is ",
                        e.loader.batch_size, " and loader.drop_last ", e.loader.drop_last),
                 e.where("loader.batch_size"));
+  check_chunks(e, order);
   const std::int64_t least = order.size_of(plan.minibatches - 1) / e.pipeline.replicas;
   if (least < e.pipeline.microbatches)
     throw Error(ErrorKind::Experiment,

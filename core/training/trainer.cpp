@@ -155,28 +155,29 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
   const auto last_epoch = static_cast<int>((first + count - 1) / per_epoch);
   const auto skipped = static_cast<int>(first % per_epoch);
   Loader loader = plan_.training_loader(epoch, last_epoch + 1 - epoch, skipped);
-  return execute(program, stages_,
-                 {.batches = loader,
-                  .lr = [&](int minibatch) { return lr_at(first + minibatch); },
-                  .seed = e.train.seed,
-                  .first_epoch = epoch,
-                  .first_minibatch = skipped,
-                  .minibatches_per_epoch = per_epoch,
-                  .sum_gradients = e.train.sum_gradients,
-                  .execution = e.pipeline.execution,
-                  .threads = e.pipeline.threads,
-                  .timeout = e.pipeline.timeout,
-                  .on_minibatch =
-                      [&](int) {
-                        if (progress_ != nullptr) progress_->step();
-                      },
-                  .stop = stop_,
-                  .trace = e.output.trace ? &trace_ : nullptr,
-                  .team = &team_,
-                  .log = log_,
-                  .edges = edges_.empty() ? nullptr : &edges_,
-                  .exchanges = exchanges_.empty() ? nullptr : &exchanges_,
-                  .observer = measurements_.begin(first)});
+  return execute(
+      program, stages_,
+      {.batches = loader,
+       .lr = [&](int minibatch) { return lr_at(std::max<std::int64_t>(0, first + minibatch)); },
+       .seed = e.train.seed,
+       .first_epoch = epoch,
+       .first_minibatch = skipped,
+       .minibatches_per_epoch = per_epoch,
+       .sum_gradients = e.train.sum_gradients,
+       .execution = e.pipeline.execution,
+       .threads = e.pipeline.threads,
+       .timeout = e.pipeline.timeout,
+       .on_minibatch =
+           [&](int) {
+             if (progress_ != nullptr) progress_->step();
+           },
+       .stop = stop_,
+       .trace = e.output.trace ? &trace_ : nullptr,
+       .team = &team_,
+       .log = log_,
+       .edges = edges_.empty() ? nullptr : &edges_,
+       .exchanges = exchanges_.empty() ? nullptr : &exchanges_,
+       .observer = measurements_.begin(first)});
 }
 
 /// Trains one segment, from an empty pipeline to an empty pipeline.

@@ -14,7 +14,6 @@ THREAD_SHAPES = {
     "pipedream without stashing": {"scheme": {"name": "pipedream", "weight_stashing": False}},
     "pipedream, vertical sync": {"scheme": {"name": "pipedream", "vertical_sync": True}},
     "spectrain 2": {"scheme": {"name": "spectrain", "version": 2}, "train.drain": "never"},
-    "spectrain 1 as coded": {"scheme": {"name": "spectrain", "velocity": "lookahead"}},
     "2 replicas of gpipe": {
         "scheme": {"name": "gpipe"},
         "pipeline.stages": 2,

@@ -35,6 +35,25 @@ CASES = {
     "zb_h1": {"scheme": {"name": "zb_h1"}, "pipeline.microbatches": 4},
     "zb_h2": {"scheme": {"name": "zb_h2"}, "pipeline.microbatches": 6},
 }
+# Defects of published code, in shapes where they change the result.
+DEFECTS = {
+    "spectrain 1 as coded": {
+        "scheme": {"name": "spectrain", "velocity": "lookahead", "prediction_lr": "last"},
+        "lr_schedule": {"name": "step", "gamma": 0.25},
+    },
+    "spectrain 2 as coded": {
+        "scheme": {"name": "spectrain", "version": 2, "as_coded": True, "refill": False},
+        "optimizer.lr": 0.005,
+    },
+    "pipedream as coded": {"scheme": {"name": "pipedream", "refill": False}},
+    "torchgpipe": {
+        "scheme": {"name": "gpipe"},
+        "pipeline.microbatches": 3,
+        "pipeline.microbatch_sizes": "torch_chunk",
+        "pipeline.recompute": "except_last",
+        "pipeline.batch_norm": "per_pass",
+    },
+}
 # One of each kind: flush, stashed weights, predicted ones, extrapolated ones, split backwards, auxiliary heads.
 KINDS = ("gpipe", "pipedream", "spectrain", "pipemare", "zb_h1", "interlocking")
 MEASURED = ("seconds", "samples_per_second")
@@ -60,6 +79,10 @@ class Executions(SameBytes):
     def test_all_executions_agree_for_a_scheme_of_each_kind(self):
         for name in KINDS:
             self.check(name, changed(CNN, CASES[name]), skips.with_mpi(["threads"], "executions"))
+
+    def test_all_executions_agree_on_defects_of_published_code(self):
+        for title, changes in DEFECTS.items():
+            self.check(title, changed(CNN, changes), skips.with_mpi(["threads"], "executions"))
 
     def test_no_scheme_is_forgotten_here(self):
         listed = [line.split()[0] for line in self.pipewright("list", "schemes").out.splitlines()]

@@ -27,6 +27,16 @@ CASES = {
     "within": {"scheme": {"name": "xpipe"}, "train.checkpoint": {"every": 7, "unit": "minibatch"}},
     "adam": {"scheme": {"name": "pipedream"}, "optimizer": {"name": "adam", "lr": 0.002}},
     "predicting": {"scheme": {"name": "spectrain", "velocity": "lookahead"}, "optimizer.nesterov": True},
+    "last rates": {
+        "scheme": {"name": "spectrain", "velocity": "lookahead", "prediction_lr": "last"},
+        "lr_schedule": {"name": "step", "gamma": 0.9},
+    },
+    "queue": {"scheme": {"name": "pipedream", "refill": False}},
+    "queue within": {
+        "scheme": {"name": "spectrain", "version": 2, "as_coded": True, "refill": False},
+        "optimizer.lr": 0.002,
+        "train.checkpoint": {"every": 7, "unit": "minibatch"},
+    },
     "mixed": {"scheme": {"name": "spectrain"}, "train.precision": "bfloat16"},
     "loss scaling": {"scheme": {"name": "pipedream"}, "train.precision": "float16"},
     "drawn delays": {
@@ -41,8 +51,8 @@ CASES = {
         "optimizer": {"name": "adamw"},
     },
 }
-# A flush, stashed weights, predicted ones, and checkpoints within an epoch.
-KINDS = {"sgd": "threads", "adam": "serial", "predicting": "threads", "within": "serial"}
+# A flush, stashed weights, predicted ones, checkpoints within an epoch, and weights of earlier schedules.
+KINDS = {"sgd": "threads", "adam": "serial", "predicting": "threads", "within": "serial", "queue": "threads"}
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
 STATES = {signal.SIGINT: "interrupted", signal.SIGTERM: "interrupted", signal.SIGKILL: "running"}
 CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: INTERRUPTED, signal.SIGKILL: -signal.SIGKILL}

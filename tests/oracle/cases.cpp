@@ -223,6 +223,32 @@ std::vector<Experiment> cases(const std::string& scheme, int count) {
   return experiments;
 }
 
+std::vector<Experiment> cases_with_defects(const std::string& scheme, int count) {
+  std::vector<Experiment> experiments = cases(scheme, count);
+  for (Experiment& e : experiments) {
+    e.name += "_with_defects";
+    e.learning_rate = {.name = "step", .gamma = 0.25};
+    SchemeOptions& options = e.scheme;
+    if (scheme == "pipeoptim" || scheme == "spectrain") options.prediction_lr = "last";
+    if (scheme == "spectrain" && options.version == 2 && options.s_mode == "constant") {
+      options.prediction_lr = "next";
+      options.as_coded = true;
+      options.refill = false;
+    }
+    if (scheme != "pipedream") continue;
+    options.weight_stashing = true;
+    options.vertical_sync = false;
+    options.refill = false;
+    if (&e == &experiments.front() || e.microbatches > 1) continue;
+    e.microbatches = 3;  // 3, 3 and 1 sample, which read different versions
+    e.microbatch_sizes = "torch_chunk";
+    e.batch_size = 7;
+    e.train_samples = 30;
+    e.drop_last = true;
+  }
+  return experiments;
+}
+
 Data training_data(const Experiment& experiment) {
   return draw(experiment, experiment.train_samples, 2 * experiment.data_seed);
 }

@@ -15,6 +15,10 @@ namespace oracle {
 /// occur.
 std::vector<Experiment> cases(const std::string& scheme, int count);
 
+/// As cases(), with the defects of the code of the scheme's authors, and with epochs of different
+/// learning rates.
+std::vector<Experiment> cases_with_defects(const std::string& scheme, int count);
+
 /// Samples generated from the experiment's data seed. Training and test samples differ.
 Data training_data(const Experiment& experiment);
 Data test_data(const Experiment& experiment);

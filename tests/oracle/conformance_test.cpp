@@ -139,5 +139,13 @@ PIPEWRIGHT_ORACLE_CASES(zb_h1, 5);
 PIPEWRIGHT_ORACLE_CASES(zb_h2, 5);
 PIPEWRIGHT_ORACLE_CASES(pipemare, 14);
 
+#define PIPEWRIGHT_ORACLE_DEFECTS(scheme, count)          \
+  INSTANTIATE_TEST_SUITE_P(scheme##_with_defects, Scheme, \
+                           testing::ValuesIn(cases_with_defects(#scheme, count)), case_name)
+
+PIPEWRIGHT_ORACLE_DEFECTS(pipedream, 8);
+PIPEWRIGHT_ORACLE_DEFECTS(spectrain, 6);
+PIPEWRIGHT_ORACLE_DEFECTS(pipeoptim, 6);
+
 }  // namespace
 }  // namespace oracle

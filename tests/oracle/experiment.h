@@ -19,7 +19,10 @@ struct SchemeOptions {
   int version = 1;                         // spectrain
   std::string s_mode = "constant";         // spectrain, pipeoptim
   std::string velocity = "buffer";         // spectrain, pipeoptim; of SGD only
+  bool as_coded = false;                   // spectrain: PipeDream at (N−k)·lr
+  bool refill = true;                      // pipedream; spectrain as coded
   int s_offset = 0;                        // pipeoptim
+  std::string prediction_lr = "next";      // spectrain, pipeoptim; of forwards
   bool adamw_decay_in_prediction = false;  // pipeoptim
   int width = 0;                           // interlocking; 0 = all
   std::string combine = "furthest";        // interlocking
@@ -65,6 +68,7 @@ struct Experiment {
   int batch_size = 1;
   bool drop_last = true;
   int microbatches = 1;
+  std::string microbatch_sizes = "even";  // even | torch_chunk
   int replicas = 1;
   std::string execution = "serial";
   int epochs = 1;

@@ -37,13 +37,17 @@ std::string scheme(const SchemeOptions& options) {
   std::string text = "{name: " + options.name;
   if (options.name == "pipedream")
     text += ", weight_stashing: " + truth(options.weight_stashing) +
-            ", vertical_sync: " + truth(options.vertical_sync);
-  if (options.name == "spectrain") text += ", version: " + std::to_string(options.version);
+            ", vertical_sync: " + truth(options.vertical_sync) +
+            ", refill: " + truth(options.refill);
+  if (options.name == "spectrain")
+    text += ", version: " + std::to_string(options.version) +
+            ", as_coded: " + truth(options.as_coded) + ", refill: " + truth(options.refill);
   if (options.name == "pipeoptim")
     text += ", s_offset: " + std::to_string(options.s_offset) +
             ", adamw_decay_in_prediction: " + truth(options.adamw_decay_in_prediction);
   if (options.name == "spectrain" || options.name == "pipeoptim")
-    text += ", s_mode: " + options.s_mode + ", velocity: " + options.velocity;
+    text += ", s_mode: " + options.s_mode + ", velocity: " + options.velocity +
+            ", prediction_lr: " + options.prediction_lr;
   if (options.name == "interlocking")
     text += ", width: " + (options.width == 0 ? "all" : std::to_string(options.width)) +
             ", combine: " + options.combine + ", train_unused_heads: true";
@@ -100,8 +104,8 @@ std::string experiment_file(const Experiment& e) {
        << ", head: linear, weights: init.safetensors}\n"
        << "loss: {name: cross_entropy, label_smoothing: " << number(e.label_smoothing) << "}\n"
        << "pipeline: {stages: " << e.stages() << ", microbatches: " << e.microbatches
-       << ", replicas: " << e.replicas << ", balance: " << list(e.balance)
-       << ", execution: " << e.execution << "}\n"
+       << ", microbatch_sizes: " << e.microbatch_sizes << ", replicas: " << e.replicas
+       << ", balance: " << list(e.balance) << ", execution: " << e.execution << "}\n"
        << "scheme: " << scheme(e.scheme) << "\n"
        << "optimizer: " << optimizer(e.optimizer) << "\n"
        << "lr_schedule: " << lr_schedule(e.learning_rate) << "\n"

@@ -86,6 +86,43 @@ TEST(Identity, SynchronousSchemesArePlainTrainingForAnyCut) {
     EXPECT_TRUE(a[i].isApprox(b[i], tolerance::kTrainings));
 }
 
+TEST(Identity, AQueueThatIsNotFilledAnewIsTheSameInTheFirstEpochOnly) {
+  for (const SchemeOptions& scheme : std::vector<SchemeOptions>{
+           {.name = "pipedream"}, {.name = "spectrain", .version = 2, .as_coded = true}}) {
+    Experiment a = experiment(4, scheme), b = a;
+    b.scheme.refill = false;
+    EXPECT_GT(distance(a, trained(a), trained(b)), 1e-4) << scheme.name;
+    a.drain_each_epoch = b.drain_each_epoch = false;
+    EXPECT_EQ(distance(a, trained(a), trained(b)), 0) << scheme.name;
+    a.drain_each_epoch = b.drain_each_epoch = true;
+    a.epochs = b.epochs = 1;
+    EXPECT_EQ(distance(a, trained(a), trained(b)), 0) << scheme.name;
+  }
+}
+
+TEST(Identity, TheCutOfTorchChunkIsAnotherWhereMicroBatchesReadDifferentVersions) {
+  Experiment a = experiment(4, {.name = "pipedream"}, 3), b = a;
+  b.microbatch_sizes = "torch_chunk";  // 3, 3, 1 and not 3, 2, 2
+  EXPECT_GT(distance(a, trained(a), trained(b)), 1e-4);
+  a.scheme = b.scheme = {.name = "gpipe"};
+  EXPECT_LT(distance(a, trained(a), trained(b)), 1e-9);
+}
+
+// A training of one epoch has the first fill only, in which the last rate is that of no update.
+TEST(Identity, TheLastRatePredictsOtherwiseOnlyWhereTheRateChanges) {
+  for (const char* name : {"spectrain", "pipeoptim"}) {
+    const SchemeOptions next{.name = name}, last{.name = name, .prediction_lr = "last"};
+    Experiment a = experiment(4, next), b = experiment(4, last);
+    a.learning_rate = b.learning_rate = {.name = "step", .gamma = 0.5};
+    EXPECT_GT(distance(a, trained(a), trained(b)), 1e-4) << name;
+    a.learning_rate = b.learning_rate = {};
+    EXPECT_EQ(distance(a, trained(a), trained(b)), 0) << name;
+    a.learning_rate = b.learning_rate = {.name = "step", .gamma = 0.5};
+    a.epochs = b.epochs = 1;
+    EXPECT_EQ(distance(a, trained(a), trained(b)), 0) << name;
+  }
+}
+
 TEST(Identity, PipeDreamIsSgdDelayedByEachStagesDepth) {
   const Experiment a = experiment(4, {.name = "pipedream"});
   const Experiment b = experiment(4, {.name = "delayed_sgd", .delay = {3, 2, 1, 0}});

@@ -60,6 +60,7 @@ Readings pipedream_2bw(const Place& p) {
 /// v1: F ⌊k/2⌋ + D ahead, B ⌊k/2⌋ ahead of W^(t), both fresh. v2: D ahead, the same tensors in
 /// backward.
 Readings spectrain(const SchemeOptions& scheme, const Place& p) {
+  if (scheme.as_coded) return same({p.n_F});
   const int s = distance(p, scheme.s_mode);
   if (scheme.version == 2) return same({p.n_F, s});
   const int beyond = p.k / 2;
@@ -97,7 +98,17 @@ double delay_in_updates(const Experiment& experiment, int stage) {
 
 }  // namespace
 
+bool reads_queue(const Experiment& experiment) {
+  return !experiment.scheme.refill;
+}
+
+int queued_version(const Experiment& experiment, int stage, int minibatch, int microbatch) {
+  const Place p = place(experiment, stage, minibatch, microbatch);
+  return std::max(0, floor_div(p.f - p.D, p.M));
+}
+
 double rate_factor(const Experiment& experiment, int stage, int minibatch) {
+  if (experiment.scheme.as_coded) return experiment.stages() - stage;
   const int K = experiment.scheme.annealing, i = minibatch - experiment.scheme.warmup;
   if (experiment.scheme.name != "pipemare" || i < 0 || i >= K) return 1.0;
   return 1.0 / std::pow(delay_in_updates(experiment, stage), 1.0 - static_cast<double>(i) / K);

@@ -17,9 +17,9 @@
 
 namespace oracle {
 
-/// Parameters: version n (updates since the pipe was filled), predicted `ahead` steps by the rule
-/// of `pass`. Equal readings are equal tensors, so "the same weights in backward" is the same
-/// reading again.
+/// Parameters: version n (updates since the pipe was filled; negative: before it was), predicted
+/// `ahead` steps by the rule of `pass`. Equal readings are equal tensors, so "the same weights in
+/// backward" is the same reading again.
 struct Reading {
   int version = 0;
   int ahead = 0;
@@ -35,8 +35,15 @@ struct Readings {
 
 Readings readings(const Experiment& experiment, int stage, int minibatch, int microbatch);
 
-/// PipeMare: τ_k = D_k/M, at least 1; the factor of the learning rate of the run's mini-batch,
-/// τ^−(1−i/K) for i = 0 … K−1 after the warm-up; γ_k = D^(1/τ_k).
+/// Whether the authors' queue of stashed versions goes on over drains (`refill: false`): N−k copies
+/// of W^(0) at first; a backward reads the oldest, and each step puts the newest in and the oldest
+/// out. So with M = 1 the backward of the run's mini-batch i reads W^(max(0, i−D)). With M
+/// micro-batches f, numbered over the run, it reads W^(max(0, ⌊(f−D)/M⌋)).
+bool reads_queue(const Experiment& experiment);
+int queued_version(const Experiment& experiment, int stage, int minibatch, int microbatch);
+
+/// SpecTrain 2 as coded: N−k. PipeMare: τ_k = D_k/M, at least 1; the factor of the learning rate of
+/// the run's mini-batch, τ^−(1−i/K) for i = 0 … K−1 after the warm-up; γ_k = D^(1/τ_k).
 double rate_factor(const Experiment& experiment, int stage, int minibatch);
 double drift_decay(const Experiment& experiment, int stage);
 

@@ -51,6 +51,18 @@ TEST(SpecTrain, FourthMiniBatchReadsTheVersionsOfTheWorkedTable) {
   }
 }
 
+// Simulated on stage 0 of 3 with epochs of 6: in the second epoch F(6) B(4), F(6) B(5), then B = F.
+TEST(PipeDream, ReadsWhatTheQueueHoldsAfterADrain) {
+  const Experiment e = pipeline(3, {.name = "pipedream", .refill = false});
+  const std::vector<int> forward{6, 6, 6, 7, 8, 9}, backward{4, 5, 6, 7, 8, 9};
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(6 + readings(e, 0, i, 0).forward.version, forward[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(queued_version(e, 0, 6 + i, 0), backward[static_cast<std::size_t>(i)]);
+  }
+  for (int i = 0; i < 6; ++i)  // nothing is unusual in the first epoch
+    EXPECT_EQ(queued_version(e, 0, i, 0), readings(e, 0, i, 0).forward.version);
+}
+
 TEST(SpecTrain, ExactModeDoesNotLookBeyondTheUpdatesToComeInAFill) {
   SchemeOptions exact = kSpecTrain1;
   exact.s_mode = "exact";

@@ -21,6 +21,7 @@ std::size_t at(int index) {
 struct Stage {
   Layers layers;
   std::vector<State> versions;
+  std::vector<Tensors> of_run;  // all weights since the run began, for a queue that goes on
   Tensors gradient;
 
   std::size_t main_tensors() const { return 2 * layers.size(); }
@@ -37,12 +38,20 @@ Part cut(int first, int samples, int parts, int part) {
   return {first + part * size + std::min(part, longer), size + (part < longer ? 1 : 0), samples};
 }
 
+/// Parts as torch.chunk cuts it: all are as large as the largest has to be, the last takes the
+/// rest.
+Part chunk(int first, int samples, int parts, int part) {
+  const int size = (samples + parts - 1) / parts;
+  return {first + part * size, std::min(size, samples - part * size), samples};
+}
+
 class Training {
  public:
   Training(const Experiment& experiment, const Data& data, const std::vector<Tensors>& initial)
       : experiment_(experiment), data_(data) {
     for (int k = 0; k < experiment.stages(); ++k)
-      stages_.push_back({layers_of_stage(experiment, k), {initial_state(initial[at(k)])}, {}});
+      stages_.push_back(
+          {layers_of_stage(experiment, k), {initial_state(initial[at(k)])}, {initial[at(k)]}, {}});
   }
 
   Result train() {
@@ -73,7 +82,10 @@ class Training {
     for (Stage& stage : stages_) stage.gradient = zeros_like(stage.versions.back().weights);
     result_.losses.emplace_back(experiment_.has_heads() ? stages_.size() : 1, 0.0);
     for (int j = 0; j < experiment_.microbatches; ++j)
-      pass(minibatch - filled_at_, j, cut(first, samples, experiment_.microbatches, j));
+      pass(minibatch - filled_at_, j,
+           experiment_.microbatch_sizes == "even"
+               ? cut(first, samples, experiment_.microbatches, j)
+               : chunk(first, samples, experiment_.microbatches, j));
     const double lr = learning_rate(experiment_, minibatch);
     for (int k = 0; k < experiment_.stages(); ++k) {
       Stage& stage = stages_[at(k)];
@@ -83,6 +95,7 @@ class Training {
       const double kept = drift_decay(experiment_, k);
       next.drift =
           combine(kept, old.drift, 1.0 - kept, combine(1.0, next.weights, -1.0, old.weights));
+      stage.of_run.push_back(next.weights);
       stage.versions.push_back(std::move(next));
     }
   }
@@ -122,7 +135,10 @@ class Training {
   /// Takes the gradient of a loss site from the output of its stage back to the first stage.
   void propagate(int site, Matrix gradient, const std::vector<Trace>& traces, int t, int j) {
     for (int k = site; k >= 0; --k) {
-      const Tensors weights = read(k, weights_of(k, t, j).backward);
+      const Tensors weights =
+          reads_queue(experiment_)
+              ? stages_[at(k)].of_run.at(at(queued_version(experiment_, k, filled_at_ + t, j)))
+              : read(k, weights_of(k, t, j).backward);
       gradient =
           backward(stages_[at(k)].layers, main_part(k, weights), traces[at(k)], std::move(gradient),
                    share_of_loss(experiment_, k, site), stages_[at(k)].gradient);
@@ -138,7 +154,9 @@ class Training {
       const State& state = stages_[at(k)].versions.at(at(reading.version));
       return combine(1.0, state.weights, reading.ahead, state.drift);
     }
-    const double lr = learning_rate(experiment_, filled_at_ + reading.version);
+    const bool behind = reading.pass == Pass::Forward && experiment_.scheme.prediction_lr == "last";
+    const int updated = filled_at_ + reading.version;  // in the whole run, when it predicts
+    const double lr = learning_rate(experiment_, behind ? std::max(0, updated - 1) : updated);
     return predict(experiment_.optimizer, experiment_.scheme,
                    stages_[at(k)].versions.at(at(reading.version)), reading.ahead, reading.pass,
                    lr);

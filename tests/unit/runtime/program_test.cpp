@@ -103,6 +103,15 @@ TEST(Program, NamesTheUpdateWhoseRatePredicts) {
   EXPECT_EQ(named(program, "2F3").update_minibatch, 3);
 }
 
+TEST(Program, NamesTheLastUpdateWhereItsRatePredicts) {
+  const Program program =
+      compiled("spectrain", "{prediction_lr: last}", {.stages = 3, .minibatches = 6});
+  EXPECT_EQ(named(program, "0F0").update_minibatch, -1) << "the last one is before all updates";
+  EXPECT_EQ(named(program, "0U0").update_minibatch, 0) << "it predicts for forward 3";
+  EXPECT_EQ(named(program, "2U2").update_minibatch, 2) << "it predicts for forward 3";
+  EXPECT_EQ(named(program, "2B3").update_minibatch, 3) << "a backward predicts as ever";
+}
+
 TEST(Program, NamesTheUpdatesScale) {
   const Program program =
       compiled("spectrain", "{version: 2, as_coded: true}", {.stages = 3, .minibatches = 4});

@@ -234,7 +234,8 @@ inline std::string fault_of_weights(const Schedule& schedule) {
       } else if (weights.source == Weights::Source::Latest) {
         weights.version = latest;
       }
-      if (weights.version < 0 || weights.version > latest) return "a version that is not";
+      if (weights.version < -schedule.earlier_of(a.stage) || weights.version > latest)
+        return "a version that is not";
       if (weights.ahead != 0 &&
           predicted.insert({a.stage, a.replica, weights.version, weights.ahead, weights.rule})
               .second &&

@@ -339,10 +339,13 @@ TEST(Mutation, ASwapIsHarmlessOrRefused) {
   EXPECT_GT(harmless, 0);
 }
 
+/// A negative version counts from before the earliest that the stage keeps.
 void expect_version_refused(int version, int ahead) {
   expect_change_refused(
       [&](Schedule& schedule, std::size_t worker, std::size_t index) {
-        schedule.workers[worker][index].weights = Weights::of_version(version, ahead);
+        Action& action = schedule.workers[worker][index];
+        const int earlier = version < 0 ? schedule.earlier_of(action.stage) : 0;
+        action.weights = Weights::of_version(version - earlier, ahead);
       },
       is_free_pass);
 }

@@ -121,7 +121,9 @@ TEST(EveryScheme, FreesWhatItKeeps) {
         const Action& action = schedule.workers[w][i];
         const ActionWeights& weights = versions.workers[w][i];
         std::set<WeightKey>& alive = kept[{action.stage, action.replica}];
-        if (alive.empty()) alive.insert(WeightKey{});
+        if (alive.empty())
+          for (int before = 0; before <= schedule.earlier_of(action.stage); ++before)
+            alive.insert(WeightKey{.version = -before});
         if (action.kind == ActionKind::Update) {
           if (weights.in_place) alive.erase({weights.latest, 0, 0});
           alive.insert({weights.latest + 1, 0, 0});
@@ -131,7 +133,11 @@ TEST(EveryScheme, FreesWhatItKeeps) {
         }
         for (const WeightKey& key : weights.frees) ASSERT_EQ(alive.erase(key), 1u);
       }
-    for (const auto& [stage, alive] : kept) ASSERT_EQ(alive.size(), 1u) << "stage " << stage.first;
+    for (const auto& [stage, alive] : kept) {
+      const int left = 1 + schedule.earlier_of(stage.first);
+      ASSERT_EQ(std::ssize(alive), left) << "stage " << stage.first;
+      ASSERT_EQ(alive.rbegin()->version - alive.begin()->version, left - 1) << "the newest ones";
+    }
   });
 }
 

@@ -87,11 +87,20 @@ class Clock {
     });
   }
 
-  /// Whether a later pass of its stage reads the version that the worker's update ends.
+  /// Whether a later pass of its stage reads the version that the worker's update ends, or one of
+  /// the schedule after this one may.
   bool old_version_is_read_later(std::size_t w) const {
     const auto& actions = schedule_.workers[w];
     const Versions versions = resolve_versions(schedule_);
     const std::size_t at = workers_[w].next;
+    int updates = 0;
+    for (const Action& each : actions)
+      updates += each.kind == ActionKind::Update && each.stage == actions[at].stage &&
+                         each.replica == actions[at].replica
+                     ? 1
+                     : 0;
+    if (versions.workers[w][at].latest >= updates - schedule_.earlier_of(actions[at].stage))
+      return true;
     for (std::size_t i = at + 1; i < actions.size(); ++i) {
       const WeightKey& key = versions.workers[w][i].key;
       if (actions[i].stage == actions[at].stage && actions[i].replica == actions[at].replica &&

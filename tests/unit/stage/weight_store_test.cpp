@@ -164,5 +164,40 @@ TEST(WeightStore, RefusesToBeginWithVersionsLeftOver) {
   EXPECT_THROW(store.rewind(), Error);
 }
 
+/// What the store's versions are filled with, the oldest first.
+std::vector<float> values(const WeightStore& store) {
+  std::vector<float> all;
+  for (int before = store.earlier(); before > 0; --before)
+    all.push_back(store.earlier_version(before)[0].item<float>());
+  all.push_back(store.latest()[0].item<float>());
+  return all;
+}
+
+/// Performs updates as a schedule does, each of which keeps the version before it.
+void update(WeightStore& store, const std::vector<float>& made) {
+  for (const float value : made) store.advance(false).to.fill_(value);
+}
+
+TEST(WeightStore, KeepsEarlierVersionsFromScheduleToSchedule) {
+  WeightStore store(small_layout(), at::kFloat, {}, 2);
+  store.latest().fill_(7);  // as if loaded
+  EXPECT_FALSE(store.has_earlier());
+  store.rewind();
+  EXPECT_EQ(values(store), (std::vector<float>{7, 7, 7})) << "copies of the first";
+  update(store, {8});
+  store.rewind();
+  EXPECT_EQ(values(store), (std::vector<float>{7, 7, 8}));
+  EXPECT_EQ(store.version({-1, 0, 0})[0].item<float>(), 7);
+  EXPECT_EQ(store.version({0, 0, 0})[0].item<float>(), 8);
+  store.rewind();  // an evaluation
+  EXPECT_EQ(values(store), (std::vector<float>{7, 7, 8}));
+  update(store, {9, 10, 11});
+  store.free({0, 0, 0});
+  store.rewind();
+  EXPECT_EQ(values(store), (std::vector<float>{9, 10, 11})) << "others of before are dropped";
+  update(store, {12, 13, 14});
+  EXPECT_THROW(store.rewind(), Error) << "version 0 should have been freed";
+}
+
 }  // namespace
 }  // namespace pipewright::test

@@ -90,6 +90,42 @@ TEST(SliceOf, DiffersByAtMostOneTheLargerFirst) {
   EXPECT_EQ(slice_of(7, 3, 2).size, 2);
 }
 
+/// Sizes of the micro-batches of torch.chunk, each begun where the one before ends.
+std::vector<std::int64_t> chunk_sizes(std::int64_t samples, int parts) {
+  std::vector<std::int64_t> sizes;
+  std::int64_t begin = 0;
+  for (int part = 0; part < parts; ++part) {
+    const Slice slice = microbatch_of(samples, parts, part, MicrobatchSizes::TorchChunk);
+    EXPECT_EQ(slice.begin, begin);
+    begin += slice.size;
+    sizes.push_back(slice.size);
+  }
+  EXPECT_EQ(begin, samples);
+  return sizes;
+}
+
+TEST(MicrobatchSizes, AreThoseOfTorchChunk) {  // measured with torch.chunk
+  EXPECT_EQ(chunk_sizes(7, 4), (std::vector<std::int64_t>{2, 2, 2, 1}));
+  EXPECT_EQ(chunk_sizes(10, 4), (std::vector<std::int64_t>{3, 3, 3, 1}));
+  EXPECT_EQ(chunk_sizes(12, 4), (std::vector<std::int64_t>{3, 3, 3, 3}));
+  const auto many = chunk_sizes(25000, 1667);
+  EXPECT_EQ(std::ranges::count(many, 15), 1666);
+  EXPECT_EQ(many.back(), 10);
+  EXPECT_EQ(microbatch_of(10, 4, 0, MicrobatchSizes::Even).size, 3);
+  EXPECT_EQ(microbatch_of(10, 4, 2, MicrobatchSizes::Even).size, 2);
+}
+
+TEST(MicrobatchSizes, MayBeOfFewerPartsThanAskedFor) {  // measured with torch.chunk
+  struct Few {
+    std::int64_t samples;
+    int parts;
+    std::int64_t made;
+  };
+  for (const Few& few : {Few{5, 4, 3}, Few{9, 4, 3}, Few{2, 4, 2}, Few{12, 5, 4},
+                         Few{4944, 256, 248}, Few{272, 32, 31}, Few{10, 4, 4}})
+    EXPECT_EQ(torch_chunks(few.samples, few.parts), few.made) << few.samples;
+}
+
 TEST(Loader, SharesOfReplicasAndMicroBatchesCoverTheMiniBatch) {
   const Numbers numbers;
   for (const int replicas : {1, 2, 3})

@@ -10,7 +10,6 @@ from pathlib import Path
 import harness
 import skips
 from harness import BINARY, DATA, EXPERIMENT, FINE, MLP, SOURCE_DIR, changed
-from take_up_test import samples
 
 HARDWARE = SOURCE_DIR / "experiments" / "hardware" / "dgx1-v100.yaml"
 CHECKPOINTS = {"train.epochs": 3, "train.checkpoint": {"every": 1}}
@@ -64,7 +63,6 @@ class EveryInputOfEveryCommand(harness.EndToEnd):
         "timeline r": ("--svg", "--json"),
         "table t.yaml --out sw": ("--output",),
         "profile x.yaml": ("--out",),
-        "profile tensors.yaml": ("--out",),
     }
     # What each of them reads besides.
     INPUTS = {
@@ -77,7 +75,6 @@ class EveryInputOfEveryCommand(harness.EndToEnd):
         "timeline r": ("r/trace.json",),
         "table t.yaml --out sw": ("t.yaml", "published.csv", "hardware.yaml"),
         "profile x.yaml": ("x.yaml", "base.yaml", "s.csv"),
-        "profile tensors.yaml": ("tensors.yaml", "tensors.safetensors"),
     }
 
     def setUp(self):
@@ -90,16 +87,13 @@ class EveryInputOfEveryCommand(harness.EndToEnd):
         self.write("x.yaml", {"extends": "base.yaml", "scheme": scheme})
         self.write("s.yaml", {"extends": "base.yaml", "sweep": {"grid": {"pipeline.stages": [1, 2]}}})
         published = {"file": "published.csv", "match": {"scheme": "scheme.name"}}
-        table = {"rows": "scheme.name", "published": published, "hardware": "hardware.yaml"}
+        table = {"rows": "scheme.name", "metric": "modelled_samples_per_second", "published": published, "hardware": "hardware.yaml"}
         self.write("t.yaml", changed(small, {"sweep": {"grid": {"train.seed": [1]}}, "table": table}))
         self.write("published.csv", "scheme,value\nmodel_parallel,7\n")
         self.write("costs.yaml", "forward: 1\nbackward: 2\n")
         self.write("hessian.json", {"matrix": [[1]]})
         run = {"output.trace": True, "train.epochs": 2, "probes": [{"name": "sharpness", "every": 1}]}
         self.train(changed(small, run), "r")
-        self.write("tensors.safetensors", samples())
-        dataset = {"name": "tensors", "file": "tensors.safetensors"}
-        self.write("tensors.yaml", {"dataset": dataset, "model": {"name": "mlp", "widths": [3, 4, 2]}})
 
     def test_nothing_that_is_read_is_replaced(self):
         for command, outputs in self.OUTPUTS.items():

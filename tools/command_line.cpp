@@ -278,6 +278,12 @@ void refuse_results_file(const std::filesystem::path& file) {
 }  // namespace
 
 void write_output(const std::filesystem::path& file, const std::string& content) {
+  const std::filesystem::path folder = file.parent_path();
+  std::error_code none;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, none))
+    throw Error(ErrorKind::Data,
+                concat("cannot be written: there is no folder ", shell_quoted(folder.string())),
+                file.string());
   refuse_given_file(file);
   refuse_results_file(file);
   write_file(file, content);

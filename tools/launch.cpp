@@ -14,7 +14,10 @@
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/runtime/processes/mpi_wire.h"
+#include "core/runtime/processes/start_watch.h"
+#include "core/runtime/processes/start_words.h"
 #include "core/system/child_process.h"
+#include "core/system/host_name.h"
 #include "tools/interrupt.h"
 
 namespace pipewright {
@@ -52,13 +55,61 @@ std::vector<std::string> mpirun_command(int processes, const std::vector<std::st
   return command;
 }
 
-/// Our exit code for one of mpirun, which is that of the first process that failed, or 128 + the
-/// signal that ended it.
-int contract_code(int code, bool interrupted) {
-  if (interrupted) return static_cast<int>(ErrorKind::Interrupted);
+/// Whether an exit code of mpirun, which is that of the first process that failed, is one of ours.
+/// Others are 128 + the signal that ended it, and mpirun's own.
+bool is_ours(int code) {
   constexpr std::array known{0, 2, 3, 4, 5, 6, 70, 130};
-  return std::ranges::count(known, code) > 0 ? code : static_cast<int>(ErrorKind::Worker);
+  return std::ranges::count(known, code) > 0;
 }
+
+/// The processes of a run, from their start under mpirun to their end.
+class Processes {
+ public:
+  using Clock = StartPatience::Clock;
+
+  Processes(int count, const std::vector<std::string>& arguments, const StartPatience& patience)
+      : watch_(count, host_name(), patience),
+        mpirun_(mpirun_command(count, arguments),
+                {.environment = {{kOwnLaunch, std::to_string(count)}, ear_.variable()},
+                 .own_group = true}) {}
+
+  /// How mpirun has ended, or nothing while it runs. Looks after the start until then.
+  std::optional<ChildEnd> poll() {
+    const auto end = mpirun_.poll();
+    while (const auto word = ear_.hear()) watch_.hear(*word);
+    if (!end && !watch_.over()) look_after_start();
+    return end;
+  }
+
+  /// Ends them, gently at first; to be called again and again.
+  void end() {
+    if (!grace_ends_) {
+      mpirun_.signal(kStopSignal);
+      grace_ends_ = Clock::now() + kGrace;
+    }
+    if (ending_ || Clock::now() < *grace_ends_) return;
+    mpirun_.signal(SIGTERM);
+    ending_ = true;
+  }
+
+  const StartWatch& start() const { return watch_; }
+
+ private:
+  void look_after_start() {
+    const auto now = Clock::now();
+    if (grace_ends_) return end();
+    watch_.look(started_by(mpirun_.pid()), now);
+    if (watch_.stopped() > 0) ::kill(watch_.stopped(), SIGKILL);
+    if (watch_.lost()) grace_ends_ = now + kGrace;  // mpirun ends the others by itself
+    if (watch_.late()) grace_ends_ = now;           // MPI does not react to gentle signals
+  }
+
+  StartEar ear_;
+  StartWatch watch_;
+  ChildProcess mpirun_;
+  std::optional<Clock::time_point> grace_ends_;  ///< when mpirun gets SIGTERM
+  bool ending_ = false;
+};
 
 }  // namespace
 
@@ -104,29 +155,30 @@ void check_processes(const Experiment& experiment, const Launched& started) {
         experiment.where("pipeline.execution"));
 }
 
-int launch_processes(int processes, const std::vector<std::string>& arguments) {
-  using Clock = std::chrono::steady_clock;
+int launch_processes(int processes, const std::vector<std::string>& arguments,
+                     std::chrono::milliseconds timeout) {
   const std::atomic<bool>* const stop = interrupt_flag();
   if (program_on_path("mpirun").empty())
     throw Error(ErrorKind::Experiment,
                 "execution: mpi needs mpirun, which is not on the PATH; install openmpi-bin");
+  StartPatience patience;
+  patience.connecting = std::max<StartPatience::Clock::duration>(patience.connecting, timeout);
   // Ctrl-C reaches only this process, which passes it on once.
-  ChildProcess mpirun(
-      mpirun_command(processes, arguments),
-      {.environment = {{kOwnLaunch, std::to_string(processes)}}, .own_group = true});
-  std::optional<Clock::time_point> told;
-  for (bool ending = false;;) {
-    if (const auto end = mpirun.poll()) return contract_code(end->code, *stop);
-    if (*stop && !told) {
-      mpirun.signal(kStopSignal);
-      told = Clock::now();
-    }
-    if (told && !ending && Clock::now() - *told > kGrace) {
-      mpirun.signal(SIGTERM);
-      ending = true;
-    }
+  Processes started(processes, arguments, patience);
+  std::optional<ChildEnd> end;
+  while (!(end = started.poll())) {
+    if (*stop) started.end();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  const int code = end->signal != 0 ? 128 + end->signal : end->code;
+  const StartWatch& start = started.start();
+  const bool interrupted = *stop || code == static_cast<int>(ErrorKind::Interrupted);
+  if (!start.over() && code != 0) {  // nobody else reports
+    if (interrupted) throw Error(ErrorKind::Interrupted, "interrupted");
+    if (start.stopped() > 0 || start.late() || !is_ours(code)) throw start.error(code);
+  }
+  if (interrupted) return static_cast<int>(ErrorKind::Interrupted);
+  return is_ours(code) ? code : static_cast<int>(ErrorKind::Worker);
 }
 
 }  // namespace pipewright

@@ -2,6 +2,7 @@
 /// Runs with several processes: detects whether this is one of them, and starts them.
 #pragma once
 
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -27,7 +28,11 @@ void check_processes(const Experiment& experiment, const Launched& started);
 inline constexpr int kStopSignal = SIGUSR1;
 
 /// Starts `pipewright ARGUMENTS` in so many processes under mpirun, waits for them, and passes
-/// signals on. Returns one of our exit codes. Throws Error{Experiment} without mpirun.
-int launch_processes(int processes, const std::vector<std::string>& arguments);
+/// signals on. Returns one of our exit codes. Throws Error{Experiment} without mpirun. Until their
+/// team speaks for itself, throws Error{Worker} that names the process that has died or is stopped,
+/// or says that MPI has not connected them within a minute, or `timeout` if that is longer; and
+/// Error{Interrupted} after a signal.
+int launch_processes(int processes, const std::vector<std::string>& arguments,
+                     std::chrono::milliseconds timeout);
 
 }  // namespace pipewright

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -119,6 +120,16 @@ void open_standard_files() {
   if (opened > 2) ::close(opened);
 }
 
+/// Throws Error{Data} if the current folder has been removed: the loader of LibTorch's libraries
+/// and relative paths need one.
+void check_current_folder() {
+  std::error_code failed;
+  static_cast<void>(std::filesystem::current_path(failed));
+  if (failed)
+    throw Error(ErrorKind::Data, concat("the current folder is not there any more (",
+                                        failed.message(), "); change into another one"));
+}
+
 /// The exit code of a command, or that of missing data if what it printed could not be written.
 int written(int code) {
   errno = 0;
@@ -155,9 +166,10 @@ int main(int count, char** values) {
   using namespace pipewright;
   try {
     open_standard_files();
+    check_current_folder();
     prepare_libtorch();
     leave(written(perform({values + 1, values + count})));
-  } catch (const std::exception& error) {  // no memory for the arguments
+  } catch (const std::exception& error) {  // no memory for the arguments, or no current folder
     return report(error, {});
   }
 }

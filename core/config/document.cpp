@@ -157,7 +157,11 @@ void apply_set(const std::string& text, Value& document, Problems& problems) {
     set(document, key, parse_scalar(std::string_view(text).substr(equals + 1), "--set " + key),
         problems);
   } catch (const Error& error) {
-    problems.add({"--set " + key, 0, 0}, error.message());
+    // Several problems of one value are the lines of one error, each with its place.
+    const std::string prefix = concat("--set ", key, ": ");
+    for (const std::string& line : split(error.message(), '\n'))
+      problems.add({"--set " + key, 0, 0},
+                   line.starts_with(prefix) ? line.substr(prefix.size()) : line);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "core/config/option_text.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/base/wording.h"
 #include "core/config/plain_scalar.h"
@@ -60,6 +61,24 @@ std::string spaced_pair(const Value& given) {
   const std::size_t colon = word.find(':');
   if (colon == 0 || colon == std::string::npos || colon + 1 == word.size()) return {};
   return concat(word.substr(0, colon), ": ", word.substr(colon + 1));
+}
+
+/// Sections whose `name` chooses what they describe, by the last part of their path.
+constexpr std::array kNamed{"dataset",  "model",       "scheme",      "optimizer",
+                            "loss",     "lr_schedule", "compression", "gradient_compression",
+                            "backward", "probes",      "hardware",    "devices"};
+
+bool has_name(const std::string& section) {
+  const std::string last = split(section, '.').back();
+  return std::ranges::count(kNamed, last.substr(0, last.find('['))) > 0;
+}
+
+/// What a word in the place of a section's options may mean.
+std::string section_advice(const OptionInfo& info, const Value& given) {
+  if (has_name(info.name)) return concat("; write {name: ", typed(given), "} if that is its name");
+  // The only section that people switch off with a word.
+  if (info.name == "train.checkpoint") return "; write {every: 0} for none within an epoch";
+  return {};
 }
 
 }  // namespace
@@ -122,8 +141,7 @@ std::string advice(const OptionInfo& info, const Value& given) {
   if (is_numeric(info.type) && text && !given.text.empty()) return without_commas(given.text);
   if (const std::string pair = spaced_pair(given); info.type == Type::Section && !pair.empty())
     return concat("; write '", pair, "', with a space after ':'");
-  if (info.type == Type::Section && text && !given.text.empty())
-    return concat("; write {name: ", typed(given), "} if that is its name");
+  if (info.type == Type::Section && text && !given.text.empty()) return section_advice(info, given);
   return {};
 }
 

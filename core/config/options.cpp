@@ -87,6 +87,18 @@ std::string advice_for(const std::string& key, const std::vector<std::string>& k
   return suggestion(key, known);
 }
 
+/// Where an option of that name is, for a key that stands outside its section: "; did you mean
+/// 'optimizer.lr'?"; "" if no section has one.
+std::string advice_of_sections(const std::string& key, const std::vector<OptionInfo>& declared) {
+  const std::string name = key == "learning_rate" ? "lr" : key;
+  std::vector<std::string> found;
+  for (const OptionInfo& section : declared)
+    for (const OptionInfo& option : section.section)
+      if (option.name == name) found.push_back(concat("'", section.name, ".", name, "'"));
+  if (found.empty() || found.size() > 3) return {};
+  return concat("; did you mean ", join(found, " or "), "?");
+}
+
 /// The names that a mapping with these options may have. Those of a whole experiment have more keys
 /// than options: other readers take `extends`, `sweep` and the like.
 std::vector<std::string> known_names(const std::vector<OptionInfo>& declared, bool whole) {
@@ -113,6 +125,7 @@ Options::Options(const Value* mapping, std::string path, Problems& problems)
   if (mapping_->is(Value::Kind::Mapping)) return;
   if (!mapping_->is(Value::Kind::Null)) {
     OptionInfo info;
+    info.name = path_;
     info.type = Type::Section;
     problems_->add(place_, concat(path_.empty() ? "the document" : path_, " is ", mapping_->shown(),
                                   "; expected ", expected(info), advice(info, *mapping_)));
@@ -304,13 +317,14 @@ void Options::problem(const std::string& name, const std::string& message) {
 
 void Options::finish() {
   constexpr std::size_t kMostAdvised = 10;  // of a section; more would only repeat the known names
-  const std::vector<std::string> known =
-      known_names(declared_, parent_ == nullptr && path_.empty());
+  const bool whole = parent_ == nullptr && path_.empty();
+  const std::vector<std::string> known = known_names(declared_, whole);
   std::size_t unknown = 0;
   if (mapping_ != nullptr && !of_unknown_part(*mapping_, declared_)) {
     for (const auto& [key, value] : mapping_->fields) {
       if (std::ranges::count(known, key) > 0) continue;
-      const std::string hint = ++unknown > kMostAdvised ? std::string() : advice_for(key, known);
+      std::string hint = whole ? advice_of_sections(key, declared_) : std::string();
+      if (hint.empty() && ++unknown <= kMostAdvised) hint = advice_for(key, known);
       problems_->add(value.key_place(), concat("unknown option '", full_name(key), "'", hint));
     }
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Checks the keys that `table`, `plot` and `claims` name before anything is trained.
+/// Checks what `table`, `plot` and `claims` name before anything is trained.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/config/value.h"
@@ -13,5 +14,14 @@ namespace pipewright {
 /// their label, config and varied; of claims also the values. Throws Error{Experiment} with all
 /// problems.
 void check_named_keys(const Value& document, const std::vector<RunRecord>& runs);
+
+/// Makes what these sections ask for of runs that need not have trained yet, as `table`, `plot` and
+/// the end of a sweep will do. A run without results has the metrics that its configuration says it
+/// will have. Throws Error{Experiment} with the problems of all sections.
+void check_reports(const Value& document, std::vector<RunRecord> runs);
+
+/// "claims need at least 3 runs a group; of gpipe this file has 2", if claims of the document can
+/// never be shown by so many runs; otherwise "".
+std::string few_runs_remark(const Value& document, const std::vector<RunRecord>& runs);
 
 }  // namespace pipewright

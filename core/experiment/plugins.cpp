@@ -11,6 +11,7 @@
 #include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/stamp.h"
+#include "core/experiment/plugin_scheme.h"
 #include "core/schedule/schedule.h"
 #include "core/system/descriptor.h"
 #include "core/system/file.h"
@@ -116,10 +117,15 @@ void load_plugin(const std::filesystem::path& path) {
   const std::vector<std::string> schemes = checked_schemes(path, file.bytes());
   if (!file.load()) refuse(path, concat("cannot be loaded: ", file.loader_message()));
   if (file.changed()) refuse(path, "was replaced or written to while it was loaded; try again");
-  for (const std::string& scheme : schemes)
-    if (Registry<Scheme>::instance().find(scheme) == nullptr)
+  Registry<Scheme>& registry = Registry<Scheme>::instance();
+  for (const std::string& scheme : schemes) {
+    const auto* const entry = registry.find(scheme);
+    if (entry == nullptr)
       refuse(path, concat("did not register its scheme '", scheme,
                           "'; link it to Pipewright::pipewright, the shared library"));
+    // The registry's entries are not const; it only finds them as such.
+    const_cast<Registry<Scheme>::Entry*>(entry)->make = of_plugin(entry->make, scheme, file.path());
+  }
   plugins().push_back({file.path(), sha256(file.bytes()), schemes});
 }
 

@@ -123,6 +123,24 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.output = read_output(root);
 }
 
+/// The problems of an experiment as one error, which says where an unknown scheme may come from,
+/// unless its name is nearly that of a known one.
+void throw_if_any(const Problems& problems, const Value& document) {
+  try {
+    problems.throw_if_any();
+  } catch (const Error& error) {
+    const std::vector<std::string> schemes = Registry<Scheme>::instance().names();
+    const Value* const name = document.find_path("scheme.name");
+    if (name == nullptr || !name->is(Value::Kind::Text) || !nearest(name->text, schemes).empty())
+      throw;
+    std::vector<std::string> lines = split(error.message(), '\n');
+    for (std::string& line : lines)
+      if (line.find("scheme.name is '") != std::string::npos)
+        line += "; one of a plugin needs --plugin FILE";
+    throw Error(error.kind(), join(lines, "\n"), error.where());
+  }
+}
+
 Experiment read_experiment(const Value& given) {
   return read_experiment(given, {});
 }
@@ -138,7 +156,7 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   root.finish();
   place_stages(e, document, problems);
   check_together(e, balance, document, root.resolved(), problems);
-  problems.throw_if_any();
+  throw_if_any(problems, document);
   e.given = document;
   e.resolved = root.resolved();
   e.digest = config_digest(e.resolved);

@@ -175,7 +175,8 @@ bool add_source(Source source) {
 std::string fetch_advice(const std::string& dataset) {
   const Source* source = find_source(dataset);
   if (source == nullptr || source->files.empty()) return {};
-  return concat("; `pipewright fetch ", dataset, "` downloads ", source->title);
+  return concat(", or PIPEWRIGHT_DATA to the folder of all data sets; `pipewright fetch ", dataset,
+                "` downloads ", source->title);
 }
 
 }  // namespace pipewright

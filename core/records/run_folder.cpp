@@ -49,6 +49,10 @@ const char* kind_of(const EdgeTraffic& edge) {
 
 }  // namespace
 
+std::vector<std::string> epoch_columns() {
+  return split(kEpochsHeader, ',');
+}
+
 std::string RunFolder::state() const {
   if (!std::filesystem::exists(path_ / "run.json")) return "missing";
   const Value run = load_json(path_ / "run.json");

@@ -21,6 +21,9 @@ struct EpochRow {
   std::vector<double> metrics;  ///< metrics of test data other than accuracy
 };
 
+/// The columns of epochs.csv in order, but those of metrics.
+std::vector<std::string> epoch_columns();
+
 /// One row of traffic.csv: the traffic over one edge, or into one stage's sums over replicas,
 /// during the whole training.
 struct TrafficRow {

@@ -74,13 +74,13 @@ void add_traffic(RunRecord& run) {
     }
   }
   if (value_bytes > 0)
-    add_columns(run, {{"sent_ratio", sent_bytes / value_bytes},
-                      {"sent_mib", sent_bytes / count / kMiB},
-                      {"required_mib_per_s", sent_bytes / train_seconds / kMiB},
-                      {"codec_share", codec_seconds / train_seconds}});
+    add_columns(run, {{kTrafficColumns[0], sent_bytes / value_bytes},
+                      {kTrafficColumns[1], sent_bytes / count / kMiB},
+                      {kTrafficColumns[2], sent_bytes / train_seconds / kMiB},
+                      {kTrafficColumns[3], codec_seconds / train_seconds}});
   if (gradient_bytes > 0)
-    add_columns(run, {{"reduced_ratio", reduced_bytes / gradient_bytes},
-                      {"reduced_mib", reduced_bytes / count / kMiB}});
+    add_columns(run, {{kTrafficColumns[4], reduced_bytes / gradient_bytes},
+                      {kTrafficColumns[5], reduced_bytes / count / kMiB}});
 }
 
 /// Reads epochs.csv and traffic.csv.

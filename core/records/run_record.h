@@ -2,6 +2,7 @@
 /// Records of runs, read from run folders for tables, the run store and resumed sweeps.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -49,6 +50,10 @@ struct RunRecord : RunOutcome {
   std::vector<std::pair<std::string, double>> modelled;
   double modelled_epoch_hours = 0;  ///< 0: unknown
 };
+
+/// The names of the columns that may come from traffic.csv.
+inline constexpr std::array kTrafficColumns{"sent_ratio",  "sent_mib",      "required_mib_per_s",
+                                            "codec_share", "reduced_ratio", "reduced_mib"};
 
 /// Reads the record of a run folder without label, varied values and configuration, which the
 /// caller knows. The content of a folder never causes an exception here, either.

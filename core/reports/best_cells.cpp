@@ -81,9 +81,9 @@ std::string words_of(const Ties& ties, std::size_t others) {
   if (ties.names.empty()) return {};
   const std::string why = ties.few_runs ? "with fewer than 3 runs each, " : "";
   if (ties.names.size() == others)
-    return concat(
-        ", but ", why,
-        others == 1 ? "the other cannot be told from it" : "no other can be told from it");
+    return concat(", but ", why,
+                  others == 1 ? std::string("the other cannot be told from it")
+                              : concat("none of the ", others, " others is shown to be worse"));
   std::vector<std::string> names = ties.names;
   if (names.size() > kMostNames) {
     names.resize(kMostNames);

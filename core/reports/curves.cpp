@@ -215,11 +215,17 @@ OverCurve over_curve(const PlotOver& over, const RunRecord& run, Problems& probl
   }
   OverCurve curve{.name = over.label.empty() ? over.y.name : over.label, .points = {}};
   if (!fine) return curve;
-  for (const std::size_t row : numbers.matching(texts)) {
-    const auto x = published_number(numbers.rows[row][numbers.index_of(over.x.name)]);
-    const auto y = published_number(numbers.rows[row][numbers.index_of(over.y.name)]);
-    if (x && y) curve.points.emplace_back(*x, *y);
-  }
+  const auto number = [&](std::size_t row, const TableKey& column) {
+    const std::string& text = numbers.rows[row][numbers.index_of(column.name)];
+    const std::optional<double> value = published_number(text);
+    if (value && std::isfinite(*value)) return *value;
+    throw Error(ErrorKind::Data,
+                concat(column.name, " is ", Value::of(text).shown(),
+                       ", which is no number that a curve can have"),
+                concat(over.file.string(), ":", numbers.lines[row]));
+  };
+  for (const std::size_t row : numbers.matching(texts))
+    curve.points.emplace_back(number(row, over.x), number(row, over.y));
   return curve;
 }
 

@@ -95,9 +95,13 @@ PublishedNumbers read_published(const std::filesystem::path& file) {
   const std::string text = read_file(file, std::uint64_t{1} << 26);
   PublishedNumbers numbers;
   numbers.file = file;
-  std::size_t at = 0;
+  std::size_t at = 0, line = 1;
   for (std::size_t record = 1; at < text.size(); ++record) {
+    const std::size_t begin = at, first_line = line;
     std::vector<std::string> fields = next_csv_record(text, at);
+    line +=
+        static_cast<std::size_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                            text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
     if (fields.size() == 1 && fields.front().empty()) continue;
     if (numbers.columns.empty())
       numbers.columns = std::move(fields);
@@ -106,8 +110,10 @@ PublishedNumbers read_published(const std::filesystem::path& file) {
                   concat("record ", record, " has ", counted(fields.size(), "field"),
                          ", but the header has ", numbers.columns.size()),
                   file.string());
-    else
+    else {
       numbers.rows.push_back(std::move(fields));
+      numbers.lines.push_back(first_line);
+    }
   }
   if (numbers.columns.empty())
     throw Error(ErrorKind::Data, "is empty; expected a header and rows", file.string());

@@ -16,6 +16,7 @@ struct PublishedNumbers {
   std::filesystem::path file;
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;  ///< each has as many fields as `columns`
+  std::vector<std::size_t> lines;              ///< of the file, from 1, in which each row begins
 
   /// Whether the column exists. Otherwise records a problem in which `what` names the option.
   bool has(const std::string& column, const Place& place, const char* what,

@@ -68,7 +68,7 @@ std::string named_by(const TableKey& key, const char* what) {
   return key.place.file.starts_with("--") ? std::string() : concat(std::string_view(what), ": ");
 }
 
-/// As check_metric() for what a probe measures. It is not judged before a run has trained.
+/// As check_metric() for what a probe measures. It is not judged before a run has columns.
 void check_probe_metric(const TableKey& metric, const char* what,
                         const std::vector<RunRecord>& runs, Problems& problems) {
   const auto add = [&](const std::string& message) {
@@ -78,12 +78,19 @@ void check_probe_metric(const TableKey& metric, const char* what,
     return add(concat("'", metric.name,
                       "' is no metric of a probe; expected probe.<probe>.<quantity>, or that with "
                       "a stage behind it, as in probe.weight_gap.forward_relative[0]"));
+  const std::string of_any_stage = metric.name.substr(0, metric.name.find('['));
   const auto has = [&](const RunRecord& run) {
-    return std::ranges::count(run.columns, metric.name) > 0;
+    return std::ranges::count(run.columns, metric.name) > 0 ||
+           std::ranges::count(run.columns, of_any_stage) > 0;
   };
   const auto trained = [](const RunRecord& run) { return !run.columns.empty(); };
   if (std::ranges::any_of(runs, has) || std::ranges::none_of(runs, trained)) return;
-  const std::vector<std::string> known = probe_metric_names(runs);
+  std::vector<std::string> known = probe_metric_names(runs);
+  for (const RunRecord& run : runs)
+    for (const std::string& column : run.columns)
+      if (is_probe_metric(column) && !column.ends_with(']') &&
+          std::ranges::count(known, column) == 0)
+        known.push_back(column);
   const std::string none = concat("no run has a metric '", metric.name, "'");
   if (known.empty())
     return add(concat(none,

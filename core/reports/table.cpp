@@ -64,11 +64,13 @@ std::vector<TableKey> default_rows(const TableSpec& spec, const std::vector<RunR
   return rows;
 }
 
-/// Assigns indices to names in the order of first use.
+/// Assigns indices to names in the order of first use, behind those that are there.
 template <class Name>
 class Indices {
  public:
-  explicit Indices(std::vector<Name>& names) : names_(names) {}
+  explicit Indices(std::vector<Name>& names) : names_(names) {
+    for (std::size_t i = 0; i < names.size(); ++i) known_.emplace(names[i], i);
+  }
 
   std::size_t of(const Name& name) {
     const auto [found, added] = known_.try_emplace(name, names_.size());
@@ -109,18 +111,53 @@ void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
   }
 }
 
+std::vector<std::string> row_of(const Table& table, const RunRecord& run) {
+  std::vector<std::string> row;
+  for (const std::string& key : table.row_keys) row.push_back(key_text(run, key));
+  return row;
+}
+
+std::string column_of(const TableSpec& spec, const RunRecord& run) {
+  std::vector<std::string> column;
+  for (const TableKey& key : spec.columns) column.push_back(key_title(run, key.name));
+  return column.empty() ? spec.metric.name : join(column, ", ");
+}
+
+/// The order of runs in which each key of a list varies more slowly than the next. The values of a
+/// key keep the order in which the runs first have them.
+std::vector<std::size_t> slowest_first(const std::vector<TableKey>& keys,
+                                       const std::vector<RunRecord>& runs) {
+  std::vector<std::vector<std::size_t>> ranks(runs.size());
+  for (const TableKey& key : keys) {
+    std::map<std::string, std::size_t> rank;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      ranks[i].push_back(rank.try_emplace(key_text(runs[i], key.name), rank.size()).first->second);
+  }
+  std::vector<std::size_t> order(runs.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(
+      order, {}, [&](std::size_t i) -> const auto& { return ranks[i]; });
+  return order;
+}
+
+/// Names rows and columns in the order of the keys that the table gives. Without such keys, they
+/// come as the runs do.
+void name_in_order(Table& table, const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  Indices rows(table.row_names);
+  Indices columns(table.column_names);
+  for (const std::size_t i : slowest_first(spec.rows, runs)) rows.of(row_of(table, runs[i]));
+  for (const std::size_t i : slowest_first(spec.columns, runs))
+    columns.of(column_of(spec, runs[i]));
+}
+
 void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& runs) {
+  name_in_order(table, spec, runs);
   std::vector<std::pair<std::size_t, std::size_t>> where;
   std::vector<std::size_t> cells;  // cell of each run
   Indices rows(table.row_names);
   Indices columns(table.column_names);
-  for (const RunRecord& run : runs) {
-    std::vector<std::string> row, column;
-    for (const std::string& key : table.row_keys) row.push_back(key_text(run, key));
-    for (const TableKey& key : spec.columns) column.push_back(key_title(run, key.name));
-    const std::string title = column.empty() ? spec.metric.name : join(column, ", ");
-    where.emplace_back(rows.of(row), columns.of(title));
-  }
+  for (const RunRecord& run : runs)
+    where.emplace_back(rows.of(row_of(table, run)), columns.of(column_of(spec, run)));
   table.cells.assign(table.row_names.size(), std::vector<TableCell>(table.column_names.size()));
   for (std::size_t i = 0; i < runs.size(); ++i) {
     TableCell& cell = table.cells[where[i].first][where[i].second];

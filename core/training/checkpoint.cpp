@@ -170,7 +170,12 @@ void read_memory(const fs::path& folder, const CheckpointFile& file, const Plan&
     if (!parts[i] || file.name != memory_name(kind, i, plan)) continue;
     const fs::path path = folder / file.name;
     if (check) check_file(path, file);
-    parts[i]->restore(read_safetensors(path).tensors);
+    try {
+      parts[i]->restore(read_safetensors(path).tensors);
+    } catch (const Error& error) {
+      if (!error.where().empty()) throw;
+      throw Error(error.kind(), error.message(), path.string());
+    }
   }
 }
 

@@ -205,13 +205,17 @@ void check_operators_threads(const Plan& plan, const Team& team) {
   check_pools(workers, p.threads, team.size() > 1 ? ErrorKind::Worker : ErrorKind::Data);
 }
 
-void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices, Team& team,
-              Trainer& trainer, const std::vector<std::string>& remarks) {
+/// `prolongs`: the folder has a finished run of fewer epochs.
+void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choices, bool prolongs,
+              Team& team, Trainer& trainer, const std::vector<std::string>& remarks) {
   const Experiment& e = *plan.experiment;
   Progress progress(e.name, plan.drains.minibatches, trainer.done(),
                     choices.quiet || !team.first());
   if (trainer.done() > 0)
-    progress.line(concat("going on after ", position_text(trainer.done(), plan.minibatches)));
+    progress.line(concat("going on after ", position_text(trainer.done(), plan.minibatches),
+                         prolongs ? ", the last checkpoint of the shorter training, whose rest is "
+                                    "trained again, to the same bits"
+                                  : ""));
   for (const std::string& remark : remarks) progress.line(remark);
   if (const std::string remark = plan.drains.remark(); !remark.empty()) progress.line(remark);
   trainer.show(&progress);
@@ -327,7 +331,7 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     std::vector<std::string> remarks;
     if (choices.resume) remarks = take_up(trainer, plan, beginning);
     if (!fresh) begin(remarks);
-    train_in(folder, plan, choices, team, trainer, remarks);
+    train_in(folder, plan, choices, beginning.what == Resumption::Prolong, team, trainer, remarks);
     team.barrier();
     if (team.first()) state->end("done");
   } catch (const std::exception& error) {

@@ -4,6 +4,7 @@
 tests/bundle runs a real bundle by hand.
 """
 
+import gzip
 import hashlib
 import json
 import os
@@ -70,18 +71,30 @@ class Bundle(harness.EndToEnd):
             (bundle / "answers" / file).write_text(content + "\n")
         (bundle / "run").write_text(PROGRAM)
         (bundle / "run").chmod(0o755)
-        manifest = {"version": "1.2.3", "commit": "c0ffee", "changed": False, "torch": "2.0", "c_library": "2.36",
-                    "sha256": {"run": hashlib.sha256(PROGRAM.encode()).hexdigest()}}  # fmt: skip
-        (bundle / "manifest.json").write_text(json.dumps(manifest, indent=1))
+        self.write_manifest(bundle)
         return bundle
+
+    def write_manifest(self, bundle, **changes):
+        files = [file for file in bundle.rglob("*") if file.is_file() and file.name != "manifest.json"]
+        sums = {str(file.relative_to(bundle)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+        manifest = {"version": "1.2.3", "commit": "c0ffee", "changed": False, "torch": "2.0", "c_library": "2.36",
+                    "sha256": sums}  # fmt: skip
+        (bundle / "manifest.json").write_text(json.dumps(manifest | changes, indent=1))
+
+    def packed(self, bundle):
+        archive = self.folder / "bundle.tar.gz"
+        with tarfile.open(archive, "w:gz") as file:
+            file.add(bundle, "pipewright-bundle")
+        return archive
 
     def check(self, bundle, *arguments, code=0):
         command = [sys.executable, TOOLS / "gpu-check", bundle, "--out", self.folder / "out", "--device", "cpu",
                    "--small", "--minutes", "2", *arguments]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, timeout=harness.SECONDS_LIMIT)
-        self.assertEqual(code, done.returncode, done.stdout + done.stderr)
         self.said = done.stdout + done.stderr
-        return json.loads((self.folder / "out/gpu-check.json").read_text())["parts"] if code < 2 else None
+        self.assertEqual(code or 0, done.returncode, self.said)
+        self.assertNotIn("Traceback", self.said)
+        return json.loads((self.folder / "out/gpu-check.json").read_text())["parts"] if code in (0, 1) else None
 
     def markdown(self):
         return (self.folder / "out/gpu-check.md").read_text()
@@ -155,18 +168,131 @@ class Bundle(harness.EndToEnd):
         self.assertEqual("cut", parts["steps"]["status"])
         self.assertTrue(parts["steps"]["cases"])
 
-    def test_a_damaged_bundle_is_refused(self):
-        bundle = self.fake_bundle()
-        (bundle / "run").write_text(PROGRAM + "#")
+    def refused(self, bundle, words):
+        """One line says why, nothing of the bundle has run, and no result was touched."""
         self.check(bundle, code=2)
-        self.assertIn("run is damaged", self.said)
+        lines = self.said.splitlines()
+        self.assertEqual(1, len(lines), self.said)
+        self.assertRegex(lines[0], f"^gpu-check: .*{words}")
+        self.assertFalse((self.folder / "out").exists())
+        self.assertEqual([], [*self.folder.rglob("asked")])
 
     def test_an_archive_is_unpacked(self):
-        bundle = self.fake_bundle()
-        archive = self.folder / "bundle.tar.gz"
-        with tarfile.open(archive, "w:gz") as file:
-            file.add(bundle, "pipewright-bundle")
+        archive = self.packed(self.fake_bundle())
         self.assertEqual("done", self.check(archive, "--parts", "codecs")["codecs"]["status"])
+
+    def test_a_folder_that_does_not_hold_its_manifests_files_is_refused(self):
+        cases = (
+            ("run is damaged", lambda bundle: (bundle / "run").write_text(PROGRAM + "#")),
+            ("run is missing", lambda bundle: (bundle / "run").unlink()),
+            ("more is not named in manifest.json", lambda bundle: (bundle / "more").touch()),
+            ("lib/more.so is not named", lambda bundle: harness.EndToEnd.write(self, bundle / "lib/more.so", "")),
+            ("more is neither file nor folder", lambda bundle: (bundle / "more").symlink_to("run")),
+            ("more is neither file nor folder", lambda bundle: os.mkfifo(bundle / "more")),
+            ("manifest.json names /etc/passwd", lambda bundle: self.name_also(bundle, "/etc/passwd")),
+            (r"manifest.json names \.\./x", lambda bundle: self.name_also(bundle, "../x")),
+            ("answers is missing, or is no file", lambda bundle: self.name_also(bundle, "answers")),
+            (r"a\?b is missing, or is no file", lambda bundle: self.name_also(bundle, "a\0b")),
+            (r"a\?b is missing, or is no file", lambda bundle: self.name_also(bundle, "a\nb")),
+            ("it has no sha256", lambda bundle: self.write_manifest(bundle, sha256=["run"])),
+            ("it has no torch", lambda bundle: self.write_manifest(bundle, torch=2)),
+            ("it has no version", lambda bundle: (bundle / "manifest.json").write_text("[]")),
+            ("manifest.json is damaged", lambda bundle: (bundle / "manifest.json").write_text("{")),
+            ("manifest.json is damaged", lambda bundle: (bundle / "manifest.json").write_text("[" * 100000)),
+            ("manifest.json is damaged", lambda bundle: (bundle / "manifest.json").write_bytes(b"\xff")),
+            ("is no bundle", lambda bundle: (bundle / "manifest.json").unlink()),
+        )
+        for words, damage in cases:
+            for packed in (False, True):
+                with self.subTest(words, packed=packed):
+                    harness.shutil.rmtree(self.folder / "pipewright-bundle", ignore_errors=True)
+                    bundle = self.fake_bundle()
+                    damage(bundle)
+                    self.refused(self.packed(bundle) if packed else bundle, words)
+
+    def name_also(self, bundle, name):
+        sums = json.loads((bundle / "manifest.json").read_text())["sha256"]
+        self.write_manifest(bundle, sha256=sums | {name: "0"})
+
+    def test_a_damaged_archive_is_refused(self):
+        whole = self.packed(self.fake_bundle()).read_bytes()
+        archive = self.folder / "damaged.tar.gz"
+        for cut in (0, 1, 10, 100, len(whole) // 2, len(whole) - 20):
+            with self.subTest(cut=cut):
+                archive.write_bytes(whole[:cut])
+                self.refused(archive, "damaged.tar.gz is no archive of tools/bundle, or damaged")
+        for at in range(40, len(whole), len(whole) // 20):  # before it are names and times, which nobody reads
+            with self.subTest(at=at):
+                archive.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+                self.refused(archive, "")
+        archive.write_text("no archive")
+        self.refused(archive, "is no archive")
+
+    def test_an_archive_that_leads_out_or_holds_no_files_is_refused(self):
+        for kind, name, link in (
+            (tarfile.REGTYPE, "../out/tests.log", ""),
+            (tarfile.REGTYPE, f"{self.folder}/stolen", ""),
+            (tarfile.SYMTYPE, "pipewright-bundle/a", "/etc"),
+            (tarfile.LNKTYPE, "pipewright-bundle/a", "/etc/passwd"),
+            (tarfile.FIFOTYPE, "pipewright-bundle/manifest.json", ""),
+            (tarfile.CHRTYPE, "pipewright-bundle/run", ""),
+        ):
+            with self.subTest(name, kind=kind):
+                info = tarfile.TarInfo(name)
+                info.type, info.linkname = kind, link
+                archive = self.folder / "hostile.tar.gz"
+                with tarfile.open(archive, "w:gz") as file:
+                    file.addfile(info)
+                self.refused(archive, "")
+        self.assertFalse((self.folder / "stolen").exists())
+        info = tarfile.TarInfo("pipewright-bundle/large")
+        info.size = 1 << 40
+        archive.write_bytes(gzip.compress(info.tobuf()))
+        self.refused(archive, "holds more than")
+
+    def test_what_is_no_bundle_is_refused(self):
+        self.refused(self.folder / "nowhere.tar.gz", "is neither an archive nor a folder")
+        os.mkfifo(self.folder / "fifo.tar.gz")
+        self.refused(self.folder / "fifo.tar.gz", "is neither an archive nor a folder")
+        self.refused(self.folder, "is no bundle of tools/bundle")
+
+    def test_only_the_results_of_an_earlier_check_are_replaced(self):
+        bundle = self.fake_bundle()
+        notes = [self.write(name, "mine") for name in ("out/mine.log", "out/notes.txt")]
+        self.check(self.folder / "nowhere.tar.gz", code=2)
+        self.check(bundle, "--parts", "codecs")
+        (bundle / "asked").unlink()
+        self.check(bundle, "--parts", "codecs")
+        self.assertEqual(1, (self.folder / "out/codecs.log").read_text().count("$ run"), "of the last check only")
+        self.assertEqual(["mine", "mine"], [file.read_text() for file in notes])
+
+    def test_files_with_the_names_of_results_are_kept(self):
+        bundle = self.fake_bundle()
+        for name in ("tests.log", "gpu-check.json", "gpu-check.md"):
+            with self.subTest(name):
+                harness.shutil.rmtree(self.folder / "out", ignore_errors=True)
+                mine = self.write(f"out/{name}", "{}")
+                self.check(bundle, code=2)
+                self.assertIn(f"{name} is not of an earlier check; give another --out", self.said)
+                self.assertEqual("{}", mine.read_text())
+
+    def test_results_may_lie_in_the_bundle(self):
+        bundle = self.fake_bundle()
+        for _ in range(2):
+            self.check(bundle, "--parts", "codecs", "--out", bundle / "checked", code=None)
+            (bundle / "asked").unlink()
+        (bundle / "checked/more.so").touch()
+        self.check(bundle, "--parts", "codecs", "--out", bundle / "checked", code=2)
+        self.assertIn("checked/more.so is not named", self.said)
+
+    def test_output_that_cannot_be_read_fails_its_part_only(self):
+        for answer in ('{"kind": "codec"}', '{"kind": "codec", "copy_ms": [1], "encode_ms": "x", "decode_ms": 3}'):
+            with self.subTest(answer):
+                harness.shutil.rmtree(self.folder / "pipewright-bundle", ignore_errors=True)
+                parts = self.check(self.fake_bundle(device_bench_codecs=answer), "--parts", "codecs,memory", code=1)
+                self.assertEqual("failed", parts["codecs"]["status"])
+                self.assertIn("its output cannot be read", parts["codecs"]["notes"][0])
+                self.assertEqual("done", parts["memory"]["status"])
 
     def test_unknown_parts_are_refused(self):
         self.check(self.fake_bundle(), "--parts", "steps,speed", code=2)

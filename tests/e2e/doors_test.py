@@ -50,6 +50,93 @@ class GivenFiles(harness.EndToEnd):
         self.pipewright("timeline", "r", "--svg", "r/timeline.svg")
 
 
+class EveryInputOfEveryCommand(harness.EndToEnd):
+    """All outputs of all commands, over each file that the command reads, also by a link's name."""
+
+    OUTPUTS = {
+        "schedule x.yaml": ("--svg", "--csv", "--pytorch-csv", "--trace"),
+        "simulate x.yaml --costs costs.yaml": ("--svg", "--json", "--trace"),
+        "simulate x.yaml --hardware hardware.yaml": ("--svg", "--json", "--trace"),
+        "simulate s.yaml --hardware hardware.yaml --sweep": ("--svg", "--json", "--csv", "--markdown"),
+        "stability x.yaml --hessian hessian.json": ("--json",),
+        "stability r.yaml --run r": ("--json",),
+        "timeline r": ("--svg", "--json"),
+        "table t.yaml --out sw": ("--output",),
+        "profile x.yaml": ("--out",),
+    }
+    # What each of them reads besides.
+    INPUTS = {
+        "schedule x.yaml": ("x.yaml", "base.yaml", "s.csv"),
+        "simulate x.yaml --costs costs.yaml": ("x.yaml", "base.yaml", "costs.yaml", "s.csv"),
+        "simulate x.yaml --hardware hardware.yaml": ("x.yaml", "base.yaml", "hardware.yaml", "s.csv"),
+        "simulate s.yaml --hardware hardware.yaml --sweep": ("s.yaml", "base.yaml", "hardware.yaml"),
+        "stability x.yaml --hessian hessian.json": ("x.yaml", "base.yaml", "hessian.json", "s.csv"),
+        "stability r.yaml --run r": ("r.yaml", "r/probes.csv", "r/run.json", "r/experiment.yaml", "r/epochs.csv"),
+        "timeline r": ("r/trace.json",),
+        "table t.yaml --out sw": ("t.yaml", "published.csv", "hardware.yaml"),
+        "profile x.yaml": ("x.yaml", "base.yaml", "s.csv"),
+    }
+
+    def setUp(self):
+        super().setUp()
+        shutil.copy(HARDWARE, self.folder / "hardware.yaml")
+        small = changed(MLP, {"pipeline.stages": 1, "optimizer.momentum": 0, "loader.limit_train": 32})
+        self.write("base.yaml", small)
+        self.write("s.csv", "0F0,0B0\n")
+        scheme = {"name": "csv_schedule", "file": "s.csv"}
+        self.write("x.yaml", {"extends": "base.yaml", "scheme": scheme})
+        self.write("s.yaml", {"extends": "base.yaml", "sweep": {"grid": {"pipeline.stages": [1, 2]}}})
+        published = {"file": "published.csv", "match": {"scheme": "scheme.name"}}
+        table = {"rows": "scheme.name", "metric": "modelled_samples_per_second", "published": published, "hardware": "hardware.yaml"}
+        self.write("t.yaml", changed(small, {"sweep": {"grid": {"train.seed": [1]}}, "table": table}))
+        self.write("published.csv", "scheme,value\nmodel_parallel,7\n")
+        self.write("costs.yaml", "forward: 1\nbackward: 2\n")
+        self.write("hessian.json", {"matrix": [[1]]})
+        run = {"output.trace": True, "train.epochs": 2, "probes": [{"name": "sharpness", "every": 1}]}
+        self.train(changed(small, run), "r")
+
+    def test_nothing_that_is_read_is_replaced(self):
+        for command, outputs in self.OUTPUTS.items():
+            for output in outputs:
+                fine = self.finish(self.start(*command.split(), output, "fine"))
+                self.assertEqual(fine.code, FINE, f"{command} {output}: {fine.err}")
+                for file in self.INPUTS[command]:
+                    for name in (file, "link"):
+                        with self.subTest(command=command, output=output, file=name):
+                            self.refuse(command, output, file, name)
+
+    def refuse(self, command, output, file, name):
+        link = self.folder / "link"
+        if name == "link":
+            os.link(self.folder / file, link)
+        before = (self.folder / file).read_bytes()
+        done = self.finish(self.start(*command.split(), output, name))
+        after = (self.folder / file).read_bytes()
+        link.unlink(missing_ok=True)
+        self.assertNotEqual(done.code, FINE, done.out)
+        self.assertIn(f"{name}: is ", done.err)
+        self.assertEqual(after, before)
+
+
+class Places(harness.EndToEnd):
+    """A slip in a path makes no folders, and a folder that is gone is said to be."""
+
+    def test_a_folder_that_does_not_exist_is_not_made_for_an_output(self):
+        self.write("x.yaml", MLP)
+        done = self.pipewright("schedule", "x.yaml", "--svg", "nope/x.svg", code=DATA)
+        self.assert_errors(done, "^nope/x.svg: cannot be written: there is no folder nope$")
+        self.assertFalse((self.folder / "nope").exists())
+
+    def test_the_current_folder_has_been_removed(self):
+        self.write("x.yaml", MLP)
+        for command in ("check", "run", "schedule"):
+            (self.folder / "gone").mkdir()
+            script = f'cd gone && rmdir ../gone && exec "{BINARY}" {command} "{self.folder}/x.yaml"'
+            done = subprocess.run(["sh", "-c", script], cwd=self.folder, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, DATA, done.stderr)
+            self.assertRegex(done.stderr, "^the current folder is not there any more .*\\n$")
+
+
 class OtherFiles(harness.EndToEnd):
     """Messages do not show what stands in a file that is not of the kind that was expected."""
 

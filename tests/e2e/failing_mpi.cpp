@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded with LD_PRELOAD, makes the k-th and all later calls of one function of MPI report an
-// error.
+// Loaded with LD_PRELOAD, makes the k-th call of one function of MPI report an error, or raises a
+// signal before it.
 //
-//   FAILING_MPI_CALL   MPI_Isend, MPI_Irecv, MPI_Test or MPI_Improbe
-//   FAILING_MPI_AT     k, from 1
-//   FAILING_MPI_RANK   only in the process that Open MPI gives this rank
+//   FAILING_MPI_CALL     MPI_Init_thread, MPI_Comm_dup, MPI_Isend, MPI_Irecv, MPI_Test or
+//                        MPI_Improbe; "load" for the start of the program, with a signal only
+//   FAILING_MPI_AT       k, from 1
+//   FAILING_MPI_RANK     only in the process that Open MPI gives this rank
+//   FAILING_MPI_SIGNAL   the number of the signal; none: an error
 #include <mpi.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -22,12 +25,28 @@ bool equals(const char* variable, const char* wanted) {
 bool fails(bool chosen) {
   static const bool concerned = equals("FAILING_MPI_RANK", std::getenv("OMPI_COMM_WORLD_RANK"));
   static std::atomic<long> calls{0};
-  return concerned && chosen && ++calls == std::atol(std::getenv("FAILING_MPI_AT"));
+  if (!concerned || !chosen || ++calls != std::atol(std::getenv("FAILING_MPI_AT"))) return false;
+  const char* const signal = std::getenv("FAILING_MPI_SIGNAL");
+  if (signal == nullptr) return true;
+  std::raise(std::atoi(signal));
+  return false;
 }
+
+[[maybe_unused]] const bool loaded = fails(equals("FAILING_MPI_CALL", "load"));
 
 }  // namespace
 
 extern "C" {
+
+int MPI_Init_thread(int* count, char*** values, int wanted, int* given) {
+  static const bool chosen = equals("FAILING_MPI_CALL", "MPI_Init_thread");
+  return fails(chosen) ? MPI_ERR_INTERN : PMPI_Init_thread(count, values, wanted, given);
+}
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* copy) {
+  static const bool chosen = equals("FAILING_MPI_CALL", "MPI_Comm_dup");
+  return fails(chosen) ? MPI_ERR_INTERN : PMPI_Comm_dup(comm, copy);
+}
 
 int MPI_Isend(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
               MPI_Request* request) {

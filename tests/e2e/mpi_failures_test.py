@@ -74,15 +74,35 @@ def mapped_segments(process):
     return {Path(file) for file in files}
 
 
-def alive(process):
+def state_of(process):
+    """The letter of proc(5); X if there is no such process."""
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return "X"
+
+
+def alive(process):
+    return state_of(process) not in "ZX"
+
+
+class MpiProcesses(harness.EndToEnd):
+    """A test that runs an experiment of several processes in the folder `out`."""
+
+    def ends(self, run, code):
+        done = self.finish(run)
+        self.assertEqual(done.code, code, done.err)
+        self.assertEqual(processes(self.folder), {}, "processes are left")
+        for part in self.folder.rglob("*.part"):
+            part.unlink()  # of the one that was killed
+        return done
+
+    def state(self):
+        return json.loads((self.folder / "out" / "run.json").read_text())
 
 
 @skips.needs("mpirun")
-class MpiFailures(harness.EndToEnd):
+class MpiFailures(MpiProcesses):
     def seconds_until_all_have_gone(self, number, rank, run):
         """After a signal to one process, until neither program, mpirun nor any process is left."""
         own = own_processes(run)
@@ -116,17 +136,6 @@ class MpiFailures(harness.EndToEnd):
         run = self.start("run", "long.yaml", "--out", "out")
         self.wait_until((self.folder / "out" / "epochs.csv").exists, run)
         return run
-
-    def ends(self, run, code):
-        done = self.finish(run)
-        self.assertEqual(done.code, code, done.err)
-        self.assertEqual(processes(self.folder), {}, "processes are left")
-        for part in self.folder.rglob("*.part"):
-            part.unlink()  # of the one that was killed
-        return done
-
-    def state(self):
-        return json.loads((self.folder / "out" / "run.json").read_text())
 
     def goes_on(self):
         """The last checkpoint loads, and training goes on from there."""

@@ -17,7 +17,7 @@ from pathlib import Path
 import harness
 import readme
 import skips
-from harness import EXPERIMENT, MLP, changed, plain
+from harness import EXPERIMENT, MLP, SCHEDULE, changed, plain
 
 CXX = os.environ["CXX"]
 VERSION = re.search(r'"(.+)"', (harness.SOURCE_DIR / "core/base/version.h").read_text())[1]
@@ -177,7 +177,9 @@ class Given(harness.EndToEnd):
     def test_without_it_the_scheme_is_unknown_and_the_run_says_that_none_took_part(self):
         self.write("h.yaml", HALF_WAY)
         unknown = self.pipewright("check", "h.yaml", code=EXPERIMENT)
-        self.assert_errors(unknown, r"scheme\.name is 'half_way'; expected ")
+        self.assert_errors(unknown, r"scheme\.name is 'half_way'; expected .* or zb_h2; one of a plugin needs --plugin FILE$")
+        near = self.pipewright("check", "h.yaml", "--set", "scheme={name: gpip}", code=EXPERIMENT)
+        self.assertNotIn("--plugin", near.err)
         run = self.train(MLP, "plain")
         self.assertEqual([], json.loads((run.path / "run.json").read_text())["plugins"])
 
@@ -191,14 +193,10 @@ class Given(harness.EndToEnd):
         self.assert_errors(wrong, r"unknown option 'plugin'")
 
 
-class Refused(harness.EndToEnd):
-    def refused(self, *files):
-        arguments = [word for file in files for word in ("--plugin", file)]
-        return self.pipewright("list", "schemes", *arguments, code=EXPERIMENT)
+class Compiled(harness.EndToEnd):
+    """A test that compiles plugins of its own."""
 
-    def shared_library(self, name, source, *flags):
-        """Says so on stdout when it is loaded."""
-        told = '#include <cstdio>\nstatic const int told = std::puts("its code ran");\n'
+    def shared_library(self, name, source, *flags, told=""):
         file = self.write(f"{name}.cpp", told + source)
         library = self.folder / f"{name}.so"
         include = home / "pipewright/include/pipewright"
@@ -209,6 +207,83 @@ class Refused(harness.EndToEnd):
             check=True,
         )
         return library
+
+
+class Throwing(Compiled):
+    """Whatever a plugin throws is its own fault, and said to be."""
+
+    SCHEME = """
+#include <stdexcept>
+#include <vector>
+#include "core/base/error.h"
+#include "core/config/options.h"
+#include "core/schedule/builders.h"
+namespace pipewright {
+namespace {
+class Crash final : public Scheme {
+ public:
+  explicit Crash(Options& options) : in_(options.text("in", "", "")), what_(options.text("what", "range", "")) {
+    crash_in("constructor");
+  }
+  Schedule schedule(const PipelineShape& shape) const override {
+    crash_in("schedule");
+    return pipeline_schedule(shape, {}, latest_weights, latest_weights);
+  }
+  std::vector<int> placement(int) const override { crash_in("placement"); return {}; }
+  bool repeats() const override { crash_in("repeats"); return true; }
+  std::string remark() const override { crash_in("remark"); return {}; }
+
+ private:
+  void crash_in(const std::string& place) const {
+    if (place != in_) return;
+    if (what_ == "range") (void)std::vector<int>().at(7);
+    if (what_ == "runtime") throw std::runtime_error("no way");
+    if (what_ == "number") throw 42;
+    if (what_ == "check") PIPEWRIGHT_CHECK(1 > 2, "that");
+    if (what_ == "length") throw std::length_error("too long");
+    if (what_ == "refusal") throw Error(ErrorKind::Experiment, "pipeline.stages is 2; expected 3");
+  }
+  std::string in_, what_;
+};
+}  // namespace
+PIPEWRIGHT_SCHEME(crash, Crash, "Throws.")
+}  // namespace pipewright
+"""
+
+    def test_it_is_named(self):
+        library = self.shared_library("crash", self.SCHEME)
+        said = f"the scheme 'crash' of the plugin {library} threw an exception: "
+        of_range = "vector::_M_range_check"
+        for place, what, code, text in (
+            ("constructor", "range", SCHEDULE, said + of_range),
+            ("schedule", "range", SCHEDULE, said + of_range),
+            ("placement", "range", SCHEDULE, said + of_range),
+            ("repeats", "range", SCHEDULE, said + of_range),
+            ("remark", "range", SCHEDULE, said + of_range),
+            ("schedule", "runtime", SCHEDULE, said + "no way"),
+            ("schedule", "number", SCHEDULE, said + "one of no known type"),
+            ("schedule", "check", SCHEDULE, "that"),
+            ("schedule", "length", SCHEDULE, said + "too long"),
+            ("schedule", "refusal", EXPERIMENT, "pipeline.stages is 2; expected 3"),
+        ):
+            with self.subTest(place, what=what):
+                self.write("x.yaml", changed(MLP, {"scheme": {"name": "crash", "in": place, "what": what}}))
+                done = self.pipewright("check", "x.yaml", "--plugin", library, code=code)
+                self.assertEqual(1, len(done.lines), done.err)
+                self.assertIn(text, done.err)
+                self.assertEqual(code == SCHEDULE, said in done.err)
+                self.assertNotIn("bug", done.err)
+
+
+class Refused(Compiled):
+    def refused(self, *files):
+        arguments = [word for file in files for word in ("--plugin", file)]
+        return self.pipewright("list", "schemes", *arguments, code=EXPERIMENT)
+
+    def shared_library(self, name, source, *flags):
+        """Says so on stdout when it is loaded."""
+        told = '#include <cstdio>\nstatic const int told = std::puts("its code ran");\n'
+        return super().shared_library(name, source, *flags, told=told)
 
     def test_one_of_another_version_says_both_and_its_code_never_runs(self):
         other = self.folder / "other"

@@ -7,7 +7,7 @@ import shutil
 
 import harness
 import tolerances
-from harness import EXPERIMENT, MLP, SWEEP, changed
+from harness import DATA, EXPERIMENT, MLP, SWEEP, changed
 from sweep_test import MIXED
 
 THREE_SEEDS = changed(
@@ -108,7 +108,7 @@ class Table(harness.EndToEnd):
         few = self.pipewright("sweep", "s.yaml", "--out", "few", "--set", "sweep.grid.train.seed=[1]")
         self.assertRegex(
             few.out,
-            r"Best: a \([\d.]+\), but with fewer than 3 runs each, no other can be told from it; worst: c",
+            r"Best: a \([\d.]+\), but with fewer than 3 runs each, none of the 2 others is shown to be worse; worst: c",
         )
 
     def test_faults_of_the_table(self):
@@ -129,6 +129,62 @@ class Table(harness.EndToEnd):
             self.table("--format", "html", code=EXPERIMENT),
             r"^--format is 'html'; expected markdown, csv or latex",
         )
+
+
+class BeforeTheRuns(harness.EndToEnd):
+    """`check` and `sweep` refuse, before anything is trained, what `table`, `plot` and claims cannot make of the runs."""
+
+    SWEEP = {"scheme.name": ["gpipe", "pipedream"], "train.seed": [1, 2, 3]}
+    GROUPS = [{"scheme.name": "gpipe"}, {"scheme.name": "pipedream"}]
+    FAULTS = (
+        ({"table": {"metric": "nonsense"}}, r"table\.metric: no run has a metric 'nonsense'"),
+        ({"table": {"metric": "test_acuracy"}}, r"did you mean 'test_accuracy'\?"),
+        ({"table": {"beside": "sent_rate"}}, r"table\.beside: no run has a metric 'sent_rate'; did you mean 'sent_ratio'\?"),
+        ({"table": {"columns": "pipeline.stagez"}}, r"table\.columns: no run has an option 'pipeline\.stagez'"),
+        ({"table": {"published": {"file": "none.csv", "match": {"a": "label"}}}}, r"none\.csv"),
+        ({"plot": {"y": "bla"}}, r"plot\.y: no run has a metric 'bla'"),
+        ({"plot": {"y": "probe.norms.weight"}}, r"plot\.y: no run has a metric 'probe\.norms\.weight'"),
+        ({"plot": {"kind": "map", "x": "train.seed", "y": "scheme.name", "color": "bla"}}, r"plot\.color: no run has"),
+        ({"claims": [{"say": "x", "metric": "bla", "less": GROUPS}]}, r"claims\[0\]\.metric: no run has a metric 'bla'"),
+        ({"claims": [{"say": "x", "less": [{"scheme.name": "gpipe"}, {"train.seed": 1}]}]}, r"differ in scheme\.name"),
+        ({"claims": [{"say": "x", "less": [*GROUPS, {"scheme.name": "gpipe", "optimizer.lr": 7}]}]}, r"no run has optimizer\.lr 7"),
+    )
+
+    def file(self, changes):
+        self.write("s.yaml", changed(MLP, {"sweep": {"grid": self.SWEEP}, "pipeline.microbatches": 2} | changes))
+
+    def test_both_say_the_same(self):
+        for changes, pattern in self.FAULTS:
+            with self.subTest(changes):
+                self.file(changes)
+                checked = self.finish(self.start("check", "s.yaml"))
+                swept = self.finish(self.start("sweep", "s.yaml", "--out", "sw"))
+                self.assertRegex(checked.err, pattern)
+                self.assertEqual((checked.code, checked.err), (swept.code, swept.err))
+                self.assertIn(checked.code, (EXPERIMENT, DATA))
+                self.assertFalse((self.folder / "sw").exists())
+
+    def test_what_the_runs_will_have_is_fine(self):
+        for changes in (
+            {"table": {"metric": "train_loss", "beside": ["sent_ratio", "test_top5"]}, "metrics": ["top5"]},
+            {"plot": {"y": "probe.norms.weights[1]"}, "probes": [{"name": "norms"}]},
+            {"table": {"metric": "modelled_hours"}},
+            {"claims": [{"say": "x", "less": self.GROUPS}], "plot": {"y": "samples_per_second"}},
+        ):
+            with self.subTest(changes):
+                self.file(changes)
+                self.assertNotIn("note: claims", self.pipewright("check", "s.yaml").out)
+
+    def test_one_run_is_judged_likewise(self):
+        self.write("x.yaml", changed(MLP, {"table": {"metric": "nonsense"}}))
+        self.assert_errors(self.pipewright("check", "x.yaml", code=EXPERIMENT), "no run has a metric 'nonsense'")
+
+    def test_claims_with_too_few_runs_are_noted(self):
+        said = "claims need at least 3 runs a group, such as 3 seeds, to be shown; gpipe has 2, pipedream has 2"
+        self.file({"claims": [{"say": "x", "less": self.GROUPS}]})
+        fewer = ("s.yaml", "--set", "sweep.grid.train.seed=[1, 2]")
+        self.assertIn(f"note: {said}\n", self.pipewright("check", *fewer).out)
+        self.assertEqual(self.pipewright("sweep", *fewer, "--out", "sw").lines[0], said)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@
 #include "core/schedule/update_remark.h"
 #include "core/stability/stability_report.h"
 #include "core/sweep/sweep_check.h"
+#include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
 #include "core/training/assembly.h"
 #include "core/training/memory_need.h"
@@ -134,6 +135,7 @@ void check_one(const Value& document, const std::string& remark, const Problems&
   RunRecord only;
   only.config = experiment->resolved;
   check_named_keys(document, {only});
+  if (remark.empty()) check_reports(document, {only});
   need_libtorch();
   if (!remark.empty()) tell(remark);
   print("experiment  %s\n", experiment->name.c_str());
@@ -190,6 +192,9 @@ void check_all_of(const Value& document, const Problems& faults) {
         planned.emplace_back().config = plan.experiment->resolved;
       });
   check_named_keys(document, planned);
+  const std::vector<RunRecord> records =
+      records_of(plan_sweep(document, std::filesystem::path(kRuns) / name));
+  check_reports(document, records);
   std::size_t width = 0;
   for (const RunLine& line : lines) width = std::max(width, line.title.size());
   print("experiment  %s\n\n", name.c_str());
@@ -199,6 +204,8 @@ void check_all_of(const Value& document, const Problems& faults) {
       "\n%s valid. batches: mini-batches of an epoch; actions: from fill to drain;\n"
       "copies of weights, staleness and memory: of the stage that has the most.\n",
       runs == 1 ? "The only run is" : concat("All ", runs, " runs are").c_str());
+  if (const std::string few = few_runs_remark(document, records); !few.empty())
+    print("\nnote: %s\n", few.c_str());
 }
 
 int run_check(const std::vector<std::string>& arguments) {

@@ -8,6 +8,7 @@
 #include "core/reports/heat_map.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/file.h"
+#include "core/system/given_files.h"
 #include "core/system/plain_file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
@@ -59,6 +60,7 @@ void draw_all(const std::vector<AnyPicture>& pictures, const std::filesystem::pa
          {std::pair{PictureFormat::Svg, ".svg"}, std::pair{PictureFormat::Png, ".png"}}) {
       const std::filesystem::path file = folder / (free + ending);
       require_plain_file(file);
+      refuse_given_file(file);
       draw(picture, format, file);
       print("wrote %s\n", file.c_str());
     }

@@ -12,6 +12,7 @@
 #include "core/profiling/measured_format.h"
 #include "core/records/run_claim.h"
 #include "core/runtime/processes/mpi_wire.h"
+#include "core/runtime/processes/start_words.h"
 #include "core/runtime/processes/wire_team.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/file.h"
@@ -25,14 +26,49 @@
 namespace pipewright {
 namespace {
 
+/// The start of a process of several, with the one that has started them, if that can be reached.
+class Start {
+ public:
+  explicit Start(int rank) : rank_(rank), launched_(say_at_start({StartWord::Step::Begun, rank})) {}
+
+  /// Says that the team reports `error` from now on. False if the launcher reports it.
+  bool speak(const Error* error = nullptr) const {
+    if (launched_ && error != nullptr && error->kind() == ErrorKind::Interrupted) return false;
+    say_at_start({StartWord::Step::Speaks, rank_});
+    return true;
+  }
+
+  /// Waits for the others. Until all are known, an end that a signal has caused may be that of
+  /// another process, whose name only the launcher knows.
+  void meet(WireTeam& team) const {
+    team.set_emergency([this](const Error& error, bool speaks) {
+      if (speak(&error) && speaks) print_error("%s\n", error.what());
+    });
+    try {
+      team.meet();
+    } catch (const Error& error) {
+      const Error settled = team.agree_on(error);
+      if (!speak(&settled)) team.end_all(static_cast<int>(settled.kind()));
+      throw settled;
+    }
+    speak();
+  }
+
+ private:
+  int rank_;
+  bool launched_;
+};
+
 /// Runs the experiment as one process of several. A failure ends all of them.
 template <class Told>
 void run_in_team(Experiment& experiment, const std::filesystem::path& out,
-                 const RunChoices& choices, const Told& told) {
+                 const RunChoices& choices, int rank, const Told& told) {
   const std::atomic<bool>* const stop = interrupt_flag();
   interrupt_on(kStopSignal);
+  const Start start(rank);
   WireTeam team(mpi_wire(), stop, {.standstill = experiment.pipeline.timeout});
   try {
+    start.meet(team);
     run_experiment(experiment, out, choices, team, stop);
     team.finish();
   } catch (const Error& error) {
@@ -42,8 +78,9 @@ void run_in_team(Experiment& experiment, const std::filesystem::path& out,
 }
 
 /// Starts the processes of a run. If none of them could record its end, does so here.
+template <class Told>
 int launch(const Experiment& experiment, const std::filesystem::path& out,
-           const std::vector<std::string>& arguments) {
+           const std::vector<std::string>& arguments, const Told& told) {
   if (!mpi_is_built()) mpi_wire();  // throws with what is missing
   std::vector<std::string> command{"run"};
   command.insert(command.end(), arguments.begin(), arguments.end());
@@ -52,7 +89,13 @@ int launch(const Experiment& experiment, const std::filesystem::path& out,
   std::error_code none;
   const bool held_run = std::filesystem::is_regular_file(record, none);
   const std::string before = held_run ? read_file(record) : std::string();
-  const int code = launch_processes(experiment.shape(1).workers(), command);
+  const int code = [&] {
+    try {
+      return launch_processes(experiment.shape(1).workers(), command, experiment.pipeline.timeout);
+    } catch (const Error& error) {
+      throw told(error);
+    }
+  }();
   if (code != 0 && folder.state() == "interrupted") return static_cast<int>(ErrorKind::Interrupted);
   if (code == 0 || folder.state() != "running") return code;
   // The processes may have refused the folder because of another run in it.
@@ -158,8 +201,8 @@ int run_run(const std::vector<std::string>& arguments) {
   if (one.point && given.out.empty() && (!started || started->rank == 0))
     const FolderLock mark(out.parent_path());
   if (mpi) {
-    if (!started) return launch(experiment, out, arguments);
-    run_in_team(experiment, out, choices, told);
+    if (!started) return launch(experiment, out, arguments, told);
+    run_in_team(experiment, out, choices, started->rank, told);
     if (started->rank > 0) return 0;
   } else {
     Team alone;

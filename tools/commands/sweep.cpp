@@ -5,11 +5,11 @@
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
+#include "core/experiment/named_keys.h"
 #include "core/records/leftover_runs.h"
 #include "core/records/run_claim.h"
 #include "core/records/run_store.h"
-#include "core/reports/table.h"
-#include "core/reports/verdicts.h"
+#include "core/reports/table_spec.h"
 #include "core/sweep/sweep_claim.h"
 #include "core/sweep/sweep_runner.h"
 #include "core/system/terminal.h"
@@ -205,10 +205,11 @@ int run_sweep(const std::vector<std::string>& arguments) {
   }
   const bool dry = line.given("dry-run");
   if (sweep.slurm && !dry) check_slurm();
-  // Reports a table or claims that cannot be made now instead of after the last run.
-  const TableSpec table = read_table_spec(sweep.document);
-  if (sweep.document.find("table") != nullptr) make_table(table, records_of(sweep.runs));
-  judge(read_claims(sweep.document), table, records_of(sweep.runs));
+  // Reports a table, pictures or claims that cannot be made now instead of after the last run.
+  const std::vector<RunRecord> records = records_of(sweep.runs);
+  check_reports(sweep.document, records);
+  if (const std::string few = few_runs_remark(sweep.document, records); !few.empty())
+    print_error("%s\n", few.c_str());
   dry ? dry_run(sweep) : execute(sweep);
   return 0;
 }

@@ -22,8 +22,10 @@ std::unique_ptr<Wire> mpi_wire() {
   if (file.empty())
     throw Error(
         ErrorKind::Experiment,
-        "pipeline.execution is mpi, but this build is without MPI; install libopenmpi-dev and "
-        "openmpi-bin and run tools/setup again, or set execution: threads");
+        concat("pipeline.execution is mpi, but ", std::string_view(kModule),
+               " is missing beside the program, so this build is without MPI; install "
+               "libopenmpi-dev and openmpi-bin and run tools/setup again, or set execution: "
+               "threads"));
   // MPI's own plug-ins resolve its symbols in the global scope.
   void* const module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (module == nullptr)

@@ -20,9 +20,9 @@ Peers::Peers(Wire& wire, const TeamPatience& patience)
       rank_(wire.rank()),
       size_(wire.size()),
       peers_(static_cast<std::size_t>(size_)) {
-  const TimePoint now = patience_.now();
-  for (Peer& peer : peers_) peer.heard = now;
   tell_all(HelloNote{own_identity()});
+  const TimePoint now = patience_.now();  // being stopped until here is no silence of others
+  for (Peer& peer : peers_) peer.heard = now;
 }
 
 // ---- notes -----------------------------------------------------------------------------------
@@ -96,9 +96,16 @@ Error Peers::lost(int process, const std::string& what) const {
   const Peer& peer = peer_of(process);
   const std::string place = peer.activity.empty() ? concat("worker ", process)
                                                   : concat("worker ", process, ", ", peer.activity);
-  return Error(ErrorKind::Worker,
-               concat("its process ", peer.identity.process, " on ", peer.identity.host, " ", what),
-               place);
+  const std::string name = peer.identity.host.empty()
+                               ? std::string()
+                               : concat(" ", peer.identity.process, " on ", peer.identity.host);
+  return Error(ErrorKind::Worker, concat("its process", name, " ", what), place);
+}
+
+bool Peers::known() const {
+  for (int p = 0; p < size_; ++p)
+    if (p != rank_ && peer_of(p).identity.host.empty()) return false;
+  return true;
 }
 
 bool Peers::dead(const Peer& peer) const {

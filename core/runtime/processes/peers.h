@@ -58,6 +58,8 @@ class Peers {
   bool others_stand_still() const;
   /// Whether a process has said farewell.
   bool left(int process) const { return peer_of(process).left; }
+  /// Whether every other process has said who it is.
+  bool known() const;
   /// Whether every other process has said farewell, died or fallen silent.
   bool others_left() const;
 

@@ -9,7 +9,8 @@ namespace pipewright {
 struct ProcessIdentity {
   int process = 0;    ///< process id; 0: not known yet
   std::string space;  ///< boot id and PID namespace in which the process id is valid; "": unknown
-  std::string host;   ///< for error messages only: two machines or containers may share a name
+  std::string host;   ///< for error messages only: two machines or containers may share a name;
+                      ///< "": not known yet
 };
 
 ProcessIdentity own_identity();

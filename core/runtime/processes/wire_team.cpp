@@ -106,6 +106,10 @@ void WireTeam::set_emergency(std::function<void(const Error&, bool speaks)> repo
   farewell_.set_emergency(std::move(report));
 }
 
+void WireTeam::meet() {
+  keeper_.wait_for([&]() PIPEWRIGHT_REQUIRES(keeper_.mutex()) { return keeper_.peers().known(); });
+}
+
 void WireTeam::finish() {
   barrier();
   keeper_.stop_after(FarewellNote{});

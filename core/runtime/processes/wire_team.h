@@ -40,6 +40,9 @@ class WireTeam final : public Team, private DeviceGroups::Meeting {
   bool reports_to_user() override { return farewell_.reports_to_user(); }
   void set_emergency(std::function<void(const Error&, bool speaks)> report) override;
 
+  /// Collective: waits until every process has said who it is, so that the others can name it if it
+  /// dies. Throws as the collective functions do.
+  void meet();
   /// Collective: ends the team after a successful run.
   void finish();
   /// Ends all processes after a failure. Processes other than the speaker wait for it to do so.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -67,9 +68,12 @@ OpenFile opened(Source in, std::uint64_t size, const std::filesystem::path& path
   if (size < kLengthBytes)
     fail(path, concat("is no safetensors file: it has only ", counted(size, "byte")));
   read_exactly(in, &length, kLengthBytes, path);
-  if (length > kHeaderLimit || length > size - kLengthBytes)
+  if (length > kHeaderLimit || length > size - kLengthBytes) {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
     fail(path, concat("is truncated or no safetensors file: it announces a header of ",
-                      counted(length, "byte"), " and has only ", size));
+                      length > kMost ? "more than " : "", counted(std::min(length, kMost), "byte"),
+                      " and has only ", size));
+  }
   std::string header(length, '\0');
   read_exactly(in, header.data(), length, path);
   FileLayout layout = layout_of(std::move(header), size - kLengthBytes - length, path);

@@ -2,6 +2,7 @@
 // RMSprop (Hinton) as in PyTorch: u ← αu + (1−α)g²;  b ← μb + g/(√u + ε);  W ← W − lr·b.
 // Prediction: Ŵ = W − s·lr·b; with μ = 0 b is the last step's direction.
 #include "core/stage/optimizers/elementwise.h"
+#include "core/stage/optimizers/momentum.h"
 
 namespace pipewright {
 namespace {
@@ -17,7 +18,7 @@ class RmsProp final : public Optimizer {
             "alpha", 0.99, "Decay factor of the running mean of the squared gradient.", kFraction)),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
                             kNotNegative)),
-        momentum_(options.number("momentum", 0, "Momentum factor μ.", kNotNegative)),
+        momentum_(read_momentum(options)),
         weight_decay_(options.number("weight_decay", 0,
                                      "Weight decay λ, an L2 penalty added to the gradient.",
                                      kNotNegative)) {}

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/stage/optimizers/elementwise.h"
+#include "core/stage/optimizers/momentum.h"
 
 namespace pipewright {
 namespace {
@@ -16,7 +17,7 @@ class Sgd final : public Optimizer {
  public:
   explicit Sgd(Options& options)
       : Optimizer(options, 1e-3),
-        momentum_(options.number("momentum", 0, "Momentum factor μ.", kNotNegative)),
+        momentum_(read_momentum(options)),
         dampening_(
             options.number("dampening", 0,
                            "Dampening τ: the gradient enters the momentum with the factor 1 − τ.")),

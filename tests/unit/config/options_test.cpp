@@ -186,6 +186,39 @@ TEST(Options, ASectionThatIsNoMappingIsAProblem) {
             "dir/f.yaml:1:28: model is a list; expected a mapping of options\n");
 }
 
+TEST(Options, OnlyASectionWithANameIsAdvisedToHaveOne) {
+  Reading reading("{train: {checkpoint: never}, output: none, optimizer: adam}", "");
+  Options train = reading.options.section("train", "");
+  train.section("checkpoint", "").finish();
+  train.finish();
+  for (const char* section : {"output", "optimizer"}) reading.options.section(section, "").finish();
+  EXPECT_EQ(reading.complaints(),
+            "dir/f.yaml:1:22: train.checkpoint is 'never'; expected a mapping of options; write "
+            "{every: 0} for none within an epoch\n"
+            "dir/f.yaml:1:38: output is 'none'; expected a mapping of options\n"
+            "dir/f.yaml:1:55: optimizer is 'adam'; expected a mapping of options; write {name: "
+            "adam} if that is its name\n");
+}
+
+TEST(Options, AKeyOutsideItsSectionIsSaidToBelongThere) {
+  Reading reading("{lr: 1, learning_rate: 1, seed: 1, rates: 1}", "");
+  Options optimizer = reading.options.section("optimizer", "");
+  optimizer.number("lr", 1, "");
+  optimizer.integer("seed", 1, "");
+  optimizer.finish();
+  Options train = reading.options.section("train", "");
+  train.integer("seed", 1, "");
+  train.finish();
+  reading.options.section("lr_rate", "").finish();
+  reading.options.finish();
+  EXPECT_EQ(reading.complaints(),
+            "dir/f.yaml:1:2: unknown option 'lr'; did you mean 'optimizer.lr'?\n"
+            "dir/f.yaml:1:9: unknown option 'learning_rate'; did you mean 'optimizer.lr'?\n"
+            "dir/f.yaml:1:27: unknown option 'seed'; did you mean 'optimizer.seed' or "
+            "'train.seed'?\n"
+            "dir/f.yaml:1:36: unknown option 'rates'; known: optimizer, train, lr_rate\n");
+}
+
 TEST(Options, PathsBeginInTheFolderOfTheFileThatNamesThem) {
   ASSERT_EQ(setenv("HOME", "/home/somebody", 1), 0);
   Reading reading("{data: data/x, up: ../y, absolute: /z, home: ~/w, none: \"\"}");

@@ -70,6 +70,28 @@ TEST(Partition, IsAsGoodAsTryingEveryCut) {
   }
 }
 
+TEST(Partition, OfSumsIsThatOfTheSameCostsAskedOneByOne) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t layers = 1 + random() % 30;
+    const int parts = 1 + static_cast<int>(random() % layers);
+    std::vector<double> costs(layers);
+    for (double& cost : costs) cost = random() % 3 == 0 ? 0 : static_cast<double>(random() % 5) / 7;
+    std::vector<double> sum(layers + 1, 0);
+    for (std::size_t i = 0; i < layers; ++i) sum[i + 1] = sum[i] + costs[i];
+    const auto cost = [&](std::size_t begin, std::size_t end, int) {
+      return sum[end] - sum[begin];
+    };
+    EXPECT_EQ(min_max_partition(costs, parts), min_max_partition(layers, parts, cost));
+  }
+}
+
+/// It would take minutes if every block were tried.
+TEST(Partition, OfManyLayersTriesOnlyBlocksThatMayBeBest) {
+  const std::vector<std::int64_t> sizes = min_max_partition(std::vector<double>(8000, 1), 100);
+  EXPECT_EQ(sizes, std::vector<std::int64_t>(100, 80));
+}
+
 TEST(Partition, BearsZerosAndTies) {
   std::mt19937 random(2);
   for (int round = 0; round < 60; ++round) {

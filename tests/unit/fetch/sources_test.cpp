@@ -61,7 +61,8 @@ TEST(Sources, AMissingFileSaysWhatFetchesIt) {
     if (source.files.empty()) continue;
     const auto data = make_dataset(source.dataset, "{root: '" + (folder / "none").string() + "'}");
     EXPECT_TRUE(contains(error_of([&] { data->open({}); }),
-                         "; `pipewright fetch " + source.dataset + "` downloads " + source.title));
+                         ", or PIPEWRIGHT_DATA to the folder of all data sets; `pipewright fetch " +
+                             source.dataset + "` downloads " + source.title));
   }
   EXPECT_EQ(fetch_advice("cola"), "");
   EXPECT_EQ(fetch_advice("digits"), "");

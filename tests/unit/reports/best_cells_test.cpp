@@ -57,7 +57,8 @@ TEST(BestCells, TheWorstHasTiesToo) {
 
 TEST(BestCells, SingleRunsTellNothing) {
   EXPECT_EQ(sentence(table_of({{"a", {0.9}}, {"b", {0.1}}, {"c", {0.5}}})),
-            "Best: a (90.00), but with fewer than 3 runs each, no other can be told from it; "
+            "Best: a (90.00), but with fewer than 3 runs each, none of the 2 others is shown to be "
+            "worse; "
             "worst: b (10.00)");
 }
 

@@ -74,6 +74,26 @@ TEST_F(HeatMaps, CellsThatDivergedAreDrawnAsSuchAndTheCurveOverAll) {
     EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
 }
 
+TEST_F(HeatMaps, RowsOfACurveThatAreNoNumbersAreRefusedWithTheirLine) {
+  for (const auto& [rows, line] :
+       {std::pair("0.5,1\nx,2\n", "3: lr is 'x'"), std::pair("\n0.5,1\n\n1,\n", "5: delay is ''"),
+        std::pair("inf,1\n", "2: lr is 'inf'"), std::pair("1,nan\n", "2: delay is 'nan'")}) {
+    put("edge.csv", concat("lr,delay\n", std::string(rows)));
+    try {
+      make_maps(spec("{kind: map, x: optimizer.lr, y: scheme.delay, color: test_loss, over: "
+                     "{file: edge.csv, x: lr, y: delay}}"),
+                {at("1", 1, 1, "0.5")});
+      ADD_FAILURE() << rows << " was drawn";
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      const std::string wanted =
+          concat("edge.csv:", std::string_view(line), ", which is no number that a curve can have");
+      EXPECT_EQ(error.kind(), ErrorKind::Data);
+      EXPECT_TRUE(text.ends_with(wanted)) << text << "\n" << wanted;
+    }
+  }
+}
+
 TEST_F(HeatMaps, AMapOfDivergedRunsAloneHasNoColours) {
   const auto maps = make_maps(spec(kMap), {at("1", 1, 1, "nan"), at("2", 1, 1, "0.5")});
   ASSERT_EQ(maps.size(), 1u);

@@ -46,6 +46,21 @@ TEST_F(Tables, RowsAndColumnsKeepTheOrderOfTheRuns) {
   EXPECT_TRUE(table.cells[1][1].empty());
 }
 
+TEST_F(Tables, TheFirstKeyOfRowsAndOfColumnsVariesSlowest) {
+  // The runs come as those of a grid whose label varies slowest.
+  const std::vector<RunRecord> runs{cell("vgg", "Z", "0.9"), cell("alexnet", "Z", "0.9"),
+                                    cell("vgg", "A", "0.9"), cell("alexnet", "A", "0.9")};
+  using Names = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(make_table(spec_of("{rows: [model.name, label]}"), runs).row_names,
+            (Names{{"vgg", "Z"}, {"vgg", "A"}, {"alexnet", "Z"}, {"alexnet", "A"}}));
+  EXPECT_EQ(make_table(spec_of("{rows: [label, model.name]}"), runs).row_names,
+            (Names{{"Z", "vgg"}, {"Z", "alexnet"}, {"A", "vgg"}, {"A", "alexnet"}}));
+  const Table table = make_table(spec_of("{rows: =all, columns: [model.name, label]}"), runs);
+  EXPECT_EQ(table.column_names,
+            (std::vector<std::string>{"vgg, Z", "vgg, A", "alexnet, Z", "alexnet, A"}));
+  EXPECT_EQ(table.cells[0][1].runs, std::vector<std::size_t>{2}) << "cells move with their names";
+}
+
 TEST_F(Tables, RunsThatAreNotDoneAreCountedAndNeverBecomeNumbers) {
   const Table table = make_table(
       spec_of("{rows: model.name}"),

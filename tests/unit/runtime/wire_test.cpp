@@ -462,6 +462,29 @@ TEST(Wire, KnowsThatAProcessDiedOnlyWhereItsNumberMeansIt) {
   EXPECT_NE(silent.message().find("has not answered"), std::string::npos) << silent.message();
 }
 
+/// What ends the meeting of process 1 of two with another that says only these notes.
+std::string end_of_meeting_after(const std::vector<std::string>& notes) {
+  auto wires = memory_wires(2);
+  for (const std::string& note : notes) wires[0]->tell(1, note);
+  const SilentProcess other(*wires[0]);
+  WireTeam team(std::move(wires[1]), nullptr, kInRounds);
+  try {
+    team.meet();
+  } catch (const Error& error) {
+    return team.agree_on(error).what();
+  }
+  return "they have met";
+}
+
+TEST(Wire, MeetsOnlyWhoHasSaidWhoItIs) {
+  EXPECT_EQ(end_of_meeting_after({note_text(HelloNote{own_identity()})}), "they have met");
+  for (const std::vector<std::string>& notes :
+       std::vector<std::vector<std::string>>{{}, {note_text(HeartbeatNote{0ms, ""})}})
+    EXPECT_EQ(end_of_meeting_after(notes),
+              "worker 0: its process has not answered for 5 s: it was stopped, or its machine or "
+              "link is down");
+}
+
 TEST(Wire, EndsTheRunWhereAnActivityCannotBeTold) {
   const auto ended = play(
       2,

@@ -80,6 +80,17 @@ void expect_equal_files(const TensorFile& a, const TensorFile& b) {
   }
 }
 
+TEST_F(Safetensors, AHeaderOfMoreBytesThanANumberCanHaveIsNoNegativeOne) {
+  for (const std::uint64_t length : {std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    std::string bytes(sizeof length, '\0');
+    std::memcpy(bytes.data(), &length, sizeof length);
+    EXPECT_NE(refusal(bytes + "{}")
+                  .find("it announces a header of more than "
+                        "9,223,372,036,854,775,807 bytes and has only 10"),
+              std::string::npos);
+  }
+}
+
 TEST_F(Safetensors, ReadsBytesWrittenByHand) {
   const std::string header =
       R"({"b":{"dtype":"I16","shape":[3],"data_offsets":[4,10]},)"

@@ -507,5 +507,29 @@ TEST_F(Checkpoint, OfOtherTensorsIsRefused) {
     }
 }
 
+TEST_F(Checkpoint, AStateOfACodecThatCannotBeIsRefusedWithTheFilesName) {
+  Laboratory laboratory("{train.epochs: 2, pipeline.compression: {name: aq_sgd, bits: 4}}");
+  const Stages stages = laboratory.plan().stages();
+  const auto path = file("edges-0.replica-0.safetensors");
+  for (const auto& [name, why] :
+       {std::pair("x.forward.0.rows.3", "'x' is no number"), std::pair("1.rows", "is no edge's"),
+        std::pair("1.forward.0.samples.3", "rows.3")}) {
+    save(laboratory, stages);
+    write_safetensors(path, {.tensors = {{name, at::zeros({3}, at::kLong)}}});
+    auto manifest = *read_manifest(root_);
+    manifest.files.push_back(described_file(path));
+    commit_manifest(root_, manifest);
+    const auto edges = laboratory.plan().edges(alone_);
+    try {
+      load_checkpoint(root_, laboratory.plan(), stages, edges, {}, alone_);
+      ADD_FAILURE() << name << " was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::Data);
+      EXPECT_EQ(error.where(), path.string()) << error.what();
+      EXPECT_NE(error.message().find(why), std::string::npos) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace pipewright::test

@@ -112,8 +112,11 @@ class MpiWire final : public Wire {
     int there = 0, count = 0;
     MPI_Message message;
     MPI_Status status;
-    expect(MPI_Improbe(MPI_ANY_SOURCE, kNoteTag, notes_, &there, &message, &status),
-           "look for notes");
+    // Open MPI looks first and receives afterwards, so the second look finds what has come since
+    // the last one.
+    for (int looks = 0; there == 0 && looks < 2; ++looks)
+      expect(MPI_Improbe(MPI_ANY_SOURCE, kNoteTag, notes_, &there, &message, &status),
+             "look for notes");
     if (there == 0) return std::nullopt;
     expect(MPI_Get_count(&status, MPI_BYTE, &count), "count a note's bytes");
     Note note{status.MPI_SOURCE, std::string(static_cast<std::size_t>(count), '\0')};

@@ -144,6 +144,20 @@ TEST(Blocks, MayBeRotatedInThemselves) {
   }
 }
 
+/// With Nesterov's 0.5 and a prediction of one step more than the delay, gains of some stages are
+/// nearly real on the whole circle, so that eigenvalues lie along the axis.
+TEST(Edges, OfRandomSingularHessiansAreFirstWhereGainsAreNearlyReal) {
+  for (const unsigned seed : {1U, 2U, 3U, 4U}) {
+    const Hessian hessian = random_hessian(10, 7, seed);
+    const Dynamics dynamics{.recurrence = recurrence_of("pipeoptim", "{s_offset: 1}", 10, 2),
+                            .rule = nesterov_rule(0.5)};
+    const double edge = coupled_edge(dynamics, hessian);
+    EXPECT_GT(spectral_radius(dynamics, hessian, edge * (1 + 1e-4)), 1 + 1e-7) << seed;
+    for (const double part : {0.02, 0.1, 0.3, 0.6, 0.9, 0.9999})
+      EXPECT_LT(spectral_radius(dynamics, hessian, edge * part), 1 + 1e-7) << seed << " " << part;
+  }
+}
+
 /// What leaves angles out of the search must never leave out an eigenvalue that counts.
 TEST(SymmetricGains, AreBelowABoundOnlyIfTheirEigenvaluesAre) {
   std::mt19937 random(7);

@@ -8,8 +8,9 @@
 /// gradient of w_k is A_kᵀ(x + Σ_j A_j·w_j), with x = 0 the rows of H that belong to layer k, times
 /// w; each w_j is of the version that its own forward read. Parameters are "<k>.weight" [width].
 ///
-/// The discrepancy Δ makes the gradient (H + Δ)·w_f − Δ·w_b: the model of PipeMare (Yang et al.,
-/// 2021) for a backward that has other weights w_b than its forward's w_f.
+/// A backward that has other weights w_b than its forward's w_f gives (H + Δ)·w_f − Δ·w_b, the
+/// model of PipeMare (Yang et al., 2021). `relative_discrepancy` is Δ in units of the layer's own
+/// block of H, A_kᵀA_k, as `stability --discrepancy` means it; `discrepancy` is Δ as a number.
 #include <string>
 #include <vector>
 
@@ -34,9 +35,11 @@ class Quadratic final : public Model {
         form_(read_quadratic_form(options, static_cast<std::size_t>(layers_ * width_))),
         discrepancy_(options.number(
             "discrepancy", 0,
-            "PipeMare's Δ: the gradient is (H + Δ) times the weights that the forward read, minus "
-            "Δ times those that are there in the backward. Without effect where both are the "
-            "same.")),
+            "PipeMare's Δ as a number: the gradient is (H + Δ) times the weights that the forward "
+            "read, minus Δ times those that are there in the backward. Without effect where both "
+            "are the same. It equals a relative_discrepancy of Δ / λ where the layer's curvature "
+            "is λ.")),
+        relative_discrepancy_(read_relative(options)),
         start_(options.choice("start", {"ones", "normal"}, "ones",
                               "Initial weights: all 1, or normal(0, 1) by train.seed.")) {}
 
@@ -48,6 +51,7 @@ class Quadratic final : public Model {
                                      .width = width_,
                                      .columns = columns(k),
                                      .discrepancy = discrepancy_,
+                                     .relative_discrepancy = relative_discrepancy_,
                                      .last = k + 1 == layers_,
                                      .start = {kind, 1}}));
       all.back()->set_name(std::to_string(k));
@@ -71,6 +75,17 @@ class Quadratic final : public Model {
     return 1;
   }
 
+  double read_relative(Options& options) const {
+    const double relative = options.number(
+        "relative_discrepancy", 0,
+        "PipeMare's Δ in units of the layer's own curvature, its block of H, as `pipewright "
+        "stability --discrepancy` takes it. Give this or discrepancy, not both.");
+    if (relative != 0 && discrepancy_ != 0)
+      options.problem("relative_discrepancy", concat("is ", relative, " beside discrepancy: ",
+                                                     discrepancy_, "; expected one of the two"));
+    return relative;
+  }
+
   /// The columns A_k, row by row.
   std::vector<double> columns(std::int64_t k) const {
     const auto width = static_cast<std::size_t>(width_),
@@ -83,7 +98,7 @@ class Quadratic final : public Model {
 
   std::int64_t layers_, width_;
   SquareMatrix form_;  ///< A
-  double discrepancy_;
+  double discrepancy_, relative_discrepancy_;
   std::string start_;
 };
 

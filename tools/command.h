@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,8 @@ class CommandLine {
   bool parse(const std::vector<std::string>& arguments);
 
   bool given(const std::string& name) const;
+  /// Throws Error{Experiment} if one of these options is given: "--run needs --sweep".
+  void refuse_given(std::initializer_list<const char*> names, const char* why) const;
   std::string text(const std::string& name) const;
   int integer(const std::string& name) const;  ///< Error{Experiment} if it is not a whole number
   std::vector<std::string> texts(const std::string& name) const;

@@ -190,6 +190,11 @@ bool CommandLine::given(const std::string& name) const {
   return found != parsed_->values.end();
 }
 
+void CommandLine::refuse_given(std::initializer_list<const char*> names, const char* why) const {
+  for (const char* name : names)
+    if (given(name)) throw Error(ErrorKind::Experiment, concat("--", name, " ", why));
+}
+
 std::string CommandLine::text(const std::string& name) const {
   const auto found = parsed_->values.find(name);
   if (found == parsed_->values.end()) {

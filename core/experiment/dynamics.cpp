@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/dynamics.h"
 
+#include "core/base/text.h"
+
 namespace pipewright {
 namespace {
 
@@ -8,7 +10,7 @@ Recurrence recurrence_of(const Experiment& experiment) {
   constexpr int kLate = 1'000'000'000;  // a mini-batch after all warm-ups
   const auto make = [&](int minibatches) { return experiment.schedule(minibatches, kLate); };
   return steady_recurrence(make, {.sum_gradients = experiment.train.sum_gradients,
-                                  .repeats = experiment.scheme->repeats()});
+                                  .periodic = experiment.scheme->repeats() || is_periodic(make)});
 }
 
 }  // namespace
@@ -26,6 +28,12 @@ std::optional<Dynamics> dynamics_of(const Experiment& experiment) {
   if (!rule) return {};
   return Dynamics{
       .recurrence = recurrence_of(experiment), .rule = *rule, .lr = experiment.optimizer->lr()};
+}
+
+std::string no_recurrence(const Experiment& experiment) {
+  return concat(
+      "the optimizer ", experiment.resolved.find_path("optimizer.name")->text,
+      " is no linear recurrence, so it has no edge; expected sgd, adam, adamw or rmsprop");
 }
 
 }  // namespace pipewright

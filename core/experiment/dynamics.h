@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/experiment/experiment.h"
@@ -15,7 +16,10 @@ std::vector<StageDelay> steady_delays(const Experiment& experiment);
 
 /// The steady state of the experiment's schedule, late in a long training that is not drained, with
 /// the optimizer's recurrence and its base learning rate. Empty if the optimizer is no linear
-/// recurrence. Throws Error{Experiment} if the scheme has no steady state.
+/// recurrence. Throws Error{Experiment} if the schedule is not periodic late in a training.
 std::optional<Dynamics> dynamics_of(const Experiment& experiment);
+
+/// Why an experiment has no dynamics: "the optimizer lamb is no linear recurrence, …".
+std::string no_recurrence(const Experiment& experiment);
 
 }  // namespace pipewright

@@ -89,9 +89,12 @@ ClosedLoop::ClosedLoop(const Recurrence& recurrence, const LinearRule& rule,
         }
         const Reading& forward = term.forward[as_size(stages[own])];
         if (options.discrepancy == 0 || forward == term.backward) continue;
-        const double delta = term.weight * options.discrepancy * hessian[own][own];
-        add(forward, row(forward), gradient, static_cast<int>(own), delta);
-        add(term.backward, row(term.backward), gradient, static_cast<int>(own), -delta);
+        for (std::size_t other = 0; other < stages.size(); ++other) {
+          if (stages[other] != stages[own]) continue;
+          const double delta = term.weight * options.discrepancy * hessian[own][other];
+          add(forward, row(forward), gradient, static_cast<int>(other), delta);
+          add(term.backward, row(term.backward), gradient, static_cast<int>(other), -delta);
+        }
       }
       ++gradient;
     }
@@ -168,6 +171,8 @@ class ClosedLoop::Walk {
           if (version == 0 || stage.read[part])
             places_.push_back({as_size(static_cast<int>(&stage - loop.loops_.data())),
                                as_size(version - stage.oldest), part});
+    readers_.resize(as_size(loop.updates_));
+    for (const Reader& reader : loop.readers_) readers_[as_size(reader.gradient)].push_back(reader);
   }
 
   int size() const { return static_cast<int>(places_.size()); }
@@ -214,8 +219,7 @@ class ClosedLoop::Walk {
     const StageLoop& loop = loop_.loops_[stage];
     const int gradient = loop.first + static_cast<int>(done(stage));
     double sum = 0;
-    for (const Reader& reader : loop_.readers_) {
-      if (reader.gradient != gradient) continue;
+    for (const Reader& reader : readers_[as_size(gradient)]) {
       const StageLoop& other = loop_.loops_[as_size(reader.stage)];
       const int version = reader.update + reader.period * static_cast<int>(other.updates.size());
       const auto& states = states_[as_size(reader.stage)];
@@ -236,6 +240,7 @@ class ClosedLoop::Walk {
   const ClosedLoop& loop_;
   double lr_;
   std::vector<Place> places_;
+  std::vector<std::vector<Reader>> readers_;  ///< [gradient]
   std::vector<std::vector<StateRow>> states_;
 };
 

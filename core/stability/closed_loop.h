@@ -27,14 +27,15 @@ struct LoopOptions {
 
 class ClosedLoop {
  public:
-  /// `hessian` has a row for each of `stages`; the others do not move.
+  /// `hessian` has a row for each of `stages`, in which a stage stands once for each of its
+  /// weights; stages that are not there do not move.
   ClosedLoop(const Recurrence& recurrence, const LinearRule& rule, const std::vector<int>& stages,
              const Hessian& hessian, const LoopOptions& options);
 
-  int updates() const { return updates_; }        ///< of a period, all stages together
+  int updates() const { return updates_; }        ///< of a period, all weights together
   int longest_delay() const { return longest_; }  ///< in periods
   bool decays() const { return decays_; }         ///< weights shrink without any gradient
-  /// Whether every stage is at rest without curvature: nothing grows, and only weights persist.
+  /// True if, at zero curvature, no mode grows and the weights are the only modes of modulus 1.
   bool rests() const;
   /// [updates × updates]
   SquareMatrix<std::complex<double>> gain(std::complex<double> z) const;

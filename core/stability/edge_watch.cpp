@@ -3,6 +3,7 @@
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
+#include "core/stability/edge_text.h"
 
 namespace pipewright {
 
@@ -36,9 +37,14 @@ std::string EdgeWatch::warning() {
                            standing.minibatches - *standing.past_since >= minibatches_per_epoch_;
     if (!long_past || standing.told) continue;
     standing.told = true;
-    return concat("warning: for an epoch ", text_of(stage, standing),
-                  ". Training drifts to its edge by itself, so a product near the edge is a state; "
-                  "one that stays past it often ends in divergence");
+    const StageStability& own = report_.stages[as_size(stage)];
+    return concat("warning: stage ", stage,
+                  " has exceeded its stability limit for one epoch: lr × ",
+                  report_.rule.preconditioned ? "preconditioned " : "",
+                  "sharpness = ", short_text(standing.lr * standing.curvature), ", limit ",
+                  short_text(own.edge), " (", circumstances(report_, own),
+                  "). Values near the limit are normal; staying "
+                  "above it often leads to divergence");
   }
   return {};
 }

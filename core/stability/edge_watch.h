@@ -22,8 +22,7 @@ class EdgeWatch {
   /// A warning, once for each stage: measurements of a whole epoch, and two at least, were all past
   /// its edge. Empty: there is none.
   std::string warning();
-  /// Of the stage that was farthest past its edge when last measured: where it stood. Empty if
-  /// none was past it.
+  /// Describes the stage that exceeded its limit most at the last measurement; empty if none did.
   std::string farthest() const;
 
  private:

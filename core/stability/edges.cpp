@@ -10,16 +10,17 @@
 #include "core/base/error.h"
 #include "core/stability/closed_forms.h"
 #include "core/stability/crossing.h"
+#include "core/stability/symmetric_gain.h"
 
 namespace pipewright {
 namespace {
 
 /// Whether the smallest steps go uphill: without decay, the eigenvalues that begin at z = 1 then
 /// leave the circle at once. The gain has a simple pole there.
-bool climbs(const ClosedLoop& loop) {
+bool climbs(const ClosedLoop& loop, const CircleGain& gain) {
   if (loop.decays()) return false;
   constexpr double kBeyondOne = 1e-7, kRounding = 1e-4;
-  const Eigenvalues slopes = eigenvalues(loop.gain(1 + kBeyondOne));
+  const Eigenvalues slopes = eigenvalues(gain.at(1 + kBeyondOne));
   double largest = 0, highest = 0;
   for (const std::complex<double>& each : slopes) {
     largest = std::max(largest, std::abs(each));
@@ -28,9 +29,13 @@ bool climbs(const ClosedLoop& loop) {
   return highest > kRounding * largest;
 }
 
+double edge_of(const ClosedLoop& loop, const CircleGain& gain) {
+  if (!loop.rests() || climbs(loop, gain)) return 0;
+  return first_crossing(gain, loop.longest_delay());
+}
+
 double edge_of(const ClosedLoop& loop) {
-  if (!loop.rests() || climbs(loop)) return 0;
-  return first_crossing([&](std::complex<double> z) { return loop.gain(z); }, loop.longest_delay());
+  return edge_of(loop, {.at = [&](std::complex<double> z) { return loop.gain(z); }});
 }
 
 /// The edge of a stage whose every gradient is equally old and is applied by plain momentum.
@@ -60,12 +65,76 @@ std::vector<int> all_stages(const Recurrence& recurrence) {
   return stages;
 }
 
-ClosedLoop coupled_loop(const Dynamics& dynamics, const Hessian& hessian, double lr) {
+/// The stage of each row of a Hessian.
+std::vector<int> stages_of_rows(const Recurrence& recurrence, const Blocks& blocks) {
+  if (blocks.empty()) return all_stages(recurrence);
+  std::vector<int> stages;
+  for (std::size_t stage = 0; stage < blocks.size(); ++stage)
+    stages.insert(stages.end(), as_size(blocks[stage]), static_cast<int>(stage));
+  return stages;
+}
+
+ClosedLoop coupled_loop(const Dynamics& dynamics, const Hessian& hessian, const Blocks& blocks,
+                        double lr) {
   return {dynamics.recurrence,
           dynamics.rule,
-          all_stages(dynamics.recurrence),
+          stages_of_rows(dynamics.recurrence, blocks),
           hessian,
           {.decay_lr = lr, .discrepancy = dynamics.discrepancy}};
+}
+
+/// How gradients read each stage's weights where the curvature is 1 everywhere.
+class ColumnGain {
+ public:
+  using Complex = std::complex<double>;
+
+  ColumnGain(const Dynamics& dynamics, double lr)
+      : stages_(static_cast<int>(dynamics.recurrence.stages.size())),
+        loop_(coupled_loop(dynamics,
+                           Hessian(as_size(stages_), std::vector<double>(as_size(stages_), 1)), {},
+                           lr)) {}
+
+  /// Whether the gradients of all stages read a stage's weights in the same way. The gains are
+  /// rational functions of z, and those that differ do so at three arbitrary places.
+  bool is_the_same_for_all() const {
+    if (loop_.updates() != stages_) return false;
+    constexpr double kRounding = 1e-12;
+    for (const Complex z : {std::polar(1.0, 0.7), std::polar(1.1, 1.9), std::polar(1.0, 2.9)}) {
+      const SquareMatrix<Complex> gain = loop_.gain(z);
+      for (int row = 1; row < stages_; ++row)
+        for (int column = 0; column < stages_; ++column)
+          if (std::abs(gain.at(row, column) - gain.at(0, column)) >
+              kRounding * std::abs(gain.at(0, column)))
+            return false;
+    }
+    return true;
+  }
+
+  std::vector<Complex> at(Complex z) const {
+    const SquareMatrix<Complex> gain = loop_.gain(z);
+    return {gain.numbers.begin(), gain.numbers.begin() + stages_};
+  }
+
+ private:
+  int stages_;
+  ClosedLoop loop_;
+};
+
+double edge_with_decay(const Dynamics& dynamics, const Hessian& hessian, const Blocks& blocks,
+                       double lr, const std::function<void()>& progress) {
+  const ColumnGain columns(dynamics, lr);
+  if (columns.is_the_same_for_all()) {
+    const SymmetricGain gain(hessian, stages_of_rows(dynamics.recurrence, blocks));
+    const auto loop = coupled_loop(dynamics, hessian, blocks, lr);
+    return edge_of(
+        loop, {.at = [&](std::complex<double> z) { return gain.at(columns.at(z)); },
+               .is_below = [&](std::complex<double> z, double bound,
+                               double turn) { return gain.is_below(columns.at(z), bound, turn); },
+               .progress = progress});
+  }
+  const ClosedLoop loop = coupled_loop(dynamics, hessian, blocks, lr);
+  return edge_of(
+      loop, {.at = [&](std::complex<double> z) { return loop.gain(z); }, .progress = progress});
 }
 
 }  // namespace
@@ -79,7 +148,8 @@ double edge_alone(const Dynamics& dynamics, int stage) {
                   {.decay_lr = dynamics.lr, .discrepancy = dynamics.discrepancy}});
 }
 
-double coupled_edge(const Dynamics& dynamics, const Hessian& hessian) {
+double coupled_edge(const Dynamics& dynamics, const Hessian& hessian, const Blocks& blocks,
+                    const std::function<void()>& progress) {
   // Only products of curvatures with the learning rate count, so curvatures of around 1 will do.
   double unit = 0;
   for (const std::vector<double>& row : hessian)
@@ -89,7 +159,7 @@ double coupled_edge(const Dynamics& dynamics, const Hessian& hessian) {
   for (std::vector<double>& row : scaled)
     for (double& each : row) each /= unit;
   const auto edge_with = [&](double decay_lr) {
-    return edge_of(coupled_loop(dynamics, scaled, decay_lr)) / unit;
+    return edge_with_decay(dynamics, scaled, blocks, decay_lr, progress) / unit;
   };
   const double undecayed = edge_with(0);
   if (dynamics.rule.l2 + dynamics.rule.decoupled == 0 || !std::isfinite(undecayed))
@@ -113,12 +183,13 @@ double coupled_edge(const Dynamics& dynamics, const Hessian& hessian) {
   return low;
 }
 
-int coupled_states(const Dynamics& dynamics, const Hessian& hessian) {
-  return coupled_loop(dynamics, hessian, 0).states();
+int coupled_states(const Dynamics& dynamics, const Hessian& hessian, const Blocks& blocks) {
+  return coupled_loop(dynamics, hessian, blocks, 0).states();
 }
 
-double spectral_radius(const Dynamics& dynamics, const Hessian& hessian, double lr) {
-  return spectral_radius(coupled_loop(dynamics, hessian, lr).matrix(lr));
+double spectral_radius(const Dynamics& dynamics, const Hessian& hessian, double lr,
+                       const Blocks& blocks) {
+  return spectral_radius(coupled_loop(dynamics, hessian, blocks, lr).matrix(lr));
 }
 
 double effective_delay(const Recurrence& recurrence) {

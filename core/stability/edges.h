@@ -4,7 +4,7 @@
 /// if some larger one does again.
 #pragma once
 
-#include <string>
+#include <functional>
 #include <vector>
 
 #include "core/schedule/linear_rule.h"
@@ -27,15 +27,19 @@ struct Dynamics {
 double edge_alone(const Dynamics& dynamics, int stage);
 
 /// The largest stable learning rate of all stages together; weights decay with it, and `lr` does
-/// not matter. The Hessian must be symmetric, positive semidefinite, with a row for each stage.
-double coupled_edge(const Dynamics& dynamics, const Hessian& hessian);
+/// not matter. The Hessian must be symmetric, positive semidefinite, with as many rows for each
+/// stage as `blocks` says. `progress`, which may be empty, is called before each set of
+/// eigenvalues.
+double coupled_edge(const Dynamics& dynamics, const Hessian& hessian, const Blocks& blocks = {},
+                    const std::function<void()>& progress = {});
 
-/// The rows of the matrix that spectral_radius() makes: the states and old versions of all stages.
-int coupled_states(const Dynamics& dynamics, const Hessian& hessian);
+/// The rows of the matrix that spectral_radius() makes: the states and old versions of all weights.
+int coupled_states(const Dynamics& dynamics, const Hessian& hessian, const Blocks& blocks = {});
 
 /// The spectral radius of one period of all stages together with that learning rate: what distances
 /// from the minimum are multiplied by in the long run.
-double spectral_radius(const Dynamics& dynamics, const Hessian& hessian, double lr);
+double spectral_radius(const Dynamics& dynamics, const Hessian& hessian, double lr,
+                       const Blocks& blocks = {});
 
 /// τ′ = √(Σ Cₖ²τₖ² / Σ Cₖ²) with equal Cₖ: the delay of all stages that counts for the convergence
 /// of asynchronous Adam (arXiv 2602.03515), where the Cₖ are sums of |Hessian| of a stage. τₖ is

@@ -30,6 +30,38 @@ Eigenvalues eigenvalues(const SquareMatrix<std::complex<double>>& matrix) {
   return values_of(Eigen::ComplexEigenSolver<Eigen::MatrixXcd>(as_eigen(matrix), false));
 }
 
+std::complex<double> eigenvalue_near(const SquareMatrix<std::complex<double>>& matrix,
+                                     std::complex<double> guess) {
+  constexpr int kSteps = 8;
+  constexpr double kAgreement = 1e-14;
+  const Eigen::MatrixXcd dense = as_eigen(matrix);
+  const auto identity = Eigen::MatrixXcd::Identity(matrix.size, matrix.size);
+  Eigen::VectorXcd vector(matrix.size);
+  for (int i = 0; i < matrix.size; ++i) vector(i) = std::polar(1.0, 1.0 * i);  // no symmetry
+  std::complex<double> value = guess;
+  for (int step = 0; step < kSteps; ++step) {
+    const Eigen::VectorXcd next = (dense - value * identity).partialPivLu().solve(vector);
+    const double length = next.norm();
+    if (!std::isfinite(length)) return value;  // the guess is an eigenvalue
+    vector = next / length;
+    const std::complex<double> better = vector.dot(dense * vector);
+    if (step > 0 && std::abs(better - value) <= kAgreement * std::abs(better)) return better;
+    value = better;
+  }
+  return guess;
+}
+
+SymmetricEigenvalues symmetric_eigenvalues(const SquareMatrix<double>& matrix) {
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(as_eigen(matrix));
+  SymmetricEigenvalues found{.values = {}, .vectors = SquareMatrix<double>(matrix.size)};
+  for (int i = 0; i < matrix.size; ++i) {
+    found.values.push_back(solver.eigenvalues()(i));
+    for (int row = 0; row < matrix.size; ++row)
+      found.vectors.at(row, i) = solver.eigenvectors()(row, i);
+  }
+  return found;
+}
+
 double spectral_radius(const SquareMatrix<double>& matrix) {
   double radius = 0;
   for (const std::complex<double>& each : eigenvalues(matrix))

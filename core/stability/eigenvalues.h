@@ -29,6 +29,18 @@ using Eigenvalues = std::vector<std::complex<double>>;
 Eigenvalues eigenvalues(const SquareMatrix<double>& matrix);
 Eigenvalues eigenvalues(const SquareMatrix<std::complex<double>>& matrix);
 
+/// The eigenvalue of a matrix that inverse iteration finds from a guess, and nearly always the
+/// nearest; the guess itself if it does not converge. It costs a few solutions of linear equations.
+std::complex<double> eigenvalue_near(const SquareMatrix<std::complex<double>>& matrix,
+                                     std::complex<double> guess);
+
+/// The eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns.
+struct SymmetricEigenvalues {
+  std::vector<double> values;
+  SquareMatrix<double> vectors;
+};
+SymmetricEigenvalues symmetric_eigenvalues(const SquareMatrix<double>& matrix);
+
 /// The largest magnitude of an eigenvalue.
 double spectral_radius(const SquareMatrix<double>& matrix);
 

@@ -3,23 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
+#include "core/stability/edge_text.h"
 #include "core/stability/eigenvalues.h"
 
 namespace pipewright {
-
-namespace {
-
-std::string shortened(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", number);
-  return text;
-}
-
-}  // namespace
 
 std::string fault_of(const Hessian& hessian) {
   constexpr double kRounding = 1e-9;  // of written digits
@@ -41,10 +31,9 @@ std::string fault_of(const Hessian& hessian) {
                       ", but the other way round ", there);
       matrix.at(row, column) = (here + there) / 2;
     }
-  double least = 0;
-  for (const std::complex<double>& each : eigenvalues(matrix)) least = std::min(least, each.real());
+  const double least = symmetric_eigenvalues(matrix).values.front();
   if (least < -kRounding * largest * size)
-    return concat("has the negative eigenvalue ", shortened(least),
+    return concat("has the negative eigenvalue ", short_text(least),
                   ", so its loss has no minimum and no learning rate is stable");
   return "";
 }

@@ -7,9 +7,12 @@
 
 namespace pipewright {
 
-/// H of the loss ½wᵀHw, with one row and one column for each stage. A loss that is computed after
-/// stage s has the part of the stages 0 … s.
+/// H of the loss ½wᵀHw, with rows and columns for the weights of stage 0, then those of stage 1 and
+/// so on. A loss that is computed after stage s has the part of the stages 0 … s.
 using Hessian = std::vector<std::vector<double>>;
+
+/// [stage] how many weights each stage has, and rows of a Hessian; empty: each has one.
+using Blocks = std::vector<int>;
 
 /// What a square matrix lacks to be the Hessian of a loss that has a minimum ("is not symmetric:
 /// …", "has the negative eigenvalue −1, …"); "" if it lacks nothing.

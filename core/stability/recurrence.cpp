@@ -9,6 +9,7 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/base/wording.h"
+#include "core/schedule/loop.h"
 #include "core/schedule/versions.h"
 
 namespace pipewright {
@@ -152,7 +153,7 @@ class Ledger {
 /// The shortest period that enough consecutive parts of the schedule's second half repeat.
 std::optional<Recurrence> period_of(const Schedule& schedule, const SteadyStateOptions& options) {
   const Ledger ledger(schedule, options);
-  const int begin = schedule.shape.minibatches / 2, parts = options.repeats ? 3 : 24;
+  const int begin = schedule.shape.minibatches / 2, parts = options.periodic ? 3 : 24;
   for (int length = 1; length <= kLongestPeriod; ++length) {
     if (begin + parts * length > schedule.shape.minibatches) break;
     Recurrence period = ledger.period(begin, length);
@@ -172,6 +173,16 @@ std::int64_t actions_of(const Schedule& schedule) {
 
 }  // namespace
 
+bool is_periodic(const std::function<Schedule(int minibatches)>& make) {
+  constexpr int kExamined = 200;  // mini-batches; drawn delays are not equal in so many
+  try {
+    return find_loop(make, kExamined).has_value();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Bug) throw;
+    return false;
+  }
+}
+
 Recurrence steady_recurrence(const std::function<Schedule(int minibatches)>& make,
                              const SteadyStateOptions& options) {
   const PipelineShape shape = make(1).shape;
@@ -180,12 +191,11 @@ Recurrence steady_recurrence(const std::function<Schedule(int minibatches)>& mak
   for (;; minibatches *= 2) {
     const Schedule schedule = make(minibatches);
     if (auto period = period_of(schedule, options)) return *std::move(period);
-    if (2 * actions_of(schedule) > (options.repeats ? kMostActions : kMostWithoutRepeats))
+    if (2 * actions_of(schedule) > (options.periodic ? kMostActions : kMostWithoutRepeats))
       throw Error(
           ErrorKind::Experiment,
-          concat("the schedule shows no steady state within ", counted(minibatches, "mini-batch"),
-                 ", from which edges of stability would follow; expected shorter delays, and a "
-                 "schedule that repeats itself"));
+          concat("no stability limit: the schedule of this scheme is not periodic within the ",
+                 counted(minibatches, "mini-batch"), " examined"));
   }
 }
 

@@ -53,11 +53,16 @@ StageDelay delay_of(const Recurrence& recurrence, int stage);
 struct SteadyStateOptions {
   /// The gradient is the sum over micro-batches and not their mean (train.gradient: sum).
   bool sum_gradients = false;
-  /// Whether the scheme says that it repeats itself (Scheme::repeats()). Then three equal periods
-  /// are a steady state; else it takes 24 and a shorter search, because a scheme that draws its
-  /// delays shows some equal ones by chance.
-  bool repeats = true;
+  /// Whether the schedules are known to be periodic once the pipe has filled. Then three equal
+  /// periods are a steady state; else it takes 24 and a shorter search, because a scheme that draws
+  /// its delays shows some equal ones by chance.
+  bool periodic = true;
 };
+
+/// Whether schedules of many mini-batches are those of few with the middle repeated. If `make`
+/// makes schedules late in a training, this is another question than Scheme::repeats(), which
+/// promises it from the first mini-batch on: a scheme with a warm-up is periodic once that is over.
+bool is_periodic(const std::function<Schedule(int minibatches)>& make);
 
 /// Reads the steady state from schedules of more and more mini-batches, until periods follow one
 /// another that are equal but for the numbers of their versions. Throws Error{Experiment} if

@@ -3,20 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "core/base/as_size.h"
 #include "core/base/text_table.h"
 #include "core/base/wording.h"
+#include "core/stability/edge_text.h"
 
 namespace pipewright {
 namespace {
-
-std::string short_text(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", number);
-  return text;
-}
 
 const char* name_of(PredictionRule::Kind kind) {
   switch (kind) {
@@ -63,13 +57,6 @@ std::string rule_text(const Dynamics& dynamics, int stage) {
   return parts.empty() ? "none" : join(parts, ", ");
 }
 
-/// "delay 3, momentum 0.9"
-std::string circumstances(const StabilityReport& report, const StageStability& stage) {
-  std::string text = concat("delay ", stage.delay.forward);
-  if (report.rule.momentum != 0) text += concat(", momentum ", report.rule.momentum);
-  return text;
-}
-
 Value edge_value(double edge) {
   return std::isfinite(edge) ? Value::of(edge) : Value();
 }
@@ -81,6 +68,12 @@ std::optional<double> curvature_of(const StabilityReport& report, int stage) {
 }
 
 }  // namespace
+
+std::string circumstances(const StabilityReport& report, const StageStability& stage) {
+  std::string text = concat("delay ", stage.delay.forward);
+  if (report.rule.momentum != 0) text += concat(", momentum ", report.rule.momentum);
+  return text;
+}
 
 StabilityReport stability_report(const Dynamics& dynamics) {
   StabilityReport report{.stages = {},
@@ -99,12 +92,13 @@ StabilityReport stability_report(const Dynamics& dynamics) {
   return report;
 }
 
-CoupledStability coupled_stability(const Dynamics& dynamics, const Hessian& hessian) {
+CoupledStability coupled_stability(const Dynamics& dynamics, const Hessian& hessian,
+                                   const Blocks& blocks, const std::function<void()>& progress) {
   constexpr int kMostStates = 500;  // eigenvalues of such a matrix take half a second
-  CoupledStability coupled{.edge = coupled_edge(dynamics, hessian),
+  CoupledStability coupled{.edge = coupled_edge(dynamics, hessian, blocks, progress),
                            .minibatches = dynamics.recurrence.minibatches};
-  if (coupled_states(dynamics, hessian) <= kMostStates)
-    coupled.spectral_radius = spectral_radius(dynamics, hessian, dynamics.lr);
+  if (coupled_states(dynamics, hessian, blocks) <= kMostStates)
+    coupled.spectral_radius = spectral_radius(dynamics, hessian, dynamics.lr, blocks);
   return coupled;
 }
 
@@ -118,7 +112,10 @@ std::string stability_text(const StabilityReport& report) {
   std::vector<std::string> titles{
       "stage",      "forward delay",         "backward delay",
       "prediction", "edge (lr × curvature)", concat("largest curvature at lr ", report.lr)};
-  if (measured) titles.insert(titles.end(), {"measured curvature", "largest stable lr"});
+  if (measured)
+    titles.insert(titles.end(),
+                  {concat("curvature of this run (lr ", report.lr, ", ", report.measured.when, ")"),
+                   "largest stable lr at that curvature"});
   TextTable table(titles, {3});
   for (std::size_t i = 0; i < report.stages.size(); ++i) {
     const StageStability& stage = report.stages[i];
@@ -135,6 +132,8 @@ std::string stability_text(const StabilityReport& report) {
   std::string text = table.text();
   text += concat("\neffective delay (root of the mean square over stages): ",
                  short_text(report.effective_delay), "\n");
+  if (report.measured.model)
+    text += concat("curvature of the whole model: ", short_text(*report.measured.model), "\n");
   if (report.coupled) {
     text += concat("the whole pipeline on this Hessian: stable up to lr ",
                    short_text(report.coupled->edge));
@@ -169,16 +168,24 @@ std::string standing_text(const StabilityReport& report, int number, double curv
 
 std::string measured_text(const StabilityReport& report) {
   if (report.measured.empty()) return "";
-  std::string text;
-  for (const auto& [stage, curvature] : report.measured.stages)
-    text += standing_text(report, stage, curvature) + "\n";
-  const StageStability& tightest = report.stages[as_size(tightest_stage(report))];
-  if (report.measured.model)
-    text += concat("lr ", report.lr, " × λ ", short_text(*report.measured.model),
-                   " of the whole model = ", short_text(report.lr * *report.measured.model),
-                   "; the smallest edge of a stage is ", short_text(tightest.edge), " (",
-                   circumstances(report, tightest), ")\n");
-  return text;
+  std::string text =
+      concat("At the curvature of this run (lr ", report.lr, ", ", report.measured.when, "), ");
+  if (report.measured.stages.empty()) {
+    const StageStability& tightest = report.stages[as_size(tightest_stage(report))];
+    return text + concat("lr × λ of the whole model is ",
+                         short_text(report.lr * *report.measured.model),
+                         "; the smallest edge of a stage is ", short_text(tightest.edge), " (",
+                         circumstances(report, tightest), ").\n");
+  }
+  const auto stable = [&](const auto& of) {
+    return report.stages[as_size(of.first)].edge / std::max(of.second, 0.0);
+  };
+  const auto& [stage, curvature] = *std::ranges::min_element(report.measured.stages, {}, stable);
+  const bool all = report.measured.stages.size() == report.stages.size();
+  text += standing_text(report, stage, curvature);
+  return text + concat("; ", all ? "all stages" : "the measured stages",
+                       " would be stable up to lr ",
+                       short_text(stable(std::pair(stage, curvature))), ".\n");
 }
 
 std::string stability_csv(const StabilityReport& report) {
@@ -221,6 +228,11 @@ Value stability_value(const StabilityReport& report) {
 std::string stability_line(const StabilityReport& report) {
   const int number = tightest_stage(report);
   const StageStability& stage = report.stages[as_size(number)];
+  if (stage.edge == 0)
+    return report.rule.momentum >= 1 ? concat("no learning rate is stable: momentum ",
+                                              report.rule.momentum, " is not below 1")
+                                     : concat("no learning rate is stable at stage ", number, " (",
+                                              circumstances(report, stage), ")");
   std::string line = concat("lr × curvature up to ", short_text(stage.edge), ", least at stage ",
                             number, " (", circumstances(report, stage), ")");
   if (report.lr > 0)

@@ -3,6 +3,7 @@
 /// has measured.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ struct CoupledStability {
 struct MeasuredCurvature {
   std::map<int, double> stages;  ///< of a stage's block
   std::optional<double> model;   ///< of the whole model
+  std::string when;              ///< of the last measurement: "epoch 0, mini-batch 5"
 
   bool empty() const { return stages.empty() && !model; }
 };
@@ -48,17 +50,25 @@ struct StabilityReport {
 };
 
 StabilityReport stability_report(const Dynamics& dynamics);
-CoupledStability coupled_stability(const Dynamics& dynamics, const Hessian& hessian);
+/// `progress`, which may be empty, is called before each set of eigenvalues.
+CoupledStability coupled_stability(const Dynamics& dynamics, const Hessian& hessian,
+                                   const Blocks& blocks = {},
+                                   const std::function<void()>& progress = {});
 
 /// The number of the stage with the smallest edge; the first of equal ones.
 int tightest_stage(const StabilityReport& report);
+
+/// "delay 3, momentum 0.9"
+std::string circumstances(const StabilityReport& report, const StageStability& stage);
 
 /// A table with a row for each stage, and what else there is.
 std::string stability_text(const StabilityReport& report);
 /// Where the learning rate and a stage's curvature stand: "lr 0.03 × λ 4.1 = 0.123 is past stage
 /// 0's edge 0.0348 (delay 3, momentum 0.9); stage 3 (delay 0) allows 3.8".
 std::string standing_text(const StabilityReport& report, int stage, double curvature);
-/// Where the learning rate and each measured curvature stand, a line for each; "" without any.
+/// One sentence on a run: which stage is nearest to its edge or farthest past it at the curvature
+/// that it had, and up to which learning rate that curvature would be stable; "" if none was
+/// measured.
 std::string measured_text(const StabilityReport& report);
 std::string stability_csv(const StabilityReport& report);
 /// {"stages": [{"stage", "forward_delay", "backward_delay", "rule", "edge"}, …], "lr", …}; null

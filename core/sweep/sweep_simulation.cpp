@@ -18,10 +18,12 @@
 #include "core/modelling/steady_simulation.h"
 #include "core/sweep/point_reader.h"
 #include "core/sweep/sweep_plan.h"
+#include "core/sweep/varied.h"
 
 namespace pipewright {
 namespace {
 
+constexpr const char* kSimulates = "simulates";
 constexpr std::size_t kMostOfATask = 64;  ///< points, so that threads end at about the same time
 
 /// Points that differ in their hardware only, by their indices. One thread simulates them in turn.
@@ -151,30 +153,6 @@ class Simulator {
   std::exception_ptr failure_ PIPEWRIGHT_GUARDED_BY(mutex_);
 };
 
-/// All keys that vary, in the order in which points name them; the label if points have their own.
-std::vector<std::string> varied_keys(const std::vector<SweepPoint>& points) {
-  std::vector<std::string> keys;
-  std::set<std::string> seen;
-  for (const SweepPoint& point : points)
-    for (const auto& [key, value] : point.varied)
-      if ((key != "label" || point.labelled) && seen.insert(key).second) keys.push_back(key);
-  return keys;
-}
-
-/// The point's value of a varied key, or of the file itself where the point does not vary it.
-Value value_of(const SweepPoint& point, const std::string& key) {
-  const auto varied = std::ranges::find(point.varied, key, &std::pair<std::string, Value>::first);
-  if (varied != point.varied.end()) return varied->second;
-  const Value* given = point.document.find_path(key);
-  return given == nullptr ? Value() : *given;
-}
-
-std::string candidate_of(const SweepPoint& point) {
-  if (point.labelled) return point.label;
-  const Value* name = point.document.find_path("scheme.name");
-  return name != nullptr && name->is(Value::Kind::Text) ? name->text : "model_parallel";
-}
-
 SimulatedSweep unsimulated(const Value& document, const std::vector<SweepPoint>& points) {
   SimulatedSweep sweep;
   if (const Value* name = document.find("name")) sweep.name = name->text;
@@ -189,25 +167,14 @@ SimulatedSweep unsimulated(const Value& document, const std::vector<SweepPoint>&
   return sweep;
 }
 
-std::vector<SweepPoint> points_of(const Value& document) {
-  std::vector<SweepPoint> points = expand_sweep(document);
-  if (points.front().varied.empty())
-    throw Error(ErrorKind::Experiment,
-                "the file has no sweep: --sweep simulates the points of a section such as 'sweep: "
-                "{grid: {pipeline.stages: [2, 4, 8]}}'; without --sweep the file itself is "
-                "simulated",
-                document.place.file);
-  return points;
-}
-
 }  // namespace
 
 SimulatedSweep unsimulated_sweep(const Value& document) {
-  return unsimulated(document, points_of(document));
+  return unsimulated(document, points_of(document, kSimulates));
 }
 
 SimulatedSweep simulate_sweep(const Value& document, const SweepSimulationSettings& settings) {
-  const std::vector<SweepPoint> points = points_of(document);
+  const std::vector<SweepPoint> points = points_of(document, kSimulates);
   SimulatedSweep sweep = unsimulated(document, points);
   Simulator(points, settings, sweep).run();
   return sweep;

@@ -67,7 +67,7 @@ void Measurements::begin_watch() {
   try {
     if (const auto dynamics = dynamics_of(*plan_.experiment))
       edges_.emplace(stability_report(*dynamics), plan_.minibatches);
-  } catch (const Error&) {  // the scheme has no steady state, so there is no edge to watch
+  } catch (const Error&) {  // the schedule is not periodic, so there is no limit to watch
   }
 }
 

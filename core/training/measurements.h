@@ -47,7 +47,8 @@ class Measurements {
   /// rows that all processes have found since the last call, and warns.
   void finish(std::int64_t first, std::int64_t done, Progress* progress);
 
-  /// Of the stage that was farthest past its edge when last measured: where it stood; else empty.
+  /// Describes the stage that exceeded its stability limit most at the last measurement; empty if
+  /// none did.
   std::string farthest_past_edge() const;
   /// Collective: says what each probe has cost: the seconds of all workers, and their part of the
   /// `seconds` that all workers have trained in this session.

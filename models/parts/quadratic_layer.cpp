@@ -15,24 +15,29 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 /// Gives c unchanged. The forward keeps a copy of the weight; the leaf itself shows the backward
-/// the weight that is installed then (core/stage/weight_store.h).
+/// the weight that is installed then (core/stage/weight_store.h). Their difference is multiplied by
+/// `discrepancy`, or by the matrix `curvature` if that has values.
 struct Discrepancy : torch::autograd::Function<Discrepancy> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& c, const at::Tensor& weight,
-                            double discrepancy) {
-    context->save_for_backward({weight.detach().clone(), weight});
+                            double discrepancy, const at::Tensor& curvature) {
+    variable_list kept{weight.detach().clone(), weight};
+    if (curvature.numel() > 0) kept.push_back(curvature);
+    context->save_for_backward(std::move(kept));
     context->saved_data["discrepancy"] = discrepancy;
     return c.clone();
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const at::Tensor& gradient = gradients[0];
-    if (!gradient.defined()) return {{}, {}, {}};
+    if (!gradient.defined()) return {{}, {}, {}, {}};
     const variable_list saved = context->get_saved_variables();
     const double discrepancy = context->saved_data["discrepancy"].toDouble();
-    variable_list of(3);
+    variable_list of(4);
     if (context->needs_input_grad(0)) of[0] = gradient;
-    if (context->needs_input_grad(1))
-      of[1] = (saved[0] - saved[1].detach()) * (gradient.sum() * discrepancy);
+    if (!context->needs_input_grad(1)) return of;
+    const at::Tensor apart = saved[0] - saved[1].detach();
+    of[1] = saved.size() > 2 ? at::mv(saved[2], apart) * gradient.sum()
+                             : apart * (gradient.sum() * discrepancy);
     return of;
   }
 };
@@ -58,15 +63,23 @@ class QuadraticLayer final : public Layer {
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
     const at::Tensor output = forward(inputs[0], parameters, buffers, pass);
-    if (options_.discrepancy == 0) return {output};
+    if (options_.discrepancy == 0 && options_.relative_discrepancy == 0) return {output};
     const at::Tensor given =
         inputs.size() > 1 ? inputs[1] : at::zeros({inputs[0].size(0), 1}, inputs[0].options());
-    const at::Tensor c = Discrepancy::apply(given, parameters[0], options_.discrepancy);
+    const at::Tensor c = Discrepancy::apply(given, parameters[0], options_.discrepancy,
+                                            discrepancy_like(parameters[0]));
     if (options_.last) return {output + c};
     return {output, c};
   }
 
  private:
+  /// Δ·A_kᵀA_k for a relative Δ, in the weight's format and on its device; else without values.
+  at::Tensor discrepancy_like(const at::Tensor& weight) const {
+    if (options_.relative_discrepancy == 0) return at::empty({0}, weight.options());
+    const at::Tensor columns = columns_like(weight);
+    return at::mm(columns.t(), columns) * options_.relative_discrepancy;
+  }
+
   /// A_k in the weight's format and on its device.
   at::Tensor columns_like(const at::Tensor& weight) const {
     at::Tensor columns = at::empty({options_.rows, options_.width}, at::kDouble);

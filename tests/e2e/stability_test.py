@@ -26,13 +26,15 @@ class Stability(harness.EndToEnd):
     def test_measured_sharpness_stands_beside_the_edges(self):
         self.run_with("0,0,0,sharpness,largest,1\n0,5,0,sharpness,largest,100\n0,5,2,sharpness,largest,100\n")
         done = self.stability("--run", "run")
-        self.assertIn(
-            "lr 0.02 × λ 100 = 2 is past stage 0's edge 0.05125 (delay 2, momentum 0.9); stage 2 (delay 0) allows 3.8\n",
-            done.out,
+        self.assertEqual(
+            done.out.splitlines()[-1],
+            "At the curvature of this run (lr 0.02, epoch 0, mini-batch 5), lr 0.02 × λ 100 = 2 is past stage 0's edge "
+            "0.05125 (delay 2, momentum 0.9); stage 2 (delay 0) allows 3.8; the measured stages would be stable up to "
+            "lr 0.0005125.",
         )
-        self.assertIn("lr 0.02 × λ 100 = 2 is 52.63 % of stage 2's edge 3.8 (delay 0, momentum 0.9)\n", done.out)
         self.assertIn("training drifts to the edge of stability by itself", done.out)
-        self.assertIn("largest stable lr", done.out)
+        self.assertIn("curvature of this run (lr 0.02, epoch 0, mini-batch 5)", done.out)
+        self.assertIn("largest stable lr at that curvature", done.out)
         stages = json.loads(self.stability("--run", "run", "--format", "json").out)["stages"]
         self.assertEqual([stage.get("curvature") for stage in stages], [100, None, 100])
 
@@ -43,7 +45,24 @@ class Stability(harness.EndToEnd):
         )
         out = self.stability("--run", "run").out
         self.assertIn("lr 0.001 × λ 4000 = 4 is past stage 0's edge 0.5125 (delay 2, momentum 0.9)", out)
-        self.assertIn("lr 0.001 × λ 5000 of the whole model = 5; the smallest edge of a stage is 0.5125", out)
+        self.assertIn("curvature of the whole model: 5000\n", out)
+
+    def test_a_sweep_has_the_edges_of_its_points(self):
+        sweep = {"grid": {"scheme.name": ["pipedream", "gpipe"], "optimizer.lr": [0.1, 0.2], "train.seed": [1, 2]}}
+        self.write("x.yaml", changed(EXPERIMENT_FILE, {"sweep": sweep}))
+        done = self.stability("--sweep", "--json", "f.json", "--csv", "f.csv", "--markdown", "f.md")
+        points = json.loads((self.folder / "f.json").read_text())["points"]
+        self.assertEqual([point["points"] for point in points], [2, 2, 2, 2], "seeds have one row")
+        rows = list(csv.DictReader(io.StringIO((self.folder / "f.csv").read_text())))
+        for number, (point, row) in enumerate(zip(points, rows)):
+            one = json.loads(self.stability("--point", str(1 + 2 * number), "--format", "json").out)
+            edges = [stage["edge"] for stage in one["stages"]]
+            self.assertEqual(point["edge"], min(edges))
+            self.assertEqual(point["stage"], edges.index(min(edges)))
+            self.assertEqual(point["forward_delay"], one["stages"][point["stage"]]["forward_delay"])
+            self.assertEqual(float(row["edge"]), point["edge"])
+        self.assertIn("tolerated by gpipe (lr × curvature up to 3.8)", done.out)
+        self.assertIn("smallest edge", (self.folder / "f.md").read_text())
 
     def test_a_run_of_another_experiment_is_refused(self):
         self.run_with("0,5,0,sharpness,largest,1\n")

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright check`: plans an experiment or all runs of a sweep without training.
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/text_table.h"
 #include "core/base/wording.h"
 #include "core/config/merge.h"
 #include "core/experiment/dynamics.h"
@@ -21,6 +21,7 @@
 #include "core/reports/table_spec.h"
 #include "core/runtime/devices/device.h"
 #include "core/schedule/update_remark.h"
+#include "core/stability/edge_text.h"
 #include "core/stability/stability_report.h"
 #include "core/sweep/sweep_check.h"
 #include "core/sweep/sweep_plan.h"
@@ -77,7 +78,7 @@ void print_edges(const Experiment& e) {
       print("stability   %s\n", stability_line(stability_report(*dynamics)).c_str());
   } catch (const Error& error) {  // the training needs no edges
     if (error.kind() != ErrorKind::Experiment) throw;
-    print("stability   not known: %s\n", error.what());
+    print("stability   %s\n", error.what());
   }
 }
 
@@ -150,59 +151,84 @@ void check_one(const Value& document, const std::string& remark, const Problems&
   check_memory(plan);
 }
 
-/// A line about runs that differ only in their seed, with the largest numbers of any stage.
-struct RunLine {
-  std::string title, numbers;
-};
+/// "0" or "−3…0".
+std::string range_text(int least, int most) {
+  const auto number = [](int n) { return n < 0 ? concat("−", -n) : std::to_string(n); };
+  return least == most ? number(least) : concat(number(least), "…", number(most));
+}
 
-RunLine line_of(const std::string& title, std::size_t runs, const Plan& plan) {
+/// The smallest edge with its stage: "0.0158 (0)"; why there is none in a word.
+std::string edge_cell(const Experiment& e) {
+  try {
+    const auto dynamics = dynamics_of(e);
+    if (!dynamics) return "–";
+    const StabilityReport report = stability_report(*dynamics);
+    const int stage = tightest_stage(report);
+    return concat(short_text(report.stages[static_cast<std::size_t>(stage)].edge), " (", stage,
+                  ")");
+  } catch (const Error& error) {  // the training needs no edges
+    if (error.kind() != ErrorKind::Experiment) throw;
+    return "–";
+  }
+}
+
+/// A line about runs that differ only in their seed: the most of any stage, and ranges over stages.
+std::vector<std::string> line_of(const std::string& title, std::size_t runs, const Plan& plan) {
   const Experiment& e = *plan.experiment;
   double most = 0;
-  int copies = 0, forward = 0, backward = 0;
+  int copies = 0;
+  std::vector<int> forward, backward;
   for (int stage = 0; stage < e.pipeline.stages; ++stage) {
     const StageVersions& versions =
         plan.training.versions.stages[static_cast<std::size_t>(stage)][0];
     most = std::max(most, stage_need(plan, stage).bytes);
     copies = std::max(copies, versions.copies);
-    forward = std::max(forward, versions.forward_staleness);
-    backward = std::max(backward, versions.backward_staleness);
+    forward.push_back(versions.forward_staleness);
+    backward.push_back(versions.backward_staleness);
   }
-  char numbers[160];
-  std::snprintf(numbers, sizeof numbers, "%4zu  %6d  %7zu  %7d  %8lld  %6d   %3d / %-3d   %s", runs,
-                e.pipeline.stages, plan.training.workers.size(), plan.minibatches,
-                static_cast<long long>(plan.training.actions), copies, forward, backward,
-                bytes_text(most).c_str());
-  return {title, numbers};
+  const auto range = [](const std::vector<int>& of) {
+    const auto [least, largest] = std::ranges::minmax(of);
+    return range_text(least, largest);
+  };
+  return {title,
+          concat(runs),
+          concat(e.pipeline.stages),
+          concat(plan.training.workers.size()),
+          concat(plan.minibatches),
+          concat(plan.training.actions),
+          concat(copies),
+          concat(range(forward), " / ", range(backward)),
+          edge_cell(e),
+          bytes_text(most)};
 }
 
 void check_all_of(const Value& document, const Problems& faults) {
   check({[&] { faults.throw_if_any(); }, [&] { check_hardware(document); },
          [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
          [&] { read_claims(document); }});
-  std::vector<RunLine> lines{
-      {"run",
-       "runs  stages  workers  batches   actions  copies   stale F/B   memory without "
-       "activations"}};
+  TextTable table({"run", "runs", "stages", "workers", "batches", "actions", "copies",
+                   "stale F / B", "smallest edge", "memory without activations"},
+                  {0, 9});
   const std::string name = document.find("name")->text;
   std::vector<RunRecord> planned;
   const std::size_t runs = check_sweep(
       document, {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell},
       [&](const std::string& title, std::size_t of, const Plan& plan) {
-        lines.push_back(line_of(title, of, plan));
+        table.add(line_of(title, of, plan));
         planned.emplace_back().config = plan.experiment->resolved;
       });
   check_named_keys(document, planned);
   const std::vector<RunRecord> records =
       records_of(plan_sweep(document, std::filesystem::path(kRuns) / name));
   check_reports(document, records);
-  std::size_t width = 0;
-  for (const RunLine& line : lines) width = std::max(width, line.title.size());
-  print("experiment  %s\n\n", name.c_str());
-  for (const RunLine& line : lines)
-    print(" %-*s  %s\n", static_cast<int>(width), line.title.c_str(), line.numbers.c_str());
+  print("experiment  %s\n\n%s", name.c_str(), table.text().c_str());
   print(
       "\n%s valid. batches: mini-batches of an epoch; actions: from fill to drain;\n"
-      "copies of weights, staleness and memory: of the stage that has the most.\n",
+      "copies of weights and memory: of the stage that has the most; staleness: from the stage "
+      "that\n"
+      "has the least to the one that has the most, negative where weights are predicted beyond "
+      "the\n"
+      "update; smallest edge: the largest stable learning rate × curvature, and its stage.\n",
       runs == 1 ? "The only run is" : concat("All ", runs, " runs are").c_str());
   if (const std::string few = few_runs_remark(document, records); !few.empty())
     print("\nnote: %s\n", few.c_str());
@@ -211,7 +237,8 @@ void check_all_of(const Value& document, const Problems& faults) {
 int run_check(const std::vector<std::string>& arguments) {
   CommandLine line(
       kCheck,
-      "Does everything short of training: reads the options, opens the data, cuts the model, "
+      "Validates an experiment without training it: reads the options, opens the data, cuts the "
+      "model, "
       "proves the schedule and says what each stage holds. If the file has a sweep, it does so for "
       "every run, or for the one that --point names. With balance: time or memory it measures the "
       "layers once and writes the profile to runs/, or to the sweep's folder there, where later "
@@ -235,6 +262,6 @@ int run_check(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kCheck{"check", "check FILE [--set key=value]… [--profile P]",
-                     "everything short of training", run_check};
+                     "validate an experiment without training it", run_check};
 
 }  // namespace pipewright

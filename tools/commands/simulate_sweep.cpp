@@ -15,13 +15,6 @@
 namespace pipewright {
 namespace {
 
-/// Throws for options that only one of the two ways of simulating has.
-void refuse_options(const CommandLine& line, std::initializer_list<const char*> names,
-                    const char* why) {
-  for (const char* name : names)
-    if (line.given(name)) throw Error(ErrorKind::Experiment, concat("--", name, " ", why));
-}
-
 int jobs_of(const CommandLine& line) {
   if (!line.given("jobs"))
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -82,12 +75,11 @@ int given_minibatches(const CommandLine& line) {
 }
 
 void refuse_sweep_options(const CommandLine& line) {
-  refuse_options(line, {"jobs", "x", "y", "csv", "markdown"}, "needs --sweep");
+  line.refuse_given({"jobs", "x", "y", "csv", "markdown"}, "needs --sweep");
 }
 
 int run_simulated_sweep(const CommandLine& line) {
-  refuse_options(line, {"point", "trace"},
-                 "is for one experiment, and --sweep simulates all points");
+  line.refuse_given({"point", "trace"}, "is for one experiment, and --sweep simulates all points");
   const Value document = line.experiment_arguments().document();
   best_points(unsimulated_sweep(document), line.text("x"), line.text("y"));  // wrong axes fail now
   const SimulatedSweep sweep = simulated(line, document);

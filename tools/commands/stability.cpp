@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `pipewright stability`: how large a learning rate each stage bears, given what its updates read.
+// `pipewright stability`: the largest learning rate that each stage tolerates, given what its
+// updates read.
 #include <cmath>
+#include <functional>
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
@@ -11,6 +13,8 @@
 #include "core/records/probe_log.h"
 #include "core/records/run_record.h"
 #include "core/stability/stability_report.h"
+#include "core/stability/swept_edges.h"
+#include "core/sweep/sweep_stability.h"
 #include "core/system/given_files.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
@@ -18,14 +22,17 @@
 namespace pipewright {
 namespace {
 
-enum class StabilityFormat { Text, Json, Csv };
+enum class StabilityFormat { Text, Json, Csv, Markdown };
 
-StabilityFormat stability_format(const std::string& name) {
+constexpr int kMostRows = 256;  // of a Hessian: some minutes
+
+StabilityFormat stability_format(const std::string& name, bool sweep) {
   if (name == "text") return StabilityFormat::Text;
   if (name == "json") return StabilityFormat::Json;
   if (name == "csv") return StabilityFormat::Csv;
-  throw Error(ErrorKind::Experiment,
-              concat("--format is '", name, "'; expected text, json or csv"));
+  if (name == "markdown" && sweep) return StabilityFormat::Markdown;
+  throw Error(ErrorKind::Experiment, concat("--format is '", name, "'; expected text, json",
+                                            sweep ? ", csv or markdown" : " or csv"));
 }
 
 double given_discrepancy(const CommandLine& line) {
@@ -40,34 +47,80 @@ double given_discrepancy(const CommandLine& line) {
   return number;
 }
 
-/// Reads {"matrix": [[…], …]}, symmetric, with a row for each stage.
-Hessian read_hessian(const std::filesystem::path& file, int stages) {
-  const auto refuse = [&](const std::string& message) {
+/// A Hessian with the number of weights, and rows, of each stage.
+struct GivenHessian {
+  Hessian matrix;
+  Blocks blocks;
+};
+
+using Refusal = std::function<void(const std::string&)>;
+
+/// The rows of each stage: as "blocks" says, or as many for each.
+Blocks read_blocks(const Value& document, std::int64_t rows, int stages, const Refusal& refuse) {
+  const Value* given = document.find("blocks");
+  if (given == nullptr) {
+    if (rows < stages || rows % stages != 0)
+      refuse(concat("matrix has ", counted(rows, "row"), " for ", counted(stages, "stage"),
+                    "; expected as many for each stage, or \"blocks\": [2, 1, …] with the number "
+                    "of each"));
+    return Blocks(static_cast<std::size_t>(stages), static_cast<int>(rows / stages));
+  }
+  if (!given->is(Value::Kind::Sequence) || std::ssize(given->items) != stages)
+    refuse(concat("blocks is ", given->described(), "; expected a list of ",
+                  counted(stages, "number"), ", one for each stage"));
+  Blocks blocks;
+  std::int64_t sum = 0;
+  for (const Value& each : given->items) {
+    if (!each.is(Value::Kind::Integer) || each.integer < 1 || each.integer > rows)
+      refuse(concat("block ", blocks.size(), " is ", each.described(), "; expected 1 to ", rows,
+                    " rows of the matrix"));
+    blocks.push_back(static_cast<int>(each.integer));
+    sum += each.integer;
+  }
+  if (sum != rows)
+    refuse(concat("blocks have ", counted(sum, "row"), " together, but matrix has ", rows));
+  return blocks;
+}
+
+/// Reads {"matrix": [[…], …], "blocks": […]}: symmetric, with one or more rows for each stage.
+GivenHessian read_hessian(const std::filesystem::path& file, int stages) {
+  const Refusal refuse = [&](const std::string& message) {
     throw Error(ErrorKind::Experiment, message, file.string());
   };
   const Value document = load_json(file);
   const Value* matrix = document.find("matrix");
   if (matrix == nullptr || !matrix->is(Value::Kind::Sequence))
-    refuse("has no matrix; expected {\"matrix\": [[2, 1], [1, 2]]}, one row for each stage");
-  if (std::ssize(matrix->items) != stages)
-    refuse(concat("matrix has ", counted(matrix->items.size(), "row"), " for ",
-                  counted(stages, "stage"), "; expected one for each stage"));
-  Hessian hessian;
+    refuse(
+        "has no matrix; expected {\"matrix\": [[2, 1], [1, 2]]}, one or more rows for each stage");
+  const auto rows = std::ssize(matrix->items);
+  if (rows > kMostRows)
+    refuse(concat("matrix has ", counted(rows, "row"), "; expected at most ", kMostRows,
+                  ", because the time grows with their third power"));
+  GivenHessian hessian{.matrix = {}, .blocks = read_blocks(document, rows, stages, refuse)};
   for (const Value& row : matrix->items) {
-    if (std::ssize(row.items) != stages)
-      refuse(concat("row ", hessian.size(), " of the matrix has ",
-                    counted(row.items.size(), "number"), "; expected ", stages));
-    auto& numbers = hessian.emplace_back();
+    if (std::ssize(row.items) != rows)
+      refuse(concat("row ", hessian.matrix.size(), " of the matrix has ",
+                    counted(row.items.size(), "number"), "; expected ", rows));
+    auto& numbers = hessian.matrix.emplace_back();
     for (const Value& each : row.items) {
       const bool integer = each.is(Value::Kind::Integer);
       if (!integer && !each.is(Value::Kind::Number))
-        refuse(concat("row ", hessian.size() - 1, " of the matrix has ", each.described(),
+        refuse(concat("row ", hessian.matrix.size() - 1, " of the matrix has ", each.described(),
                       "; expected numbers"));
       numbers.push_back(integer ? static_cast<double>(each.integer) : each.number);
     }
   }
-  if (const std::string fault = fault_of(hessian); !fault.empty()) refuse("matrix " + fault);
+  if (const std::string fault = fault_of(hessian.matrix); !fault.empty()) refuse("matrix " + fault);
   return hessian;
+}
+
+CoupledStability coupled_of(const Dynamics& dynamics, const GivenHessian& hessian) {
+  StatusLine status(stderr);
+  int done = 0;
+  return coupled_stability(dynamics, hessian.matrix, hessian.blocks, [&] {
+    status.show(concat("largest stable learning rate of ", counted(hessian.matrix.size(), "weight"),
+                       ": eigenvalues at ", counted(++done, "angle")));
+  });
 }
 
 /// Throws Error{Experiment} unless the folder holds a run of this very experiment.
@@ -85,15 +138,24 @@ void refuse_other_run(const std::filesystem::path& folder, const Experiment& exp
                      (folder / "experiment.yaml").string(), " as the file"));
 }
 
+/// "epoch 0, mini-batch 5": where sharpness was measured last.
+std::string when_measured(const std::filesystem::path& folder, std::string_view quantity) {
+  std::string when;
+  for (const ProbeValue& each : read_probe_log(folder))
+    if (each.probe == "sharpness" && each.quantity == quantity)
+      when = concat("epoch ", each.epoch, ", mini-batch ", each.minibatch);
+  return when;
+}
+
 MeasuredCurvature curvature_of_run(const std::filesystem::path& folder,
                                    const StabilityReport& report) {
   const std::filesystem::path probes = folder / "probes.csv";
   const std::string hint = "expected `probes: [{name: sharpness, every: 200}]` in its experiment";
   if (!std::filesystem::exists(probes))
     throw Error(ErrorKind::Data, concat("the run has no probes.csv; ", hint), folder.string());
-  const LastProbeValues last = last_probe_values(
-      folder, "sharpness", report.rule.preconditioned ? "preconditioned" : "largest");
-  MeasuredCurvature measured{last.stages, last.model};
+  const char* quantity = report.rule.preconditioned ? "preconditioned" : "largest";
+  const LastProbeValues last = last_probe_values(folder, "sharpness", quantity);
+  MeasuredCurvature measured{last.stages, last.model, when_measured(folder, quantity)};
   if (measured.empty())
     throw Error(
         ErrorKind::Data,
@@ -130,58 +192,99 @@ void print_notes(const StabilityReport& report, const Experiment& experiment) {
 
 void print_as_text(const StabilityReport& report, const Experiment& experiment) {
   print("experiment  %s\n\n%s", experiment.name.c_str(), stability_text(report).c_str());
+  print_notes(report, experiment);
   if (const std::string measured = measured_text(report); !measured.empty())
     print("\n%s", measured.c_str());
-  print_notes(report, experiment);
+}
+
+void declare_options(CommandLine& line) {
+  line.experiment(false);
+  line.point();
+  line.flag(
+      "sweep",
+      "one row for each point of the file's sweep: its smallest edge, at which stage, and the "
+      "delay there; ends with the scheme that tolerates the largest learning rate");
+  line.option("run", "DIR", "the folder of a run of this experiment, whose probes.csv is read");
+  line.option("hessian", "FILE",
+              "a Hessian as JSON, {\"matrix\": [[2, 1], [1, 2]]}: also print the largest stable "
+              "learning rate of the whole pipeline. Each stage has one row, or as many as every "
+              "other, or those that \"blocks\": [2, 1, …] says");
+  line.option("discrepancy", "D",
+              "where forward and backward read different weights: PipeMare's Δ in units of the "
+              "stage's own curvature λ, so that its gradient is λ·((1 + D)·w_forward − "
+              "D·w_backward). A whole pipeline has it in each stage's own block, and none between "
+              "stages. The model `quadratic` calls it relative_discrepancy",
+              "0");
+  line.option("format", "F", "print as text, json or csv; with --sweep also as markdown", "text");
+  line.option("json", "FILE", "write all figures as JSON");
+  line.option("csv", "FILE", "with --sweep: write all points as CSV");
+  line.option("markdown", "FILE", "with --sweep: write all points as Markdown");
+}
+
+int run_swept_stability(const CommandLine& line) {
+  line.refuse_given({"point", "run", "hessian"},
+                    "is for one experiment, and --sweep takes all points");
+  const StabilityFormat format = stability_format(line.text("format"), true);
+  SweptEdges sweep;
+  {
+    StatusLine status(stderr);
+    sweep = sweep_stability(line.experiment_arguments().document(),
+                            {.discrepancy = given_discrepancy(line), .progress = [&](auto done) {
+                               if (done % 10 == 0)
+                                 status.show(concat("found the edges of ", counted(done, "point")));
+                             }});
+  }
+  const std::string json = to_json(swept_value(sweep)) + "\n";
+  switch (format) {
+    case StabilityFormat::Text:
+      print("experiment  %s\n\n%s", sweep.name.c_str(), swept_text(sweep).c_str());
+      break;
+    case StabilityFormat::Json: print("%s", json.c_str()); break;
+    case StabilityFormat::Csv: print("%s", swept_csv(sweep).c_str()); break;
+    case StabilityFormat::Markdown: print("%s", swept_markdown(sweep).c_str()); break;
+  }
+  if (line.given("json")) write_output(line.text("json"), json);
+  if (line.given("csv")) write_output(line.text("csv"), swept_csv(sweep));
+  if (line.given("markdown")) write_output(line.text("markdown"), swept_markdown(sweep));
+  return 0;
 }
 
 int run_stability(const std::vector<std::string>& arguments) {
   CommandLine line(
       kStability,
-      "Prints how large a learning rate each stage bears on a quadratic loss: the delay of what "
-      "its "
-      "forward and backward read, how weights are predicted, and the edge of stability, that is, "
-      "the largest stable product of learning rate and curvature of the stage alone. They follow "
-      "from the schedule in its steady state and the optimizer's recurrence. With --run they stand "
-      "beside the curvature that the probe `sharpness` has measured.");
-  line.experiment(false);
-  line.point();
-  line.option("run", "DIR", "the folder of a run of this experiment, whose probes.csv is read");
-  line.option("hessian", "FILE",
-              "a Hessian as JSON, {\"matrix\": [[2, 1], [1, 2]]} with a row for each stage: also "
-              "print the largest stable learning rate of the whole pipeline");
-  line.option("discrepancy", "D",
-              "where forward and backward read different weights: PipeMare's Δ as a part of the "
-              "curvature",
-              "0");
-  line.option("format", "F", "print as text, json or csv", "text");
-  line.option("json", "FILE", "write all figures as JSON");
+      "Prints the largest learning rate that each stage tolerates on a quadratic loss: the delay "
+      "of what its forward and backward read, how weights are predicted, and the edge of "
+      "stability, "
+      "that is, the largest stable product of learning rate and curvature of the stage alone. They "
+      "follow from the schedule in its steady state and the optimizer's recurrence. With --run "
+      "they "
+      "stand beside the curvature that the probe `sharpness` has measured, and with --sweep they "
+      "are compared between the points of a sweep.");
+  declare_options(line);
   if (!line.parse(arguments)) return 0;
-  const StabilityFormat format = stability_format(line.text("format"));
+  if (line.given("sweep")) return run_swept_stability(line);
+  line.refuse_given({"csv", "markdown"}, "needs --sweep");
+  const StabilityFormat format = stability_format(line.text("format"), false);
   const double discrepancy = given_discrepancy(line);
   const Experiment experiment = experiment_of(line);
   if (line.given("run")) refuse_other_run(line.text("run"), experiment);
   std::optional<Dynamics> dynamics = dynamics_of(experiment);
-  const Value& optimizer = *experiment.resolved.find("optimizer");
   if (!dynamics)
-    throw Error(ErrorKind::Experiment,
-                concat("the optimizer ", optimizer.find("name")->text,
-                       " is no linear recurrence, so it has no edge; expected sgd, adam, adamw or "
-                       "rmsprop"),
+    throw Error(ErrorKind::Experiment, no_recurrence(experiment),
                 experiment.where("optimizer.name"));
   dynamics->discrepancy = discrepancy;
   StabilityReport report = stability_report(*dynamics);
   if (line.given("hessian"))
-    report.coupled = coupled_stability(
-        *dynamics, read_hessian(line.text("hessian"), experiment.pipeline.stages));
+    report.coupled =
+        coupled_of(*dynamics, read_hessian(line.text("hessian"), experiment.pipeline.stages));
   if (line.given("run")) report.measured = curvature_of_run(line.text("run"), report);
   Value figures = stability_value(report);
-  figures.at_or_add("optimizer") = optimizer;
+  figures.at_or_add("optimizer") = *experiment.resolved.find("optimizer");
   const std::string json = to_json(figures) + "\n";
   switch (format) {
-    case StabilityFormat::Text: print_as_text(report, experiment); break;
     case StabilityFormat::Json: print("%s", json.c_str()); break;
     case StabilityFormat::Csv: print("%s", stability_csv(report).c_str()); break;
+    default: print_as_text(report, experiment); break;
   }
   if (line.given("json")) write_output(line.text("json"), json);
   return 0;
@@ -190,7 +293,9 @@ int run_stability(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kStability{"stability",
-                         "stability FILE [--run DIR] [--hessian H.json] [--format F] [--json F]",
-                         "how large a learning rate each stage bears", run_stability};
+                         "stability FILE [--sweep] [--run DIR] [--hessian H.json] [--format F] "
+                         "[--json F]",
+                         "print the largest learning rate that each stage tolerates",
+                         run_stability};
 
 }  // namespace pipewright

@@ -24,7 +24,10 @@ class Sgd final : public Optimizer {
         weight_decay_(options.number("weight_decay", 0,
                                      "Weight decay λ, an L2 penalty added to the gradient.",
                                      kNotNegative)),
-        nesterov_(options.flag("nesterov", false, "Whether the momentum is Nesterov's.")) {
+        nesterov_(
+            options.flag("nesterov", false,
+                         "Whether the momentum is Nesterov's. Weights are predicted along the "
+                         "momentum buffer v, not along Nesterov's step g + μv.")) {
     if (nesterov_ && (momentum_ <= 0 || dampening_ != 0))
       options.problem("nesterov", "is true, which needs a momentum above 0 and dampening: 0");
   }

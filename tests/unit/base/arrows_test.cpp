@@ -67,7 +67,8 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/runtime core/probes core/experiment core/profiling"},
     {"core/sweep",
      "core/base core/system core/config core/schedule core/cost core/simulation core/planning "
-     "core/records core/reports core/experiment core/profiling core/modelling core/training"},
+     "core/records core/reports core/stability core/experiment core/profiling core/modelling "
+     "core/training"},
     {"tools",
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
      "core/traces core/planning core/records core/reports core/fetch core/stability core/stage "

@@ -46,7 +46,7 @@ TEST(Edges, InClosedFormAreThoseThatTheCircleShows) {
       const Dynamics dynamics = delayed(delay, momentum_rule(momentum));
       const ClosedLoop loop(dynamics.recurrence, dynamics.rule, {0}, {{1}}, {});
       const double edge = heavy_ball_edge(delay, momentum);
-      EXPECT_NEAR(first_crossing([&](std::complex<double> z) { return loop.gain(z); },
+      EXPECT_NEAR(first_crossing({.at = [&](std::complex<double> z) { return loop.gain(z); }},
                                  loop.longest_delay()),
                   edge, tolerance::kSpectralEdge * edge)
           << delay << ", " << momentum;

@@ -44,7 +44,7 @@ struct LongSchedule {
           few.minibatches = minibatches;
           return reading.scheme->schedule(few);
         },
-        {.repeats = reading.scheme->repeats()});
+        {.periodic = reading.scheme->repeats()});
   }
 };
 

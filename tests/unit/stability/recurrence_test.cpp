@@ -2,6 +2,8 @@
 // What the updates of schedules read.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "tests/unit/stability/dynamics.h"
@@ -53,6 +55,33 @@ TEST(Recurrence, OfReplicasIsThatOfOne) {
   EXPECT_EQ(make(2), make(1));
 }
 
+/// Late in a training every scheme but one that draws its delays is periodic, whether or not it
+/// says so of trainings from their beginning.
+TEST(Recurrence, IsPeriodicAfterWarmUpsOfEveryShape) {
+  for (const auto& [scheme, options, periodic] :
+       std::vector<std::tuple<const char*, const char*, bool>>{
+           {"pipemare", "{}", true},
+           {"pipemare", "{annealing: 500, warmup: 300}", true},
+           {"pipedream", "{}", true},
+           {"delayed_sgd", "{delay: {law: geometric, mean: 0.2}}", false},
+           {"delayed_sgd", "{delay: {law: uniform, mean: 3}}", false}})
+    for (const int stages : {2, 8})
+      for (const int microbatches : {1, 4, 64}) {
+        const SchemeReading reading(scheme, options);
+        const auto make = [&](int minibatches) {
+          return reading.scheme->schedule({.stages = stages,
+                                           .microbatches = microbatches,
+                                           .minibatches = minibatches,
+                                           .first_minibatch = kLate});
+        };
+        EXPECT_EQ(is_periodic(make), periodic) << scheme << options << stages << microbatches;
+        if (!periodic) continue;
+        const Recurrence recurrence = steady_recurrence(make, {.periodic = true});
+        EXPECT_EQ(recurrence.minibatches, 1);
+        EXPECT_EQ(recurrence.stages[0][0].scale, 1) << "annealing is over";
+      }
+}
+
 TEST(Recurrence, HasTheScaleOfUpdatesInItsPredictions) {
   const Recurrence recurrence = recurrence_of("spectrain", "{version: 2, as_coded: true}", 3);
   EXPECT_EQ(recurrence.stages[0][0].scale, 3);
@@ -86,7 +115,8 @@ TEST(Recurrence, WithoutASteadyStateIsRefused) {
     FAIL() << "it was accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::Experiment);
-    EXPECT_NE(error.message().find("no steady state"), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("is not periodic within the"), std::string::npos)
+        << error.message();
   }
 }
 
@@ -99,13 +129,13 @@ TEST(Recurrence, OfDrawnDelaysHasNoSteadyState) {
                          concat("{delay: {law: geometric, mean: 1, seed: ", seed, "}}"),
                          {.stages = 2, .minibatches = minibatches});
     };
-    EXPECT_THROW(steady_recurrence(make, {.repeats = false}), Error) << seed;
+    EXPECT_THROW(steady_recurrence(make, {.periodic = false}), Error) << seed;
     EXPECT_NO_THROW(steady_recurrence(
         [&](int minibatches) {
           return schedule_of("delayed_sgd", "{delay: 3}",
                              {.stages = 2, .minibatches = minibatches});
         },
-        {.repeats = false}));
+        {.periodic = false}));
   }
 }
 

@@ -13,13 +13,26 @@ Dynamics pipedream_with_momentum() {
       .recurrence = recurrence_of("pipedream", "{}", 4), .rule = momentum_rule(0.9), .lr = 0.03};
 }
 
-TEST(StabilityReport, SaysWhichStageIsHowFarPast) {
+TEST(StabilityReport, AnswersWithOneSentenceOnTheStageThatIsFarthestPast) {
   StabilityReport report = stability_report(pipedream_with_momentum());
-  report.measured.stages = {{0, 4.1}, {3, 4.1}};
+  report.measured = {.stages = {{0, 4.1}, {3, 4.1}}, .model = {}, .when = "epoch 1, mini-batch 5"};
+  EXPECT_EQ(
+      measured_text(report),
+      "At the curvature of this run (lr 0.03, epoch 1, mini-batch 5), lr 0.03 × λ 4.1 = 0.123 "
+      "is past stage 0's edge 0.03478 (delay 3, momentum 0.9); stage 3 (delay 0) allows 3.8; "
+      "the measured stages would be stable up to lr 0.008484.\n");
+  report.measured.stages = {{0, 0.1}, {1, 0.9}, {2, 0.1}, {3, 100}};
   EXPECT_EQ(measured_text(report),
-            "lr 0.03 × λ 4.1 = 0.123 is past stage 0's edge 0.03478 (delay 3, momentum 0.9); stage "
-            "3 (delay 0) allows 3.8\n"
-            "lr 0.03 × λ 4.1 = 0.123 is 3.237 % of stage 3's edge 3.8 (delay 0, momentum 0.9)\n");
+            "At the curvature of this run (lr 0.03, epoch 1, mini-batch 5), lr 0.03 × λ 100 = 3 is "
+            "78.95 % of stage 3's edge 3.8 (delay 0, momentum 0.9); all stages would be stable up "
+            "to lr 0.038.\n");
+}
+
+TEST(StabilityReport, SaysThatAMomentumOfOneOrMoreIsNeverStable) {
+  const Dynamics dynamics{
+      .recurrence = recurrence_of("pipedream", "{}", 2), .rule = momentum_rule(1.9), .lr = 0.03};
+  EXPECT_EQ(stability_line(stability_report(dynamics)),
+            "no learning rate is stable: momentum 1.9 is not below 1");
 }
 
 TEST(StabilityReport, NamesTheTightestStageInOneLine) {

@@ -8,13 +8,13 @@
 #include "core/base/wording.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
-#include "core/modelling/cost_source.h"
 #include "core/modelling/hardware_source.h"
 #include "core/modelling/modelled.h"
 #include "core/records/leftover_runs.h"
 #include "core/reports/best_cells.h"
 #include "core/reports/table.h"
 #include "core/reports/verdicts.h"
+#include "core/simulation/shipped_hardware.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
 
@@ -49,11 +49,12 @@ void apply_as_if_written(const CommandLine& line, const char* option, const std:
   problems.throw_if_any();
 }
 
-void apply_path(const CommandLine& line, const char* option, const std::string& path,
-                Value& document) {
-  if (!line.given(option)) return;
-  Value value = Value::of(std::filesystem::absolute(line.text(option)).string());
-  value.place = {concat("--", option), 0, 0};
+void apply_hardware(const CommandLine& line, const std::string& path, Value& document) {
+  constexpr const char* kOption = "hardware";
+  if (!line.given(kOption)) return;
+  const std::filesystem::path file = hardware_file(line.text(kOption));
+  Value value = Value::of(std::filesystem::absolute(file).string());
+  value.place = {concat("--", std::string_view(kOption)), 0, 0};
   Problems problems;
   set_path(document, path, value, problems);
   problems.throw_if_any();
@@ -64,8 +65,8 @@ std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const V
   std::vector<RunRecord> records = sweep_records(document, folder);
   if (hardware.empty()) return records;
   const Hardware machine = load_hardware(hardware);
-  add_modelled(records, machine);
-  print_error("modelled times: %s\n", counted_from(machine).c_str());
+  for (const std::string& origin : add_modelled(records, machine))
+    print_error("modelled times: %s\n", origin.c_str());
   return records;
 }
 

@@ -19,9 +19,8 @@ std::filesystem::path results_folder(const ExperimentArguments& given, const Val
 void apply_as_if_written(const CommandLine& line, const char* option, const std::string& path,
                          Value& document);
 
-/// As above for a path, which is relative to the current folder on the command line.
-void apply_path(const CommandLine& line, const char* option, const std::string& path,
-                Value& document);
+/// As above for --hardware: a file, relative to the current folder, or the name of a shipped one.
+void apply_hardware(const CommandLine& line, const std::string& path, Value& document);
 
 /// Reads the records of the document's runs in `folder`, and models them on the hardware of that
 /// file unless its path is empty.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/config/file_kind.h"
+
 namespace pipewright {
 namespace {
 
@@ -21,18 +23,6 @@ Value without_keys(Value document, const Unwanted& unwanted) {
     return key != nullptr && unwanted(*key);
   });
   return document;
-}
-
-/// The first key of a line: "model" of "model: …", "{"model": …" and "'model' : …"; "" where no ':'
-/// follows.
-std::string_view first_key(std::string_view line) {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
-  const std::size_t begin = line.find_first_not_of(" \t{\"'\xEF\xBB\xBF");
-  if (begin == std::string_view::npos) return {};
-  const std::size_t end = std::min(line.find_first_not_of(kLetters, begin), line.size());
-  const std::size_t after = line.find_first_not_of(" \t\"'", end);
-  const bool key = after != std::string_view::npos && line[after] == ':';
-  return key ? line.substr(begin, end - begin) : std::string_view();
 }
 
 }  // namespace
@@ -86,12 +76,7 @@ Value what_may_vary(Value document) {
 }
 
 bool looks_like_experiment(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (is_section(first_key(text.substr(at, end - at)))) return true;
-    at = end + 1;
-  }
-  return false;
+  return begins_with_key(text, is_section);
 }
 
 bool is_experiment(const Value& document, bool near) {

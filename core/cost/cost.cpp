@@ -56,6 +56,16 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
   stage.freed_bytes = forward + stage.gradient_bytes() - first;
 }
 
+SentGradient sent_gradient(std::span<const LayerCost> layers) {
+  SentGradient sent;
+  for (const LayerCost& layer : layers) {
+    sent.backward += std::max(0.0, layer.backward - layer.backward_weight);
+    sent.backward_input += layer.backward_input;
+    if (layer.parameters > 0) break;
+  }
+  return sent;
+}
+
 std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance) {
   const auto layers = static_cast<std::int64_t>(profile.layers.size());
   const bool positive = std::ranges::all_of(balance, [](std::int64_t count) { return count > 0; });
@@ -71,8 +81,16 @@ std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::
   for (const std::int64_t count : balance) {
     StageCost& stage = stages.emplace_back();
     stage.input_bytes = arriving;
+    const SentGradient sent = sent_gradient(std::span(&*layer, static_cast<std::size_t>(count)));
     for (std::int64_t i = 0; i < count; ++i) add_layer(stage, *layer++);
     arriving = stage.output_bytes;
+    if (stages.size() > 1) {
+      stage.backward_sent = sent.backward;
+      stage.backward_input_sent = sent.backward_input;
+    } else {
+      stage.backward = std::max(0.0, stage.backward - sent.backward);
+      stage.backward_input = std::max(0.0, stage.backward_input - sent.backward_input);
+    }
   }
   return stages;
 }

@@ -20,8 +20,12 @@ struct StageCost {
   double backward = 0;         ///< s
   double backward_input = 0;   ///< s, of the input-only half
   double backward_weight = 0;  ///< s, of the weight-only half
-  double head = 0;             ///< s, forward, loss and backward of the auxiliary head
-  double update = 0;           ///< s of the optimizer, once per mini-batch, in place
+  /// The part of `backward` and of `backward_input` that only the gradient takes which is sent to
+  /// the stage before: a backward that sends none, as one before which nobody learns, takes that
+  /// much less. The first stage's times leave it out already.
+  double backward_sent = 0, backward_input_sent = 0;
+  double head = 0;         ///< s, forward, loss and backward of the auxiliary head
+  double update = 0;       ///< s of the optimizer, once per mini-batch, in place
   double new_version = 0;  ///< s more of an update that keeps the old version beside the new one
   double prediction = 0;   ///< s to predict the stage's weights once
   /// Seconds more of an update directly before a pass that predicts from it: the update makes that
@@ -69,9 +73,17 @@ double seconds_of(const StageCost& cost, ActionKind kind);
 /// longer.
 void add_layer(StageCost& stage, const LayerCost& layer);
 
+/// The seconds of a stage of these layers that only the gradient of its input takes: of its
+/// backward, and of its backward's input half. It goes through all layers up to the first with
+/// parameters.
+struct SentGradient {
+  double backward = 0, backward_input = 0;
+};
+SentGradient sent_gradient(std::span<const LayerCost> layers);
+
 /// The costs of each stage, added up over its layers; the output of the layer before a stage is its
-/// input. `balance` is the number of layers per stage. Throws Error{Experiment} unless they add up
-/// to the profile's.
+/// input. The first stage's backwards make no gradient of the data. `balance` is the number of
+/// layers per stage. Throws Error{Experiment} unless they add up to the profile's.
 std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance);
 
 }  // namespace pipewright

@@ -52,17 +52,7 @@ class Column {
   bool given_ = false;
 };
 
-}  // namespace
-
-std::vector<StageCost> equal_costs(int stages, double forward) {
-  return std::vector<StageCost>(as_size(stages), {.forward = forward,
-                                                  .backward = 2 * forward,
-                                                  .backward_input = forward,
-                                                  .backward_weight = forward});
-}
-
-CostTable read_cost_table(const Value& document, int stages, Problems& problems) {
-  Options options(&document, "costs", problems);
+CostTable read_columns(Options& options, int stages) {
   CostTable table;
   table.samples = options.integer(
       "samples", 0,
@@ -130,6 +120,31 @@ CostTable read_cost_table(const Value& document, int stages, Problems& problems)
          .buffer_bytes = buffers.bytes(k)});
   }
   return table;
+}
+
+}  // namespace
+
+std::vector<StageCost> equal_costs(int stages, double forward) {
+  return std::vector<StageCost>(as_size(stages), {.forward = forward,
+                                                  .backward = 2 * forward,
+                                                  .backward_input = forward,
+                                                  .backward_weight = forward});
+}
+
+std::vector<std::string> cost_table_keys() {
+  const Value nothing = Value::mapping();
+  Problems unheard;
+  Options options(&nothing, "costs", unheard);
+  read_columns(options, 1);
+  std::vector<std::string> keys;
+  for (const OptionInfo& info : options.declared())
+    if (info.name != "samples") keys.push_back(info.name);
+  return keys;
+}
+
+CostTable read_cost_table(const Value& document, int stages, Problems& problems) {
+  Options options(&document, "costs", problems);
+  return read_columns(options, stages);
 }
 
 }  // namespace pipewright

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/config/value.h"
@@ -18,6 +19,9 @@ struct CostTable {
 /// The same costs for every stage: a backward takes twice as long as a forward, and each half of it
 /// as long as a forward.
 std::vector<StageCost> equal_costs(int stages, double forward = 1);
+
+/// The keys of such a table, `forward` first.
+std::vector<std::string> cost_table_keys();
 
 /// Reads a mapping from the names of StageCost's members to seconds or bytes of one micro-batch;
 /// each is a number for all stages or a list with one per stage. By default `backward` is twice

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "core/config/file_kind.h"
 #include "core/config/options.h"
 
 namespace pipewright {
@@ -174,6 +175,10 @@ Profile read_profile(const Value& document) {
   options.finish();
   problems.throw_if_any();
   return profile;
+}
+
+Profile load_profile(const std::filesystem::path& file) {
+  return read_profile(load_file_of({.name = "profile", .keys = {kFormat}}, file));
 }
 
 }  // namespace pipewright

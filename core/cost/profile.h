@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -70,5 +71,7 @@ Value profile_value(const Profile& profile);
 /// Reads a profile. Throws Error{Experiment} naming every place that is wrong: another format,
 /// fields missing, unknown, negative or not finite, no layers, two layers of one name.
 Profile read_profile(const Value& document);
+/// Reads a file. Throws Error{Experiment} also if it is no profile at all, without quoting it.
+Profile load_profile(const std::filesystem::path& file);
 
 }  // namespace pipewright

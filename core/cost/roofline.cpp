@@ -2,16 +2,53 @@
 #include "core/cost/roofline.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace pipewright {
+namespace {
+
+constexpr double kTeraOperations = 1e12;
+
+std::string tera_text(double flops) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", flops / kTeraOperations);
+  return text;
+}
+
+}  // namespace
+
+FormatRate format_rate(const DeviceRates& rates, std::string_view precision) {
+  const auto has = [](double flops) { return flops > 0; };
+  FormatRate rate{.format = std::string(precision), .taken_for = std::string(precision)};
+  const double own = precision == "float16"    ? rates.float16_flops
+                     : precision == "bfloat16" ? rates.bfloat16_flops
+                     : precision == "float64"  ? rates.float64_flops
+                                               : rates.flops;
+  if (own == DeviceRates::kLacksFormat) return rate;
+  rate.flops = own;
+  if (has(own)) return rate;
+  const bool as_bfloat16 = precision == "float16" && has(rates.bfloat16_flops);
+  rate.taken_for = as_bfloat16 ? "bfloat16" : "float32";
+  rate.flops = as_bfloat16 ? rates.bfloat16_flops : rates.flops;
+  return rate;
+}
+
+std::string rate_text(const DeviceRates& rates, std::string_view precision) {
+  const FormatRate rate = format_rate(rates, precision);
+  std::string text =
+      concat(rate.format, " at ", tera_text(rate.flops), " × ", rates.efficiency, " TFLOPS");
+  if (rate.taken_for != rate.format)
+    text += concat(" (no rate for ", rate.format, ": ", rate.taken_for, "'s is taken)");
+  return text;
+}
 
 Profile with_modelled_times(Profile counted, const DeviceRates& rates, const WeightMoves& moves) {
   PIPEWRIGHT_CHECK(rates.known() && rates.efficiency > 0, "a device without rates has no times");
-  const bool narrow = (counted.precision == "bfloat16" || counted.precision == "float16") &&
-                      rates.bfloat16_flops > 0;
-  const double flops = rates.efficiency * (narrow ? rates.bfloat16_flops : rates.flops);
+  const double flops = rates.efficiency * format_rate(rates, counted.precision).flops;
+  PIPEWRIGHT_CHECK(flops > 0, "a device computes in no format that it lacks");
   std::int64_t input = counted.input_bytes;
   for (LayerCost& layer : counted.layers) {
     const std::int64_t weights = layer.copy_bytes > 0 ? layer.copy_bytes : layer.parameter_bytes;
@@ -27,7 +64,7 @@ Profile with_modelled_times(Profile counted, const DeviceRates& rates, const Wei
     };
     layer.forward =
         std::max({layer.flops / flops, moved / rates.bandwidth, launching(layer.kernels)});
-    layer.backward_input = layer.forward;
+    layer.backward_input = &layer == &counted.layers.front() ? 0 : layer.forward;
     layer.backward_weight = layer.parameters > 0 ? layer.forward : 0;
     layer.backward = layer.backward_input + layer.backward_weight;
     layer.update = std::max(moving(moves.update), launching(layer.update_kernels));

@@ -4,31 +4,53 @@
 /// Patterson, 2009).
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "core/cost/profile.h"
 #include "core/cost/weight_moves.h"
 
 namespace pipewright {
 
+/// Peak operations per second are those of the data sheet, by number format. 0: the format has no
+/// rate of its own, and that of another one is taken. kLacksFormat: the device has no such format.
 struct DeviceRates {
+  static constexpr double kLacksFormat = -1;
+
   bool known() const { return flops > 0 && bandwidth > 0; }
 
-  double flops = 0;           ///< peak operations per second in float32, as in the data sheet
-  double bfloat16_flops = 0;  ///< the same of layers in bfloat16 or float16; 0: as in float32
-  double bandwidth = 0;       ///< bytes per second of its memory
-  double efficiency = 1;      ///< fraction of the peak that large layers reach, in (0, 1]
-  double launch = 0;          ///< s that its host takes to start one operator on it
+  double flops = 0;  ///< in float32; 0: not known
+  double float16_flops = 0, bfloat16_flops = 0, float64_flops = 0;
+  double bandwidth = 0;   ///< bytes per second of its memory
+  double efficiency = 1;  ///< fraction of the peak that large layers reach, in (0, 1]
+  double launch = 0;      ///< s that its host takes to start one operator on it
 
   bool operator==(const DeviceRates&) const = default;
 };
 
+/// The rate at which a device computes in a format.
+struct FormatRate {
+  double flops = 0;       ///< peak operations per second; 0: the device lacks the format
+  std::string format;     ///< the wanted one
+  std::string taken_for;  ///< the format whose rate it is: another one where that has none
+};
+
+/// The rate for a precision (`train.precision`). Where float16 has none it is bfloat16's, and where
+/// that has none either, as for every other format, float32's.
+FormatRate format_rate(const DeviceRates& rates, std::string_view precision);
+
+/// "float16 at 15.7 × 0.5 TFLOPS (no rate for float16: float32's is taken)": peak and efficiency.
+std::string rate_text(const DeviceRates& rates, std::string_view precision);
+
 /// Fills in the seconds of each layer. A forward computes its operations and moves its input, its
 /// parameters (in mixed precision their narrow copies), and the larger of its output and its
 /// activations. Each half of a backward takes as long as the forward; a layer without parameters
-/// has no weight half. An update and a prediction move the tensors that `moves` says and write the
+/// has no weight half, and the first layer no input half, because nobody needs the gradient of the
+/// data. An update and a prediction move the tensors that `moves` says and write the
 /// copies. The host starts operators while the device computes those before, so forwards and
 /// updates take at least `launch` for each of their kernels. Where operators are launched, nothing
 /// is fused: the prediction that an update makes moves as much as one by itself, as in the executor
-/// on any device but a CPU. Requires rates > 0.
+/// on any device but a CPU. Requires rates > 0 and a format that the device has.
 Profile with_modelled_times(Profile counted, const DeviceRates& rates,
                             const WeightMoves& moves = {});
 

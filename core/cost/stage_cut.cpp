@@ -27,6 +27,7 @@ std::vector<double> summed_seconds(const Profile& profile, const CutRules& rules
 double seconds(const Profile& profile, const std::vector<double>& sum, std::size_t begin,
                std::size_t end, const CutRules& rules) {
   double time = sum[end] - sum[begin];
+  if (begin == 0) time -= sent_gradient(std::span(profile.layers).first(end)).backward;
   if (begin > 0) time += sending(profile.layers[begin - 1].output_bytes, rules);
   if (end < profile.layers.size()) time += sending(profile.layers[end - 1].output_bytes, rules);
   return time;

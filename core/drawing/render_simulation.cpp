@@ -9,6 +9,7 @@
 #include "core/base/printable.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/drawing/render_answer.h"
 #include "core/drawing/render_labels.h"
 
 namespace pipewright {
@@ -39,12 +40,6 @@ std::string aligned(const std::vector<Row>& rows) {
 std::string percent(double part, double whole) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%", whole > 0 ? 100 * part / whole : 0);
-  return text;
-}
-
-std::string rate_text(double per_second) {
-  char text[32];
-  std::snprintf(text, sizeof text, per_second < 100 ? "%.2f" : "%.0f", per_second);
   return text;
 }
 
@@ -189,7 +184,8 @@ Value worker_value(const Simulation& simulation, std::size_t w) {
 }  // namespace
 
 std::string render_simulation(const Schedule& schedule, const Hardware& hardware,
-                              const Simulation& simulation, std::int64_t samples) {
+                              const Simulation& simulation, const IdleParts& idle,
+                              std::int64_t samples) {
   const PipelineShape& shape = schedule.shape;
   const double period = simulation.seconds_per_minibatch();
   std::string text = concat(counted(shape.stages, "stage"), " on ", schedule.workers.size(), " of ",
@@ -198,9 +194,12 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
                             counted(shape.microbatches, "micro-batch"), "\n");
   text += concat("makespan    ", time_text(simulation.makespan), "; in the steady part ",
                  time_text(period), " a mini-batch\n");
-  text += concat("throughput  ", rate_text(period > 0 ? static_cast<double>(samples) / period : 0),
+  text += concat("throughput  ", pace_text(period > 0 ? static_cast<double>(samples) / period : 0),
                  " samples/s in the steady part\n");
-  text += concat("bubble      ", percent(simulation.bubble, 1), " of all workers' time\n\n");
+  text += concat("bubble      ", percent(simulation.bubble, 1),
+                 " of all workers' time: ", percent(idle.schedule, 1), " by the schedule itself, ",
+                 percent(idle.stages, 1), " by uneven stages, ", percent(idle.transfers, 1),
+                 " by transfers\n\n");
   text += worker_table(schedule, simulation);
   if (!simulation.links.empty())
     text += "\n" + table({"link", "messages", "traffic", "busy"}, simulation.links,
@@ -217,7 +216,7 @@ std::string render_simulation(const Schedule& schedule, const Hardware& hardware
 }
 
 Value simulation_value(const Schedule& schedule, const Hardware& hardware,
-                       const Simulation& simulation, std::int64_t samples) {
+                       const Simulation& simulation, const IdleParts& idle, std::int64_t samples) {
   Value value = Value::mapping();
   const double period = simulation.seconds_per_minibatch();
   value.at_or_add("hardware") = Value::of(hardware.name);
@@ -226,6 +225,10 @@ Value simulation_value(const Schedule& schedule, const Hardware& hardware,
   value.at_or_add("microbatches") = Value::of(schedule.shape.microbatches);
   value.at_or_add("makespan") = Value::of(simulation.makespan);
   value.at_or_add("bubble") = Value::of(simulation.bubble);
+  Value& parts = value.at_or_add("bubble_parts") = Value::mapping();
+  parts.at_or_add("schedule") = Value::of(idle.schedule);
+  parts.at_or_add("stages") = Value::of(idle.stages);
+  parts.at_or_add("transfers") = Value::of(idle.transfers);
   value.at_or_add("seconds_per_minibatch") = Value::of(period);
   value.at_or_add("samples_per_second") =
       Value::of(period > 0 ? static_cast<double>(samples) / period : 0.0);

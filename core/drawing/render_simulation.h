@@ -9,18 +9,21 @@
 #include "core/config/value.h"
 #include "core/schedule/schedule.h"
 #include "core/simulation/hardware.h"
+#include "core/simulation/idle_parts.h"
 #include "core/simulation/simulate.h"
 
 namespace pipewright {
 
-/// One screen of text: makespan, throughput for `samples` per mini-batch, bubble, a row per worker
-/// with its memory, a row per link and bus, and which devices are too small. Long lists are cut.
+/// One screen of text: makespan, throughput for `samples` per mini-batch, bubble with its parts, a
+/// row per worker with its memory, a row per link and bus, and which devices are too small. Long
+/// lists are cut.
 std::string render_simulation(const Schedule& schedule, const Hardware& hardware,
-                              const Simulation& simulation, std::int64_t samples);
+                              const Simulation& simulation, const IdleParts& idle,
+                              std::int64_t samples);
 
 /// The whole simulation as a value, with memory over time if it was kept; in seconds and bytes.
 Value simulation_value(const Schedule& schedule, const Hardware& hardware,
-                       const Simulation& simulation, std::int64_t samples);
+                       const Simulation& simulation, const IdleParts& idle, std::int64_t samples);
 
 /// A thin bar in the lane of a worker, where it does nothing.
 struct TimelineMark {

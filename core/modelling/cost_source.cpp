@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/config/file_kind.h"
 #include "core/cost/cost_table.h"
 #include "core/cost/roofline.h"
 #include "core/profiling/measured_balance.h"
@@ -16,7 +17,7 @@ namespace pipewright {
 namespace {
 
 Profile read_timed_profile(const std::filesystem::path& file) {
-  Profile profile = read_profile(load_yaml(file));
+  Profile profile = load_profile(file);
   if (profile.timed) return profile;
   throw Error(
       ErrorKind::Experiment,
@@ -45,19 +46,34 @@ std::string origin(const std::string& file, const Profile& profile, const Hardwa
   return concat(text, "; taken for ", machine.device_name, " ", at_speed(machine));
 }
 
+/// Throws if the devices do not compute in the experiment's format.
+void check_format(const Experiment& experiment, const Hardware& hardware) {
+  const std::string_view precision = experiment.train.precision.name;
+  if (format_rate(hardware.rates, precision).flops > 0) return;
+  std::vector<std::string> others;
+  for (const char* format : {"float32", "float16", "bfloat16"})
+    if (format_rate(hardware.rates, format).flops > 0) others.emplace_back(format);
+  throw Error(ErrorKind::Experiment,
+              concat("train.precision is ", precision, ", in which the devices of ", hardware.name,
+                     hardware.device_name.empty() ? "" : concat(" (", hardware.device_name, ")"),
+                     " do not compute: devices.", precision, "_teraflops is none; expected ",
+                     join(others, " or ")),
+              experiment.where("train.precision"));
+}
+
 }  // namespace
 
-std::string counted_from(const Hardware& hardware) {
-  return concat("operations and bytes of the model at the rates of ", hardware.name);
+std::string counted_from(const Hardware& hardware, std::string_view precision) {
+  return concat("operations and bytes of the model at the rates of ", hardware.name, ": ",
+                rate_text(hardware.rates, precision));
 }
 
 CostSource::CostSource(CostFiles files) : files_(std::move(files)) {
   if (!files_.table.empty() && !files_.profile.empty())
     throw Error(ErrorKind::Experiment, "--costs and --profile-file exclude each other");
   if (!files_.profile.empty()) profile_ = read_timed_profile(files_.profile);
-  Problems problems;
-  if (!files_.table.empty()) table_ = load_yaml(files_.table, problems);
-  problems.throw_if_any();
+  if (!files_.table.empty())
+    table_ = load_file_of({.name = "table of costs", .keys = cost_table_keys()}, files_.table);
 }
 
 SourcedCosts CostSource::of(Experiment& experiment, const Hardware& hardware) {
@@ -68,10 +84,12 @@ SourcedCosts CostSource::of(Experiment& experiment, const Hardware& hardware) {
                 concat("what the stages cost is not known: `pipewright profile ", files_.experiment,
                        "` measures it and writes profile.yaml, which --profile-file profile.yaml "
                        "then takes; or write --costs, or give --hardware that says its teraflops"));
+  check_format(experiment, hardware);
   const Profile profile =
       with_modelled_times(counted(experiment), hardware.rates, weight_moves(experiment));
   cut_by(experiment, profile);
-  return {.stages = stage_costs(profile, experiment.balance), .from = counted_from(hardware)};
+  return {.stages = stage_costs(profile, experiment.balance),
+          .from = counted_from(hardware, experiment.train.precision.name)};
 }
 
 SourcedCosts CostSource::of_table(const Experiment& experiment) const {

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/mutex.h"
@@ -33,8 +34,9 @@ struct SourcedCosts {
   std::optional<std::int64_t> minibatch;  ///< samples of a mini-batch, if a table says it
 };
 
-/// The source of counted times in words: "operations and bytes of the model at the rates of …".
-std::string counted_from(const Hardware& hardware);
+/// The source of counted times in words, with the format and its rate: "operations and bytes of the
+/// model at the rates of DGX-1, 8 x V100: float32 at 15.7 × 0.5 TFLOPS".
+std::string counted_from(const Hardware& hardware, std::string_view precision);
 
 /// Reads each file and counts each model once. Any thread may use it.
 class CostSource {
@@ -47,7 +49,8 @@ class CostSource {
   /// Whether times depend on the rates of the hardware.
   bool is_counted() const { return files_.table.empty() && !profile_; }
   /// Cuts the experiment if `balance` is time or memory. Throws Error{Experiment} if no source fits
-  /// the experiment or the hardware.
+  /// the experiment or the hardware, as where times are counted and its devices do not compute in
+  /// the experiment's precision.
   SourcedCosts of(Experiment& experiment, const Hardware& hardware) PIPEWRIGHT_EXCLUDES(mutex_);
 
  private:

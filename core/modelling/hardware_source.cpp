@@ -6,12 +6,19 @@
 #include "core/base/registry.h"
 #include "core/base/text.h"
 #include "core/codecs/codec.h"
+#include "core/config/file_kind.h"
 #include "core/config/merge.h"
 
 namespace pipewright {
 namespace {
 
 constexpr const char* kSection = "hardware";
+
+/// A description that cannot be read at all.
+class BadDescription : public Error {
+ public:
+  explicit BadDescription(const Error& error) : Error(error) {}
+};
 
 /// Records a problem for each codec in a description of hardware that does not exist.
 void check_codecs(const Value& document, Problems& problems) {
@@ -29,12 +36,32 @@ void check_codecs(const Value& document, Problems& problems) {
   }
 }
 
-Hardware read_checked(const Value& document) {
-  Problems problems;
+Hardware read_checked(const Value& document, Problems& problems) {
   Hardware hardware = read_hardware(document, problems);
   check_codecs(document, problems);
   problems.throw_if_any();
   return hardware;
+}
+
+Value load_description(const std::filesystem::path& file) {
+  FileKind kind{.name = "description of hardware", .keys = {}};
+  for (const OptionInfo& info : hardware_options())
+    if (info.name != "name") kind.keys.push_back(info.name);  // other files have names, too
+  std::ranges::partition(kind.keys, [](const std::string& key) { return key == "devices"; });
+  return load_file_of(kind, file);
+}
+
+/// The keys of the section that mean the same whatever the description of devices beneath it says.
+Value without_devices(Value own) {
+  const auto numbered = [](const auto& field) {
+    return field.first == "links" || field.first == "buses";
+  };
+  std::erase_if(own.fields, numbered);
+  if (Value* devices = own.find("devices"))
+    std::erase_if(devices->fields, [](const auto& field) {
+      return field.first == "speeds" || field.first == "slowdown";
+    });
+  return own;
 }
 
 std::filesystem::path read_file_option(Options& section) {
@@ -46,7 +73,8 @@ std::filesystem::path read_file_option(Options& section) {
 }  // namespace
 
 Hardware load_hardware(const std::filesystem::path& file) {
-  return read_checked(load_yaml(file));
+  Problems problems;
+  return read_checked(load_description(file), problems);
 }
 
 bool HardwareSource::describes(const Value& document) const {
@@ -60,22 +88,33 @@ Hardware HardwareSource::of(const Value& document, int workers) {
   Problems problems;
   Options options(section, kSection, problems);
   const std::filesystem::path named = read_file_option(options);
-  problems.throw_if_any();
-  const std::filesystem::path& file = instead_.empty() ? named : instead_;
-  Value whole = file.empty() ? Value::mapping() : description(file);
-  if (section != nullptr && section->is(Value::Kind::Mapping)) {
-    Value own = *section;
-    std::erase_if(own.fields, [](const auto& field) { return field.first == "file"; });
-    whole = whole.is(Value::Kind::Mapping) ? merged_keys(std::move(whole), own) : whole;
+  Value own = section != nullptr && section->is(Value::Kind::Mapping) ? *section : Value::mapping();
+  std::erase_if(own.fields, [](const auto& field) { return field.first == "file"; });
+  if (!instead_.empty()) return read_checked(merged_keys(description(instead_), own), problems);
+  if (named.empty()) return read_checked(own, problems);
+  try {
+    return read_checked(merged_keys(description(named), own), problems);
+  } catch (const BadDescription& error) {
+    problems.add(options.where("file"),
+                 concat("hardware.file: ", join(split(error.what(), '\n'), "; ")), error.kind());
+    return read_checked(without_devices(own), problems);
   }
-  return read_checked(whole);
 }
 
 Value HardwareSource::description(const std::filesystem::path& file) {
   const Lock lock(mutex_);
   const auto known = files_.find(file);
   if (known != files_.end()) return known->second;
-  return files_.emplace(file, load_yaml(file)).first->second;
+  try {
+    return files_.emplace(file, load_description(file)).first->second;
+  } catch (const Error& error) {
+    throw BadDescription(error);
+  }
+}
+
+void check_hardware(const Value& document) {
+  HardwareSource hardware;
+  for (const SweepPoint& point : expand_sweep(document)) hardware.of(point.document, 1);
 }
 
 std::vector<OptionInfo> hardware_section_options() {

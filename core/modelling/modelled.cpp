@@ -28,6 +28,7 @@ struct Modelled {
   std::int64_t worker_state = 0;  ///< bytes of the worker that has most
   std::int64_t memory = 0, worker_memory = 0;  ///< as above, for all memory at each worker's peak
   std::int64_t parameters = 0;                 ///< elements of the model's parameters
+  std::string costs_from;                      ///< origin of the times in words
 
   /// Bytes/s over all links together at that pace.
   double required() const {
@@ -76,6 +77,7 @@ Modelled Modeller::modelled(Experiment experiment) {
   Modelled result{.parameters = parameters_of(experiment)};
   const SteadySimulation steady = SteadySimulator(std::move(experiment), costs_).on(hardware_);
   result.figures = steady.figures();
+  result.costs_from = steady.costs_from;
   result.link = slowest_link(steady.simulation, hardware_);
   for (const WorkerReport& worker : steady.simulation.workers) {
     result.state += worker.most_state;
@@ -98,7 +100,7 @@ double samples_per_epoch(const RunRecord& run) {
 
 }  // namespace
 
-void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
+std::set<std::string> add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
   if (!hardware.rates.known())
     throw Error(
         ErrorKind::Experiment,
@@ -107,9 +109,11 @@ void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
                "are modelled"));
   Modeller modeller(hardware);
   double first = 0;
+  std::set<std::string> origins;
   for (RunRecord& run : runs) {
     const Modelled& of = modeller.of(run.config.of_any_seed());
     const double pace = of.figures.samples_per_second;
+    origins.insert(of.costs_from);
     if (first == 0) first = pace;
     const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / kGiB; };
     run.modelled = {{"modelled_samples_per_second", pace},
@@ -129,6 +133,7 @@ void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware) {
                                 static_cast<double>(run.epochs.size()) * run.modelled_epoch_hours);
     }
   }
+  return origins;
 }
 
 }  // namespace pipewright

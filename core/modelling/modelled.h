@@ -4,6 +4,8 @@
 /// weights is needed.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/records/run_record.h"
@@ -20,8 +22,9 @@ namespace pipewright {
 /// worker's peak), modelled_worker_state_gib and modelled_worker_memory_gib (of the worker that has
 /// most), modelled_activation_gib (memory less state) and modelled_parameters. Runs with epochs
 /// also get modelled_hours, up to the end of their last epoch. Runs that differ only in their seed
-/// are modelled once. Throws Error{Experiment} if the hardware has no rates or fewer devices than
-/// there are workers.
-void add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware);
+/// are modelled once. Returns the origins of the times in words, each once. Throws
+/// Error{Experiment} if the hardware has no rates, does not compute in a run's precision, or has
+/// fewer devices than there are workers.
+std::set<std::string> add_modelled(std::vector<RunRecord>& runs, const Hardware& hardware);
 
 }  // namespace pipewright

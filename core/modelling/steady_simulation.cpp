@@ -6,6 +6,7 @@
 
 #include "core/base/as_size.h"
 #include "core/experiment/reading.h"
+#include "core/modelling/simulation_size.h"
 #include "core/profiling/measured_balance.h"
 
 namespace pipewright {
@@ -25,6 +26,14 @@ int first_try(const Experiment& experiment) {
 
 int steady_minibatches(const Experiment& experiment) {
   return std::max(8, 4 * experiment.pipeline.stages);
+}
+
+int shown_minibatches(const Experiment& experiment) {
+  constexpr std::int64_t kMostActions = 4'000'000;  // of forwards and backwards
+  const auto& p = experiment.pipeline;
+  const std::int64_t each = std::int64_t{2} * p.stages * p.replicas * p.microbatches;
+  const auto within = static_cast<int>(std::max<std::int64_t>(1, kMostActions / each));
+  return std::clamp(within, first_try(experiment), steady_minibatches(experiment));
 }
 
 SteadyFigures SteadySimulation::figures() const {
@@ -58,7 +67,16 @@ bool is_steady(const Simulation& simulation) {
   // A pace that changes from one mini-batch to the next may have equal means by chance.
   for (std::size_t i = 0; i + first < middle; ++i)
     if (!same(pace(middle - i - 1, middle - i), pace(last - i - 1, last - i))) return false;
-  return grown && same(before, behind);
+  // A worker that runs ahead of the others holds more and more until it cannot go on.
+  const std::size_t half = middle - first;
+  const auto repeats = [&](const std::vector<Span>& spans) {
+    const std::size_t each = spans.size() / ends.size();  // actions of a mini-batch
+    const double lag = behind * static_cast<double>(half);
+    for (std::size_t i = (last - 2 * half) * each; i < (last - half) * each; ++i)
+      if (!same(spans[i + half * each].begin - spans[i].begin, lag)) return false;
+    return true;
+  };
+  return grown && same(before, behind) && std::ranges::all_of(simulation.spans, repeats);
 }
 
 SteadySimulator::SteadySimulator(Experiment experiment, CostSource& costs, Proof prove)
@@ -68,8 +86,9 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySetti
   std::vector<std::string> untimed;
   const SourcedCosts costs = costs_on(hardware, untimed);
   const int given = settings.minibatches;
-  const int most = given > 0 ? given : steady_minibatches(experiment_);
+  const int most = given > 0 ? given : shown_minibatches(experiment_);
   for (int count = given > 0 ? given : first_try(experiment_);; count = std::min(2 * count, most)) {
+    check_simulation_size(experiment_, count, settings.written);
     const Proved& of = proved(count);
     SteadySimulation result{.simulation = simulate(of.schedule, costs.stages, hardware,
                                                    {.memory_over_time = settings.memory_over_time,
@@ -77,7 +96,8 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySetti
                             .minibatches = count,
                             .samples = costs.minibatch.value_or(experiment_.loader.batch_size),
                             .costs_from = costs.from,
-                            .untimed = untimed};
+                            .untimed = untimed,
+                            .costs = costs.stages};
     result.is_steady = is_steady(result.simulation);
     if (result.is_steady || count == most) return result;
   }

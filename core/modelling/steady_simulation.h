@@ -21,6 +21,11 @@ namespace pipewright {
 /// A number of mini-batches for half of which an asynchronous pipeline is in its steady state.
 int steady_minibatches(const Experiment& experiment);
 
+/// How many mini-batches are simulated where nobody says it: steady_minibatches() or, if these have
+/// more actions than are simulated within seconds, as many as have not, but enough to fill the
+/// pipeline.
+int shown_minibatches(const Experiment& experiment);
+
 /// What one more mini-batch takes in the steady state, without fill and drain.
 struct SteadyFigures {
   double seconds = 0;  ///< a mini-batch
@@ -36,20 +41,23 @@ struct SteadySimulation {
   std::int64_t samples = 0;          ///< of a mini-batch
   std::string costs_from;            ///< origin of the costs in words
   std::vector<std::string> untimed;  ///< codecs whose time is not known
+  std::vector<StageCost> costs;      ///< that were simulated
 
   SteadyFigures figures() const;
 };
 
 /// Whether the mini-batches of the first and of the second half of the simulation's middle half
-/// take equally long, together and each as its counterpart, to one in a million, and no worker
-/// holds more after that middle half than before its end.
+/// take equally long, together and each as its counterpart, to one in a million, each worker begins
+/// its actions of the one half as long after those of the other, so that none runs ahead, and no
+/// worker holds more after that middle half than before its end.
 bool is_steady(const Simulation& simulation);
 
 struct SteadySettings {
   /// 0: begin with a few that fill the pipeline, and double their number until the simulation is
-  /// steady, or they are as many as steady_minibatches() says.
+  /// steady, or they are as many as shown_minibatches() says.
   int minibatches = 0;
   bool memory_over_time = false;  ///< whether every step of memory is kept
+  bool written = false;           ///< whether every action goes into a file, which takes memory
 };
 
 /// Not for several threads at once; the cost source may be shared.
@@ -62,7 +70,7 @@ class SteadySimulator {
 
   const Experiment& experiment() const { return experiment_; }
   int workers() const { return experiment_.shape(1).workers(); }
-  /// Throws what CostSource::of(), the proof and simulate() throw.
+  /// Throws what CostSource::of(), check_simulation_size(), the proof and simulate() throw.
   SteadySimulation on(const Hardware& hardware, const SteadySettings& settings = {});
   /// The proved schedule of so many mini-batches; on() has simulated that of its result's number.
   const Schedule& schedule(int minibatches) { return proved(minibatches).schedule; }

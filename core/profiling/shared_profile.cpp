@@ -23,7 +23,7 @@ std::filesystem::path profile_path(const Experiment& e, at::Device device,
 
 Profile load_profile(const std::filesystem::path& file, const Experiment& experiment,
                      at::Device device, const std::string& where) {
-  Profile profile = read_profile(load_yaml(file));
+  Profile profile = load_profile(file);
   const bool bytes_will_do = experiment.measured_balance && experiment.measured_balance->by_memory;
   const bool counted = bytes_will_do && !profile.timed;
   if (const std::string why = misfit(profile, experiment, counted ? at::kMeta : device);

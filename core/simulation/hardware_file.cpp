@@ -18,18 +18,52 @@ constexpr double kGigabyte = 1e9;
 constexpr double kTera = 1e12;
 constexpr double kMicrosecond = 1e-6;
 constexpr Range kAboveZero{1e-6, 1e9};
+constexpr Range kLatencies{0, 1e12};
 constexpr Range kMemoryInGiB{0, 1e9};        // its bytes are counted in 63 bits, 2^33 GiB
 constexpr std::size_t kMostDevices = 65536;  // on all hosts together
 constexpr Range kSomeDevices{1, kMostDevices};
 
-double bandwidth(Options& options, const std::string& help) {
-  const double read = options.number("bandwidth_gb_per_s", 0, help, kNotNegative);
+/// 0, or a rate at which something ends: with less than this a simulation would take for ever.
+constexpr double kLeastRate = 1e-9;
+
+double checked_rate(Options& options, const std::string& name, double read) {
+  if (read <= 0 || read >= kLeastRate) return read;
+  options.problem(name, concat("is ", read, "; expected 0, or at least ", kLeastRate));
+  return 0;
+}
+
+double rate(Options& options, const std::string& name, const std::string& help) {
+  return checked_rate(options, name, options.number(name, 0, help, kNotNegative));
+}
+
+/// A rate of which 0 means that there is no limit.
+double limit(Options& options, const std::string& name, const std::string& help) {
+  const double read = rate(options, name, help);
   return read > 0 ? read * kGigabyte : std::numeric_limits<double>::infinity();
+}
+
+double bandwidth(Options& options, const std::string& help) {
+  return limit(options, "bandwidth_gb_per_s", help);
+}
+
+/// The peak of one number format, in operations per second.
+double format_flops(Options& devices, const std::string& name, const std::string& help) {
+  const Value read = devices.any(name, Value::of(0), help);
+  if (read.refused) return 0;
+  if (read.is(Value::Kind::Text) && read.text == "none") return DeviceRates::kLacksFormat;
+  const double number = read.is(Value::Kind::Integer)  ? static_cast<double>(read.integer)
+                        : read.is(Value::Kind::Number) ? read.number
+                                                       : kNoNumber;
+  if (number >= 0 && std::isfinite(number)) return checked_rate(devices, name, number) * kTera;
+  devices.problem(name, concat("is ", read.shown(),
+                               "; expected a number of at least 0, or none if the device does not "
+                               "compute in this format"));
+  return 0;
 }
 
 LinkSpeed link_speed(Options& options) {
   return {
-      options.number("latency_us", 0, "Latency of a message in microseconds.", kNotNegative) *
+      options.number("latency_us", 0, "Latency of a message in microseconds.", kLatencies) *
           kMicrosecond,
       bandwidth(options, "Bandwidth in 10^9 bytes per second, in each direction; 0 = unlimited.")};
 }
@@ -112,23 +146,26 @@ class Reader {
 
   void read_rates(Options& devices) {
     DeviceRates& rates = hardware_.rates;
-    rates.flops =
-        devices.number("teraflops", 0,
-                       "10^12 operations per second by the data sheet, for models without "
-                       "a profile; 0 = not known.",
-                       kNotNegative) *
-        kTera;
-    rates.bfloat16_flops =
-        devices.number("bfloat16_teraflops", 0,
-                       "The same for layers in bfloat16 or float16 (train.precision); 0 = as in "
-                       "float32.",
-                       kNotNegative) *
-        kTera;
-    rates.bandwidth =
-        devices.number("memory_gb_per_s", 0,
-                       "Bandwidth of its memory in 10^9 bytes per second; 0 = not known.",
-                       kNotNegative) *
-        kGigabyte;
+    const double all = rate(devices, "teraflops",
+                            "10^12 operations per second by the data sheet in float32, for models "
+                            "without a profile; 0 = not known.") *
+                       kTera;
+    const double own = rate(devices, "float32_teraflops",
+                            "The same, before `teraflops`, where matrices in float32 have a rate "
+                            "of their own, such as TF32's; 0 = teraflops.") *
+                       kTera;
+    rates.flops = own > 0 ? own : all;
+    rates.float16_flops = format_flops(
+        devices, "float16_teraflops",
+        "The same for layers in float16 (train.precision); none = the device does not compute in "
+        "it; 0 = as in bfloat16 or, if that has no rate, in float32.");
+    rates.bfloat16_flops = format_flops(devices, "bfloat16_teraflops",
+                                        "The same for layers in bfloat16; 0 = as in float32.");
+    rates.float64_flops = format_flops(devices, "float64_teraflops",
+                                       "The same for layers in float64; 0 = as in float32.");
+    rates.bandwidth = rate(devices, "memory_gb_per_s",
+                           "Bandwidth of its memory in 10^9 bytes per second; 0 = not known.") *
+                      kGigabyte;
     rates.efficiency = devices.number("efficiency", 0.5,
                                       "Fraction of the peak that layers reach where memory does "
                                       "not hold them up.",
@@ -227,13 +264,9 @@ class Reader {
     CodecSpeed speed;
     speed.codec = options.required_text(
         "name", "The codec, as in pipeline.compression or gradient_compression.");
-    const auto rate = [&](const char* name) {
-      const double read = options.number(
-          name, 0, "10^9 uncompressed bytes per second; 0 = takes no time.", kNotNegative);
-      return read > 0 ? read * kGigabyte : std::numeric_limits<double>::infinity();
-    };
-    speed.encode = rate("encode_gb_per_s");
-    speed.decode = rate("decode_gb_per_s");
+    const std::string help = "10^9 uncompressed bytes per second; 0 = takes no time.";
+    speed.encode = limit(options, "encode_gb_per_s", help);
+    speed.decode = limit(options, "decode_gb_per_s", help);
     options.finish();
     hardware_.codecs.push_back(std::move(speed));
   }

@@ -2,6 +2,7 @@
 #include "core/simulation/simulate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "core/base/error.h"
@@ -23,6 +24,22 @@ bool versions_take_time(const Schedule& schedule, std::span<const StageCost> cos
   if (!timed) return false;
   const Predictions predictions = predictions_of(schedule);
   return predictions.any || predictions.by_drift;
+}
+
+/// Throws for times that no number holds, with the message that takes for ever, if one does.
+[[noreturn]] void refuse_endless(const Simulation& simulation, const Hardware& hardware) {
+  std::string why = "a stage or a reduction takes for ever";
+  for (const LinkReport& link : simulation.links) {
+    const LinkSpeed speed = hardware.speed_of(link.from, link.to);
+    const double seconds =
+        speed.latency + static_cast<double>(link.traffic.bytes) / speed.bandwidth;
+    if (std::isfinite(seconds)) continue;
+    why = concat("messages from worker ", link.from, " to ", link.to, " take for ever");
+    break;
+  }
+  throw Error(ErrorKind::Experiment,
+              concat("on the hardware '", hardware.name, "' the simulation never ends: ", why,
+                     "; expected larger rates and bandwidths, and smaller latencies and costs"));
 }
 
 }  // namespace
@@ -54,6 +71,7 @@ Simulation simulate(const Schedule& schedule, std::span<const StageCost> costs,
   if (options.memory || timed) versions = resolve_versions(schedule);
   ClockTimes times =
       run_clock(schedule, slots, costs, timed ? &*versions : nullptr, hardware, simulation);
+  if (!std::isfinite(simulation.makespan)) refuse_endless(simulation, hardware);
   if (options.memory) count_memory(schedule, slots, costs, *versions, times, options, simulation);
   simulation.spans = std::move(times.spans);
   return simulation;

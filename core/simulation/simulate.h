@@ -80,8 +80,9 @@ struct Simulation {
 /// longer; holding versions takes memory and no time. A Reduce starts when all
 /// replicas have reached it and encoded their gradients where they are compressed; it takes a ring
 /// all-reduce of each sum. The schedule must pass validate(); `costs` has one entry per stage.
-/// Throws Error{Experiment} when the hardware has fewer devices than the schedule has workers,
-/// Error{Schedule} when an action can never start. Equal arguments give equal results.
+/// Throws Error{Experiment} when the hardware has fewer devices than the schedule has workers or
+/// its times are too large for any number, Error{Schedule} when an action can never start. Equal
+/// arguments give equal results.
 Simulation simulate(const Schedule& schedule, std::span<const StageCost> costs,
                     const Hardware& hardware, const SimulationOptions& options = {});
 

@@ -164,6 +164,10 @@ class Clock {
       if (shape_.link_capacity > 0) take(edge(input.stage, action.replica, input.gradient), begin);
     }
     double seconds = seconds_[as_size(action.stage)][static_cast<std::size_t>(action.kind)];
+    if (is_backward(action.kind) && !sends_gradient(action))
+      seconds -= action.kind == ActionKind::Backward
+                     ? costs_[as_size(action.stage)].backward_sent
+                     : costs_[as_size(action.stage)].backward_input_sent;
     if (versions_ != nullptr) seconds += seconds_for_versions(w, self.next);
     seconds *= self.factor;
     if (hardware_.jitter > 0) seconds *= jitter(w, self.next);
@@ -173,6 +177,11 @@ class Clock {
     double& end = result_.minibatch_ends[as_size(action.minibatch)];
     end = std::max(end, self.free);
     return true;
+  }
+
+  /// Whether the stage before needs the gradient that a backward can make of its input.
+  bool sends_gradient(const Action& action) const {
+    return action.stage > 0 && slots_.backward(action, action.stage - 1) != PassSlots::kNone;
   }
 
   /// Seconds that an action spends on versions of the weights besides its own work.
@@ -220,8 +229,7 @@ class Clock {
     if (action.kind == ActionKind::Forward) {
       way = &edge(action.stage, action.replica, false);
       slot = slots_.forward(action, action.stage);
-    } else if (gradient && action.stage > 0 &&
-               slots_.backward(action, action.stage - 1) != PassSlots::kNone) {
+    } else if (gradient && sends_gradient(action)) {
       way = &edge(action.stage, action.replica, true);
       slot = slots_.backward(action, action.stage);
     }

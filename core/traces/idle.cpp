@@ -185,9 +185,9 @@ class IdleTimes {
 
 }  // namespace
 
-const char* blame_name(Blame blame) {
+const char* blame_name(Blame blame, Messages messages) {
   switch (blame) {
-    case Blame::Link: return "link";
+    case Blame::Link: return messages == Messages::HandedOver ? "handover" : "link";
     case Blame::Straggler: return "straggler";
     case Blame::Order: return "order";
     case Blame::Codec: return "codec";

@@ -3,7 +3,8 @@
 ///
 /// An idle worker waits for one message, or for the other replicas of a reduction. At every moment
 /// of the wait one of five is to blame:
-///   link       the message is on its way, or its sender sends another one
+///   link       the message is on its way, or its sender sends another one; between threads of one
+///              processor there is no link, and it is called handover
 ///   codec      its sender encodes or decodes
 ///   straggler  its sender computes an action for longer than the median of that kind and stage
 ///   order      its sender computes that action, or one before it, for no longer than that
@@ -26,7 +27,9 @@ inline constexpr std::array kBlames{Blame::Link, Blame::Straggler, Blame::Order,
                                     Blame::Other};
 /// Seconds by Blame.
 using BlameParts = std::array<double, kBlames.size()>;
-const char* blame_name(Blame blame);
+/// How workers get their messages: over links, or handed over in the memory of one process.
+enum class Messages : std::uint8_t { OverLinks, HandedOver };
+const char* blame_name(Blame blame, Messages messages);
 
 /// Time in which a worker did nothing.
 struct Idle {

@@ -46,14 +46,14 @@ double running(const std::vector<Span>& spans) {
 }
 
 /// "order 2.10 ms, link 40.0 µs": the parts of an idle time, the largest first.
-std::string parts_text(const BlameParts& parts) {
+std::string parts_text(const BlameParts& parts, Messages messages) {
   std::vector<Blame> blames(kBlames.begin(), kBlames.end());
   std::ranges::stable_sort(blames, std::greater<>(),
                            [&](Blame blame) { return parts[static_cast<std::size_t>(blame)]; });
   std::vector<std::string> texts;
   for (const Blame blame : blames)
     if (const double seconds = parts[static_cast<std::size_t>(blame)]; seconds > 0)
-      texts.push_back(concat(blame_name(blame), " ", time_text(seconds)));
+      texts.push_back(concat(blame_name(blame, messages), " ", time_text(seconds)));
   return join(texts, ", ");
 }
 
@@ -131,7 +131,13 @@ std::string measured_times_text(const Schedule& schedule, const Spans& spans, bo
                 table.text());
 }
 
-std::string idle_text(const Schedule& schedule, const Spans& spans, int most) {
+std::string shared_cores_remark(std::size_t workers, std::int64_t cores) {
+  if (cores < 1 || workers <= static_cast<std::size_t>(cores)) return {};
+  return concat(counted(workers, "worker"), " share ", counted(cores, "core"),
+                ": waits are the scheduler's, too\n");
+}
+
+std::string idle_text(const Schedule& schedule, const Spans& spans, int most, Messages messages) {
   std::vector<Idle> all = idle_times(schedule, spans);
   BlameParts sums{};
   for (const Idle& idle : all)
@@ -139,7 +145,7 @@ std::string idle_text(const Schedule& schedule, const Spans& spans, int most) {
   std::ranges::stable_sort(all, std::greater<>(), &Idle::length);
   if (all.empty() || all.front().length() <= 0) return "no worker was idle\n";
   const RenderLabels labels(schedule);
-  std::string text = concat("idle: ", parts_text(sums), "\n\n");
+  std::string text = concat("idle: ", parts_text(sums, messages), "\n\n");
   TextTable table({"idle", "from", "worker", "with", "waits for", "to blame"}, {2, 3, 4, 5});
   for (std::size_t i = 0; i < std::min(all.size(), as_size(most)); ++i) {
     const Idle& idle = all[i];
@@ -148,7 +154,7 @@ std::string idle_text(const Schedule& schedule, const Spans& spans, int most) {
     table.add({time_text(idle.length()), time_text(idle.begin), std::to_string(idle.worker),
                done ? "nothing left" : labels.action(actions[idle.before]),
                idle.sender < 0 ? "the others" : concat("worker ", idle.sender),
-               parts_text(idle.parts)});
+               parts_text(idle.parts, messages)});
   }
   return text + table.text();
 }

@@ -34,6 +34,10 @@ std::string measured_times_text(const Schedule& schedule, const Spans& spans, bo
 
 /// The longest idle times, at most `most`, one line each: who waited with which action for which
 /// worker, and what was to blame.
-std::string idle_text(const Schedule& schedule, const Spans& spans, int most);
+std::string idle_text(const Schedule& schedule, const Spans& spans, int most, Messages messages);
+
+/// A line on more workers than cores of one machine, which cannot all run at the same time, so that
+/// waits are the operating system's, too; "" if there are enough.
+std::string shared_cores_remark(std::size_t workers, std::int64_t cores);
 
 }  // namespace pipewright

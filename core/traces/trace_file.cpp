@@ -147,7 +147,8 @@ MeasuredTrace read_trace(const std::filesystem::path& file) {
   const Value* const execution = document.find_path("otherData.execution");
   if (events == nullptr || execution == nullptr || !execution->is(Value::Kind::Text))
     refuse(name, "it was not measured, or by another version");
-  MeasuredTrace trace{.in_turns = execution->text == "serial"};
+  MeasuredTrace trace{.in_turns = execution->text == "serial",
+                      .in_threads = execution->text == "threads"};
   for (const Value& value : events->items) {
     const Event event(value, name);
     const auto kind = kind_named(event.text("cat"));

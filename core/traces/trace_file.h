@@ -14,7 +14,8 @@ namespace pipewright {
 struct MeasuredTrace {
   Schedule schedule;
   Spans spans;
-  bool in_turns = false;  ///< execution: serial; workers took turns in one thread
+  bool in_turns = false;    ///< execution: serial; workers took turns in one thread
+  bool in_threads = false;  ///< execution: threads; workers shared the cores of one process
 };
 
 /// Throws Error{Data} if the file is missing, damaged, not the trace of a run, or of more than

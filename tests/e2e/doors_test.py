@@ -140,6 +140,37 @@ class Places(harness.EndToEnd):
 class OtherFiles(harness.EndToEnd):
     """Messages do not show what stands in a file that is not of the kind that was expected."""
 
+    def test_hardware_costs_and_profiles_that_are_none(self):
+        # A line of a passwd file, broken YAML, and a file with sections of its own.
+        for text in ("root:*:20228:0:99999\n", "root: [1\n", "root:\n  shell: 1\nname: root\n"):
+            self.write("passwords", text)
+            self.write("x.yaml", changed(MLP, {"table.metric": "modelled_bubble", "plot.y": "modelled_bubble"}))
+            by_time = ["--set", "pipeline.balance=time", "--set", f"pipeline.cut.profile={self.folder}/passwords"]
+            file = ["--set", f"hardware.file={self.folder}/passwords"]
+            for arguments in (
+                ["simulate", "x.yaml", "--hardware", "passwords"],
+                ["simulate", "x.yaml", "--costs", "passwords"],
+                ["simulate", "x.yaml", "--profile-file", "passwords"],
+                ["simulate", "x.yaml", *file],
+                ["check", "x.yaml", *file],
+                ["run", "x.yaml", *file],
+                ["sweep", "x.yaml", *file, "--set", "sweep={grid: {train.seed: [1]}}"],
+                ["table", "x.yaml", "--hardware", "passwords"],
+                ["plot", "x.yaml", "--hardware", "passwords"],
+                ["check", "x.yaml", *by_time],
+            ):
+                done = self.pipewright(*arguments, code=EXPERIMENT)
+                self.assertRegex(done.err, r"passwords: is no (description of hardware|table of costs|profile), which")
+                self.assertNotIn("root", done.out + done.err)
+
+    def test_a_missing_description_is_refused_by_all_and_hides_nothing(self):
+        self.write("x.yaml", changed(MLP, {"hardware": {"file": "absent.yaml", "hots": 2}}))
+        for command in (["check"], ["run"], ["simulate"], ["sweep", "--set", "sweep={grid: {train.seed: [1]}}"]):
+            done = self.pipewright(command[0], "x.yaml", *command[1:], code=EXPERIMENT)
+            self.assertRegex(done.err, r"(?m)^x\.yaml:\d+:\d+: hardware\.file: .*absent\.yaml: cannot open: No such file")
+            self.assertIn("unknown option 'hardware.hots'; did you mean 'hosts'?", done.err)
+            self.assertEqual(len(done.lines), 2, done.err)
+
     def test_a_schedule_that_is_none(self):
         self.write("passwords", "root:*:20228:0:99999\n")
         self.write("x.yaml", {"scheme": {"name": "csv_schedule", "file": "passwords"}})

@@ -2,11 +2,14 @@
 """`simulate`: a schedule in virtual time, from a table of costs or a profile."""
 
 import json
+import os
 import re
+import resource
+import subprocess
 import xml.etree.ElementTree
 
 import harness
-from harness import EXPERIMENT, MLP, SOURCE_DIR, changed
+from harness import BINARY, DATA, EXPERIMENT, FINE, MLP, SOURCE_DIR, changed
 
 GPIPE = changed(
     MLP,
@@ -69,8 +72,8 @@ class Simulate(harness.EndToEnd):
         self.assertLess(json.loads((self.folder / "s.json").read_text())["makespan"], 5e-6)
         self.pipewright(*run, "launching.yaml")
         # Each of four layers starts a product with a bias and, but for the last, an activation; a backward starts
-        # twice as many. Stage 0 updates last.
-        passes = 3 * (2 + 2 + 2 + 1) * 5e-6
+        # twice as many, except that the first makes no gradient of the data. Stage 0 updates last.
+        passes = ((2 + 2 + 2 + 1) + 2 * (2 + 2 + 1) + 2) * 5e-6
         update = self.update_kernels() * 5e-6
         self.assertAlmostEqual(json.loads((self.folder / "s.json").read_text())["makespan"], passes + update)
 
@@ -116,7 +119,8 @@ class Simulate(harness.EndToEnd):
             f"times: profile.yaml, measured on cpu ({model}), this machine, on {day}",
         )
         self.assertEqual(
-            self.said(*v100), "times: operations and bytes of the model at the rates of DGX-1, 8 x V100"
+            self.said(*v100),
+            "times: operations and bytes of the model at the rates of DGX-1, 8 x V100: float32 at 15.7 × 0.5 TFLOPS",
         )
         self.assertEqual(
             self.said(*v100, "--profile-file", "profile.yaml", "--other-device"),
@@ -164,8 +168,37 @@ class Simulate(harness.EndToEnd):
         self.pipewright("profile", "x.yaml", "--repetitions", "1")
         done = self.pipewright("table", "x.yaml", "--metric", "modelled_bubble", *v100)
         self.assertEqual(
-            done.lines, ["modelled times: operations and bytes of the model at the rates of DGX-1, 8 x V100"]
+            done.lines,
+            [
+                "modelled times: operations and bytes of the model at the rates of DGX-1, 8 x V100: float32 at "
+                "15.7 × 0.5 TFLOPS"
+            ],
         )
+
+    def test_every_format_has_its_rate_or_is_said_to_have_none(self):
+        v100 = ["--hardware", SOURCE_DIR / "experiments/hardware/dgx1-v100.yaml"]
+        float16 = ["--set", "train.precision=float16"]
+        self.assertIn(": float16 at 125 × 0.5 TFLOPS", self.said(*v100, *float16))
+        without = self.said(*v100, *float16, "--set", "hardware.devices.float16_teraflops=0")
+        self.assertIn("float16 at 15.7 × 0.5 TFLOPS (no rate for float16: float32's is taken)", without)
+        done = self.pipewright("simulate", "x.yaml", *v100, "--set", "train.precision=bfloat16", code=EXPERIMENT)
+        self.assertEqual(
+            done.err,
+            "--set train.precision: train.precision is bfloat16, in which the devices of DGX-1, 8 x V100 (Tesla V100-SXM2) do not "
+            "compute: devices.bfloat16_teraflops is none; expected float32 or float16\n",
+        )
+
+    def test_the_first_layer_makes_no_gradient_of_the_data(self):
+        # One layer of 512 × 512 and 64 samples: 2 · 64 · 512² operations at 0.5 TFLOPS take 67.1 µs; a backward takes
+        # no more, because the data need no gradient. Behind another such layer it takes twice as much.
+        self.write("slow.yaml", {"devices": {"count": 2, "teraflops": 1, "memory_gb_per_s": 1e9, "efficiency": 0.5}})
+        one = {"model.widths": [512, 512], "pipeline.stages": 1, "pipeline.microbatches": 1, "loader.batch_size": 64}
+        seconds = 2 * 64 * 512**2 / 0.5e12
+        for widths, stages, forwards in [([512] * 2, 1, 2), ([512] * 3, 1, 5), ([512] * 3, 2, 5)]:
+            self.write("x.yaml", changed(GPIPE, {**one, "model.widths": widths, "pipeline.stages": stages}))
+            self.pipewright("simulate", "x.yaml", "--hardware", "slow.yaml", "--minibatches", "1", "--json", "s.json")
+            figures = json.loads((self.folder / "s.json").read_text())
+            self.assertAlmostEqual(figures["makespan"], forwards * seconds, delta=1e-3 * seconds)
 
     def test_a_profile_without_times_is_refused(self):
         self.pipewright("profile", "x.yaml", "--device", "meta", "--out", "counted.yaml")
@@ -177,6 +210,97 @@ class Simulate(harness.EndToEnd):
         xml.etree.ElementTree.parse(self.folder / "s.svg")
         events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
         self.assertEqual(max(event["dur"] for event in events if event.get("ph") == "X"), 2000000)
+
+    def test_the_bubble_has_its_causes_and_the_last_line_an_answer(self):
+        self.write("costs.yaml", {"forward": [1, 3, 1, 1], "parameter_bytes": 500})
+        done = self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--json", "s.json")
+        figures = json.loads((self.folder / "s.json").read_text())
+        parts = figures["bubble_parts"]
+        self.assertAlmostEqual(sum(parts.values()), figures["bubble"])
+        self.assertAlmostEqual(parts["schedule"], 3 / 11)
+        self.assertRegex(done.out, r"bubble +\d\d\.\d %.*: 27\.3 % by the schedule itself, \d+\.\d % by uneven stages")
+        pace = f"{figures['samples_per_second']:.2f}"
+        self.assertRegex(done.out.splitlines()[-2], rf"^In short: {pace} samples/s; workers compute \d\d % of their "
+                                                    r"time, .* worker \d needs most memory, 1\.5 KiB\.$")
+
+    def test_a_cut_by_time_is_advised_where_it_helps(self):
+        uneven = changed(GPIPE, {"model.widths": [64, 2048, 16, 16, 16, 16, 16, 16, 10], "pipeline.stages": 2})
+        a100 = ["--hardware", "dgx-a100", "--set", "hardware.devices.launch_us=50"]
+        self.write("x.yaml", uneven)
+        done = self.pipewright("simulate", "x.yaml", *a100)
+        promised = re.search(r"note: .*pipeline\.balance: time, with which it would be (\S+) samples/s", done.out)
+        self.assertTrue(promised, done.out)
+        by_time = self.pipewright("simulate", "x.yaml", *a100, "--set", "pipeline.balance=time").out
+        self.assertIn(f"throughput  {promised[1]} samples/s", by_time)
+        self.assertNotIn("pipeline.balance", by_time)
+        self.assertNotIn("pipeline.balance", self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml").out)
+
+    def test_hardware_that_is_shipped_has_names(self):
+        listed = self.pipewright("list", "hardware").out
+        for file in (SOURCE_DIR / "experiments/hardware").glob("*.yaml"):
+            self.assertRegex(listed, rf"(?m)^  {file.stem} +\S")
+        by_name = self.pipewright("simulate", "x.yaml", "--hardware", "dgx1-v100").out
+        by_file = self.pipewright("simulate", "x.yaml", "--hardware", SOURCE_DIR / "experiments/hardware/dgx1-v100.yaml").out
+        self.assertEqual(by_name, by_file)
+        table = ["table", "x.yaml", "--metric", "modelled_bubble", "--hardware"]
+        self.assertIn("modelled times", self.pipewright(*table, "dgx1-v100").err)
+        for command in (["simulate", "x.yaml", "--hardware"], table):
+            wrong = self.pipewright(*command, "dgx1-v10", code=EXPERIMENT)
+            self.assertIn("neither such a file nor hardware of that name; did you mean 'dgx1-v100'?", wrong.err)
+        self.write("dgx1-v100", "devices: {count: 3}\n")  # a file of that name goes first
+        self.assertIn("has 3 devices", self.pipewright("simulate", "x.yaml", "--hardware", "dgx1-v100", "--costs", "costs.yaml", code=EXPERIMENT).err)
+
+    def test_what_takes_for_ever_is_refused_and_never_the_best(self):
+        slow = "hardware.within.bandwidth_gb_per_s"
+        done = self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--set", f"{slow}=5e-324", code=EXPERIMENT)
+        self.assertEqual(done.err, f"--set: {slow} is 5e-324; expected 0, or at least 1e-09\n")
+        sweep = ["--set", "hardware.devices.count=4", "--set", f"sweep={{grid: {{{slow}: [5e-324, 1]}}}}", "--csv", "s.csv"]
+        self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml", "--sweep", *sweep)
+        csv = (self.folder / "s.csv").read_text()
+        self.assertNotIn("nan", csv)
+        self.assertNotIn("inf", csv.replace("info", ""))
+
+    def test_a_simulation_takes_the_memory_that_is_expected_of_it(self):
+        # The estimate is what a refusal says; the truth is what the same simulation takes more than a small one.
+        limit = 3 << 30
+        for more, minibatches in [([], 300000), (["--json", "s.json"], 30000)]:
+            named = ["simulate", "x.yaml", "--costs", "costs.yaml", *more, "--minibatches"]
+            refused = self.limited(limit, *named, str(minibatches))
+            said = re.search(r"mini-batches of 8 micro-batches takes about (\d+\.\d+) GiB for .* actions.*ulimit -v allows "
+                             r"3\.00 GiB; choose fewer with --minibatches$", refused.stderr)
+            self.assertTrue(said, refused.stderr)
+            self.assertEqual(refused.returncode, DATA)
+            small = minibatches // 20
+            measured = self.peak(*named, str(minibatches // 10)) - self.peak(*named, str(small))
+            expected = float(said[1]) * 2**30 * (0.1 - 0.05)
+            self.assertLess(measured, 1.25 * expected)
+            self.assertGreater(measured, 0.6 * expected)
+
+    def limited(self, most, *arguments):
+        return subprocess.run(
+            [BINARY, *map(str, arguments)],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
+        )
+
+    def peak(self, *arguments):
+        """The most bytes that the program held."""
+        with open(os.devnull, "w") as nowhere:
+            process = subprocess.Popen([BINARY, *map(str, arguments)], cwd=self.folder, stdout=nowhere)
+            _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = status
+        self.assertEqual(status, FINE)
+        return 1024 * usage.ru_maxrss
+
+    def test_a_large_shape_is_simulated_with_as_many_mini_batches_as_show_it(self):
+        wide = {"model.widths": [64] + [8] * 199 + [10], "pipeline": {"stages": 200, "microbatches": 512}}
+        self.write("x.yaml", changed(GPIPE, {**wide, "loader.batch_size": 512, "loader.limit_train": 512}))
+        done = self.pipewright("simulate", "x.yaml", "--costs", "costs.yaml")
+        count = int(re.search(r"(\d+) mini-batches of 512", done.out)[1])
+        self.assertLess(200 * 512 * 2 * count, 5e6)
+        self.assertGreater(count, 5)
 
     def test_a_device_that_is_too_small_is_named(self):
         self.write("small.yaml", {"devices": {"count": 4, "memory_gib": 1e-6}})

@@ -55,8 +55,8 @@ class Timeline(harness.EndToEnd):
         self.traced()
         done = self.pipewright("timeline", "x", "--longest", "3", "--json", "t.json")
         self.assertRegex(done.out, rf"^planned  {TIME}; idle \d+ %\nmeasured over 6 mini-batches: {TIME}, bubble {SHARE}\n")
-        self.assertRegex(done.out, rf"(?m)^idle: ((link|order|straggler|codec|other) {TIME}(, )?)+$")
-        rows = re.findall(rf"(?m)^ +{TIME} +{TIME}  [01] .*(?:link|order|straggler|codec) ", done.out)
+        self.assertRegex(done.out, rf"(?m)^idle: ((handover|order|straggler|codec|other) {TIME}(, )?)+$")
+        rows = re.findall(rf"(?m)^ +{TIME} +{TIME}  [01] .*(?:handover|order|straggler|codec) ", done.out)
         self.assertEqual(len(rows), 3, done.out)
         picture = (self.folder / "x" / "timeline.svg").read_text()
         xml.etree.ElementTree.fromstring(picture)
@@ -65,10 +65,29 @@ class Timeline(harness.EndToEnd):
         self.assertAlmostEqual(figures["bubble"], waiting / 2 / figures["makespan"])
         self.assertEqual(picture.count("<title>idle for "), len(figures["idle"]))
         for idle in figures["idle"]:
-            parts = sum(idle[blame] for blame in ("link", "straggler", "order", "codec", "other"))
+            parts = sum(idle[blame] for blame in ("handover", "straggler", "order", "codec", "other"))
             self.assertAlmostEqual(parts, idle["end"] - idle["begin"])
         self.pipewright("run", "x.yaml", "--out", "x", "--overwrite")
         self.assertFalse((self.folder / "x" / "timeline.svg").exists(), "it was of the run before")
+
+    def test_workers_that_share_cores_wait_for_the_system_too(self):
+        self.traced()
+        record = json.loads((self.folder / "x/run.json").read_text())
+        for cores, shown in [(1, True), (2, False), (64, False)]:
+            self.write("x/run.json", json.dumps({**record, "cores": cores}))
+            done = self.pipewright("timeline", "x")
+            self.assertEqual("2 workers share 1 core: waits are the scheduler's, too" in done.out, shown, done.out)
+            self.assertNotIn("link", done.out)
+        (self.folder / "x/run.json").unlink()
+        self.pipewright("timeline", "x")
+
+    def test_devices_other_than_a_processor_have_links(self):
+        self.traced()
+        experiment = (self.folder / "x/experiment.yaml").read_text()
+        self.write("x/experiment.yaml", re.sub("(?m)^  device: cpu$", "  device: [cuda, cuda]", experiment))
+        done = self.pipewright("timeline", "x", "--json", "t.json")
+        self.assertNotIn("handover", done.out)
+        self.assertIn("link", json.loads((self.folder / "t.json").read_text())["idle"][0])
 
     def test_workers_that_take_turns_have_no_bubble(self):
         done, run = self.traced({"pipeline.execution": "serial"})

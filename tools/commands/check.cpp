@@ -121,12 +121,6 @@ void print_cut(const Experiment& e) {
             .c_str());
 }
 
-/// Reads the hardware of every point, or of a file without a sweep.
-void check_hardware(const Value& document) {
-  HardwareSource hardware;
-  for (const SweepPoint& point : expand_sweep(document)) hardware.of(point.document, 1);
-}
-
 /// `remark` says which point of a sweep the document is.
 void check_one(const Value& document, const std::string& remark, const Problems& faults) {
   std::optional<Experiment> experiment;

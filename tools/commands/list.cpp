@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/simulation/shipped_hardware.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
@@ -17,11 +18,21 @@ void print_kind(const PartKind& kind) {
     print("  %-*s  %s\n", static_cast<int>(width), name.c_str(), kind.summary(name).c_str());
 }
 
+/// The descriptions of hardware that come with the program.
+void print_hardware() {
+  const std::vector<ShippedHardware> all = shipped_hardware();
+  std::size_t width = 0;
+  for (const ShippedHardware& each : all) width = std::max(width, each.name.size());
+  for (const ShippedHardware& each : all)
+    print("  %-*s  %s\n", static_cast<int>(width), each.name.c_str(), each.summary.c_str());
+}
+
 int run_list(const std::vector<std::string>& arguments) {
   CommandLine line(kList,
                    "Names the parts an experiment can be made of, with one line about each.");
   line.positional("KIND",
-                  "schemes, models, datasets, codecs, optimizers, losses or probes; default: all",
+                  "schemes, models, datasets, codecs, optimizers, losses, probes or hardware; "
+                  "default: all",
                   0, 1);
   line.plugins();
   if (!line.parse(arguments)) return 0;
@@ -35,6 +46,12 @@ int run_list(const std::vector<std::string>& arguments) {
     print_kind(kind);
     found = true;
   }
+  known.emplace_back("hardware");
+  if (wanted.empty()) print("\nhardware\n");
+  if (wanted.empty() || wanted == known.back()) {
+    print_hardware();
+    found = true;
+  }
   if (!found)
     throw Error(ErrorKind::Experiment,
                 concat("there are no parts called '", wanted, "'", suggestion(wanted, known)));
@@ -43,7 +60,8 @@ int run_list(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kList{"list", "list [schemes | models | datasets | codecs | optimizers | losses]",
+const Command kList{"list",
+                    "list [schemes | models | datasets | codecs | optimizers | losses | hardware]",
                     "the parts an experiment can be made of", run_list};
 
 }  // namespace pipewright

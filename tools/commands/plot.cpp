@@ -105,13 +105,14 @@ int run_plot(const std::vector<std::string>& arguments) {
   line.option("metric", "M",
               "draw this metric instead of the file's plot.y, or plot.color of a map");
   line.option("hardware", "FILE",
-              "draw against the hours that training would take on this hardware, as simulated");
+              "draw against the hours that training would take on this hardware, as simulated: a "
+              "file, or a name of `list hardware`");
   line.option("output", "FOLDER", "write the pictures into this folder instead");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   Value document = given.document();
   apply_as_if_written(line, "metric", is_map(document) ? "plot.color" : "plot.y", document);
-  apply_path(line, "hardware", "plot.hardware", document);
+  apply_hardware(line, "plot.hardware", document);
   const PlotSpec spec = read_plot_spec(document);
   check_hardware(spec);
   const std::filesystem::path results = results_folder(given, document);

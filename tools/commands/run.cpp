@@ -9,6 +9,7 @@
 #include "core/config/json.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/plugins.h"
+#include "core/modelling/hardware_source.h"
 #include "core/profiling/measured_format.h"
 #include "core/records/run_claim.h"
 #include "core/runtime/processes/mpi_wire.h"
@@ -180,6 +181,7 @@ int run_run(const std::vector<std::string>& arguments) {
   Problems faults;
   const OneExperiment one = one_experiment(given, faults);
   Experiment experiment = read_experiment(one.document, faults);
+  check_hardware(one.document);  // nothing trains on it, but `check` refuses it, too
   need_libtorch();
   const std::filesystem::path out = folder_of(given, one, experiment.name);
   const RunChoices choices{.resume = line.given("resume"),

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/config/merge.h"
 #include "core/drawing/render.h"
+#include "core/drawing/render_answer.h"
 #include "core/drawing/render_refusal.h"
 #include "core/drawing/render_simulation.h"
 #include "core/experiment/experiment.h"
@@ -11,6 +13,7 @@
 #include "core/modelling/cost_source.h"
 #include "core/modelling/hardware_source.h"
 #include "core/modelling/steady_simulation.h"
+#include "core/simulation/shipped_hardware.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/commands/simulate_sweep.h"
@@ -39,6 +42,30 @@ void print_simulation_notes(const CommandLine& line, const Schedule& schedule,
         join(untimed, ", ").c_str());
 }
 
+/// What the experiment would gain by a cut by time, if it has a rule that ignores times; "" if
+/// nothing. The other stages are simulated for as many mini-batches.
+std::string balance_advice(const Experiment& experiment, const Value& document, CostSource& source,
+                           const Hardware& machine, const SteadySimulation& steady) {
+  const Value* const balance = experiment.resolved.find_path("pipeline.balance");
+  const bool by_rule = balance->is(Value::Kind::Text) &&
+                       (balance->text == "parameters" || balance->text == "layers");
+  if (!by_rule || source.is_table() || experiment.pipeline.stages == 1) return {};
+  Value other = document;
+  Problems none;
+  set_path(other, "pipeline.balance", Value::of("time"), none);
+  try {
+    SteadySimulator simulator(read_experiment(other), source);
+    const double pace =
+        simulator.on(machine, {.minibatches = steady.minibatches}).figures().samples_per_second;
+    constexpr double kWorthIt = 1.02;
+    if (pace < kWorthIt * steady.figures().samples_per_second) return {};
+    return concat("\nnote: stages are uneven; try pipeline.balance: time, with which it would be ",
+                  pace_text(pace), " samples/s\n");
+  } catch (const Error&) {
+    return {};  // such a cut is not possible here
+  }
+}
+
 int simulate_one(const CommandLine& line) {
   Problems faults;
   const OneExperiment one = one_experiment(line.experiment_arguments(), faults);
@@ -48,16 +75,24 @@ int simulate_one(const CommandLine& line) {
   CostSource source(cost_files(line));
   SteadySimulator simulator(std::move(experiment), source, validate_for_eyes);
   const Hardware machine =
-      HardwareSource(line.text("hardware")).of(one.document, simulator.workers());
+      HardwareSource(hardware_file(line.text("hardware"))).of(one.document, simulator.workers());
   const int given = given_minibatches(line);
-  const int minibatches = given > 0 ? given : steady_minibatches(simulator.experiment());
+  const int minibatches = given > 0 ? given : shown_minibatches(simulator.experiment());
   const SteadySimulation steady =
-      simulator.on(machine, {.minibatches = minibatches, .memory_over_time = line.given("json")});
+      simulator.on(machine, {.minibatches = minibatches,
+                             .memory_over_time = line.given("json"),
+                             .written = line.given("json") || line.given("trace")});
   const Simulation& simulation = steady.simulation;
   const Schedule& schedule = simulator.schedule(minibatches);
+  const IdleParts idle = idle_parts(schedule, steady.costs, machine, simulation);
   print("times: %s\n%s: %s", steady.costs_from.c_str(), simulator.experiment().name.c_str(),
-        render_simulation(schedule, machine, simulation, steady.samples).c_str());
+        render_simulation(schedule, machine, simulation, idle, steady.samples).c_str());
   print_simulation_notes(line, schedule, steady.untimed);
+  constexpr double kUneven = 0.02;  // of all workers' time
+  if (idle.stages > kUneven)
+    print("%s",
+          balance_advice(simulator.experiment(), one.document, source, machine, steady).c_str());
+  print("%s", render_answer(machine, simulation, idle, steady.samples).c_str());
   if (line.given("trace"))
     write_output(line.text("trace"), render_trace(schedule, simulation.spans));
   if (line.given("svg"))
@@ -65,7 +100,7 @@ int simulate_one(const CommandLine& line) {
                  render_timeline_svg(schedule, simulation, drawing_title(simulator.experiment()),
                                      drawn_until(schedule, simulation)));
   if (line.given("json")) {
-    Value figures = simulation_value(schedule, machine, simulation, steady.samples);
+    Value figures = simulation_value(schedule, machine, simulation, idle, steady.samples);
     figures.at_or_add("costs_from") = Value::of(steady.costs_from);
     write_output(line.text("json"), to_json(figures) + "\n");
   }
@@ -75,8 +110,10 @@ int simulate_one(const CommandLine& line) {
 int run_simulate(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSimulate,
-      "Runs an experiment's schedule in virtual time: makespan and bubble, how busy each worker "
-      "and link is, samples a second, and the memory of each worker at its peak. What the stages "
+      "Runs an experiment's schedule in virtual time: makespan, samples a second, how busy each "
+      "worker and link is, the memory of each worker at its peak, and the bubble with its causes: "
+      "the schedule itself, which would be idle that much with equal stages and free transfers, "
+      "uneven stages, and transfers. What the stages "
       "cost comes from a profile (`pipewright profile`) or a table that is named here; otherwise "
       "it is counted: operations and bytes at the rates of the hardware. The first line of what is "
       "printed says which. What they run on is a description like those in experiments/hardware, "
@@ -85,9 +122,11 @@ int run_simulate(const std::vector<std::string>& arguments) {
       "simulated, and the fastest are named.");
   line.experiment(false);
   line.point();
-  line.option("hardware", "FILE",
-              "a description of devices and links in the place of hardware.file; default: what the "
-              "section `hardware` says, or equal devices and free transfers");
+  line.option(
+      "hardware", "FILE",
+      "a description of devices and links in the place of hardware.file, or the name of one "
+      "of `list hardware`; default: what the "
+      "section `hardware` says, or equal devices and free transfers");
   line.option("profile-file", "FILE",
               "a profile of the model, measured on a device of the hardware's kind");
   line.flag("other-device",
@@ -99,8 +138,9 @@ int run_simulate(const std::vector<std::string>& arguments) {
       "update, … in seconds and input_bytes, activation_bytes, … of a micro-batch to a "
       "number for all stages or a list with one per stage");
   line.option("minibatches", "N",
-              "how many mini-batches to simulate; default: four times the stages, at least 8; with "
-              "--sweep as many as show a steady pace");
+              "how many mini-batches to simulate; default: four times the stages, at least 8, or "
+              "fewer where they have more than 4 million actions; with --sweep as many as show a "
+              "steady pace");
   line.option("trace", "FILE", "write a trace for chrome://tracing or Perfetto");
   line.option("svg", "FILE", "draw, to scale, what every worker does in the first mini-batches");
   line.option("json", "FILE", "write all figures as JSON, memory over time included");

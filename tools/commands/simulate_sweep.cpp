@@ -9,6 +9,7 @@
 #include "core/planning/best_points.h"
 #include "core/planning/print_points.h"
 #include "core/planning/render_best_map.h"
+#include "core/simulation/shipped_hardware.h"
 #include "core/sweep/sweep_simulation.h"
 #include "core/system/terminal.h"
 
@@ -26,7 +27,7 @@ int jobs_of(const CommandLine& line) {
 
 SimulatedSweep simulated(const CommandLine& line, const Value& document) {
   StatusLine status(stderr);
-  return simulate_sweep(document, {.hardware = line.text("hardware"),
+  return simulate_sweep(document, {.hardware = hardware_file(line.text("hardware")),
                                    .costs = cost_files(line),
                                    .minibatches = given_minibatches(line),
                                    .jobs = jobs_of(line),

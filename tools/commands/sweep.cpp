@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/wording.h"
 #include "core/experiment/named_keys.h"
+#include "core/modelling/hardware_source.h"
 #include "core/records/leftover_runs.h"
 #include "core/records/run_claim.h"
 #include "core/records/run_store.h"
@@ -196,6 +197,7 @@ int run_sweep(const std::vector<std::string>& arguments) {
   sweep.given = line.experiment_arguments();
   sweep.document = sweep.given.document();
   sweep.runs = plan_sweep(sweep.document, results_folder(sweep.given, sweep.document));
+  check_hardware(sweep.document);
   need_libtorch();
   sweep.settings = settings_of(line, sweep.document, sweep.runs);
   sweep.slurm = slurm_settings(line, sweep.runs);

@@ -56,7 +56,7 @@ int run_table(const std::vector<std::string>& arguments) {
   line.option("epoch", "E",
               "show the last epoch that was evaluated, or the best of each run: last or best");
   line.option("hardware", "FILE",
-              "simulate every run on this hardware, such as one of experiments/hardware");
+              "simulate every run on this hardware: a file, or a name of `list hardware`");
   line.option("output", "FILE", "write the table there instead of printing it");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
@@ -64,7 +64,7 @@ int run_table(const std::vector<std::string>& arguments) {
   Value document = given.document();
   apply_as_if_written(line, "metric", "table.metric", document);
   apply_as_if_written(line, "epoch", "table.epoch", document);
-  apply_path(line, "hardware", "table.hardware", document);
+  apply_hardware(line, "table.hardware", document);
   const TableSpec spec = read_table_spec(document);
   check_hardware(spec);
   const std::filesystem::path folder = results_folder(given, document);

@@ -21,12 +21,13 @@ std::string idle_share(double bubble) {
 }
 
 /// Idle times in the colours of what is mostly to blame.
-std::vector<TimelineMark> marks_of(const MeasuredTrace& trace) {
+std::vector<TimelineMark> marks_of(const MeasuredTrace& trace, Messages messages) {
   if (trace.in_turns) return {};
-  constexpr std::array<const char*, 4> kColors{"#5b6b82", "#c8372d", "#b9c2cf", "#8a5bc7"};
+  constexpr std::array<const char*, kBlames.size()> kColors{"#5b6b82", "#c8372d", "#b9c2cf",
+                                                            "#8a5bc7", "#c9a227"};
   std::vector<TimelineMark> marks;
   for (const Idle& idle : idle_times(trace.schedule, trace.spans)) {
-    const std::string blame = blame_name(idle.blame());
+    const std::string blame = blame_name(idle.blame(), messages);
     marks.push_back({static_cast<std::size_t>(idle.worker), idle.begin, idle.end,
                      kColors[static_cast<std::size_t>(idle.blame())], concat("idle: ", blame),
                      concat("idle for ", time_text(idle.length()), ", mostly: ", blame)});
@@ -35,8 +36,8 @@ std::vector<TimelineMark> marks_of(const MeasuredTrace& trace) {
 }
 
 /// Planned above measured.
-std::string picture(const MeasuredTrace& trace, const Simulation& plan, const MeasuredTimes& times,
-                    const std::string& title) {
+std::string picture(const MeasuredTrace& trace, Messages messages, const Simulation& plan,
+                    const MeasuredTimes& times, const std::string& title) {
   return render_timelines_svg(
       trace.schedule,
       {{concat("planned, with the medians of its own times and links that take none: ",
@@ -45,23 +46,25 @@ std::string picture(const MeasuredTrace& trace, const Simulation& plan, const Me
         {}},
        {concat("measured: ", time_text(times.makespan),
                trace.in_turns ? std::string("; the workers took turns") : idle_share(times.bubble)),
-        trace.spans, marks_of(trace)}},
+        trace.spans, marks_of(trace, messages)}},
       title, std::max(plan.makespan, times.makespan));
 }
 
-Value idle_value(const Idle& idle) {
+Value idle_value(const Idle& idle, Messages messages) {
   Value value = Value::mapping();
   value.at_or_add("worker") = Value::of(idle.worker);
   value.at_or_add("begin") = Value::of(idle.begin);
   value.at_or_add("end") = Value::of(idle.end);
   if (idle.sender >= 0) value.at_or_add("sender") = Value::of(idle.sender);
-  value.at_or_add("blame") = Value::of(blame_name(idle.blame()));
+  value.at_or_add("blame") = Value::of(blame_name(idle.blame(), messages));
   for (const Blame blame : kBlames)
-    value.at_or_add(blame_name(blame)) = Value::of(idle.parts[static_cast<std::size_t>(blame)]);
+    value.at_or_add(blame_name(blame, messages)) =
+        Value::of(idle.parts[static_cast<std::size_t>(blame)]);
   return value;
 }
 
-Value figures(const MeasuredTrace& trace, const Simulation& plan, const MeasuredTimes& times) {
+Value figures(const MeasuredTrace& trace, Messages messages, const Simulation& plan,
+              const MeasuredTimes& times) {
   Value value = Value::mapping();
   value.at_or_add("planned") = Value::of(plan.makespan);
   value.at_or_add("planned_bubble") = Value::of(plan.bubble);
@@ -82,8 +85,28 @@ Value figures(const MeasuredTrace& trace, const Simulation& plan, const Measured
   }
   Value& idle = value.at_or_add("idle") = Value::sequence();
   for (const Idle& each : idle_times(trace.schedule, trace.spans))
-    idle.items.push_back(idle_value(each));
+    idle.items.push_back(idle_value(each, messages));
   return value;
+}
+
+/// A field of a file of the run folder; Null if it cannot be read.
+Value recorded(const std::filesystem::path& file, const char* path) {
+  try {
+    const Value document = load_yaml(file);  // JSON is YAML
+    const Value* const field = document.find_path(path);
+    return field == nullptr ? Value() : *field;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// Whether all workers were threads that shared the processor of one machine.
+bool shared_a_processor(const MeasuredTrace& trace, const std::filesystem::path& folder) {
+  const Value device = recorded(folder / "experiment.yaml", "pipeline.device");
+  const auto is_other = [](const Value& of) {
+    return of.is(Value::Kind::Text) && of.text != "cpu";
+  };
+  return trace.in_threads && !is_other(device) && std::ranges::none_of(device.items, is_other);
 }
 
 int run_timeline(const std::vector<std::string>& arguments) {
@@ -91,7 +114,9 @@ int run_timeline(const std::vector<std::string>& arguments) {
       kTimeline,
       "Says what the workers of a run did with their time: reads the trace.json that a run with "
       "output.trace: true has left in its folder, prints how long each worker was busy and for "
-      "whom it waited, and blames the longest idle times on link (a message was on its way), codec "
+      "whom it waited, and blames the longest idle times on link (a message was on its way; "
+      "between "
+      "threads, which have no link, it is called handover), codec "
       "(its sender encoded or decoded), straggler (its sender computed longer than the median of "
       "such actions), order (its sender had that action and others to do first) or other (its "
       "sender "
@@ -113,13 +138,20 @@ int run_timeline(const std::vector<std::string>& arguments) {
   const MeasuredTimes times = measured_times(trace.schedule, trace.spans);
   print("planned  %s%s\n%s", time_text(plan.makespan).c_str(), idle_share(plan.bubble).c_str(),
         measured_times_text(trace.schedule, trace.spans, trace.in_turns).c_str());
-  if (!trace.in_turns) print("\n%s", idle_text(trace.schedule, trace.spans, longest).c_str());
+  const bool shared = shared_a_processor(trace, folder);
+  const Messages messages = shared ? Messages::HandedOver : Messages::OverLinks;
+  if (!trace.in_turns)
+    print("\n%s", idle_text(trace.schedule, trace.spans, longest, messages).c_str());
+  if (shared)
+    print("%s",
+          shared_cores_remark(trace.spans.size(), recorded(folder / "run.json", "cores").integer)
+              .c_str());
   const std::string title = std::filesystem::weakly_canonical(folder).filename().string();
   write_output(
       line.given("svg") ? std::filesystem::path(line.text("svg")) : folder / "timeline.svg",
-      picture(trace, plan, times, title));
+      picture(trace, messages, plan, times, title));
   if (line.given("json"))
-    write_output(line.text("json"), to_json(figures(trace, plan, times)) + "\n");
+    write_output(line.text("json"), to_json(figures(trace, messages, plan, times)) + "\n");
   return 0;
 }
 

@@ -36,8 +36,8 @@ TEST(StageCosts, AreSumsOverTheLayersOfAStage) {
   const auto stages = stage_costs(three_layers(), balance);
   ASSERT_EQ(stages.size(), 2u);
   EXPECT_EQ(stages[0].forward, 3);
-  EXPECT_EQ(stages[0].backward, 6);
-  EXPECT_EQ(stages[0].backward_input, 2.25);
+  EXPECT_EQ(stages[1].backward, 8);
+  EXPECT_EQ(stages[1].backward_input, 3);
   EXPECT_EQ(stages[0].backward_weight, 3.75);
   EXPECT_EQ(stages[0].update, 1);
   EXPECT_EQ(stages[0].new_version, 0.25);
@@ -47,6 +47,29 @@ TEST(StageCosts, AreSumsOverTheLayersOfAStage) {
   EXPECT_EQ(stages[0].parameter_bytes, 200);
   EXPECT_EQ(stages[0].buffer_bytes, 2);
   EXPECT_EQ(stages[1].forward, 4);
+}
+
+TEST(StageCosts, LeaveOutTheGradientOfTheData) {
+  Profile profile = three_layers();
+  for (LayerCost& each : profile.layers) each.parameters = 25;
+  const auto stages = stage_costs(profile, std::vector<std::int64_t>{2, 1});
+  EXPECT_EQ(stages[0].backward, 1.25 + 4) << "of the first layer the weights' half alone";
+  EXPECT_EQ(stages[0].backward_input, 1.5) << "of the second layer";
+  EXPECT_EQ(stages[0].backward_weight, 3.75);
+  EXPECT_EQ(stages[0].backward_sent, 0);
+  EXPECT_EQ(stages[1].backward, 8);
+  EXPECT_EQ(stages[1].backward_sent, 8 - 5) << "if nobody needs it, only the weights' half is left";
+  EXPECT_EQ(stages[1].backward_input_sent, 3);
+}
+
+TEST(StageCosts, LeaveItOutOfAllLayersUpToTheFirstWithParameters) {
+  Profile profile = three_layers();
+  profile.layers[1].parameters = 25;
+  const auto two = stage_costs(profile, std::vector<std::int64_t>{2, 1});
+  EXPECT_EQ(two[0].backward_input, 0);
+  EXPECT_EQ(two[0].backward, 1.25 + 2.5) << "what the first took for weights that it has not";
+  const auto one = stage_costs(profile, std::vector<std::int64_t>{1, 2});
+  EXPECT_EQ(one[1].backward_input, 1.5 + 3) << "the first stage waits for that gradient";
 }
 
 TEST(StageCosts, NeedWhatTheirNeediestMomentNeeds) {

@@ -25,13 +25,46 @@ TEST(Roofline, ALayerThatMovesMuchTakesWhatItsBytesTake) {
 }
 
 TEST(Roofline, EitherHalfOfABackwardIsAForwardAgain) {
-  Profile counted{.layers = {{.flops = 50, .parameters = 1}, {.flops = 50}}};
+  Profile counted{.layers = {{}, {.flops = 50, .parameters = 1}, {.flops = 50}}};
   const Profile timed = with_modelled_times(counted, kRates);
   EXPECT_TRUE(timed.timed);
-  EXPECT_EQ(timed.layers[0].backward, 2);
+  EXPECT_EQ(timed.layers[1].backward, 2);
+  EXPECT_EQ(timed.layers[1].backward_weight, 1);
+  EXPECT_EQ(timed.layers[2].backward, 1) << "without parameters there is no weight's half";
+  EXPECT_EQ(timed.layers[2].backward_weight, 0);
+}
+
+TEST(Roofline, NobodyNeedsTheGradientOfTheData) {
+  Profile counted{.layers = {{.flops = 50, .parameters = 1}}};
+  const Profile timed = with_modelled_times(counted, kRates);
+  EXPECT_EQ(timed.layers[0].forward, 1);
+  EXPECT_EQ(timed.layers[0].backward_input, 0);
   EXPECT_EQ(timed.layers[0].backward_weight, 1);
-  EXPECT_EQ(timed.layers[1].backward, 1) << "without parameters there is no weight's half";
-  EXPECT_EQ(timed.layers[1].backward_weight, 0);
+  EXPECT_EQ(timed.layers[0].backward, 1);
+}
+
+TEST(FormatRates, AreTheirOwnOrThoseOfAnotherFormatThatIsNamed) {
+  constexpr double kTera = 1e12;
+  DeviceRates rates{.flops = 15.5 * kTera, .efficiency = 0.5};
+  EXPECT_EQ(rate_text(rates, "float32"), "float32 at 15.5 × 0.5 TFLOPS");
+  EXPECT_EQ(rate_text(rates, "float16"),
+            "float16 at 15.5 × 0.5 TFLOPS (no rate for float16: float32's is taken)");
+  EXPECT_EQ(format_rate(rates, "float64").flops, 15.5 * kTera);
+  rates.bfloat16_flops = 100 * kTera;
+  EXPECT_EQ(rate_text(rates, "float16"),
+            "float16 at 100 × 0.5 TFLOPS (no rate for float16: bfloat16's is taken)");
+  rates.float16_flops = 125 * kTera;
+  EXPECT_EQ(rate_text(rates, "float16"), "float16 at 125 × 0.5 TFLOPS");
+  rates.bfloat16_flops = 0;
+  EXPECT_EQ(format_rate(rates, "bfloat16").taken_for, "float32") << "not float16's";
+}
+
+TEST(FormatRates, AreNoneOfAFormatThatTheDeviceLacks) {
+  DeviceRates rates{.flops = 100, .bfloat16_flops = DeviceRates::kLacksFormat};
+  EXPECT_EQ(format_rate(rates, "bfloat16").flops, 0);
+  EXPECT_EQ(format_rate(rates, "float16").flops, 100);
+  rates = {.flops = 100, .float16_flops = DeviceRates::kLacksFormat, .bfloat16_flops = 400};
+  EXPECT_EQ(format_rate(rates, "float16").flops, 0);
 }
 
 TEST(Roofline, MixedPrecisionComputesAtItsOwnRateAndReadsTheCopies) {
@@ -76,7 +109,6 @@ TEST(Roofline, AHostStartsOperatorsWhileTheDeviceComputesThoseBefore) {
   rates.launch = 3;
   const LayerCost bound = with_modelled_times(counted, rates).layers[0];
   EXPECT_EQ(bound.forward, 12);
-  EXPECT_EQ(bound.backward_input, 12);
   EXPECT_EQ(bound.backward_weight, 12);
 }
 

@@ -52,10 +52,12 @@ std::vector<Sizes> all_cuts(std::size_t layers, std::size_t parts) {
   return cuts;
 }
 
-/// By the definition: forward, backward, and what goes out at both ends.
+/// By the definition: forward, backward, and what goes out at both ends. The layers of the first
+/// stage up to the first with parameters have a backward for their weights only.
 double slowest(const Profile& profile, const CutRules& rules, const Sizes& sizes) {
   double most = 0;
   std::size_t at = 0;
+  bool first = true;  // no layer so far has parameters
   for (const std::int64_t size : sizes) {
     double seconds = 0;
     const auto bytes = [&](std::size_t layer) {
@@ -63,8 +65,12 @@ double slowest(const Profile& profile, const CutRules& rules, const Sizes& sizes
              rules.latency;
     };
     if (at > 0) seconds += bytes(at - 1);
-    for (std::int64_t i = 0; i < size; ++i, ++at)
-      seconds += profile.layers[at].forward + profile.layers[at].backward;
+    for (std::int64_t i = 0; i < size; ++i, ++at) {
+      const LayerCost& layer = profile.layers[at];
+      seconds += layer.forward + (first ? layer.backward_weight : layer.backward);
+      first = first && layer.parameters == 0;
+    }
+    first = false;
     if (at < profile.layers.size()) seconds += bytes(at - 1);
     most = std::max(most, seconds);
   }
@@ -84,7 +90,9 @@ Profile random_profile(std::mt19937& random) {
   for (double& time : seconds) time = static_cast<double>(random() % 20);
   Profile profile = timed_layers(seconds);
   for (LayerCost& layer : profile.layers) {
-    layer.backward = static_cast<double>(random() % 40);
+    layer.parameters = static_cast<std::int64_t>(random() % 3);
+    layer.backward_weight = layer.parameters > 0 ? static_cast<double>(random() % 20) : 0;
+    layer.backward = layer.backward_weight + static_cast<double>(random() % 20);
     layer.output_bytes = static_cast<std::int64_t>(random() % 30);
     layer.activation_bytes = static_cast<std::int64_t>(random() % 30);
     layer.peak_bytes = static_cast<std::int64_t>(random() % 30);

@@ -24,7 +24,8 @@ class MeasuredBalances : public RunFolders {
                    const std::vector<double>& seconds) const {
     Profile profile = measure(e, {.repetitions = 1});
     for (std::size_t i = 0; i < seconds.size(); ++i)
-      profile.layers[i].forward = profile.layers[i].backward = seconds[i];
+      profile.layers[i].forward = profile.layers[i].backward = profile.layers[i].backward_weight =
+          seconds[i];
     for (LayerCost& layer : profile.layers) layer.update = 0;  // measured, it would break ties
     put(file.string(), to_yaml(profile_value(profile)));
   }

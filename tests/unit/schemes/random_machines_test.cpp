@@ -60,6 +60,8 @@ std::vector<StageCost> costs_of(Dice& dice, int stages) {
              .backward = dice.between(0.5, 3),
              .backward_input = dice.between(0.2, 2),
              .backward_weight = dice.between(0.2, 2),
+             .backward_sent = dice.coin() ? dice.between(0.1, 0.5) : 0,
+             .backward_input_sent = dice.coin() ? dice.between(0.1, 0.2) : 0,
              .head = dice.between(0.1, 1),
              .update = dice.between(0.01, 0.5),
              .new_version = dice.coin() ? dice.between(0.1, 1) : 0,

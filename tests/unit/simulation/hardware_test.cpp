@@ -103,6 +103,37 @@ TEST(Hardware, KnowsHowFastItCompresses) {
   EXPECT_NE(complaint("{codecs: [{encode_gb_per_s: 2}]}").find("name"), std::string::npos);
 }
 
+TEST(Hardware, KnowsARateForEachNumberFormat) {
+  const DeviceRates rates =
+      read(
+          "{devices: {teraflops: 2, float16_teraflops: 16, bfloat16_teraflops: none,"
+          " float64_teraflops: 1, memory_gb_per_s: 1}}")
+          .rates;
+  EXPECT_EQ(rates.flops, 2e12);
+  EXPECT_EQ(rates.float16_flops, 16e12);
+  EXPECT_EQ(rates.bfloat16_flops, DeviceRates::kLacksFormat);
+  EXPECT_EQ(rates.float64_flops, 1e12);
+  EXPECT_EQ(read("{devices: {teraflops: 2, float32_teraflops: 8}}").rates.flops, 8e12);
+  EXPECT_EQ(read("{devices: {float32_teraflops: 8}}").rates.flops, 8e12);
+  EXPECT_EQ(complaint("{devices: {float16_teraflops: no_such}}"),
+            "hardware.devices.float16_teraflops is 'no_such'; expected a number of at least 0, or "
+            "none if the device does not compute in this format");
+  EXPECT_NE(complaint("{devices: {bfloat16_teraflops: -1}}").find("is -1"), std::string::npos)
+      << "the value that stands for none";
+}
+
+TEST(Hardware, RefusesRatesAtWhichNothingEverEnds) {
+  for (const char* rate :
+       {"devices: {teraflops", "devices: {float16_teraflops", "devices: {memory_gb_per_s",
+        "within: {bandwidth_gb_per_s", "between: {bandwidth_gb_per_s",
+        "codecs: [{name: fp16, encode_gb_per_s"}) {
+    const std::string text = std::string("{") + rate + ": 5e-324}" + (rate[0] == 'c' ? "]}" : "}");
+    EXPECT_NE(complaint(text).find("is 5e-324; expected 0, or at least 1e-09"), std::string::npos)
+        << text << ": " << complaint(text);
+  }
+  EXPECT_EQ(complaint("{within: {bandwidth_gb_per_s: 1e-9}}"), "");
+}
+
 TEST(Hardware, OfNoWordsIsOneDeviceWithFreeTransfers) {
   const Hardware hardware = read("{}");
   EXPECT_EQ(hardware.devices.size(), 1u);

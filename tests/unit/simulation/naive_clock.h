@@ -68,6 +68,9 @@ class Clock {
     if (needed[0] != 0 && !own) take(needed[1], *action);
     const StageCost& cost = costs_[as_size(action->stage)];
     double seconds = seconds_of(cost, action->kind);
+    if (is_backward(*action) && (action->stage == 0 || !taken(*action, action->stage - 1)))
+      seconds -=
+          action->kind == ActionKind::Backward ? cost.backward_sent : cost.backward_input_sent;
     if (predicts_anew(*action)) seconds += cost.prediction;
     if (action->kind == ActionKind::Update) {
       ++updates_[{action->stage, action->replica}];

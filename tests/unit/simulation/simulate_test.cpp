@@ -405,5 +405,39 @@ TEST(Simulation, RefusesHardwareWithTooFewDevices) {
   }
 }
 
+TEST(Simulate, RefusesAMessageThatTakesForEver) {
+  Hardware hardware = ideal_hardware(2);
+  hardware.name = "slow";
+  hardware.within.bandwidth = 5e-324;
+  std::vector<StageCost> costs = equal_costs(2);
+  costs[0].output_bytes = costs[1].input_bytes = 1;
+  try {
+    simulation_of(gpipe(2, 1), costs, hardware);
+    FAIL() << "it ended";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Experiment);
+    EXPECT_NE(error.message().find("messages from worker 0 to 1 take for ever"), std::string::npos)
+        << error.message();
+  }
+}
+
+TEST(Simulate, ABackwardWhoseGradientNobodyNeedsTakesLess) {
+  std::vector<StageCost> costs = equal_costs(2);
+  costs[1].backward_sent = 0.5;
+  EXPECT_EQ(simulation_of(gpipe(2, 1), costs, ideal_hardware(2)).makespan, 6) << "it is needed";
+  Schedule local = gpipe(2, 1);
+  for (std::vector<Action>& worker : local.workers)
+    for (Action& action : worker)
+      if (action.stage == 0 && action.kind == ActionKind::Backward) action.loss = 0;
+  local.learns_from = {{0}, {1}};
+  local.auxiliary = {0};
+  Action head = local.workers[0][0];
+  head.kind = ActionKind::Head;
+  head.loss = 0;
+  local.workers[0].insert(local.workers[0].begin() + 1, head);
+  const Simulation simulation = simulation_of(local, costs, ideal_hardware(2));
+  EXPECT_EQ(simulation.makespan, 1 + 1 + 1.5) << "the second stage's forward and backward";
+}
+
 }  // namespace
 }  // namespace pipewright

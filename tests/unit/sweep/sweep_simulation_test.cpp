@@ -182,5 +182,19 @@ TEST(HardwareSource, LaysTheSectionOverTheFile) {
             std::string::npos);
 }
 
+TEST(HardwareSource, ReportsAFileThatIsNoneWithTheOtherProblems) {
+  const std::string said = error_text([] {
+    HardwareSource().of(
+        parse_yaml("hardware: {file: /etc/passwd, host: 2, links: [{from: 0, to: 3}]}", "x.yaml"),
+        1);
+  });
+  EXPECT_NE(said.find("x.yaml:1:18: hardware.file: /etc/passwd: is no description of hardware"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("did you mean 'hosts'"), std::string::npos) << said;
+  EXPECT_EQ(said.find("links"), std::string::npos) << "device 3 may be in the file: " << said;
+  EXPECT_EQ(said.find("root"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace pipewright

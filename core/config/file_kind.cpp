@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/config/file_kind.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/config/yaml_file.h"
+
+namespace pipewright {
+namespace {
+
+/// The first key of a line: "model" of "model: …", "{"model": …" and "'model' : …"; "" where no ':'
+/// follows.
+std::string_view first_key(std::string_view line) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_0123456789";
+  const std::size_t begin = line.find_first_not_of(" \t{\"'\xEF\xBB\xBF");
+  if (begin == std::string_view::npos) return {};
+  const std::size_t end = std::min(line.find_first_not_of(kLetters, begin), line.size());
+  const std::size_t after = line.find_first_not_of(" \t\"'", end);
+  const bool key = after != std::string_view::npos && line[after] == ':';
+  return key ? line.substr(begin, end - begin) : std::string_view();
+}
+
+[[noreturn]] void refuse(const FileKind& kind, const std::filesystem::path& path) {
+  throw Error(ErrorKind::Experiment,
+              concat("is no ", kind.name, ", which has keys such as '", kind.keys.front(), ":'"),
+              path.string());
+}
+
+}  // namespace
+
+bool begins_with_key(std::string_view text, const std::function<bool(std::string_view)>& known) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (known(first_key(text.substr(at, end - at)))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+Value load_file_of(const FileKind& kind, const std::filesystem::path& path, Problems& faults) {
+  const auto known = [&](std::string_view key) { return std::ranges::count(kind.keys, key) > 0; };
+  const std::string text = read_yaml_file(path);
+  const std::string_view content = trimmed(text);
+  if (content.empty() || content == "{}") return Value::mapping();
+  if (!begins_with_key(text, known)) refuse(kind, path);
+  Value document = parse_yaml(text, path.string(), faults);
+  if (std::ranges::none_of(document.fields, [&](const auto& field) { return known(field.first); }))
+    refuse(kind, path);
+  return document;
+}
+
+Value load_file_of(const FileKind& kind, const std::filesystem::path& path) {
+  Problems faults;
+  Value document = load_file_of(kind, path, faults);
+  faults.throw_if_any();
+  return document;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a simulation itself takes of the memory of this machine.
+#pragma once
+
+#include "core/experiment/experiment.h"
+
+namespace pipewright {
+
+/// Bytes that simulating so many mini-batches takes. `written`: every action goes into a file, as
+/// with --json and --trace, which takes ten times as much. Makes the schedule of two mini-batches,
+/// whose actions it counts.
+double simulation_bytes(const Experiment& experiment, int minibatches, bool written);
+
+/// Throws Error{Data}, naming actions and bytes, if that is more than this process can get.
+void check_simulation_size(const Experiment& experiment, int minibatches, bool written);
+
+}  // namespace pipewright

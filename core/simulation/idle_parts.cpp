@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/simulation/idle_parts.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace pipewright {
+namespace {
+
+/// Stages that all take the mean of these times, without bytes.
+std::vector<StageCost> equal_stages(std::span<const StageCost> costs) {
+  StageCost mean;
+  const auto add = [&](double StageCost::*seconds) {
+    for (const StageCost& cost : costs) mean.*seconds += cost.*seconds;
+    mean.*seconds /= static_cast<double>(costs.size());
+  };
+  for (double StageCost::*seconds :
+       {&StageCost::forward, &StageCost::backward, &StageCost::backward_input,
+        &StageCost::backward_weight, &StageCost::backward_sent, &StageCost::backward_input_sent,
+        &StageCost::head, &StageCost::update, &StageCost::new_version, &StageCost::prediction,
+        &StageCost::coding_forward, &StageCost::coding_backward, &StageCost::coding_reduce})
+    add(seconds);
+  const auto fused = [](const StageCost& cost) { return cost.fused_prediction.has_value(); };
+  if (std::ranges::all_of(costs, fused)) {
+    mean.fused_prediction = 0;
+    for (const StageCost& cost : costs) *mean.fused_prediction += *cost.fused_prediction;
+    *mean.fused_prediction /= static_cast<double>(costs.size());
+  }
+  return std::vector<StageCost>(costs.size(), mean);
+}
+
+/// The same devices, whose transfers take no time.
+Hardware with_free_transfers(Hardware hardware) {
+  hardware.within = hardware.between = {};
+  hardware.links.clear();
+  hardware.buses.clear();
+  hardware.copy_engines = 0;
+  hardware.sending_blocks = false;
+  return hardware;
+}
+
+}  // namespace
+
+IdleParts idle_parts(const Schedule& schedule, std::span<const StageCost> costs,
+                     const Hardware& hardware, const Simulation& simulation) {
+  const int workers = static_cast<int>(schedule.workers.size());
+  const auto bubble = [&](std::span<const StageCost> of, const Hardware& on) {
+    return std::min(simulation.bubble, simulate(schedule, of, on, {.memory = false}).bubble);
+  };
+  const double balanced = bubble(equal_stages(costs), ideal_hardware(workers));
+  const double uneven = std::max(balanced, bubble(costs, with_free_transfers(hardware)));
+  return {
+      .schedule = balanced, .stages = uneven - balanced, .transfers = simulation.bubble - uneven};
+}
+
+}  // namespace pipewright

@@ -218,27 +218,89 @@ class Tables(OneSweep):
         chosen = [row for row in rows if row["stage"] == stage] if stage else whole
         return statistics.fmean(float(row["value"]) for row in chosen if row["epoch"] == "1")
 
-    def test_a_drawing_has_the_numbers_of_the_folders(self):
-        """A program in the place of gnuplot keeps what it is given."""
+class Drawings(OneSweep):
+    """A program in the place of gnuplot keeps what it is given."""
+
+    def script(self, **section):
+        """The script of one picture."""
         scripts = self.folder / "scripts"
-        scripts.mkdir(exist_ok=True)
+        shutil.rmtree(scripts, ignore_errors=True)
+        scripts.mkdir()
         fake = self.write("bin/gnuplot", f'#!/bin/sh\nexec cat > "{scripts}/$$"\n')
         fake.chmod(0o755)
+        self.write("d.yaml", SWEEP | {"plot": section})
         path = {"PATH": f"{fake.parent}:{os.environ['PATH']}"}
-        self.pipewright("plot", "s.yaml", "--out", "sw", environment=path)
-        script = next(scripts.iterdir()).read_text()
-        names = re.findall(r'\$ours(\d+) using 1:2 with .* title "(\w+) ', script)
-        self.assertEqual([name for _, name in names], list(SCHEMES))
-        for number, scheme in names:
-            block = re.search(rf"\$ours{number} << END\n(.*?)END\n", script, re.DOTALL)[1].splitlines()
-            self.assertEqual(len(block), 2)
-            for epoch, line in enumerate(block):
-                values = [self.metrics_of(self.by_point[scheme, seed])["train_loss"][epoch] for seed in SEEDS]
-                x, mean, low, high = map(float, line.split())
-                self.assertEqual(x, epoch + 1)
-                spread = statistics.stdev(values)
-                for drawn, exact in ((mean, statistics.fmean(values)), (low, mean - spread), (high, mean + spread)):
-                    self.assertAlmostEqual(drawn, exact, delta=tolerances.significant(exact, 6) + FEW)
+        self.pipewright("plot", "d.yaml", "--out", "sw", environment=path)
+        svg, png = (file.read_text() for file in scripts.iterdir())
+        self.assertEqual(*(re.sub(r"(?m)^set (terminal|output).*$", "", script) for script in (svg, png)))
+        return svg
+
+    def block(self, script, name):
+        found = re.search(rf"\${name} << END\n(.*?)END\n", script, re.DOTALL)
+        return [[float(number) for number in line.split()] for line in found[1].splitlines()]
+
+    def curves(self, **section):
+        """The points of each line by its name: {x: (mean, low, high)}."""
+        script = self.script(**section)
+        names = re.findall(r'\$ours(\d+) using 1:2 with .* title "([\w ]+?)(?: \(|")', script)
+        return {name: {x: rest for x, *rest in self.block(script, f"ours{number}")} for number, name in names}
+
+    def assert_drawn(self, drawn, values):
+        mean, spread = statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0
+        for found, exact in zip(drawn, (mean, mean - spread, mean + spread), strict=True):
+            self.assertAlmostEqual(found, exact, delta=FEW * max(map(abs, values)))
+
+    def probed(self, scheme, seed, *chosen):
+        """The values of norms.gradient of the rows for which all conditions (column, text) hold."""
+        rows = [row for row in rows_of(self.by_point[scheme, seed], "probes.csv") if row["probe"] == "norms"]
+        return [
+            float(row["value"])
+            for row in rows
+            if row["quantity"] == "gradient" and all(row[column] == text for column, text in chosen)
+        ]
+
+    def test_of_epochs_have_the_numbers_of_the_folders(self):
+        curves = self.curves(y="train_loss", lines="scheme.name")
+        self.assertEqual(list(curves), list(SCHEMES))
+        for scheme, points in curves.items():
+            self.assertEqual(list(points), [1, 2])
+            for x, drawn in points.items():
+                values = [self.metrics_of(self.by_point[scheme, seed])["train_loss"][int(x) - 1] for seed in SEEDS]
+                self.assert_drawn(drawn, values)
+
+    def test_over_a_key_and_as_a_map_have_the_numbers_of_the_folders(self):
+        for scheme, points in self.curves(x="train.seed", y="test_loss", lines="scheme.name").items():
+            self.assertEqual(list(points), list(SEEDS))
+            for seed, drawn in points.items():
+                self.assert_drawn(drawn, [self.metrics_of(self.by_point[scheme, int(seed)])["test_loss"][-1]])
+        script = self.script(kind="map", x="train.seed", y="pipeline.replicas", color="test_top5")
+        cells = {(x, y): value for x, y, *_, value in self.block(script, "cells")}
+        self.assertEqual(set(cells), {(seed, 2) for seed in SEEDS})
+        for (seed, _), value in cells.items():
+            values = [self.metrics_of(self.by_point[scheme, int(seed)])["test_top5"][-1] for scheme in SCHEMES]
+            self.assertAlmostEqual(value, 100 * statistics.fmean(values), delta=100 * FEW)
+
+    def test_of_probes_have_the_numbers_of_the_folders(self):
+        probe = {"y": "probe.norms.gradient"}
+        for scheme, points in self.curves(x="minibatch", lines="scheme.name", **probe).items():
+            self.assertEqual(list(points), list(range(8)))
+            for x, drawn in points.items():
+                place = (("epoch", str(int(x) // 4)), ("minibatch", str(int(x) % 4)))
+                self.assert_drawn(drawn, [statistics.fmean(self.probed(scheme, seed, *place)) for seed in SEEDS])
+        for scheme, points in self.curves(x="stage", lines="scheme.name", **probe).items():
+            for stage, drawn in points.items():
+                place = (("epoch", "1"), ("stage", str(int(stage))))
+                self.assert_drawn(drawn, [statistics.fmean(self.probed(scheme, seed, *place)) for seed in SEEDS])
+        for scheme, points in self.curves(x="epoch", lines="scheme.name", **probe).items():
+            for epoch, drawn in points.items():
+                place = ("epoch", str(int(epoch) - 1))
+                self.assert_drawn(drawn, [statistics.fmean(self.probed(scheme, seed, place)) for seed in SEEDS])
+        lines = self.curves(x="minibatch", lines="stage", **probe)
+        self.assertEqual(list(lines), ["stage 0", "stage 1", "stage 2"])
+        for name, points in lines.items():
+            for x, drawn in points.items():
+                place = (("epoch", str(int(x) // 4)), ("minibatch", str(int(x) % 4)), ("stage", name[-1]))
+                self.assert_drawn(drawn, [self.probed(*point, *place)[0] for point in self.by_point])
 
 
 class Simulations(OneSweep):
@@ -279,6 +341,32 @@ class Simulations(OneSweep):
                 self.assertIn([worker["peak_at"], worker["peak"]["total"]], worker["memory"])
             idle = sum(worker["idle"] for worker in one["workers"])
             self.assert_near(one["bubble"] * one["makespan"] * len(one["workers"]), idle, FEW, "bubble")
+
+    def test_the_text_rounds_the_numbers_of_the_json(self):
+        point = self.points[2]
+        text = self.pipewright(
+            "simulate", "s.yaml", "--point", point["title"], "--hardware", "h.yaml", "--minibatches", 6, "--json", "one.json"
+        ).out
+        one = json.loads((self.folder / "one.json").read_text())
+        micro = re.search(r"makespan +([\d.]+) (ms|µs); in the steady part ([\d.]+) (ms|µs) a mini-batch", text)
+        for number, unit, key in ((micro[1], micro[2], "makespan"), (micro[3], micro[4], "seconds_per_minibatch")):
+            self.assertAlmostEqual(float(number) * {"ms": 1e-3, "µs": 1e-6}[unit], one[key], delta=0.006 * one[key])
+        self.assertAlmostEqual(float(re.search(r"throughput +([\d.]+)", text)[1]), one["samples_per_second"], delta=0.5)
+        self.assertAlmostEqual(float(re.search(r"bubble +([\d.]+) %", text)[1]), 100 * one["bubble"], delta=0.0501)
+        rows = re.findall(r"(?m)^ (\d): stage \d, replica \d +([\d.]+) % +([\d.]+) % +([\d.]+) % +(.*)$", text)
+        for (number, *shares, memory), worker in zip(rows, one["workers"], strict=True):
+            self.assertEqual(int(number), worker["worker"])
+            for share, key in zip(shares, ("computing", "communicating", "idle"), strict=True):
+                self.assertAlmostEqual(float(share), 100 * worker[key] / one["makespan"], delta=0.0501)
+            parts = [float(size) * {"B": 1, "KiB": 1024}[unit] for size, unit in re.findall(r"([\d.]+) (B|KiB)", memory)]
+            names = ("total", "weights", "gradients", "optimizer", "activations", "boundaries", "passing")
+            for part, name in zip(parts, names, strict=True):
+                self.assertAlmostEqual(part, worker["peak"][name], delta=0.0501 * 1024)
+        links = re.findall(r"(?m)^ (\d) → (\d) +(\d+) +([\d.]+) (B|KiB) +([\d.]+) %$", text)
+        for (a, b, messages, size, unit, busy), link in zip(links, one["links"], strict=True):
+            self.assertEqual((int(a), int(b), int(messages)), (link["from"], link["to"], link["messages"]))
+            self.assertAlmostEqual(float(size) * {"B": 1, "KiB": 1024}[unit], link["bytes"], delta=0.0501 * 1024)
+            self.assertAlmostEqual(float(busy), 100 * link["busy"] / one["makespan"], delta=0.0501)
 
     def test_table_and_sweep_have_the_same_model(self):
         names = [
@@ -357,6 +445,28 @@ class Simulations(OneSweep):
                 replicas = [links[a + 3 * r, b + 3 * r] for r in (0, 1)]
                 self.assertEqual(sum(link["bytes"] for link in replicas), float(row["sent_bytes"]), row)
                 self.assertEqual(sum(link["messages"] for link in replicas), int(row["messages"]), row)
+
+
+class States(Invariance):
+    SCHEMES = (
+        "gpipe", "one_f_one_b", "zb_h1", "model_parallel", "pipedream", "pipedream_2bw", "spectrain", "pipeoptim", "pipemare",
+        "xpipe", "delayed_sgd",
+    )  # fmt: skip
+
+    def test_what_a_stage_holds_is_the_same_to_check_and_to_table(self):
+        """`check` counts versions of weights, gradients and the optimizer's state from the options, `table` simulates."""
+        base = changed(
+            MLP, {"pipeline.microbatches": 4, "optimizer": {"name": "adam"}, "model.widths": [64, 48, 32, 24, 10]}
+        )
+        self.write("h.yaml", HARDWARE)
+        table = {"rows": "scheme.name", "metric": "modelled_worker_state_gib"}
+        self.write("s.yaml", base | {"sweep": {"grid": {"scheme.name": list(self.SCHEMES)}}, "table": table})
+        rows = csv_rows(self.pipewright("table", "s.yaml", "--out", "none", "--hardware", "h.yaml", "--format", "csv").out)
+        said = self.pipewright("check", "s.yaml").out
+        for row in rows:
+            held = re.search(rf"(?m)^ {row['row']} .* ([\d.]+) KiB$", said)
+            self.assertAlmostEqual(float(row["mean"]) * GIB / 1024, float(held[1]), delta=0.0501, msg=row["row"])
+        self.assertEqual(len(rows), len(self.SCHEMES))
 
 
 class Stability(OneSweep):

@@ -96,6 +96,92 @@ class EveryScheme(Invariance):
         self.assertEqual(listed, set(SYNCHRONOUS) | set(ASYNCHRONOUS) | ELSEWHERE)
 
 
+class Uneven(Invariance):
+    """Mini-batches that no part divides, and a smaller last one."""
+
+    def test_parts_and_replicas_do_not_matter(self):
+        base = changed(PROBED, {"loader": {"batch_size": 10, "limit_train": 87, "limit_test": 31, "drop_last": False}})
+        points = {}
+        for scheme in ("gpipe", "one_f_one_b", "zb_h1", "interlocking", "pipedream", "spectrain", "pipemare"):
+            points[f"{scheme} whole"] = {"scheme": {"name": scheme}}
+            points[f"{scheme} replicas"] = {"scheme": {"name": scheme}, "pipeline.replicas": 3}
+            if scheme in SYNCHRONOUS:
+                points[f"{scheme} parts"] = {"scheme": {"name": scheme}, "pipeline.microbatches": 3}
+        runs = self.sweep(base, points)
+        for label, run in runs.items():
+            whole = runs[f"{label.split()[0]} whole"]
+            self.assert_same_numbers(run, whole, 2 * REORDERED + SHARPNESS_TOLERANCE, label)  # of twice as many steps
+
+
+class Evaluation(Invariance):
+    """Weights that no update changes, at a learning rate of 0."""
+
+    def test_of_the_same_weights_does_not_depend_on_how_they_are_held_or_fed(self):
+        base = changed(
+            MLP,
+            {
+                "scheme": {"name": "gpipe"},
+                "loader": {"batch_size": 24, "limit_train": 96, "limit_test": 37, "drop_last": False},
+                "optimizer": {"name": "sgd", "lr": 0},
+                "train.epochs": 1,
+                "probes": [SHARPNESS | {"every": 1, "samples": 40}],
+            },
+        )
+        changes = {
+            "plain": {},
+            "small": {"loader.batch_size": 7},
+            "all": {"loader.batch_size": 96},
+            "parts": {"pipeline.microbatches": 3},
+            "replicas": {"pipeline.replicas": 2},
+            "ordered": {"loader.shuffle": False},
+            "adam": {"optimizer": {"name": "adam", "lr": 0}},
+            "one-stage": {"pipeline.stages": 1, "pipeline.balance": "layers"},
+            "four-stages": {"pipeline.stages": 4, "pipeline.balance": "layers"},
+            "late": {"scheme": {"name": "pipedream"}},
+        }
+        runs = self.sweep(base, changes)
+        (plain,) = rows_of(runs["plain"], "epochs.csv")
+        sharpest = self.sharpness(runs["plain"])
+        for label, run in runs.items():
+            (row,) = rows_of(run, "epochs.csv")
+            for column in set(row) - invariance.MEASURED:
+                self.assert_near(float(row[column]), float(plain[column]), REORDERED, f"{label}: {column}")
+            found = self.sharpness(run)
+            self.assert_near(found[""], sharpest[""], SHARPNESS_TOLERANCE, label)
+            # A stage's Hessian is a block of the whole one, whose largest eigenvalue bounds those of its blocks.
+            for stage, largest in found.items():
+                self.assertLessEqual(largest, found[""] * (1 + SHARPNESS_TOLERANCE), f"{label}: {stage}")
+        one = self.sharpness(runs["one-stage"])
+        self.assert_near(one["0"], one[""], SHARPNESS_TOLERANCE, "one stage is the whole model")
+
+    def sharpness(self, run):
+        return {row["stage"]: float(row["value"]) for row in rows_of(run, "probes.csv") if row["quantity"] == "largest"}
+
+    def test_of_a_translation_does_not_depend_on_parts_and_replicas(self):
+        """Sentences of many lengths, whose padding does not count, and BLEU over all of them."""
+        draw = random.Random(3)
+        words = {"der": "the", "hund": "dog", "katze": "cat", "haus": "house", "baum": "tree", "rot": "red", "gut": "good"}
+        for split, count in (("train", 48), ("test", 13)):
+            lines = [draw.choices(list(words), k=draw.randrange(2, 7)) for _ in range(count)]
+            self.write(f"data/{split}.de", "".join(" ".join(line) + "\n" for line in lines))
+            self.write(f"data/{split}.en", "".join(" ".join(words[word] for word in line) + "\n" for line in lines))
+        base = {
+            "dataset": {"name": "translation", "root": str(self.folder / "data"), "source": "de", "target": "en", "merges": 50},
+            "loader": {"batch_size": 12},
+            "model": {"name": "gnmt8", "vocabulary": 120, "width": 12, "tokens": 20, "dropout": 0},
+            "pipeline": {"stages": 3},
+            "scheme": {"name": "gpipe"},
+            "optimizer": {"name": "sgd", "lr": 1.0},
+            "train": {"epochs": 2, "precision": "float64", "checkpoint": {"every": 0}},
+            "metrics": ["perplexity", "bleu"],
+        }
+        changes = {"whole": {}, "parts": {"pipeline.microbatches": 4}, "replicas": {"pipeline.replicas": 3}}
+        runs = self.sweep(base, changes)
+        for label, run in runs.items():
+            # Sums of 20 layers in turn over 20 tokens, with at most 12 · 20 terms, at a rate that is 20 times as large.
+            self.assert_same_numbers(run, runs["whole"], 100 * REORDERED, label)
+
+
 class TheFile(Invariance):
     def test_order_of_keys_and_spellings_do_not_matter(self):
         base = changed(PROBED, {"name": "run", "scheme": {"name": "pipedream"}})

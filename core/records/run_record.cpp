@@ -182,12 +182,14 @@ std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
   const auto column = std::ranges::find(run.columns, metric);
   if (!run.done() || column == run.columns.end()) return std::nullopt;
   const auto index = static_cast<std::size_t>(column - run.columns.begin());
+  const Better better = better_values(metric);
+  const bool takes_last = epoch == "last" || better == Better::NotJudged;
+  const bool smaller = better == Better::Smaller;
   std::optional<double> chosen;
   for (const std::vector<double>& row : run.epochs) {
     const double value = row.at(index);
     if (std::isnan(value)) continue;
-    const bool better = !chosen || (smaller_is_better(metric) ? value < *chosen : value > *chosen);
-    if (epoch == "last" || better) chosen = value;
+    if (!chosen || takes_last || (smaller ? value < *chosen : value > *chosen)) chosen = value;
   }
   return chosen;
 }
@@ -196,10 +198,15 @@ bool is_modelled(const std::string& metric) {
   return metric.starts_with("modelled_");
 }
 
-bool smaller_is_better(const std::string& metric) {
+Better better_values(const std::string& metric) {
+  constexpr std::array kNotJudged{"lr", "epoch", "modelled_parameters", "modelled_link_mib_per_s"};
+  if (metric.starts_with("probe.") || std::ranges::count(kNotJudged, metric) > 0)
+    return Better::NotJudged;
   constexpr std::array kSmaller{"loss",   "perplexity", "error", "seconds",   "hours", "gib",
                                 "bubble", "ratio",      "mib",   "mib_per_s", "share"};
-  return std::ranges::any_of(kSmaller, [&](const char* end) { return metric.ends_with(end); });
+  return std::ranges::any_of(kSmaller, [&](const char* end) { return metric.ends_with(end); })
+             ? Better::Smaller
+             : Better::Larger;
 }
 
 }  // namespace pipewright

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -73,17 +74,21 @@ bool is_run_folder(const std::filesystem::directory_entry& entry);
 void write_point(const std::filesystem::path& folder, const std::string& label, const Value& varied,
                  const std::string& error = {});
 
-/// The number that a table cell averages: `metric` at the "last" or "best" epoch that has it (the
-/// best is the largest, or the smallest if smaller_is_better()). nullopt unless the run is done and
-/// has the metric; modelled metrics need no finished run.
+/// The number that a table cell averages: `metric` at the "last" or "best" epoch that has it, as
+/// better_values() says; a metric that is not judged has no best, so its last is taken. nullopt
+/// unless the run is done and has the metric; modelled metrics need no finished run.
 std::optional<double> metric_of(const RunRecord& run, const std::string& metric,
                                 const std::string& epoch);
 
 /// Whether a metric is modelled, such as "modelled_hours".
 bool is_modelled(const std::string& metric);
 
-/// Whether smaller values of a metric are better: names that end in "loss", "seconds", "ratio" and
-/// so on.
-bool smaller_is_better(const std::string& metric);
+/// Which values of a metric are better.
+enum class Better : std::uint8_t {
+  Larger,
+  Smaller,   ///< names that end in "loss", "seconds", "ratio" and so on
+  NotJudged  ///< neither: what says how a training was set up, or what a probe measured in it
+};
+Better better_values(const std::string& metric);
 
 }  // namespace pipewright

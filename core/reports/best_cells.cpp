@@ -28,7 +28,7 @@ std::vector<NamedCell> ranking(const Table& table) {
     for (std::size_t c = 0; c < table.cells[r].size(); ++c)
       if (const TableCell& cell = table.cells[r][c]; !cell.values.empty())
         cells.push_back({&cell, cell_name(table, r, c)});
-  const bool smaller = smaller_is_better(table.metric);
+  const bool smaller = better_values(table.metric) == Better::Smaller;
   std::ranges::stable_sort(cells, [&](const NamedCell& a, const NamedCell& b) {
     if ((a.cell->failed > 0) != (b.cell->failed > 0)) return b.cell->failed > 0;
     return smaller ? a.cell->mean() < b.cell->mean() : a.cell->mean() > b.cell->mean();
@@ -96,13 +96,15 @@ std::string words_of(const Ties& ties, std::size_t others) {
 }  // namespace
 
 std::optional<BestCells> best_cells(const Table& table) {
+  if (better_values(table.metric) == Better::NotJudged) return std::nullopt;
   const std::vector<NamedCell> cells = ranking(table);
   if (cells.empty()) return std::nullopt;
   const std::size_t others = cells.size() - 1;
   const Ties with_best = ties_with(0, cells);
   BestCells best{.sentence = concat("Best: ", shown(table, cells[0]), words_of(with_best, others)),
                  .run = cells[0].cell->runs.front()};
-  if (others == 0) return best;
+  const TableCell &first = *cells.front().cell, &last = *cells.back().cell;
+  if (others == 0 || (first.mean() == last.mean() && last.failed == 0)) return best;
   best.sentence += concat("; worst: ", shown(table, cells.back()));
   if (with_best.names.size() < others) best.sentence += words_of(ties_with(others, cells), others);
   return best;

@@ -18,7 +18,8 @@ struct BestCells {
   std::size_t run = 0;  ///< index of the best cell's first run in the records
 };
 
-/// Finds the best cells; nullopt for a table without numbers.
+/// Finds the best cells; nullopt for a table without numbers, or of a metric that is not judged.
+/// Where all means are equal there is no worst.
 std::optional<BestCells> best_cells(const Table& table);
 
 }  // namespace pipewright

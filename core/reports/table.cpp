@@ -264,8 +264,10 @@ std::string caption_of(const Table& table, const TableSpec& spec,
       all.running += cell.running;
       all.without += cell.without;
     }
-  const std::string when = is_modelled(table.metric) ? concat(" on ", spec.hardware.stem().string())
-                                                     : concat(" at the ", spec.epoch, " epoch");
+  const bool judged = better_values(table.metric) != Better::NotJudged;
+  const std::string when = is_modelled(table.metric)
+                               ? concat(" on ", spec.hardware.stem().string())
+                               : concat(" at the ", judged ? spec.epoch : "last", " epoch");
   const std::string some =
       all.values.size() == runs.size() ? std::string() : concat(all.values.size(), " of ");
   std::string text = concat(table.metric, table.percent ? " in percent" : "", when,

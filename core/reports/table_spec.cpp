@@ -57,7 +57,9 @@ TableSpec read_table(Options& options) {
                           "Further metrics, each in a column behind the others, such as "
                           "[sent_ratio, required_mib_per_s].");
   spec.epoch = options.choice("epoch", {"last", "best"}, "last",
-                              "The last epoch that was evaluated, or the best of each run.");
+                              "The last epoch that was evaluated, or the best of each run. What is "
+                              "neither better nor worse if it is larger, as lr and what probes "
+                              "measure, has no best; its last is taken.");
   spec.hardware = options.path(
       "hardware", "",
       "A description of hardware. Every run is simulated on it, which gives the metrics "

@@ -82,7 +82,7 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
                       .bubble = bubble.cells[r][c].mean(),
                       .worker_gib = memory.cells[r][c].mean()});
     }
-  const bool smaller = smaller_is_better(spec.metric.name);
+  const bool smaller = better_values(spec.metric.name) == Better::Smaller;
   for (TradeoffRow& row : rows)
     row.efficient = std::ranges::none_of(
         rows, [&](const TradeoffRow& other) { return beats(other, row, smaller); });

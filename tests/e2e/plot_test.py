@@ -89,21 +89,22 @@ class Plot(harness.EndToEnd):
 
     @skips.needs("gnuplot")
     def test_a_probe_over_mini_batches_and_stages(self):
-        section = {"x": "minibatch", "y": "probe.weight_gap.relative", "lines": "stage"}
-        self.write("s.yaml", changed(MLP, {"train.epochs": 2, "plot": section}))
+        section = {"x": "minibatch", "y": "probe.weight_gap.update", "lines": "stage"}
+        plain = changed(MLP, {"train.epochs": 2, "plot": section})
+        self.write("s.yaml", plain)
         self.pipewright("run", "s.yaml", "--out", "sw", "--quiet")
         self.assert_errors(self.plot(code=EXPERIMENT), r"^s.yaml:\d+:\d+: plot.y: no run has a metric .*no probes.csv")
-        rows = [f"{epoch},{minibatch},{stage},weight_gap,relative,{stage + 1}" for epoch in (0, 1) for minibatch in (0, 3) for stage in (0, 1)]
-        self.write("sw/probes.csv", "\n".join(["epoch,minibatch,stage,probe,quantity,value", *rows, ""]))
+        self.write("s.yaml", changed(plain, {"probes": [{"name": "weight_gap", "every": 3}]}))
+        self.pipewright("run", "s.yaml", "--out", "sw", "--quiet", "--overwrite")
         self.plot()
-        texts = self.texts("sw/plots/probe.weight_gap.relative-over-minibatch.svg")
+        texts = self.texts("sw/plots/probe.weight_gap.update-over-minibatch.svg")
         for text in ("stage 0", "stage 1", "minibatch"):
             self.assertIn(text, texts)
         self.plot("--set", "plot.x=stage", "--set", "plot.lines=scheme.name")
-        self.assertIn("model_parallel", self.texts("sw/plots/probe.weight_gap.relative-over-stage.svg"))
+        self.assertIn("model_parallel", self.texts("sw/plots/probe.weight_gap.update-over-stage.svg"))
         self.assert_errors(
-            self.plot("--metric", "probe.weight_gap.relativ", code=EXPERIMENT),
-            r"did you mean 'probe.weight_gap.relative'\? Measured are probe.weight_gap.relative$",
+            self.plot("--metric", "probe.weight_gap.updat", code=EXPERIMENT),
+            r"did you mean 'probe.weight_gap.update'\? Measured are .*probe.weight_gap.update",
         )
         (self.folder / "sw/steps.csv").unlink()
         self.assert_errors(self.plot(code=DATA), r"^sw/steps.csv: is not there; plot with x: minibatch")

@@ -75,7 +75,7 @@ class Stability(harness.EndToEnd):
     def test_a_run_without_sharpness_is_refused(self):
         self.run_with(None)
         self.assertRegex(self.stability("--run", "run", code=DATA).err, r"^run: the run has no probes\.csv; expected")
-        (self.folder / "run/probes.csv").write_text(HEADER + "0,5,0,norms,largest,1\n")
+        (self.folder / "run/probes.csv").write_text(HEADER + "0,5,0,norms,gradient,1\n")
         self.assertRegex(
             self.stability("--run", "run", code=DATA).err, r"^run/probes\.csv: has no sharpness; expected"
         )

@@ -33,9 +33,10 @@ void check_hardware(const TableSpec& spec) {
                 metric->place.text());
 }
 
-/// Whether there are trained runs and hardware to model them on.
+/// Whether there are trained runs, hardware to model them on, and a metric to weigh against time.
 bool shows_tradeoff(const TableSpec& spec, const std::vector<RunRecord>& runs) {
   return !spec.hardware.empty() && !is_modelled(spec.metric.name) &&
+         better_values(spec.metric.name) != Better::NotJudged &&
          std::ranges::any_of(runs, &RunRecord::done);
 }
 

@@ -19,7 +19,7 @@ class ProbeLog : public RunFolders {
 TEST_F(ProbeLog, GivesTheLastValueOfEachStage) {
   const LastProbeValues last = read(
       "0,0,0,sharpness,largest,1.5\n"
-      "0,0,0,norms,largest,77\n"
+      "0,0,0,norms,gradient,77\n"
       "0,9,0,sharpness,largest,2.5\n"
       "0,9,1,sharpness,largest,3\n"
       "0,9,,sharpness,largest,4.5\n"

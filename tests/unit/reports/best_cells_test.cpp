@@ -68,6 +68,16 @@ TEST(BestCells, SmallerLossesAreBetter) {
   EXPECT_EQ(best_cells(table)->run, 0u);
 }
 
+TEST(BestCells, WhereAllAreEqualNoneIsTheWorst) {
+  EXPECT_EQ(sentence(table_of({{"a", {0.5, 0.25}}, {"b", {0.25, 0.5}}})),
+            "Best: a (37.50), but with fewer than 3 runs each, the other cannot be told from it");
+}
+
+TEST(BestCells, AMetricThatIsNotJudgedHasNone) {
+  for (const char* metric : {"lr", "probe.weight_gap.forward_relative", "modelled_parameters"})
+    EXPECT_FALSE(best_cells(table_of({{"a", {1, 2, 3}}, {"b", {3, 4, 5}}}, metric))) << metric;
+}
+
 TEST(BestCells, ATableWithoutNumbersHasNone) {
   EXPECT_FALSE(best_cells(table_of({{"a", {}}})).has_value());
 }

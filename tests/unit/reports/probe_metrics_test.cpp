@@ -58,9 +58,11 @@ TEST_F(ProbeMetrics, TheWholeModelsValueIsNoMeanOverStages) {
 
 TEST_F(ProbeMetrics, SeveralRunsAreAveragedAsForOtherMetrics) {
   const std::string head = "epoch,minibatch,stage,probe,quantity,value\n";
-  RunRecord a = probed("a", head + "1,0,0,p,q,1\n"), b = probed("b", head + "1,0,0,p,q,3\n");
+  RunRecord a = probed("a", head + "1,0,0,norms,gradient,1\n"),
+            b = probed("b", head + "1,0,0,norms,gradient,3\n");
   a.label = b.label = "same";
-  const Table made = table("{metric: probe.p.q, rows: label}", {a, b, probed("c", head)});
+  const Table made =
+      table("{metric: probe.norms.gradient, rows: label}", {a, b, probed("c", head)});
   EXPECT_EQ(made.cells.at(0).at(0).mean(), 2);
   EXPECT_EQ(made.cells.at(1).at(0).without, 1);
 }
@@ -124,17 +126,17 @@ TEST_F(ProbeMetrics, AnAbsentOneIsAnErrorThatNamesWhatIsThere) {
         "probe.weight_gap.forward_relative");
   fails("probe.weight_gap.forward_relative[7]", probed("a", kLog),
         "Measured are probe.sharpness.largest");
-  fails("probe.p.q", run("b", "b", "done", "{}", accuracies({"0.1"})),
+  fails("probe.norms.gradient", run("b", "b", "done", "{}", accuracies({"0.1"})),
         "no probe has measured anything in these runs (there is no probes.csv)");
   fails("probe.p", probed("a", kLog), "'probe.p' is no metric of a probe; expected probe.<probe>");
-  fails("probe.p.q[x]", probed("a", kLog), "is no metric of a probe");
+  fails("probe.norms.gradient[x]", probed("a", kLog), "is no metric of a probe");
 }
 
 TEST_F(ProbeMetrics, ADamagedFileMakesItsRunAFailedOne) {
   const RunRecord good = probed("a", kLog);
   for (const char* text :
        {"epoch,stage\n1,2\n", "epoch,minibatch,stage,probe,quantity,value\n1,2\n",
-        "epoch,minibatch,stage,probe,quantity,value\n0,x,0,p,q,1\n"}) {
+        "epoch,minibatch,stage,probe,quantity,value\n0,x,0,norms,gradient,1\n"}) {
     const Table made = table("{metric: probe.weight_gap.forward_relative, rows: label}",
                              {good, probed("b", text)});
     EXPECT_EQ(made.cells.at(1).at(0).failed, 1) << text;

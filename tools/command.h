@@ -95,5 +95,8 @@ Experiment experiment_of(const CommandLine& line, void (*when_read)() = nullptr)
 
 /// Writes a file that the user has requested, and prints its name.
 void write_output(const std::filesystem::path& file, const std::string& content);
+/// Writes a file into which the command has merged what it held, unless that is its content
+/// already. Prints nothing.
+void write_merged(const std::filesystem::path& file, const std::string& content);
 
 }  // namespace pipewright

@@ -295,4 +295,11 @@ void write_output(const std::filesystem::path& file, const std::string& content)
   print("wrote %s\n", file.c_str());
 }
 
+void write_merged(const std::filesystem::path& file, const std::string& content) {
+  refuse_results_file(file);
+  std::error_code none;
+  if (std::filesystem::is_regular_file(file, none) && read_file(file) == content) return;
+  write_file(file, content);
+}
+
 }  // namespace pipewright

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/results.h"
 
+#include <map>
 #include <optional>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/version.h"
 #include "core/base/wording.h"
 #include "core/config/merge.h"
 #include "core/experiment/plugins.h"
@@ -15,6 +17,7 @@
 #include "core/reports/table.h"
 #include "core/reports/verdicts.h"
 #include "core/simulation/shipped_hardware.h"
+#include "core/sweep/kept_results.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
 
@@ -26,8 +29,38 @@ std::string advice(const Table& table, const std::vector<RunRecord>& records) {
   const std::optional<BestCells> best = best_cells(table);
   if (!best) return {};
   const std::filesystem::path file = records[best->run].folder / "experiment.yaml";
+  std::error_code none;
+  if (!std::filesystem::exists(file, none)) return concat(best->sentence, ".\n");
   return concat(best->sentence, "; `pipewright schedule ", shell_quoted(file.string()),
                 plugin_words(), "` shows what the best did when.\n");
+}
+
+/// The versions of Pipewright that made the rows, if there are others than this one.
+void tell_of_versions(const std::vector<ResultRow>& rows) {
+  std::map<std::string, std::size_t> others;
+  for (const ResultRow& row : rows)
+    if (row.version != PIPEWRIGHT_VERSION) ++others[row.version.empty() ? "unknown" : row.version];
+  for (const auto& [version, count] : others)
+    print_error("%s made by version %s, and this is %s\n",
+                concat(counted(count, "row"), count == 1 ? " was" : " were").c_str(),
+                version.c_str(), PIPEWRIGHT_VERSION);
+}
+
+/// One line for each thing about rows that a reader of the figures should know.
+void tell_of_rows(const KeptResults& kept, const std::filesystem::path& file) {
+  if (kept.strange > 0)
+    print_error("%s of %s %s of no run of this file (its settings are others) and left out\n",
+                counted(kept.strange, "row").c_str(), file.c_str(),
+                kept.strange == 1 ? "is" : "are");
+  if (!kept.merged.elsewhere.empty())
+    print_error(
+        "%s other results here than in %s, where another processor made them; the rows "
+        "stay: %s\n",
+        concat(counted(kept.merged.elsewhere.size(), "run"),
+               kept.merged.elsewhere.size() == 1 ? " has" : " have")
+            .c_str(),
+        file.c_str(), join(kept.merged.elsewhere, "; ").c_str());
+  tell_of_versions(kept.merged.rows);
 }
 
 }  // namespace
@@ -60,13 +93,41 @@ void apply_hardware(const CommandLine& line, const std::string& path, Value& doc
   problems.throw_if_any();
 }
 
+void declare_results(CommandLine& line) {
+  line.option(
+      "results", "FILE",
+      "take results of runs from the rows of this file, too, as `table --keep` writes them");
+}
+
+void use_rows(const RowFiles& files, const Value& document, std::vector<RunRecord>& records) {
+  const std::filesystem::path& file = files.results.empty() ? files.keep : files.results;
+  if (file.empty()) return;
+  if (!files.results.empty() && !files.keep.empty())
+    throw Error(ErrorKind::Experiment,
+                "--results and --keep exclude each other; --keep reads the rows of its file, too");
+  std::error_code none;
+  const bool fresh = !files.keep.empty() && !std::filesystem::exists(file, none);
+  const KeptResults kept = keep_results(fresh ? std::vector<ResultRow>() : read_result_rows(file),
+                                        file, document, records);
+  if (!files.keep.empty()) {
+    write_merged(file, result_rows_text(kept.merged.rows));
+    print_error("%s has %s: %zu new, %zu replaced\n", file.c_str(),
+                counted(kept.merged.rows.size(), "row").c_str(), kept.merged.added,
+                kept.merged.replaced);
+  } else {
+    print_error("results of %s are rows of %s\n", counted(kept.used, "run").c_str(), file.c_str());
+  }
+  tell_of_rows(kept, file);
+}
+
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
-                                  const std::filesystem::path& folder) {
+                                  const std::filesystem::path& folder, const RowFiles& files) {
   std::vector<RunRecord> records = sweep_records(document, folder);
-  if (hardware.empty()) return records;
-  const Hardware machine = load_hardware(hardware);
-  for (const std::string& origin : add_modelled(records, machine))
-    print_error("modelled times: %s\n", origin.c_str());
+  std::vector<std::string> origins;
+  if (!hardware.empty())  // may begin the program anew, which must not have printed
+    origins = add_modelled(records, load_hardware(hardware));
+  use_rows(files, document, records);
+  for (const std::string& origin : origins) print_error("modelled times: %s\n", origin.c_str());
   return records;
 }
 

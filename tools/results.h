@@ -22,10 +22,24 @@ void apply_as_if_written(const CommandLine& line, const char* option, const std:
 /// As above for --hardware: a file, relative to the current folder, or the name of a shipped one.
 void apply_hardware(const CommandLine& line, const std::string& path, Value& document);
 
-/// Reads the records of the document's runs in `folder`, and models them on the hardware of that
-/// file unless its path is empty.
+/// Rows of results that a command reads, and where it keeps them.
+struct RowFiles {
+  std::filesystem::path results;  ///< --results; empty: not given
+  std::filesystem::path keep;     ///< --keep; empty: not given
+};
+
+/// Declares --results for a command that reports.
+void declare_results(CommandLine& line);
+
+/// Puts rows of results into the records of the document's runs, and prints to standard error how
+/// many it used and how many are of no run of the document. With `keep` it also writes the rows of
+/// that file, which need not exist, and of the run folders there.
+void use_rows(const RowFiles& files, const Value& document, std::vector<RunRecord>& records);
+
+/// Reads the records of the document's runs in `folder` and in rows, and models them on the
+/// hardware of that file unless its path is empty.
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
-                                  const std::filesystem::path& folder);
+                                  const std::filesystem::path& folder, const RowFiles& files = {});
 
 /// Prints the document's table of its runs as Markdown, then one sentence on its best and worst
 /// cell with the command that shows the schedule of the best.

@@ -88,6 +88,7 @@ std::optional<Comparison> compare_means(const SeededValues& a, const SeededValue
     Comparison comparison =
         compared(paired_difference(pairs.differences), pairs.a, pairs.b, of_shares);
     comparison.differences = std::move(pairs.differences);
+    comparison.correlation = correlation(pairs.a, pairs.b);
     return comparison;
   }
   if (a.values.size() < kFewest || b.values.size() < kFewest) return std::nullopt;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/text.h"
 #include "core/statistics/tests.h"
 
 namespace pipewright {
@@ -22,6 +23,7 @@ struct Comparison {
   double mean_a = 0, mean_b = 0;       ///< of the runs that were compared
   std::size_t runs_a = 0, runs_b = 0;  ///< how many these are
   std::vector<double> differences;     ///< a − b by seed; empty if the groups are not paired
+  double correlation = kNoNumber;      ///< of the pairs; unknown without pairs or their spread
   /// All differences are equal, so nothing shows how they spread. The smallest distance between two
   /// values of the groups, which is all that is known of what the metric resolves, takes the place
   /// of the standard error times t: infinite if all values are equal. It is 0 where runs that

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -12,13 +13,15 @@
 #include "core/base/markup.h"
 #include "core/base/wording.h"
 #include "core/reports/mean_difference.h"
+#include "core/reports/moments.h"
 #include "core/reports/probe_metrics.h"
 #include "core/reports/run_keys.h"
 
 namespace pipewright {
 namespace {
 
-constexpr double kLevel = 0.05, kConfidence = 1 - kLevel;
+constexpr double kLevel = 0.05, kConfidence = 1 - kLevel, kPower = 0.8;
+constexpr std::size_t kMostSigns = 20;  // of sign_flip_p()
 
 /// The runs of a group, and what they measured.
 struct Gathered {
@@ -35,6 +38,7 @@ struct Finding {
   /// `if_significant`, provided that p is small enough for all comparisons together.
   std::optional<double> p;
   Outcome if_significant = Outcome::Held;
+  ClaimTest test = {};
 };
 
 /// The metric of a claim and how it is shown.
@@ -155,7 +159,6 @@ std::string pairing_text(const Gathered& a, const Gathered& b, const Comparison&
 /// 0.002, by signs 0.062)"
 std::string difference_text(const Gathered& a, const Gathered& b, const Comparison& of,
                             double confidence, const Shown& shown) {
-  constexpr std::size_t kMostSigns = 20;
   const Interval interval = of.interval(confidence);
   std::string text = concat(a.name, " (", shown.text(of.mean_a), ") minus ", b.name, " (",
                             shown.text(of.mean_b), ")");
@@ -182,33 +185,68 @@ std::string detectable_text(const Comparison& of, const Shown& shown) {
   const double n = static_cast<double>(of.differences.size());
   const double deviation = of.difference.standard_error * std::sqrt(n);
   return concat("; a difference of ",
-                shown.text(detectable_effect(of.differences.size(), kLevel, 0.8) * deviation),
+                shown.text(detectable_effect(of.differences.size(), kLevel, kPower) * deviation),
                 " would be found with 80 % probability");
+}
+
+/// The numbers of a comparison of mean(a) − mean(b).
+ClaimTest test_of(const Gathered& a, const Gathered& b, const Compared& both, double confidence,
+                  const Shown& shown) {
+  ClaimTest test{.metric = shown.metric, .of = a.name, .minus = b.name};
+  if (!both.comparison) {
+    test.runs_of = a.measured.values.size();
+    test.runs_minus = b.measured.values.size();
+    return test;
+  }
+  const Comparison& of = *both.comparison;
+  test.compared = true;
+  test.paired = of.paired();
+  test.runs_of = of.runs_a;
+  test.runs_minus = of.runs_b;
+  test.mean_of = of.mean_a;
+  test.mean_minus = of.mean_b;
+  test.effect = of.difference.mean;
+  test.interval = of.interval(confidence);
+  test.interval_kind = of.constant ? "resolution" : of.paired() ? "paired t" : "Welch t";
+  test.confidence = confidence;
+  if (!of.paired()) return test;
+  test.deviation = of.constant ? 0 : moments_of(of.differences).std();
+  test.correlation = of.correlation;
+  for (const double difference : of.differences)
+    ++(difference > 0 ? test.wins : difference < 0 ? test.losses : test.ties);
+  if (of.differences.size() <= kMostSigns) test.p_signs = sign_flip_p(of.differences);
+  return test;
 }
 
 /// Whether mean(a) < mean(b).
 Finding is_less(const Gathered& a, const Gathered& b, const Shown& shown) {
   const Compared both = compared(b, a, shown);
-  if (!both.comparison) return {Outcome::NotShown, both.missing, std::nullopt};
+  ClaimTest test = test_of(b, a, both, kConfidence, shown);
+  test.kind = "less";
+  if (!both.comparison) return {Outcome::NotShown, both.missing, std::nullopt, {}, test};
   const Comparison& of = *both.comparison;
+  test.p = of.p();
   std::string why = difference_text(b, a, of, kConfidence, shown);
   if (of.p() > kLevel) why += detectable_text(of, shown);
-  return {Outcome::NotShown, why, of.p(),
-          of.difference.mean > 0 ? Outcome::Held : Outcome::NotHeld};
+  return {Outcome::NotShown, why, of.p(), of.difference.mean > 0 ? Outcome::Held : Outcome::NotHeld,
+          test};
 }
 
 /// Whether the means differ by less than `within`, by two one-sided tests.
 Finding is_close(const Gathered& a, const Gathered& b, double within, const Shown& shown) {
   const Compared both = compared(a, b, shown);
-  if (!both.comparison) return {Outcome::NotShown, both.missing, std::nullopt};
+  ClaimTest test = test_of(a, b, both, 1 - 2 * kLevel, shown);
+  test.kind = "close";
+  test.within = within;
+  if (!both.comparison) return {Outcome::NotShown, both.missing, std::nullopt, {}, test};
   const Comparison& of = *both.comparison;
   std::string why = concat(difference_text(a, b, of, 1 - 2 * kLevel, shown), ", where ±",
                            shown.margin(within), " counts as close");
   const auto [low, high] = of.interval(kConfidence);
-  if (low > within || high < -within) return {Outcome::NotHeld, why, std::nullopt};
-  const double p = of.p_of_margin(within);
+  const double p = test.p = of.p_of_margin(within);
+  if (low > within || high < -within) return {Outcome::NotHeld, why, std::nullopt, {}, test};
   if (!of.constant) why += concat(", p ", p_text(p));
-  return {Outcome::NotShown, why, p, Outcome::Held};
+  return {Outcome::NotShown, why, p, Outcome::Held, test};
 }
 
 /// Whether all runs diverge, or finish. Fewer than three show neither.
@@ -221,13 +259,20 @@ Finding ends(const Gathered& group, bool diverging) {
                                                                           : Outcome::NotShown;
   std::string why = concat(wanted, " of ", counted(group.runs, "run"), " of ", group.name,
                            diverging ? " diverged" : " done");
+  ClaimTest test{.kind = diverging ? "diverges" : "finishes",
+                 .of = group.name,
+                 .runs_of = static_cast<std::size_t>(group.runs),
+                 .hits = static_cast<std::size_t>(wanted)};
   if (wanted + against == group.runs) {  // all have ended
-    const auto [low, high] = proportion_interval(static_cast<std::size_t>(wanted),
-                                                 static_cast<std::size_t>(group.runs), kConfidence);
+    const auto [low, high] = test.interval =
+        proportion_interval(test.hits, test.runs_of, kConfidence);
+    test.compared = true;
+    test.interval_kind = "Clopper-Pearson";
+    test.confidence = kConfidence;
     why += concat(" (95 %: ", std::lround(100 * low), " to ", std::lround(100 * high),
                   " % of all such runs)");
   }
-  return {outcome, why, std::nullopt};
+  return {outcome, why, std::nullopt, {}, test};
 }
 
 std::vector<Finding> findings(const Claim& claim, const Shown& shown,
@@ -262,10 +307,31 @@ void decide(std::vector<std::vector<Finding>>& found) {
       }
   const std::vector<double> adjusted = holm_adjusted(p);
   for (std::size_t i = 0; i < tested.size(); ++i) {
+    tested[i]->test.p_adjusted = adjusted[i];
     if (adjusted[i] <= kLevel) tested[i]->outcome = tested[i]->if_significant;
     if (p[i] > 0 && p[i] <= kLevel && tested.size() > 1)
       tested[i]->why += concat(", with Holm's correction ", p_text(adjusted[i]));
   }
+}
+
+/// Adds which effects would have been found, alone and among all comparisons.
+void add_detectable(std::vector<std::vector<Finding>>& found) {
+  std::size_t comparisons = 0;
+  for (const std::vector<Finding>& of_claim : found)
+    for (const Finding& finding : of_claim) comparisons += finding.p ? 1 : 0;
+  const double shared = kLevel / static_cast<double>(std::max<std::size_t>(1, comparisons));
+  std::map<std::size_t, std::pair<double, double>> effects;  // in deviations, by pairs
+  for (std::vector<Finding>& of_claim : found)
+    for (Finding& finding : of_claim) {
+      ClaimTest& test = finding.test;
+      if (!test.paired || test.deviation == 0) continue;
+      const auto [known, added] = effects.try_emplace(test.runs_of);
+      if (added)
+        known->second = {detectable_effect(test.runs_of, kLevel, kPower),
+                         detectable_effect(test.runs_of, shared, kPower)};
+      test.detectable = known->second.first * test.deviation;
+      test.detectable_adjusted = known->second.second * test.deviation;
+    }
 }
 
 /// All findings must hold; one that is refuted decides.
@@ -273,12 +339,16 @@ Verdict verdict_of(const Claim& claim, const std::vector<Finding>& found) {
   const auto any = [&](Outcome outcome) {
     return std::ranges::find(found, outcome, &Finding::outcome) != found.end();
   };
-  Verdict verdict{.say = claim.say, .outcome = Outcome::Held, .why = {}};
+  Verdict verdict{.say = claim.say, .outcome = Outcome::Held, .why = {}, .tests = {}};
   if (any(Outcome::NotShown)) verdict.outcome = Outcome::NotShown;
   if (any(Outcome::NotHeld)) verdict.outcome = Outcome::NotHeld;
   std::vector<std::string> parts;
-  for (const Finding& finding : found)
+  for (const Finding& finding : found) {
     if (std::ranges::count(parts, finding.why) == 0) parts.push_back(finding.why);
+    ClaimTest& test = verdict.tests.emplace_back(finding.test);
+    test.outcome = finding.outcome;
+    test.why = finding.why;
+  }
   verdict.why = join(parts, "; ");
   return verdict;
 }
@@ -299,6 +369,12 @@ void check_claim(const Claim& claim, const std::vector<RunRecord>& runs, Problem
                         " pairs; expected at most ", kMostComparisons, " pairs"));
 }
 
+constexpr const char* kHeading =
+    "Claims, judged by t tests of differences of means (paired by seed where 3 seeds are in both, "
+    "otherwise Welch's) at 5 % for all comparisons together (Holm)";
+
+}  // namespace
+
 const char* words_of(Outcome outcome) {
   switch (outcome) {
     case Outcome::Held: return "held";
@@ -307,12 +383,6 @@ const char* words_of(Outcome outcome) {
   }
   return "";
 }
-
-constexpr const char* kHeading =
-    "Claims, judged by t tests of differences of means (paired by seed where 3 seeds are in both, "
-    "otherwise Welch's) at 5 % for all comparisons together (Holm)";
-
-}  // namespace
 
 std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& table,
                            const std::vector<RunRecord>& records) {
@@ -331,6 +401,7 @@ std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& ta
   std::vector<std::vector<Finding>> found;
   for (const Claim& claim : claims) found.push_back(findings(claim, shown_of(claim), runs));
   decide(found);
+  add_detectable(found);
   std::vector<Verdict> verdicts;
   for (std::size_t i = 0; i < claims.size(); ++i)
     verdicts.push_back(verdict_of(claims[i], found[i]));

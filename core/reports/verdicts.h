@@ -2,12 +2,14 @@
 /// Verdicts: whether the runs show what an experiment's claims say.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/reports/claims.h"
 #include "core/reports/table.h"
+#include "core/statistics/tests.h"
 
 namespace pipewright {
 
@@ -21,11 +23,44 @@ enum class Outcome : std::uint8_t {
   NotShown  ///< anything else; also where runs of a comparison are not done, or fewer than three
 };
 
+/// What one condition of a claim found. Numbers are in the metric's own unit (accuracies are
+/// shares); kNoNumber stands for one that is not known.
+struct ClaimTest {
+  std::string kind;    ///< less, close, diverges or finishes
+  std::string metric;  ///< what was compared; "" of diverges and finishes
+  std::string of;      ///< name of the group of which `minus` is subtracted, or of the only one
+  std::string minus;
+  Outcome outcome = Outcome::NotShown;
+  std::string why;
+  bool compared = false;  ///< all runs were there, so that the numbers below are known
+  bool paired = false;
+  std::size_t runs_of = 0, runs_minus = 0;  ///< that were compared; of diverges, finishes: all
+  std::size_t hits = 0;                     ///< runs that diverged, or finished
+  double mean_of = kNoNumber, mean_minus = kNoNumber, effect = kNoNumber;
+  Interval interval{kNoNumber, kNoNumber};  ///< of the effect, or of the share of all such runs
+  std::string interval_kind;  ///< "paired t", "Welch t", "resolution", "Clopper-Pearson"
+  double confidence = kNoNumber;
+  double deviation = kNoNumber;  ///< sample standard deviation of the paired differences
+  double correlation = kNoNumber;
+  std::size_t wins = 0, ties = 0, losses = 0;  ///< pairs in which `of` has more, as much, less
+  double within = kNoNumber;                   ///< the margin of close
+  double p = kNoNumber;           ///< of less: two-sided t; of close: two one-sided t tests
+  double p_adjusted = kNoNumber;  ///< by Holm's method over all comparisons of all claims
+  double p_signs = kNoNumber;     ///< exact, of at most 20 pairs
+  /// The effect that a two-sided paired t test finds with a probability of 80 %, at 5 %, and at 5 %
+  /// divided by the number of all comparisons.
+  double detectable = kNoNumber, detectable_adjusted = kNoNumber;
+};
+
 struct Verdict {
   std::string say;
   Outcome outcome = Outcome::NotShown;
-  std::string why;  ///< the comparisons with their numbers, separated by "; "
+  std::string why;               ///< the comparisons with their numbers, separated by "; "
+  std::vector<ClaimTest> tests;  ///< each of them
 };
+
+/// "held", "not held" or "not shown"
+const char* words_of(Outcome outcome);
 
 /// Judges the claims, on the table's epoch and, unless they name another, metric. Throws
 /// Error{Experiment} with all problems: keys, values or metrics that no run has, groups without a

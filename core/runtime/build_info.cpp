@@ -4,6 +4,7 @@
 #include <ATen/Version.h>
 #include <dlfcn.h>
 
+#include "commit.h"  // made by cmake/commit.cmake
 #include "core/base/error.h"
 #include "core/base/version.h"
 
@@ -19,8 +20,8 @@ std::filesystem::path loaded_torch_root() {
 }
 
 const BuildInfo& build_info() {
-  static const BuildInfo info{PIPEWRIGHT_VERSION, PIPEWRIGHT_TORCH_VERSION, PIPEWRIGHT_BUILD,
-                              "g++ " __VERSION__};
+  static const BuildInfo info{PIPEWRIGHT_VERSION, PIPEWRIGHT_COMMIT, PIPEWRIGHT_TORCH_VERSION,
+                              PIPEWRIGHT_BUILD, "g++ " __VERSION__};
   return info;
 }
 

@@ -8,6 +8,7 @@ namespace pipewright {
 
 struct BuildInfo {
   const char* version;
+  const char* commit;  ///< twelve digits, and "-dirty" where sources were changed; "" if not known
   const char* torch_version;
   const char* build_type;
   const char* compiler;

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace pipewright {
 namespace {
@@ -98,6 +99,17 @@ double sign_flip_p(std::span<const double> differences) {
     if (std::abs(sum) >= std::abs(observed) - rounding) ++as_far;
   }
   return static_cast<double>(as_far) / static_cast<double>(choices);
+}
+
+double correlation(std::span<const double> a, std::span<const double> b) {
+  PIPEWRIGHT_CHECK(a.size() == b.size(), a.size(), b.size());
+  const Sample x = sample_of(a), y = sample_of(b);
+  // The mean of equal values may round to another, and the variance to more than 0.
+  for (const auto side : {a, b})
+    if (std::ranges::min(side) == std::ranges::max(side)) return kNoNumber;
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - x.mean) * (b[i] - y.mean);
+  return std::clamp(sum / (x.count - 1) / std::sqrt(x.variance) / std::sqrt(y.variance), -1., 1.);
 }
 
 std::vector<double> holm_adjusted(std::span<const double> p) {

@@ -43,6 +43,9 @@ double equivalence_p(const MeanDifference& difference, double margin);
 /// count as equal.
 double sign_flip_p(std::span<const double> differences);
 
+/// Pearson's correlation of at least two pairs; kNoNumber where the values of a side are all equal.
+double correlation(std::span<const double> a, std::span<const double> b);
+
 /// Holm's (1979) adjusted p values, in the order given: rejecting those of at most α keeps the
 /// probability of any false rejection at α or below.
 std::vector<double> holm_adjusted(std::span<const double> p);

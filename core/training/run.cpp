@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/run.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,6 +64,16 @@ Value plugins_value() {
   return plugins;
 }
 
+/// Seconds that all threads of this process have computed.
+double processor_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
 /// The content of run.json, written when the run starts and again when it ends in any way.
 class RunState {
  public:
@@ -78,6 +89,7 @@ class RunState {
     set("seed", Value::of(static_cast<std::int64_t>(experiment.train.seed)));
     set("pipewright", Value::of(build.version));
     set("libtorch", Value::of(build.torch_version));
+    set("commit", Value::of(build.commit));
     set("contents", contents);
     set("plugins", plugins_value());
     set("machine", Value::of(host_name()));
@@ -109,6 +121,8 @@ class RunState {
     set("wall_seconds",
         Value::of(
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()));
+    if (run_.find("processes")->integer == 1)
+      set("processor_seconds", Value::of(processor_seconds() - processor_start_));
     if (!error.empty()) set("error", Value::of(error));
     if (exit_code != 0) set("exit_code", Value::of(exit_code));
     folder_.write_state(run_);
@@ -121,6 +135,7 @@ class RunState {
   bool first_;
   Value run_ = Value::mapping();
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double processor_start_ = processor_seconds();
 };
 
 /// How a run begins, decided by process 0 from the folder's content.

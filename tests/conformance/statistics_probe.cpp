@@ -35,6 +35,8 @@ int main() {
   const json found{{"paired", values_of(paired_difference(differences), given["margin"])},
                    {"welch", values_of(welch_difference(a, b), given["margin"])},
                    {"signs", sign_flip_p(differences)},
+                   {"correlation", correlation(std::span(a).first(differences.size()),
+                                               std::span(b).first(differences.size()))},
                    {"holm", holm_adjusted(given["p"].get<std::vector<double>>())},
                    {"share", {share.low, share.high}},
                    {"effect", detectable_effect(differences.size(), 0.05, 0.8)}};

@@ -59,6 +59,7 @@ class Statistics(unittest.TestCase):
                          stats.ttest_ind(a - margin, b, equal_var=False, alternative="less").pvalue)
                 signs = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf)
                 self.near(ours["signs"], signs.pvalue, "signs")
+                self.near(ours["correlation"], stats.pearsonr(a[:pairs], b[:pairs]).statistic, "correlation")
                 self.near(ours["holm"], holm(p), "Holm")
                 share = stats.binomtest(hits, count).proportion_ci(0.95, method="exact")
                 self.near(ours["share"], [share.low, share.high], "share")

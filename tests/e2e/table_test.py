@@ -127,7 +127,7 @@ class Table(harness.EndToEnd):
         self.write("s.yaml", MIXED)
         self.assert_errors(
             self.table("--format", "html", code=EXPERIMENT),
-            r"^--format is 'html'; expected markdown, csv or latex",
+            r"^--format is 'html'; expected markdown, csv, latex or json",
         )
 
 

@@ -88,6 +88,18 @@ void check_hardware(const PlotSpec& spec) {
                 spec.metric.place.text());
 }
 
+/// Rows have a mean of each epoch, and of a probe's values no more.
+void refuse_what_rows_lack(const PlotSpec& spec) {
+  const bool from_log =
+      spec.x.name == "minibatch" || spec.x.name == "stage" || spec.line_per_stage();
+  if (from_log)
+    throw Error(
+        ErrorKind::Experiment,
+        concat("the plot draws single measurements of a probe, and rows of results have none; "
+               "leave --results out to draw them from run folders"),
+        spec.x.place.text());
+}
+
 bool is_map(const Value& document) {
   const Value* kind = document.find_path("plot.kind");
   return kind != nullptr && kind->text == "map";
@@ -107,6 +119,7 @@ int run_plot(const std::vector<std::string>& arguments) {
   line.option("hardware", "FILE",
               "draw against the hours that training would take on this hardware, as simulated: a "
               "file, or a name of `list hardware`");
+  declare_results(line);
   line.option("output", "FOLDER", "write the pictures into this folder instead");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
@@ -115,8 +128,10 @@ int run_plot(const std::vector<std::string>& arguments) {
   apply_hardware(line, "plot.hardware", document);
   const PlotSpec spec = read_plot_spec(document);
   check_hardware(spec);
+  if (line.given("results")) refuse_what_rows_lack(spec);
   const std::filesystem::path results = results_folder(given, document);
-  const std::vector<RunRecord> runs = results_on(spec.hardware, document, results);
+  const std::vector<RunRecord> runs =
+      results_on(spec.hardware, document, results, {.results = line.text("results"), .keep = {}});
   const std::filesystem::path folder =
       line.given("output") ? std::filesystem::path(line.text("output")) : results / "plots";
   if (spec.kind == PlotKind::Map) {
@@ -135,8 +150,9 @@ int run_plot(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kPlot{"plot",
-                    "plot FILE [--metric M] [--hardware H] [--output FOLDER] [--set key=value]…",
-                    "curves and maps as pictures", run_plot};
+const Command kPlot{
+    "plot",
+    "plot FILE [--metric M] [--hardware H] [--results ROWS] [--output FOLDER] [--set key=value]…",
+    "curves and maps as pictures", run_plot};
 
 }  // namespace pipewright

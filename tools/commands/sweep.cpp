@@ -2,6 +2,7 @@
 // `pipewright sweep`: performs all runs of an experiment's sweep, each in a process of its own.
 #include <cstdio>
 #include <optional>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
@@ -10,7 +11,10 @@
 #include "core/records/leftover_runs.h"
 #include "core/records/run_claim.h"
 #include "core/records/run_store.h"
+#include "core/reports/table.h"
 #include "core/reports/table_spec.h"
+#include "core/reports/verdicts.h"
+#include "core/sweep/kept_results.h"
 #include "core/sweep/sweep_claim.h"
 #include "core/sweep/sweep_runner.h"
 #include "core/system/terminal.h"
@@ -63,12 +67,27 @@ struct Sweep {
   std::vector<PlannedRun> runs;
   SweepSettings settings;
   std::optional<SlurmSettings> slurm;
+  std::filesystem::path rows;   ///< --results; empty: not given
+  std::vector<bool> have_rows;  ///< which runs are finished there; empty: none is
   UnfinishedRuns unfinished;
 
   std::size_t done_before() const {
     return runs.size() - unfinished.free.size() - unfinished.queued.size();
   }
 };
+
+/// The runs that are left to do: those that neither their folders nor rows have.
+std::vector<PlannedRun> left_of(const Sweep& sweep) {
+  std::vector<PlannedRun> left = runs_to_do(sweep.runs, sweep.settings);
+  if (sweep.have_rows.empty()) return left;
+  std::set<std::filesystem::path> kept;
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i)
+    if (sweep.have_rows[i]) kept.insert(sweep.runs[i].folder);
+  std::erase_if(left, [&](const PlannedRun& run) { return kept.contains(run.folder); });
+  print_error("%zu of %s %s a row in %s\n", kept.size(), counted(sweep.runs.size(), "run").c_str(),
+              kept.size() == 1 ? "has" : "have", sweep.rows.c_str());
+  return left;
+}
 
 /// Performs the runs that are left in processes of this machine.
 SweepResult run_here(const Sweep& sweep, const FolderLock& lock) {
@@ -79,7 +98,7 @@ SweepResult run_here(const Sweep& sweep, const FolderLock& lock) {
 /// Collects the results of run folders into results.sqlite and prints the table.
 void collect(const Sweep& sweep, const SweepResult& result) {
   const std::size_t done = sweep.done_before() + result.done;
-  const std::vector<RunRecord> records = records_of(sweep.runs);
+  std::vector<RunRecord> records = records_of(sweep.runs);
   rebuild_run_store(sweep.settings.out, records);
   if (result.interrupted)
     throw Error(ErrorKind::Interrupted,
@@ -87,7 +106,10 @@ void collect(const Sweep& sweep, const SweepResult& result) {
                        " done; the same command with --resume goes on"));
   const bool shows =
       sweep.document.find("table") != nullptr || sweep.document.find("claims") != nullptr;
-  if (shows) print_results(sweep.document, records);
+  if (shows) {
+    use_rows({.results = sweep.rows, .keep = {}}, sweep.document, records);
+    print_results(sweep.document, records);
+  }
   print_error("%zu of %s done, see %s\n", done, counted(sweep.runs.size(), "run").c_str(),
               (sweep.settings.out / "results.sqlite").c_str());
   tell_leftovers(sweep.given, sweep.document, sweep.settings.out, records);
@@ -97,7 +119,7 @@ void collect(const Sweep& sweep, const SweepResult& result) {
 
 /// Determines and prints what is left to do.
 void survey(Sweep& sweep) {
-  sweep.unfinished = sort_by_queue(runs_to_do(sweep.runs, sweep.settings), sweep.settings.out);
+  sweep.unfinished = sort_by_queue(left_of(sweep), sweep.settings.out);
   const UnfinishedRuns& unfinished = sweep.unfinished;
   if (sweep.settings.overwrite && !unfinished.queued.empty())
     throw Error(
@@ -157,6 +179,9 @@ void prune(const Sweep& sweep) {
 void check_flags(const CommandLine& line) {
   if (line.given("resume") && line.given("overwrite"))
     throw Error(ErrorKind::Experiment, "--resume and --overwrite exclude each other");
+  if (line.given("results") && !line.given("resume"))
+    throw Error(ErrorKind::Experiment,
+                "--results leaves out runs that are finished, so it needs --resume");
   for (const char* other : {"resume", "overwrite", "slurm"})
     if (line.given("prune") && line.given(other))
       throw Error(ErrorKind::Experiment, concat("--prune runs nothing; give --",
@@ -183,6 +208,9 @@ int run_sweep(const std::vector<std::string>& arguments) {
       "threads)");
   line.flag("keep-going", "go on when a run fails; sweeps always do, so this changes nothing");
   line.flag("resume", "leave finished runs alone, go on with the others");
+  line.option("results", "FILE",
+              "with --resume: leave out runs whose results are rows of this file, too, as `table "
+              "--keep` writes them");
   line.flag("overwrite", "begin every run anew");
   line.flag(
       "prune",
@@ -201,6 +229,9 @@ int run_sweep(const std::vector<std::string>& arguments) {
   need_libtorch();
   sweep.settings = settings_of(line, sweep.document, sweep.runs);
   sweep.slurm = slurm_settings(line, sweep.runs);
+  sweep.rows = line.text("results");
+  if (!sweep.rows.empty())
+    sweep.have_rows = have_rows(read_result_rows(sweep.rows), point_digests(sweep.document));
   if (line.given("prune")) {
     prune(sweep);
     return 0;
@@ -220,8 +251,8 @@ int run_sweep(const std::vector<std::string>& arguments) {
 
 const Command kSweep{
     "sweep",
-    "sweep FILE [--jobs N] [--slurm] [--resume | --overwrite | --prune] [--set key=value]… "
-    "[--profile P] [--out DIR]",
+    "sweep FILE [--jobs N] [--slurm] [--resume [--results ROWS] | --overwrite | --prune] "
+    "[--set key=value]… [--profile P] [--out DIR]",
     "run every point of a sweep, in parallel processes or on a cluster", run_sweep};
 
 }  // namespace pipewright

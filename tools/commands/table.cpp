@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright table`: prints the results of a sweep as a table.
 #include <algorithm>
+#include <optional>
 
 #include "core/base/error.h"
+#include "core/reports/results_json.h"
 #include "core/reports/table.h"
 #include "core/reports/tradeoff.h"
 #include "core/reports/verdicts.h"
@@ -14,12 +16,14 @@
 namespace pipewright {
 namespace {
 
-TableFormat format_of(const std::string& name) {
+/// nullopt: JSON, which has more than the table.
+std::optional<TableFormat> format_of(const std::string& name) {
   if (name == "markdown") return TableFormat::Markdown;
   if (name == "csv") return TableFormat::Csv;
   if (name == "latex") return TableFormat::Latex;
+  if (name == "json") return std::nullopt;
   throw Error(ErrorKind::Experiment,
-              concat("--format is '", name, "'; expected markdown, csv or latex"));
+              concat("--format is '", name, "'; expected markdown, csv, latex or json"));
 }
 
 /// Throws if a metric is modelled and there is nothing to model it on.
@@ -52,16 +56,23 @@ int run_table(const std::vector<std::string>& arguments) {
       "modelled_… say what it would take there, and a table of trained runs is followed by one of "
       "accuracy against modelled time, in which the runs that no other beats in both are marked.");
   line.experiment(true);
-  line.option("format", "F", "print the table as markdown, csv or latex", "markdown");
+  line.option(
+      "format", "F",
+      "print the table as markdown, csv or latex, or, with all numbers of its claims, as json",
+      "markdown");
   line.option("metric", "M", "show this metric instead of the file's table.metric");
   line.option("epoch", "E",
               "show the last epoch that was evaluated, or the best of each run: last or best");
   line.option("hardware", "FILE",
               "simulate every run on this hardware: a file, or a name of `list hardware`");
+  declare_results(line);
+  line.option("keep", "FILE",
+              "keep the results of finished runs as rows of this CSV file: it gets those that it "
+              "lacks, the rows that it has stay, and the table is of both");
   line.option("output", "FILE", "write the table there instead of printing it");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
-  const TableFormat format = format_of(line.text("format"));
+  const std::optional<TableFormat> format = format_of(line.text("format"));
   Value document = given.document();
   apply_as_if_written(line, "metric", "table.metric", document);
   apply_as_if_written(line, "epoch", "table.epoch", document);
@@ -69,13 +80,15 @@ int run_table(const std::vector<std::string>& arguments) {
   const TableSpec spec = read_table_spec(document);
   check_hardware(spec);
   const std::filesystem::path folder = results_folder(given, document);
-  const std::vector<RunRecord> runs = results_on(spec.hardware, document, folder);
+  const std::vector<RunRecord> runs =
+      results_on(spec.hardware, document, folder,
+                 {.results = line.text("results"), .keep = line.text("keep")});
   const Table table = make_table(spec, runs);
-  std::string text = print_table(table, format);
+  const std::vector<Verdict> verdicts = judge(read_claims(document), spec, runs);
+  std::string text = format ? print_table(table, *format) : results_json(table, verdicts);
   if (shows_tradeoff(spec, runs) && format == TableFormat::Markdown)
     text += "\n" + print_tradeoff(spec, make_tradeoff(spec, runs));
-  const std::vector<Verdict> verdicts = judge(read_claims(document), spec, runs);
-  const std::string claims = print_verdicts(verdicts, format);
+  const std::string claims = format ? print_verdicts(verdicts, *format) : std::string();
   if (!claims.empty() && format != TableFormat::Csv) text += "\n" + claims;
   if (line.given("output"))
     write_output(line.text("output"), text);
@@ -91,9 +104,10 @@ int run_table(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kTable{
-    "table",
-    "table FILE [--format F] [--metric M] [--epoch E] [--hardware H] [--out DIR] [--output FILE]",
-    "the results of a sweep as a table", run_table};
+const Command kTable{"table",
+                     "table FILE [--format F] [--metric M] [--epoch E] [--hardware H] [--results "
+                     "ROWS | --keep ROWS] "
+                     "[--out DIR] [--output FILE]",
+                     "the results of a sweep as a table", run_table};
 
 }  // namespace pipewright

@@ -3,9 +3,14 @@
 // few of them, show nothing.
 #include "core/reports/verdicts.h"
 
+#include <cmath>
+
+#include "core/config/json.h"
+#include "core/reports/results_json.h"
 #include "core/statistics/tests.h"
 #include "tests/unit/config/error_text.h"
 #include "tests/unit/records/run_folders.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright {
 namespace {
@@ -200,6 +205,87 @@ TEST_F(ExperimentClaims, FaultsAreErrorsWithPlaceAndSuggestion) {
         "claims[0].within is missing; close needs the difference that does not matter");
   fails("{say: x, within: 1, diverges: [{scheme.name: gpipe}]}", "claims[0].within needs close");
   fails("{say: x, les: 1, diverges: [{scheme.name: gpipe}]}", "did you mean 'less'?");
+}
+
+/// The numbers are SciPy's: ttest_rel, pearsonr, permutation_test, ttest_1samp on either side, and
+/// the power of nct.
+TEST_F(ExperimentClaims, HaveAllTheirNumbersInJson) {
+  add("gpipe", {"0.80", "0.70", "0.90", "0.85", "0.75"});
+  add("pipedream", {"0.72", "0.66", "0.85", "0.86", "0.75"});
+  const auto all =
+      verdicts(concat("[{say: lower, ", std::string_view(kLess),
+                      "}, {say: as good, close: [{scheme.name: gpipe}, {scheme.name: pipedream}], "
+                      "within: 0.05}, {say: ends, finishes: [{scheme.name: gpipe}]}]"));
+  TableSpec spec = read_table_spec(Value::mapping());
+  const Value json = parse_json(results_json(make_table(spec, runs_), all), "json");
+  const auto is = [&](int claim, const char* key, double expected) {
+    const Value* found =
+        json.find_path(concat("claims.", claim, ".tests.0.", std::string_view(key)));
+    ASSERT_NE(found, nullptr) << key;
+    const bool whole = found->is(Value::Kind::Integer);
+    EXPECT_NEAR(whole ? static_cast<double>(found->integer) : found->number, expected,
+                tolerance::kIntegral)
+        << key;
+  };
+  const auto says = [&](const std::string& path, const char* expected) {
+    ASSERT_NE(json.find_path(path), nullptr) << path;
+    EXPECT_EQ(json.find_path(path)->text, expected) << path;
+  };
+  says("claims.0.say", "lower");
+  says("claims.0.verdict", "not shown");
+  says("claims.0.tests.0.kind", "less");
+  says("claims.0.tests.0.metric", "test_accuracy");
+  says("claims.0.tests.0.of", "gpipe");
+  says("claims.0.tests.0.minus", "pipedream");
+  says("claims.0.tests.0.interval_kind", "paired t");
+  is(0, "n_of", 5);
+  is(0, "n_minus", 5);
+  is(0, "mean_of", 0.8);
+  is(0, "mean_minus", 0.768);
+  is(0, "effect", 0.032);
+  is(0, "interval.0", -0.013958344113734575);
+  is(0, "interval.1", 0.07795834411373459);
+  is(0, "level", 0.95);
+  is(0, "std_of_differences", 0.03701351104664352);
+  is(0, "correlation", 0.9024690991376025);
+  is(0, "wins", 3);
+  is(0, "ties", 1);
+  is(0, "losses", 1);
+  is(0, "p", 0.12535460853443853);
+  is(0, "p_holm", 2 * 0.12535460853443853);
+  is(0, "p_sign_flips", 0.25);
+  is(0, "detectable_effect", 0.062256613279816755);
+  is(0, "detectable_effect_holm", 0.07587796775377499);
+  EXPECT_TRUE(json.find_path("claims.0.tests.0.within")->is(Value::Kind::Null));
+  is(1, "level", 0.9);
+  is(1, "interval.0", -0.0032883433640873636);
+  is(1, "interval.1", 0.06728834336408736);
+  is(1, "within", 0.05);
+  is(1, "p", 0.1689945938452155);
+  is(1, "p_holm", 2 * 0.12535460853443853);  // adjusted p values never fall
+  says("claims.2.tests.0.kind", "finishes");
+  is(2, "hits", 5);
+  is(2, "n", 5);
+  is(2, "interval.0", std::pow(0.025, 0.2));
+  is(2, "interval.1", 1);
+}
+
+TEST_F(ExperimentClaims, WithoutPairsHaveNoNumbersOfPairs) {
+  add("gpipe", {"0.80", "0.70", "0.90"});
+  add("pipedream", {"0.70", "0.61", ""});
+  TableSpec spec = read_table_spec(Value::mapping());
+  const auto all = verdicts(concat("[{say: x, ", std::string_view(kLess), "}]"));
+  const Value json = parse_json(results_json(make_table(spec, runs_), all), "json");
+  const Value* test = json.find_path("claims.0.tests.0");
+  for (const char* key :
+       {"paired", "mean_of", "effect", "level", "std_of_differences", "correlation", "wins", "p",
+        "p_holm", "p_sign_flips", "detectable_effect", "detectable_effect_holm"})
+    EXPECT_TRUE(test->find(key)->is(Value::Kind::Null)) << key;
+  EXPECT_EQ(test->find("why")->text, "2 of 3 runs of pipedream done so far");
+  const Value* cell = json.find_path("cells.1");
+  EXPECT_EQ(cell->find("missing")->integer, 1);
+  EXPECT_EQ(cell->find_path("values.1")->number, 0.61);
+  EXPECT_EQ(cell->find_path("seeds.1")->text, "2");
 }
 
 TEST(PrintedVerdicts, StandBelowTheTableInEveryFormat) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <tuple>
 #include <vector>
 
 #include "tests/unit/tolerances.h"
@@ -50,6 +51,16 @@ TEST(Statistics, PAndIntervalSayTheSame) {
   EXPECT_NEAR(interval_of(difference, 1 - p).low, 0, tolerance::kIntegral);
   EXPECT_EQ(two_sided_p({-1, 0.4, 3.7}), p);
   EXPECT_EQ(two_sided_p({0, 0.4, 3.7}), 1);
+}
+
+TEST(Statistics, CorrelationIsTheCosineOfWhatDeviatesFromTheMeans) {
+  // (1, 2, 6) deviates by (−2, −1, 3), and (2, 0, 4) by (0, −2, 2): 8 / √(14 · 8).
+  EXPECT_NEAR(correlation(Values{1, 2, 6}, Values{2, 0, 4}), 8 / std::sqrt(112.),
+              tolerance::kHundredOperations);
+  EXPECT_NEAR(correlation(Values{1, 2, 6}, Values{-10, -20, -60}), -1,
+              tolerance::kHundredOperations);
+  EXPECT_TRUE(std::isnan(correlation(Values{0.1, 0.1, 0.1}, Values{1, 2, 3})));
+  EXPECT_TRUE(std::isnan(correlation(Values{1, 2, 3}, Values{0.7, 0.7, 0.7})));
 }
 
 TEST(Statistics, EquivalenceIsDecidedByTheIntervalOf90Percent) {
@@ -119,6 +130,27 @@ TEST(Statistics, DetectableEffectsHaveTheirPower) {
         },
         1e-12, 12);
     EXPECT_NEAR(power, 0.8, tolerance::kIntegral) << count;
+  }
+}
+
+/// Figures that another program computed for a plan of experiments, each right to a unit of its
+/// last digit.
+TEST(Statistics, DetectableEffectsAreThoseOfAPublishedTable) {
+  for (const auto& [count, alone, of_fifteen] :
+       {std::tuple{5u, 1.68, 3.51}, {6u, 1.44, 2.69}, {8u, 1.16, 1.94}, {10u, 1.00, 1.58}}) {
+    EXPECT_NEAR(detectable_effect(count, 0.05, 0.8), alone, 2 * tolerance::written(2));
+    EXPECT_NEAR(detectable_effect(count, 0.05 / 15, 0.8), of_fifteen, 2 * tolerance::written(2));
+  }
+}
+
+TEST(Statistics, DetectableEffectsAreNumbersForAsManyComparisonsAsThereMayBe) {
+  for (const std::size_t count : {3u, 5u, 10u, 100u}) {
+    double before = 0;
+    for (const double comparisons : {1., 15., 1000., 10'000., 1e6}) {
+      const double effect = detectable_effect(count, 0.05 / comparisons, 0.8);
+      EXPECT_TRUE(std::isfinite(effect) && effect > before) << count << " " << comparisons;
+      before = effect;
+    }
   }
 }
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A table and its verdicts as JSON, with every number that they rest on (docs/formats/results.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/reports/table.h"
+#include "core/reports/verdicts.h"
+
+namespace pipewright {
+
+/// One JSON mapping and a line feed. Numbers are in the metric's own unit and read back as the same
+/// double; what is not known, and what JSON cannot write (infinity), is null.
+std::string results_json(const Table& table, const std::vector<Verdict>& verdicts);
+
+}  // namespace pipewright

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Somebody's nn.Module: `tools/import_torch.py` exports it into a folder, and this model trains
+/// it. Its layers are the module's own submodules.
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/stage/model.h"
+#include "models/graph_cut.h"
+#include "models/graph_layer.h"
+
+namespace pipewright {
+namespace {
+
+class Graph final : public Model {
+ public:
+  explicit Graph(Options& options)
+      : folder_(options.required_path(
+            "file",
+            "Folder that tools/import_torch.py has written. Its weights.safetensors, given "
+            "as `weights`, is what the training starts from.")),
+        depth_(static_cast<int>(options.integer(
+            "depth", 2,
+            "How many parts of a module's path name a layer: with 1 \"layer1\" is a layer, with 2 "
+            "\"layer1.0\" is one.",
+            {1, 100}))) {
+    if (!options.given("weights"))
+      options.problem("weights",
+                      "is missing; expected the file weights.safetensors of the folder, from which "
+                      "the training starts");
+  }
+
+  std::vector<LayerPtr> layers() const override {
+    std::vector<LayerPtr> all;
+    for (const GraphRun& run : graph_runs(*file(), depth_)) all.push_back(graph_layer(file(), run));
+    return all;
+  }
+
+  std::vector<std::int64_t> input_shape() const override {
+    std::vector<std::int64_t> sizes;
+    for (std::size_t i = 1; i < file()->input.shape.size(); ++i)
+      sizes.push_back(file()->input.shape[i][1]);
+    return sizes;
+  }
+  std::int64_t vocabulary() const override { return file()->vocabulary; }
+  Task task() const override {
+    return file()->output_shape.size() > 1 ? Task::Continue : Task::Classify;
+  }
+  std::int64_t classes() const override { return file()->output_shape.back(); }
+  LayerPtr head(std::size_t) const override { return nullptr; }
+
+ private:
+  /// The file, read when it is first asked for: constructors read options only.
+  const std::shared_ptr<const GraphFile>& file() const {
+    std::call_once(read_, [this] { file_ = std::make_shared<GraphFile>(read_graph(folder_)); });
+    return file_;
+  }
+
+  std::filesystem::path folder_;
+  int depth_;
+  mutable std::once_flag read_;
+  mutable std::shared_ptr<const GraphFile> file_;
+};
+
+PIPEWRIGHT_MODEL(graph, Graph, "Your own PyTorch module, exported by tools/import_torch.py.");
+
+}  // namespace
+}  // namespace pipewright

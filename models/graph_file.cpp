@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/graph_file.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/config/json.h"
+#include "core/stage/files/safetensors.h"
+
+namespace pipewright {
+namespace {
+
+using Kind = Value::Kind;
+
+constexpr std::int64_t kGraphFormat = 1;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 40;  // of a tensor
+constexpr std::size_t kMostDimensions = 16;
+
+constexpr std::array<std::pair<std::string_view, at::ScalarType>, 7> kGraphTypes{{
+    {"float64", at::kDouble},
+    {"float32", at::kFloat},
+    {"float16", at::kHalf},
+    {"bfloat16", at::kBFloat16},
+    {"int64", at::kLong},
+    {"int32", at::kInt},
+    {"bool", at::kBool},
+}};
+
+/// Reads values of the file; each error has the place it was given.
+struct GraphReader {
+  std::string where;
+
+  [[noreturn]] void fail(const std::string& message) const {
+    throw Error(ErrorKind::Data, message, where);
+  }
+
+  const Value& field(const Value& of, const std::string& name, Kind kind) const {
+    const Value* found = of.find(name);
+    if (found == nullptr) fail(concat("'", name, "' is missing"));
+    if (!found->is(kind)) fail(concat("'", name, "' is ", found->described()));
+    return *found;
+  }
+
+  std::string text(const Value& of, const std::string& name) const {
+    return field(of, name, Kind::Text).text;
+  }
+
+  std::vector<std::int64_t> shape(const std::string& name, const Value& given) const {
+    if (!given.is(Kind::Sequence) || given.items.size() > kMostDimensions)
+      fail(
+          concat("the shape of '", name, "' is ", given.described(), "; expected a list of sizes"));
+    std::vector<std::int64_t> sizes;
+    std::int64_t elements = 1;
+    for (const Value& size : given.items) {
+      if (!size.is(Kind::Integer) || size.integer < 0 || size.integer > kMostElements ||
+          (size.integer > 0 && elements > kMostElements / size.integer))
+        fail(concat("the shape of '", name, "' has the size ", size.shown(),
+                    "; expected whole numbers whose product is at most 2^40"));
+      elements *= std::max<std::int64_t>(1, size.integer);
+      sizes.push_back(size.integer);
+    }
+    return sizes;
+  }
+
+  std::map<std::string, std::vector<std::int64_t>> shapes(const Value& of,
+                                                          const std::string& name) const {
+    std::map<std::string, std::vector<std::int64_t>> all;
+    for (const auto& [tensor, sizes] : field(of, name, Kind::Mapping).fields) {
+      if (tensor.empty()) fail(concat("'", name, "' has a tensor without a name"));
+      if (!all.emplace(tensor, shape(tensor, sizes)).second)
+        fail(concat("'", name, "' has '", tensor, "' twice"));
+    }
+    return all;
+  }
+
+  at::ScalarType type(const Value& of) const {
+    const std::string name = text(of, "type");
+    std::vector<std::string> known;
+    for (const auto& [each, type] : kGraphTypes) {
+      if (each == name) return type;
+      known.emplace_back(each);
+    }
+    fail(concat("there is no type '", name, "'", suggestion(name, known)));
+  }
+
+  GraphSize size(const Value& given) const {
+    constexpr std::int64_t kMost = std::int64_t{1} << 31;
+    const bool fits =
+        given.is(Kind::Sequence) && given.items.size() == 2 &&
+        std::ranges::all_of(given.items, [](const Value& each) {
+          return each.is(Kind::Integer) && each.integer >= -kMost && each.integer <= kMost;
+        });
+    if (!fits)
+      fail(concat("a size is ", given.described(),
+                  "; expected [factor, constant], each at most 2^31: factor x batch + constant"));
+    return {given.items[0].integer, given.items[1].integer};
+  }
+
+  GraphOutput output(const Value& given) const {
+    GraphOutput made{.name = text(given, "name"), .shape = {}, .type = type(given)};
+    const Value& sizes = field(given, "shape", Kind::Sequence);
+    if (sizes.items.size() > kMostDimensions)
+      fail(concat("'", made.name, "' has ", sizes.items.size(), " dimensions; expected at most ",
+                  kMostDimensions));
+    for (const Value& each : sizes.items) made.shape.push_back(size(each));
+    return made;
+  }
+};
+
+/// Checks that every reference of a node is to something that exists before it.
+void check_references(const GraphReader& reader, const GraphFile& file, const GraphNode& node,
+                      const std::set<std::string>& made) {
+  const auto check = [&](const GraphReference& reference) {
+    const auto& [kind, name] = reference;
+    const bool exists = kind == "value"       ? made.contains(name)
+                        : kind == "parameter" ? file.parameters.contains(name)
+                        : kind == "buffer"    ? file.buffers.contains(name)
+                                              : file.constants.contains(name);
+    if (!exists) reader.fail(concat("there is no ", kind, " '", name, "' before it"));
+  };
+  for (const auto& [name, argument] : node.arguments) for_each_reference(argument, check);
+}
+
+GraphNode read_node(const GraphReader& reader, const Value& given) {
+  GraphNode node;
+  node.name = reader.text(given, "operator");
+  node.overload = reader.text(given, "overload");
+  node.schema = reader.text(given, "schema");
+  node.module = reader.text(given, "module");
+  node.where = concat(reader.where, " (", node.name, " of module '", node.module, "')");
+  const GraphReader inside{node.where};
+  node.arguments = inside.field(given, "arguments", Kind::Mapping).fields;
+  for (const Value& output : inside.field(given, "outputs", Kind::Sequence).items)
+    node.outputs.push_back(inside.output(output));
+  return node;
+}
+
+void read_nodes(const std::string& path, const Value& document, GraphFile& file) {
+  std::set<std::string> made{file.input.name};
+  std::size_t number = 0;
+  for (const Value& given : GraphReader{path}.field(document, "nodes", Kind::Sequence).items) {
+    const GraphReader reader{concat(path, ", node ", number++)};
+    GraphNode node = read_node(reader, given);
+    const GraphReader inside{node.where};
+    check_references(inside, file, node, made);
+    for (const GraphOutput& output : node.outputs)
+      if (!made.insert(output.name).second)
+        inside.fail(concat("the value '", output.name, "' is made twice"));
+    file.nodes.push_back(std::move(node));
+  }
+  if (file.nodes.empty()) GraphReader{path}.fail("'nodes' is empty");
+  if (!made.contains(file.output) || file.output == file.input.name)
+    GraphReader{path}.fail(concat("no node makes the output '", file.output, "'"));
+}
+
+void read_constants(const std::filesystem::path& folder, const GraphReader& reader,
+                    const Value& document, GraphFile& file) {
+  const Value& names = reader.field(document, "constants", Kind::Sequence);
+  if (names.items.empty()) return;
+  const std::filesystem::path path = folder / "constants.safetensors";
+  TensorFile tensors = read_safetensors(path);
+  for (const Value& name : names.items) {
+    const at::Tensor* found = tensors.find(name.text);
+    if (found == nullptr)
+      throw Error(ErrorKind::Data,
+                  concat("has no constant '", name.text, "', which graph.json names"),
+                  path.string());
+    file.constants.emplace(name.text, *found);
+  }
+}
+
+}  // namespace
+
+GraphReference reference_of(const Value& argument) {
+  if (!argument.is(Kind::Mapping) || argument.fields.size() != 1) return {};
+  const auto& [kind, name] = argument.fields.front();
+  const bool known =
+      kind == "value" || kind == "parameter" || kind == "buffer" || kind == "constant";
+  if (!known || !name.is(Kind::Text)) return {};
+  return {kind, name.text};
+}
+
+GraphFile read_graph(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "graph.json";
+  const Value document = load_json(path);
+  const GraphReader reader{path.string()};
+  if (!document.is(Kind::Mapping))
+    reader.fail(concat("is ", document.described(), "; expected a graph"));
+  const std::int64_t format = reader.field(document, "format", Kind::Integer).integer;
+  if (format != kGraphFormat)
+    reader.fail(concat("has format ", format, "; this program reads format ", kGraphFormat,
+                       ", which its tools/import_torch.py writes"));
+  GraphFile file;
+  file.torch = reader.text(document, "torch");
+  const Value& input = reader.field(document, "input", Kind::Mapping);
+  file.input.name = reader.text(input, "name");
+  file.input.type = reader.type(input);
+  file.input.shape.push_back({1, 0});
+  for (const std::int64_t size :
+       reader.shape("input", reader.field(input, "shape", Kind::Sequence)))
+    file.input.shape.push_back({0, size});
+  if (file.input.shape.size() < 2) reader.fail("the shape of 'input' is empty; expected sizes");
+  file.vocabulary = reader.field(input, "vocabulary", Kind::Integer).integer;
+  if (file.vocabulary < 0 || (file.vocabulary > 0) != (file.input.type == at::kLong))
+    reader.fail(concat("'vocabulary' is ", file.vocabulary,
+                       "; expected a positive number where the input is int64, else 0"));
+  file.output = reader.text(document, "output");
+  file.output_shape =
+      reader.shape("output", reader.field(document, "output_shape", Kind::Sequence));
+  if (file.output_shape.empty() || file.output_shape.back() < 1)
+    reader.fail("'output_shape' is empty; expected the classes last");
+  file.parameters = reader.shapes(document, "parameters");
+  file.buffers = reader.shapes(document, "buffers");
+  read_constants(folder, reader, document, file);
+  read_nodes(path.string(), document, file);
+  return file;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules for graph_test.py, each with something that makes cutting or importing hard."""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class Block(nn.Module):
+    """A residual block as torchvision writes it: ReLU and the sum in place."""
+
+    def __init__(self, entering, leaving, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(entering, leaving, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(leaving)
+        self.relu = nn.ReLU(inplace=True)
+        self.conv2 = nn.Conv2d(leaving, leaving, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(leaving)
+        self.down = None
+        if entering != leaving:
+            self.down = nn.Sequential(nn.Conv2d(entering, leaving, 1, stride, bias=False), nn.BatchNorm2d(leaving))
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        y += x if self.down is None else self.down(x)
+        return self.relu(y)
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 8, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(8)
+        self.relu = nn.ReLU(inplace=True)
+        self.layer1 = nn.Sequential(Block(8, 8, 1), Block(8, 8, 1))
+        self.layer2 = nn.Sequential(Block(8, 16, 2), Block(16, 16, 1))
+        self.fc = nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = self.layer2(self.layer1(self.relu(self.bn1(self.conv1(x)))))
+        return self.fc(torch.flatten(functional.adaptive_avg_pool2d(x, 1), 1))
+
+
+class WrittenInPlace(nn.Module):
+    """Writes into a view of a tensor, and into the input; both names of the memory are read afterwards."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, 1, 1)
+        self.relu = nn.ReLU(inplace=True)
+        self.middle = nn.Conv2d(8, 8, 3, 1, 1)
+        self.later = nn.Conv2d(8, 8, 3, 1, 1)
+        self.fc = nn.Linear(8, 10)
+
+    def forward(self, x):
+        x = self.conv(x.relu_())
+        view = x.view(x.shape[0], 8, -1)
+        middle = self.middle(x * 0.5)
+        view += 1  # x, too
+        x = self.later(x + middle)
+        return self.fc(self.relu(x).mean((2, 3)))
+
+
+class Dense(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.steps = nn.ModuleList(nn.Conv2d(3 + 2 * i, 2, 3, 1, 1) for i in range(5))
+        self.fc = nn.Linear(13, 10)
+
+    def forward(self, x):
+        made = [x]
+        for step in self.steps:
+            made.append(torch.sigmoid(step(torch.cat(made, 1))))
+        return self.fc(torch.cat(made, 1).mean((2, 3)))
+
+
+class WithConstants(nn.Module):
+    """A buffer outside the state, a type and a device burnt in, a size of the batch, parameters of the root."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(12, 12)
+        self.second = nn.Linear(12, 12)
+        self.third = nn.Linear(12, 12)
+        self.fc = nn.Linear(24, 10)
+        self.scale = nn.Parameter(torch.linspace(0.5, 1.5, 12))
+        self.register_buffer("order", torch.arange(11, -1, -1), persistent=False)
+
+    def forward(self, x):
+        x = self.first(x)[:, self.order] * self.scale
+        x = self.second(torch.tanh(x)) + torch.arange(12, device=x.device).to(torch.float32)
+        x = self.third(x.view(2 * x.shape[0], 6).reshape(-1, 12))
+        low, high = x.chunk(2, dim=1)
+        x = torch.where(low > high, low, high * 2)
+        return self.fc(torch.cat([x, low, high, torch.zeros(x.shape[0], 6)], 1))
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(12, 12)
+        self.second = nn.Linear(12, 12)
+        self.second.weight = self.first.weight
+        self.fc = nn.Linear(12, 10)
+
+    def forward(self, x):
+        return self.fc(torch.tanh(self.second(torch.tanh(self.first(x)))))
+
+
+class Dropping(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(12, 12)
+        self.drop = nn.Dropout(0.3)
+        self.second = nn.Linear(12, 12)
+        self.again = nn.Dropout(0.5, inplace=True)
+        self.third = nn.Linear(12, 12)
+        self.fc = nn.Linear(12, 10)
+
+    def forward(self, x):
+        return self.fc(torch.tanh(self.third(self.again(self.second(self.drop(torch.tanh(self.first(x))))))))
+
+
+class Refused(nn.Module):
+    """A linear layer whose forward ends with something that cannot be imported."""
+
+    def __init__(self, then):
+        super().__init__()
+        self.fc = nn.Linear(12, 10)
+        self.register_buffer("count", torch.zeros(()))
+        self.then = then
+
+    def forward(self, x):
+        return self.then(self, self.fc(x))
+
+
+def branching(module, y):
+    return y * 2 if y.sum() > 0 else y
+
+
+def counting(module, y):
+    module.count.add_(1)
+    return y + module.count
+
+
+def residual():
+    torch.manual_seed(0)
+    return Residual()
+
+
+def written_in_place():
+    torch.manual_seed(0)
+    return WrittenInPlace()
+
+
+def dense():
+    torch.manual_seed(0)
+    return Dense()
+
+
+def with_constants():
+    torch.manual_seed(0)
+    return WithConstants()
+
+
+def tied():
+    torch.manual_seed(0)
+    return Tied()
+
+
+def dropping():
+    torch.manual_seed(0)
+    return Dropping()
+
+
+def decided_by_data():
+    return Refused(branching)
+
+
+def of_two_outputs():
+    return Refused(lambda module, y: (y, y * 2))
+
+
+def of_fixed_batch():
+    return Refused(lambda module, y: y + torch.zeros(4, 10))
+
+
+def counts_by_itself():
+    return Refused(counting)
+
+
+REFUSED = {
+    "decided_by_data": "data-dependent",
+    "of_two_outputs": "returns 2 tensors in training; expected one",
+    "of_fixed_batch": "batch",
+    "counts_by_itself": "writes into 'count'",
+    "nothing": "has no function 'nothing'",
+}

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules that tools/import_torch.py imports, trained by the model `graph`, against PyTorch training them itself.
+
+Every module goes through three steps of SGD with momentum in float64: uncut, in stages, and in stages that recompute
+or split their backwards. Weights and batch-norm statistics after them contain every gradient of the steps.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import graph_modules
+import skips
+import torch
+from safetensors.torch import load_file, save_file
+
+PIPEWRIGHT = os.environ["PIPEWRIGHT_BINARY"]
+SOURCE = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"])
+HERE = Path(__file__).resolve().parent
+
+BATCH, STEPS, RATE, MOMENTUM = 8, 3, 0.05, 0.9
+CLOSE = 1e-10  # of numbers around 1 after three steps; float64 keeps 16 digits, sums here are of less than 10^4 terms
+
+
+class Graph(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="pipewright-graph-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def do(self, *command, code=0):
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def import_module(self, make, shape, code=0):
+        tool = SOURCE / "tools" / "import_torch.py"
+        flags = ("--input", ",".join(map(str, shape)), "--out", "net")
+        return self.do(sys.executable, "-B", tool, f"{HERE / 'graph_modules.py'}:{make}", *flags, code=code)
+
+    def write_data(self, shape, samples):
+        torch.manual_seed(1)
+        x = torch.randn(samples, *shape, dtype=torch.float64)
+        y = torch.randint(0, 10, (samples,))
+        save_file({"train.x": x, "train.y": y, "test.x": x.clone(), "test.y": y.clone()}, self.folder / "data.safetensors")
+        return x, y
+
+    def trained(self, name, code=0, **changes):
+        """final.safetensors of a training with sections changed; its output if it must fail."""
+        experiment = {
+            "dataset": {"name": "tensors", "file": "data.safetensors"},
+            "loader": {"batch_size": BATCH, "shuffle": False},
+            "model": {"name": "graph", "file": "net", "weights": "net/weights.safetensors"},
+            "scheme": {"name": "model_parallel"},
+            "optimizer": {"name": "sgd", "lr": RATE, "momentum": MOMENTUM},
+            "train": {"epochs": 1, "precision": "float64"},
+        }
+        for section, options in changes.items():
+            experiment[section] = experiment.get(section, {}) | options
+        (self.folder / f"{name}.yaml").write_text(json.dumps(experiment))
+        output = self.do(PIPEWRIGHT, "run", f"{name}.yaml", "--out", name, code=code)
+        return output if code else load_file(self.folder / name / "final.safetensors")
+
+    def theirs(self, make, x, y):
+        """The state after the same steps in PyTorch."""
+        module = getattr(graph_modules, make)().double().train()
+        optimizer = torch.optim.SGD(module.parameters(), lr=RATE, momentum=MOMENTUM)
+        for at in range(0, len(x), BATCH):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(module(x[at : at + BATCH]), y[at : at + BATCH]).backward()
+            optimizer.step()
+        return module.state_dict()
+
+    def assert_close(self, ours, theirs, label):
+        worst = max((ours[name] - theirs[name]).abs().max().item() for name in ours)
+        print(f"{label:40} {worst:.1e}", flush=True)
+        self.assertLessEqual(worst, CLOSE, label)
+
+    def compare(self, make, shape, stages=4):
+        self.import_module(make, shape)
+        x, y = self.write_data(shape, BATCH * STEPS)
+        theirs = self.theirs(make, x, y)
+        uncut = self.trained("uncut", pipeline={"stages": 1})
+        missing = {name for name in theirs if name not in uncut and "num_batches" not in name}
+        self.assertEqual(missing, set())
+        self.assert_close(uncut, theirs, f"{make}, uncut")
+        cut = {"stages": stages, "balance": "layers"}
+        self.same(self.trained("cut", pipeline=cut), uncut)
+        again = cut | {"recompute": "always"}
+        self.same(self.trained("recomputed", pipeline=again, scheme={"name": "gpipe"}), uncut)
+        self.same(self.trained("halves", pipeline=cut, scheme={"name": "zb_h1"}), uncut)
+
+    def same(self, ours, others):
+        """The same to the bit."""
+        self.assertEqual(sorted(ours), sorted(others))
+        for name, tensor in ours.items():
+            self.assertTrue(torch.equal(tensor, others[name]), name)
+
+    def test_a_residual_network_is_trained_as_pytorch_trains_it(self):
+        self.compare("residual", (3, 8, 8))
+
+    def test_views_and_writes_in_place_are_not_parted(self):
+        self.compare("written_in_place", (3, 8, 8), stages=3)
+
+    def test_tensors_that_live_long_cross_every_cut(self):
+        self.compare("dense", (3, 8, 8))
+
+    def test_constants_and_sizes_of_the_batch_are_kept(self):
+        self.compare("with_constants", (12,))
+
+    def test_a_shared_parameter_is_one(self):
+        self.compare_uncut("tied", (12,))
+
+    def compare_uncut(self, make, shape):
+        self.import_module(make, shape)
+        x, y = self.write_data(shape, BATCH * STEPS)
+        theirs = self.theirs(make, x, y)
+        self.assert_close(self.trained("uncut", pipeline={"stages": 1}), theirs, make)
+
+    def test_dropout_draws_from_the_seed_in_every_execution(self):
+        self.import_module("dropping", (12,))
+        self.write_data((12,), BATCH * STEPS)
+        cut = {"stages": 4, "balance": "layers", "microbatches": 2}
+
+        def trained(name, train={}, **options):
+            return self.trained(name, pipeline=cut | options, scheme={"name": "gpipe"}, train=train)
+
+        serial = trained("serial", execution="serial")
+        self.same(trained("threads", execution="threads"), serial)
+        self.same(trained("again", recompute="always"), serial)
+        other = trained("other", train={"seed": 2})
+        self.assertFalse(all(torch.equal(other[name], serial[name]) for name in serial))
+
+    def test_what_cannot_be_imported_is_one_line(self):
+        for make, why in graph_modules.REFUSED.items():
+            with self.subTest(make):
+                output = self.import_module(make, (12,), code=1)
+                self.assertIn(why, output.splitlines()[-1])
+                self.assertTrue(output.splitlines()[-1].startswith("import_torch: "), output)
+
+    def test_damaged_graphs_are_refused_in_one_line(self):
+        self.import_module("with_constants", (12,))
+        self.write_data((12,), BATCH)
+        path = self.folder / "net" / "graph.json"
+        text = path.read_text()
+        for old, new, why in (
+            ('"format": 1', '"format": 2', "has format 2; this program reads format 1"),
+            ('"aten::linear"', '"aten::from_file"', "is not among the operators that a graph may call"),
+            ('"aten::linear"', '"aten::bernoulli"', "is not among the operators that a graph may call"),
+            ('{"parameter": "first.weight"}', '{"parameter": "first.wait"}', "there is no parameter 'first.wait'"),
+            ('"weight": {"parameter": "first.weight"}', '"wait": 1', "there is no argument 'wait'"),
+            ('"first.weight": [12, 12]', '"first.weight": [4611686018427387904, 12]', "at most 2^40"),
+            ('"first.weight": [12, 12]', '"first.weight": [12, 13]', "has the shape 12×12, the model's has 12×13"),
+            ('"nodes": [', '"nodes": [7, ', "'operator' is missing"),
+            ("]}\n", "", "is no JSON"),
+        ):
+            with self.subTest(why):
+                self.assertIn(old, text)
+                path.write_text(text.replace(old, new, 1) if new else text[: text.rindex(old)])
+                output = self.trained("damaged", code=3)
+                self.assertIn(why, output)
+                self.assertEqual(len(output.splitlines()), 1, output)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    skips.main()

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The multilayer perceptron: small and exactly specified, so that independent checks can compute
-/// it by hand. Parameters are "<i>.weight" [widths[i+1], widths[i]] and "<i>.bias" under every cut.
+/// it by hand. Parameters are "<i>.weight" [widths[i+1], widths[i]] and "<i>.bias" under every cut,
+/// and with `norm: layer` "<i>.norm.weight" and "<i>.norm.bias" [widths[i+1]].
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/stage/layers.h"
@@ -19,7 +22,15 @@ class Mlp final : public Model {
             kPositive)),
         activation_(activation_named(
             options.choice("activation", {"relu", "tanh", "identity"}, "relu",
-                           "Activation between layers; none follows the last one."))) {
+                           "Activation between layers; none follows the last one."))),
+        he_(options.choice(
+                "init", {"pytorch", "he"}, "pytorch",
+                "Initial weights. pytorch: as torch.nn.Linear's, uniform within 1/√inputs, "
+                "with which deep networks hardly begin to learn; he: normal with "
+                "deviation √(2/inputs) and biases 0 (He et al., 2015).") == "he"),
+        normalised_(options.choice("norm", {"none", "layer"}, "none",
+                                   "Layer norm before each activation; with it, a deep network "
+                                   "learns at the rates of a shallow one.") == "layer") {
     options.choice("head", {"linear"}, "linear",
                    "Auxiliary head of a stage that has a loss of its own: one linear layer.");
     if (widths_.size() < 2) {
@@ -32,10 +43,7 @@ class Mlp final : public Model {
   std::vector<LayerPtr> layers() const override {
     std::vector<LayerPtr> all;
     for (std::size_t i = 0; i + 1 < widths_.size(); ++i) {
-      const bool last = i + 2 == widths_.size();
-      all.push_back(
-          linear(widths_[i], widths_[i + 1],
-                 {.activation = last ? Activation::Identity : activation_, .flatten = i == 0}));
+      all.push_back(layer(i));
       all.back()->set_name(std::to_string(i));
     }
     return all;
@@ -49,6 +57,22 @@ class Mlp final : public Model {
   }
 
  private:
+  LayerPtr layer(std::size_t i) const {
+    const bool last = i + 2 == widths_.size(), alone = last || !normalised_;
+    LinearOptions options{.activation = last || !alone ? Activation::Identity : activation_,
+                          .flatten = i == 0};
+    if (he_) {
+      const double deviation = std::sqrt(2 / static_cast<double>(widths_[i]));
+      options.weight = Initializer{.kind = Initializer::Kind::Normal, .a = deviation};
+      options.bias_init = Initializer{};
+    }
+    LayerPtr product = linear(widths_[i], widths_[i + 1], options);
+    if (alone) return product;
+    return sequence({{"", std::move(product)},
+                     {"norm", layer_norm(widths_[i + 1])},
+                     {"activation", pipewright::activation(activation_)}});
+  }
+
   static Activation activation_named(const std::string& name) {
     if (name == "tanh") return Activation::Tanh;
     return name == "identity" ? Activation::Identity : Activation::Relu;
@@ -56,6 +80,7 @@ class Mlp final : public Model {
 
   std::vector<std::int64_t> widths_;
   Activation activation_;
+  bool he_, normalised_;
 };
 
 PIPEWRIGHT_MODEL(mlp, Mlp, "Multilayer perceptron: linear layers with an activation between them.");

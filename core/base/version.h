@@ -5,7 +5,7 @@
 
 #include <cstddef>  // says which standard library this is
 
-#define PIPEWRIGHT_VERSION "0.6.0"
+#define PIPEWRIGHT_VERSION "0.7.0"
 
 /// Objects of standard-library types pass between the program and its plugins, so both must be
 /// compiled with the same library and ABI.

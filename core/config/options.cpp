@@ -315,6 +315,14 @@ void Options::problem(const std::string& name, const std::string& message) {
   problems_->add(where(name), concat(full_name(name), link, message));
 }
 
+void Options::problem_at(const Place& place, const std::string& message) {
+  problems_->add(place, message);
+}
+
+void Options::add(const Problems& others) {
+  problems_->add(others);
+}
+
 void Options::finish() {
   constexpr std::size_t kMostAdvised = 10;  // of a section; more would only repeat the known names
   const bool whole = parent_ == nullptr && path_.empty();

@@ -89,6 +89,10 @@ class Options {
   Place where(const std::string& name) const;  ///< place of the value if given, else of the section
   /// Records "where: path.name is 3; …" for such a predicate, "where: path.name: message" for else.
   void problem(const std::string& name, const std::string& message);
+  /// Records "place: message": a problem within a value that any() has read.
+  void problem_at(const Place& place, const std::string& message);
+  /// Records what was found in such a value with Options of its own.
+  void add(const Problems& others);
   /// Records a problem for each key that was not read. Records none if `name` chooses an unknown
   /// part, because its options are unknown, too.
   void finish();

@@ -57,17 +57,18 @@ double last_of(const std::vector<double>& values) {
 }
 
 double best_of(const std::string& metric, const std::vector<double>& values) {
+  const bool smaller = better_values(metric) == Better::Smaller;
   double best = kNoNumber;
   for (const double value : values)
     if (!std::isnan(value) &&
-        (std::isnan(best) || (smaller_is_better(metric) ? value < best : value > best)))
+        (std::isnan(best) || (smaller ? value < best : value > best)))
       best = value;
   return best;
 }
 
 /// Only of test metrics the best epoch is a result.
 bool has_best(const std::string& metric) {
-  return metric.starts_with("test_");
+  return metric.starts_with("test_") && better_values(metric) != Better::NotJudged;
 }
 
 /// "0.5 0.25 _*3 0.125": the values of all epochs, "_" where there is none, and "*3" behind one

@@ -159,6 +159,10 @@ class Records(OneSweep):
             self.assertAlmostEqual((finished - started).total_seconds(), about["wall_seconds"], delta=1)  # whole seconds
             trained = math.fsum(float(row["seconds"]) for row in rows_of(run, "epochs.csv"))
             self.assertGreater(about["wall_seconds"], trained)
+            # Two processors at most work for a run in one thread whose next mini-batch is assembled beside it.
+            self.assertGreater(about["processor_seconds"], 0)
+            self.assertLess(about["processor_seconds"], 2 * about["wall_seconds"] + 1)
+            self.assertRegex(about["commit"], r"^([0-9a-f]{12}(-dirty)?)?$")
         digests = {json.loads((run.path / "run.json").read_text())["digest"] for run in self.by_point.values()}
         self.assertEqual(len(digests), 6)
 

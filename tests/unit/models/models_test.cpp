@@ -21,6 +21,15 @@ struct SmallModel {
 constexpr SmallModel kSmallModels[] = {
     {"mlp", "{widths: [12, 8, 6, 4]}"},
     {"mlp", "{widths: [12, 8, 6, 4], activation: tanh}"},
+    {"mlp", "{widths: [12, 8, 6, 4], init: he, norm: layer}"},
+    {"sequential",
+     "{input: [2, 8, 8], layers: [{conv: 4}, batch_norm, relu, {residual: [{conv: 4}, tanh]}, "
+     "{max_pool: 2}, {dropout: 0.1}, flatten, {linear: 3}]}"},
+    {"sequential",
+     "{input: [6], vocabulary: 11, layers: [{embedding: 8}, positions, {self_attention: 2}, "
+     "layer_norm, {lstm: 5}, average_over_tokens, {linear: 3}]}"},
+    {"sequential",
+     "{input: [6], vocabulary: 11, layers: [{embedding: 8}, {lstm: 4}, {linear: 11}]}"},
     {"cnn", "{channels: 1, size: 8, width: 0.25}"},
     {"amoebanet_d", "{cells: 3, filters: 8, size: 32, classes: 3}"},
     {"vgg16", "{width: 0.05}"},

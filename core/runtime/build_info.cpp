@@ -3,8 +3,8 @@
 
 #include <ATen/Version.h>
 #include <dlfcn.h>
+#include <pipewright_commit.h>  // made by cmake/commit.cmake
 
-#include "commit.h"  // made by cmake/commit.cmake
 #include "core/base/error.h"
 #include "core/base/version.h"
 

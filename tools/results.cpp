@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -123,7 +124,7 @@ void use_rows(const RowFiles& files, const Value& document, std::vector<RunRecor
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
                                   const std::filesystem::path& folder, const RowFiles& files) {
   std::vector<RunRecord> records = sweep_records(document, folder);
-  std::vector<std::string> origins;
+  std::set<std::string> origins;
   if (!hardware.empty())  // may begin the program anew, which must not have printed
     origins = add_modelled(records, load_hardware(hardware));
   use_rows(files, document, records);

@@ -97,24 +97,20 @@ Step read_embedding(Options& options, const SampleShape& before) {
   const std::int64_t width = options.integer("width", 0, "Numbers per token.", kSize);
   const double deviation =
       options.number("std", 1, "Standard deviation of the initial vectors.", {0, 1e6});
+  const bool places = options.flag(
+      "positions", false, "Whether a learned vector of its position is added to each token's.");
   if (width < 1) return refused("wants the option `width`, the numbers per token");
   if (!before.is_tokens()) return refused("wants tokens, which model.vocabulary declares");
-  const std::int64_t tokens = before.vocabulary;
-  return {[=] { return embedding(tokens, width, {.init_std = deviation}); },
-          {{before.sizes[0], width}},
-          {}};
-}
-
-Step read_positions(Options&, const SampleShape& before) {
-  if (!before.is_sequence()) return refused("wants vectors, such as `embedding` makes");
-  const std::int64_t tokens = before.sizes[0], width = before.sizes[1];
-  return {[=] {
-            return residual(
-                sequence({{"of", positions()}, {"", embedding(tokens, width, {.init_std = 0.02})}}),
-                nullptr, Activation::Identity);
-          },
-          before,
-          {}};
+  const std::int64_t vocabulary = before.vocabulary, tokens = before.sizes[0];
+  const auto make = [=]() -> LayerPtr {
+    LayerPtr words = embedding(vocabulary, width, {.init_std = deviation});
+    if (!places) return words;
+    return sum_of(
+        {{"", std::move(words)},
+         {"positions", sequence({{"of", positions()},
+                                 {"", embedding(tokens, width, {.init_std = deviation})}})}});
+  };
+  return {make, {{tokens, width}, 0}, {}};
 }
 
 Step read_attention(Options& options, const SampleShape& before) {
@@ -247,8 +243,8 @@ constexpr std::array kKinds{
         "convolution of an image: out, kernel 3, stride 1, padding kernel/2, groups 1, bias true",
         read_conv},
     ListedKind{"linear", "out", "linear layer on the last dimension: out, bias true", read_linear},
-    ListedKind{"embedding", "width", "vectors of tokens: width, std 1", read_embedding},
-    ListedKind{"positions", "", "adds a learned vector for each position", read_positions},
+    ListedKind{"embedding", "width", "vectors of tokens: width, std 1, positions false",
+               read_embedding},
     ListedKind{"self_attention", "heads", "of all tokens: heads 1, dropout 0", read_attention},
     ListedKind{"lstm", "hidden", "one LSTM layer: hidden", read_lstm},
     ListedKind{"batch_norm", "", "of an image's channels: eps 1e-5, momentum 0.1", read_batch_norm},

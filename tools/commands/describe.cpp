@@ -9,6 +9,7 @@
 #include "core/experiment/experiment.h"
 #include "core/probes/probe.h"
 #include "core/reports/claims.h"
+#include "core/simulation/shipped_hardware.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
@@ -128,12 +129,24 @@ std::string commands_for(const std::string& name) {
   return join(commands, " or ");
 }
 
+/// Prints the file of a machine that comes with the program: its comments say where figures are
+/// from.
+void describe_hardware(const std::string& name) {
+  std::vector<std::string> names;
+  for (const ShippedHardware& each : shipped_hardware()) names.push_back(each.name);
+  if (std::ranges::count(names, name) == 0)
+    throw Error(ErrorKind::Experiment,
+                concat("there is no hardware '", name, "'", suggestion(name, names)));
+  const std::filesystem::path file = hardware_file(name);
+  print("hardware %s, %s\n\n%s", name.c_str(), file.c_str(), read_file(file).c_str());
+}
+
 int run_describe(const std::vector<std::string>& arguments) {
   CommandLine line(kDescribe,
                    "Says what a part is, what its options mean and how it is written in YAML.");
   line.positional(
       "KIND",
-      "scheme, model, dataset, codec, optimizer, loss or probe; or a section of the "
+      "scheme, model, dataset, codec, optimizer, loss, probe or hardware; or a section of the "
       "experiment file: pipeline, train, loader, output, lr_schedule, translation, table, plot, "
       "claims",
       1, 1);
@@ -152,6 +165,10 @@ int run_describe(const std::vector<std::string>& arguments) {
     if (info.type != OptionInfo::Type::Section) continue;
     known.push_back(info.name);
     if (wanted != info.name) continue;
+    if (wanted == "hardware" && !name.empty()) {
+      describe_hardware(name);
+      return 0;
+    }
     if (!name.empty())
       throw Error(ErrorKind::Experiment,
                   concat("'", wanted, "' is one section; nothing in it is called '", name, "'"));

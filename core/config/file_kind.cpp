@@ -42,7 +42,11 @@ Value load_file_of(const FileKind& kind, const std::filesystem::path& path, Prob
   const auto known = [&](std::string_view key) { return std::ranges::count(kind.keys, key) > 0; };
   const std::string text = read_yaml_file(path);
   const std::string_view content = trimmed(text);
-  if (content.empty() || content == "{}") return Value::mapping();
+  if (content.empty() || content == "{}") {
+    Value nothing = Value::mapping();
+    nothing.place = {path.string(), 1, 1};
+    return nothing;
+  }
   if (!begins_with_key(text, known)) refuse(kind, path);
   Value document = parse_yaml(text, path.string(), faults);
   if (std::ranges::none_of(document.fields, [&](const auto& field) { return known(field.first); }))

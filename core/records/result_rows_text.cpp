@@ -60,8 +60,7 @@ double best_of(const std::string& metric, const std::vector<double>& values) {
   const bool smaller = better_values(metric) == Better::Smaller;
   double best = kNoNumber;
   for (const double value : values)
-    if (!std::isnan(value) &&
-        (std::isnan(best) || (smaller ? value < best : value > best)))
+    if (!std::isnan(value) && (std::isnan(best) || (smaller ? value < best : value > best)))
       best = value;
   return best;
 }

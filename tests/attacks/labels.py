@@ -286,7 +286,7 @@ class Labels(harness.EndToEnd):
             },
         )
         self.write("s.yaml", json.dumps(self.experiment))
-        self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2", "--set", "table.rows=train.seed")
+        self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2", "--set", "table.rows=train.seed", "--set", "plot.lines=label")
         self.recorded = sorted((self.folder / "sw").glob("*/run.json"))
         self.assertEqual(len(self.recorded), AT_ONCE)
 

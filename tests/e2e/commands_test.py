@@ -76,7 +76,7 @@ class Commands(harness.EndToEnd):
 
     def test_list_names_all_kinds(self):
         names = self.names()
-        self.assertEqual(sorted(names), sorted(KINDS.values()))
+        self.assertEqual(sorted(names), sorted([*KINDS.values(), "hardware"]))
         self.assertLessEqual({"spectrain", "pipedream", "gpipe", "interlocking"}, set(names["schemes"]))
         alone = self.pipewright("list", "models").out.splitlines()
         self.assertEqual([line.split()[0] for line in alone], names["models"])
@@ -171,7 +171,7 @@ class Commands(harness.EndToEnd):
         self.write("x.yaml", changed(MLP, {"sweep": sweep}))
         page = self.pipewright("check", "x.yaml").out
         self.assertRegex(page, r"(?m)^ waits +3 +2 +2 +6 +\d+ +1 +0 / 0 ")
-        self.assertRegex(page, r"(?m)^ runs on +3 +2 +2 +6 +\d+ +2 +1 / 1 ")
+        self.assertRegex(page, r"(?m)^ runs on +3 +2 +2 +6 +\d+ +2 +0…1 / 0…1 ")
         self.assertRegex(page, r"(?m)^All 6 runs are valid\b")
 
         points[0] |= {"pipeline.microbatches": 17, "loader.batch_size": 20, "loader.drop_last": False}

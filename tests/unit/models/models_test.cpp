@@ -26,7 +26,8 @@ constexpr SmallModel kSmallModels[] = {
      "{input: [2, 8, 8], layers: [{conv: 4}, batch_norm, relu, {residual: [{conv: 4}, tanh]}, "
      "{max_pool: 2}, {dropout: 0.1}, flatten, {linear: 3}]}"},
     {"sequential",
-     "{input: [6], vocabulary: 11, layers: [{embedding: {width: 8, positions: true}}, {self_attention: 2}, "
+     "{input: [6], vocabulary: 11, layers: [{embedding: {width: 8, positions: true}}, "
+     "{self_attention: 2}, "
      "layer_norm, {lstm: 5}, average_over_tokens, {linear: 3}]}"},
     {"sequential",
      "{input: [6], vocabulary: 11, layers: [{embedding: 8}, {lstm: 4}, {linear: 11}]}"},

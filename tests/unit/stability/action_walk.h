@@ -83,7 +83,8 @@ class ActionWalk {
       return stage.forwards.at({pass.minibatch, pass.microbatch});
     const int latest = static_cast<int>(stage.versions.size()) - 1;
     const int version = asked.source == Weights::Source::Latest ? latest : asked.version;
-    if (asked.ahead == 0) return stage.versions[as_size(version)];
+    // A queue that is not refilled begins with copies of the first weights.
+    if (asked.ahead == 0) return stage.versions[as_size(std::max(0, version))];
     const std::vector<int> name{version, asked.ahead, asked.rule};
     const auto known = stage.predictions.find(name);
     if (known != stage.predictions.end()) return known->second;

@@ -5,7 +5,7 @@
 
 #include <map>
 #include <optional>
-#include <set>
+#include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
@@ -18,14 +18,13 @@ constexpr std::size_t kMostOpenedFiles = 100'000;
 
 using FileNumber = std::pair<dev_t, ino_t>;
 
+/// Files by their numbers, with the path that each was read by.
+using Paths = std::map<FileNumber, std::filesystem::path>;
+
 struct ReadFiles {
   Mutex mutex;
-  std::set<FileNumber> opened PIPEWRIGHT_GUARDED_BY(mutex);
-  /// With the path that each was given by: a file system gives the number of a file that has been
-  /// removed to another one.
-  std::map<FileNumber, std::filesystem::path> given PIPEWRIGHT_GUARDED_BY(mutex);
-
-  bool has_given(const FileNumber& number) const PIPEWRIGHT_REQUIRES(mutex);
+  Paths opened PIPEWRIGHT_GUARDED_BY(mutex);
+  Paths given PIPEWRIGHT_GUARDED_BY(mutex);
 };
 
 ReadFiles& read_files() {
@@ -39,38 +38,47 @@ std::optional<FileNumber> number_of(const std::filesystem::path& file) {
   return FileNumber(status.st_dev, status.st_ino);
 }
 
-bool ReadFiles::has_given(const FileNumber& number) const {
-  const auto found = given.find(number);
-  return found != given.end() && number_of(found->second) == number;
+/// The working folder may have been removed; relative paths then stay as they are.
+std::filesystem::path absolute_or_same(const std::filesystem::path& file) {
+  std::error_code none;
+  std::filesystem::path path = std::filesystem::absolute(file, none);
+  return none ? file : path;
+}
+
+/// Whether one of these files has that number: one that has been removed gives its number away.
+bool has(const Paths& files, const FileNumber& number) {
+  const auto found = files.find(number);
+  return found != files.end() && number_of(found->second) == number;
 }
 
 }  // namespace
 
-void remember_opened_file(dev_t device, ino_t number) {
+void remember_opened_file(const std::filesystem::path& file, dev_t device, ino_t number) {
+  const std::filesystem::path path = absolute_or_same(file);
   ReadFiles& files = read_files();
   const Lock lock(files.mutex);
-  if (files.opened.size() < kMostOpenedFiles) files.opened.emplace(device, number);
+  if (files.opened.size() < kMostOpenedFiles) files.opened.insert_or_assign({device, number}, path);
 }
 
 void remember_given_file(const std::filesystem::path& file) {
   const auto number = number_of(file);
   ReadFiles& files = read_files();
   const Lock lock(files.mutex);
-  if (number) files.given.insert_or_assign(*number, std::filesystem::absolute(file));
+  if (number) files.given.insert_or_assign(*number, absolute_or_same(file));
 }
 
 bool is_given_file(const std::filesystem::path& file) {
   const auto number = number_of(file);
   ReadFiles& files = read_files();
   const Lock lock(files.mutex);
-  return number && files.has_given(*number);
+  return number && has(files.given, *number);
 }
 
 void refuse_given_file(const std::filesystem::path& file) {
   const auto number = number_of(file);
   ReadFiles& files = read_files();
   const Lock lock(files.mutex);
-  if (number && (files.opened.contains(*number) || files.has_given(*number)))
+  if (number && (has(files.opened, *number) || has(files.given, *number)))
     throw Error(ErrorKind::Experiment,
                 "is a file that this command reads, so it is not replaced; give another name",
                 file.string());

@@ -9,9 +9,11 @@
 
 namespace pipewright {
 
-/// Adds an open file, by its device and its number there. InputFile calls it. Only the first
-/// 100,000 are kept (5 MB): these come before the samples of a data set, which may be millions.
-void remember_opened_file(dev_t device, ino_t number);
+/// Adds an open file: the path it was opened by, its device, and its number there. InputFile calls
+/// it. Only the first 100,000 are kept (some 15 MB): these come before the samples of a data set,
+/// which may be millions. A file counts as long as it is found under its path: what has the number
+/// of a file that was removed is another one.
+void remember_opened_file(const std::filesystem::path& file, dev_t device, ino_t number);
 
 /// Adds a file that the user named as an input. A run may overwrite the others that it has read:
 /// the records of the run before it.

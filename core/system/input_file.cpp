@@ -39,7 +39,7 @@ InputFile::InputFile(std::filesystem::path path)
         concat("cannot read: it is ", unreadable_kind(status.st_mode), "; expected a plain file"),
         path_.string());
   size_ = static_cast<std::uint64_t>(status.st_size);
-  remember_opened_file(status.st_dev, status.st_ino);
+  remember_opened_file(path_, status.st_dev, status.st_ino);
 }
 
 std::uint64_t InputFile::read(char* out, std::uint64_t count) {

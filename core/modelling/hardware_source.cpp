@@ -47,7 +47,9 @@ Value load_description(const std::filesystem::path& file) {
   FileKind kind{.name = "description of hardware", .keys = {}};
   for (const OptionInfo& info : hardware_options())
     if (info.name != "name") kind.keys.push_back(info.name);  // other files have names, too
-  std::ranges::partition(kind.keys, [](const std::string& key) { return key == "devices"; });
+  // clang 14 cannot compile std::ranges::partition with this standard library.
+  std::partition(kind.keys.begin(), kind.keys.end(),
+                 [](const std::string& key) { return key == "devices"; });
   return load_file_of(kind, file);
 }
 

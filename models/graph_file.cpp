@@ -77,11 +77,9 @@ struct GraphReader {
 
   at::ScalarType type(const Value& of) const {
     const std::string name = text(of, "type");
+    if (const auto known = graph_type(name)) return *known;
     std::vector<std::string> known;
-    for (const auto& [each, type] : kGraphTypes) {
-      if (each == name) return type;
-      known.emplace_back(each);
-    }
+    for (const auto& each : kGraphTypes) known.emplace_back(each.first);
     fail(concat("there is no type '", name, "'", suggestion(name, known)));
   }
 
@@ -180,6 +178,12 @@ GraphReference reference_of(const Value& argument) {
       kind == "value" || kind == "parameter" || kind == "buffer" || kind == "constant";
   if (!known || !name.is(Kind::Text)) return {};
   return {kind, name.text};
+}
+
+std::optional<at::ScalarType> graph_type(std::string_view name) {
+  for (const auto& [each, type] : kGraphTypes)
+    if (each == name) return type;
+  return {};
 }
 
 GraphFile read_graph(const std::filesystem::path& folder) {

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -65,6 +67,9 @@ void for_each_reference(const Value& argument, const Visit& visit) {
   if (const GraphReference found = reference_of(argument); !found.kind.empty()) visit(found);
   for (const Value& item : argument.items) for_each_reference(item, visit);
 }
+
+/// The type that the file calls by that name ("float32", "int64", "bool"), if there is one.
+std::optional<at::ScalarType> graph_type(std::string_view name);
 
 /// Reads graph.json and constants.safetensors of a folder. Throws Error{Data} that names the file
 /// and the place in it if something is missing, damaged, of another version or refers to nothing.

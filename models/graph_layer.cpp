@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/graph_layer.h"
 
-#include <ATen/ScalarOps.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,198 +15,21 @@
 #include "core/stage/meta/on_meta.h"
 #include "core/stage/meta/operation_count.h"
 #include "core/stage/torch.h"
+#include "models/graph_matching.h"
 #include "models/graph_operators.h"
+#include "models/graph_schema.h"
 
 namespace pipewright {
 namespace {
-
-/// Where an argument of an operator comes from when the layer runs.
-struct Slot {
-  enum class Source : std::uint8_t { Constant, Frame, Tensors, Size, Sizes, Switch, Type, Device };
-  Source source = Source::Constant;
-  c10::IValue constant;
-  std::size_t place = 0;    ///< in the frame
-  GraphSize size{};         ///< factor × batch + constant
-  std::vector<Slot> items;  ///< of a list of tensors or of sizes
-  bool optional = false;    ///< the list has optional tensors
-};
 
 /// A node whose arguments are matched with its operator's schema.
 struct Call {
   const GraphNode* node = nullptr;
   std::optional<c10::OperatorHandle> handle;  ///< none: a dropout
-  std::vector<Slot> slots;                    ///< one for each argument of the schema
+  std::vector<MatchedArgument> arguments;     ///< one for each argument of the schema
   std::vector<std::size_t> outputs;           ///< places in the frame
+  std::vector<std::size_t> ends;              ///< places whose values no later call reads
   LayerPtr dropout;
-};
-
-constexpr std::array<std::pair<std::string_view, at::ScalarType>, 7> kNamedTypes{{
-    {"float64", at::kDouble},
-    {"float32", at::kFloat},
-    {"float16", at::kHalf},
-    {"bfloat16", at::kBFloat16},
-    {"int64", at::kLong},
-    {"int32", at::kInt},
-    {"bool", at::kBool},
-}};
-
-constexpr std::array<std::pair<std::string_view, at::MemoryFormat>, 3> kNamedFormats{{
-    {"contiguous_format", at::MemoryFormat::Contiguous},
-    {"preserve_format", at::MemoryFormat::Preserve},
-    {"channels_last", at::MemoryFormat::ChannelsLast},
-}};
-
-/// Matches arguments with a schema. `place` gives the frame's place of a reference.
-template <class Place>
-class Matching {
- public:
-  Matching(const GraphNode& node, const Place& place) : node_(node), place_(place) {}
-
-  std::vector<Slot> slots(const c10::FunctionSchema& schema) const {
-    for (const auto& [name, value] : node_.arguments)
-      if (!schema.argumentIndexWithName(name))
-        misfit(schema, concat("there is no argument '", name, "'"));
-    std::vector<Slot> all;
-    for (const c10::Argument& argument : schema.arguments()) {
-      const auto given = std::ranges::find(node_.arguments, argument.name(),
-                                           [](const auto& field) { return field.first; });
-      if (argument.name() == "device") {
-        all.push_back({.source = Slot::Source::Device});
-      } else if (given == node_.arguments.end()) {
-        if (!argument.default_value())
-          misfit(schema, concat("the argument '", argument.name(), "' is missing"));
-        all.push_back({.constant = *argument.default_value()});
-      } else if (auto slot = matched(argument, given->second)) {
-        all.push_back(std::move(*slot));
-      } else {
-        misfit(schema, concat("the argument '", argument.name(), "' is ", given->second.described(),
-                              "; expected ", argument.type()->str()));
-      }
-    }
-    return all;
-  }
-
- private:
-  using Kind = Value::Kind;
-  using Found = std::optional<Slot>;
-
-  [[noreturn]] void misfit(const c10::FunctionSchema& schema, const std::string& what) const {
-    std::ostringstream ours;
-    ours << schema;
-    throw Error(ErrorKind::Data,
-                concat(what, "; this LibTorch has ", ours.str(), ", the file ", node_.schema),
-                node_.where);
-  }
-
-  Found matched(const c10::Argument& argument, const Value& value) const {
-    if ((argument.name() == "training" || argument.name() == "train") && value.is(Kind::Flag))
-      return Slot{.source = Slot::Source::Switch, .constant = value.flag};
-    return of_type(*argument.type(), value);
-  }
-
-  Found of_type(const c10::Type& type, const Value& value) const {
-    switch (type.kind()) {
-      case c10::TypeKind::OptionalType:
-        if (value.is(Kind::Null)) return Slot{};
-        return of_type(*type.castRaw<c10::OptionalType>()->getElementType(), value);
-      case c10::TypeKind::ListType:
-        return list(*type.castRaw<c10::ListType>()->getElementType(), value);
-      case c10::TypeKind::TensorType: return tensor(value);
-      case c10::TypeKind::NumberType: return number(value);
-      case c10::TypeKind::FloatType:
-        if (const Found found = number(value); found && found->source == Slot::Source::Constant)
-          return Slot{.constant = found->constant.toScalar().toDouble()};
-        return {};
-      case c10::TypeKind::IntType: return integer(value);
-      case c10::TypeKind::BoolType:
-        if (value.is(Kind::Flag)) return Slot{.constant = value.flag};
-        return {};
-      case c10::TypeKind::StringType:
-        if (value.is(Kind::Text)) return Slot{.constant = value.text};
-        return {};
-      default: return {};
-    }
-  }
-
-  Found tensor(const Value& value) const {
-    if (const GraphReference to = reference_of(value); !to.kind.empty())
-      return Slot{.source = Slot::Source::Frame, .place = place_(to)};
-    const Found scalar = number(value);
-    if (!scalar || scalar->source != Slot::Source::Constant) return {};
-    // PyTorch gives such a number no say in the type of the result.
-    return Slot{.constant = at::native::wrapped_scalar_tensor(scalar->constant.toScalar())};
-  }
-
-  Found number(const Value& value) const {
-    if (value.is(Kind::Integer)) return Slot{.constant = at::Scalar(value.integer)};
-    if (value.is(Kind::Number)) return Slot{.constant = at::Scalar(value.number)};
-    if (value.is(Kind::Flag)) return Slot{.constant = at::Scalar(value.flag)};
-    if (const Value* named = only(value, "number"); named != nullptr) {
-      constexpr double infinity = std::numeric_limits<double>::infinity();
-      if (named->text == "inf") return Slot{.constant = at::Scalar(infinity)};
-      if (named->text == "-inf") return Slot{.constant = at::Scalar(-infinity)};
-      return {};
-    }
-    return size(value);
-  }
-
-  Found integer(const Value& value) const {
-    if (value.is(Kind::Integer)) return Slot{.constant = value.integer};
-    if (const Value* type = only(value, "type"); type != nullptr)
-      for (const auto& [name, which] : kNamedTypes)
-        if (name == type->text)
-          return Slot{
-              .source = at::isFloatingType(which) ? Slot::Source::Type : Slot::Source::Constant,
-              .constant = static_cast<std::int64_t>(which)};
-    if (const Value* format = only(value, "memory_format"); format != nullptr)
-      for (const auto& [name, which] : kNamedFormats)
-        if (name == format->text) return Slot{.constant = static_cast<std::int64_t>(which)};
-    return size(value);
-  }
-
-  Found size(const Value& value) const {
-    const Value* pair = only(value, "size");
-    if (pair == nullptr || pair->items.size() != 2 || !pair->items[0].is(Kind::Integer) ||
-        !pair->items[1].is(Kind::Integer))
-      return {};
-    return Slot{.source = Slot::Source::Size,
-                .size = {pair->items[0].integer, pair->items[1].integer}};
-  }
-
-  Found list(const c10::Type& element, const Value& value) const {
-    if (!value.is(Kind::Sequence)) {  // a number stands for a list of it
-      if (element.kind() != c10::TypeKind::IntType || !value.is(Kind::Integer)) return {};
-      return Slot{.constant = std::vector<std::int64_t>{value.integer}};
-    }
-    Slot all;
-    for (const Value& item : value.items) {
-      Found found = of_type(element, item);
-      if (!found) return {};
-      all.items.push_back(std::move(*found));
-    }
-    switch (element.kind()) {
-      case c10::TypeKind::OptionalType: all.optional = true; [[fallthrough]];
-      case c10::TypeKind::TensorType: all.source = Slot::Source::Tensors; return all;
-      case c10::TypeKind::IntType: all.source = Slot::Source::Sizes; return all;
-      case c10::TypeKind::FloatType: return constants<double>(all);
-      case c10::TypeKind::BoolType: return constants<bool>(all);
-      default: return {};
-    }
-  }
-
-  template <class T>
-  static Slot constants(const Slot& all) {
-    c10::List<T> values;
-    for (const Slot& item : all.items) values.push_back(item.constant.to<T>());
-    return {.constant = values};
-  }
-
-  static const Value* only(const Value& value, std::string_view key) {
-    return value.is(Kind::Mapping) && value.fields.size() == 1 ? value.find(key) : nullptr;
-  }
-
-  const GraphNode& node_;
-  const Place& place_;
 };
 
 /// What the operators of one forward share.
@@ -229,7 +50,10 @@ class GraphLayer final : public Layer {
     declare(run);
     for (std::size_t i = run.first; i < run.last; ++i) calls_.push_back(call(file_->nodes[i]));
     for (const std::string& name : run.leaves) leaving_.push_back(places_.at({"value", name}));
-    clones_ = run.first == 0;
+    find_ends();
+    const auto writes = [](const GraphNode& node) { return !operator_use(node).writes.empty(); };
+    clones_ = run.first == 0 && std::any_of(file_->nodes.begin() + as_offset(run.first),
+                                            file_->nodes.begin() + as_offset(run.last), writes);
   }
 
   void set_name(std::string name) override {
@@ -250,7 +74,10 @@ class GraphLayer final : public Layer {
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
     Frame frame = filled(inputs, parameters, buffers);
-    for (const Call& each : calls_) run(each, frame, pass);
+    for (const Call& each : calls_) {
+      run(each, frame, pass);
+      for (const std::size_t place : each.ends) frame.tensors[place].reset();
+    }
     Tensors outputs;
     for (const std::size_t place : leaving_) outputs.push_back(frame.tensors[place]);
     return outputs;
@@ -261,6 +88,24 @@ class GraphLayer final : public Layer {
 
   std::size_t place(const std::string& kind, const std::string& name) {
     return places_.emplace(Key{kind, name}, places_.size()).first->second;
+  }
+
+  static std::ptrdiff_t as_offset(std::size_t place) { return static_cast<std::ptrdiff_t>(place); }
+
+  /// Notes after which call each value is needed no more, so that a forward holds no other tensors
+  /// than a module's forward does.
+  void find_ends() {
+    std::set<std::size_t> needed(leaving_.begin(), leaving_.end());
+    const auto note = [&](Call& last, std::size_t place) {
+      if (needed.insert(place).second) last.ends.push_back(place);
+    };
+    for (auto each = calls_.rbegin(); each != calls_.rend(); ++each) {
+      for (const std::size_t place : each->outputs) note(*each, place);
+      for (const auto& [name, value] : each->node->arguments)
+        for_each_reference(value, [&](const GraphReference& to) {
+          if (to.kind == "value") note(*each, places_.at({to.kind, to.name}));
+        });
+    }
   }
 
   /// Declares the parameters and statistics that the run reads, in the order of their first use.
@@ -296,7 +141,12 @@ class GraphLayer final : public Layer {
   }
 
   Call call(const GraphNode& node) {
-    Call made{.node = &node, .handle = {}, .slots = {}, .outputs = {}, .dropout = nullptr};
+    Call made{.node = &node,
+              .handle = {},
+              .arguments = {},
+              .outputs = {},
+              .ends = {},
+              .dropout = nullptr};
     made.handle = c10::Dispatcher::singleton().findSchema({node.name, node.overload});
     PIPEWRIGHT_CHECK(made.handle.has_value(), node.name);
     const auto placed = [&](const GraphReference& to) {
@@ -304,16 +154,16 @@ class GraphLayer final : public Layer {
       PIPEWRIGHT_CHECK(found != places_.end(), to.kind, " ", to.name);
       return found->second;
     };
-    made.slots = Matching(node, placed).slots(made.handle->schema());
+    made.arguments = matched_arguments(node, made.handle->schema(), placed);
     for (const GraphOutput& output : node.outputs)
       made.outputs.push_back(place("value", output.name));
     check(made);
     return made;
   }
 
-  const Slot* slot(const Call& of, const std::string& argument) const {
-    const auto index = of.handle->schema().argumentIndexWithName(argument);
-    return index ? &of.slots[static_cast<std::size_t>(*index)] : nullptr;
+  const MatchedArgument* argument_of(const Call& of, const std::string& name) const {
+    const auto index = of.handle->schema().argumentIndexWithName(name);
+    return index ? &of.arguments[static_cast<std::size_t>(*index)] : nullptr;
   }
 
   void check(Call& made) {
@@ -322,20 +172,20 @@ class GraphLayer final : public Layer {
       throw Error(ErrorKind::Data, message, made.node->where);
     };
     if (is_dropout(name)) {
-      const double p = slot(made, "p")->constant.toDouble();
+      const double p = argument_of(made, "p")->constant.toDouble();
       if (!(p >= 0 && p <= 1) || made.outputs.size() != 1)
         refuse(concat("the probability of dropping is ", p, "; expected 0 to 1"));
       made.dropout = name == "aten::feature_dropout" ? channel_dropout(p) : dropout(p);
     }
     for (const char* random : {"dropout_p", "dropout"})
-      if (const Slot* found = slot(made, random))
+      if (const MatchedArgument* found = argument_of(made, random))
         if (found->constant.isDouble() && found->constant.toDouble() != 0)
           refuse(concat("draws random numbers inside the operator (", random, " is ",
                         found->constant.toDouble(),
                         "), which no seed of ours reaches; expected 0, set in the module"));
     if (name == "aten::batch_norm") {
       for (const char* each : {"weight", "bias", "running_mean", "running_var"})
-        if (slot(made, each)->source != Slot::Source::Frame)
+        if (argument_of(made, each)->source != MatchedArgument::Source::Frame)
           refuse(concat("the batch norm has no ", each,
                         "; expected affine and track_running_stats to be True"));
     }
@@ -368,8 +218,8 @@ class GraphLayer final : public Layer {
     return parameters.empty() ? at::kFloat : parameters[0].scalar_type();
   }
 
-  static c10::IValue valued(const Slot& from, const Frame& frame, const Pass& pass) {
-    using Source = Slot::Source;
+  static c10::IValue valued(const MatchedArgument& from, const Frame& frame, const Pass& pass) {
+    using Source = MatchedArgument::Source;
     switch (from.source) {
       case Source::Constant: return from.constant;
       case Source::Frame: return frame.tensors[from.place];
@@ -379,14 +229,15 @@ class GraphLayer final : public Layer {
       case Source::Device: return frame.device;
       case Source::Sizes: {
         std::vector<std::int64_t> sizes;
-        for (const Slot& item : from.items) sizes.push_back(valued(item, frame, pass).toInt());
+        for (const MatchedArgument& item : from.items)
+          sizes.push_back(valued(item, frame, pass).toInt());
         return sizes;
       }
       case Source::Tensors: break;
     }
     c10::List<at::Tensor> tensors;
     c10::List<std::optional<at::Tensor>> optionals;
-    for (const Slot& item : from.items) {
+    for (const MatchedArgument& item : from.items) {
       c10::IValue value = valued(item, frame, pass);
       if (!from.optional)
         tensors.push_back(value.toTensor());
@@ -415,8 +266,8 @@ class GraphLayer final : public Layer {
   }
 
   void drop(const Call& each, Frame& frame, const Pass& pass) const {
-    const at::Tensor input = valued(each.slots[0], frame, pass).toTensor();
-    const Slot* train = slot(each, "train");
+    const at::Tensor input = valued(each.arguments[0], frame, pass).toTensor();
+    const MatchedArgument* train = argument_of(each, "train");
     Pass here = pass;
     here.training = valued(*train, frame, pass).toBool();
     const bool in_place = each.node->name.ends_with('_');
@@ -431,13 +282,13 @@ class GraphLayer final : public Layer {
   /// deferred ones are gathered.
   at::Tensor normalised(const Call& each, const Frame& frame, const Pass& pass) const {
     const auto tensor = [&](const char* name) {
-      return valued(*slot(each, name), frame, pass).toTensor();
+      return valued(*argument_of(each, name), frame, pass).toTensor();
     };
     const at::Tensor input = tensor("input"), weight = tensor("weight"), bias = tensor("bias");
     std::array<at::Tensor, 2> running{tensor("running_mean"), tensor("running_var")};
-    const bool training = valued(*slot(each, "training"), frame, pass).toBool();
-    const double momentum = slot(each, "momentum")->constant.toDouble();
-    const double eps = slot(each, "eps")->constant.toDouble();
+    const bool training = valued(*argument_of(each, "training"), frame, pass).toBool();
+    const double momentum = argument_of(each, "momentum")->constant.toDouble();
+    const double eps = argument_of(each, "eps")->constant.toDouble();
     if (training && input.numel() <= weight.numel())
       throw Error(ErrorKind::Experiment,
                   concat("batch-norm of layer '", name(),
@@ -462,7 +313,7 @@ class GraphLayer final : public Layer {
 
   void call_operator(const Call& each, Frame& frame, const Pass& pass) const {
     c10::Stack stack;
-    for (const Slot& from : each.slots) stack.push_back(valued(from, frame, pass));
+    for (const MatchedArgument& from : each.arguments) stack.push_back(valued(from, frame, pass));
     each.handle->callBoxed(&stack);
     std::vector<at::Tensor> made;
     for (const c10::IValue& value : stack) {
@@ -483,10 +334,12 @@ class GraphLayer final : public Layer {
   /// operators there in Python only. What a backward would keep is at most inputs and outputs.
   void on_meta(const Call& each, Frame& frame, const Pass& pass) const {
     std::vector<at::Tensor> inputs;
-    for (const Slot& from : each.slots) {
-      if (from.source == Slot::Source::Frame) inputs.push_back(frame.tensors[from.place]);
-      for (const Slot& item : from.items)
-        if (item.source == Slot::Source::Frame) inputs.push_back(frame.tensors[item.place]);
+    for (const MatchedArgument& from : each.arguments) {
+      if (from.source == MatchedArgument::Source::Frame)
+        inputs.push_back(frame.tensors[from.place]);
+      for (const MatchedArgument& item : from.items)
+        if (item.source == MatchedArgument::Source::Frame)
+          inputs.push_back(frame.tensors[item.place]);
     }
     std::erase_if(inputs,
                   [](const at::Tensor& each_input) { return !each_input.is_floating_point(); });
@@ -510,7 +363,9 @@ class GraphLayer final : public Layer {
   void count(const Call& each, const at::Tensor& output, const Frame& frame,
              const Pass& pass) const {
     const std::string& name = each.node->name;
-    const auto argument = [&](const char* key) -> const Slot& { return *slot(each, key); };
+    const auto argument = [&](const char* key) -> const MatchedArgument& {
+      return *argument_of(each, key);
+    };
     double terms = 0;
     if (name == "aten::linear")
       terms = static_cast<double>(valued(argument("input"), frame, pass).toTensor().size(-1));
@@ -531,7 +386,7 @@ class GraphLayer final : public Layer {
   std::vector<at::Tensor> constants_;
   std::vector<Call> calls_;
   std::vector<std::size_t> leaving_;
-  bool clones_ = false;  ///< the model's input may be written in place
+  bool clones_ = false;  ///< an operator may write into the model's input, which is the loader's
 };
 
 }  // namespace

@@ -28,6 +28,8 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 FORMAT = 1
+OURS = f'{{"format": {FORMAT}, '.encode()  # how a graph.json of this program begins
+NAMES = ("graph.json", "weights.safetensors", "constants.safetensors")
 SAMPLE_BATCH = 4  # not 1, which torch.export would take for a constant
 TYPES = {
     torch.float64: "F64",
@@ -327,13 +329,28 @@ def exported(module, shape, dtype):
         raise Refusal(f"torch.export cannot export the module: {type(error).__name__}: {lines[0]}") from error
 
 
+def refuse_foreign(out):
+    """A folder may be written again if this program has written it, which its graph.json shows."""
+    try:
+        with open(out / "graph.json", "rb") as graph:
+            ours = graph.read(len(OURS)) == OURS
+    except FileNotFoundError:
+        ours = False
+    found = [name for name in NAMES if os.path.lexists(out / name)]
+    if found and not ours:
+        raise Refusal(f"{out} has a file {found[0]}, but no graph.json of an import; give another --out")
+
+
 def import_module(module, shape, dtype, out):
+    refuse_foreign(out)
     export = Export(exported(module, shape, dtype), module)
     document = export.document()
     out.mkdir(parents=True, exist_ok=True)
     write_safetensors(out / "weights.safetensors", export.weights | export.buffers)
     if export.constants:
         write_safetensors(out / "constants.safetensors", export.constants)
+    else:  # those of an earlier import
+        (out / "constants.safetensors").unlink(missing_ok=True)
     nodes = ",\n".join(json.dumps(node, allow_nan=False) for node in document.pop("nodes"))
     head = json.dumps(document, allow_nan=False)
     write(out / "graph.json", f'{head[:-1]},\n"nodes": [\n{nodes}\n]}}\n'.encode())
@@ -355,6 +372,8 @@ def main():
         document, nodes = import_module(made_by(given.module), shape, getattr(torch, given.dtype), given.out)
     except Refusal as refusal:
         sys.exit(f"import_torch: {refusal}")
+    except OSError as error:
+        sys.exit(f"import_torch: {error.filename}: {error.strerror}")
     print(f"{given.out}: {nodes} operators, {len(document['parameters'])} parameters")
 
 

@@ -142,6 +142,19 @@ class Graph(unittest.TestCase):
                 self.assertIn(why, output.splitlines()[-1])
                 self.assertTrue(output.splitlines()[-1].startswith("import_torch: "), output)
 
+    def test_a_folder_of_somebody_else_is_left_alone(self):
+        weights = self.folder / "net" / "weights.safetensors"
+        weights.parent.mkdir()
+        weights.write_text("mine")
+        output = self.import_module("with_constants", (12,), code=1)
+        self.assertEqual(output.strip(), "import_torch: net has a file weights.safetensors, but no graph.json of an import; give another --out")
+        self.assertEqual((weights.read_text(), [path.name for path in weights.parent.iterdir()]), ("mine", [weights.name]))
+        weights.unlink()
+        self.import_module("with_constants", (12,))
+        self.assertTrue((weights.parent / "constants.safetensors").exists())
+        self.import_module("dense", (3, 8, 8))
+        self.assertFalse((weights.parent / "constants.safetensors").exists(), "constants of the import before")
+
     def test_damaged_graphs_are_refused_in_one_line(self):
         self.import_module("with_constants", (12,))
         self.write_data((12,), BATCH)

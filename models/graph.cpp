@@ -8,8 +8,8 @@
 
 #include "core/base/error.h"
 #include "core/stage/model.h"
-#include "models/graph_cut.h"
-#include "models/graph_layer.h"
+#include "models/graph/graph_cut.h"
+#include "models/graph/graph_layer.h"
 
 namespace pipewright {
 namespace {

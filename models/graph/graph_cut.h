@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/graph_file.h"
+#include "models/graph/graph_file.h"
 
 namespace pipewright {
 

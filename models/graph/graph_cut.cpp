@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/graph_cut.h"
+#include "models/graph/graph_cut.h"
 
 #include <algorithm>
 #include <map>
@@ -7,8 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "models/graph_operators.h"
-#include "models/graph_schema.h"
+#include "models/graph/graph_operators.h"
+#include "models/graph/graph_schema.h"
 
 namespace pipewright {
 namespace {

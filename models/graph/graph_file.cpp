@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/graph_file.h"
+#include "models/graph/graph_file.h"
 
 #include <algorithm>
 #include <set>

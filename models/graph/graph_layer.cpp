@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/graph_layer.h"
+#include "models/graph/graph_layer.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -15,9 +15,9 @@
 #include "core/stage/meta/on_meta.h"
 #include "core/stage/meta/operation_count.h"
 #include "core/stage/torch.h"
-#include "models/graph_matching.h"
-#include "models/graph_operators.h"
-#include "models/graph_schema.h"
+#include "models/graph/graph_matching.h"
+#include "models/graph/graph_operators.h"
+#include "models/graph/graph_schema.h"
 
 namespace pipewright {
 namespace {

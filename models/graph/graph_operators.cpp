@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/graph_operators.h"
+#include "models/graph/graph_operators.h"
 
 #include <set>
 #include <string_view>

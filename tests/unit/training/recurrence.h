@@ -29,9 +29,11 @@ struct Recurrence {
   std::vector<double> drift_decays = {};  ///< per stage; empty: no correction
 };
 
-/// The eigenvalue of the largest magnitude of one step at learning rate `lr`: with a magnitude
-/// below 1 the weights go to 0, above 1 they grow by this factor per step.
-std::complex<double> slowest_mode(const Recurrence& recurrence, double lr);
+/// The eigenvalues of the largest magnitude of one step at learning rate `lr`: with a magnitude
+/// below 1 the weights go to 0, above 1 they grow by this factor per step. Where momentum alone
+/// damps several oscillations, all have the same magnitude, and rounding would choose one.
+std::vector<std::complex<double>> slowest_modes(const Recurrence& recurrence, double lr);
+double slowest_magnitude(const Recurrence& recurrence, double lr);
 
 /// The learning rate at which the slowest mode's magnitude passes 1 for the first time, by
 /// bisection to the last bits.

@@ -39,6 +39,7 @@ SUBSTITUTIONS = (
     (re.compile(r"(?m)(?<=\()\d+\.\d(?= s\)$)"), "<seconds>"),  # of a run of a sweep
     (re.compile(r"(?m)\d+\.\d s \([^()]+ samples/s\)$"), "<seconds> s (<rate> samples/s)"),  # of an epoch
     (re.compile(r"(?m)^pipewright=.*$"), "pipewright=<program>"),  # of a batch script
+    (re.compile(r"(?m)(?<=^Time on this machine: about ).* on .*(?= that nothing)"), "<time> on <cores>"),  # of the runs of a sweep
     (re.compile(r"\b[0-9a-f]{16}\b"), "<digest>"),  # of an experiment or model; each new option changes it
 )
 

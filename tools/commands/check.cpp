@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <thread>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/base/text_table.h"
 #include "core/base/wording.h"
 #include "core/config/merge.h"
@@ -24,6 +26,7 @@
 #include "core/stability/edge_text.h"
 #include "core/stability/stability_report.h"
 #include "core/sweep/sweep_check.h"
+#include "core/sweep/sweep_duration.h"
 #include "core/sweep/sweep_plan.h"
 #include "core/system/terminal.h"
 #include "core/training/assembly.h"
@@ -196,6 +199,18 @@ std::vector<std::string> line_of(const std::string& title, std::size_t runs, con
           bytes_text(most)};
 }
 
+void print_duration(const SweepDuration& duration) {
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (const auto seconds = duration.seconds())
+    print(
+        "Time on this machine: about %s on %s that nothing else uses, estimated from the times of "
+        "layers.\n",
+        duration_text(*seconds / cores).c_str(), counted(cores, "core").c_str());
+  else if (duration.operations() > 0)
+    print("Work: %s operations, too many to be timed here.\n",
+          short_text(duration.operations()).c_str());
+}
+
 void check_all_of(const Value& document, const Problems& faults) {
   check({[&] { faults.throw_if_any(); }, [&] { check_hardware(document); },
          [&] { read_table_spec(document); }, [&] { read_plot_spec(document); },
@@ -205,11 +220,13 @@ void check_all_of(const Value& document, const Problems& faults) {
                   {0, 9});
   const std::string name = document.find("name")->text;
   std::vector<RunRecord> planned;
+  SweepDuration duration;
   const std::size_t runs = check_sweep(
       document, {.runs = std::filesystem::path(kRuns) / name, .recorded = {}, .tell = tell},
       [&](const std::string& title, std::size_t of, const Plan& plan) {
         table.add(line_of(title, of, plan));
         planned.emplace_back().config = plan.experiment->resolved;
+        duration.add(plan, of);
       });
   check_named_keys(document, planned);
   const std::vector<RunRecord> records =
@@ -224,6 +241,7 @@ void check_all_of(const Value& document, const Problems& faults) {
       "the\n"
       "update; smallest edge: the largest stable learning rate × curvature, and its stage.\n",
       runs == 1 ? "The only run is" : concat("All ", runs, " runs are").c_str());
+  print_duration(duration);
   if (const std::string few = few_runs_remark(document, records); !few.empty())
     print("\nnote: %s\n", few.c_str());
 }

@@ -56,6 +56,17 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
   stage.freed_bytes = forward + stage.gradient_bytes() - first;
 }
 
+void add_head(StageCost& stage, const LayerCost& head) {
+  stage.parameter_bytes += head.parameter_bytes;
+  stage.copy_bytes += head.copy_bytes;
+  stage.buffer_bytes += head.buffer_bytes;
+  stage.head_memory = {.parameter_bytes = head.parameter_bytes,
+                       .copy_bytes = head.copy_bytes,
+                       .kept_bytes = head.activation_bytes,
+                       .peak_bytes = head.peak_bytes,
+                       .peak_adding_bytes = head.peak_adding_bytes};
+}
+
 SentGradient sent_gradient(std::span<const LayerCost> layers) {
   SentGradient sent;
   for (const LayerCost& layer : layers) {
@@ -66,7 +77,8 @@ SentGradient sent_gradient(std::span<const LayerCost> layers) {
   return sent;
 }
 
-std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance) {
+std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance,
+                                   const AuxiliaryHeads& heads) {
   const auto layers = static_cast<std::int64_t>(profile.layers.size());
   const bool positive = std::ranges::all_of(balance, [](std::int64_t count) { return count > 0; });
   const std::int64_t cut = std::accumulate(balance.begin(), balance.end(), std::int64_t{0});
@@ -91,6 +103,9 @@ std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::
       stage.backward = std::max(0.0, stage.backward - sent.backward);
       stage.backward_input = std::max(0.0, stage.backward_input - sent.backward_input);
     }
+    const auto before = static_cast<std::size_t>(layer - profile.layers.begin()) - 1;
+    if (std::ranges::binary_search(heads.stages, static_cast<int>(stages.size()) - 1))
+      add_head(stage, heads.behind[before]);
   }
   return stages;
 }

@@ -14,6 +14,20 @@
 
 namespace pipewright {
 
+/// The memory of a stage's auxiliary head.
+struct HeadMemory {
+  std::int64_t parameter_bytes = 0;  ///< its part of StageCost::parameter_bytes
+  std::int64_t copy_bytes = 0;       ///< its part of StageCost::copy_bytes
+  /// The gradient of the stage's output, kept from the head's pass to the last backward of the
+  /// micro-batch where a backward starts from it.
+  std::int64_t kept_bytes = 0;
+  /// Peak bytes of its pass beyond what is kept and its weights' gradients.
+  std::int64_t peak_bytes = 0;
+  std::int64_t peak_adding_bytes = 0;  ///< such a peak of a pass that adds to existing gradients
+
+  std::int64_t gradient_bytes() const { return parameter_bytes - copy_bytes; }
+};
+
 /// The costs of one stage. Those of passes are for one micro-batch.
 struct StageCost {
   double forward = 0;          ///< s, also of a recomputation
@@ -52,16 +66,22 @@ struct StageCost {
   /// gradients + peak_bytes, because it frees activations as it goes.
   std::int64_t freed_bytes = 0;
   std::int64_t peak_bare_bytes = 0;  ///< such a peak of a forward that keeps its input only
-  /// One version of the weights without its narrow copies; sums of gradients are as large.
+  /// One version of the weights, an auxiliary head's included, without its narrow copies; sums of
+  /// gradients are as large.
   std::int64_t parameter_bytes = 0;
   std::int64_t copy_bytes = 0;  ///< one version's narrow copies
   std::int64_t buffer_bytes = 0;
+  HeadMemory head_memory;  ///< all 0 without an auxiliary head
 
   /// One version of the weights with its copies.
   std::int64_t version_bytes() const { return parameter_bytes + copy_bytes; }
-  /// The gradients of one backward: in mixed precision as large as the copies, where there is one,
-  /// which is half of the parameter.
-  std::int64_t gradient_bytes() const { return parameter_bytes - copy_bytes; }
+  /// The gradients that one backward makes, which are the layers': in mixed precision as large as
+  /// the copies, where there is one, which is half of the parameter.
+  std::int64_t gradient_bytes() const {
+    return parameter_bytes - copy_bytes - head_memory.gradient_bytes();
+  }
+  /// Sums of several of them.
+  std::int64_t gradient_sum_bytes() const { return parameter_bytes - head_memory.parameter_bytes; }
 };
 
 /// Seconds that a worker computes for an action of that kind. For a Reduce these are the codecs'
@@ -72,6 +92,16 @@ double seconds_of(const StageCost& cost, ActionKind kind);
 /// forward the layers after it have kept nothing yet, and in its backward they hold nothing any
 /// longer.
 void add_layer(StageCost& stage, const LayerCost& layer);
+
+/// The auxiliary heads of a schedule.
+struct AuxiliaryHeads {
+  std::vector<int> stages;        ///< those with a head, ascending
+  std::vector<LayerCost> behind;  ///< [layer]: the head that a stage which ends there would have
+};
+
+/// Adds the memory of the auxiliary head to a stage whose layers have all been added. Its
+/// activation_bytes are the gradient of the stage's output. Its times are left out.
+void add_head(StageCost& stage, const LayerCost& head);
 
 /// The seconds of a stage of these layers that only the gradient of its input takes: of its
 /// backward, and of its backward's input half. It goes through all layers up to the first with
@@ -84,6 +114,7 @@ SentGradient sent_gradient(std::span<const LayerCost> layers);
 /// The costs of each stage, added up over its layers; the output of the layer before a stage is its
 /// input. The first stage's backwards make no gradient of the data. `balance` is the number of
 /// layers per stage. Throws Error{Experiment} unless they add up to the profile's.
-std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance);
+std::vector<StageCost> stage_costs(const Profile& profile, std::span<const std::int64_t> balance,
+                                   const AuxiliaryHeads& heads = {});
 
 }  // namespace pipewright

@@ -117,7 +117,8 @@ CostTable read_columns(Options& options, int stages) {
          .peak_bytes = peak.bytes(k),
          .peak_bare_bytes = peak.bytes(k),
          .parameter_bytes = parameters.bytes(k),
-         .buffer_bytes = buffers.bytes(k)});
+         .buffer_bytes = buffers.bytes(k),
+         .head_memory = {.peak_bytes = peak.bytes(k)}});
   }
   return table;
 }

@@ -13,8 +13,11 @@ namespace pipewright {
 namespace {
 
 bool needs_as_much(const StageMoment& a, const StageMoment& b) {
-  return a.learns == b.learns && a.added == b.added && a.bare == b.bare && a.kept >= b.kept &&
-         a.inputs >= b.inputs && a.versions >= b.versions;
+  const auto kind = [](const StageMoment& m) {
+    return std::tuple(m.learns, m.bare, m.head, m.of_head, m.added, m.head_added);
+  };
+  return kind(a) == kind(b) && a.kept >= b.kept && a.inputs >= b.inputs &&
+         a.versions >= b.versions && a.head_gradients >= b.head_gradients;
 }
 
 void add_moment(std::vector<StageMoment>& moments, const StageMoment& moment) {
@@ -24,55 +27,93 @@ void add_moment(std::vector<StageMoment>& moments, const StageMoment& moment) {
   moments.push_back(moment);
 }
 
+/// Whether a backward of the stage starts from the gradient that its auxiliary head makes.
+bool keeps_head_gradient(const Schedule& schedule, int stage) {
+  if (!std::ranges::binary_search(schedule.auxiliary, stage)) return false;
+  const auto& actions = schedule.workers[as_size(schedule.shape.worker_of(stage, 0))];
+  return std::ranges::any_of(actions, [&](const Action& action) {
+    return action.stage == stage && starts_at_own_loss(action);
+  });
+}
+
 /// Follows one stage of replica 0 through its worker's actions.
 class Walk {
  public:
-  Walk(std::vector<StageMoment>& moments, int versions)
-      : moments_(moments), versions_(versions), most_versions_(versions) {}
+  Walk(std::vector<StageMoment>& moments, int versions, bool keeps_head_gradient)
+      : moments_(moments),
+        versions_(versions),
+        most_versions_(versions),
+        keeps_head_gradient_(keeps_head_gradient) {}
 
   void action(const Action& action, const ActionWeights& weights, bool recomputed,
               bool last_of_forward) {
     versions_ += weights.makes ? 1 : 0;
     if (action.kind == ActionKind::Update) {
       versions_ += weights.in_place ? 0 : 1;
-      added_ = 0;
+      added_ = head_added_ = 0;
     }
     most_versions_ = std::max(most_versions_, versions_);
     const bool bare = recomputed && action.kind == ActionKind::Forward;
     if (action.kind == ActionKind::Forward) ++(bare ? inputs_ : kept_);
     if (action.kind == ActionKind::Recompute) --inputs_, ++kept_;
+    const bool head = action.kind == ActionKind::Head;
+    if (head && keeps_head_gradient_) ++head_gradients_;
     if (is_pass(action.kind)) pass(action, bare);
-    if (last_of_forward) --kept_;
+    if (last_of_forward) {
+      --kept_;
+      if (keeps_head_gradient_) --head_gradients_;
+    }
     versions_ -= static_cast<int>(weights.frees.size());
   }
 
  private:
   void pass(const Action& action, bool bare) {
+    const bool head = action.kind == ActionKind::Head;
     add_moment(moments_, {.learns = makes_weight_gradient(action.kind),
                           .bare = bare,
+                          .head = head,
+                          .of_head = keeps_head_gradient_ && starts_at_own_loss(action),
                           .kept = kept_,
                           .inputs = inputs_,
                           .versions = most_versions_,
-                          .added = added_});
+                          .added = added_,
+                          .head_added = head_added_,
+                          .head_gradients = head_gradients_});
     if (makes_weight_gradient(action.kind)) added_ = std::min(added_ + 1, 2);
+    if (head) head_added_ = std::min(head_added_ + 1, 2);
   }
 
   std::vector<StageMoment>& moments_;
   int kept_ = 0, inputs_ = 0, versions_, most_versions_;
-  int added_ = 0;
+  int added_ = 0, head_added_ = 0, head_gradients_ = 0;
+  bool keeps_head_gradient_;
 };
 
-/// Bytes that a pass holds beyond what forwards keep, gradients included.
+/// Bytes of a sum of so many gradients: of one, or of several.
+std::int64_t sum_of(int gradients, std::int64_t one, std::int64_t several) {
+  return gradients == 0 ? 0 : gradients == 1 ? one : several;
+}
+
+/// Bytes that a pass holds beyond what forwards and heads keep, its layers' gradients included.
 std::int64_t passing_bytes(const StageCost& stage, const StageMoment& moment) {
   if (moment.learns && moment.added == 0)
     return stage.peak_bytes + stage.gradient_bytes() - stage.freed_bytes;
-  const int parts = moment.added + (moment.learns ? 1 : 0);
-  const std::int64_t sum = parts == 0   ? 0
-                           : parts == 1 ? stage.gradient_bytes()
-                                        : stage.parameter_bytes;
-  return sum + (moment.learns ? stage.peak_adding_bytes
-                : moment.bare ? stage.peak_bare_bytes
-                              : stage.peak_bytes);
+  const HeadMemory& head = stage.head_memory;
+  const std::int64_t peak = moment.head     ? moment.head_added > 0
+                                                  ? std::max(head.peak_bytes, head.peak_adding_bytes)
+                                                  : head.peak_bytes
+                            : moment.learns ? stage.peak_adding_bytes
+                            : moment.bare   ? stage.peak_bare_bytes
+                                            : stage.peak_bytes;
+  return peak + sum_of(moment.added + (moment.learns ? 1 : 0), stage.gradient_bytes(),
+                       stage.gradient_sum_bytes());
+}
+
+/// Bytes of a head's gradients. A backward that starts from a kept one needs no other beside it.
+std::int64_t head_bytes(const HeadMemory& head, const StageMoment& moment) {
+  const int kept = moment.head_gradients - (moment.of_head ? 1 : 0);
+  return kept * head.kept_bytes + sum_of(moment.head_added + (moment.head ? 1 : 0),
+                                         head.gradient_bytes(), head.parameter_bytes);
 }
 
 }  // namespace
@@ -82,7 +123,8 @@ std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
   std::vector<std::vector<StageMoment>> moments(as_size(schedule.shape.stages));
   std::vector<Walk> walks;
   for (std::size_t stage = 0; stage < moments.size(); ++stage)
-    walks.emplace_back(moments[stage], 1 + schedule.earlier_of(static_cast<int>(stage)));
+    walks.emplace_back(moments[stage], 1 + schedule.earlier_of(static_cast<int>(stage)),
+                       keeps_head_gradient(schedule, static_cast<int>(stage)));
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     const auto& actions = schedule.workers[w];
     std::map<std::tuple<int, int, int>, std::size_t>
@@ -108,10 +150,11 @@ std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
 }
 
 StageMemories::StageMemories(const Profile& profile, std::vector<std::vector<StageMoment>> moments,
-                             int optimizer_slots)
+                             int optimizer_slots, AuxiliaryHeads heads)
     : profile_(profile),
       moments_(std::move(moments)),
       slots_(optimizer_slots),
+      heads_(std::move(heads)),
       row_begin_(profile.layers.size()) {}
 
 void StageMemories::fill_row(std::size_t begin) const {
@@ -126,9 +169,15 @@ void StageMemories::fill_row(std::size_t begin) const {
   }
 }
 
-StageMemory StageMemories::of(std::size_t begin, std::size_t end, int number) const {
+StageCost StageMemories::cost_of(std::size_t begin, std::size_t end, int stage) const {
   fill_row(begin);
-  const StageCost& stage = row_[end - begin - 1];
+  StageCost cost = row_[end - begin - 1];
+  if (std::ranges::binary_search(heads_.stages, stage)) add_head(cost, heads_.behind[end - 1]);
+  return cost;
+}
+
+StageMemory StageMemories::of(std::size_t begin, std::size_t end, int number) const {
+  const StageCost stage = cost_of(begin, end, number);
   StageMemory most;
   for (const StageMoment& moment : moments_[as_size(number)]) {
     const StageMemory memory{
@@ -136,7 +185,7 @@ StageMemory StageMemories::of(std::size_t begin, std::size_t end, int number) co
         .optimizer = slots_ * stage.parameter_bytes,
         .activations = (moment.kept + moment.inputs) * stage.input_bytes +
                        moment.kept * stage.activation_bytes,
-        .passing = passing_bytes(stage, moment)};
+        .passing = passing_bytes(stage, moment) + head_bytes(stage.head_memory, moment)};
     if (memory.total() > most.total()) most = memory;
   }
   return most;

@@ -15,14 +15,23 @@ namespace pipewright {
 
 /// What a stage holds while one of its passes runs, in counts that do not depend on its layers.
 struct StageMoment {
-  bool learns = false;  ///< the pass adds to the weights' gradients
-  bool bare = false;    ///< the pass is a forward that keeps its input only, to be recomputed
-  int kept = 0;         ///< forwards whose activations wait for a backward, this one's included
-  int inputs = 0;       ///< forwards of which only the input is kept, this one's included
-  int versions = 1;     ///< most copies of the weights so far, predictions included
-  int added = 0;        ///< passes that have made gradients since the last update: 0, 1, 2 or more
+  bool learns = false;   ///< the pass adds to the weights' gradients
+  bool bare = false;     ///< the pass is a forward that keeps its input only, to be recomputed
+  bool head = false;     ///< the pass is the auxiliary head's
+  bool of_head = false;  ///< the pass is a backward that starts from the head's kept gradient
+  int kept = 0;          ///< forwards whose activations wait for a backward, this one's included
+  int inputs = 0;        ///< forwards of which only the input is kept, this one's included
+  int versions = 1;      ///< most copies of the weights so far, predictions included
+  int added = 0;  ///< backwards that have made gradients since the last update: 0, 1, 2 or more
+  int head_added = 0;      ///< the same of passes of the head
+  int head_gradients = 0;  ///< kept gradients of heads, this pass's included
   bool operator==(const StageMoment&) const = default;
 };
+
+/// Whether it is a backward of the loss of its own stage, the last one's or an auxiliary head's.
+inline bool starts_at_own_loss(const Action& action) {
+  return is_backward(action.kind) && action.loss == action.stage;
+}
 
 /// For each stage, the moments of replica 0 that may need the most memory, whatever its layers are.
 std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule);
@@ -36,14 +45,14 @@ struct StageMemory {
   std::int64_t total() const { return weights + optimizer + activations + passing; }
 };
 
-/// The memory of stages made of a profile's layers. Messages that wait to be taken and auxiliary
-/// heads are not counted. Only one thread may use it, because it caches one row.
+/// The memory of stages made of a profile's layers. Messages that wait to be taken are not counted.
+/// Only one thread may use it, because it caches one row.
 class StageMemories {
  public:
   /// `optimizer_slots` is the number of tensors as large as the weights that the optimizer keeps.
   /// The profile must outlive this object.
   StageMemories(const Profile& profile, std::vector<std::vector<StageMoment>> moments,
-                int optimizer_slots);
+                int optimizer_slots, AuxiliaryHeads heads = {});
 
   /// The memory of layers [begin, end) as that stage. Fast if calls with the same `begin` follow
   /// each other.
@@ -52,10 +61,12 @@ class StageMemories {
 
  private:
   void fill_row(std::size_t begin) const;
+  StageCost cost_of(std::size_t begin, std::size_t end, int stage) const;
 
   const Profile& profile_;
   std::vector<std::vector<StageMoment>> moments_;
   int slots_;
+  AuxiliaryHeads heads_;
   mutable std::size_t row_begin_;
   mutable std::vector<StageCost> row_;  ///< [end − begin − 1], for row_begin_
 };

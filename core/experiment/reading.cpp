@@ -10,6 +10,7 @@
 #include "core/experiment/catalogue.h"
 #include "core/experiment/checks.h"
 #include "core/experiment/identity.h"
+#include "core/system/given_files.h"
 
 namespace pipewright {
 namespace {
@@ -123,6 +124,13 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.output = read_output(root);
 }
 
+/// No command replaces what the experiment names, whether it reads that or not.
+void remember_named(const std::vector<std::string>& paths, const Value& resolved) {
+  for (const std::string& path : paths)
+    if (const Value* const named = resolved.find_path(path); named != nullptr)
+      remember_named_path(named->text);
+}
+
 /// The problems of an experiment as one error, which says where an unknown scheme may come from,
 /// unless its name is nearly that of a known one.
 void throw_if_any(const Problems& problems, const Value& document) {
@@ -160,7 +168,9 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   e.given = document;
   e.resolved = root.resolved();
   e.digest = config_digest(e.resolved);
-  e.identity = identity_of(e.resolved, paths_among(root.declared()));
+  const std::vector<std::string> paths = paths_among(root.declared());
+  e.identity = identity_of(e.resolved, paths);
+  remember_named(paths, e.resolved);
   return e;
 }
 

@@ -99,11 +99,15 @@ void compress_edges(std::vector<StageCost>& costs, const Experiment& experiment,
 
 void compress_gradients(std::vector<StageCost>& costs, const Experiment& experiment,
                         Speeds& speeds) {
+  const std::vector<int> heads = experiment.scheme->auxiliary_sites(experiment.pipeline.stages);
   auto layer = experiment.layers.begin();
   for (std::size_t stage = 0; stage < costs.size(); ++stage) {
     const auto end = layer + experiment.balance[stage];
+    const auto last = static_cast<std::size_t>(end - experiment.layers.begin()) - 1;
+    const bool has_head = std::ranges::binary_search(heads, static_cast<int>(stage));
     const ExchangedBytes bytes = exchanged_bytes(
-        parameter_shapes(std::vector<LayerPtr>(layer, end)),
+        parameter_shapes(std::vector<LayerPtr>(layer, end),
+                         has_head ? experiment.model->head(last) : nullptr),
         experiment.pipeline.gradient_compression,
         static_cast<std::int64_t>(at::elementSize(experiment.train.precision.weights)));
     layer = end;

@@ -31,9 +31,9 @@ std::vector<EdgeMessage> edge_messages(const Experiment& experiment);
 
 /// Sets the encoded bytes of messages in the costs of the stages at both ends, and adds the time of
 /// encoding and decoding to their passes if the hardware file has it. Does the same for reductions
-/// with PowerSGD's factors. Codecs whose bytes depend on the values count as uncompressed;
-/// auxiliary heads have no costs. Returns the names of codecs whose time is unknown. Allocates no
-/// tensors. `messages` are edge_messages() of the experiment.
+/// with PowerSGD's factors. Codecs whose bytes depend on the values count as uncompressed.
+/// Returns the names of codecs whose time is unknown. Allocates no tensors. `messages` are
+/// edge_messages() of the experiment.
 std::vector<std::string> account_for_codecs(std::vector<StageCost>& costs,
                                             const Experiment& experiment,
                                             const std::vector<EdgeMessage>& messages,

@@ -7,6 +7,7 @@
 #include "core/config/file_kind.h"
 #include "core/cost/cost_table.h"
 #include "core/cost/roofline.h"
+#include "core/profiling/head_count.h"
 #include "core/profiling/measured_balance.h"
 #include "core/profiling/measured_device.h"
 #include "core/profiling/profiling.h"
@@ -61,6 +62,12 @@ void check_format(const Experiment& experiment, const Hardware& hardware) {
               experiment.where("train.precision"));
 }
 
+/// Experiments whose layers cost the same have the same.
+std::string counted_key(const Experiment& experiment) {
+  const Profile wanted = described(experiment, at::kMeta);
+  return concat(wanted.digest, " ", wanted.samples, " ", wanted.precision);
+}
+
 }  // namespace
 
 std::string counted_from(const Hardware& hardware, std::string_view precision) {
@@ -88,7 +95,7 @@ SourcedCosts CostSource::of(Experiment& experiment, const Hardware& hardware) {
   const Profile profile =
       with_modelled_times(counted(experiment), hardware.rates, weight_moves(experiment));
   cut_by(experiment, profile);
-  return {.stages = stage_costs(profile, experiment.balance),
+  return {.stages = stage_costs(profile, experiment.balance, heads(experiment)),
           .from = counted_from(hardware, experiment.train.precision.name)};
 }
 
@@ -104,7 +111,7 @@ SourcedCosts CostSource::of_table(const Experiment& experiment) const {
   return costs;
 }
 
-SourcedCosts CostSource::of_profile(Experiment& experiment, const Hardware& hardware) const {
+SourcedCosts CostSource::of_profile(Experiment& experiment, const Hardware& hardware) {
   const std::string file = files_.profile.string();
   if (!files_.other_device && !may_be_of(*profile_, hardware.device_name))
     throw Error(ErrorKind::Experiment,
@@ -123,16 +130,28 @@ SourcedCosts CostSource::of_profile(Experiment& experiment, const Hardware& hard
                 file);
   complete_weight_times(profile, weight_moves(experiment));
   cut_by(experiment, profile);
-  return {.stages = stage_costs(profile, experiment.balance), .from = from};
+  return {.stages = stage_costs(profile, experiment.balance, heads(experiment)), .from = from};
 }
 
 Profile CostSource::counted(const Experiment& experiment) {
-  const Profile wanted = described(experiment, at::kMeta);
-  const std::string key = concat(wanted.digest, " ", wanted.samples, " ", wanted.precision);
+  const std::string key = counted_key(experiment);
   const Lock lock(mutex_);  // others wait for the first to count, instead of counting the same
   const auto known = counted_.find(key);
   if (known != counted_.end()) return known->second;
   return counted_.emplace(key, measure(experiment, {.device = at::kMeta})).first->second;
+}
+
+AuxiliaryHeads CostSource::heads(const Experiment& experiment) {
+  AuxiliaryHeads heads{.stages = experiment.scheme->auxiliary_sites(experiment.pipeline.stages),
+                       .behind = {}};
+  if (heads.stages.empty()) return heads;
+  const std::string key = counted_key(experiment);
+  const Lock lock(mutex_);
+  auto known = heads_.find(key);
+  if (known == heads_.end())
+    known = heads_.emplace(key, count_heads(experiment, experiment.pipeline.stages).behind).first;
+  heads.behind = known->second;
+  return heads;
 }
 
 }  // namespace pipewright

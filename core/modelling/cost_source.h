@@ -55,14 +55,17 @@ class CostSource {
 
  private:
   SourcedCosts of_table(const Experiment& experiment) const;
-  SourcedCosts of_profile(Experiment& experiment, const Hardware& hardware) const;
+  SourcedCosts of_profile(Experiment& experiment, const Hardware& hardware)
+      PIPEWRIGHT_EXCLUDES(mutex_);
   Profile counted(const Experiment& experiment) PIPEWRIGHT_EXCLUDES(mutex_);
+  AuxiliaryHeads heads(const Experiment& experiment) PIPEWRIGHT_EXCLUDES(mutex_);
 
   CostFiles files_;
   Value table_;
   std::optional<Profile> profile_;
   Mutex mutex_;
   std::map<std::string, Profile> counted_ PIPEWRIGHT_GUARDED_BY(mutex_);  ///< without times
+  std::map<std::string, std::vector<LayerCost>> heads_ PIPEWRIGHT_GUARDED_BY(mutex_);
 };
 
 }  // namespace pipewright

@@ -153,6 +153,12 @@ class Probe {
   /// pipeline is drained next.
   virtual std::int64_t whole_samples() const { return 0; }
   virtual void measure_whole(const ModelInstant& /*model*/, const StageFinding& /*found*/) const {}
+  /// How many tensors as large as all parameters of the model measure_whole() holds at once, at
+  /// least. `divided`: the optimizer divides steps.
+  virtual int whole_copies(bool divided) const {
+    static_cast<void>(divided);
+    return 0;
+  }
   /// What such a measurement of a model of so many stages takes at most, in words.
   virtual std::string effort(int /*stages*/) const { return {}; }
   /// Throws what measure_whole() would throw for the model's layers, with fewer samples, in less

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/profiling/head_count.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
 #include "core/stage/skips.h"
@@ -77,7 +78,7 @@ StageMemories stage_memories(const Experiment& e, const Profile& profile, int st
   shape.stages = stages;
   check_schedule_size(shape, shape.minibatches);
   const Schedule schedule = with_recomputation(e.scheme->schedule(shape), e.pipeline.recompute);
-  return {profile, stage_moments(schedule), optimizer_slots(e, schedule)};
+  return {profile, stage_moments(schedule), optimizer_slots(e, schedule), count_heads(e, stages)};
 }
 
 void cut_by(Experiment& e, const Profile& profile) {

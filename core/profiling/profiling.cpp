@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
+#include "core/profiling/layer_count.h"
 #include "core/profiling/layer_measurement.h"
 #include "core/profiling/made_up_batch.h"
 #include "core/profiling/measured_device.h"
@@ -14,50 +15,17 @@
 #include "core/runtime/batches.h"
 #include "core/runtime/devices/intra_op_threads.h"
 #include "core/stage/memory_format.h"
-#include "core/stage/meta/operation_count.h"
 #include "core/stage/torch.h"
 #include "core/system/host_name.h"
 
 namespace pipewright {
 namespace {
 
-std::int64_t bytes_of(const Tensors& tensors) {
-  std::int64_t sum = 0;
-  for (const at::Tensor& tensor : tensors) sum += static_cast<std::int64_t>(tensor.nbytes());
-  return sum;
-}
-
-/// Counts operations and bytes of a layer from shapes, and replaces `x` by its outputs.
-LayerCost count_layer(const Layer& layer, Tensors& x, const Experiment& e) {
-  const Precision& precision = e.train.precision;
-  const auto parameters = empty_parameters(layer, precision, at::kMeta);
-  auto buffers = empty_buffers(layer, precision, at::kMeta);
-  LayerCost cost{.name = layer.name()};
-  {
-    const OperationCount operations;
-    x = layer.forward_all(x, parameters, buffers, {});
-    cost.flops = operations.flops();
-    cost.kernels = operations.kernels();
-  }
-  cost.update_kernels = update_kernels(*e.optimizer, parameters);
-  cost.output_bytes = bytes_of(x);
-  for (const at::Tensor& parameter : parameters) {
-    cost.parameters += parameter.numel();
-    if (parameter.scalar_type() != precision.weights)
-      cost.copy_bytes += static_cast<std::int64_t>(parameter.nbytes());
-  }
-  cost.parameter_bytes =
-      cost.parameters * static_cast<std::int64_t>(at::elementSize(precision.weights));
-  for (const at::Tensor& buffer : buffers)
-    cost.buffer_bytes += static_cast<std::int64_t>(buffer.nbytes());
-  return cost;
-}
-
 void count_all(Profile& profile, const Experiment& e) {
   const at::NoGradGuard no_grad;
   const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
   Tensors x = made_up_batch(*e.model, profile.samples, meta).x;
-  profile.input_bytes = bytes_of(x);
+  profile.input_bytes = boundary_bytes(x);
   for (const LayerPtr& layer : e.layers) profile.layers.push_back(count_layer(*layer, x, e));
 }
 

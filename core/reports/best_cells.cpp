@@ -77,20 +77,26 @@ std::string shown(const Table& table, const NamedCell& named) {
   return concat(named.name, " (", std::string_view(text), ")");
 }
 
-std::string words_of(const Ties& ties, std::size_t others) {
-  if (ties.names.empty()) return {};
-  const std::string why = ties.few_runs ? "with fewer than 3 runs each, " : "";
+/// "gpipe", "2 others (gpipe; xpipe)", "the other", "any of the 4 others".
+std::string names_of(const Ties& ties, std::size_t others) {
   if (ties.names.size() == others)
-    return concat(", but ", why,
-                  others == 1 ? std::string("the other cannot be told from it")
-                              : concat("none of the ", others, " others is shown to be worse"));
+    return others == 1 ? std::string("the other") : concat("any of the ", others, " others");
+  if (ties.names.size() == 1) return ties.names.front();
   std::vector<std::string> names = ties.names;
   if (names.size() > kMostNames) {
     names.resize(kMostNames);
     names.emplace_back("…");
   }
-  return concat(" and ", counted(ties.names.size(), "other"), ties.few_runs ? " that, " : " that ",
-                why, "cannot be told from it (", join(names, "; "), ")");
+  return concat(counted(ties.names.size(), "other"), " (", join(names, "; "), ")");
+}
+
+/// `difference`: better or worse.
+std::string words_of(const Ties& ties, std::size_t others, std::string_view difference) {
+  if (ties.names.empty()) return {};
+  if (ties.few_runs)
+    return concat(", not compared with ", names_of(ties, others), ": fewer than 3 runs each");
+  return concat(", not significantly ", difference, " at the 5 % level than ",
+                names_of(ties, others));
 }
 
 }  // namespace
@@ -101,12 +107,14 @@ std::optional<BestCells> best_cells(const Table& table) {
   if (cells.empty()) return std::nullopt;
   const std::size_t others = cells.size() - 1;
   const Ties with_best = ties_with(0, cells);
-  BestCells best{.sentence = concat("Best: ", shown(table, cells[0]), words_of(with_best, others)),
-                 .run = cells[0].cell->runs.front()};
+  BestCells best{
+      .sentence = concat("Best: ", shown(table, cells[0]), words_of(with_best, others, "better")),
+      .run = cells[0].cell->runs.front()};
   const TableCell &first = *cells.front().cell, &last = *cells.back().cell;
   if (others == 0 || (first.mean() == last.mean() && last.failed == 0)) return best;
   best.sentence += concat("; worst: ", shown(table, cells.back()));
-  if (with_best.names.size() < others) best.sentence += words_of(ties_with(others, cells), others);
+  if (with_best.names.size() < others)
+    best.sentence += words_of(ties_with(others, cells), others, "worse");
   return best;
 }
 

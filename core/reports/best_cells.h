@@ -11,9 +11,9 @@
 namespace pipewright {
 
 struct BestCells {
-  /// "Best: xpipe, workers 2 (86.39) and 7 others that cannot be told from it (gpipe, workers
-  /// 2; …); worst: pipedream, workers 4 (22.60)", without a period. Cells are distinguished by
-  /// compare_means(), pair by pair.
+  /// "Best: xpipe, workers 2 (86.39), not significantly better at the 5 % level than 7 others
+  /// (gpipe, workers 2; …); worst: pipedream, workers 4 (22.60)", without a period. Cells are
+  /// compared by compare_means(), pair by pair.
   std::string sentence;
   std::size_t run = 0;  ///< index of the best cell's first run in the records
 };

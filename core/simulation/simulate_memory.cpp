@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/cost/stage_memory.h"
 #include "core/schedule/versions.h"
 
 namespace pipewright {
@@ -53,31 +54,40 @@ class Memory {
   }
 
  private:
-  struct Gradient {
-    bool held = false;   ///< the worker holds the stage
-    bool there = false;  ///< made since its last update
+  /// A sum of gradients.
+  struct GradientSum {
+    bool there = false;  ///< made since the last update
     std::int64_t bytes = 0;
+  };
+  struct HeldStage {
+    bool held = false;  ///< the worker holds the stage
+    GradientSum layers, head;
+    bool starts_at_own_loss = false;  ///< a backward does
   };
 
   const StageCost& cost(const Action& action) const { return costs_[as_size(action.stage)]; }
-  Gradient& gradient(const Action& action) {
-    return gradients_[as_size(action.replica) * costs_.size() + as_size(action.stage)];
+  HeldStage& held(const Action& action) {
+    return held_[as_size(action.replica) * costs_.size() + as_size(action.stage)];
+  }
+  /// The gradient of the stage's output that its head keeps for each micro-batch.
+  std::int64_t kept_by_head(const Action& action) {
+    return held(action).starts_at_own_loss ? cost(action).head_memory.kept_bytes : 0;
   }
 
   /// Counts what the worker holds from the start, and finds the last action that needs each
   /// forward's activations.
   void hold_stages(const std::vector<Action>& actions) {
-    gradients_.resize(costs_.size() * as_size(shape_.replicas));
+    held_.resize(costs_.size() * as_size(shape_.replicas));
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const Action& action = actions[i];
       if (is_pass(action.kind))
         last_use_[slots_.forward(action, action.stage)] = static_cast<std::int32_t>(i);
       if (action.kind == ActionKind::Recompute)
         recomputed_[slots_.forward(action, action.stage)] = true;
-      Gradient& gradient =
-          gradients_[as_size(action.replica) * costs_.size() + as_size(action.stage)];
-      if (gradient.held) continue;
-      gradient.held = true;
+      HeldStage& stage = held(action);
+      if (starts_at_own_loss(action)) stage.starts_at_own_loss = true;
+      if (stage.held) continue;
+      stage.held = true;
       const auto parameters = static_cast<double>(cost(action).parameter_bytes);
       now_.weights += (1 + schedule_.earlier_of(action.stage)) * cost(action).version_bytes() +
                       cost(action).buffer_bytes;
@@ -123,29 +133,43 @@ class Memory {
     if (keeps_activations(action)) now_.activations += stage.activation_bytes;
     if (action.kind != ActionKind::Forward) now_.boundaries -= incoming(action);  // now passing
     if (is_pass(action.kind)) hold_passing(action);
-    if (adds_gradient(action.kind)) {  // a sum of several takes as much as the weights
-      Gradient& sum = gradient(action);
-      const std::int64_t bytes = sum.there ? stage.parameter_bytes : stage.gradient_bytes();
-      now_.gradients += bytes - sum.bytes;
-      sum.bytes = bytes;
-      sum.there = true;
+    const HeadMemory& head = stage.head_memory;
+    if (action.kind == ActionKind::Head) {
+      now_.activations += kept_by_head(action);
+      add(held(action).head, head.gradient_bytes(), head.parameter_bytes);
+    } else if (adds_gradient(action.kind)) {
+      add(held(action).layers, stage.gradient_bytes(), stage.gradient_sum_bytes());
     }
+  }
+
+  /// A sum of several takes as much as the weights.
+  void add(GradientSum& sum, std::int64_t one, std::int64_t several) {
+    const std::int64_t bytes = sum.there ? several : one;
+    now_.gradients += bytes - sum.bytes;
+    sum.bytes = bytes;
+    sum.there = true;
   }
 
   /// As in StageMemories: a backward that creates the gradients frees activations as it goes.
   void hold_passing(const Action& action) {
     const StageCost& stage = cost(action);
+    const HeadMemory& head = stage.head_memory;
     now_.passing = stage.peak_bytes;
-    if (!adds_gradient(action.kind)) {
+    if (action.kind == ActionKind::Head) {
+      now_.passing = held(action).head.there ? std::max(head.peak_bytes, head.peak_adding_bytes)
+                                             : head.peak_bytes;
+    } else if (!adds_gradient(action.kind)) {
       if (!keeps_activations(action) && action.kind == ActionKind::Forward)
         now_.passing = stage.peak_bare_bytes;
-    } else if (gradient(action).there) {
+    } else if (held(action).layers.there) {
       now_.passing = std::max(stage.peak_bytes, stage.peak_adding_bytes);
-    } else if (action.kind != ActionKind::Head) {
+    } else {
       given_back_ = std::min(stage.freed_bytes, stage.activation_bytes);
       now_.activations -= given_back_;
       now_.passing -= stage.freed_bytes - given_back_;
     }
+    // The gradient that arrives is in the peak; from the head it is one that is kept already.
+    if (starts_at_own_loss(action)) now_.passing -= kept_by_head(action);
   }
 
   /// Whether the action keeps activations. A forward that is run again keeps its input only.
@@ -161,13 +185,13 @@ class Memory {
     now_.activations += std::exchange(given_back_, 0);
     now_.weights -= static_cast<std::int64_t>(weights.frees.size()) * stage.version_bytes();
     if (action.kind == ActionKind::Update) {
-      Gradient& sum = gradient(action);
-      now_.gradients -= std::exchange(sum.bytes, 0);
-      sum.there = false;
+      HeldStage& updated = held(action);
+      for (GradientSum* sum : {&updated.layers, &updated.head})
+        now_.gradients -= std::exchange(*sum, GradientSum()).bytes;
     }
     if (!is_pass(action.kind)) return;
     if (last_use_[slots_.forward(action, action.stage)] != position) return;
-    now_.activations -= stage.activation_bytes;
+    now_.activations -= stage.activation_bytes + kept_by_head(action);
     now_.boundaries -= stage.input_bytes;
   }
 
@@ -192,7 +216,7 @@ class Memory {
   std::vector<std::int32_t>& last_use_;  ///< [forward] → the last action that needs it
   std::vector<bool>& recomputed_;        ///< [forward] → whether it is run again
   WorkerReport& report_;
-  std::vector<Gradient> gradients_;  ///< [replica][stage]
+  std::vector<HeldStage> held_;  ///< [replica][stage]
   std::vector<Arrival> arrivals_;
   std::size_t arrived_ = 0;
   MemoryUse now_;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -25,6 +26,7 @@ struct ReadFiles {
   Mutex mutex;
   Paths opened PIPEWRIGHT_GUARDED_BY(mutex);
   Paths given PIPEWRIGHT_GUARDED_BY(mutex);
+  std::set<FileNumber> folders PIPEWRIGHT_GUARDED_BY(mutex);  ///< nothing below is replaced
 };
 
 ReadFiles& read_files() {
@@ -43,6 +45,26 @@ std::filesystem::path absolute_or_same(const std::filesystem::path& file) {
   std::error_code none;
   std::filesystem::path path = std::filesystem::absolute(file, none);
   return none ? file : path;
+}
+
+/// The folders that hold a file: its own and those above.
+std::set<FileNumber> folders_of(std::filesystem::path file) {
+  std::set<FileNumber> folders;
+  for (file = file.parent_path(); !file.empty(); file = file.parent_path()) {
+    if (const auto number = number_of(file)) folders.insert(*number);
+    if (file == file.parent_path()) break;
+  }
+  return folders;
+}
+
+/// Whether one of the folders holds the file, by the name given or by the one that links lead to.
+bool is_below(const std::filesystem::path& file, const std::set<FileNumber>& folders) {
+  if (folders.empty()) return false;
+  std::error_code none;
+  for (const auto& name : {absolute_or_same(file), std::filesystem::canonical(file, none)})
+    for (const FileNumber& folder : folders_of(name))
+      if (folders.contains(folder)) return true;
+  return false;
 }
 
 /// Whether one of these files has that number: one that has been removed gives its number away.
@@ -67,6 +89,21 @@ void remember_given_file(const std::filesystem::path& file) {
   if (number) files.given.insert_or_assign(*number, absolute_or_same(file));
 }
 
+void remember_named_path(const std::filesystem::path& path) {
+  const auto number = number_of(path);
+  if (!number) return;
+  std::error_code none;
+  const bool folder = std::filesystem::is_directory(path, none);
+  const bool works_in_it =
+      folder && folders_of(std::filesystem::current_path(none) / ".").contains(*number);
+  ReadFiles& files = read_files();
+  const Lock lock(files.mutex);
+  if (!folder)
+    files.opened.insert_or_assign(*number, absolute_or_same(path));
+  else if (!works_in_it)
+    files.folders.insert(*number);
+}
+
 bool is_given_file(const std::filesystem::path& file) {
   const auto number = number_of(file);
   ReadFiles& files = read_files();
@@ -81,6 +118,11 @@ void refuse_given_file(const std::filesystem::path& file) {
   if (number && (has(files.opened, *number) || has(files.given, *number)))
     throw Error(ErrorKind::Experiment,
                 "is a file that this command reads, so it is not replaced; give another name",
+                file.string());
+  if (number && is_below(file, files.folders))
+    throw Error(ErrorKind::Experiment,
+                "is in a folder that the experiment names, as that of its data, so it is not "
+                "replaced; give another name",
                 file.string());
 }
 

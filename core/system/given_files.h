@@ -19,10 +19,16 @@ void remember_opened_file(const std::filesystem::path& file, dev_t device, ino_t
 /// the records of the run before it.
 void remember_given_file(const std::filesystem::path& file);
 
+/// Adds a path that an experiment names as its own, such as its data or its first weights, whether
+/// this command opens it or not. Of a folder, everything that is below it counts, unless the
+/// command works in it: what is there may as well be what the command has written before.
+void remember_named_path(const std::filesystem::path& path);
+
 /// Whether the user named `file` as an input, by this name or by another (a link, say).
 bool is_given_file(const std::filesystem::path& file);
 
-/// Throws Error{Experiment} if `file` has been opened to be read.
+/// Throws Error{Experiment} if `file` is there and has been opened to be read, named by the user,
+/// or is named by the experiment or below a folder that is.
 void refuse_given_file(const std::filesystem::path& file);
 
 }  // namespace pipewright

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
@@ -14,6 +15,7 @@
 #include "core/profiling/measured_balance.h"
 #include "core/system/host_name.h"
 #include "core/system/machine_limits.h"
+#include "core/training/whole_model_probes.h"
 
 namespace pipewright {
 namespace {
@@ -22,17 +24,34 @@ constexpr const char* kWhatFor = "parameters, gradients and optimizer state";
 
 /// Memory that a process needs on its machine.
 struct HeldMemory {
-  double bytes = 0;
+  double bytes = 0;          ///< of the stages, and what probes need besides
+  double probes = 0;         ///< of it, of the probes
   double on_devices = 0;     ///< bytes on other devices
   int largest = -1;          ///< stage that needs most
   double largest_bytes = 0;  ///< bytes of one replica of that stage
 };
 
+/// Adds what probes of the whole model need: copies of weights at all times, and where the pipeline
+/// is drained what process 0 measures with, beside stages that then hold `drained` bytes.
+void add_probes(const Plan& plan, const Team& team, double drained, HeldMemory& held) {
+  const WholeModelNeed need = whole_model_need(plan);
+  double kept = 0;
+  for (std::size_t stage = 0; stage < need.kept.size(); ++stage)
+    if (team.holds(plan.training.schedule.shape.worker_of(static_cast<int>(stage), 0)))
+      kept += need.kept[stage];
+  const bool measures = team.first() && plan.devices.front().is_cpu();
+  const double measuring = measures ? drained + need.measuring : 0;
+  held.probes = kept + std::max(0.0, measuring - held.bytes);
+  held.bytes += held.probes;
+}
+
 HeldMemory held_by(const Plan& plan, const Team& team) {
   const PipelineShape& shape = plan.training.schedule.shape;
   HeldMemory held;
+  double drained = 0;
   for (int stage = 0; stage < shape.stages; ++stage) {
-    const double bytes = stage_need(plan, stage).bytes;
+    const StageNeed need = stage_need(plan, stage);
+    const double bytes = need.bytes;
     for (int replica = 0; replica < shape.replicas; ++replica) {
       const int worker = shape.worker_of(stage, replica);
       if (!team.holds(worker)) continue;
@@ -41,9 +60,11 @@ HeldMemory held_by(const Plan& plan, const Team& team) {
         continue;
       }
       held.bytes += bytes;
+      drained += need.drained;
       if (bytes > held.largest_bytes) held.largest = stage, held.largest_bytes = bytes;
     }
   }
+  add_probes(plan, team, drained, held);
   return held;
 }
 
@@ -54,9 +75,10 @@ HeldMemory held_by(const Plan& plan, const Team& team) {
     throw Error(
         kind, concat("its ", kWhatFor, " need ", bytes_text(held.largest_bytes), "; ", limit.text),
         stage);
-  throw Error(kind, concat("the stages' ", kWhatFor, " need ", bytes_text(held.bytes),
-                           " together, the most ", stage, " with ", bytes_text(held.largest_bytes),
-                           "; ", limit.text));
+  throw Error(kind, concat("the stages' ", kWhatFor,
+                           held.probes > 0 ? " and the probes' copies of weights" : "", " need ",
+                           bytes_text(held.bytes), " together, the most ", stage, " with ",
+                           bytes_text(held.largest_bytes), "; ", limit.text));
 }
 
 /// What each process sends to process 0, which adds up the processes of each host.
@@ -81,6 +103,7 @@ void check_hosts(const std::vector<std::string>& notes, const Team& team) {
     if (added) continue;
     HeldMemory& all = at->second.held;
     all.bytes += note.held.bytes;
+    all.probes += note.held.probes;
     if (note.held.largest_bytes > all.largest_bytes) {
       all.largest = note.held.largest;
       all.largest_bytes = note.held.largest_bytes;
@@ -106,13 +129,17 @@ StageNeed stage_need(const Plan& plan, int stage) {
   const double version = wide + (precision.narrow() ? narrow : 0);
   const double slots = optimizer_slots(e, plan.training.schedule);
   need.bytes = need.parameters * (need.copies * version + narrow + slots * wide);
+  need.drained = need.parameters * (version + slots * wide);
   return need;
 }
 
 std::string memory_text(const Plan& plan) {
   const HeldMemory held = held_by(plan, Team());
   const MemoryLimit limit = memory_limit();
-  std::string text = concat(bytes_text(held.bytes + held.on_devices), " for ", kWhatFor);
+  std::string text =
+      concat(bytes_text(held.bytes - held.probes + held.on_devices), " for ", kWhatFor);
+  if (held.probes > 0)
+    text += concat(", and ", bytes_text(held.probes), " for the probes' copies of weights");
   if (held.on_devices > 0)
     text +=
         concat(", ", bytes_text(held.on_devices), " of it on devices, whose memory is not seen");

@@ -13,16 +13,19 @@ struct StageNeed {
   double parameters = 0;  ///< number of parameter elements
   int copies = 1;         ///< copies of them at once: the schedule's versions and predictions
   double bytes = 0;       ///< bytes of the copies, the gradient and the optimizer's state
+  double drained = 0;     ///< of those where the pipeline is drained: one copy, and no gradient
 };
 StageNeed stage_need(const Plan& plan, int stage);
 
 /// A remark on the need of one process that holds all stages: "1.20 GiB for parameters, gradients
-/// and optimizer state; this machine has 23.40 GiB", and whether less than the need is free now.
+/// and optimizer state; this machine has 23.40 GiB", with what probes need besides, and whether
+/// less than the need is free now.
 std::string memory_text(const Plan& plan);
 
 /// Collective. Throws Error{Data}, or Error{Worker} in a team of several, if the stages of a
-/// process need more than its limits allow or the processes of a host more than it has. The error
-/// names the stage that needs most. Stages on devices other than the CPU are not counted.
+/// process and its probes of the whole model need more than its limits allow or the processes of a
+/// host more than it has. The error names the stage that needs most. Stages on devices other than
+/// the CPU are not counted.
 void check_memory(const Plan& plan, Team& team);
 /// As above, for `check`, with this machine's memory. Does nothing for `execution: mpi`, whose
 /// processes may run on other machines.

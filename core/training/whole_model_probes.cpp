@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <set>
 #include <span>
 
@@ -63,6 +65,24 @@ class Instant {
   at::Tensor targets_;
 };
 
+/// The most copies of the model that wait for a drained pipeline.
+std::int64_t most_copies(const Plan& plan, std::int64_t done) {
+  std::int64_t most = 0;
+  for (std::int64_t begin = done; begin < plan.drains.minibatches;) {
+    const std::int64_t end = plan.drains.next(begin);
+    most = std::max(most, std::ssize(measured_minibatches(*plan.experiment, begin, end)));
+    begin = end;
+  }
+  return most;
+}
+
+double elements(const NamedShapes& shapes) {
+  double all = 0;
+  for (const auto& [name, shape] : shapes)
+    all += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
+  return all;
+}
+
 }  // namespace
 
 bool has_whole_model_probes(const Experiment& experiment) {
@@ -112,20 +132,27 @@ std::vector<ProbeRow> measured_whole(const Plan& plan, const TensorFile& weights
   return rows;
 }
 
-namespace {
-
-/// The most copies of the model that wait for a drained pipeline.
-std::int64_t most_copies(const Plan& plan, std::int64_t done) {
-  std::int64_t most = 0;
-  for (std::int64_t begin = done; begin < plan.drains.minibatches;) {
-    const std::int64_t end = plan.drains.next(begin);
-    most = std::max(most, std::ssize(measured_minibatches(*plan.experiment, begin, end)));
-    begin = end;
+WholeModelNeed whole_model_need(const Plan& plan) {
+  const Experiment& e = *plan.experiment;
+  WholeModelNeed need;
+  need.kept.resize(static_cast<std::size_t>(e.pipeline.stages));
+  if (!has_whole_model_probes(e)) return need;
+  const auto size = static_cast<double>(at::elementSize(e.train.precision.weights));
+  const std::optional<LinearRule> rule = e.optimizer->linear();
+  const bool divided = rule && rule->preconditioned;
+  const auto copies = static_cast<double>(most_copies(plan, 0));
+  const auto layers = plan.stage_layers();
+  for (std::size_t stage = 0; stage < layers.size(); ++stage) {
+    const LayerPtr head = plan.head_of(static_cast<int>(stage));
+    const double divisors = divided ? elements(parameter_shapes(layers[stage], head)) : 0;
+    need.kept[stage] = copies * size * (elements(state_shapes(layers[stage], head)) + divisors);
   }
-  return most;
+  int most = 0;
+  for (const NamedProbe& each : e.probes)
+    if (each.probe->whole_samples() > 0) most = std::max(most, each.probe->whole_copies(divided));
+  need.measuring = most * size * elements(parameter_shapes(e.layers));
+  return need;
 }
-
-}  // namespace
 
 std::vector<std::string> announcement(const Plan& plan, std::int64_t done, double bytes) {
   const Experiment& e = *plan.experiment;

@@ -23,6 +23,15 @@ std::vector<std::int64_t> measured_minibatches(const Experiment& experiment, std
 /// How many measurements a probe makes of these mini-batches.
 std::int64_t measurements_between(const Probe& probe, std::int64_t first, std::int64_t end);
 
+/// Bytes that they hold at least.
+struct WholeModelNeed {
+  /// [stage] in the host memory of the process that holds replica 0: copies of what the stage has
+  /// after each measured mini-batch, until the pipeline is drained.
+  std::vector<double> kept;
+  double measuring = 0;  ///< on process 0's first device, beside the copies, where it is drained
+};
+WholeModelNeed whole_model_need(const Plan& plan);
+
 /// The rows of those that measure this mini-batch. `weights` has all parameters and buffers,
 /// `divisors` what the optimizer divides steps by, or nothing. Adds the seconds that each probe
 /// takes to `costs`.

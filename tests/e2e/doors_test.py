@@ -50,6 +50,34 @@ class GivenFiles(harness.EndToEnd):
         self.pipewright("timeline", "r", "--svg", "r/timeline.svg")
 
 
+class NamedData(harness.EndToEnd):
+    """No command replaces the data that an experiment names, whether the command opens it or not."""
+
+    def refuse(self, *arguments, file):
+        before = (self.folder / file).read_bytes()
+        done = self.pipewright(*arguments, file, code=EXPERIMENT)
+        self.assertIn(f"{file}: is ", done.err)
+        self.assertIn("so it is not replaced; give another name", done.err)
+        self.assertEqual((self.folder / file).read_bytes(), before)
+
+    def test_a_file_that_the_data_set_names(self):
+        self.write("corpus.txt", "to be or not to be\n" * 100)
+        gpt = {"name": "gpt", "vocabulary": 256, "layers": 1, "width": 8, "heads": 1, "tokens": 8}
+        text = {"name": "text", "train": "corpus.txt", "test": "corpus.txt", "tokenizer": "bytes", "tokens": 8}
+        self.write("x.yaml", {"dataset": text, "model": gpt, "scheme": {"name": "gpipe"}})
+        self.refuse("profile", "x.yaml", "--device", "meta", "--out", file="corpus.txt")
+        self.refuse("schedule", "x.yaml", "--svg", file="corpus.txt")
+
+    def test_a_file_in_the_folder_of_the_data_set(self):
+        self.write("data/cifar/data_batch_1.bin", "images")
+        cifar = {"dataset": {"name": "cifar10", "root": "data/cifar"}, "model": {"name": "cnn", "width": 0.1}}
+        self.write("x.yaml", cifar)
+        self.refuse("profile", "x.yaml", "--device", "meta", "--out", file="data/cifar/data_batch_1.bin")
+        self.pipewright("profile", "x.yaml", "--device", "meta", "--out", "data/cifar/new.yaml")
+        self.pipewright("profile", "x.yaml", "--device", "meta", "--out", "data/beside.yaml")
+        self.pipewright("profile", "x.yaml", "--device", "meta", "--out", "data/beside.yaml")
+
+
 class EveryInputOfEveryCommand(harness.EndToEnd):
     """All outputs of all commands, over each file that the command reads, also by a link's name."""
 

@@ -77,7 +77,7 @@ class Table(harness.EndToEnd):
         self.assert_errors(csv_table, note)
         self.assertNotIn("mix", self.table("--set", "table.columns=optimizer.lr").out)
 
-    def test_the_best_is_named_with_all_that_cannot_be_told_from_it(self):
+    def test_the_best_is_named_with_those_than_which_it_is_not_significantly_better(self):
         # The scheme makes no difference where there is one stage: equal runs are ties whatever the seeds.
         self.write(
             "s.yaml",
@@ -103,12 +103,12 @@ class Table(harness.EndToEnd):
         done = self.pipewright("sweep", "s.yaml", "--out", "sw")
         self.assertRegex(
             done.out,
-            r"Best: a \([\d.]+\) and 1 other that cannot be told from it \(b\); worst: c \([\d.]+\); `pipewright",
+            r"Best: a \([\d.]+\), not significantly better at the 5 % level than b; worst: c \([\d.]+\); `pipewright",
         )
         few = self.pipewright("sweep", "s.yaml", "--out", "few", "--set", "sweep.grid.train.seed=[1]")
         self.assertRegex(
             few.out,
-            r"Best: a \([\d.]+\), but with fewer than 3 runs each, none of the 2 others is shown to be worse; worst: c",
+            r"Best: a \([\d.]+\), not compared with any of the 2 others: fewer than 3 runs each; worst: c",
         )
 
     def test_faults_of_the_table(self):

@@ -41,6 +41,11 @@ class Sharpness final : public Probe {
   std::unique_ptr<StageProbe> at(const ProbedStage&) const override { return nullptr; }
   std::int64_t whole_samples() const override { return samples_; }
 
+  // Parameters, their gradients, two vectors of Lanczos' method, and a product with the parts that
+  // it is put together of; of a divided Hessian also P^(−1/2), what it was made of, and its product
+  // with the vector.
+  int whole_copies(bool divided) const override { return divided ? 9 : 6; }
+
   std::string effort(int stages) const override {
     return concat(samples_, " samples and at most ", limits_.products,
                   " products of the Hessian with a vector for each of ", stages + 1,

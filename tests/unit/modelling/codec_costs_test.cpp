@@ -56,12 +56,17 @@ TEST(Crossing, HasTheBytesThatRunsCount) {
 TEST(Crossing, SumsHaveTheBytesThatRunsCount) {
   constexpr const char* kCnn =
       "model: {name: cnn, width: 0.25, size: 8, channels: 1, classes: 3}, pipeline.balance: layers";
-  for (const char* model : {"train.precision: float64", kCnn, kEncoder})
+  const std::vector<std::pair<const char*, const char*>> kRuns{
+      {"gpipe", "train.precision: float64"},
+      {"interlocking", "train.precision: float64"},
+      {"gpipe", kCnn},
+      {"gpipe", kEncoder}};
+  for (const auto& [scheme, model] : kRuns)
     for (const char* compression : {"{name: none}", "{name: powersgd, rank: 1}",
                                     "{name: powersgd, rank: 3}", "{name: powersgd, rank: 100}"}) {
-      Laboratory laboratory(
-          concat("{scheme: {name: gpipe}, pipeline.replicas: 2, pipeline.stages: 3, ", model,
-                 ", pipeline.gradient_compression: ", compression, "}"));
+      Laboratory laboratory(concat("{scheme: {name: ", scheme,
+                                   "}, pipeline.replicas: 2, pipeline.stages: 3, ", model,
+                                   ", pipeline.gradient_compression: ", compression, "}"));
       Experiment& experiment = laboratory.experiment;
       std::vector<StageCost> costs =
           CostSource(CostFiles()).of(experiment, rated_hardware()).stages;
@@ -81,7 +86,7 @@ TEST(Crossing, SumsHaveTheBytesThatRunsCount) {
         });
         ASSERT_NE(link, simulation.links.end());
         EXPECT_EQ(static_cast<double>(link->traffic.bytes), sums.sent_bytes / sums.messages)
-            << model << " " << compression << " stage " << sums.from;
+            << scheme << " " << model << " " << compression << " stage " << sums.from;
       }
       EXPECT_EQ(stages, 3);
     }

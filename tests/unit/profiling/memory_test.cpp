@@ -71,6 +71,26 @@ TEST(Memory, IsPredictedWithinTenPercentOfWhatAStageNeeds) {
     for (const char* scheme : kSchemes) expect_predicted(small, scheme, "float32");
 }
 
+/// Heads whose losses are their own stage's, are sent on, and are the next stage's, too.
+constexpr const char* kHeads[] = {
+    "scheme: {name: interlocking, width: 1}, pipeline: {stages: 3}",
+    "scheme: {name: interlocking, width: 2}, pipeline: {stages: 3, microbatches: 2}",
+    "scheme: {name: interlocking, width: 3, combine: sum}, pipeline: {stages: 3, microbatches: 2}",
+    "scheme: {name: interlocking, width: 2}, pipeline: {stages: 3, microbatches: 2, "
+    "recompute: always}",
+};
+
+TEST(Memory, OfAuxiliaryHeadsIsPredictedWithinTenPercentToo) {
+  for (const char* model :
+       {"{name: mlp, widths: [16, 64, 48, 32, 200]}", "{name: vgg16, width: 0.125, classes: 1000}",
+        "{name: resnet18, size: 8, width: 0.125, cut: layers, classes: 1000}",
+        "{name: encoder, layers: 4, width: 64, heads: 4, feed_forward: 128, tokens: 24}"})
+    for (const char* scheme : kHeads) expect_predicted({model}, scheme, "float32");
+  for (const char* scheme : kHeads)
+    expect_predicted({"{name: resnet18, size: 8, width: 0.125, cut: layers, classes: 1000}"},
+                     scheme, "bfloat16");
+}
+
 TEST(Memory, IsPredictedInMixedPrecisionToo) {
   for (const Small& small : kSmall)
     for (const char* scheme : {kSchemes[0], kSchemes[2], kSchemes[3]})

@@ -28,11 +28,11 @@ std::string sentence(const Table& table) {
   return best_cells(table).value().sentence;
 }
 
-TEST(BestCells, NamesThoseThatCannotBeToldFromTheBest) {
+TEST(BestCells, NamesThoseThanWhichTheBestIsNotSignificantlyBetter) {
   EXPECT_EQ(sentence(table_of({{"gpipe", {0.86, 0.87, 0.88}},
                                {"xpipe", {0.87, 0.86, 0.89}},
                                {"pipedream", {0.20, 0.21, 0.20}}})),
-            "Best: xpipe (87.33) and 1 other that cannot be told from it (gpipe); "
+            "Best: xpipe (87.33), not significantly better at the 5 % level than gpipe; "
             "worst: pipedream (20.33)");
 }
 
@@ -40,8 +40,8 @@ TEST(BestCells, OfManyTiesThreeAreNamed) {
   std::vector<std::pair<std::string, std::vector<double>>> rows{{"bad", {0.1, 0.11, 0.1}}};
   for (const char* name : {"a", "b", "c", "d", "e"}) rows.push_back({name, {0.86, 0.87, 0.88}});
   EXPECT_EQ(sentence(table_of(rows)),
-            "Best: a (87.00) and 4 others that cannot be told from it (b; c; d; …); "
-            "worst: bad (10.33)");
+            "Best: a (87.00), not significantly better at the 5 % level than 4 others (b; c; d; "
+            "…); worst: bad (10.33)");
 }
 
 TEST(BestCells, WhatIsCertainIsSaidPlainly) {
@@ -52,13 +52,12 @@ TEST(BestCells, WhatIsCertainIsSaidPlainly) {
 TEST(BestCells, TheWorstHasTiesToo) {
   EXPECT_EQ(sentence(table_of(
                 {{"a", {0.9, 0.91, 0.92}}, {"b", {0.5, 0.51, 0.53}}, {"c", {0.51, 0.52, 0.50}}})),
-            "Best: a (91.00); worst: c (51.00) and 1 other that cannot be told from it (b)");
+            "Best: a (91.00); worst: c (51.00), not significantly worse at the 5 % level than b");
 }
 
 TEST(BestCells, SingleRunsTellNothing) {
   EXPECT_EQ(sentence(table_of({{"a", {0.9}}, {"b", {0.1}}, {"c", {0.5}}})),
-            "Best: a (90.00), but with fewer than 3 runs each, none of the 2 others is shown to be "
-            "worse; "
+            "Best: a (90.00), not compared with any of the 2 others: fewer than 3 runs each; "
             "worst: b (10.00)");
 }
 
@@ -70,7 +69,7 @@ TEST(BestCells, SmallerLossesAreBetter) {
 
 TEST(BestCells, WhereAllAreEqualNoneIsTheWorst) {
   EXPECT_EQ(sentence(table_of({{"a", {0.5, 0.25}}, {"b", {0.25, 0.5}}})),
-            "Best: a (37.50), but with fewer than 3 runs each, the other cannot be told from it");
+            "Best: a (37.50), not compared with the other: fewer than 3 runs each");
 }
 
 TEST(BestCells, AMetricThatIsNotJudgedHasNone) {

@@ -13,6 +13,7 @@
 #include "core/schedule/recompute.h"
 #include "core/schedule/validate.h"
 #include "core/simulation/simulate.h"
+#include "tests/unit/schemes/scheme_cases.h"
 
 namespace pipewright {
 namespace {
@@ -209,6 +210,60 @@ TEST(Memory, OfAWorkerThatWaitsForNobodyIsWhatPartitioningCountsWith) {
           simulated(schedule, stage_costs(profile, whole), {.optimizer_state = 2});
       EXPECT_EQ(simulation.workers[0].peak.total(), memories.of_cut(whole)[0].total());
     }
+}
+
+/// The first of two stages that learn from their own losses: it waits for nobody.
+TEST(Memory, OfAWorkerWithAHeadIsWhatPartitioningCountsWith) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 100; ++round) {
+    Profile profile = random_layers(random);
+    std::vector<LayerCost> heads(profile.layers.size(), random_layers(random).layers.front());
+    const std::vector<std::int64_t> cut{std::ssize(profile.layers), 1};
+    profile.layers.push_back({.name = "of the last stage"});
+    heads.emplace_back();
+    const AuxiliaryHeads behind{.stages = {0}, .behind = heads};
+    const Schedule schedule = schedule_of("interlocking", "{width: 1}",
+                                          {.stages = 2, .microbatches = 3, .minibatches = 3});
+    const StageMemories memories(profile, stage_moments(schedule), 2, behind);
+    const Simulation simulation =
+        simulated(schedule, stage_costs(profile, cut, behind), {.optimizer_state = 2});
+    EXPECT_EQ(simulation.workers[0].peak.total(), memories.of_cut(cut)[0].total()) << round;
+  }
+}
+
+/// Two micro-batches F H B F H B U, each pass of a second but the backwards of two.
+TEST(Memory, OfAHeadIsThatOfItsWeightsAndOfThePassesThatNeedIt) {
+  std::vector<StageCost> costs = costs_of(2);
+  costs[0].head = 1;
+  add_head(costs[0], {.activation_bytes = 7,
+                      .peak_bytes = 30,
+                      .peak_adding_bytes = 40,
+                      .parameter_bytes = 500,
+                      .buffer_bytes = 3});
+  const Schedule schedule =
+      schedule_of("interlocking", "{width: 1}", {.stages = 2, .microbatches = 2});
+  const Simulation simulation =
+      simulated(schedule, costs, {.memory_over_time = true, .optimizer_state = 2});
+  const auto at = [&](double time) {  // the most that is held while the pass of that time runs
+    MemoryUse most;
+    for (const MemoryStep& step : simulation.workers[0].memory)
+      if (step.time == time && step.use.total() > most.total()) most = step.use;
+    return most;
+  };
+  EXPECT_EQ(at(1), (MemoryUse{.weights = kWeights + 503,
+                              .gradients = 500,
+                              .optimizer = 2 * (kWeights + 500),
+                              .activations = kActivations + 7,
+                              .passing = 30}))
+      << "the head of the first micro-batch";
+  EXPECT_EQ(at(5), (MemoryUse{.weights = kWeights + 503,
+                              .gradients = kWeights + 500,
+                              .optimizer = 2 * (kWeights + 500),
+                              .activations = kActivations + 7,
+                              .passing = 40}))
+      << "the head of the second";
+  EXPECT_EQ(simulation.workers[0].memory.back().use.activations, 0);
+  EXPECT_EQ(simulation.workers[0].memory.back().use.gradients, 0);
 }
 
 TEST(Memory, IsAllGivenBackAtTheEnd) {

@@ -16,9 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(GivenFiles, AreKnownUnderEveryNameUntilTheyAreGone) {
+fs::path new_folder() {
   std::string name = (fs::temp_directory_path() / "pipewright-XXXXXX").string();
-  const fs::path folder = ::mkdtemp(name.data());
+  return ::mkdtemp(name.data());
+}
+
+TEST(GivenFiles, AreKnownUnderEveryNameUntilTheyAreGone) {
+  const fs::path folder = new_folder();
   const fs::path given = folder / "given.yaml", link = folder / "link.yaml";
   std::ofstream(given) << "x";
   EXPECT_FALSE(is_given_file(given));
@@ -31,6 +35,41 @@ TEST(GivenFiles, AreKnownUnderEveryNameUntilTheyAreGone) {
   fs::remove(given);
   EXPECT_FALSE(is_given_file(link));
   EXPECT_NO_THROW(refuse_given_file(link));
+  fs::remove_all(folder);
+}
+
+TEST(GivenFiles, ThatAreNamedAreNotReplacedWithoutBeingRead) {
+  const fs::path folder = new_folder();
+  std::ofstream(folder / "corpus.txt") << "x";
+  remember_named_path(folder / "corpus.txt");
+  EXPECT_THROW(refuse_given_file(folder / "corpus.txt"), Error);
+  EXPECT_FALSE(is_given_file(folder / "corpus.txt"));
+  fs::remove_all(folder);
+}
+
+TEST(GivenFiles, BelowANamedFolderAreNotReplaced) {
+  const fs::path folder = new_folder(), elsewhere = new_folder();
+  fs::create_directories(folder / "data" / "train");
+  std::ofstream(folder / "data" / "train" / "cat.jpg") << "x";
+  std::ofstream(folder / "beside.svg") << "x";
+  fs::create_symlink(folder / "data" / "train" / "cat.jpg", elsewhere / "link");
+  remember_named_path(folder / "data");
+  EXPECT_THROW(refuse_given_file(folder / "data" / "train" / "cat.jpg"), Error);
+  EXPECT_THROW(refuse_given_file(elsewhere / "link"), Error);
+  EXPECT_NO_THROW(refuse_given_file(folder / "data" / "new.svg")) << "it replaces nothing";
+  EXPECT_NO_THROW(refuse_given_file(folder / "beside.svg"));
+  fs::remove_all(folder);
+  fs::remove_all(elsewhere);
+}
+
+TEST(GivenFiles, BelowANamedFolderMayBeReplacedByACommandThatWorksThere) {
+  const fs::path folder = new_folder(), before = fs::current_path();
+  fs::create_directory(folder / "work");
+  std::ofstream(folder / "work" / "x.svg") << "x";
+  fs::current_path(folder / "work");
+  remember_named_path(folder);
+  EXPECT_NO_THROW(refuse_given_file("x.svg"));
+  fs::current_path(before);
   fs::remove_all(folder);
 }
 

@@ -7,8 +7,10 @@
 
 #include "core/base/error.h"
 #include "core/stage/stage.h"
+#include "core/stage/stage_probe_access.h"
 #include "core/stage/torch.h"
 #include "core/system/machine_limits.h"
+#include "core/training/whole_model_probes.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/skips.h"
 
@@ -79,6 +81,51 @@ TEST(MemoryNeed, ProcessesOfAHostAreAddedUp) {
   EXPECT_NE(text.find(" together, the most stage 0 with "), std::string::npos) << text;
   EXPECT_NE(text.find(concat("; host ", std::string(host).substr(0, 63), " has ")),
             std::string::npos)
+      << text;
+}
+
+double bytes_of(const StageProbeAccess::Named& tensors) {
+  double bytes = 0;
+  for (const auto& [name, tensor] : tensors) bytes += static_cast<double>(tensor.nbytes());
+  return bytes;
+}
+
+/// Six mini-batches of an epoch, of which three are measured.
+TEST(MemoryNeed, HasTheCopiesThatStagesMakeOfThemselvesForProbes) {
+  for (const char* optimizer : {"sgd", "adam"})
+    for (const char* scheme : {"gpipe", "interlocking"}) {
+      Laboratory laboratory(concat("{scheme: {name: ", scheme, "}, optimizer: {name: ", optimizer,
+                                   "}, probes: [{name: sharpness, every: 2}]}"));
+      const auto stages = laboratory.plan().stages();
+      train(laboratory.plan(), stages, Execution::Serial);
+      const WholeModelNeed need = whole_model_need(laboratory.plan());
+      for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+        const StageProbeAccess access(*stages[stage]);
+        EXPECT_EQ(need.kept[stage], 3 * (bytes_of(access.state()) + bytes_of(access.divisors())))
+            << scheme << " " << optimizer << " stage " << stage;
+      }
+    }
+}
+
+TEST(MemoryNeed, OfProbesIsShownAndRefused) {
+  const std::string probe = ", probes: [{name: sharpness, every: 1}]}";
+  Laboratory small("{pipeline.stages: 2" + probe);
+  const std::string shown = memory_text(small.plan());
+  EXPECT_NE(shown.find(" for the probes' copies of weights; "), std::string::npos) << shown;
+  // A third of the memory for the stages: weights, gradients and momentum. Six copies are twice it.
+  const double bytes_a_unit = 3 * 4 * (8 + 1 + 8);
+  std::string wide = of_width(machine_memory().bytes / 3 / bytes_a_unit);
+  Laboratory fits(wide);
+  Team alone;
+  if (memory_limit().bytes < machine_memory().bytes)
+    PIPEWRIGHT_LACKS("whole-memory") << memory_limit().text;
+  EXPECT_EQ(refusal(fits.plan(), alone, ErrorKind::Data), "nothing is refused");
+  wide.pop_back();
+  Laboratory probed(wide + probe);
+  const std::string text = refusal(probed.plan(), alone, ErrorKind::Data);
+  EXPECT_TRUE(
+      text.starts_with("the stages' parameters, gradients and optimizer state and the "
+                       "probes' copies of weights need "))
       << text;
 }
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rules of `cmake --install`: installs the program, and the headers and library with which a scheme outside
 # this repository is compiled. The prefix may be moved afterwards: files in it find each other by relative
-# paths. LibTorch stays where it was found at build time, and the other libraries are the system's (README,
-# "What it is built on"). A plugin links none of them.
+# paths. LibTorch stays where it was found at build time, and the other libraries are the system's
+# (docs/manual/reference/install.md). A plugin links none of them.
 #
 #   bin/pipewright                    the program, which starts without LibTorch
 #   lib/pipewright/with_libtorch      the program that it becomes when a command needs LibTorch
@@ -10,7 +10,7 @@
 #   lib/pipewright                    modules loaded on demand: MPI and CUDA kernels, if they were built
 #   lib/cmake/Pipewright              find_package(Pipewright): the target Pipewright::pipewright
 #   include/pipewright/core           headers that a scheme may include, with the paths of this repository
-#   share/pipewright, share/doc       experiments; README and drawings
+#   share/pipewright, share/doc       experiments; README, manual and drawings
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

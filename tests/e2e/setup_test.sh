@@ -70,9 +70,9 @@ expect() { # expect STATUS TEXT…
 }
 private=$work/cache/pipewright/torch-2.11.0-cpu
 
-echo "The README says of every package what it is for, and names no other"
+echo "The manual says of every package what it is for, and names no other"
 packages=$(sed -n '/^packages=(/,/)$/p' "$source/tools/setup" | sed 's/^packages=(//; s/)$//' | tr -s ' ' '\n' | sort)
-rows=$(sed -n '/^## What it is built on/,/^## /p' "$source/README.md" | grep '^|' | cut -d '|' -f 3 | grep -o '`[^`]*`' |
+rows=$(sed -n '/^## What it is built on/,/^## /p' "$source/docs/manual/reference/install.md" | grep '^|' | cut -d '|' -f 3 | grep -o '`[^`]*`' |
   tr -d '`' | sort)
 diff <(echo "$packages" | grep .) <(echo "$rows")
 

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every link of a page to a file of the repository leads to one, and one to a heading to a heading."""
+
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+import harness
+import skips
+
+SOURCE = harness.SOURCE_DIR.resolve()
+LINK = re.compile(
+    r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)"  # [text](target "title")
+    r"|<(?:img|a)\s[^>]*?(?:src|href)=\"([^\"]+)\""
+    r"|^\[[^\]]+\]:\s+(\S+)",  # [name]: target
+    re.M,
+)
+ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
+
+
+def pages():
+    """Those of the source tree, not of what was built or trained in it."""
+    for page in sorted(SOURCE.rglob("*.md")):
+        if not {"build", "runs", ".git", "node_modules"} & set(page.relative_to(SOURCE).parts):
+            yield page
+
+
+def prose(text):
+    """The text without code, in which brackets are no links."""
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"(?ms)^ *```.*?^ *```$", "", text))
+
+
+def anchors(page):
+    """The names that GitHub gives to headings."""
+    text = re.sub(r"(?ms)^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"))
+    names = set()
+    for heading in re.findall(r"(?m)^#+ +(.+?) *#*$", text):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        name = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+        number = 1
+        unique = name
+        while unique in names:
+            unique, number = f"{name}-{number}", number + 1
+        names.add(unique)
+    return names
+
+
+def faults(page, source=SOURCE):
+    """The links of a page that lead nowhere, or out of the source tree."""
+    for groups in LINK.findall(prose(page.read_text(encoding="utf-8"))):
+        link = "".join(groups)
+        if ELSEWHERE.match(link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or not target.is_relative_to(source):
+            yield f"{link}: there is no such file"
+        elif anchor and (target.suffix != ".md" or anchor not in anchors(target)):
+            yield f"{link}: there is no such heading"
+
+
+class Links(unittest.TestCase):
+    def test_lead_somewhere(self):
+        found = list(pages())
+        self.assertGreater(len(found), 60)
+        for page in found:
+            with self.subTest(page.relative_to(SOURCE)):
+                self.assertEqual([], list(faults(page)))
+
+    def test_that_lead_nowhere_are_found(self):
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory())).resolve()
+        page = folder / "page.md"
+        page.write_text("# A heading: `x`\n[a](none.md) [b](page.md#a-heading-x) [c](#nothing)\n```\n[d](e.md)\n```\n")
+        said = ["none.md: there is no such file", "#nothing: there is no such heading"]
+        self.assertEqual(said, list(faults(page, folder)))
+
+    def test_of_the_manual_reach_every_page(self):
+        """From its index, following links."""
+        manual = SOURCE / "docs/manual"
+        seen, left = set(), [manual / "README.md"]
+        while left:
+            page = left.pop()
+            if page in seen:
+                continue
+            seen.add(page)
+            for groups in LINK.findall(prose(page.read_text(encoding="utf-8"))):
+                target = (page.parent / "".join(groups).partition("#")[0]).resolve()
+                if target.suffix == ".md" and target.is_relative_to(manual):
+                    left.append(target)
+        self.assertEqual(set(manual.rglob("*.md")), seen)
+
+
+if __name__ == "__main__":
+    skips.main()

@@ -199,6 +199,29 @@ Recurrence steady_recurrence(const std::function<Schedule(int minibatches)>& mak
   }
 }
 
+/// Update i of a period applies the gradient of update i − `updates`, which is one of the same
+/// period or of one before; the versions that it has read are older by the updates of the periods
+/// between.
+Recurrence with_delayed_gradients(const Recurrence& recurrence, int updates) {
+  Recurrence delayed = recurrence;
+  for (std::size_t k = 0; k < delayed.stages.size(); ++k) {
+    const auto& own = recurrence.stages[k];
+    const int count = static_cast<int>(own.size());
+    for (int i = 0; i < count; ++i) {
+      const int from = ((i - updates) % count + count) % count;
+      const int periods = (from + updates - i) / count;
+      StageUpdate& update = delayed.stages[k][as_size(i)];
+      update.terms = own[as_size(from)].terms;
+      for (GradientTerm& term : update.terms) {
+        term.backward.version -= periods * count;
+        for (std::size_t j = 0; j < term.forward.size(); ++j)
+          term.forward[j].version -= periods * static_cast<int>(recurrence.stages[j].size());
+      }
+    }
+  }
+  return delayed;
+}
+
 StageDelay delay_of(const Recurrence& recurrence, int stage) {
   StageDelay delay;
   const auto& updates = recurrence.stages[as_size(stage)];

@@ -43,6 +43,9 @@ struct Recurrence {
   bool operator==(const Recurrence&) const = default;
 };
 
+/// The recurrence whose updates apply the gradients of so many updates of their stage before.
+Recurrence with_delayed_gradients(const Recurrence& recurrence, int updates);
+
 /// How many updates old the weights are that a stage's gradient is computed with, predicted steps
 /// not counted: of the terms of all updates the most.
 struct StageDelay {

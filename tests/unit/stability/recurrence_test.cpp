@@ -103,6 +103,30 @@ TEST(Recurrence, FindsAPeriodOfTwoMiniBatches) {
   EXPECT_NE(recurrence.stages[0][0].scale, recurrence.stages[0][1].scale);
 }
 
+TEST(Recurrence, WithDelayedGradientsIsThatOfLongerDelays) {
+  EXPECT_EQ(with_delayed_gradients(recurrence_of("gpipe", "{}", 1), 3),
+            recurrence_of("delayed_sgd", "{delay: 3}", 1));
+  EXPECT_EQ(with_delayed_gradients(recurrence_of("pipedream", "{}", 3), 2),
+            recurrence_of("delayed_sgd", "{delay: [4, 3, 2]}", 3));
+  const Recurrence spectrain = recurrence_of("spectrain", "{}", 3);
+  EXPECT_EQ(with_delayed_gradients(spectrain, 0), spectrain);
+}
+
+/// With two updates a period, an update of another scale applies the gradient of the one before,
+/// which reads what that one has read.
+TEST(Recurrence, WithDelayedGradientsOfSeveralUpdatesAPeriod) {
+  const Recurrence before = steady_recurrence(alternating),
+                   by_one = with_delayed_gradients(before, 1);
+  const auto& stage = by_one.stages[0];
+  ASSERT_EQ(stage.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(stage[i].scale, before.stages[0][i].scale);
+  EXPECT_EQ(stage[0].terms.at(0).forward[0].version, -1);
+  EXPECT_EQ(stage[1].terms.at(0).forward[0].version, 0);
+  EXPECT_EQ(with_delayed_gradients(by_one, 3), with_delayed_gradients(before, 4));
+  for (const int updates : {1, 2, 5})
+    EXPECT_EQ(delay_of(with_delayed_gradients(before, updates), 0).forward, updates);
+}
+
 TEST(Recurrence, WithoutASteadyStateIsRefused) {
   const auto ever_smaller = [](int minibatches) {
     Schedule schedule = schedule_of("gpipe", "{}", {.minibatches = minibatches});

@@ -42,6 +42,7 @@ const std::vector<ExperimentKey>& experiment_keys() {
                                                   {"optimizer"},
                                                   {"lr_schedule"},
                                                   {"train"},
+                                                  {"perturb"},
                                                   {"output"},
                                                   {"translation"},
                                                   {"probes"},

@@ -7,6 +7,7 @@
 #include "core/base/wording.h"
 #include "core/experiment/balance.h"
 #include "core/experiment/dynamics.h"
+#include "core/experiment/perturbation.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
 #include "core/stage/memory_format.h"
@@ -75,7 +76,8 @@ void check_probes(Experiment& e, const Value& document, const Value& resolved, P
       .serial = e.pipeline.execution == Execution::Serial,
       .compresses = !e.pipeline.compression.empty(),
       .predicts = predictions.any || predictions.by_drift,
-      .local_losses = !e.scheme->auxiliary_sites(e.pipeline.stages).empty()};
+      .local_losses = !e.scheme->auxiliary_sites(e.pipeline.stages).empty(),
+      .gradient_delay = e.perturbation.gradient_delay};
   const Value* const given = document.find("probes");
   for (std::size_t i = 0; i < e.probes.size(); ++i)
     if (const std::string why = e.probes[i].probe->refusal(training); !why.empty())
@@ -138,6 +140,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(),
                  error.kind());
   }
+  check_perturbation(e, document, problems);
   try {
     name_weights(e, resolved);
   } catch (const Error& error) {

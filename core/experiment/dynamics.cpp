@@ -9,8 +9,10 @@ namespace {
 Recurrence recurrence_of(const Experiment& experiment) {
   constexpr int kLate = 1'000'000'000;  // a mini-batch after all warm-ups
   const auto make = [&](int minibatches) { return experiment.schedule(minibatches, kLate); };
-  return steady_recurrence(make, {.sum_gradients = experiment.train.sum_gradients,
-                                  .periodic = experiment.scheme->repeats() || is_periodic(make)});
+  const Recurrence recurrence =
+      steady_recurrence(make, {.sum_gradients = experiment.train.sum_gradients,
+                               .periodic = experiment.scheme->repeats() || is_periodic(make)});
+  return with_delayed_gradients(recurrence, experiment.perturbation.gradient_delay);
 }
 
 }  // namespace

@@ -27,6 +27,7 @@
 #include "core/stage/metric.h"
 #include "core/stage/model.h"
 #include "core/stage/optimizer.h"
+#include "core/stage/perturb/perturbation.h"
 #include "core/stage/precision.h"
 #include "core/translation/beam_search.h"
 #include "core/translation/bleu.h"
@@ -118,6 +119,7 @@ struct Experiment {
   LoaderOptions loader;
   PipelineOptions pipeline;
   TrainOptions train;
+  Perturbation perturbation;
   OutputOptions output;
   Value resolved;        ///< document with all defaults; reading it gives the same experiment
   std::string digest;    ///< digest of `resolved` without the name

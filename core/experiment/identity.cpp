@@ -34,8 +34,24 @@ void erase(Value& of, const std::string& section, const std::string& option) {
     std::erase_if(found->fields, [&](const auto& field) { return field.first == option; });
 }
 
+bool is_zero(const Value& value) {
+  return value == Value::of(0) || value == Value::of(0.0);
+}
+
+/// Without the section `perturb` if it disturbs nothing: the experiment is then that of a program
+/// without the section.
+Value without_idle_perturb(Value resolved) {
+  const Value* const perturb = resolved.find("perturb");
+  const bool idle =
+      perturb != nullptr && perturb->is(Value::Kind::Mapping) &&
+      std::ranges::all_of(perturb->fields, [](const auto& field) { return is_zero(field.second); });
+  if (idle)
+    std::erase_if(resolved.fields, [](const auto& field) { return field.first == "perturb"; });
+  return resolved;
+}
+
 Value without_name(const Value& resolved) {
-  Value science = resolved;
+  Value science = without_idle_perturb(resolved);
   std::erase_if(science.fields, [](const auto& field) {
     return field.first == "name" || field.first == "output" || field.first == "probes";
   });
@@ -95,7 +111,7 @@ void add_changes(const std::string& path, const Value* before, const Value* now,
 
 std::string config_digest(Value resolved) {
   std::erase_if(resolved.fields, [](const auto& field) { return field.first == "name"; });
-  return digest(resolved);
+  return digest(without_idle_perturb(std::move(resolved)));
 }
 
 std::string digest_without_seed(const Value& resolved) {

@@ -10,6 +10,7 @@
 #include "core/experiment/catalogue.h"
 #include "core/experiment/checks.h"
 #include "core/experiment/identity.h"
+#include "core/experiment/perturbation.h"
 #include "core/system/given_files.h"
 
 namespace pipewright {
@@ -120,6 +121,7 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.lr_schedule = LrSchedule(lr);
   lr.finish();
   e.train = read_train(root);
+  e.perturbation = read_perturbation(root);
   e.probes = read_probes(root);
   e.output = read_output(root);
 }

@@ -246,8 +246,9 @@ TrainOptions read_train(Options& root) {
   TrainOptions train;
   train.epochs = static_cast<int>(
       o.integer("epochs", 10, "Number of passes over the training data.", {0, 1e6}));
-  train.seed = static_cast<std::uint64_t>(o.integer(
-      "seed", 1, "Seed of initialisation, order, augmentation and dropout.", {0, kLargestSeed}));
+  train.seed = static_cast<std::uint64_t>(
+      o.integer("seed", 1, "Seed of initialisation, order, augmentation, dropout and noise.",
+                {0, kLargestSeed}));
   std::vector<std::string> precisions;
   for (const Precision& each : kPrecisions) precisions.emplace_back(each.name);
   const std::string precision = o.choice(

@@ -67,9 +67,11 @@ CutRules cut_rules(const Experiment& e, int stages) {
 }
 
 int optimizer_slots(const Experiment& e, const Schedule& schedule) {
+  constexpr int kOfWeightNoise = 2;  // the factors of the weights, and the weights times them
   const Predictions predictions = predictions_of(schedule);
   return static_cast<int>(e.optimizer->slot_names(predictions.any).size()) +
-         (predictions.by_lookahead ? 1 : 0) + (predictions.by_drift ? 1 : 0);
+         (predictions.by_lookahead ? 1 : 0) + (predictions.by_drift ? 1 : 0) +
+         e.perturbation.gradient_delay + (e.perturbation.weight_noise > 0 ? kOfWeightNoise : 0);
 }
 
 StageMemories stage_memories(const Experiment& e, const Profile& profile, int stages) {

@@ -12,7 +12,8 @@ namespace pipewright {
 
 /// The objective and limits of a cut into so many stages.
 CutRules cut_rules(const Experiment& experiment, int stages);
-/// Number of tensors of the weights' size that a stage keeps for its updates and predictions.
+/// Number of tensors of the weights' size that a stage keeps for its updates, predictions and
+/// perturbations.
 int optimizer_slots(const Experiment& experiment, const Schedule& schedule);
 /// The memory of each possible stage under the experiment's schedule with so many stages.
 StageMemories stage_memories(const Experiment& experiment, const Profile& profile, int stages);

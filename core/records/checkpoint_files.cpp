@@ -16,12 +16,13 @@ namespace fs = std::filesystem;
 constexpr std::size_t kFolderDigits = 6;
 constexpr std::array<std::string_view, 4> kBesideTheManifest{
     "manifest.json", "manifest.previous.json", "steps-#.csv", "probes-#.csv"};
-constexpr std::array<std::string_view, 6> kOfOneCheckpoint{"metrics.safetensors",
+constexpr std::array<std::string_view, 7> kOfOneCheckpoint{"metrics.safetensors",
                                                            "stage-#.safetensors",
                                                            "stage-#.replica-#.safetensors",
                                                            "edges-#.replica-#.safetensors",
                                                            "exchange-#.replica-#.safetensors",
-                                                           "stash-#.replica-#.safetensors"};
+                                                           "stash-#.replica-#.safetensors",
+                                                           "perturb-#.replica-#.safetensors"};
 
 /// Whether the name begins with the pattern, in which '#' matches one digit or more. `rest` is what
 /// follows.

@@ -347,6 +347,7 @@ class Interpreter {
     std::optional<Stage::Ahead> ahead;
     if (instruction.weights.makes)
       ahead = {key, program_.schedule.rules[as_size(key.rule)], prediction_lr(instruction)};
+    stage.delay_gradients();
     if (request_.observer != nullptr) request_.observer->updates(instruction, stage);
     stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead);
     if (request_.observer != nullptr) request_.observer->updated(instruction, stage);
@@ -364,6 +365,9 @@ class Interpreter {
   void use(const Instruction& instruction, Stage& stage) {
     stage.use(instruction.weights, program_.schedule.rules,
               instruction.weights.makes ? prediction_lr(instruction) : 0);
+    const Action& action = instruction.action;
+    if (stage.has_noise())
+      stage.install(instruction.weights.key, passes_.pass(action, passes_.share(action)));
     if (request_.observer != nullptr) request_.observer->began(instruction, stage);
   }
 

@@ -2,6 +2,7 @@
 #include "core/stage/stage.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/base/error.h"
 #include "core/stage/initialize.h"
@@ -80,9 +81,25 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
       ++next;
     }
   if (weights_.has_copies()) weights_.copy({0, 0, 0});
+  prepare_perturbation();
   if (parts_.running_statistics == RunningStatistics::Deferred ||
       parts_.running_statistics == RunningStatistics::DeferredBiased)
     deferred_.emplace(parts_.running_statistics == RunningStatistics::DeferredBiased);
+}
+
+void Stage::prepare_perturbation() {
+  const Perturbation& perturbation = parts_.perturbation;
+  if (perturbation.weight_noise > 0)
+    noise_.emplace(perturbation.weight_noise, layout_, parts_.options);
+  std::vector<TensorQueue::Item> parameters, buffers;
+  for (const FlatLayout::Entry& entry : layout_.entries)
+    parameters.push_back({entry.name, entry.shape});
+  for (const auto& [name, buffer] : named_buffers())
+    buffers.push_back({name, buffer.sizes().vec()});
+  if (perturbation.gradient_delay > 0)
+    delayed_.emplace(perturbation.gradient_delay, std::move(parameters), parts_.options);
+  if (perturbation.stale_batch_norm > 0)
+    stale_.emplace(perturbation.stale_batch_norm, std::move(buffers), parts_.options);
 }
 
 void Stage::place(const LayerPtr& layer) {
@@ -133,6 +150,22 @@ void Stage::restore_earlier(const std::vector<std::pair<std::string, at::Tensor>
   }
 }
 
+std::vector<std::pair<std::string, at::Tensor>> Stage::named_waiting() const {
+  std::vector<std::pair<std::string, at::Tensor>> all;
+  if (delayed_) all = delayed_->queue().state();
+  if (stale_) std::ranges::move(stale_->queue().state(), std::back_inserter(all));
+  return all;
+}
+
+void Stage::restore_waiting(const std::vector<std::pair<std::string, at::Tensor>>& saved) {
+  if (delayed_) delayed_->queue().restore(saved);
+  if (stale_) stale_->queue().restore(saved);
+}
+
+std::string Stage::missing_waiting() const {
+  return stale_ ? stale_->queue().missing() : std::string();
+}
+
 std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
   const auto parameters = named_parameters(), buffers = named_buffers();
   std::vector<std::pair<std::string, at::Tensor>> all;
@@ -151,6 +184,13 @@ void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>&
     make({weights.key, rule, lr});
   }
   weights_.install(weights.key);
+}
+
+void Stage::install(const WeightKey& key, const Pass& pass) {
+  if (!noise_ || !pass.training) return weights_.install(key);
+  const at::NoGradGuard no_grad;
+  at::mul_out(weights_.scratch(), weights_.version(key), noise_->factors(pass));
+  weights_.install_scratch();
 }
 
 void Stage::make(const Ahead& ahead) {
@@ -185,9 +225,11 @@ Prediction Stage::add_prediction(const Ahead& ahead) {
 Tensors Stage::run(const OwnedLayer& placed, const Tensors& inputs, Pass pass, bool adds) {
   if (deferred_) pass.deferred = &*deferred_;
   if (pass.training && adds) pass.sums = &gradients_;
+  const std::span<at::Tensor> own(buffers_);
+  const std::span<at::Tensor> buffers = stale_ && !pass.training ? stale_->evaluated(own) : own;
   return placed.layer->forward_all(
       inputs, weights_.leaves().subspan(placed.first_parameter, placed.parameters),
-      std::span(buffers_).subspan(placed.first_buffer, placed.buffers), pass);
+      buffers.subspan(placed.first_buffer, placed.buffers), pass);
 }
 
 Tensors Stage::run_layers(const Tensors& inputs, const Pass& pass, bool adds) {
@@ -228,6 +270,7 @@ Tensors Stage::forward(int id, Tensors inputs, const Pass& pass, bool input_grad
     const Tensors values = run_layers(inputs, pass);
     return parts_.last ? values : departing(values);
   }
+  if (stale_) stale_->begin_forward(pass, buffers_);
   KeptForward& slot = kept_.add(
       {.id = id, .keep = keep, .input_gradient = input_gradient, .inputs = std::move(inputs)});
   compute(slot, pass);
@@ -281,10 +324,30 @@ at::Tensor Stage::head(int id, const at::Tensor& target, const Pass& pass, doubl
   return loss.detach();
 }
 
+void Stage::delay_gradients() {
+  if (!delayed_) return;
+  const at::NoGradGuard no_grad;
+  gradients_.prepare();
+  std::optional<TensorQueue::List> newest;
+  if (loss_scale() && gradients_.overflowed()) {
+    loss_scale()->skip(parts_.index);
+  } else {
+    newest = gradients_.sums();
+    if (loss_scale()) loss_scale()->updated();
+  }
+  std::optional<TensorQueue::List> due = delayed_->exchange(newest);
+  gradients_.clear();
+  idle_ = !due.has_value();
+  if (due) gradients_.sums() = *std::move(due);
+}
+
 void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) {
   const at::NoGradGuard no_grad;
-  if (loss_scale() && gradients_.overflowed()) {
-    skip(in_place, ahead);
+  if (delayed_) {
+    idle_ ? stay(in_place, ahead) : apply(in_place, lr, ahead);
+  } else if (loss_scale() && gradients_.overflowed()) {
+    loss_scale()->skip(parts_.index);
+    stay(in_place, ahead);
   } else {
     apply(in_place, lr, ahead);
     if (loss_scale()) loss_scale()->updated();
@@ -292,12 +355,12 @@ void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) 
   gradients_.clear();
 }
 
-void Stage::skip(bool in_place, const std::optional<Ahead>& ahead) {
-  loss_scale()->skip(parts_.index);
+/// Makes a version with the weights of the one before.
+void Stage::stay(bool in_place, const std::optional<Ahead>& ahead) {
   const auto [from, to] = weights_.advance(in_place);
   if (!in_place) {
     to.copy_(from);
-    weights_.copy({weights_.latest_number(), 0, 0});
+    if (weights_.has_copies()) weights_.copy({weights_.latest_number(), 0, 0});
   }
   if (ahead) make(*ahead);
 }

@@ -17,6 +17,10 @@
 #include "core/stage/layer.h"
 #include "core/stage/loss.h"
 #include "core/stage/optimizer.h"
+#include "core/stage/perturb/delayed_gradients.h"
+#include "core/stage/perturb/perturbation.h"
+#include "core/stage/perturb/stale_statistics.h"
+#include "core/stage/perturb/weight_noise.h"
 #include "core/stage/weight_store.h"
 
 namespace pipewright {
@@ -43,6 +47,7 @@ struct StageParts {
   std::optional<double> drift_decay = {};  ///< for predictions by PredictionRule::Drift
   int earlier = 0;                         ///< Schedule::earlier of this stage
   RunningStatistics running_statistics = RunningStatistics::PerMicrobatch;
+  Perturbation perturbation = {};
 };
 
 /// One replica of a stage, used by one thread at a time. In mixed precision inputs, outputs and
@@ -66,10 +71,10 @@ class Stage {
   OptimizerState& optimizer_state() { return state_; }
   /// In float16 the stage's scale; otherwise none.
   std::optional<LossScale>& loss_scale() { return gradients_.loss_scale(); }
-  /// Updates so far, with those that loss scaling has skipped.
+  /// Updates so far, with those that loss scaling has skipped and those whose gradients wait.
   std::int64_t updates() const {
     const std::optional<LossScale>& scale = gradients_.loss_scale();
-    return state_.steps + (scale ? scale->skipped : 0);
+    return state_.steps + (scale ? scale->skipped : 0) + (delayed_ ? delayed_->waiting() : 0);
   }
   /// (full name, tensor) of every buffer, in layer order.
   std::vector<std::pair<std::string, at::Tensor>> named_buffers() const;
@@ -83,10 +88,21 @@ class Stage {
   /// Error{Data} if one is missing or of another shape.
   std::vector<std::pair<std::string, at::Tensor>> named_earlier() const;
   void restore_earlier(const std::vector<std::pair<std::string, at::Tensor>>& saved);
+  /// Between schedules: gradients and statistics that wait because the training is disturbed, as
+  /// TensorQueue::state() names them. restore_waiting() takes them back, also in parts and among
+  /// those of other stages; it throws Error{Data} if one does not fit.
+  std::vector<std::pair<std::string, at::Tensor>> named_waiting() const;
+  void restore_waiting(const std::vector<std::pair<std::string, at::Tensor>>& saved);
+  /// A tensor that restore_waiting() should have been given and was not; "": none.
+  std::string missing_waiting() const;
 
   /// Installs the weights that a pass computes with; predicts them first if `weights.makes`, with
   /// the learning rate `lr`.
   void use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr);
+  /// Installs that version with the noise of `pass`, which all passes of its micro-batch have.
+  /// Without `weight_noise`, and outside of a training, it installs the version itself.
+  void install(const WeightKey& key, const Pass& pass);
+  bool has_noise() const { return noise_.has_value(); }
 
   /// Runs the layers. In training it keeps, under `id` and until the last backward of `id`, the
   /// graph or, with Keep::Inputs, only the inputs; recompute() must then precede the first
@@ -126,6 +142,10 @@ class Stage {
   /// Brings all of them to the wide number format and the weights' memory format, as sums over
   /// replicas need them.
   void prepare_sums() { gradients_.prepare(); }
+  /// With `gradient_delay`, exchanges the accumulated gradients for those that the next update()
+  /// applies, and must be called before it; in float16 it waits for the device, and discards
+  /// gradients that are not finite, as update() does otherwise. Without it does nothing.
+  void delay_gradients();
   /// A prediction, with the learning rate `lr`, from the version that an update makes.
   struct Ahead {
     WeightKey key;
@@ -147,6 +167,7 @@ class Stage {
     std::size_t first_parameter = 0, parameters = 0, first_buffer = 0, buffers = 0;
   };
   void place(const LayerPtr& layer);
+  void prepare_perturbation();
   Tensors run(const OwnedLayer& placed, const Tensors& inputs, Pass pass, bool adds);
   Tensors run_layers(const Tensors& inputs, const Pass& pass, bool adds = true);
   Tensors leaving(const Tensors& values) const;
@@ -156,7 +177,7 @@ class Stage {
   Prediction add_prediction(const Ahead& ahead);
   void make(const Ahead& ahead);
   void apply(bool in_place, double lr, const std::optional<Ahead>& ahead);
-  void skip(bool in_place, const std::optional<Ahead>& ahead);
+  void stay(bool in_place, const std::optional<Ahead>& ahead);
 
   StageParts parts_;
   FlatLayout layout_;
@@ -164,11 +185,15 @@ class Stage {
   std::vector<std::string> buffer_names_;
   std::vector<at::Tensor> buffers_;
   std::optional<DeferredStatistics> deferred_;
+  std::optional<StaleStatistics> stale_;
   std::size_t main_parameters_ = 0;  ///< number of parameters without the head's
   WeightStore weights_;
   WeightGradients gradients_;
   KeptForwards kept_;
   OptimizerState state_;
+  std::optional<WeightNoise> noise_;
+  std::optional<DelayedGradients> delayed_;
+  bool idle_ = false;  ///< with `delayed_`: the next update has no gradients to apply
 };
 
 using NamedShapes = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;

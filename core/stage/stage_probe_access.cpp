@@ -16,9 +16,9 @@ void StageProbeAccess::record_gradients(std::vector<at::Tensor>* into) {
   stage_.gradients_.record(into);
 }
 
-std::vector<at::Tensor> StageProbeAccess::gradients_with(const WeightKey& with,
-                                                         const WeightKey& now, int id,
-                                                         BackwardRequest request, const Pass& pass,
+std::vector<at::Tensor> StageProbeAccess::gradients_with(const With& with, const WeightKey& now,
+                                                         int id, BackwardRequest request,
+                                                         const Pass& pass,
                                                          const at::Tensor& target) {
   const KeptForward& slot = stage_.kept_.of(id);
   const StageParts& parts = stage_.parts_;
@@ -28,7 +28,7 @@ std::vector<at::Tensor> StageProbeAccess::gradients_with(const WeightKey& with,
   for (const at::Tensor& input : slot.inputs) beside.inputs.push_back(input.detach());
   Pass again = pass;
   again.recomputing = true;
-  stage_.weights_.install(with);
+  with.noise ? stage_.install(with.key, pass) : stage_.weights_.install(with.key);
   const auto leaves = stage_.weights_.leaves().first(stage_.main_parameters_);
   std::vector<at::Tensor> gradients(stage_.layout_.entries.size());
   {
@@ -43,7 +43,7 @@ std::vector<at::Tensor> StageProbeAccess::gradients_with(const WeightKey& with,
       if (!roots.outputs.empty() && of[i].defined())
         gradients[i] = sums.widened(of[i].detach()).mul(request.scale / sums.scale());
   }
-  stage_.weights_.install(now);
+  stage_.install(now, pass);
   return gradients;
 }
 

@@ -22,11 +22,15 @@ class StageProbeAccess {
   /// entry (undefined: none yet), in the wide format and memory of their own. Null: no longer.
   void record_gradients(std::vector<at::Tensor>* into);
 
+  struct With {
+    WeightKey key;
+    bool noise = false;  ///< with the noise that the pass has on its weights, if it has any
+  };
   /// The gradients that a kept forward and the backward `request` would add if both had the weights
   /// `with`: one tensor per layout entry, undefined where there is none, in the wide format. Runs
   /// both beside the training, whose buffers, gradients and graphs stay as they are, and installs
   /// the weights `now` again. `pass` must be the forward's; `target` is needed on the last stage.
-  std::vector<at::Tensor> gradients_with(const WeightKey& with, const WeightKey& now, int id,
+  std::vector<at::Tensor> gradients_with(const With& with, const WeightKey& now, int id,
                                          BackwardRequest request, const Pass& pass,
                                          const at::Tensor& target);
 

@@ -23,6 +23,13 @@ void point(const at::Tensor& live, const at::Tensor& flat) {
       at::DataPtr(flat.mutable_data_ptr(), flat.device()));
 }
 
+/// Writes elements [begin, end) of the copy of a flat tensor on the CPU.
+void write_bfloat16(const at::Tensor& flat, const at::Tensor& copy, std::int64_t begin,
+                    std::int64_t end) {
+  copy_to_bfloat16(flat.const_data_ptr<float>() + begin, static_cast<std::size_t>(end - begin),
+                   static_cast<std::uint16_t*>(copy.mutable_data_ptr()) + begin);
+}
+
 }  // namespace
 
 FlatLayout flat_layout(const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& shapes,
@@ -55,26 +62,40 @@ WeightStore::WeightStore(const FlatLayout& layout, const at::TensorOptions& opti
 }
 
 void WeightStore::install(const WeightKey& key) {
-  const Version& version = versions_[find(key)];
+  point_to(versions_[find(key)]);
+}
+
+void WeightStore::point_to(const Version& version) {
   if (version.flat.const_data_ptr() == installed_) return;
   point(live_, version.flat);
   if (narrow_) point(live_copy_, version.copy);
   installed_ = version.flat.const_data_ptr();
 }
 
+at::Tensor& WeightStore::scratch() {
+  if (!scratch_) scratch_ = memory_for({});
+  return scratch_->flat;
+}
+
+void WeightStore::install_scratch() {
+  if (narrow_) write_copy(*scratch_);
+  point_to(*scratch_);
+}
+
 void WeightStore::copy(const WeightKey& key) {
-  const Version& version = versions_[find(key)];
+  write_copy(versions_[find(key)]);
+}
+
+void WeightStore::write_copy(const Version& version) const {
   if (version.flat.is_cpu() && *narrow_ == at::kBFloat16)
-    copy(key, 0, version.flat.numel());
+    write_bfloat16(version.flat, version.copy, 0, version.flat.numel());
   else
     version.copy.copy_(version.flat);
 }
 
 void WeightStore::copy(const WeightKey& key, std::int64_t begin, std::int64_t end) {
   const Version& version = versions_[find(key)];
-  copy_to_bfloat16(version.flat.const_data_ptr<float>() + begin,
-                   static_cast<std::size_t>(end - begin),
-                   static_cast<std::uint16_t*>(version.copy.mutable_data_ptr()) + begin);
+  write_bfloat16(version.flat, version.copy, begin, end);
 }
 
 const at::Tensor& WeightStore::version(const WeightKey& key) const {
@@ -132,9 +153,7 @@ std::size_t WeightStore::find(const WeightKey& key) const {
 
 WeightStore::Version& WeightStore::add(const WeightKey& key) {
   if (spare_.empty()) {
-    const Version& like = versions_.front();
-    versions_.push_back({key, at::zeros_like(like.flat),  // zeros, as the gaps must be
-                         narrow_ ? at::zeros_like(like.copy) : at::Tensor()});
+    versions_.push_back(memory_for(key));
   } else {
     versions_.push_back(std::move(spare_.back()));
     versions_.back().key = key;
@@ -142,6 +161,12 @@ WeightStore::Version& WeightStore::add(const WeightKey& key) {
   }
   most_copies_ = std::max(most_copies_, copies());
   return versions_.back();
+}
+
+WeightStore::Version WeightStore::memory_for(const WeightKey& key) const {
+  const Version& like = versions_.front();
+  return {key, at::zeros_like(like.flat),  // zeros, as the gaps must be
+          narrow_ ? at::zeros_like(like.copy) : at::Tensor()};
 }
 
 }  // namespace pipewright

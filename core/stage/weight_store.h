@@ -47,6 +47,10 @@ class WeightStore {
   std::span<const at::Tensor> leaves() const { return leaves_; }
   /// Makes the leaves read this version, which must exist.
   void install(const WeightKey& key);
+  /// Memory like a version's that is none, for weights that a single pass reads; zeros at first.
+  at::Tensor& scratch();
+  /// Makes the leaves read what scratch() holds now.
+  void install_scratch();
   /// The flat tensor of a version, which must exist.
   const at::Tensor& version(const WeightKey& key) const;
   const at::Tensor& latest() const { return version({latest_, 0, 0}); }
@@ -93,9 +97,13 @@ class WeightStore {
   };
   std::size_t find(const WeightKey& key) const;
   Version& add(const WeightKey& key);
+  Version memory_for(const WeightKey& key) const;
+  void write_copy(const Version& version) const;
+  void point_to(const Version& version);
 
   std::vector<Version> versions_;  ///< few: at most StageVersions::copies
   std::vector<Version> spare_;     ///< memory of freed versions
+  std::optional<Version> scratch_;
   std::optional<at::ScalarType> narrow_;
   int earlier_;
   at::Tensor live_, live_copy_;

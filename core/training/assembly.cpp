@@ -146,7 +146,9 @@ std::vector<std::unique_ptr<Stage>> Plan::stages(const Team& team) const {
                        .keep_gradient = predictions.by_lookahead,
                        .drift_decay = drift_decay(schedule, stage),
                        .earlier = schedule.earlier_of(stage),
-                       .running_statistics = e.pipeline.batch_norm};
+                       .running_statistics = e.pipeline.batch_norm,
+                       .perturbation = e.perturbation};
+      if (replica > 0) parts.perturbation.stale_batch_norm = 0;  // only replica 0 evaluates
       all.push_back(made_stage(std::move(parts), e.train.seed, team));
     }
   if (e.weights.path.empty()) return all;

@@ -23,6 +23,7 @@ constexpr const char* kMetrics = "metrics.safetensors";
 constexpr const char* kEdges = "edges-";
 constexpr const char* kExchange = "exchange-";
 constexpr const char* kStash = "stash-";
+constexpr const char* kPerturb = "perturb-";
 constexpr const char* kHead = "head_after.";
 constexpr const char* kLastGradient = "last_gradient";
 constexpr const char* kDrift = "drift";
@@ -141,6 +142,47 @@ std::vector<std::unique_ptr<Stash>> stashes(const std::vector<std::unique_ptr<St
   return all;
 }
 
+/// What waits in a stage of a disturbed training. Gradients are equal in all replicas, and only
+/// replica 0 evaluates, so only that one saves.
+struct Waiting {
+  HeldStage of;
+
+  NamedTensors state() const {
+    NamedTensors all = of.stage->named_waiting();
+    for (auto& [name, tensor] : all) rename(name, of.head, of.head_after);
+    return all;
+  }
+  void restore(NamedTensors saved) const {
+    for (auto& [name, tensor] : saved) rename(name, of.head_after, of.head);
+    of.stage->restore_waiting(saved);
+  }
+
+ private:
+  /// Exchanges the prefix of what follows the first '/'.
+  static void rename(std::string& name, const std::string& from, const std::string& to) {
+    const std::size_t begin = name.find('/') + 1;
+    if (begin > 0 && name.compare(begin, from.size(), from) == 0)
+      name.replace(begin, from.size(), to);
+  }
+};
+
+/// Indexed as the stages; null for stages that save nothing.
+std::vector<std::unique_ptr<Waiting>> waiting_in(const std::vector<HeldStage>& mine,
+                                                 std::size_t stages) {
+  std::vector<std::unique_ptr<Waiting>> all(stages);
+  for (const HeldStage& of : mine)
+    if (of.replica == 0) all[static_cast<std::size_t>(of.index)] = std::make_unique<Waiting>(of);
+  return all;
+}
+
+/// Throws Error{Data} if the checkpoint has not given back all that waited.
+void check_waiting(const std::vector<HeldStage>& mine, const fs::path& where) {
+  for (const HeldStage& of : mine)
+    if (const std::string name = of.stage->missing_waiting(); !name.empty())
+      throw Error(ErrorKind::Data, concat("has no tensor '", name, "' in any of its files"),
+                  where.string());
+}
+
 /// File name of the state of an edge's ends or an exchange: "edges-2.replica-0.safetensors".
 std::string memory_name(const char* kind, std::size_t i, const Plan& plan) {
   const auto count = static_cast<std::size_t>(plan.experiment->pipeline.stages);
@@ -176,6 +218,18 @@ void read_memory(const fs::path& folder, const CheckpointFile& file, const Plan&
       if (!error.where().empty()) throw;
       throw Error(error.kind(), error.message(), path.string());
     }
+  }
+}
+
+/// Restores what waited in a stage, into the stages that have its layers now. `check` as above.
+void read_waiting(const fs::path& path, const CheckpointFile& file,
+                  const std::vector<HeldStage>& mine, bool check) {
+  if (check) check_file(path, file);
+  const TensorFile content = read_safetensors(path);
+  try {
+    for (const HeldStage& of : mine) Waiting{of}.restore(content.tensors);
+  } catch (const Error& error) {
+    throw Error(error.kind(), error.message(), path.string());
   }
 }
 
@@ -300,6 +354,7 @@ void save_checkpoint(const fs::path& checkpoints, const Plan& plan,
   write_memories(folder, plan, kEdges, edges, own);
   write_memories(folder, plan, kExchange, exchanges, own);
   write_memories(folder, plan, kStash, stashes(stages), own);
+  write_memories(folder, plan, kPerturb, waiting_in(mine, stages.size()), own);
   if (!team.first() && !own.items.empty()) sync_folder(folder);
   const auto written = team.gather(to_json(own));
   if (team.first()) {
@@ -355,6 +410,10 @@ std::optional<LoadedCheckpoint> load_checkpoint(
       unstashed = !remembers;
       continue;
     }
+    if (file.name.starts_with(kPerturb)) {
+      read_waiting(path, file, mine, check);
+      continue;
+    }
     if (file.name != kMetrics && wanted.empty()) continue;
     if (check) check_file(path, file);
     if (file.name == kMetrics)
@@ -385,6 +444,7 @@ std::optional<LoadedCheckpoint> load_checkpoint(
     loaded.remarks.emplace_back(
         "auxiliary heads that stand after other layers than before start anew");
   wanted.throw_if_any(folder);
+  check_waiting(mine, folder);
   return loaded;
 }
 

@@ -9,7 +9,10 @@
 ///   edges-<k>.replica-<r>.safetensors  state of the codecs at the ends of its edges, if any
 ///   exchange-<k>.replica-<r>.safetensors  PowerSGD's errors and factors, if replicas use it
 ///   stash-<k>.replica-<r>.safetensors  older versions of its weights, if the next schedule reads
-///   them metrics.safetensors              epochs, losses of the unfinished epoch, traffic so far
+///                                    them
+///   perturb-<k>.replica-0.safetensors  gradients and statistics that wait because the training is
+///                                    disturbed, named by layer
+///   metrics.safetensors              epochs, losses of the unfinished epoch, traffic so far
 ///
 /// The losses of all steps are in steps-<n>.csv in the folder of all checkpoints (step_log.h).
 ///

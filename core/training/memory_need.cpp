@@ -129,7 +129,10 @@ StageNeed stage_need(const Plan& plan, int stage) {
   const double version = wide + (precision.narrow() ? narrow : 0);
   const double slots = optimizer_slots(e, plan.training.schedule);
   need.bytes = need.parameters * (need.copies * version + narrow + slots * wide);
-  need.drained = need.parameters * (version + slots * wide);
+  double of_noise = 0;  // the narrow copy of the weights with noise
+  if (e.perturbation.weight_noise > 0 && precision.narrow()) of_noise = need.parameters * narrow;
+  need.bytes += of_noise;
+  need.drained = need.parameters * (version + slots * wide) + of_noise;
   return need;
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/drawing/render_refusal.h"
+#include "core/experiment/perturbation.h"
 #include "core/runtime/devices/device.h"
 #include "core/schedule/builders.h"
 #include "core/schedule/schedule_size.h"
@@ -184,6 +185,7 @@ Plan plan_open_data(Experiment& experiment) {
   read_lengths(plan);
   check_minibatches(plan);
   plan.drains = drain_points(experiment.train, plan.minibatches);
+  check_perturbed_length(experiment, plan.drains.minibatches);
   plan.training = compile(proved_schedule(experiment, plan.drains.longest(), 0));
   plan.auxiliary = plan.training.schedule.auxiliary;
   check_heads(experiment, plan.auxiliary);

@@ -17,6 +17,7 @@
 #include "core/base/mutex.h"
 #include "core/base/wording.h"
 #include "core/drawing/render.h"
+#include "core/experiment/perturbation.h"
 #include "core/experiment/plugins.h"
 #include "core/profiling/measured_device.h"
 #include "core/profiling/measured_layout.h"
@@ -232,7 +233,9 @@ void train_in(const RunFolder& folder, const Plan& plan, const RunChoices& choic
                                     "trained again, to the same bits"
                                   : ""));
   for (const std::string& remark : remarks) progress.line(remark);
-  if (const std::string remark = plan.drains.remark(); !remark.empty()) progress.line(remark);
+  for (const std::string& remark :
+       {plan.drains.remark(), perturbation_remark(plan.experiment->perturbation)})
+    if (!remark.empty()) progress.line(remark);
   trainer.show(&progress);
   trainer.train();
   if (!team.first() || !e.output.trace || trainer.trace().empty()) return;

@@ -13,6 +13,7 @@
 #include "core/experiment/dynamics.h"
 #include "core/experiment/experiment.h"
 #include "core/experiment/named_keys.h"
+#include "core/experiment/perturbation.h"
 #include "core/experiment/reading.h"
 #include "core/modelling/hardware_source.h"
 #include "core/profiling/measured_balance.h"
@@ -104,7 +105,8 @@ void print_remarks(const Plan& plan) {
        {e.scheme->remark(), plan.drains.remark(), precision_remark(e.train.precision, on_cpu),
         memory_format_remark(e),
         recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches),
-        update_remark(plan.training.schedule, plan.training.loop)})
+        update_remark(plan.training.schedule, plan.training.loop),
+        perturbation_remark(e.perturbation)})
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
 }
 

@@ -4,7 +4,8 @@
 // with the same inputs and the same incoming gradient:
 //   cosine = g·h / (|g| |h|),  norm_ratio = |g| / |h|.
 // mismatch: the same against the gradient of a forward that had the backward's weights. Without a
-// difference between forward and backward its cosine is 1.
+// difference between forward and backward its cosine is 1. With perturb.weight_noise the newest
+// weights are those without noise, and those of the backward have it.
 // With global: true also of all stages together, in rows without a stage: g of all stages, divided
 // by the weight of the micro-batch in its mini-batch, against the gradient h of the micro-batch's
 // mean loss where every stage has the weights that were its newest at its own backward. These are
@@ -65,7 +66,7 @@ class BesideAtStage : public StageProbe {
   }
 
  private:
-  virtual WeightKey weights_for(const Instruction& backward, Stage& stage) const = 0;
+  virtual StageProbeAccess::With weights_for(const Instruction& backward, Stage& stage) const = 0;
 
   struct Other {
     int minibatch = 0, loss = 0;
@@ -96,16 +97,16 @@ class NewestAtStage final : public BesideAtStage {
   }
 
  private:
-  WeightKey weights_for(const Instruction&, Stage& stage) const override {
-    return {stage.weights().latest_number(), 0, 0};
+  StageProbeAccess::With weights_for(const Instruction&, Stage& stage) const override {
+    return {.key = {stage.weights().latest_number(), 0, 0}};
   }
 
   std::shared_ptr<WholeGradient> whole_;
 };
 
 class OfBackwardAtStage final : public BesideAtStage {
-  WeightKey weights_for(const Instruction& backward, Stage&) const override {
-    return backward.weights.key;
+  StageProbeAccess::With weights_for(const Instruction& backward, Stage&) const override {
+    return {.key = backward.weights.key, .noise = true};
   }
 };
 

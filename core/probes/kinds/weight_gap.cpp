@@ -69,6 +69,11 @@ class GapAtStage final : public StageProbe {
 class WeightGap final : public Probe {
  public:
   using Probe::Probe;
+  std::string refusal(const ProbedTraining& training) const override {
+    if (training.gradient_delay == 0) return {};
+    return concat("knows of no gradient that a later update applies; perturb.gradient_delay is ",
+                  training.gradient_delay, ", expected 0");
+  }
   std::vector<Quantity> quantities() const override {
     return {{"forward, backward",
              "root mean square of the weights that the pass had minus those that its gradient is "

@@ -53,6 +53,14 @@ TEST_F(Streams, GiveTheSameBitsWithReplicasOnTwoDevices) {
         {kFirstStreamDevice, kSecondStreamDevice, kSecondStreamDevice, kFirstStreamDevice});
 }
 
+TEST_F(Streams, GiveTheSameBitsOfADisturbedTraining) {
+  for (const char* scheme : {"gpipe", "pipedream", "spectrain"})
+    expect_equal_elsewhere(
+        concat("{scheme: {name: ", scheme,
+               "}, train.precision: float64, perturb: {gradient_delay: 2, weight_noise: 0.1}}"),
+        {kFirstStreamDevice, kSecondStreamDevice});
+}
+
 /// Copies are made by operators here instead of a loop. The numbers are not the CPU's: what an
 /// optimizer rounds otherwise in float32 may round to the neighbour in bfloat16.
 TEST_F(Streams, GiveTheSameBitsInMixedPrecision) {

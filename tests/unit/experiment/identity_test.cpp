@@ -30,6 +30,38 @@ TEST(Identity, IsChangedByWhatIsLearnedAndHow) {
     EXPECT_NE(identity(changes), identity("{}")) << changes;
 }
 
+/// The resolved experiment as a program without the section would have written it.
+Value without_perturb(const Experiment& experiment) {
+  Value older = experiment.resolved;
+  EXPECT_EQ(std::erase_if(older.fields, [](const auto& field) { return field.first == "perturb"; }),
+            1U);
+  return older;
+}
+
+TEST(Identity, IsThatOfEarlierProgramsWherePerturbIsIdle) {
+  for (const char* idle : {"{}", "{perturb: {}}", "{perturb: {gradient_delay: 0}}",
+                           "{perturb: {weight_noise: 0}}", "{perturb: {weight_noise: 0.0}}"}) {
+    const Laboratory laboratory(idle);
+    const Experiment& e = laboratory.experiment;
+    const Value older = without_perturb(e);
+    EXPECT_EQ(e.digest, config_digest(older)) << idle;
+    EXPECT_EQ(e.digest, Laboratory("{}").experiment.digest) << idle;
+    EXPECT_EQ(e.identity, identity_of(older, {})) << idle;
+    EXPECT_EQ(digest_without_seed(e.resolved), digest_without_seed(older)) << idle;
+    EXPECT_EQ(identity_changes(older, e.resolved, {}), "") << idle;
+  }
+}
+
+TEST(Identity, IsChangedByEachPerturbation) {
+  for (const char* option : {"gradient_delay: 1", "weight_noise: 0.001"}) {
+    const Laboratory laboratory(concat("{perturb: {", option, "}}"));
+    const Experiment& e = laboratory.experiment;
+    EXPECT_NE(e.identity, identity("{}")) << option;
+    EXPECT_NE(e.digest, Laboratory("{}").experiment.digest) << option;
+    EXPECT_NE(digest_without_seed(e.resolved), digest_without_seed(without_perturb(e))) << option;
+  }
+}
+
 TEST(Identity, KnowsOfAPathOnlyThatItIsGiven) {
   const auto of = [](const char* file) {
     return identity(concat("{model.weights: '", file, "'}"));

@@ -68,6 +68,14 @@ TEST_P(Gpu, GivesTheSameForReplicas) {
         devices());
 }
 
+TEST_P(Gpu, GivesTheSameOfADisturbedTraining) {
+  for (const char* scheme : {"gpipe", "pipedream", "spectrain"})
+    expect_equal_elsewhere(
+        concat("{scheme: {name: ", scheme,
+               "}, train.precision: float64, perturb: {gradient_delay: 2, weight_noise: 0.1}}"),
+        devices());
+}
+
 TEST_P(Gpu, GivesTheSameWhereSomeStagesAreOnTheCpu) {
   std::vector<at::Device> mixed = devices();
   mixed.emplace_back(at::kCPU);

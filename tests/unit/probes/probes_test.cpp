@@ -13,6 +13,7 @@
 #include "core/stage/torch.h"
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -88,7 +89,8 @@ TEST(Probes, ChangeNoBitWithBatchNormDropoutReplicasCodecsRecomputationAndFewerB
         ", pipeline.replicas: 2", ", pipeline.compression: {name: uniform, bits: 4}",
         ", pipeline.compression: {name: aq_sgd, bits: 4}", ", pipeline.recompute: always",
         ", train.precision: bfloat16", ", train.precision: float16",
-        ", optimizer: {name: adamw, lr: 0.01}"})
+        ", optimizer: {name: adamw, lr: 0.01}",
+        ", perturb: {gradient_delay: 1, weight_noise: 0.05}"})
     for (const char* scheme : {"{name: gpipe}", "{name: pipedream}", "{name: spectrain}",
                                "{name: zb_h1}", "{name: interlocking}"}) {
       const bool float16 = std::string_view(more).find("float16") != std::string_view::npos;
@@ -97,6 +99,32 @@ TEST(Probes, ChangeNoBitWithBatchNormDropoutReplicasCodecsRecomputationAndFewerB
                  ", pipeline.microbatches: 2, dataset.train: 40", more, "}");
       EXPECT_GT(expect_no_bit_changed(changes, 1, concat(scheme, more)), float16 ? 0U : 20U);
     }
+}
+
+/// With stashed weights, forward and backward read the same, noise included. Only the newest
+/// weights are those without noise.
+TEST(Probes, SeeNoMismatchInNoiseThatForwardAndBackwardShare) {
+  Laboratory laboratory(
+      "{scheme: {name: gpipe}, train.precision: float64, perturb.weight_noise: 0.3, "
+      "probes: [{name: mismatch, every: 1}, {name: gradient_alignment, every: 1}]}");
+  const Plan& plan = laboratory.plan();
+  Probes probes(laboratory.experiment.probes, plan.training);
+  probes.begin(0);
+  train(plan, plan.stages(), Execution::Serial, nullptr, 0, nullptr, &probes);
+  double farthest = 0;
+  for (const ProbeRow& row : probes.take())
+    if (row.quantity == "cosine" && row.probe == 0)
+      EXPECT_NEAR(row.value, 1, tolerance::kFewOperations);
+    else if (row.quantity == "cosine")
+      farthest = std::max(farthest, 1 - row.value);
+  EXPECT_GT(farthest, 0.001) << "the noise does turn the gradient";
+}
+
+/// PipeDream delays by 3, 2, 1 and 0 updates.
+TEST(Probes, TakeADelayOfGradientsForAPartOfTheDelay) {
+  const Experiment e = read_experiment(small_document(
+      "{scheme: {name: pipedream}, perturb.gradient_delay: 2, probes: [{name: delay_alignment}]}"));
+  EXPECT_EQ(e.delays, (std::vector{5, 4, 3, 2}));
 }
 
 TEST(Probes, OfTheWholeGradientChangeNoBitOfASerialTraining) {
@@ -167,6 +195,9 @@ TEST(Probes, AreRefusedWhereTheyCannotMeasure) {
   expect("{scheme: {name: interlocking}, probes: [{name: gradient_alignment, global: true}]}",
          "probes[0] gradient_alignment with global: true needs a scheme with one loss; "
          "interlocking has losses at several stages");
+  expect("{perturb.gradient_delay: 2, probes: [{name: weight_gap}]}",
+         "probes[0] weight_gap knows of no gradient that a later update applies; "
+         "perturb.gradient_delay is 2, expected 0");
   expect("{probes: [{name: norms, every: 0}]}", "probes[0].every is 0; expected");
   expect("{probes: [{name: norm}]}", "probes[0].name is 'norm'; expected");
   expect("{probes: [{name: norms, evry: 3}]}", "unknown option 'probes[0].evry'");

@@ -63,6 +63,37 @@ TEST(LossScaling, SkipsTheUpdatesOfTheStageThatOverflowsAndOfThoseBefore) {
   }
 }
 
+/// The update that would have applied it changes nothing, as the update of delayed SGD does to
+/// which that gradient belongs: both trainings have the same weights two updates apart.
+TEST(LossScaling, AppliesNoDelayedGradientThatHasOverflowed) {
+  const auto losses = [](const std::string& more, std::int64_t skipped_updates) {
+    Laboratory laboratory(
+        concat("{train.precision: float16, pipeline.stages: 1, dataset.train: 80, ", more, "}"));
+    amplify(laboratory, 2);
+    const Stages stages = laboratory.plan().stages();
+    const RunResult result = train(laboratory.plan(), stages, Execution::Serial);
+    EXPECT_EQ(stages[0]->loss_scale()->skipped, skipped_updates);
+    EXPECT_EQ(stages[0]->updates(), 10);
+    return flat_losses(result);
+  };
+  EXPECT_EQ(losses("scheme: {name: gpipe}, perturb.gradient_delay: 2", 1),
+            losses("scheme: {name: delayed_sgd, delay: 2}", 1));
+}
+
+TEST(LossScaling, GivesTheSameBitsInEveryExecutionWithDelayedGradients) {
+  for (const char* scheme : {"gpipe", "pipedream", "spectrain", "pipeoptim", "zb_h1"}) {
+    Laboratory laboratory(concat("{scheme: {name: ", scheme,
+                                 "}, train.precision: float16, pipeline.microbatches: 2, "
+                                 "perturb: {gradient_delay: 2, weight_noise: 0.01}}"));
+    amplify(laboratory, 2);
+    expect_same_bits(laboratory, scheme);
+    const Stages stages = laboratory.plan().stages();
+    train(laboratory.plan(), stages, Execution::Serial);
+    EXPECT_EQ(skipped(stages), (std::vector<std::int64_t>{1, 1, 1, 0})) << scheme;
+    for (const auto& stage : stages) EXPECT_EQ(stage->updates(), 6) << scheme;
+  }
+}
+
 TEST(LossScaling, GivesTheSameBitsInEveryExecutionWithUpdatesSkipped) {
   for (const SchemeCase& scheme : every_scheme()) {
     const bool one_stage = scheme.name == "data_parallel";

@@ -92,6 +92,60 @@ TEST_F(Checkpoint, GoesOnUnderAnotherCutWithTheSameBits) {
   expect_the_same_bits(concat("{", kCnn, "}"), concat("{pipeline.stages: 2, ", kCnn, "}"));
 }
 
+TEST_F(Checkpoint, GoesOnWithTheSameBitsOfADisturbedTraining) {
+  constexpr const char* kPerturb =
+      "perturb: {gradient_delay: 4, weight_noise: 0.05, stale_batch_norm: 2}";
+  for (const char* of : {"scheme: {name: gpipe}", "scheme: {name: spectrain}, pipeline.stages: 3",
+                         "scheme: {name: pipedream}, pipeline.replicas: 2, pipeline.stages: 2",
+                         "optimizer: {name: adam}, pipeline.memory_format: channels_last",
+                         "train.precision: float16"}) {
+    const std::string changes = concat("{", kCnn, ", ", kPerturb, ", ", of, "}");
+    expect_the_same_bits(changes, changes);
+  }
+  const char* heads = "{train.epochs: 2, scheme: {name: interlocking}, perturb.gradient_delay: 4}";
+  expect_the_same_bits(heads, heads);
+  expect_the_same_bits(concat("{", kCnn, ", ", kPerturb, "}"),
+                       concat("{pipeline.stages: 2, ", kCnn, ", ", kPerturb, "}"));
+}
+
+/// Evaluations after a resumption, with the statistics that waited at the checkpoint.
+TEST_F(Checkpoint, KeepsTheStatisticsThatEvaluationsLagBehindIn) {
+  const std::string changes = concat("{", kCnn, ", perturb.stale_batch_norm: 2}");
+  Laboratory laboratory(changes);
+  const Plan& plan = laboratory.plan();
+  const Stages whole = plan.stages(), resumed = plan.stages(), forgetful = plan.stages();
+  train(plan, whole, Execution::Serial);
+  save(laboratory, whole);
+  ASSERT_TRUE(load(laboratory, resumed));
+  for (std::size_t k = 0; k < whole.size(); ++k) {
+    const auto from = whole[k]->named_state(), to = forgetful[k]->named_state();
+    for (std::size_t i = 0; i < from.size(); ++i) to[i].second.copy_(from[i].second);
+  }
+  const auto losses = [&](const Stages& stages) {
+    Loader loader = plan.evaluation_loader();
+    return flat_losses(
+        execute(plan.evaluation, stages, {.batches = loader, .lr = [](int) { return 0.0; }}));
+  };
+  EXPECT_EQ(losses(whole), losses(resumed));
+  EXPECT_NE(losses(whole), losses(forgetful));
+}
+
+TEST_F(Checkpoint, OfADisturbedTrainingWithoutItsStatisticsIsRefused) {
+  Laboratory laboratory(concat("{", kCnn, ", perturb.stale_batch_norm: 2, pipeline.stages: 1}"));
+  const Stages stages = laboratory.plan().stages();
+  train(laboratory.plan(), stages, Execution::Serial);
+  save(laboratory, stages);
+  TensorFile content = read_safetensors(file("perturb-0.replica-0.safetensors"));
+  std::erase_if(content.tensors,
+                [](const auto& named) { return named.first.ends_with("running_var"); });
+  write_safetensors(file("perturb-0.replica-0.safetensors"), content);
+  CheckpointManifest manifest = *read_manifest(root_);
+  for (CheckpointFile& each : manifest.files)
+    if (each.name.starts_with("perturb")) each = described_file(root_ / "000006" / each.name);
+  commit_manifest(root_, manifest);
+  EXPECT_NE(refusal(laboratory).message().find("has no tensor 'statistics/"), std::string::npos);
+}
+
 /// Every file of the checkpoint, by name.
 std::map<std::string, std::string> files_in(const std::filesystem::path& folder) {
   std::map<std::string, std::string> files;

@@ -59,6 +59,20 @@ TEST(MemoryNeed, IsWhatTheStagesTake) {
   }
 }
 
+/// A gradient for each update that waits, the factors of the weights, and the weights with noise;
+/// of these a narrow copy, too.
+TEST(MemoryNeed, CountsWhatAPerturbationKeeps) {
+  const auto bytes = [](const char* changes) {
+    Laboratory laboratory(changes);
+    const StageNeed need = stage_need(laboratory.plan(), 0);
+    return need.bytes / need.parameters;
+  };
+  EXPECT_EQ(bytes("{perturb.gradient_delay: 3}"), bytes("{}") + 3 * 4);
+  EXPECT_EQ(bytes("{perturb.weight_noise: 0.1}"), bytes("{}") + 2 * 4);
+  EXPECT_EQ(bytes("{train.precision: bfloat16, perturb.weight_noise: 0.1}"),
+            bytes("{train.precision: bfloat16}") + 2 * 4 + 2);
+}
+
 TEST(MemoryNeed, TheStageThatNeedsMoreThanThereIsIsNamed) {
   Laboratory laboratory(of_width(machine_memory().bytes));
   Team alone;

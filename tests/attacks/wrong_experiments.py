@@ -33,11 +33,11 @@ INTEGERS = (
     "loader.batch_size loader.limit_train loader.limit_test loader.validation loader.bucket loader.prefetch "
     "pipeline.stages pipeline.microbatches pipeline.replicas pipeline.threads train.epochs train.seed "
     "train.evaluate_every train.checkpoint.every translation.beam translation.max_length lr_schedule.size "
-    "lr_schedule.warmup.length"
+    "lr_schedule.warmup.length perturb.gradient_delay perturb.stale_batch_norm"
 ).split()
 NUMBERS = (
     "optimizer.lr optimizer.momentum optimizer.weight_decay lr_schedule.gamma lr_schedule.power lr_schedule.end_lr "
-    "lr_schedule.warmup.start loss.label_smoothing pipeline.cut.bandwidth"
+    "lr_schedule.warmup.start loss.label_smoothing pipeline.cut.bandwidth perturb.weight_noise"
 ).split()
 FLAGS = "loader.shuffle loader.drop_last loader.reshuffle optimizer.nesterov output.steps output.trace".split()
 CHOICES = (
@@ -46,7 +46,8 @@ CHOICES = (
 ).split()
 LISTS = "pipeline.placement model.widths lr_schedule.milestones".split()
 SECTIONS = (
-    "dataset loader model loss translation pipeline scheme optimizer lr_schedule train output pipeline.compression"
+    "dataset loader model loss translation pipeline scheme optimizer lr_schedule train output pipeline.compression "
+    "perturb"
 ).split()
 
 WRONG = {

@@ -54,6 +54,12 @@ DEFECTS = {
         "pipeline.batch_norm": "per_pass",
     },
 }
+# Gradients that wait, weights with noise, statistics that lag behind.
+PERTURB = {"gradient_delay": 2, "weight_noise": 0.05, "stale_batch_norm": 3}
+DISTURBED = {
+    "disturbed gpipe": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 2, "perturb": PERTURB},
+    "disturbed spectrain": {"scheme": {"name": "spectrain"}, "pipeline.stages": 2, "pipeline.replicas": 2, "perturb": PERTURB},
+}
 # One of each kind: flush, stashed weights, predicted ones, extrapolated ones, split backwards, auxiliary heads.
 KINDS = ("gpipe", "pipedream", "spectrain", "pipemare", "zb_h1", "interlocking")
 MEASURED = ("seconds", "samples_per_second")
@@ -82,6 +88,10 @@ class Executions(SameBytes):
 
     def test_all_executions_agree_on_defects_of_published_code(self):
         for title, changes in DEFECTS.items():
+            self.check(title, changed(CNN, changes), skips.with_mpi(["threads"], "executions"))
+
+    def test_all_executions_agree_on_disturbed_trainings(self):
+        for title, changes in DISTURBED.items():
             self.check(title, changed(CNN, changes), skips.with_mpi(["threads"], "executions"))
 
     def test_no_scheme_is_forgotten_here(self):

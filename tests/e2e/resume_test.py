@@ -44,6 +44,11 @@ CASES = {
         "train.checkpoint": {"every": 7, "unit": "minibatch"},
     },
     "drifting": {"scheme": {"name": "pipemare", "annealing": 50, "warmup": 30}},
+    "disturbed": {
+        "scheme": {"name": "spectrain"},
+        "perturb": {"gradient_delay": 5, "weight_noise": 0.02, "stale_batch_norm": 3},
+        "train.checkpoint": {"every": 7, "unit": "minibatch"},
+    },
     "replicas": {
         "scheme": {"name": "pipeoptim"},
         "pipeline.stages": 2,
@@ -51,8 +56,15 @@ CASES = {
         "optimizer": {"name": "adamw"},
     },
 }
-# A flush, stashed weights, predicted ones, checkpoints within an epoch, and weights of earlier schedules.
-KINDS = {"sgd": "threads", "adam": "serial", "predicting": "threads", "within": "serial", "queue": "threads"}
+# A flush, stashed weights, predicted ones, checkpoints within an epoch, weights of earlier schedules, and gradients that wait.
+KINDS = {
+    "sgd": "threads",
+    "adam": "serial",
+    "predicting": "threads",
+    "within": "serial",
+    "queue": "threads",
+    "disturbed": "serial",
+}
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
 STATES = {signal.SIGINT: "interrupted", signal.SIGTERM: "interrupted", signal.SIGKILL: "running"}
 CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: INTERRUPTED, signal.SIGKILL: -signal.SIGKILL}

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/stage/layer.h"
-#include "models/graph_cut.h"
+#include "models/graph/graph_cut.h"
 
 namespace pipewright {
 

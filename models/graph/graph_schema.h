@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "models/graph_file.h"
+#include "models/graph/graph_file.h"
 
 namespace pipewright {
 

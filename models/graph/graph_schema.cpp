@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/graph_schema.h"
+#include "models/graph/graph_schema.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "core/base/error.h"
-#include "models/graph_operators.h"
+#include "models/graph/graph_operators.h"
 
 namespace pipewright {
 

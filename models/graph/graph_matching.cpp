@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/graph_matching.h"
+#include "models/graph/graph_matching.h"
 
 #include <ATen/ScalarOps.h>
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "models/graph_file.h"
+#include "models/graph/graph_file.h"
 
 namespace pipewright {
 

@@ -94,7 +94,7 @@ c10::IValue GraphCall::value(const MatchedArgument& from, const GraphFrame& fram
         sizes.push_back(value(item, frame, pass).toInt());
       return sizes;
     }
-    case Source::Tensors: break;
+    case Source::List: break;
   }
   c10::List<at::Tensor> tensors;
   c10::List<std::optional<at::Tensor>> optionals;

@@ -50,6 +50,7 @@ class Graph final : public Model {
   }
   std::int64_t classes() const override { return file()->output_shape.back(); }
   LayerPtr head(std::size_t) const override { return nullptr; }
+  std::string why_so_few_layers() const override { return why_so_few(*file(), depth_); }
 
  private:
   /// The file, read when it is first asked for: constructors read options only.

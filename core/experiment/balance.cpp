@@ -30,7 +30,7 @@ std::vector<std::int64_t> balanced(const Model& model, const std::vector<LayerPt
   const auto count = static_cast<std::int64_t>(layers.size());
   if (stages > count)
     refuse(concat("pipeline.stages is ", stages, "; the model has ", counted(count, "layer"),
-                  ", and a stage holds at least one"));
+                  ", and a stage holds at least one", model.why_so_few_layers()));
   if (rule.empty()) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
     const std::int64_t sum = std::accumulate(

@@ -40,6 +40,9 @@ class Model {
     (void)stages;
     return {};
   }
+  /// Ends the message of an experiment that wants more stages than there are layers: why there are
+  /// so few, beginning with "; ", or "".
+  virtual std::string why_so_few_layers() const { return {}; }
 };
 
 }  // namespace pipewright

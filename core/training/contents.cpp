@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <system_error>
 
@@ -44,6 +45,18 @@ std::string samples_of(const Dataset& dataset) {
   return "samples:" + sha256(text);
 }
 
+/// Digest of the files of a folder, such as an imported module: names and contents.
+std::string files_of(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> files;
+  const std::string like_sha256(64, '0');
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.is_regular_file())
+      files[entry.path().filename()] = pipewright::checksum_of(entry.path(), like_sha256);
+  std::string text;
+  for (const auto& [name, checksum] : files) text += concat(name, " ", checksum, "\n");
+  return "files:" + sha256(text);
+}
+
 /// Whether a path's content is compared. Paths of the layout are not, nor files with an option
 /// `sha256`, which is compared itself.
 bool is_compared(const std::string& path, const Value& resolved) {
@@ -64,6 +77,8 @@ Value contents_of(const Experiment& experiment) {
     std::error_code ignored;
     if (std::filesystem::is_regular_file(given->text, ignored))
       contents.at_or_add(path) = Value::of("sha256:" + checksum_of(given->text, like_sha256));
+    else if (path.starts_with("model.") && std::filesystem::is_directory(given->text, ignored))
+      contents.at_or_add(path) = Value::of(files_of(given->text));
     else if (path.starts_with("dataset."))
       contents.at_or_add("dataset") = Value();
   }

@@ -7,8 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "models/graph/graph_operators.h"
-#include "models/graph/graph_schema.h"
+#include "models/graph/graph_memory.h"
 
 namespace pipewright {
 namespace {
@@ -32,11 +31,11 @@ struct Lives {
   }
 
   /// The values that exist before node `place` and are read from it on; the last made first.
-  std::vector<std::string> crossing(std::size_t place) const {
+  std::vector<std::string> crossing(std::size_t place, const ConstantNodes& constants) const {
     std::vector<std::pair<std::size_t, std::string>> found;
     for (const auto& [name, when] : made)
       if (const auto last = read.find(name);
-          when <= place && last != read.end() && last->second > place)
+          when <= place && last != read.end() && last->second > place && !constants.makes(name))
         found.emplace_back(when, name);
     std::ranges::sort(found, [](const auto& a, const auto& b) {
       return a.first != b.first ? a.first > b.first : a.second < b.second;
@@ -54,38 +53,13 @@ void forbid(std::vector<bool>& open, std::size_t from, std::size_t to) {
 }
 
 /// Forbids places between the making of memory and a write into it, through whatever view.
-void forbid_writes(const GraphFile& file, std::vector<bool>& open) {
-  std::map<std::string, std::string> memory;  // value → the value whose memory it may share
-  const auto root = [&](std::string name) {
-    for (auto at = memory.find(name); at != memory.end(); at = memory.find(name)) name = at->second;
-    return name;
-  };
-  const Lives lives(file);
-  for (std::size_t i = 0; i < file.nodes.size(); ++i) {
-    const GraphNode& node = file.nodes[i];
-    const OperatorUse use = operator_use(node);
-    std::set<std::string> shared;
-    const auto collect = [&](const std::set<std::string>& arguments, const auto& visit) {
-      for (const auto& [name, argument] : node.arguments)
-        if (arguments.contains(name))
-          for_each_reference(argument, [&](const GraphReference& to) {
-            if (to.kind == "value") visit(root(to.name));
-          });
-    };
-    collect(use.writes, [&](const std::string& name) {
+void forbid_writes(const GraphFile& file, const GraphMemory& memory, const Lives& lives,
+                   std::vector<bool>& open) {
+  for (std::size_t i = 0; i < file.nodes.size(); ++i)
+    for (const std::string& name : memory.written(i)) {
       const std::size_t since = lives.made.at(name);
       if (since <= i) forbid(open, since == 0 ? 0 : since - 1, i);
-    });
-    collect(use.shares, [&](const std::string& name) { shared.insert(name); });
-    std::string first;
-    for (const std::string& name : shared) {
-      if (first.empty() || lives.made.at(name) < lives.made.at(first)) first = name;
     }
-    for (const std::string& name : shared)
-      if (name != first) memory[name] = first;
-    for (const GraphOutput& output : node.outputs)
-      if (!first.empty()) memory[output.name] = first;
-  }
 }
 
 /// Forbids places between two uses of one parameter or buffer: a stage owns its tensors.
@@ -100,14 +74,15 @@ void forbid_parting(const GraphFile& file, std::vector<bool>& open) {
       });
 }
 
-void forbid_shapes(const GraphFile& file, const Lives& lives, std::vector<bool>& open) {
+void forbid_shapes(const GraphFile& file, const Lives& lives, const ConstantNodes& constants,
+                   std::vector<bool>& open) {
   std::set<std::string> by_sample{file.input.name};
   for (const GraphNode& node : file.nodes)
     for (const GraphOutput& output : node.outputs)
       if (output.by_sample()) by_sample.insert(output.name);
   for (std::size_t place = 1; place < open.size(); ++place) {
     if (!open[place]) continue;
-    const auto crossing = lives.crossing(place);
+    const auto crossing = lives.crossing(place, constants);
     open[place] = !crossing.empty() && std::ranges::all_of(crossing, [&](const std::string& name) {
       return by_sample.contains(name);
     });
@@ -143,12 +118,16 @@ std::vector<std::string> layer_names(const GraphFile& file, int depth) {
 std::vector<GraphRun> graph_runs(const GraphFile& file, int depth) {
   std::vector<bool> open(file.nodes.size(), true);
   const Lives lives(file);
+  const GraphMemory memory(file);
+  const ConstantNodes constants(file, memory);
+  if (constants.makes(file.output))
+    throw Error(ErrorKind::Data, "the output depends on no data", file.nodes.back().where);
   const std::vector<std::string> names = layer_names(file, depth);
   for (std::size_t place = 1; place < open.size(); ++place)
     open[place] = names[place] != names[place - 1] && !names[place - 1].empty();
-  forbid_writes(file, open);
+  forbid_writes(file, memory, lives, open);
   forbid_parting(file, open);
-  forbid_shapes(file, lives, open);
+  forbid_shapes(file, lives, constants, open);
   std::vector<GraphRun> runs;
   std::map<std::string, int> uses;
   for (std::size_t place = 0; place < open.size(); ++place) {
@@ -156,13 +135,41 @@ std::vector<GraphRun> graph_runs(const GraphFile& file, int depth) {
     if (!runs.empty()) runs.back().last = place;
     std::string name = names[place].empty() ? "forward" : names[place];
     if (const int before = uses[name]++; before > 0) name += concat("#", before + 1);
-    runs.push_back({.name = name, .first = place, .last = open.size(), .enters = {}, .leaves = {}});
+    runs.push_back({.name = name,
+                    .first = place,
+                    .last = open.size(),
+                    .again = {},
+                    .enters = {},
+                    .leaves = {}});
   }
+  const auto crossing = [&](std::size_t place) { return lives.crossing(place, constants); };
   for (GraphRun& run : runs) {
-    run.enters = run.first == 0 ? std::vector{file.input.name} : lives.crossing(run.first);
-    run.leaves = run.last == open.size() ? std::vector{file.output} : lives.crossing(run.last);
+    run.again = constants.needed(run.first, run.last);
+    run.enters = run.first == 0 ? std::vector{file.input.name} : crossing(run.first);
+    run.leaves = run.last == open.size() ? std::vector{file.output} : crossing(run.last);
   }
   return runs;
+}
+
+std::string why_so_few(const GraphFile& file, int depth) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> uses;  // first and last
+  for (std::size_t i = 0; i < file.nodes.size(); ++i)
+    for (const auto& [name, argument] : file.nodes[i].arguments)
+      for_each_reference(argument, [&](const GraphReference& to) {
+        if (to.kind == "parameter") uses.try_emplace(to.name, i, i).first->second.second = i;
+      });
+  std::string widest;
+  std::size_t nodes = 0;
+  for (const auto& [name, between] : uses) {
+    const auto [first, last] = between;
+    const auto layer = [&](std::size_t node) { return shortened(file.nodes[node].module, depth); };
+    if (last - first > nodes && layer(first) != layer(last)) widest = name, nodes = last - first;
+  }
+  if (widest.empty()) return concat("; a greater model.depth than ", depth, " makes more of them");
+  const auto [first, last] = uses.at(widest);
+  return concat("; '", widest, "' is used by the modules '", file.nodes[first].module, "' and '",
+                file.nodes[last].module,
+                "', and no cut lies between them (import_torch.py --untie makes two parameters)");
 }
 
 }  // namespace pipewright

@@ -10,10 +10,12 @@
 
 namespace pipewright {
 
-/// Nodes [first, last) and what crosses the run's two ends, the value made last first.
+/// Nodes [first, last), earlier ones that are computed again for them, because their results depend
+/// on no data, and what crosses the run's two ends, the value made last first.
 struct GraphRun {
   std::string name;
   std::size_t first = 0, last = 0;
+  std::vector<std::size_t> again;
   std::vector<std::string> enters, leaves;
 };
 
@@ -23,5 +25,8 @@ struct GraphRun {
 /// where what crosses does not have the batch as its dimension 0. A node of an outer module goes
 /// with the run before it. Throws Error{Data} with the node's place if an operator is unknown.
 std::vector<GraphRun> graph_runs(const GraphFile& file, int depth);
+
+/// Why there are not more layers: the parameter whose uses keep most nodes together, or the depth.
+std::string why_so_few(const GraphFile& file, int depth);
 
 }  // namespace pipewright

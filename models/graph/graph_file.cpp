@@ -132,6 +132,7 @@ GraphNode read_node(const GraphReader& reader, const Value& given) {
   node.arguments = inside.field(given, "arguments", Kind::Mapping).fields;
   for (const Value& output : inside.field(given, "outputs", Kind::Sequence).items)
     node.outputs.push_back(inside.output(output));
+  if (node.outputs.empty()) inside.fail("'outputs' is empty; expected a tensor at least");
   return node;
 }
 
@@ -153,19 +154,11 @@ void read_nodes(const std::string& path, const Value& document, GraphFile& file)
     GraphReader{path}.fail(concat("no node makes the output '", file.output, "'"));
 }
 
-void read_constants(const std::filesystem::path& folder, const GraphReader& reader,
-                    const Value& document, GraphFile& file) {
-  const Value& names = reader.field(document, "constants", Kind::Sequence);
-  if (names.items.empty()) return;
-  const std::filesystem::path path = folder / "constants.safetensors";
-  TensorFile tensors = read_safetensors(path);
-  for (const Value& name : names.items) {
-    const at::Tensor* found = tensors.find(name.text);
-    if (found == nullptr)
-      throw Error(ErrorKind::Data,
-                  concat("has no constant '", name.text, "', which graph.json names"),
-                  path.string());
-    file.constants.emplace(name.text, *found);
+void read_constants(const GraphReader& reader, const Value& document, const FindConstant& find,
+                    GraphFile& file) {
+  for (const Value& name : reader.field(document, "constants", Kind::Sequence).items) {
+    if (!name.is(Kind::Text)) reader.fail("'constants' has a name that is no text");
+    file.constants.emplace(name.text, find(name.text));
   }
 }
 
@@ -186,10 +179,8 @@ std::optional<at::ScalarType> graph_type(std::string_view name) {
   return {};
 }
 
-GraphFile read_graph(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "graph.json";
-  const Value document = load_json(path);
-  const GraphReader reader{path.string()};
+GraphFile graph_of(const Value& document, const std::string& path, const FindConstant& constant) {
+  const GraphReader reader{path};
   if (!document.is(Kind::Mapping))
     reader.fail(concat("is ", document.described(), "; expected a graph"));
   const std::int64_t format = reader.field(document, "format", Kind::Integer).integer;
@@ -217,9 +208,22 @@ GraphFile read_graph(const std::filesystem::path& folder) {
     reader.fail("'output_shape' is empty; expected the classes last");
   file.parameters = reader.shapes(document, "parameters");
   file.buffers = reader.shapes(document, "buffers");
-  read_constants(folder, reader, document, file);
-  read_nodes(path.string(), document, file);
+  read_constants(reader, document, constant, file);
+  read_nodes(path, document, file);
   return file;
+}
+
+GraphFile read_graph(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "constants.safetensors";
+  std::optional<TensorFile> tensors;  // read when the first is asked for
+  return graph_of(load_json(folder / "graph.json"), (folder / "graph.json").string(),
+                  [&](const std::string& name) {
+                    if (!tensors) tensors = read_safetensors(path);
+                    if (const at::Tensor* found = tensors->find(name)) return *found;
+                    throw Error(ErrorKind::Data,
+                                concat("has no constant '", name, "', which graph.json names"),
+                                path.string());
+                  });
 }
 
 }  // namespace pipewright

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -70,6 +71,13 @@ void for_each_reference(const Value& argument, const Visit& visit) {
 
 /// The type that the file calls by that name ("float32", "int64", "bool"), if there is one.
 std::optional<at::ScalarType> graph_type(std::string_view name);
+
+/// Gives the constant of a name, or throws.
+using FindConstant = std::function<at::Tensor(const std::string& name)>;
+
+/// What the content of a graph.json says. `path` stands for the file in messages. Throws
+/// Error{Data} that names the place if something is missing or refers to nothing.
+GraphFile graph_of(const Value& document, const std::string& path, const FindConstant& constant);
 
 /// Reads graph.json and constants.safetensors of a folder. Throws Error{Data} that names the file
 /// and the place in it if something is missing, damaged, of another version or refers to nothing.

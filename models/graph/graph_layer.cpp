@@ -1,65 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/graph/graph_layer.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include <algorithm>
+#include <array>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/wording.h"
 #include "core/stage/deferred_statistics.h"
-#include "core/stage/layers.h"
 #include "core/stage/meta/on_meta.h"
-#include "core/stage/meta/operation_count.h"
 #include "core/stage/torch.h"
-#include "models/graph/graph_matching.h"
+#include "models/graph/graph_call.h"
+#include "models/graph/graph_drops.h"
+#include "models/graph/graph_meta.h"
 #include "models/graph/graph_operators.h"
 #include "models/graph/graph_schema.h"
 
 namespace pipewright {
 namespace {
 
-/// A node whose arguments are matched with its operator's schema.
-struct Call {
-  const GraphNode* node = nullptr;
-  std::optional<c10::OperatorHandle> handle;  ///< none: a dropout
-  std::vector<MatchedArgument> arguments;     ///< one for each argument of the schema
-  std::vector<std::size_t> outputs;           ///< places in the frame
-  std::vector<std::size_t> ends;              ///< places whose values no later call reads
-  LayerPtr dropout;
-};
+constexpr const char* kBatchNorm = "aten::batch_norm";
 
-/// What the operators of one forward share.
-struct Frame {
-  std::vector<at::Tensor> tensors;
-  std::int64_t batch = 0;
-  at::ScalarType type = at::kFloat;  ///< of activations
-  at::Device device = at::kCPU;
-
-  std::int64_t of(const GraphSize& size) const { return size[0] * batch + size[1]; }
-};
+bool is_norm(const GraphNode& node) {
+  return node.name == kBatchNorm || node.name == "aten::layer_norm";
+}
 
 class GraphLayer final : public Layer {
  public:
   GraphLayer(std::shared_ptr<const GraphFile> file, const GraphRun& run)
       : file_(std::move(file)), entering_(run.enters.size()) {
+    for (const std::size_t i : run.again) nodes_.push_back(&file_->nodes[i]);
+    for (std::size_t i = run.first; i < run.last; ++i) nodes_.push_back(&file_->nodes[i]);
     for (const std::string& name : run.enters) place("value", name);
-    declare(run);
-    for (std::size_t i = run.first; i < run.last; ++i) calls_.push_back(call(file_->nodes[i]));
+    declare();
+    for (const GraphNode* node : nodes_) calls_.push_back(call(*node));
     for (const std::string& name : run.leaves) leaving_.push_back(places_.at({"value", name}));
     find_ends();
-    const auto writes = [](const GraphNode& node) { return !operator_use(node).writes.empty(); };
-    clones_ = run.first == 0 && std::any_of(file_->nodes.begin() + as_offset(run.first),
-                                            file_->nodes.begin() + as_offset(run.last), writes);
+    clones_ = run.first == 0 && std::ranges::any_of(nodes_, [](const GraphNode* node) {
+                return !operator_use(*node).writes.empty();
+              });
   }
 
   void set_name(std::string name) override {
-    for (std::size_t i = 0; i < calls_.size(); ++i)
-      if (calls_[i].dropout)
-        calls_[i].dropout->set_name(concat(name, ".", calls_[i].node->outputs.at(0).name));
+    for (GraphCall& each : calls_)
+      if (each.drops) each.drops->set_name(concat(name, ".", each.node->outputs.at(0).name));
     Layer::set_name(std::move(name));
   }
 
@@ -73,8 +57,8 @@ class GraphLayer final : public Layer {
 
   Tensors forward_all(const Tensors& inputs, std::span<const at::Tensor> parameters,
                       std::span<at::Tensor> buffers, const Pass& pass) const override {
-    Frame frame = filled(inputs, parameters, buffers);
-    for (const Call& each : calls_) {
+    GraphFrame frame = filled(inputs, parameters, buffers);
+    for (const GraphCall& each : calls_) {
       run(each, frame, pass);
       for (const std::size_t place : each.ends) frame.tensors[place].reset();
     }
@@ -90,13 +74,11 @@ class GraphLayer final : public Layer {
     return places_.emplace(Key{kind, name}, places_.size()).first->second;
   }
 
-  static std::ptrdiff_t as_offset(std::size_t place) { return static_cast<std::ptrdiff_t>(place); }
-
   /// Notes after which call each value is needed no more, so that a forward holds no other tensors
   /// than a module's forward does.
   void find_ends() {
     std::set<std::size_t> needed(leaving_.begin(), leaving_.end());
-    const auto note = [&](Call& last, std::size_t place) {
+    const auto note = [&](GraphCall& last, std::size_t place) {
       if (needed.insert(place).second) last.ends.push_back(place);
     };
     for (auto each = calls_.rbegin(); each != calls_.rend(); ++each) {
@@ -108,24 +90,25 @@ class GraphLayer final : public Layer {
     }
   }
 
+  template <class Visit>
+  void for_each_own(const Visit& visit) const {
+    for (const GraphNode* node : nodes_)
+      for (const auto& [argument, value] : node->arguments)
+        for_each_reference(value, [&](const GraphReference& to) { visit(*node, to); });
+  }
+
   /// Declares the parameters and statistics that the run reads, in the order of their first use.
-  void declare(const GraphRun& run) {
-    std::vector<std::string> constants;
+  /// Those of norms stay wide in mixed precision, as norms compute in it anyway.
+  void declare() {
     std::map<std::string, bool> exact;
-    const auto each = [&](const auto& visit) {
-      for (std::size_t i = run.first; i < run.last; ++i)
-        for (const auto& [argument, value] : file_->nodes[i].arguments)
-          for_each_reference(value, [&](const GraphReference& to) { visit(file_->nodes[i], to); });
-    };
-    each([&](const GraphNode& node, const GraphReference& to) {
-      const bool norm = node.name == "aten::batch_norm";
+    for_each_own([&](const GraphNode& node, const GraphReference& to) {
       if (to.kind != "parameter") return;
-      const auto [found, fresh] = exact.emplace(to.name, norm);
-      found->second = found->second && norm;
+      const auto [found, fresh] = exact.emplace(to.name, is_norm(node));
+      found->second = found->second && is_norm(node);
     });
     // A name that begins with a dot is a full name (parameter_name()).
     for (const std::string kind : {"parameter", "buffer", "constant"})
-      each([&](const GraphNode&, const GraphReference& to) {
+      for_each_own([&](const GraphNode&, const GraphReference& to) {
         if (to.kind != kind || places_.contains({kind, to.name})) return;
         place(kind, to.name);
         if (kind == "parameter")
@@ -140,13 +123,9 @@ class GraphLayer final : public Layer {
       });
   }
 
-  Call call(const GraphNode& node) {
-    Call made{.node = &node,
-              .handle = {},
-              .arguments = {},
-              .outputs = {},
-              .ends = {},
-              .dropout = nullptr};
+  GraphCall call(const GraphNode& node) {
+    GraphCall made;
+    made.node = &node;
     made.handle = c10::Dispatcher::singleton().findSchema({node.name, node.overload});
     PIPEWRIGHT_CHECK(made.handle.has_value(), node.name);
     const auto placed = [&](const GraphReference& to) {
@@ -157,43 +136,25 @@ class GraphLayer final : public Layer {
     made.arguments = matched_arguments(node, made.handle->schema(), placed);
     for (const GraphOutput& output : node.outputs)
       made.outputs.push_back(place("value", output.name));
-    check(made);
+    made.drops = drops_of(made);
+    if (node.name == kBatchNorm) check_norm(made);
     return made;
   }
 
-  const MatchedArgument* argument_of(const Call& of, const std::string& name) const {
-    const auto index = of.handle->schema().argumentIndexWithName(name);
-    return index ? &of.arguments[static_cast<std::size_t>(*index)] : nullptr;
+  static void check_norm(const GraphCall& norm) {
+    if (norm.outputs.size() != 1)
+      throw Error(ErrorKind::Data, "a batch norm has one output", norm.node->where);
+    for (const char* each : {"weight", "bias", "running_mean", "running_var"})
+      if (norm.argument(each)->source != MatchedArgument::Source::Frame)
+        throw Error(ErrorKind::Data,
+                    concat("the batch norm has no ", each,
+                           "; expected affine and track_running_stats to be True"),
+                    norm.node->where);
   }
 
-  void check(Call& made) {
-    const std::string& name = made.node->name;
-    const auto refuse = [&](const std::string& message) {
-      throw Error(ErrorKind::Data, message, made.node->where);
-    };
-    if (is_dropout(name)) {
-      const double p = argument_of(made, "p")->constant.toDouble();
-      if (!(p >= 0 && p <= 1) || made.outputs.size() != 1)
-        refuse(concat("the probability of dropping is ", p, "; expected 0 to 1"));
-      made.dropout = name == "aten::feature_dropout" ? channel_dropout(p) : dropout(p);
-    }
-    for (const char* random : {"dropout_p", "dropout"})
-      if (const MatchedArgument* found = argument_of(made, random))
-        if (found->constant.isDouble() && found->constant.toDouble() != 0)
-          refuse(concat("draws random numbers inside the operator (", random, " is ",
-                        found->constant.toDouble(),
-                        "), which no seed of ours reaches; expected 0, set in the module"));
-    if (name == "aten::batch_norm") {
-      for (const char* each : {"weight", "bias", "running_mean", "running_var"})
-        if (argument_of(made, each)->source != MatchedArgument::Source::Frame)
-          refuse(concat("the batch norm has no ", each,
-                        "; expected affine and track_running_stats to be True"));
-    }
-  }
-
-  Frame filled(const Tensors& inputs, std::span<const at::Tensor> parameters,
-               std::span<at::Tensor> buffers) const {
-    Frame frame;
+  GraphFrame filled(const Tensors& inputs, std::span<const at::Tensor> parameters,
+                    std::span<at::Tensor> buffers) const {
+    GraphFrame frame;
     frame.tensors.resize(places_.size());
     std::size_t next = 0;
     PIPEWRIGHT_CHECK(inputs.size() == entering_, "layer ", name(), " got ", inputs.size());
@@ -218,45 +179,16 @@ class GraphLayer final : public Layer {
     return parameters.empty() ? at::kFloat : parameters[0].scalar_type();
   }
 
-  static c10::IValue valued(const MatchedArgument& from, const Frame& frame, const Pass& pass) {
-    using Source = MatchedArgument::Source;
-    switch (from.source) {
-      case Source::Constant: return from.constant;
-      case Source::Frame: return frame.tensors[from.place];
-      case Source::Size: return frame.of(from.size);
-      case Source::Switch: return from.constant.toBool() && pass.training;
-      case Source::Type: return static_cast<std::int64_t>(frame.type);
-      case Source::Device: return frame.device;
-      case Source::Sizes: {
-        std::vector<std::int64_t> sizes;
-        for (const MatchedArgument& item : from.items)
-          sizes.push_back(valued(item, frame, pass).toInt());
-        return sizes;
-      }
-      case Source::Tensors: break;
-    }
-    c10::List<at::Tensor> tensors;
-    c10::List<std::optional<at::Tensor>> optionals;
-    for (const MatchedArgument& item : from.items) {
-      c10::IValue value = valued(item, frame, pass);
-      if (!from.optional)
-        tensors.push_back(value.toTensor());
-      else
-        optionals.push_back(value.isNone() ? std::nullopt : std::optional(value.toTensor()));
-    }
-    return from.optional ? c10::IValue(optionals) : c10::IValue(tensors);
-  }
-
-  void run(const Call& each, Frame& frame, const Pass& pass) const {
+  void run(const GraphCall& each, GraphFrame& frame, const Pass& pass) const {
     try {
-      if (each.dropout)
-        drop(each, frame, pass);
-      else if (each.node->name == "aten::batch_norm")
+      if (each.node->name == kBatchNorm)
         frame.tensors[each.outputs.at(0)] = normalised(each, frame, pass);
       else if (frame.device.is_meta())
-        on_meta(each, frame, pass);
+        run_on_meta(each, frame, pass);
+      else if (each.drops && (is_dropout(each.node->name) || draws(each, pass)))
+        run_dropping(each, frame, pass);
       else
-        call_operator(each, frame, pass);
+        each.run(frame, pass);
     } catch (const c10::OutOfMemoryError&) {
       throw;
     } catch (const c10::Error& error) {
@@ -265,30 +197,15 @@ class GraphLayer final : public Layer {
     }
   }
 
-  void drop(const Call& each, Frame& frame, const Pass& pass) const {
-    const at::Tensor input = valued(each.arguments[0], frame, pass).toTensor();
-    const MatchedArgument* train = argument_of(each, "train");
-    Pass here = pass;
-    here.training = valued(*train, frame, pass).toBool();
-    const bool in_place = each.node->name.ends_with('_');
-    at::Tensor& output = frame.tensors[each.outputs[0]];
-    if (in_place && here.training)
-      output = input.mul_(each.dropout->forward(at::ones_like(input.detach()), {}, {}, here));
-    else
-      output = each.dropout->forward(input, {}, {}, here);
-  }
-
   /// Batch norm as our own layer computes it: recomputed forwards leave the statistics alone, and
   /// deferred ones are gathered.
-  at::Tensor normalised(const Call& each, const Frame& frame, const Pass& pass) const {
-    const auto tensor = [&](const char* name) {
-      return valued(*argument_of(each, name), frame, pass).toTensor();
-    };
+  at::Tensor normalised(const GraphCall& each, const GraphFrame& frame, const Pass& pass) const {
+    const auto tensor = [&](const char* name) { return each.tensor(name, frame, pass); };
     const at::Tensor input = tensor("input"), weight = tensor("weight"), bias = tensor("bias");
     std::array<at::Tensor, 2> running{tensor("running_mean"), tensor("running_var")};
-    const bool training = valued(*argument_of(each, "training"), frame, pass).toBool();
-    const double momentum = argument_of(each, "momentum")->constant.toDouble();
-    const double eps = argument_of(each, "eps")->constant.toDouble();
+    const bool training = each.value("training", frame, pass).toBool();
+    const double momentum = each.argument("momentum")->constant.toDouble();
+    const double eps = each.argument("eps")->constant.toDouble();
     if (training && input.numel() <= weight.numel())
       throw Error(ErrorKind::Experiment,
                   concat("batch-norm of layer '", name(),
@@ -311,80 +228,14 @@ class GraphLayer final : public Layer {
     return output;
   }
 
-  void call_operator(const Call& each, Frame& frame, const Pass& pass) const {
-    c10::Stack stack;
-    for (const MatchedArgument& from : each.arguments) stack.push_back(valued(from, frame, pass));
-    each.handle->callBoxed(&stack);
-    std::vector<at::Tensor> made;
-    for (const c10::IValue& value : stack) {
-      if (value.isTensor())
-        made.push_back(value.toTensor());
-      else if (value.isTensorList())
-        for (const at::Tensor& item : value.toTensorVector()) made.push_back(item);
-    }
-    if (made.size() != each.outputs.size())
-      throw Error(ErrorKind::Data,
-                  concat("returns ", counted(made.size(), "tensor"), "; the file says ",
-                         each.outputs.size()),
-                  each.node->where);
-    for (std::size_t i = 0; i < made.size(); ++i) frame.tensors[each.outputs[i]] = made[i];
-  }
-
-  /// On the meta device outputs have the shapes that the file says, because LibTorch has many
-  /// operators there in Python only. What a backward would keep is at most inputs and outputs.
-  void on_meta(const Call& each, Frame& frame, const Pass& pass) const {
-    std::vector<at::Tensor> inputs;
-    for (const MatchedArgument& from : each.arguments) {
-      if (from.source == MatchedArgument::Source::Frame)
-        inputs.push_back(frame.tensors[from.place]);
-      for (const MatchedArgument& item : from.items)
-        if (item.source == MatchedArgument::Source::Frame)
-          inputs.push_back(frame.tensors[item.place]);
-    }
-    std::erase_if(inputs,
-                  [](const at::Tensor& each_input) { return !each_input.is_floating_point(); });
-    for (std::size_t i = 0; i < each.outputs.size(); ++i) {
-      const GraphOutput& output = each.node->outputs[i];
-      std::vector<std::int64_t> shape;
-      for (const GraphSize& size : output.shape)
-        shape.push_back(std::max<std::int64_t>(0, frame.of(size)));
-      const bool floats = at::isFloatingType(output.type);
-      const at::Tensor empty =
-          at::empty(shape, at::TensorOptions(floats ? frame.type : output.type).device(at::kMeta));
-      std::vector<at::Tensor> kept = inputs;
-      kept.push_back(empty);
-      count(each, empty, frame, pass);
-      frame.tensors[each.outputs[i]] =
-          floats && !inputs.empty() ? made_on_meta(inputs, empty, kept) : empty;
-    }
-  }
-
-  /// Counts the multiplications of products; other operators count none.
-  void count(const Call& each, const at::Tensor& output, const Frame& frame,
-             const Pass& pass) const {
-    const std::string& name = each.node->name;
-    const auto argument = [&](const char* key) -> const MatchedArgument& {
-      return *argument_of(each, key);
-    };
-    double terms = 0;
-    if (name == "aten::linear")
-      terms = static_cast<double>(valued(argument("input"), frame, pass).toTensor().size(-1));
-    if (name == "aten::conv1d" || name == "aten::conv2d" || name == "aten::conv3d") {
-      const at::Tensor weight = valued(argument("weight"), frame, pass).toTensor();
-      terms = static_cast<double>(weight.numel()) / static_cast<double>(weight.size(0));
-    }
-    if (name == "aten::matmul" || name == "aten::mm" || name == "aten::bmm")
-      terms = static_cast<double>(valued(argument("self"), frame, pass).toTensor().size(-1));
-    if (terms > 0) count_multiply_adds(static_cast<double>(output.numel()) * terms);
-  }
-
   std::shared_ptr<const GraphFile> file_;
+  std::vector<const GraphNode*> nodes_;
   std::size_t entering_;
   std::map<Key, std::size_t> places_;
   std::vector<ParameterSpec> parameters_;
   std::vector<BufferSpec> buffers_;
   std::vector<at::Tensor> constants_;
-  std::vector<Call> calls_;
+  std::vector<GraphCall> calls_;
   std::vector<std::size_t> leaving_;
   bool clones_ = false;  ///< an operator may write into the model's input, which is the loader's
 };

@@ -152,7 +152,7 @@ class Matching {
     }
     switch (element.kind()) {
       case c10::TypeKind::OptionalType: all.optional = true; [[fallthrough]];
-      case c10::TypeKind::TensorType: all.source = MatchedArgument::Source::Tensors; return all;
+      case c10::TypeKind::TensorType: all.source = MatchedArgument::Source::List; return all;
       case c10::TypeKind::IntType: all.source = MatchedArgument::Source::Sizes; return all;
       case c10::TypeKind::FloatType: return constants<double>(all);
       case c10::TypeKind::BoolType: return constants<bool>(all);

@@ -13,7 +13,7 @@ namespace pipewright {
 
 /// Where an argument of an operator comes from when its layer runs.
 struct MatchedArgument {
-  enum class Source : std::uint8_t { Constant, Frame, Tensors, Size, Sizes, Switch, Type, Device };
+  enum class Source : std::uint8_t { Constant, Frame, List, Size, Sizes, Switch, Type, Device };
   Source source = Source::Constant;
   c10::IValue constant;
   std::size_t place = 0;               ///< in the frame

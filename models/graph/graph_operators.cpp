@@ -32,12 +32,13 @@ const std::set<std::string_view>& operator_names() {
       "max_pool2d", "adaptive_max_pool2d", "upsample_nearest2d", "upsample_bilinear2d",
       // shapes
       "alias", "cat", "chunk", "clone", "constant_pad_nd", "contiguous", "detach", "detach_",
-      "expand", "expand_as", "flatten", "flip", "gather", "index_select", "lift_fresh_copy",
-      "narrow", "pad", "permute", "pixel_shuffle", "repeat", "repeat_interleave", "reshape", "roll",
-      "select", "slice", "split", "split_with_sizes", "squeeze", "stack", "t", "transpose",
-      "unbind", "unflatten", "unsqueeze", "view", "view_as",
+      "expand", "expand_as", "fill_", "copy_", "flatten", "flip", "gather", "index_select",
+      "lift_fresh_copy", "narrow", "pad", "permute", "pixel_shuffle", "repeat", "repeat_interleave",
+      "reshape", "roll", "select", "slice", "split", "split_with_sizes", "squeeze", "stack", "t",
+      "transpose", "unbind", "unflatten", "unsqueeze", "view", "view_as",
       // new tensors and types
-      "arange", "full", "full_like", "ones", "ones_like", "to", "type_as", "zeros", "zeros_like",
+      "arange", "full", "full_like", "new_full", "new_ones", "new_zeros", "ones", "ones_like", "to",
+      "type_as", "zeros", "zeros_like",
       // recurrent layers and tables
       "embedding", "gru", "lstm", "index",
       // dropouts, computed here
@@ -51,6 +52,22 @@ bool is_allowed_operator(const std::string& name) {
   constexpr std::string_view prefix = "aten::";
   return name.starts_with(prefix) &&
          operator_names().contains(std::string_view(name).substr(prefix.size()));
+}
+
+bool grows_by_numbers(const std::string& name) {
+  static const std::set<std::string_view> names{"aten::arange",
+                                                "aten::constant_pad_nd",
+                                                "aten::full",
+                                                "aten::new_full",
+                                                "aten::new_ones",
+                                                "aten::new_zeros",
+                                                "aten::ones",
+                                                "aten::pad",
+                                                "aten::repeat",
+                                                "aten::zeros",
+                                                "aten::upsample_nearest2d",
+                                                "aten::upsample_bilinear2d"};
+  return names.contains(name);
 }
 
 bool is_dropout(const std::string& name) {

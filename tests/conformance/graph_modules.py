@@ -134,6 +134,63 @@ class Refused(nn.Module):
         return self.then(self, self.fc(x))
 
 
+class Outputs(nn.Module):
+    """Two heads, of which the second has a batch norm and a ReLU in place; a frozen layer; a region without gradients."""
+
+    def __init__(self, made):
+        super().__init__()
+        self.first = nn.Linear(12, 12)
+        self.frozen = nn.Linear(12, 12).requires_grad_(False)
+        self.fc = nn.Linear(12, 10)
+        self.aside = nn.Sequential(nn.Linear(12, 12), nn.BatchNorm1d(12), nn.ReLU(inplace=True), nn.Linear(12, 10))
+        self.made = made
+
+    def forward(self, x):
+        x = torch.tanh(self.frozen(torch.tanh(self.first(x))))
+        with torch.no_grad():
+            scale = x.abs().mean(1, keepdim=True)
+        return self.made(self.fc(x * scale), self.aside(x))
+
+
+class Masked(nn.Module):
+    """Positions and a mask of constants that every block reads, and an operator that needs strides as they were."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(12, 12) for _ in range(4))
+        self.fc = nn.Linear(12, 10)
+        self.register_buffer("start", torch.zeros(12), persistent=False)
+
+    def forward(self, x):
+        mask = self.start.clone()
+        mask[::2] += 1
+        order = torch.arange(11, -1, -1).expand(x.shape[0], 12)
+        for block in self.blocks:
+            x = torch.tanh(block(x)) * mask + x.gather(1, order)
+            x = x.reshape(-1, 3, 4).transpose(1, 2).contiguous().transpose(1, 2).transpose(1, 2).view(-1, 12)
+        return self.fc(x)
+
+
+class DropsInLayers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 6, 2, batch_first=True, dropout=0.5)
+        self.fc = nn.Linear(6, 10)
+
+    def forward(self, x):
+        return self.fc(self.lstm(x.view(-1, 3, 4))[0][:, -1])
+
+
+class OtherInEvaluation(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(12, 10)
+
+    def forward(self, x):
+        y = self.fc(x)
+        return y if self.training else torch.softmax(y, 1)
+
+
 def branching(module, y):
     return y * 2 if y.sum() > 0 else y
 
@@ -173,6 +230,39 @@ def dropping():
     return Dropping()
 
 
+def outputs_by_name():
+    torch.manual_seed(0)
+    return Outputs(lambda y, aside: {"aside": aside, "logits": y})
+
+
+def outputs_by_position():
+    torch.manual_seed(0)
+    return Outputs(lambda y, aside: (aside, y))
+
+
+def masked():
+    torch.manual_seed(0)
+    return Masked()
+
+
+def drops_in_layers():
+    return DropsInLayers()
+
+
+def other_in_evaluation():
+    return OtherInEvaluation()
+
+
+def of_two_inputs():
+    module = nn.Linear(12, 10)
+    module.forward = lambda x, mask: x + mask
+    return module
+
+
+def draws_by_itself():
+    return Refused(lambda module, y: y + torch.rand_like(y))
+
+
 def decided_by_data():
     return Refused(branching)
 
@@ -191,7 +281,9 @@ def counts_by_itself():
 
 REFUSED = {
     "decided_by_data": "data-dependent",
-    "of_two_outputs": "returns 2 tensors in training; expected one",
+    "of_two_outputs": "returns 2 values in training; expected one tensor, or one that is called logits (--output",
+    "of_two_inputs": "forward takes x, mask; expected one tensor",
+    "draws_by_itself": "aten.rand_like.default of module '' draws random numbers",
     "of_fixed_batch": "batch",
     "counts_by_itself": "writes into 'count'",
     "nothing": "has no function 'nothing'",

@@ -5,12 +5,15 @@ Every module goes through three steps of SGD with momentum in float64: uncut, in
 or split their backwards. Weights and batch-norm statistics after them contain every gradient of the steps.
 """
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import graph_modules
@@ -21,6 +24,9 @@ from safetensors.torch import load_file, save_file
 PIPEWRIGHT = os.environ["PIPEWRIGHT_BINARY"]
 SOURCE = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"])
 HERE = Path(__file__).resolve().parent
+
+sys.path.insert(0, str(SOURCE / "tools"))
+import import_torch  # noqa: E402
 
 BATCH, STEPS, RATE, MOMENTUM = 8, 3, 0.05, 0.9
 CLOSE = 1e-10  # of numbers around 1 after three steps; float64 keeps 16 digits, sums here are of less than 10^4 terms
@@ -37,10 +43,17 @@ class Graph(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
-    def import_module(self, make, shape, code=0):
-        tool = SOURCE / "tools" / "import_torch.py"
-        flags = ("--input", ",".join(map(str, shape)), "--out", "net")
-        return self.do(sys.executable, "-B", tool, f"{HERE / 'graph_modules.py'}:{make}", *flags, code=code)
+    def import_module(self, make, shape, *more, code=0):
+        """Does what the program import_torch.py does. Returns what it says."""
+        flags = ("--input", ",".join(map(str, shape)), "--out", "net", *more)
+        said = io.StringIO()
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(said), contextlib.ExitStack() as stack:
+            arguments = ["import_torch", f"{HERE / 'graph_modules.py'}:{make}", *flags]
+            stack.enter_context(unittest.mock.patch.object(sys, "argv", arguments))
+            stack.enter_context(unittest.mock.patch.object(sys, "path", list(sys.path)))
+            refused = stack.enter_context(self.assertRaises(SystemExit)) if code else None
+            import_torch.main()
+        return said.getvalue() + (f"{refused.exception.code}\n" if code else "")
 
     def write_data(self, shape, samples):
         torch.manual_seed(1)
@@ -121,6 +134,73 @@ class Graph(unittest.TestCase):
         theirs = self.theirs(make, x, y)
         self.assert_close(self.trained("uncut", pipeline={"stages": 1}), theirs, make)
 
+    def test_constants_are_computed_again_wherever_they_are_read(self):
+        self.compare("masked", (12,))
+
+    def test_one_output_of_several_is_trained_and_what_is_frozen_stays(self):
+        said = self.import_module("outputs_by_name", (12,))
+        self.assertIn("remark: the module returns aside, logits in training; its logits are trained", said)
+        self.assertIn("remark: parameters that require no gradient are left as they are: 2, the first 'frozen.weight'", said)
+        x, y = self.write_data((12,), BATCH * STEPS)
+        module = graph_modules.outputs_by_name().double().train()
+        optimizer = torch.optim.SGD(module.parameters(), lr=RATE, momentum=MOMENTUM)
+        for at in range(0, len(x), BATCH):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(module(x[at : at + BATCH])["logits"], y[at : at + BATCH]).backward()
+            optimizer.step()
+        ours = self.trained("ours", pipeline={"stages": 2, "balance": "layers"})
+        self.assertEqual(sorted(ours), ["fc.bias", "fc.weight", "first.bias", "first.weight"])
+        self.assert_close(ours, module.state_dict(), "one output of several")
+        self.import_module("outputs_by_position", (12,), "--output", "1")
+        self.same(self.trained("position", pipeline={"stages": 2, "balance": "layers"}), ours)
+        self.import_module("outputs_by_position", (12,), "--output", "2", code=1)
+
+    def test_trained_weights_go_back_under_the_names_of_the_module(self):
+        self.import_module("outputs_by_name", (12,))
+        self.write_data((12,), BATCH)
+        trained = self.trained("ours")
+        tool = SOURCE / "tools" / "to_pytorch.py"
+        self.do(sys.executable, "-B", tool, "net", "ours/final.safetensors", "--out", "back.safetensors")
+        module = graph_modules.outputs_by_name()
+        before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+        back = load_file(self.folder / "back.safetensors")
+        self.same(back, {name: trained.get(name, tensor) for name, tensor in before.items()})
+        module.load_state_dict(back)
+        said = self.do(sys.executable, "-B", tool, "net", "net/rest.safetensors", "--out", "back.safetensors", code=3)
+        self.assertEqual(said, "to_pytorch: net/rest.safetensors: has no 'first.weight', which net/graph.json trains\n")
+
+    def test_a_tied_weight_goes_back_under_both_names(self):
+        self.import_module("tied", (12,))
+        self.write_data((12,), BATCH)
+        trained = self.trained("ours")
+        tool = SOURCE / "tools" / "to_pytorch.py"
+        self.do(sys.executable, "-B", tool, "net", "ours/final.safetensors", "--out", "back.safetensors")
+        back = load_file(self.folder / "back.safetensors")
+        self.assertTrue(torch.equal(back["first.weight"], trained["first.weight"]))
+        self.assertTrue(torch.equal(back["second.weight"], trained["first.weight"]))
+
+    def test_a_cut_between_tied_weights_is_refused_with_their_modules(self):
+        said = self.import_module("tied", (12,))
+        self.assertIn("remark: 'first.weight' and 'second.weight' are one parameter, so no cut lies between", said)
+        self.write_data((12,), BATCH)
+        output = self.trained("cut", code=2, pipeline={"stages": 3})
+        self.assertIn("the model has 2 layers", output)
+        self.assertIn("'first.weight' is used by the modules 'first' and 'second', and no cut lies between them", output)
+        self.import_module("tied", (12,), "--untie")
+        untied = self.trained("untied", pipeline={"stages": 3, "balance": "layers"})
+        self.assertFalse(torch.equal(untied["first.weight"], untied["second.weight"]))
+
+    def test_what_draws_where_no_seed_reaches_is_refused(self):
+        self.import_module("drops_in_layers", (12,))
+        self.write_data((12,), BATCH)
+        output = self.trained("drops", code=3)
+        self.assertIn("drops between the layers of one operator, which no seed of ours reaches", output)
+        self.assertEqual(len(output.splitlines()), 1, output)
+
+    def test_another_evaluation_is_said(self):
+        self.assertIn("remark: in evaluation", self.import_module("other_in_evaluation", (12,)))
+        self.assertNotIn("remark", self.import_module("residual", (3, 8, 8)))
+
     def test_dropout_draws_from_the_seed_in_every_execution(self):
         self.import_module("dropping", (12,))
         self.write_data((12,), BATCH * STEPS)
@@ -169,12 +249,13 @@ class Graph(unittest.TestCase):
             ('"first.weight": [12, 12]', '"first.weight": [4611686018427387904, 12]', "at most 2^40"),
             ('"first.weight": [12, 12]', '"first.weight": [12, 13]', "has the shape 12×12, the model's has 12×13"),
             ('"nodes": [', '"nodes": [7, ', "'operator' is missing"),
+            ('"size": [{"size": [1, 0]}, 6]', '"size": [{"size": [1, 0]}, 60000000000]', "the file says 8×6 for a batch of 8"),
             ("]}\n", "", "is no JSON"),
         ):
             with self.subTest(why):
                 self.assertIn(old, text)
                 path.write_text(text.replace(old, new, 1) if new else text[: text.rindex(old)])
-                output = self.trained("damaged", code=3)
+                output = self.trained(f"damaged{len(list(self.folder.iterdir()))}", code=3)
                 self.assertIn(why, output)
                 self.assertEqual(len(output.splitlines()), 1, output)
 

@@ -90,8 +90,8 @@ class Tensors(harness.EndToEnd):
 
     def test_wrong_types(self):
         self.refuse(
-            samples() | {"train.x": tensor("I64", [12, 3], [0] * 36)},
-            r"'train\.x' has type Long, must be floating",
+            samples() | {"train.x": tensor("I32", [12, 3], [0] * 36)},
+            r"'train\.x' has type Int, must be floating",
         )
         self.refuse(
             samples() | {"train.y": tensor("F32", [12], [0] * 12)},

@@ -85,8 +85,7 @@ TEST_F(TensorsDataset, NamesTheTensorAndRecordAtFault) {
       contains(refusal_with("train.y", at::tensor({2, 0, 1}, at::kLong)), "[3], must be [4]"));
   EXPECT_TRUE(contains(refusal_with("train.y", at::zeros({4, 1}, at::kLong)), "must be [4]"));
   EXPECT_TRUE(contains(refusal_with("train.y", at::zeros({4})), "must be integers"));
-  EXPECT_TRUE(
-      contains(refusal_with("test.x", at::zeros({2, 2, 3}, at::kLong)), "must be floating"));
+  EXPECT_TRUE(contains(refusal_with("test.x", at::zeros({2, 2, 3}, at::kInt)), "must be floating"));
   EXPECT_TRUE(contains(refusal_with("test.x", at::zeros({2, 3, 2})), "[3, 2], train.x of [2, 3]"));
   EXPECT_TRUE(contains(refusal_with("train.x", at::zeros({0, 2, 3})), "must be [samples, ...]"));
   EXPECT_TRUE(contains(refusal_with("train.x", at::zeros({})), "must be [samples, ...]"));
@@ -95,6 +94,41 @@ TEST_F(TensorsDataset, NamesTheTensorAndRecordAtFault) {
     EXPECT_TRUE(contains(error_of([this] { opened(); }), "no tensor '" + name + "'"));
     tensors_[name] = before;
   }
+}
+
+TEST_F(TensorsDataset, TakesTokensWithALabelOrATargetForEach) {
+  tensors_["train.x"] = at::arange(12, at::kLong).reshape({4, 3});
+  tensors_["test.x"] = at::tensor({3, 1, 14, 0, 0, 7}, at::kLong).reshape({2, 3});
+  const auto labelled = opened();
+  EXPECT_EQ(labelled->task(), Task::Classify);
+  EXPECT_EQ(labelled->vocabulary(), 15) << "the highest token of either split, and one";
+  EXPECT_EQ(labelled->sample_shape(), (std::vector<std::int64_t>{3}));
+  tensors_["train.y"] = at::arange(12, at::kInt).reshape({4, 3});
+  tensors_["train.y"][1][2] = kNoTarget;
+  tensors_["test.y"] = at::zeros({2, 3}, at::kLong);
+  const auto continued = opened();
+  EXPECT_EQ(continued->task(), Task::Continue);
+  EXPECT_EQ(continued->classes(), 12);
+  const Batch batch = continued->batch(Split::Train, std::vector<std::int64_t>{1, 0}, nullptr);
+  EXPECT_EQ(values_of<std::int64_t>(batch.x[0]), (std::vector<std::int64_t>{3, 4, 5, 0, 1, 2}));
+  EXPECT_EQ(values_of<std::int64_t>(batch.y),
+            (std::vector<std::int64_t>{3, 4, kNoTarget, 0, 1, 2}));
+}
+
+TEST_F(TensorsDataset, RefusesTokensThatAreNone) {
+  tensors_["train.x"] = at::zeros({4, 3}, at::kLong);
+  tensors_["test.x"] = at::zeros({2, 3}, at::kLong);
+  at::Tensor negative = at::zeros({4, 3}, at::kLong);
+  negative[2][1] = -1;
+  EXPECT_TRUE(contains(refusal_with("train.x", negative), "record 2"));
+  EXPECT_TRUE(contains(refusal_with("train.x", at::zeros({4, 2, 3}, at::kLong)),
+                       "must be [samples, tokens]"));
+  EXPECT_TRUE(contains(refusal_with("test.x", at::zeros({2, 3})), "if and only if train.x is"));
+  EXPECT_TRUE(
+      contains(refusal_with("train.y", at::zeros({4, 2}, at::kLong)), "or one for each token"));
+  EXPECT_TRUE(
+      contains(refusal_with("test.y", at::zeros({2, 3}, at::kLong)), "if and only if train.y has"));
+  EXPECT_TRUE(contains(refusal_with("train.y", at::full({4, 3}, -1, at::kLong)), "record 0"));
 }
 
 TEST_F(TensorsDataset, NeedsAFile) {

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/graph/graph_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/base/wording.h"
+#include "core/stage/torch.h"
+#include "models/graph/graph_operators.h"
+
+namespace pipewright {
+namespace {
+
+using Source = MatchedArgument::Source;
+
+std::vector<std::int64_t> declared(const GraphOutput& output, const GraphFrame& frame) {
+  std::vector<std::int64_t> sizes;
+  for (const GraphSize& size : output.shape) sizes.push_back(frame.of(size));
+  return sizes;
+}
+
+/// Refuses a tensor that is not what the file says: plans and memory are counted from the file.
+void check_shape(const GraphOutput& output, const at::Tensor& made, const GraphFrame& frame,
+                 const std::string& where) {
+  const std::vector<std::int64_t> wanted = declared(output, frame);
+  if (made.sizes() == at::IntArrayRef(wanted)) return;
+  throw Error(ErrorKind::Data,
+              concat("'", output.name, "' has the shape ", shape_text(made.sizes().vec()),
+                     "; the file says ", shape_text(wanted), " for a batch of ", frame.batch),
+              where);
+}
+
+std::vector<at::Tensor> tensors_in(const c10::Stack& stack) {
+  std::vector<at::Tensor> made;
+  for (const c10::IValue& each : stack) {
+    if (each.isTensor())
+      made.push_back(each.toTensor());
+    else if (each.isTensorList())
+      for (const at::Tensor& item : each.toTensorVector()) made.push_back(item);
+  }
+  return made;
+}
+
+/// Runs an operator whose numbers say how much memory it takes without memory first: a file that
+/// says other sizes, or too many elements, is refused before memory is taken.
+void check_growth(const GraphCall& call, const c10::Stack& given, const GraphFrame& frame) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+  c10::Stack stack;
+  for (const c10::IValue& value : given) {
+    if (value.isDevice())
+      stack.emplace_back(at::Device(at::kMeta));
+    else if (value.isTensor() && value.toTensor().defined())
+      stack.emplace_back(
+          at::empty(value.toTensor().sizes(), value.toTensor().options().device(at::kMeta)));
+    else
+      stack.push_back(value);
+  }
+  call.handle->callBoxed(&stack);
+  for (const at::Tensor& made : tensors_in(stack)) {
+    check_shape(call.node->outputs.at(0), made, frame, call.node->where);
+    if (made.numel() > kMostElements)
+      throw Error(ErrorKind::Data,
+                  concat("makes a tensor of ", made.numel(), " elements; at most ", kMostElements,
+                         " are allowed"),
+                  call.node->where);
+  }
+}
+
+}  // namespace
+
+const MatchedArgument* GraphCall::argument(const std::string& name) const {
+  const auto index = handle->schema().argumentIndexWithName(name);
+  return index ? &arguments[static_cast<std::size_t>(*index)] : nullptr;
+}
+
+MatchedArgument* GraphCall::argument(const std::string& name) {
+  return const_cast<MatchedArgument*>(std::as_const(*this).argument(name));
+}
+
+c10::IValue GraphCall::value(const MatchedArgument& from, const GraphFrame& frame,
+                             const Pass& pass) const {
+  switch (from.source) {
+    case Source::Constant: return from.constant;
+    case Source::Frame: return frame.tensors[from.place];
+    case Source::Size: return frame.of(from.size);
+    case Source::Switch: return from.constant.toBool() && pass.training;
+    case Source::Type: return static_cast<std::int64_t>(frame.type);
+    case Source::Device: return frame.device;
+    case Source::Sizes: {
+      std::vector<std::int64_t> sizes;
+      for (const MatchedArgument& item : from.items)
+        sizes.push_back(value(item, frame, pass).toInt());
+      return sizes;
+    }
+    case Source::List: break;
+  }
+  c10::List<at::Tensor> tensors;
+  c10::List<std::optional<at::Tensor>> optionals;
+  for (const MatchedArgument& item : from.items) {
+    const c10::IValue one = value(item, frame, pass);
+    if (!from.optional)
+      tensors.push_back(one.toTensor());
+    else
+      optionals.push_back(one.isNone() ? std::nullopt : std::optional(one.toTensor()));
+  }
+  return from.optional ? c10::IValue(optionals) : c10::IValue(tensors);
+}
+
+c10::IValue GraphCall::value(const std::string& name, const GraphFrame& frame,
+                             const Pass& pass) const {
+  const MatchedArgument* found = argument(name);
+  if (found == nullptr)
+    throw Error(ErrorKind::Data, concat("has no argument '", name, "'"), node->where);
+  return value(*found, frame, pass);
+}
+
+at::Tensor GraphCall::tensor(const std::string& name, const GraphFrame& frame,
+                             const Pass& pass) const {
+  const c10::IValue found = value(name, frame, pass);
+  return found.isNone() ? at::Tensor() : found.toTensor();
+}
+
+std::vector<at::Tensor> GraphCall::tensors(const GraphFrame& frame) const {
+  std::vector<at::Tensor> found;
+  for (const MatchedArgument& from : arguments) {
+    if (from.source == Source::Frame) found.push_back(frame.tensors[from.place]);
+    for (const MatchedArgument& item : from.items)
+      if (item.source == Source::Frame) found.push_back(frame.tensors[item.place]);
+  }
+  return found;
+}
+
+void GraphCall::run(GraphFrame& frame, const Pass& pass) const {
+  c10::Stack stack;
+  for (const MatchedArgument& from : arguments) stack.push_back(value(from, frame, pass));
+  if (grows_by_numbers(node->name)) check_growth(*this, stack, frame);
+  if (node->name == "aten::view" && node->overload.empty())
+    stack = {stack[0].toTensor().reshape(stack[1].toIntVector())};  // what has crossed a cut is
+                                                                    // contiguous
+  else
+    handle->callBoxed(&stack);
+  const std::vector<at::Tensor> made = tensors_in(stack);
+  if (made.size() != outputs.size())
+    throw Error(
+        ErrorKind::Data,
+        concat("returns ", counted(made.size(), "tensor"), "; the file says ", outputs.size()),
+        node->where);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (std::ranges::count(ends, outputs[i]) == 0)  // torch.export is wrong about states of an LSTM
+      check_shape(node->outputs[i], made[i], frame, node->where);
+    frame.tensors[outputs[i]] = made[i];
+  }
+}
+
+}  // namespace pipewright

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/graph/graph_meta.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/stage/meta/on_meta.h"
+#include "core/stage/meta/operation_count.h"
+#include "core/stage/torch.h"
+#include "models/graph/graph_drops.h"
+#include "models/graph/graph_operators.h"
+
+namespace pipewright {
+namespace {
+
+/// Products that sum over the last dimension of an argument.
+constexpr std::array<std::pair<std::string_view, const char*>, 6> kProducts{{
+    {"aten::linear", "input"},
+    {"aten::matmul", "self"},
+    {"aten::mm", "self"},
+    {"aten::bmm", "self"},
+    {"aten::addmm", "mat1"},
+    {"aten::baddbmm", "batch1"},
+}};
+
+/// How many products are added up for an element of the output; 0 of other operators.
+double terms_of(const GraphCall& call, const GraphFrame& frame, const Pass& pass) {
+  const std::string& name = call.node->name;
+  for (const auto& [product, argument] : kProducts)
+    if (name == product) return static_cast<double>(call.tensor(argument, frame, pass).size(-1));
+  if (name == "aten::conv1d" || name == "aten::conv2d" || name == "aten::conv3d") {
+    const at::Tensor weight = call.tensor("weight", frame, pass);
+    return static_cast<double>(weight.numel()) / static_cast<double>(weight.size(0));
+  }
+  if (name == kAttentionOperator)  // scores and their products with values
+    return 2 * static_cast<double>(call.tensor("key", frame, pass).size(-2));
+  return 0;
+}
+
+/// The scores that the backward of an attention keeps, before and after dropping.
+std::vector<at::Tensor> scores_of(const GraphCall& call, const GraphFrame& frame,
+                                  const Pass& pass) {
+  if (!call.drops || call.node->name != kAttentionOperator || !draws(call, pass)) return {};
+  const at::Tensor query = call.tensor("query", frame, pass);
+  std::vector<std::int64_t> sizes = query.sizes().vec();
+  sizes.back() = call.tensor("key", frame, pass).size(-2);
+  const at::Tensor scores = at::empty(sizes, query.options());
+  return {scores, at::empty_like(scores)};
+}
+
+}  // namespace
+
+void run_on_meta(const GraphCall& call, GraphFrame& frame, const Pass& pass) {
+  std::vector<at::Tensor> inputs = call.tensors(frame);
+  std::erase_if(inputs, [](const at::Tensor& input) { return !input.is_floating_point(); });
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    const GraphOutput& output = call.node->outputs[i];
+    std::vector<std::int64_t> shape;
+    for (const GraphSize& size : output.shape)
+      shape.push_back(std::max<std::int64_t>(0, frame.of(size)));
+    const bool floats = at::isFloatingType(output.type);
+    const at::Tensor empty =
+        at::empty(shape, at::TensorOptions(floats ? frame.type : output.type).device(at::kMeta));
+    std::vector<at::Tensor> kept = inputs;
+    kept.push_back(empty);
+    for (const at::Tensor& scores : scores_of(call, frame, pass)) kept.push_back(scores);
+    if (i == 0)
+      if (const double terms = terms_of(call, frame, pass); terms > 0)
+        count_multiply_adds(static_cast<double>(empty.numel()) * terms);
+    frame.tensors[call.outputs[i]] =
+        floats && !inputs.empty() ? made_on_meta(inputs, empty, kept) : empty;
+  }
+}
+
+}  // namespace pipewright

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An imported module in every execution, precision and memory format, with probes, checkpoints and profiles."""
+
+import contextlib
+import csv
+import io
+import json
+import os
+
+import graph_modules
+import skips
+import torch
+import yaml
+from graph_training import PIPEWRIGHT, Case, GraphTraining
+from safetensors.torch import load_file
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+os.environ |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+class Dropped(graph_modules.Residual):
+    """A residual network with dropout of channels and of elements."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer1.append(nn.Dropout2d(0.2))
+        self.layer2.append(nn.Dropout(0.1))
+
+
+class Other(Dropped):
+    """The same names and shapes."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer2[-1] = nn.Dropout(0.2)
+
+
+CASE = Case(Dropped, (3, 16, 16), batch=8, precision="float32")
+CUT = {"stages": 4, "balance": "layers"}
+
+
+class Runs(GraphTraining):
+    def setUp(self):
+        super().setUp()
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.import_case(CASE)
+        self.write_data(*CASE.data(32), 16)
+
+    def test_executions_give_the_same_bits(self):
+        for scheme in ("gpipe", "pipedream"):
+            cut = CUT | ({"microbatches": 2} if scheme == "gpipe" else {})
+            serial = self.trained(f"{scheme} serial", CASE, pipeline=cut, scheme={"name": scheme})
+            self.same(self.trained(f"{scheme} threads", CASE, pipeline=cut | {"execution": "threads"}, scheme={"name": scheme}), serial)
+            if not skips.has("mpirun"):
+                skips.left_out("Runs.test_executions_give_the_same_bits: execution: mpi", "mpirun")
+                continue
+            self.same(self.trained(f"{scheme} mpi", CASE, pipeline=cut | {"execution": "mpi"}, scheme={"name": scheme}), serial)
+
+    def test_precisions_and_memory_formats_learn_the_same(self):
+        """Four steps move no loss by more than the rounding of 8 bits does, which is 2^-8 of a loss around 2.3."""
+        wanted = self.trained("float32", CASE, pipeline=CUT)
+        losses = self.column("float32", "steps.csv", "loss")
+        for name, near, changes in (
+            ("bfloat16", 2**-8, {"train": {"precision": "bfloat16"}}),
+            ("float16", 2**-8, {"train": {"precision": "float16"}}),
+            ("channels_last", 1e-5, {"pipeline": CUT | {"memory_format": "channels_last"}}),
+        ):
+            with self.subTest(name):
+                ours = self.trained(name, CASE, **({"pipeline": CUT} | changes))
+                self.assertEqual(sorted(ours), sorted(wanted))
+                for loss, other in zip(self.column(name, "steps.csv", "loss"), losses, strict=True):
+                    self.assertLessEqual(abs(loss - other), near * 2.3)
+                self.assertFalse(all(torch.equal(ours[each], wanted[each]) for each in ours), "another format changes bits")
+
+    def test_a_resumed_run_ends_with_the_same_bits(self):
+        every = {"epochs": 3, "checkpoint": {"every": 1}}
+        whole = self.trained("whole", CASE, pipeline=CUT, scheme={"name": "pipedream"}, train=every)
+        self.trained("part", CASE, pipeline=CUT, scheme={"name": "pipedream"}, train=every | {"epochs": 2})
+        self.do(PIPEWRIGHT, "run", "part", "--resume", "--set", "train.epochs=3")
+        self.same(load_file(self.folder / "part" / "final.safetensors"), whole)
+
+    def test_a_module_that_was_imported_anew_is_another_model(self):
+        self.trained("part", CASE, pipeline=CUT, train={"epochs": 2, "checkpoint": {"every": 1}})
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.import_case(CASE, Other)
+        self.assertIn("model.file", self.do(PIPEWRIGHT, "run", "part", "--resume", "--set", "train.epochs=3", code=2))
+
+    def test_probes_measure_and_change_nothing(self):
+        plain = self.trained("plain", CASE, pipeline=CUT, scheme={"name": "pipedream"})
+        experiment = self.experiment(CASE, pipeline=CUT, scheme={"name": "pipedream"})
+        names = ("weight_gap", "gradient_alignment", "sharpness")
+        experiment["probes"] = [{"name": name, "every": 2} for name in names]
+        (self.folder / "probed.yaml").write_text(json.dumps(experiment))
+        self.do(PIPEWRIGHT, "run", "probed.yaml", "--out", "probed")
+        self.same(load_file(self.folder / "probed" / "final.safetensors"), plain)
+        with open(self.folder / "probed" / "probes.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual({row["probe"] for row in rows}, set(names))
+        gaps = [float(row["value"]) for row in rows if row["probe"] == "weight_gap" and row["stage"] == "0"]
+        self.assertGreater(max(gaps), 0, "the first stage's weights are stale")
+
+    def test_profiles_count_the_operations_that_pytorch_counts(self):
+        (self.folder / "profiled.yaml").write_text(json.dumps(self.experiment(CASE, pipeline=CUT)))
+        self.do(PIPEWRIGHT, "check", "profiled.yaml")
+        x, _ = CASE.data(CASE.batch)
+        with FlopCounterMode(display=False) as counter:
+            CASE.module()(x)
+        for device in ("cpu", "meta"):
+            self.do(PIPEWRIGHT, "profile", "profiled.yaml", "--device", device, "--seconds", "1", "--out", f"{device}.yaml")
+            profile = yaml.safe_load((self.folder / f"{device}.yaml").read_text())
+            self.assertEqual(profile["samples"], CASE.batch)
+            self.assertEqual(sum(layer["flops"] for layer in profile["layers"]), counter.get_total_flops())
+            names = [layer["name"] for layer in profile["layers"]]
+            self.assertEqual(names[0], "conv1")
+            self.assertIn("layer1.0", names)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    skips.main()

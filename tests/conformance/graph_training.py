@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PyTorch module trained by the program and by PyTorch, for the tests of the model `graph`.
+
+A training takes four steps of SGD with momentum, so that weights and batch-norm statistics after it contain every
+gradient of the steps. There are few of them, at a low rate, because batch norms over few values enlarge what one step
+rounds by up to a hundred in each further step. Under PipeDream a checkpoint after the third step empties the pipeline;
+until then each of four stages but the last has read stale weights.
+"""
+
+import contextlib
+import csv
+import importlib.util
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+PIPEWRIGHT = os.environ["PIPEWRIGHT_BINARY"]
+SOURCE = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"])
+HERE = Path(__file__).resolve().parent
+STEPS, DRAINED, RATE, MOMENTUM, STAGES = 4, 3, 0.001, 0.9, 4
+# As a part of the largest number of a tensor, or of 1. In float64, which keeps 16 digits, two optimizers that round
+# differently differ by 10^-17 at this rate, which three further steps enlarge by less than 10^6; float32 has 7 digits.
+CLOSE = {"float64": 1e-10, "float32": 1e-5}
+FAR = 1e-8  # what dropping other elements changes at least; branches of ConvNeXt begin with the factor 10^-6
+
+sys.path.insert(0, str(SOURCE / "tools"))
+import import_torch  # noqa: E402
+
+
+@dataclass
+class Case:
+    """A module, and what it is given."""
+
+    make: Callable  # the module, without anything that draws
+    shape: tuple  # of a sample
+    vocabulary: int = 0  # of tokens
+    each: bool = False  # whether each token has a target
+    depth: int = 2
+    batch: int = 4
+    classes: int = 10
+    precision: str = "float64"
+    dropping: Callable | None = None  # the module as its authors made it, with what draws
+    left_out: str = "no name"  # how names begin that only other outputs need
+
+    def module(self, make=None):
+        torch.manual_seed(3)
+        return (make or self.make)()
+
+    @property
+    def dtype(self):
+        return getattr(torch, self.precision)
+
+    def data(self, samples):
+        torch.manual_seed(1)
+        shape = (samples, *self.shape)
+        x = torch.randint(self.vocabulary, shape) if self.vocabulary else torch.randn(shape, dtype=self.dtype)
+        y = torch.randint(self.classes, shape if self.each else shape[:1])
+        return x, y
+
+
+def logits(returned):
+    return returned if isinstance(returned, torch.Tensor) else returned.logits
+
+
+def loss_of(output, y):
+    return torch.nn.functional.cross_entropy(output.flatten(0, -2), y.flatten())
+
+
+def state(module):
+    """Parameters and batch-norm statistics, each once."""
+    named = dict(module.named_parameters())
+    return named | {name: buffer for name, buffer in module.named_buffers() if "running_" in name}
+
+
+def train(case, module, x, y, stage_of=None):
+    """Trains the module in PyTorch. With `stage_of`, stage by name of a parameter, as PipeDream does: mini-batch i since
+    the pipeline was empty reads at stage s of S the weights after max(0, i − (S − 1 − s)) updates since then, in its
+    backward, too, and its gradient changes the newest. Returns the losses.
+    """
+    module.to(case.dtype).train()
+    parameters = {name: each for name, each in module.named_parameters() if not name.startswith(case.left_out)}
+    optimizer = torch.optim.SGD(parameters.values(), lr=RATE, momentum=MOMENTUM)
+    delay = {name: STAGES - 1 - stage_of[name] if stage_of else 0 for name in parameters}
+    versions, losses = [], []
+    for step, (x_i, y_i) in enumerate(zip(x.split(case.batch), y.split(case.batch))):
+        if step == DRAINED:
+            versions.clear()
+        i = len(versions)
+        versions.append({name: each.detach().clone() for name, each in parameters.items()})
+        read = {name: versions[max(0, i - delay[name])][name].clone().requires_grad_() for name in parameters}
+        loss = loss_of(logits(torch.func.functional_call(module, read, (x_i,))), y_i)
+        for name, gradient in zip(read, torch.autograd.grad(loss, list(read.values()))):
+            parameters[name].grad = gradient
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def difference(ours, theirs):
+    """The largest, as a part of the largest number or of 1."""
+    return ((ours - theirs).abs().max() / theirs.abs().max().clamp_min(1)).item()
+
+
+class GraphTraining(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="pipewright-graph-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def do(self, *command, code=0):
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def import_case(self, case, make=None):
+        """Imports the module into net/. Returns what the importer says."""
+        dtype = torch.int64 if case.vocabulary else torch.float32
+        return import_torch.import_module(case.module(make), case.shape, dtype, self.folder / "net")
+
+    def write_data(self, x, y, tests=0):
+        tests = tests or len(x)
+        tensors = {"train.x": x, "train.y": y, "test.x": x[:tests].clone(), "test.y": y[:tests].clone()}
+        save_file(tensors, self.folder / "data.safetensors")
+
+    def experiment(self, case, **changes):
+        made = {
+            "dataset": {"name": "tensors", "file": "data.safetensors"},
+            "loader": {"batch_size": case.batch, "shuffle": False},
+            "model": {"name": "graph", "file": "net", "weights": "net/weights.safetensors", "depth": case.depth},
+            "scheme": {"name": "model_parallel"},
+            "optimizer": {"name": "sgd", "lr": RATE, "momentum": MOMENTUM},
+            "train": {"epochs": 1, "precision": case.precision, "checkpoint": {"every": 0}},
+        }
+        for section, options in changes.items():
+            made[section] = made.get(section, {}) | options
+        return made
+
+    def trained(self, name, case, code=0, **changes):
+        """final.safetensors of a training with sections changed; its output if it must fail."""
+        (self.folder / f"{name}.yaml").write_text(json.dumps(self.experiment(case, **changes)))
+        output = self.do(PIPEWRIGHT, "run", f"{name}.yaml", "--out", name, code=code)
+        return output if code else load_file(self.folder / name / "final.safetensors")
+
+    def column(self, run, table, name):
+        with open(self.folder / run / table, newline="") as file:
+            return [float(row[name]) for row in csv.DictReader(file)]
+
+    def assert_close(self, case, ours, theirs, label):
+        """Of two mappings from names to tensors, those of ours."""
+        self.assertEqual(set(ours) - set(theirs), set())
+        far = {name: difference(ours[name], theirs[name]) for name in ours}
+        worst = max(far, key=far.get)
+        print(f"{label:40} {far[worst]:.1e} {worst if far[worst] else ''}", flush=True)
+        self.assertLessEqual(far[worst], CLOSE[case.precision], label)
+
+    def same(self, ours, others):
+        """The same to the bit."""
+        self.assertEqual(sorted(ours), sorted(others))
+        for name, tensor in ours.items():
+            self.assertTrue(torch.equal(tensor, others[name]), name)
+
+    def stages(self, run):
+        """The stage of each parameter, from the run's checkpoint."""
+        found = {}
+        for path in (self.folder / run / "checkpoint").glob("*/stage-*.safetensors"):
+            with safe_open(path, framework="pt") as file:
+                found |= {name: int(path.stem.split("-")[1]) for name in file.keys()}
+        return found
+
+    def assert_trained_like_pytorch(self, label, case):
+        """Uncut, cut, cut and recomputed, and cut under PipeDream."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.import_case(case)
+        x, y = case.data(case.batch * STEPS)
+        self.write_data(x, y, case.batch)
+        module = case.module()
+        losses = train(case, module, x, y)
+        theirs = state(module)
+        cut = {"stages": STAGES, "balance": "layers"}
+        uncut = self.trained("uncut", case, pipeline={"stages": 1})
+        self.assertEqual({name for name in theirs if name not in uncut and not name.startswith(case.left_out)}, set())
+        self.assert_close(case, uncut, theirs, f"{label}, uncut")
+        self.assert_outputs(label, case, "uncut", module, losses, x[: case.batch], y[: case.batch])
+        # What crosses is contiguous, which may choose other kernels than an uncut module's permuted tensors do.
+        in_stages = self.trained("cut", case, pipeline=cut)
+        self.assert_close(case, in_stages, uncut, f"{label}, cut and uncut")
+        # So may a forward that records no graph; nn.MultiheadAttention's is one.
+        again = self.trained("again", case, pipeline=cut | {"recompute": "always"}, scheme={"name": "gpipe"})
+        self.assert_close(case, again, in_stages, f"{label}, recomputed")
+        drained = {"checkpoint": {"every": DRAINED, "unit": "minibatch"}}
+        stashed = self.trained("stashed", case, pipeline=cut, scheme={"name": "pipedream"}, train=drained)
+        self.assertFalse(all(torch.equal(stashed[name], uncut[name]) for name in uncut), "nothing was stale")
+        module = case.module()
+        train(case, module, x, y, self.stages("stashed"))
+        self.assert_close(case, stashed, state(module), f"{label}, PipeDream")
+
+    def assert_outputs(self, label, case, run, module, losses, x, y):
+        """The outputs: losses of the training, and the loss of an evaluation."""
+        with torch.no_grad():
+            evaluated = loss_of(logits(module.eval()(x)), y).item()
+        ours = self.column(run, "steps.csv", "loss") + self.column(run, "epochs.csv", "test_loss")[-1:]
+        far = max(abs(a - b) for a, b in zip(ours, [*losses, evaluated], strict=True))
+        print(f"{label + ', losses':40} {far:.1e}", flush=True)
+        self.assertLessEqual(far, CLOSE[case.precision], label)
+
+    def assert_drops_by_seed(self, case):
+        """What draws random numbers draws the same at every cut, and nothing in an evaluation, as PyTorch."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            said = self.import_case(case, case.dropping)
+        x, y = case.data(case.batch * 2)
+        self.write_data(x, y, case.batch)
+
+        def dropped(name, stages, **changes):
+            return self.trained(name, case, pipeline={"stages": stages, "balance": "layers"} | changes, scheme={"name": "gpipe"})
+
+        def other(seed):
+            return self.trained("other", case, pipeline={"stages": 1}, train={"seed": seed})
+
+        uncut = dropped("uncut", 1)
+        parts = 1 if any("running_" in name for name in uncut) else 2  # batch norms normalise micro-batches
+        cut = dropped("cut", STAGES, recompute="always", microbatches=parts)
+        self.assert_close(case, cut, uncut, "  dropped, cut and uncut")
+        self.assertGreater(max(difference(each, uncut[name]) for name, each in other(2).items()), FAR, "nothing was dropped")
+        module = case.module(case.dropping).to(case.dtype)
+        module.load_state_dict(uncut, strict=False)
+        with torch.no_grad():
+            theirs = loss_of(logits(module.eval()(x[: case.batch])), y[: case.batch]).item()
+        ours = self.column("uncut", "epochs.csv", "test_loss")[-1]
+        self.assertLessEqual(abs(ours - theirs), CLOSE[case.precision])
+        return said
+
+
+def add_tests(to, cases):
+    """Adds two tests for each case: what is trained, and what is dropped."""
+    for name, case in cases.items():
+        setattr(to, f"test_{name}", lambda self, name=name, case=case: self.assert_trained_like_pytorch(name, case))
+        if case.dropping:
+            setattr(to, f"test_{name}_drops_by_the_seed", lambda self, case=case: self.assert_drops_by_seed(case))

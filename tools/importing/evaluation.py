@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the graph of a training is that of an evaluation, too, once dropouts and batch norms are switched over."""
+
+import torch
+
+DIFFERENT = 1e-3  # of the largest number; other kernels give 1e-6 in float32, other layers far more
+REMARK = (
+    "in evaluation (module.eval()) the module computes something else than in training without dropout; evaluations here "
+    "compute what a training does"
+)
+
+
+class Evaluation(torch.fx.Interpreter):
+    """Runs the graph as the laboratory does in an evaluation."""
+
+    def call_function(self, target, args, kwargs):
+        args = list(args)
+        if isinstance(target, torch._ops.OpOverload):
+            for place, argument in enumerate(target._schema.arguments[: len(args)]):
+                if argument.name in ("train", "training"):
+                    args[place] = False
+                if argument.name == "dropout_p":
+                    args[place] = 0.0
+            kwargs = kwargs | {"dropout_p": 0.0} if "dropout_p" in kwargs else kwargs
+        return super().call_function(target, tuple(args), kwargs)
+
+
+def inputs_of(program, sample):
+    signature = program.graph_signature
+    for node in program.graph.nodes:
+        if node.op != "placeholder":
+            continue
+        for named, source in (
+            (signature.inputs_to_parameters, program.state_dict),
+            (signature.inputs_to_buffers, program.state_dict | program.constants),
+            (signature.inputs_to_lifted_tensor_constants, program.constants),
+        ):
+            if node.name in named:
+                yield source[named[node.name]].detach().clone()
+                break
+        else:
+            yield sample
+
+
+def remark_on_evaluation(program, module, sample):
+    """What to say if the module computes something else in evaluation, or ""."""
+    modes = [(each, each.training) for each in module.modules()]
+    module.eval()
+    try:
+        with torch.no_grad():
+            theirs = module(sample)
+            (ours,) = Evaluation(program.graph_module).run(*inputs_of(program, sample))
+    finally:
+        for each, mode in modes:
+            each.training = mode
+    if ours.shape != theirs.shape:
+        return REMARK
+    far = (ours - theirs).abs().max() > DIFFERENT * theirs.abs().max()
+    return REMARK if far else ""

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An exported program, written down in our format (docs/formats/graph.md)."""
+
+import math
+import operator
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from importing.refusal import Refusal, type_name
+from importing.rewriting import Memory, inline_regions, module_path, name_stochastic_depth, remove_unread
+
+FORMAT = 1
+EMBEDDING = torch.ops.aten.embedding.default
+BATCH_NORM = torch.ops.aten.batch_norm.default
+# Operators that may draw, and that the laboratory gives its own streams, or refuses where they do.
+DRAWN_HERE = {
+    f"aten::{name}"
+    for name in ("dropout", "dropout_", "feature_dropout", "scaled_dot_product_attention", "lstm", "gru", "rnn_tanh", "rnn_relu")
+}
+
+
+def affine(size, where):
+    """A size as [factor, constant]: factor × batch + constant."""
+    if isinstance(size, int):
+        return [0, size]
+    expression = size.node.expr
+    symbols = sorted(expression.free_symbols, key=str)
+    if not symbols:
+        return [0, int(expression)]
+    factor = expression.coeff(symbols[0], 1)
+    constant = expression - factor * symbols[0]
+    if len(symbols) > 1 or not factor.is_Integer or not constant.expand().is_Integer:
+        raise Refusal(f"{where} has the size {expression}; expected a whole number times the batch plus a constant")
+    return [int(factor), int(constant.expand())]
+
+
+def is_size(node):
+    """Sizes are written as functions of the batch where they are used."""
+    return isinstance(node.meta.get("val"), (int, torch.SymInt, torch.SymBool, bool))
+
+
+class Export:
+    def __init__(self, program, ties):
+        self.program, self.graph = program, program.graph
+        self.ties = ties  # name of a parameter → the name under which it is written
+        self.names = {}  # node → the reference that stands for it
+        self.own = {}  # node → name in the module's state, of its own tensors
+        self.weights, self.buffers, self.constants, self.nodes = {}, {}, {}, []
+        self.inputs = []
+
+    def document(self):
+        self.find_inputs()
+        inline_regions(self.program.graph_module)
+        name_stochastic_depth(self.graph)
+        output = self.output()
+        remove_unread(self.graph, output, self.own)
+        for node in self.graph.nodes:
+            if node.op == "placeholder":
+                self.placeholder(node)
+        self.statistics = self.running_statistics()
+        for node in self.graph.nodes:
+            if node.op == "call_function":
+                self.call(node)
+        entering = self.inputs[0]
+        value = entering.meta["val"]
+        return {
+            "format": FORMAT,
+            "torch": torch.__version__.split("+")[0],
+            "input": {
+                "name": entering.name,
+                "shape": [int(size) for size in value.shape[1:]],
+                "type": type_name(value.dtype),
+                "vocabulary": self.vocabulary(entering),
+            },
+            "output": self.names[output]["value"],
+            "output_shape": [int(size) for size in output.meta["val"].shape[1:]],
+            "parameters": {name: list(tensor.shape) for name, tensor in self.weights.items()},
+            "buffers": {name: list(tensor.shape) for name, tensor in self.buffers.items()},
+            "constants": list(self.constants),
+            "nodes": self.nodes,
+        }
+
+    def find_inputs(self):
+        signature = self.program.graph_signature
+        named = signature.inputs_to_parameters | signature.inputs_to_buffers | signature.inputs_to_lifted_tensor_constants
+        for node in self.graph.nodes:
+            if node.op == "placeholder" and node.name in named:
+                self.own[node] = named[node.name]
+            elif node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor):
+                self.inputs.append(node)
+        if len(self.inputs) != 1:
+            raise Refusal(f"the module takes {len(self.inputs)} tensors; expected one (wrap the module to take one)")
+
+    def output(self):
+        leaves = [leaf for leaf in tree_leaves(self.graph.output_node().args) if leaf is not None]
+        if len(leaves) != 1 or leaves[0].op != "call_function":
+            raise Refusal("the module returns its input or one of its own tensors; expected what it computes")
+        return leaves[0]
+
+    def placeholder(self, node):
+        name = self.own.get(node)
+        if name is None:
+            self.names[node] = {"value": node.name}
+        elif node.name in self.program.graph_signature.inputs_to_parameters:
+            self.parameter(node, name)
+        else:
+            self.names[node] = {"tensor": name}
+
+    def parameter(self, node, name):
+        """Two names of one memory are one parameter, under the first of them. One that is frozen is a constant."""
+        name = self.ties.get(name, name)
+        tensor = self.program.state_dict[name]
+        if not tensor.is_floating_point():
+            raise Refusal(f"the parameter '{name}' is {type_name(tensor.dtype)}; expected a floating-point type")
+        if not tensor.requires_grad:
+            self.names[node] = {"tensor": name}
+            return
+        if node.users:
+            self.weights[name] = tensor
+        self.names[node] = {"parameter": name}
+
+    def running_statistics(self):
+        """The buffers that batch norms update."""
+        found = set()
+        for node in self.graph.nodes:
+            if node.op == "call_function" and node.target is BATCH_NORM:
+                found |= {each for each in node.args[3:5] if each is not None}
+        return found
+
+    def tensor(self, name):
+        source = self.program.state_dict if name in self.program.state_dict else self.program.constants
+        return source[name]
+
+    def call(self, node):
+        where = f"the operator {node.target} of module '{module_path(node)}'"
+        if node.target is operator.getitem:
+            self.names[node] = {"value": f"{node.args[0].name}.{node.args[1]}"}
+            return
+        if is_size(node):
+            return
+        if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
+            raise Refusal(f"{where} is none of ATen's; expected PyTorch's own operators only")
+        if torch.Tag.nondeterministic_seeded in node.target.tags and node.target._schema.name not in DRAWN_HERE:
+            raise Refusal(f"{where} draws random numbers; expected dropout, stochastic depth or attention to be all that does")
+        self.nodes.append(
+            {
+                "operator": node.target._schema.name,
+                "overload": node.target._schema.overload_name,
+                "schema": str(node.target._schema),
+                "module": module_path(node),
+                "arguments": self.arguments(node, where),
+                "outputs": self.outputs(node, where),
+            }
+        )
+
+    def arguments(self, node, where):
+        given = {}
+        for argument, value in zip(node.target._schema.arguments, node.args):
+            given[argument.name] = value
+        given |= node.kwargs
+        written = {}
+        for name, value in given.items():
+            if name in ("device", "pin_memory", "layout"):
+                continue  # the stage that computes decides
+            if name == "generator" and value is not None:
+                raise Refusal(f"{where} has a random generator of its own")
+            written[name] = self.written(value, where)
+        return written
+
+    def written(self, value, where):
+        if isinstance(value, torch.fx.Node):
+            return self.reference(value, where)
+        if isinstance(value, (list, tuple)):
+            return [self.written(each, where) for each in value]
+        if isinstance(value, torch.dtype):
+            return {"type": type_name(value)}
+        if isinstance(value, torch.memory_format):
+            return {"memory_format": str(value).removeprefix("torch.")}
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"number": str(value)}
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        raise Refusal(f"{where} has the argument {value!r}, which the format cannot hold")
+
+    def reference(self, node, where):
+        if is_size(node):
+            return {"size": affine(node.meta["val"], where)}
+        reference = self.names[node]
+        if "tensor" not in reference:
+            return reference
+        name = reference["tensor"]
+        if node in self.statistics:
+            self.buffers[name] = self.tensor(name)
+            return {"buffer": name}
+        self.constants[name] = self.tensor(name)
+        return {"constant": name}
+
+    def outputs(self, node, where):
+        value = node.meta["val"]
+        many = isinstance(value, (list, tuple))
+        made = []
+        for index, each in enumerate(value if many else [value]):
+            name = f"{node.name}.{index}" if many else node.name
+            if not isinstance(each, torch.Tensor):
+                raise Refusal(f"{where} returns {type(each).__name__}; expected tensors")
+            made.append(
+                {"name": name, "shape": [affine(size, where) for size in each.shape], "type": type_name(each.dtype)}
+            )
+        if not many:
+            self.names[node] = {"value": node.name}
+        return made
+
+    def vocabulary(self, entering):
+        """Rows of the embedding that reads the input or a view of it, 0 if the input is not of tokens."""
+        if entering.meta["val"].dtype != torch.int64:
+            return 0
+        memory = Memory(self.graph)
+        rows = [
+            int(node.args[0].meta["val"].shape[0])
+            for node in self.graph.nodes
+            if node.op == "call_function" and node.target is EMBEDDING and memory.of[node.args[1]] is entering
+        ]
+        if not rows:
+            raise Refusal("the input is of type int64, but no embedding reads it; expected tokens for an embedding")
+        return min(rows)
+
+    def state(self, module):
+        """For each name in the module's state, that of the tensor which holds it; and those that no other file has."""
+        held, rest = {}, {}
+        for name, tensor in module.state_dict().items():
+            held[name] = self.ties.get(name, name)
+            if name not in self.ties and name not in self.weights | self.buffers | self.constants:
+                rest[name] = tensor
+        return held, rest

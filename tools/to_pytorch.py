@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Gives weights that the model `graph` has trained back to the PyTorch module that tools/import_torch.py imported.
+
+    tools/to_pytorch.py net/ runs/mine/final.safetensors --out trained.safetensors
+
+trained.safetensors then has every tensor of the module's state_dict() under its own name, in the module's order:
+
+    module.load_state_dict(safetensors.torch.load_file("trained.safetensors"))
+
+Parameters and batch-norm statistics are those that were trained; what training leaves alone (frozen parameters, buffers,
+parts that only other outputs need, num_batches_tracked) is as it was imported. Needs Python 3.9 and nothing else.
+
+Exit codes: 0 fine, 2 wrong arguments, 3 a file is missing, damaged or does not fit.
+"""
+
+import argparse
+import json
+import os
+import struct
+import sys
+from pathlib import Path
+
+HEADER_LIMIT = 100 << 20  # bytes
+
+
+class Refused(Exception):
+    """Why, in one line."""
+
+
+def tensors_of(path):
+    """Name → (type, shape, bytes) of a safetensors file."""
+    content = path.read_bytes()
+    length = struct.unpack("<Q", content[:8])[0] if len(content) >= 8 else HEADER_LIMIT
+    if length >= min(HEADER_LIMIT, len(content)):
+        raise Refused(f"{path}: is no safetensors file")
+    try:
+        header = json.loads(content[8 : 8 + length])
+        header.pop("__metadata__", None)
+        return {
+            name: (entry["dtype"], entry["shape"], content[8 + length + entry["data_offsets"][0] : 8 + length + entry["data_offsets"][1]])
+            for name, entry in header.items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Refused(f"{path}: its header cannot be read: {error}") from None
+
+
+def write(path, tensors):
+    header, at = {}, 0
+    for name, (kind, shape, blob) in tensors.items():
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [at, at + len(blob)]}
+        at += len(blob)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    part = path.with_name(path.name + ".part")
+    with open(part, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, _, blob in tensors.values():
+            file.write(blob)
+    os.replace(part, path)
+
+
+def graph_of(folder):
+    path = folder / "graph.json"
+    try:
+        graph = json.loads(path.read_bytes())
+        names, trained = graph["state"], graph["parameters"] | graph["buffers"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Refused(f"{path}: is no graph with the names of a module's state ({error}); import the module again") from None
+    return names, trained
+
+
+def state(folder, weights):
+    """The tensors of the module's state_dict()."""
+    names, expected = graph_of(folder)
+    trained = tensors_of(weights)
+    for name, shape in expected.items():
+        if name not in trained:
+            raise Refused(f"{weights}: has no '{name}', which {folder}/graph.json trains")
+        if trained[name][1] != shape:
+            raise Refused(f"{weights}: '{name}' has the shape {trained[name][1]}, in {folder}/graph.json {shape}")
+    others = {}
+    for file in ("constants.safetensors", "rest.safetensors"):
+        if (folder / file).exists():
+            others |= tensors_of(folder / file)
+    held = others | {name: trained[name] for name in expected}
+    missing = [name for name in names.values() if name not in held]
+    if missing:
+        raise Refused(f"{folder}: no file has '{missing[0]}', which the module's state needs")
+    return {name: held[where] for name, where in names.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="folder that tools/import_torch.py has written")
+    parser.add_argument("weights", type=Path, help="final.safetensors of a run")
+    parser.add_argument("--out", required=True, type=Path, help="safetensors file to write")
+    given = parser.parse_args()
+    try:
+        made = state(given.folder, given.weights)
+        write(given.out, made)
+    except Refused as refused:
+        print(f"to_pytorch: {refused}", file=sys.stderr)
+        sys.exit(3)
+    except OSError as error:
+        print(f"to_pytorch: {error.filename}: {error.strerror}", file=sys.stderr)
+        sys.exit(3)
+    print(f"{given.out}: {len(made)} tensors")
+
+
+if __name__ == "__main__":
+    main()

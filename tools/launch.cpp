@@ -73,11 +73,11 @@ class Processes {
                 {.environment = {{kOwnLaunch, std::to_string(count)}, ear_.variable()},
                  .own_group = true}) {}
 
-  /// How mpirun has ended, or nothing while it runs. Looks after the start until then.
+  /// How mpirun has ended, or nothing while it runs. Looks after start and end until then.
   std::optional<ChildEnd> poll() {
     const auto end = mpirun_.poll();
     while (const auto word = ear_.hear()) watch_.hear(*word);
-    if (!end && !watch_.over()) look_after_start();
+    if (!end && (!watch_.over() || watch_.ending())) look_after();
     return end;
   }
 
@@ -95,7 +95,7 @@ class Processes {
   const StartWatch& start() const { return watch_; }
 
  private:
-  void look_after_start() {
+  void look_after() {
     const auto now = Clock::now();
     if (grace_ends_) return end();
     watch_.look(started_by(mpirun_.pid()), now);
@@ -155,8 +155,8 @@ void check_processes(const Experiment& experiment, const Launched& started) {
         experiment.where("pipeline.execution"));
 }
 
-int launch_processes(int processes, const std::vector<std::string>& arguments,
-                     std::chrono::milliseconds timeout) {
+LaunchEnd launch_processes(int processes, const std::vector<std::string>& arguments,
+                           std::chrono::milliseconds timeout) {
   const std::atomic<bool>* const stop = interrupt_flag();
   if (program_on_path("mpirun").empty())
     throw Error(ErrorKind::Experiment,
@@ -171,14 +171,14 @@ int launch_processes(int processes, const std::vector<std::string>& arguments,
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   const int code = end->signal != 0 ? 128 + end->signal : end->code;
+  constexpr int kInterrupted = static_cast<int>(ErrorKind::Interrupted);
   const StartWatch& start = started.start();
-  const bool interrupted = *stop || code == static_cast<int>(ErrorKind::Interrupted);
-  if (!start.over() && code != 0) {  // nobody else reports
-    if (interrupted) throw Error(ErrorKind::Interrupted, "interrupted");
-    if (start.stopped() > 0 || start.late() || !is_ours(code)) throw start.error(code);
-  }
-  if (interrupted) return static_cast<int>(ErrorKind::Interrupted);
-  return is_ours(code) ? code : static_cast<int>(ErrorKind::Worker);
+  if (code == 0) return {};
+  if (*stop || code == kInterrupted) return {.code = kInterrupted, .said = start.said()};
+  const bool watched = !start.over() || start.ending();
+  if (!start.said() && watched && (start.stopped() > 0 || start.late() || !is_ours(code)))
+    throw start.error(code);
+  return {.code = is_ours(code) ? code : static_cast<int>(ErrorKind::Worker)};
 }
 
 }  // namespace pipewright

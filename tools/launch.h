@@ -27,12 +27,18 @@ void check_processes(const Experiment& experiment, const Launched& started);
 /// interrupt_on().
 inline constexpr int kStopSignal = SIGUSR1;
 
+/// How a run of several processes has ended.
+struct LaunchEnd {
+  int code = 0;  ///< one of our exit codes
+  bool said =
+      true;  ///< false: it was interrupted, which its processes leave to the launcher to say
+};
+
 /// Starts `pipewright ARGUMENTS` in so many processes under mpirun, waits for them, and passes
-/// signals on. Returns one of our exit codes. Throws Error{Experiment} without mpirun. Until their
-/// team speaks for itself, throws Error{Worker} that names the process that has died or is stopped,
-/// or says that MPI has not connected them within a minute, or `timeout` if that is longer; and
-/// Error{Interrupted} after a signal.
-int launch_processes(int processes, const std::vector<std::string>& arguments,
-                     std::chrono::milliseconds timeout);
+/// signals on. Throws Error{Experiment} without mpirun. Until their team speaks for itself, throws
+/// Error{Worker} that names the process that has died or is stopped, or says that MPI has not
+/// connected them within a minute, or `timeout` if that is longer.
+LaunchEnd launch_processes(int processes, const std::vector<std::string>& arguments,
+                           std::chrono::milliseconds timeout);
 
 }  // namespace pipewright

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/codecs/edge_coding.h"
 #include "core/stage/torch.h"
+#include "core/system/foreign_error.h"
 
 namespace pipewright {
 namespace {
@@ -49,7 +50,32 @@ Coder& EdgeEnds::coder(const Place& place) {
   return *coder;
 }
 
+/// Calls `code`, which encodes or decodes. What it throws then says of which edge and when.
+template <class Code>
+void EdgeEnds::named(const CodecCall& call, int peer, const Code& code) const {
+  try {
+    code();
+  } catch (const std::exception& error) {
+    const auto* const known = dynamic_cast<const Error*>(&error);
+    const bool bug = known != nullptr && known->kind() == ErrorKind::Bug;
+    if (bug || (known != nullptr && !known->where().empty()) || machine_error(error)) throw;
+    throw Error(known != nullptr ? known->kind() : ErrorKind::Worker,
+                concat("codec ", codec(peer, call.backward).name, " of the edge between stages ",
+                       std::min(stage_, peer), " and ", std::max(stage_, peer), ", mini-batch ",
+                       call.minibatch, " of epoch ", call.epoch, ": ",
+                       known != nullptr ? known->message() : first_line(error)));
+  }
+}
+
 void EdgeEnds::encode(Tensors& message, int peer, CodecCall call) {
+  named(call, peer, [&] { encode_all(message, peer, call); });
+}
+
+void EdgeEnds::decode(Tensors& message, int peer, CodecCall call) {
+  named(call, peer, [&] { decode_all(message, peer, call); });
+}
+
+void EdgeEnds::encode_all(Tensors& message, int peer, CodecCall call) {
   call.edge = edge(peer);
   Tensors crossing;
   for (const at::Tensor& tensor : message) {
@@ -68,7 +94,7 @@ void EdgeEnds::encode(Tensors& message, int peer, CodecCall call) {
   message = std::move(crossing);
 }
 
-void EdgeEnds::decode(Tensors& message, int peer, CodecCall call) {
+void EdgeEnds::decode_all(Tensors& message, int peer, CodecCall call) {
   call.edge = edge(peer);
   Tensors arrived;
   for (std::size_t i = 0; i < message.size(); ++i) {

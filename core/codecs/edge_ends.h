@@ -48,7 +48,8 @@ class EdgeEnds {
   /// Whether messages to or from stage `peer` are compressed.
   bool compresses(int peer, const CodecCall& call) const;
   /// Replaces a message to `peer` by what crosses the edge. The caller sets seed, training,
-  /// direction, time and samples of `call`.
+  /// direction, time and samples of `call`. Errors here and in decode() name codec, edge and
+  /// mini-batch.
   void encode(Tensors& message, int peer, CodecCall call);
   /// Decodes a message that encode() made at `peer`. Throws Error{Data} if it is damaged or claims
   /// more values than can cross this edge.
@@ -70,6 +71,10 @@ class EdgeEnds {
   const NamedCodec& codec(int peer, bool backward) const;
   std::int64_t most_values(int peer) const;
   Coder& coder(const Place& place);
+  void encode_all(Tensors& message, int peer, CodecCall call);
+  void decode_all(Tensors& message, int peer, CodecCall call);
+  template <class Code>
+  void named(const CodecCall& call, int peer, const Code& code) const;
 
   const Compression* compression_;
   int stage_;

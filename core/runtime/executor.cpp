@@ -215,7 +215,8 @@ class Interpreter {
     try {
       perform(instruction, worker);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::Worker || !error.where().empty()) throw;
+      const bool of_worker = error.kind() == ErrorKind::Worker || error.kind() == ErrorKind::Data;
+      if (!of_worker || !error.where().empty()) throw;
       throw Error(error.kind(), error.message(), passes_.place(instruction.action, worker));
     } catch (const std::exception& error) {
       throw failure_at(passes_.place(instruction.action, worker), error);

@@ -307,7 +307,10 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     if (state && error.kind() != ErrorKind::Interrupted) write_last_actions(folder, log);
   };
   const EmergencyReport report(team, [&](const Error& error, bool speaks) {
-    if (speaks) print_error("%s\n", error.what());
+    if (speaks && choices.report)
+      choices.report(error);
+    else if (speaks)
+      print_error("%s\n", error.what());
     end(error, speaks);
   });
   const auto tell = [&](const std::string& text) {

@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 
+#include "core/base/error.h"
 #include "core/experiment/experiment.h"
 #include "core/runtime/processes/team.h"
 
@@ -14,6 +16,9 @@ struct RunChoices {
   bool resume = false;     ///< continue an unfinished run, leave a finished one alone
   bool overwrite = false;  ///< empty the folder first
   bool quiet = false;      ///< print nothing but errors
+  /// Reports an error in the place of the run's own thread, if that does not react to it; null:
+  /// prints it.
+  std::function<void(const Error&)> report = nullptr;
 };
 
 /// Trains and writes a complete run folder. Refuses a folder that has a run already, unless

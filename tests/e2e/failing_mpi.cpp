@@ -2,8 +2,10 @@
 // Loaded with LD_PRELOAD, makes the k-th call of one function of MPI report an error, or raises a
 // signal before it.
 //
-//   FAILING_MPI_CALL     MPI_Init_thread, MPI_Comm_dup, MPI_Isend, MPI_Irecv, MPI_Test or
-//                        MPI_Improbe; "load" for the start of the program, with a signal only
+//   FAILING_MPI_CALL     MPI_Init_thread, MPI_Comm_dup, MPI_Isend, MPI_Irecv, MPI_Test,
+//   MPI_Improbe,
+//                        MPI_Ibarrier or MPI_Finalize; "load" for the start of the program, with a
+//                        signal only
 //   FAILING_MPI_AT       k, from 1
 //   FAILING_MPI_RANK     only in the process that Open MPI gives this rank
 //   FAILING_MPI_SIGNAL   the number of the signal; none: an error
@@ -69,6 +71,16 @@ int MPI_Improbe(int peer, int tag, MPI_Comm comm, int* there, MPI_Message* messa
                 MPI_Status* status) {
   static const bool chosen = equals("FAILING_MPI_CALL", "MPI_Improbe");
   return fails(chosen) ? MPI_ERR_INTERN : PMPI_Improbe(peer, tag, comm, there, message, status);
+}
+
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+  static const bool chosen = equals("FAILING_MPI_CALL", "MPI_Ibarrier");
+  return fails(chosen) ? MPI_ERR_INTERN : PMPI_Ibarrier(comm, request);
+}
+
+int MPI_Finalize() {
+  static const bool chosen = equals("FAILING_MPI_CALL", "MPI_Finalize");
+  return fails(chosen) ? MPI_ERR_INTERN : PMPI_Finalize();
 }
 
 }  // extern "C"

@@ -7,7 +7,7 @@ import time
 
 import harness
 import skips
-from harness import FINE, INTERRUPTED, WORKER
+from harness import FINE, INTERRUPTED, WORKER, changed
 from mpi_failures_test import LONG, MpiProcesses, processes, state_of
 
 # The promise of core/runtime/processes, in seconds by the clock from the stop of a process, or from the start of a run in
@@ -34,16 +34,7 @@ MOMENTS = (
 class MpiStart(MpiProcesses):
     def ends_named(self, number, call, at, rank):
         """The run ends with one line that names the process, within the promised time once."""
-        library = os.environ.get("PIPEWRIGHT_FAILING_MPI", "")  # see failing_mpi.cpp
-        if not library:
-            skips.lacks("test-programs")
-        failing = {
-            "LD_PRELOAD": library,
-            "FAILING_MPI_CALL": call,
-            "FAILING_MPI_AT": str(at),
-            "FAILING_MPI_RANK": str(rank),
-            "FAILING_MPI_SIGNAL": str(int(number)),
-        }
+        failing = self.moment(number, call, at, rank)
         times = []
         for _ in range(TRIES):
             run = self.start("run", "long.yaml", "--out", "out", environment=failing)
@@ -100,22 +91,54 @@ os.execv("{real}/mpirun", ["mpirun", *words])
         self.assert_errors(done, f"^{who} ended with code 127 while MPI connected the workers$")
 
     def test_ctrl_c(self):
-        """Whenever it comes, the run ends as an interrupted one, and that is not said twice."""
+        """Whenever it comes, the run ends as an interrupted one, and that is said once."""
         self.write("long.yaml", LONG)
-        for call, at in (("load", 1), ("MPI_Init_thread", 1), ("MPI_Isend", 4)):
-            with self.subTest(call):
-                stop = {
-                    "LD_PRELOAD": os.environ.get("PIPEWRIGHT_FAILING_MPI", ""),
-                    "FAILING_MPI_CALL": call,
-                    "FAILING_MPI_AT": str(at),
-                    "FAILING_MPI_RANK": "1",
-                    "FAILING_MPI_SIGNAL": str(int(signal.SIGSTOP)),
-                }
-                run = self.start("run", "long.yaml", "--out", "out", environment=stop)
-                self.wait_until(lambda: self.stopped(1), run)
-                run.send_signal(signal.SIGINT)
-                done = self.ends(run, INTERRUPTED)  # Open MPI may warn of its own
-                self.assertLessEqual(sum("interrupted" in line for line in done.lines), 1, done.err)
+        for index, (call, at, what) in enumerate(MOMENTS):
+            with self.subTest(what):
+                self.interrupted_while_stopped(call, at, index % 3)
+
+    def test_ctrl_c_while_one_process_knows_all_and_another_does_not(self):
+        """The one then speaks for the team, and the other still leaves that to the launcher."""
+        self.write("long.yaml", LONG)
+        for rank in (0, 1, 2, 0, 1, 2):
+            self.interrupted_while_stopped("MPI_Isend", 5, rank)
+
+    def interrupted_while_stopped(self, call, at, rank):
+        stop = self.moment(signal.SIGSTOP, call, at, rank)
+        run = self.start("run", "long.yaml", "--out", "out", environment=stop)
+        self.wait_until(lambda: self.stopped(rank), run)
+        time.sleep(0.3)  # the others come as far as they can
+        run.send_signal(signal.SIGINT)
+        done = self.ends(run, INTERRUPTED)  # Open MPI may warn of its own
+        self.assertEqual(sum("interrupted" in line for line in done.lines), 1, done.err)
+
+    def test_a_process_dies_or_is_stopped_when_the_run_has_been_trained(self):
+        self.write("long.yaml", changed(LONG, {"train.epochs": 1}))
+        for number in (signal.SIGKILL, signal.SIGSTOP):
+            for rank, (call, at) in enumerate((("MPI_Ibarrier", 1), ("MPI_Ibarrier", 2), ("MPI_Finalize", 1))):
+                with self.subTest(call=call, at=at, number=number):
+                    began = time.monotonic()
+                    run = self.start(
+                        "run", "long.yaml", "--out", "out", "--overwrite", "--quiet",
+                        environment=self.moment(number, call, at, rank),
+                    )  # fmt: skip
+                    done = self.ends(run, WORKER)
+                    self.assert_errors(done, rf"^worker {rank}(, .*)?: its process \d+ on \S+ was (killed|stopped for 6 s)")
+                    self.assertEqual(self.state()["state"], "done")
+                    self.assertLess(time.monotonic() - began, TRIES * WITHIN)
+
+    def moment(self, number, call, at, rank):
+        """An environment in which a process gets the signal before its at-th such call: see failing_mpi.cpp."""
+        library = os.environ.get("PIPEWRIGHT_FAILING_MPI", "")
+        if not library:
+            skips.lacks("test-programs")
+        return {
+            "LD_PRELOAD": library,
+            "FAILING_MPI_CALL": call,
+            "FAILING_MPI_AT": str(at),
+            "FAILING_MPI_RANK": str(rank),
+            "FAILING_MPI_SIGNAL": str(int(number)),
+        }
 
     def stopped(self, rank):
         """Whether the process of that rank has been stopped."""

@@ -32,50 +32,75 @@ class Start {
  public:
   explicit Start(int rank) : rank_(rank), launched_(say_at_start({StartWord::Step::Begun, rank})) {}
 
-  /// Says that the team reports `error` from now on. False if the launcher reports it.
-  bool speak(const Error* error = nullptr) const {
-    if (launched_ && error != nullptr && error->kind() == ErrorKind::Interrupted) return false;
-    say_at_start({StartWord::Step::Speaks, rank_});
-    return true;
-  }
-
-  /// Waits for the others. Until all are known, an end that a signal has caused may be that of
-  /// another process, whose name only the launcher knows.
+  /// Waits for the others. Then, or with another error than that of a signal, the team speaks for
+  /// itself.
   void meet(WireTeam& team) const {
     team.set_emergency([this](const Error& error, bool speaks) {
-      if (speak(&error) && speaks) print_error("%s\n", error.what());
+      if (!left_to_launcher(error)) say(StartWord::Step::Speaks);
+      if (speaks) report(error);
     });
     try {
       team.meet();
     } catch (const Error& error) {
       const Error settled = team.agree_on(error);
-      if (!speak(&settled)) team.end_all(static_cast<int>(settled.kind()));
+      if (!left_to_launcher(settled)) say(StartWord::Step::Speaks);
       throw settled;
     }
-    speak();
+    say(StartWord::Step::Speaks);
   }
 
+  /// Reports the error with which the run ends, unless the launcher does.
+  void report(const Error& error) const {
+    if (left_to_launcher(error)) return;
+    print_error("%s\n", error.what());
+    say(StartWord::Step::Said);
+  }
+
+  /// The run has been trained: from now on the launcher looks after those that die or are stopped.
+  void ends() const { say(StartWord::Step::Ends); }
+
  private:
+  /// A launcher alone says that the run was interrupted: only it knows of a signal for certain, and
+  /// until all processes are known, an end that a signal has caused may be that of another process,
+  /// whose name only the launcher knows.
+  bool left_to_launcher(const Error& error) const {
+    return launched_ && error.kind() == ErrorKind::Interrupted;
+  }
+  void say(StartWord::Step step) const { say_at_start({step, rank_}); }
+
   int rank_;
   bool launched_;
 };
 
 /// Runs the experiment as one process of several. A failure ends all of them.
 template <class Told>
-void run_in_team(Experiment& experiment, const std::filesystem::path& out,
-                 const RunChoices& choices, int rank, const Told& told) {
+void run_in_team(Experiment& experiment, const std::filesystem::path& out, RunChoices choices,
+                 int rank, const Told& told) {
   const std::atomic<bool>* const stop = interrupt_flag();
   interrupt_on(kStopSignal);
   const Start start(rank);
+  choices.report = [&](const Error& error) { start.report(error); };
   WireTeam team(mpi_wire(), stop, {.standstill = experiment.pipeline.timeout});
   try {
     start.meet(team);
     run_experiment(experiment, out, choices, team, stop);
+    start.ends();
     team.finish();
   } catch (const Error& error) {
-    if (team.reports_to_user()) print_error("%s\n", told(error).what());
-    team.end_all(static_cast<int>(error.kind()));
+    const Error settled = team.agree_on(error);
+    if (team.reports_to_user()) start.report(told(settled));
+    team.end_all(static_cast<int>(settled.kind()));
   }
+}
+
+constexpr const char* kAllDied = "all processes of the run died";
+
+/// Records the end of a run whose processes could not.
+void record_end(const RunFolder& folder, bool interrupted) {
+  Value run = load_json(folder.path() / "run.json");
+  run.at_or_add("state") = Value::of(interrupted ? "interrupted" : "failed");
+  run.at_or_add("error") = Value::of(kAllDied);
+  folder.write_state(run);
 }
 
 /// Starts the processes of a run. If none of them could record its end, does so here.
@@ -85,28 +110,29 @@ int launch(const Experiment& experiment, const std::filesystem::path& out,
   if (!mpi_is_built()) mpi_wire();  // throws with what is missing
   std::vector<std::string> command{"run"};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const RunFolder folder(out);
   const std::filesystem::path record = out / "run.json";
-  std::error_code none;
-  const bool held_run = std::filesystem::is_regular_file(record, none);
-  const std::string before = held_run ? read_file(record) : std::string();
-  const int code = [&] {
-    try {
-      return launch_processes(experiment.shape(1).workers(), command, experiment.pipeline.timeout);
-    } catch (const Error& error) {
-      throw told(error);
-    }
-  }();
-  if (code != 0 && folder.state() == "interrupted") return static_cast<int>(ErrorKind::Interrupted);
-  if (code == 0 || folder.state() != "running") return code;
+  const auto recorded = [&] {
+    std::error_code none;
+    return std::filesystem::is_regular_file(record, none) ? read_file(record) : std::string();
+  };
+  const std::string before = recorded();
+  LaunchEnd end;
+  try {
+    end = launch_processes(experiment.shape(1).workers(), command, experiment.pipeline.timeout);
+  } catch (const Error& error) {
+    throw told(error);
+  }
+  constexpr int kInterrupted = static_cast<int>(ErrorKind::Interrupted);
   // The processes may have refused the folder because of another run in it.
-  if (is_held(out) || read_file(record) == before) return code;
-  const std::string error = "all processes of the run died";
-  Value run = load_json(folder.path() / "run.json");
-  run.at_or_add("state") = Value::of(code == 130 ? "interrupted" : "failed");
-  run.at_or_add("error") = Value::of(error);
-  folder.write_state(run);
-  throw Error(static_cast<ErrorKind>(code), error);
+  const bool theirs = end.code != 0 && recorded() != before;
+  const RunFolder folder(out);
+  const std::string state = theirs ? folder.state() : std::string();
+  if (state == "interrupted" && end.code != kInterrupted) end = {kInterrupted, false};
+  const bool unrecorded = state == "running" && !is_held(out);
+  if (unrecorded) record_end(folder, end.code == kInterrupted);
+  if (!end.said) throw told(Error(ErrorKind::Interrupted, "interrupted"));
+  if (unrecorded) throw Error(static_cast<ErrorKind>(end.code), kAllDied);
+  return end.code;
 }
 
 /// The run folder. For a point of a sweep it is the one that the sweep would use.

@@ -53,6 +53,7 @@ void Peers::understand(const Wire::Note& note) {
     peer.activity = beat->activity;
   }
   if (std::holds_alternative<FarewellNote>(said)) peer.left = true;
+  if (std::holds_alternative<FinishedNote>(said)) peer.finished = true;
   const auto* const failed = std::get_if<FailureNote>(&said);
   if (failed != nullptr && !failure_) failure_ = {failed->error, failed->speaker, peer.heard};
 }
@@ -122,10 +123,14 @@ Peers::Clock::duration Peers::silence_of(const Peer& peer) const {
   return patience_.silence + kGapsOfSilence * peer.longest_gap;
 }
 
+bool Peers::silent(const Peer& peer, TimePoint time) const {
+  return !peer.finished && time - peer.heard >= silence_of(peer);
+}
+
 std::optional<Error> Peers::silence(TimePoint time) const {
   for (int p = 0; p < size_; ++p) {
     const Peer& peer = peer_of(p);
-    if (p == rank_ || peer.left || time - peer.heard < silence_of(peer)) continue;
+    if (p == rank_ || peer.left || !silent(peer, time)) continue;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(silence_of(peer)).count();
     return lost(p, concat("has not answered for ", seconds,
                           " s: it was stopped, or its machine or link is down"));
@@ -142,8 +147,7 @@ bool Peers::others_stand_still() const {
 bool Peers::others_left() const {
   for (int p = 0; p < size_; ++p) {
     const Peer& peer = peer_of(p);
-    const bool silent = patience_.now() - peer.heard > silence_of(peer);
-    if (p != rank_ && !peer.left && !dead(peer) && !silent) return false;
+    if (p != rank_ && !peer.left && !dead(peer) && !silent(peer, patience_.now())) return false;
   }
   return true;
 }
@@ -151,7 +155,7 @@ bool Peers::others_left() const {
 int Peers::first_living() const {
   for (int p = 0; p < rank_; ++p) {
     const Peer& peer = peer_of(p);
-    if (!dead(peer) && patience_.now() - peer.heard < silence_of(peer)) return p;
+    if (!dead(peer) && !silent(peer, patience_.now())) return p;
   }
   return rank_;
 }

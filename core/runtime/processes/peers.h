@@ -80,12 +80,14 @@ class Peers {
     bool amid = false;               ///< a message from it has arrived in part
     Clock::duration longest_gap{0};  ///< longest time between two pieces of that message
     bool left = false;               ///< it has said farewell
+    bool finished = false;           ///< it has done its work
   };
 
   const Peer& peer_of(int process) const { return peers_[static_cast<std::size_t>(process)]; }
   void understand(const Wire::Note& note);
   Error lost(int process, const std::string& what) const;
   bool dead(const Peer& peer) const;
+  bool silent(const Peer& peer, TimePoint time) const;
   Clock::duration silence_of(const Peer& peer) const;
   int first_living() const;
 

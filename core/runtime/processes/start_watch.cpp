@@ -80,10 +80,12 @@ StartWatch::StartWatch(int processes, std::string host, StartPatience patience)
 void StartWatch::hear(const StartWord& word) {
   begun_.insert(word.rank);
   if (word.step == StartWord::Step::Speaks) team_speaks_ = true;
+  if (word.step == StartWord::Step::Said) said_ = true;
+  if (word.step == StartWord::Step::Ends) ending_ = true;
 }
 
 void StartWatch::look(const std::vector<StartedProcess>& now, TimePoint time) {
-  if (lost() || late() || over()) return;
+  if (lost() || late() || stopped() > 0 || (over() && !ending())) return;
   const Duration since = std::min<Duration>(time - last_look_.value_or(time), kOwnGap);
   last_look_ = time;
   for (const StartedProcess& each : now)
@@ -96,15 +98,20 @@ void StartWatch::look(const std::vector<StartedProcess>& now, TimePoint time) {
     if (!lives) lost.push_back({rank, seen.process, false});
     if (lives && seen.stopped >= patience_.stopped) lost.push_back({rank, seen.process, true});
   }
-  if (!lost.empty()) {
-    lost_ = lost.front();
-    // Of several, and where one has never been seen, mpirun may have ended the others.
-    const bool known = lost.size() == 1 && seen_.size() == static_cast<std::size_t>(processes_);
-    lost_->first = known || lost_->stopped;
-    return;
-  }
+  if (!lost.empty()) return lose(lost);
+  if (over()) return;
   if (!begun_.empty()) waited_ += since;
   late_ = waited_ >= patience_.connecting;
+}
+
+void StartWatch::lose(const std::vector<Lost>& lost) {
+  const auto stopped = std::ranges::find(lost, true, &Lost::stopped);
+  const bool none_before = !lost_;
+  if (none_before) lost_ = lost.front();
+  if (stopped != lost.end()) lost_ = *stopped;  // those that have ended may have ended regularly
+  // Of several, and where one has never been seen, mpirun may have ended the others.
+  const bool known = lost.size() == 1 && seen_.size() == static_cast<std::size_t>(processes_);
+  if (none_before || lost_->stopped) lost_->first = known || lost_->stopped;
 }
 
 void StartWatch::note(const StartedProcess& each, Duration since_last_look) {
@@ -138,7 +145,8 @@ Error StartWatch::error(int code) const {
                               ? concat("was stopped for ", seconds(patience_.stopped), " s")
                           : code > 128 ? std::string("was killed")
                                        : concat("ended with code ", code);
-  const std::string what = concat(how, " while MPI connected the workers");
+  const std::string what =
+      concat(how, ending_ ? " when the run had been trained" : " while MPI connected the workers");
   if (lost_ && lost_->first)
     return Error(ErrorKind::Worker,
                  concat("its process ", lost_->process, " on ", host_, " ", what),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the launcher of a run makes of the processes that it has started until their team speaks
-/// for itself: which has died, which is stopped, which has not come. Before that, MPI waits without
-/// a limit for a process that does not come, and ends the others without a word where one dies.
+/// What the launcher of a run makes of the processes that it has started while their team does not
+/// speak for itself: which has died, which is stopped, which has not come. While MPI connects them
+/// and when it ends, it waits without a limit for a process that does not come, and ends the others
+/// without a word where one dies.
 #pragma once
 
 #include <sys/types.h>
@@ -50,17 +51,21 @@ class StartWatch {
   /// Compares the processes of this machine with those of the last look.
   void look(const std::vector<StartedProcess>& now, TimePoint time);
 
-  /// Whether the team reports its failures itself.
+  /// Whether the start is over: the team reports its failures itself.
   bool over() const { return team_speaks_; }
-  /// Whether a process has died; mpirun then ends the others.
-  bool lost() const { return lost_.has_value(); }
+  /// Whether a process has done its work, so that the team may not hear of a failure any more.
+  bool ending() const { return ending_; }
+  /// Whether a process has reported why the run ends.
+  bool said() const { return said_; }
+  /// Whether a process has died before it had done its work; mpirun then ends the others.
+  bool lost() const { return lost_.has_value() && !ending_; }
   /// The process that has been stopped for too long and is to be killed; 0: none.
   pid_t stopped() const { return lost_ && lost_->stopped ? lost_->process : 0; }
   /// Whether MPI takes too long to connect the processes.
   bool late() const { return late_; }
 
-  /// The error to report if mpirun has ended with a `code` that is none of ours, or a process is
-  /// stopped, or MPI is late.
+  /// The error to report if no process has reported one and mpirun has ended with a `code` that is
+  /// none of ours, or a process is stopped, or MPI is late.
   Error error(int code) const;
 
  private:
@@ -77,6 +82,7 @@ class StartWatch {
   };
 
   void note(const StartedProcess& each, Duration since_last_look);
+  void lose(const std::vector<Lost>& lost);
   std::vector<int> without_word() const;
   /// The rank of the only process of which nothing has been seen or heard.
   std::optional<int> only_unseen() const;
@@ -88,7 +94,7 @@ class StartWatch {
   std::set<int> begun_;       ///< ranks
   Duration waited_{0};        ///< since the first word
   std::optional<TimePoint> last_look_;
-  bool team_speaks_ = false;
+  bool team_speaks_ = false, ending_ = false, said_ = false;
   std::optional<Lost> lost_;  ///< the first process that has died or is stopped
   bool late_ = false;         ///< MPI takes too long
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -20,7 +21,12 @@ namespace pipewright {
 namespace {
 
 constexpr const char* kVariable = "PIPEWRIGHT_LAUNCHER";
-constexpr std::string_view kBegun = "begun ", kSpeaks = "speaks ";
+constexpr std::array<std::pair<StartWord::Step, std::string_view>, 4> kWords{{
+    {StartWord::Step::Begun, "begun "},
+    {StartWord::Step::Speaks, "speaks "},
+    {StartWord::Step::Said, "said "},
+    {StartWord::Step::Ends, "ends "},
+}};
 
 struct Address {
   sockaddr_un name{};
@@ -45,8 +51,7 @@ Descriptor datagram_socket() {
 }
 
 std::optional<StartWord> understood(std::string_view text) {
-  for (const auto& [start, step] :
-       {std::pair{kBegun, StartWord::Step::Begun}, std::pair{kSpeaks, StartWord::Step::Speaks}}) {
+  for (const auto& [step, start] : kWords) {
     if (!text.starts_with(start)) continue;
     const char* const end = text.data() + text.size();
     StartWord word{step};
@@ -103,8 +108,9 @@ bool say_at_start(const StartWord& word) {
   if (name == nullptr) return false;
   const Descriptor socket = datagram_socket();
   Address launcher = abstract_address(name);
-  const std::string text =
-      concat(word.step == StartWord::Step::Begun ? kBegun : kSpeaks, word.rank);
+  const auto* const known =
+      std::ranges::find(kWords, word.step, &std::pair<StartWord::Step, std::string_view>::first);
+  const std::string text = concat(known->second, word.rank);
   return socket.is_open() &&
          ::sendto(socket.number(), text.data(), text.size(), MSG_NOSIGNAL, launcher.get(),
                   launcher.length) == static_cast<ssize_t>(text.size());

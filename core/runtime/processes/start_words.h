@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the processes of a run tell the one that has started them while MPI connects them, when
-/// they cannot yet speak to each other. A word is a datagram to a socket of the launcher that has a
-/// name but no file. A process that does not reach it, for example on another machine, says
-/// nothing.
+/// What the processes of a run tell the one that has started them: where they are while MPI
+/// connects them or ends, when they cannot speak to each other, and that one has reported an error.
+/// A word is a datagram to a socket of the launcher that has a name but no file. A process that
+/// does not reach it, for example on another machine, says nothing.
 #pragma once
 
 #include <optional>
@@ -18,6 +18,8 @@ struct StartWord {
   enum class Step {
     Begun,   ///< it is about to begin MPI
     Speaks,  ///< it reports failures of the team from now on
+    Said,    ///< it has reported the error that ends the run
+    Ends,    ///< it has done its work, and is about to end with the others
   };
   Step step = Step::Begun;
   int rank = 0;

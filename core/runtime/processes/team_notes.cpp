@@ -32,6 +32,10 @@ std::string text_of(const FarewellNote&) {
   return "L";
 }
 
+std::string text_of(const FinishedNote&) {
+  return "E";
+}
+
 [[noreturn]] void damaged() {
   throw Error(ErrorKind::Worker, "a damaged note came over the link");
 }
@@ -84,6 +88,9 @@ TeamNote parsed_note(const std::string& text, int processes) {
     }
     case 'L':
       if (text.size() == 1) return FarewellNote{};
+      break;
+    case 'E':
+      if (text.size() == 1) return FinishedNote{};
       break;
     default: break;
   }

@@ -25,10 +25,12 @@ struct FailureNote {
   Error error;
   int speaker = 0;  ///< the process that reports to the user
 };
-/// The sender is about to end.
+/// The sender is about to end after a failure.
 struct FarewellNote {};
+/// The sender has done its work and waits for the others to have done theirs. It beats no more.
+struct FinishedNote {};
 
-using TeamNote = std::variant<HelloNote, HeartbeatNote, FailureNote, FarewellNote>;
+using TeamNote = std::variant<HelloNote, HeartbeatNote, FailureNote, FarewellNote, FinishedNote>;
 
 std::string note_text(const TeamNote& note);
 /// Reads a note of a team of so many `processes`. Throws Error{Worker} without a place if the text

@@ -44,9 +44,10 @@ class Wire {
   /// The next note that has arrived, if any.
   virtual std::optional<Note> hear() = 0;
 
-  /// Collective, at the regular end: blocks until all processes have called it, so that none ends
-  /// while another needs it.
-  virtual void close() = 0;
+  /// Collective, at the regular end, when nobody sends messages any more: whether all processes
+  /// have called it, so that none ends while another needs it. It is called until it returns true,
+  /// which is the last use of the wire. Only notes about a failure may be sent meanwhile.
+  virtual bool closed() = 0;
   /// Ends all processes of the run at once. Does not return.
   virtual void abort(int exit_code) = 0;
 };

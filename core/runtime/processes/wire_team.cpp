@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/processes/wire_team.h"
 
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include "core/runtime/processes/channels.h"
 #include "core/runtime/processes/collectives.h"
@@ -110,11 +112,38 @@ void WireTeam::meet() {
   keeper_.wait_for([&]() PIPEWRIGHT_REQUIRES(keeper_.mutex()) { return keeper_.peers().known(); });
 }
 
+/// The others may still be in the barrier when this process has passed it. So it goes on listening
+/// and looking for deaths, and reports one if it is the speaker.
 void WireTeam::finish() {
   barrier();
-  keeper_.stop_after(FarewellNote{});
+  keeper_.stop_after(FinishedNote{});
+  std::optional<Keeper::TimePoint> lost_at;
+  while (!closed(lost_at)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+/// Whether the wire is closed. `lost_at`: since when some process has been dead or silent.
+bool WireTeam::closed(std::optional<Keeper::TimePoint>& lost_at) {
   const Lock lock(keeper_.mutex());
-  keeper_.wire().close();
+  Peers& peers = keeper_.peers();
+  bool over = false;
+  peers.try_to([&]() PIPEWRIGHT_REQUIRES(keeper_.mutex()) {
+    peers.listen();
+    over = !peers.failure() && keeper_.wire().closed();
+  });
+  if (over) return true;
+  const auto time = keeper_.now();
+  std::optional<Error> lost = peers.death();
+  if (!lost) lost = peers.silence(time);
+  if (!lost) {
+    lost_at.reset();
+  } else if (!lost_at) {
+    lost_at = time;
+  } else if (!peers.failure() && time - *lost_at > keeper_.patience().last_look) {
+    // One that has ended regularly would have left what closes the wire.
+    peers.try_to([&] { peers.fail(*lost); });
+  }
+  if (peers.failure()) throw peers.failure()->error;
+  return false;
 }
 
 }  // namespace pipewright

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,7 +44,8 @@ class WireTeam final : public Team, private DeviceGroups::Meeting {
   /// Collective: waits until every process has said who it is, so that the others can name it if it
   /// dies. Throws as the collective functions do.
   void meet();
-  /// Collective: ends the team after a successful run.
+  /// Collective: ends the team after a successful run. Throws as the collective functions do: also
+  /// where a process dies that has come here before the others.
   void finish();
   /// Ends all processes after a failure. Processes other than the speaker wait for it to do so.
   [[noreturn]] void end_all(int exit_code) { farewell_.end_all(exit_code); }
@@ -59,6 +61,7 @@ class WireTeam final : public Team, private DeviceGroups::Meeting {
 
  private:
   void share(const std::vector<int>& members, std::span<std::byte> bytes) override;
+  bool closed(std::optional<Keeper::TimePoint>& lost_at);
 
   const int rank_, size_;
   DeviceGroups device_groups_;

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <memory>
+#include <vector>
+
 #include "core/base/error.h"
 #include "core/runtime/executor.h"
 #include "core/schedule/traffic.h"
@@ -44,6 +47,44 @@ class RoundedBehind final : public Layer {
 };
 
 constexpr const char* kBoth = "{name: bf16, backward: {name: fp16}}";
+
+/// The error of a training in epoch 2 whose second stage has a codec of other options.
+Error error_of_other_options(const std::string& first, const std::string& second,
+                             Execution execution) {
+  Laboratory one(concat("{pipeline.stages: 2, pipeline.compression: ", first, "}")),
+      other(concat("{pipeline.stages: 2, pipeline.compression: ", second, "}"));
+  const Plan& plan = one.plan();
+  const Stages stages = plan.stages();
+  std::vector<std::unique_ptr<EdgeEnds>> edges;
+  edges.push_back(std::make_unique<EdgeEnds>(one.experiment.pipeline.compression, 0));
+  edges.push_back(std::make_unique<EdgeEnds>(other.experiment.pipeline.compression, 1));
+  Loader loader = plan.training_loader(2, 1);
+  try {
+    execute(plan.training, stages,
+            {.batches = loader,
+             .lr = [](int) { return 0.05; },
+             .first_epoch = 2,
+             .minibatches_per_epoch = plan.minibatches,
+             .execution = execution,
+             .edges = &edges});
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorKind::Bug, "nothing was thrown");
+}
+
+TEST(Compression, APayloadThatDoesNotFitIsReportedWithStageCodecAndMiniBatch) {
+  for (const Execution execution : {Execution::Serial, Execution::Threads}) {
+    const Error error =
+        error_of_other_options("{name: uniform, bits: 8}", "{name: uniform, bits: 2}", execution);
+    EXPECT_EQ(error.kind(), ErrorKind::Data);
+    EXPECT_EQ(error.where(), "worker 1, stage 1, 1F0");
+    const std::string start =
+        "codec uniform of the edge between stages 0 and 1, mini-batch 0 of epoch 2: a compressed "
+        "message has ";
+    EXPECT_EQ(error.message().substr(0, start.size()), start) << error.what();
+  }
+}
 
 TEST(Compression, TrainsLikeALayerThatRoundsThereAndBack) {
   for (const char* scheme : {"gpipe", "one_f_one_b"})

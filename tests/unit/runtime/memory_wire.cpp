@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <set>
 #include <thread>
 
 namespace pipewright::test {
@@ -47,6 +48,11 @@ class Exchange {
     const std::lock_guard lock(mutex_);
     if (!transfer->complete || has_to_come(transfer->arrives)) return std::nullopt;
     return transfer->bytes;
+  }
+  bool closed(int rank) {
+    const std::lock_guard lock(mutex_);
+    closed_.insert(rank);
+    return closed_.size() == rounds_.size();
   }
   void tell(int from, int to, std::string note) {
     const std::lock_guard lock(mutex_);
@@ -108,6 +114,7 @@ class Exchange {
   std::map<Direction, TimePoint> free_;  ///< when all that was sent has arrived
   double bytes_per_second_;
   std::vector<std::int64_t> rounds_;  ///< of each keeper
+  std::set<int> closed_;
 };
 
 class MemoryWire final : public Wire {
@@ -140,7 +147,7 @@ class MemoryWire final : public Wire {
     exchange_->tell(rank_, peer, std::string(note));
   }
   std::optional<Note> hear() override { return exchange_->hear(rank_); }
-  void close() override {}
+  bool closed() override { return exchange_->closed(rank_); }
   void abort(int) override { throw std::logic_error("a test ended its process"); }
 
  private:

@@ -130,6 +130,31 @@ TEST(StartWatch, IsOverWhereTheTeamSpeaks) {
   EXPECT_FALSE(three.watch.lost() || three.watch.late());
 }
 
+TEST(StartWatch, LooksAgainWhereTheRunEnds) {
+  WatchOfThree three;
+  three.look("SSS");
+  three.watch.hear({StartWord::Step::Speaks, 0});
+  three.watch.hear({StartWord::Step::Ends, 0});
+  three.look("SSS", 1h);
+  EXPECT_FALSE(three.watch.late());
+  three.look("SZS");
+  EXPECT_FALSE(three.watch.lost()) << "it may have ended regularly";
+  EXPECT_EQ(three.error(kKilled),
+            "worker 1: its process 101 on here was killed when the run had been trained");
+  EXPECT_EQ(three.watch.stopped(), 0);
+  three.look("TZS", 6000ms);
+  EXPECT_EQ(three.watch.stopped(), 100);
+  EXPECT_EQ(three.error(kKilled),
+            "worker 0: its process 100 on here was stopped for 6 s when the run had been trained");
+}
+
+TEST(StartWatch, KnowsWhetherAProcessHasReportedTheError) {
+  WatchOfThree three;
+  EXPECT_FALSE(three.watch.said());
+  three.watch.hear({StartWord::Step::Said, 2});
+  EXPECT_TRUE(three.watch.said());
+}
+
 TEST(StartedBy, FindsOnlyProcessesWithARank) {
   const ChildProcess ranked({"sleep", "1000"}, {.environment = {{"OMPI_COMM_WORLD_RANK", "7"}}});
   const ChildProcess other({"sleep", "1000"});

@@ -3,11 +3,15 @@
 // process, and an end for everybody when one of them fails.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <csignal>
 #include <optional>
 #include <regex>
 #include <thread>
+#include <utility>
 
+#include "core/base/mutex.h"
 #include "core/runtime/processes/announcement.h"
 #include "core/runtime/processes/bring_tensors.h"
 #include "core/stage/torch.h"
@@ -284,7 +288,7 @@ class StoppedWire final : public Wire {
     stopped_.notify_all();
   }
   std::optional<Note> hear() override { return wire_->hear(); }
-  void close() override { wire_->close(); }
+  bool closed() override { return wire_->closed(); }
   void abort(int exit_code) override { wire_->abort(exit_code); }
 
  private:
@@ -520,7 +524,7 @@ class BrokenWire final : public Wire {
     if (++heard_ < 5) return wire_->hear();
     throw Error(ErrorKind::Worker, "MPI cannot look for notes: out of order");
   }
-  void close() override { wire_->close(); }
+  bool closed() override { return wire_->closed(); }
   void abort(int exit_code) override { wire_->abort(exit_code); }
 
  private:
@@ -558,6 +562,81 @@ TEST(Wire, EndsWhenEverybodyWaitsForSomebody) {
         std::string::npos)
         << process.error->what();
   }
+}
+
+TEST(Wire, ClosesWhereAllHaveFinished) {
+  for (const Ended& process : play(
+           3, [](WireTeam& team) { team.finish(); }, kInRounds))
+    EXPECT_FALSE(process.error) << process.error->what();
+}
+
+/// A process that dies once it has told the first of two others that all have come to the barrier,
+/// and before it tells the second.
+class DyingWire final : public Wire {
+ public:
+  DyingWire(std::unique_ptr<Wire> wire, ChildProcess& body) : wire_(std::move(wire)), body_(body) {}
+
+  int rank() const override { return wire_->rank(); }
+  int size() const override { return wire_->size(); }
+  Ticket send(int peer, int channel, const void* data, std::size_t bytes) override {
+    if (peer != 2) return wire_->send(peer, channel, data, bytes);
+    dead_ = true;
+    body_.signal(SIGKILL);
+    body_.wait();
+    throw Error(ErrorKind::Worker, "it is dead");
+  }
+  Ticket receive(int peer, int channel, void* data, std::size_t bytes) override {
+    return wire_->receive(peer, channel, data, bytes);
+  }
+  std::optional<std::size_t> done(Ticket ticket) override { return wire_->done(ticket); }
+  void tell(int peer, std::string_view note) override {
+    if (dead_) return;
+    ProcessIdentity self = own_identity();
+    self.process = body_.pid();
+    const bool hello = std::exchange(first_[static_cast<std::size_t>(peer)], false);
+    wire_->tell(peer, hello ? note_text(HelloNote{self}) : std::string(note));
+  }
+  std::optional<Note> hear() override {
+    const auto note = wire_->hear();  // so that virtual time goes on
+    return dead_ ? std::nullopt : note;
+  }
+  bool closed() override { return wire_->closed(); }
+  void abort(int exit_code) override { wire_->abort(exit_code); }
+
+ private:
+  std::unique_ptr<Wire> wire_;
+  ChildProcess& body_;
+  std::atomic<bool> dead_ = false;
+  std::array<bool, 3> first_{true, true, true};
+};
+
+TEST(Wire, NamesAProcessThatDiesInTheLastBarrierThoughAnotherHasPassedIt) {
+  auto wires = memory_wires(3);
+  ChildProcess body({"sleep", "1000"});
+  WireTeam dying(std::make_unique<DyingWire>(std::move(wires[0]), body), nullptr, kInRounds);
+  std::vector<std::unique_ptr<WireTeam>> others;
+  for (const std::size_t rank : {1, 2})
+    others.push_back(std::make_unique<WireTeam>(std::move(wires[rank]), nullptr, kInRounds));
+  int spoke = 0;
+  {
+    std::vector<std::jthread> threads;
+    Mutex counting;
+    threads.emplace_back([&] { EXPECT_THROW(dying.finish(), Error); });
+    for (const auto& team : others)
+      threads.emplace_back([&] {
+        try {
+          team->finish();
+          ADD_FAILURE() << "worker " << team->rank() << " has finished without the dead one";
+        } catch (const Error& error) {
+          const Error settled = team->agree_on(error);
+          EXPECT_EQ(settled.where(), "worker 0");
+          EXPECT_NE(settled.message().find("was killed"), std::string::npos) << settled.what();
+          const Lock lock(counting);
+          spoke += team->reports_to_user() ? 1 : 0;
+        }
+      });
+  }
+  EXPECT_EQ(spoke, 1);
 }
 
 TEST(Wire, StopsWaitingAfterASignal) {

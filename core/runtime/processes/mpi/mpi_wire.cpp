@@ -124,18 +124,20 @@ class MpiWire final : public Wire {
     return note;
   }
 
-  void close() override {
-    expect(MPI_Barrier(messages_), "end");  // from here on nobody sends notes
-    while (hear()) {
+  bool closed() override {
+    if (!met_at_end()) return false;
+    if (++meetings_ == 1) {  // from here on nobody sends notes
+      for (Told& told : told_)
+        expect(MPI_Wait(&told.request, MPI_STATUS_IGNORE), "complete a note");
+      // MPI unlinks its shared memory at the end, and complains if a name is missing.
+      for (const std::filesystem::path& name : names_)
+        ::close(::open(name.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+      return false;
     }
-    for (Told& told : told_) expect(MPI_Wait(&told.request, MPI_STATUS_IGNORE), "complete a note");
-    // MPI unlinks its shared memory at the end, and complains if a name is missing.
-    for (const std::filesystem::path& name : names_)
-      ::close(::open(name.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    expect(MPI_Barrier(messages_), "end");
     while (hear()) {
     }
     expect(MPI_Finalize(), "end");
+    return true;
   }
 
   void abort(int exit_code) override {
@@ -170,6 +172,14 @@ class MpiWire final : public Wire {
     expect(MPI_Barrier(messages_), "begin");
   }
 
+  /// Whether all processes have begun this meeting at the end.
+  bool met_at_end() {
+    if (meeting_ == MPI_REQUEST_NULL) expect(MPI_Ibarrier(messages_, &meeting_), "end");
+    int met = 0;
+    expect(MPI_Test(&meeting_, &met, MPI_STATUS_IGNORE), "end");
+    return met != 0;
+  }
+
   MPI_Request& request(Ticket ticket) { return requests_[static_cast<std::size_t>(ticket)]; }
 
   Ticket take_ticket() {
@@ -188,6 +198,8 @@ class MpiWire final : public Wire {
   std::vector<Ticket> free_;
   std::list<Told> told_;
   std::vector<std::filesystem::path> names_;  ///< of shared memory, unlinked by this process
+  MPI_Request meeting_ = MPI_REQUEST_NULL;    ///< of all processes at the end
+  int meetings_ = 0;
 };
 
 }  // namespace

@@ -37,10 +37,11 @@ std::vector<NamedCell> ranking(const Table& table) {
 }
 
 /// The cells that cannot be distinguished from a given one. Those with failed runs are none of
-/// them, and those with too few runs only where no cell has enough.
+/// them, and those that cannot be compared only where no cell can.
 struct Ties {
   std::vector<std::string> names;
-  bool few_runs = true;
+  bool not_compared = true;
+  bool not_finite = false;  ///< some cannot because of a value that is not finite
 };
 
 bool all_finite(const TableCell& cell) {
@@ -49,7 +50,7 @@ bool all_finite(const TableCell& cell) {
 
 Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
   Ties ties;
-  std::vector<std::string> too_few;
+  std::vector<std::string> not_compared;
   const TableCell& one = *cells[index].cell;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i == index) continue;
@@ -58,13 +59,14 @@ Ties ties_with(std::size_t index, const std::vector<NamedCell>& cells) {
     const bool finite = all_finite(one) && all_finite(other);
     const auto compared =
         finite ? compare_means({one.values, one.seeds}, {other.values, other.seeds}) : std::nullopt;
+    ties.not_finite = ties.not_finite || !finite;
     if (!compared)
-      too_few.push_back(cells[i].name);
+      not_compared.push_back(cells[i].name);
     else if (compared->interval(0.95).contains(0))
       ties.names.push_back(cells[i].name);
-    ties.few_runs = ties.few_runs && !compared;
+    ties.not_compared = ties.not_compared && !compared;
   }
-  if (ties.few_runs) ties.names = too_few;
+  if (ties.not_compared) ties.names = not_compared;
   return ties;
 }
 
@@ -93,8 +95,9 @@ std::string names_of(const Ties& ties, std::size_t others) {
 /// `difference`: better or worse.
 std::string words_of(const Ties& ties, std::size_t others, std::string_view difference) {
   if (ties.names.empty()) return {};
-  if (ties.few_runs)
-    return concat(", not compared with ", names_of(ties, others), ": fewer than 3 runs each");
+  if (ties.not_compared)
+    return concat(", not compared with ", names_of(ties, others), ": ",
+                  ties.not_finite ? "not all values are finite" : "fewer than 3 runs each");
   return concat(", not significantly ", difference, " at the 5 % level than ",
                 names_of(ties, others));
 }

@@ -16,6 +16,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
+double seconds_left(double seconds, std::size_t ended, std::size_t remaining, double since) {
+  const double pace = seconds / static_cast<double>(ended);
+  return std::max(0.0, pace * static_cast<double>(remaining) - since);
+}
+
 SweepProgress::SweepProgress(std::FILE* out, bool terminal, std::size_t total, std::size_t done)
     : out_(out), status_(out, terminal), total_(total), done_(done) {}
 
@@ -31,6 +36,7 @@ void SweepProgress::ended(const std::string& title, const std::string& outcome, 
   if (run != running_.end()) running_.erase(run);
   ++done_;
   ++ended_;
+  last_end_ = Clock::now();
   if (!status_.terminal() || failed)
     line(concat("[", done_, "/", total_, "] ", title, ": ", outcome, " (", duration_text(seconds),
                 ")"));
@@ -44,15 +50,13 @@ void SweepProgress::line(const std::string& text) {
 }
 
 std::string SweepProgress::status() const {
-  const double elapsed = seconds_since(start_);
+  const double elapsed = seconds_since(start_), since = seconds_since(last_end_);
   std::vector<std::string> titles;
   for (const auto& [title, start] : running_) titles.push_back(title);
   std::string text = concat(done_, "/", counted(total_, "run"), ", ", duration_text(elapsed));
   if (ended_ > 0 && done_ < total_)
     text += concat(
-        ", ",
-        duration_text(elapsed / static_cast<double>(ended_) * static_cast<double>(total_ - done_)),
-        " left");
+        ", ", duration_text(seconds_left(elapsed - since, ended_, total_ - done_, since)), " left");
   return titles.empty() ? text : concat(text, "; running: ", join(titles, ", "));
 }
 

@@ -12,6 +12,10 @@
 
 namespace pipewright {
 
+/// Seconds that `remaining` runs still take at the pace of `ended` ones, which took `seconds` in
+/// all; the last of them ended `since` seconds ago. It falls steadily while runs are under way.
+double seconds_left(double seconds, std::size_t ended, std::size_t remaining, double since);
+
 class SweepProgress {
  public:
   /// `done` of the `total` runs are finished already. `out` must outlive this object.
@@ -34,7 +38,7 @@ class SweepProgress {
   StatusLine status_;
   std::size_t total_, done_, ended_ = 0;
   std::vector<std::pair<std::string, Clock::time_point>> running_;
-  Clock::time_point start_ = Clock::now();
+  Clock::time_point start_ = Clock::now(), last_end_ = start_;
 };
 
 }  // namespace pipewright

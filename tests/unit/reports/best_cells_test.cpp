@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace pipewright {
 namespace {
 
@@ -59,6 +61,14 @@ TEST(BestCells, SingleRunsTellNothing) {
   EXPECT_EQ(sentence(table_of({{"a", {0.9}}, {"b", {0.1}}, {"c", {0.5}}})),
             "Best: a (90.00), not compared with any of the 2 others: fewer than 3 runs each; "
             "worst: b (10.00)");
+}
+
+TEST(BestCells, AnInfiniteValueIsComparedWithNothing) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(
+      sentence(table_of({{"a", {7.1, 7.2, 7.3}}, {"b", {infinite, infinite, infinite}}},
+                        "test_perplexity")),
+      "Best: a (7.2), not compared with the other: not all values are finite; worst: b (inf)");
 }
 
 TEST(BestCells, SmallerLossesAreBetter) {

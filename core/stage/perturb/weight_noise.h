@@ -16,7 +16,7 @@ namespace pipewright {
 /// The factors 1 + σn of the weights of one micro-batch, with n from N(0, 1) for each weight. They
 /// are a function of the seed, the parameter's name, the mini-batch and the micro-batch's first
 /// sample, which tells replicas apart, too: all passes of a micro-batch have the same factors, in
-/// every execution and under every cut. Drawing takes about 40 ns for each weight.
+/// every execution and under every cut.
 class WeightNoise {
  public:
   /// `layout` must outlive it.

@@ -61,7 +61,7 @@ const SweepDuration::Measured& SweepDuration::measured(const Experiment& experim
   Profile counted = measure(experiment, {.device = at::kMeta});
   const double forward = sum(counted, [](const LayerCost& layer) { return layer.flops; });
   if (forward > kTooLarge || spent_ > kSecondsInAll)
-    return measured_.emplace_back(std::move(counted));
+    return measured_.emplace_back(Measured{.profile = std::move(counted)});
   const auto began = std::chrono::steady_clock::now();
   const double used = processor_seconds();
   Profile timed = measure(experiment, {.seconds = kSecondsEach});
@@ -69,7 +69,8 @@ const SweepDuration::Measured& SweepDuration::measured(const Experiment& experim
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   spent_ += took;
   const double share = (processor_seconds() - used) / (took * experiment.pipeline.threads);
-  return measured_.emplace_back(std::move(timed), std::min(1.0, share));
+  return measured_.emplace_back(
+      Measured{.profile = std::move(timed), .share = std::min(1.0, share)});
 }
 
 void SweepDuration::add(const Plan& plan, std::size_t runs) {

@@ -171,7 +171,8 @@ std::vector<std::unique_ptr<Waiting>> waiting_in(const std::vector<HeldStage>& m
                                                  std::size_t stages) {
   std::vector<std::unique_ptr<Waiting>> all(stages);
   for (const HeldStage& of : mine)
-    if (of.replica == 0) all[static_cast<std::size_t>(of.index)] = std::make_unique<Waiting>(of);
+    if (of.replica == 0)
+      all[static_cast<std::size_t>(of.index)] = std::make_unique<Waiting>(Waiting{of});
   return all;
 }
 

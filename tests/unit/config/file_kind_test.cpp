@@ -2,8 +2,10 @@
 #include "core/config/file_kind.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <string>
 
 #include "core/system/file.h"
 
@@ -12,10 +14,11 @@ namespace {
 
 const FileKind kRecipe{.name = "recipe", .keys = {"flour", "eggs"}};
 
-/// What is said of a file with this text; "" if it is read.
+/// What is said of a file with this text; "" if it is read. Other shards have files of their own.
 std::string said_of(const std::string& text) {
   const std::filesystem::path file =
-      std::filesystem::path(::testing::TempDir()) / "pipewright_file_kind_test.yaml";
+      std::filesystem::path(::testing::TempDir()) /
+      ("pipewright_file_kind_test-" + std::to_string(::getpid()) + ".yaml");
   write_file(file, text);
   try {
     load_file_of(kRecipe, file);

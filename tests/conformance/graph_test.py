@@ -9,14 +9,13 @@ import contextlib
 import io
 import json
 import os
-import subprocess
 import sys
-import tempfile
 import unittest
 import unittest.mock
 from pathlib import Path
 
 import graph_modules
+import graph_training
 import skips
 import torch
 from safetensors.torch import load_file, save_file
@@ -32,17 +31,7 @@ BATCH, STEPS, RATE, MOMENTUM = 8, 3, 0.05, 0.9
 CLOSE = 1e-10  # of numbers around 1 after three steps; float64 keeps 16 digits, sums here are of less than 10^4 terms
 
 
-class Graph(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="pipewright-graph-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def do(self, *command, code=0):
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done.stdout + done.stderr
-
+class Graph(graph_training.GraphTraining):
     def import_module(self, make, shape, *more, code=0):
         """Does what the program import_torch.py does. Returns what it says."""
         flags = ("--input", ",".join(map(str, shape)), "--out", "net", *more)

@@ -2,9 +2,11 @@
 #include "core/reports/mean_difference.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "core/reports/moments.h"
 
@@ -36,9 +38,29 @@ Pairs paired(const SeededValues& a, const SeededValues& b) {
   return pairs;
 }
 
-/// The smallest distance between different values.
+/// Euclid's algorithm: the largest number of which both are multiples, but for `rounding`.
+double common_divisor(double a, double b, double rounding) {
+  while (b > rounding) a = std::exchange(b, std::abs(std::remainder(a, b)));
+  return a;
+}
+
+/// The largest step of which all values are multiples. That of the shares k/N of N samples is 1/N,
+/// or a multiple of it; values that share none have what rounding leaves.
+double common_step(const std::vector<double>& values, double rounding) {
+  double step = 0;
+  for (const double value : values) step = common_divisor(std::abs(value), step, rounding);
+  return step;
+}
+
+/// What the metric can tell apart, as far as its values show it: their common step, or else the
+/// smallest distance between different values.
 double resolution_of(std::vector<double> values) {
+  constexpr double kRounding = 1e-9;  // of the largest; a million samples lose 1e6 times 2^-53
+  constexpr double kFinest = 1e-7;    // of the largest; no test set has ten million samples
   std::ranges::sort(values);
+  const double largest = std::max(std::abs(values.front()), std::abs(values.back()));
+  if (const double step = common_step(values, kRounding * largest); step > kFinest * largest)
+    return step;
   double smallest = std::numeric_limits<double>::infinity();
   for (std::size_t i = 1; i < values.size(); ++i)
     if (values[i] > values[i - 1]) smallest = std::min(smallest, values[i] - values[i - 1]);

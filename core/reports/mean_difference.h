@@ -24,11 +24,11 @@ struct Comparison {
   std::size_t runs_a = 0, runs_b = 0;  ///< how many these are
   std::vector<double> differences;     ///< a − b by seed; empty if the groups are not paired
   double correlation = kNoNumber;      ///< of the pairs; unknown without pairs or their spread
-  /// All differences are equal, so nothing shows how they spread. The smallest distance between two
-  /// values of the groups, which is all that is known of what the metric resolves, takes the place
-  /// of the standard error times t: infinite if all values are equal. It is 0 where runs that
-  /// differ by seed have pairwise the same value of a metric that is no share of samples: that is
-  /// equality.
+  /// All differences are equal, so nothing shows how they spread. What the metric resolves takes
+  /// the place of the standard error times t: the largest step of which all values are multiples,
+  /// as accuracies of N samples are of 1/N, or the smallest distance between two values where they
+  /// have no common step: infinite if all are 0. It is 0 where runs that differ by seed have
+  /// pairwise the same value of a metric that is no share of samples: that is equality.
   bool constant = false;
   double resolution = 0;
 

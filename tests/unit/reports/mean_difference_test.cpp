@@ -63,9 +63,27 @@ TEST(MeanDifference, EqualDifferencesAreKnownToWhatTheMetricResolves) {
   const auto apart = compare_means({{0.1, 0.3, 0.2}, seeds}, {{0.6, 0.8, 0.7}, seeds});
   EXPECT_TRUE(apart->constant);
   EXPECT_EQ(apart->p(), 0);
-  const auto nothing = compare_means({{0.5, 0.5, 0.5}, seeds}, {{0.5, 0.5, 0.5}, seeds});
+  const auto one_value = compare_means({{0.5, 0.5, 0.5}, seeds}, {{0.5, 0.5, 0.5}, seeds});
+  EXPECT_EQ(one_value->resolution, 0.5) << "that of two samples; nothing shows that there are more";
+  const auto nothing = compare_means({{0, 0, 0}, seeds}, {{0, 0, 0}, seeds});
   EXPECT_EQ(nothing->resolution, std::numeric_limits<double>::infinity());
   EXPECT_EQ(nothing->p_of_margin(1e300), 1);
+}
+
+/// Accuracies of few seeds lie far apart, but all are multiples of 1/N.
+TEST(MeanDifference, SharesOfSamplesAreKnownToOneSample) {
+  const std::vector<std::string> seeds{"1", "2", "3"};
+  for (const double samples : {7.0, 277.0, 10000.0, 872.0, 999983.0}) {
+    const std::vector<double> shares{1 / samples * 2, 5 / samples, (samples - 1) / samples};
+    const auto equal = compare_means({shares, seeds}, {shares, seeds});
+    ASSERT_TRUE(equal->constant);
+    EXPECT_NEAR(equal->resolution, 1 / samples, 1e-9) << samples;
+    EXPECT_EQ(equal->p_of_margin(2 / samples), 0) << samples;
+    EXPECT_EQ(equal->p_of_margin(0.5 / samples), 1) << samples;
+  }
+  const std::vector<double> irrational{std::sqrt(0.1), std::sqrt(0.2), std::sqrt(0.3)};
+  const auto scores = compare_means({irrational, seeds}, {irrational, seeds});
+  EXPECT_EQ(scores->resolution, irrational[2] - irrational[1]) << "no step is common to them";
 }
 
 TEST(MeanDifference, OneOrTwoRunsTellNothing) {

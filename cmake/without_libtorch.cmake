@@ -8,6 +8,7 @@ set_target_properties(pipewright_with_libtorch PROPERTIES
   OUTPUT_NAME pipewright RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/with_libtorch)
 target_link_libraries(pipewright_with_libtorch PRIVATE pipewright_program pipewright_tools pipewright_laboratory
   pipewright_schemes)
+pipewright_export_to_plugins(pipewright_with_libtorch)
 
 set(_definitions ${PROJECT_BINARY_DIR}/without_libtorch.cpp)
 add_custom_command(OUTPUT ${_definitions}

@@ -28,7 +28,7 @@ struct Command {
 int perform(const std::vector<std::string>& arguments);
 
 extern const Command kRun, kSweep, kCheck, kSchedule, kSimulate, kStability, kProfile, kTable,
-    kPlot, kTimeline, kFetch, kList, kDescribe, kSchema, kDoctor;
+    kPlot, kTimeline, kFetch, kList, kDescribe, kSchema, kNew, kDoctor;
 
 /// Arguments of commands that read an experiment: FILE, --set, --profile, --point and --out.
 struct ExperimentArguments {
@@ -71,7 +71,7 @@ class CommandLine {
   void point();    ///< declares --point, for commands that take one experiment
   void plugins();  ///< declares --plugin, for commands that read no experiment
 
-  /// Parses the arguments and loads the plugins they name, whose schemes are known from then on.
+  /// Parses the arguments and loads the plugins they name, whose parts are known from then on.
   /// Returns false after --help.
   bool parse(const std::vector<std::string>& arguments);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
+#include <cstdlib>
 #include <map>
 #include <sstream>
 
@@ -56,6 +57,14 @@ std::string without_blanks_at_ends(const std::string& text) {
   std::vector<std::string> lines = split(text, '\n');
   for (std::string& line : lines) line.resize(line.find_last_not_of(' ') + 1);
   return join(lines, "\n");
+}
+
+/// Loads the plugins that the command line names, and before them those of PIPEWRIGHT_PLUGINS.
+void load_plugins(const std::vector<std::string>& named) {
+  const char* const always = std::getenv("PIPEWRIGHT_PLUGINS");
+  for (const std::string& file : split(always == nullptr ? "" : always, ':'))
+    if (!file.empty()) load_plugin(file);
+  for (const std::string& file : named) load_plugin(file);
 }
 
 }  // namespace
@@ -157,7 +166,7 @@ void CommandLine::point() {
 }
 
 void CommandLine::plugins() {
-  list("plugin", "FILE", "a shared library with schemes of your own");
+  list("plugin", "FILE", "a shared library with schemes, models or other parts of your own");
 }
 
 bool CommandLine::parse(const std::vector<std::string>& arguments) {
@@ -181,7 +190,7 @@ bool CommandLine::parse(const std::vector<std::string>& arguments) {
     refuse(command, error.what());
   }
   parsed_->check_positionals();
-  for (const std::string& file : texts("plugin")) load_plugin(file);
+  if (std::ranges::count(parsed_->names, "--plugin") > 0) load_plugins(texts("plugin"));
   return true;
 }
 

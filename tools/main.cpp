@@ -18,6 +18,8 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/experiment/plugins.h"
 #include "core/runtime/build_info.h"
 #include "core/system/foreign_error.h"
 #include "core/system/host_name.h"
@@ -31,7 +33,7 @@ namespace {
 
 std::vector<const Command*> commands() {
   return {&kRun,  &kSweep,    &kCheck, &kSchedule, &kSimulate, &kStability, &kProfile, &kTable,
-          &kPlot, &kTimeline, &kFetch, &kList,     &kDescribe, &kSchema,    &kDoctor};
+          &kPlot, &kTimeline, &kFetch, &kList,     &kDescribe, &kSchema,    &kNew,     &kDoctor};
 }
 
 void print_usage(std::FILE* where) {
@@ -90,6 +92,15 @@ std::string place_after_waiting(const Launched& started) {
   return concat("rank ", started.rank, " on ", host_name(), ": ");
 }
 
+/// Ends the message of an error that nobody expected while there is code of somebody else's.
+std::string plugins_hint(const Error& error) {
+  const bool expected = error.kind() != ErrorKind::Bug && error.kind() != ErrorKind::Worker;
+  if (expected || loaded_plugins().empty()) return {};
+  std::vector<std::string> files;
+  for (const Plugin& plugin : loaded_plugins()) files.push_back(plugin.path.string());
+  return concat("; plugins are loaded, and the fault may be theirs: ", join(files, ", "));
+}
+
 /// Prints an error and returns the exit code.
 int report(const std::exception& thrown, const std::vector<std::string>& arguments) {
   try {
@@ -100,7 +111,7 @@ int report(const std::exception& thrown, const std::vector<std::string>& argumen
       if (!later->connected) return static_cast<int>(error.kind());
       place = place_after_waiting(*later);
     }
-    print_error("%s%s\n", place.c_str(), error.what());
+    print_error("%s%s%s\n", place.c_str(), error.what(), plugins_hint(error).c_str());
     return static_cast<int>(error.kind());
   } catch (const std::exception&) {  // no memory left even for the message
   }

@@ -9,7 +9,7 @@
 
 namespace pipewright {
 
-/// What went wrong, as the exit code of the command line (see README, "Exit codes").
+/// What went wrong, as the exit code of the command line (docs/manual/reference/exit-codes.md).
 enum class ErrorKind : int {
   Experiment = 2,    ///< the experiment file or the command line is wrong
   Data = 3,          ///< a data or weights file is missing or damaged, or memory, threads,

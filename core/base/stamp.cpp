@@ -23,12 +23,12 @@ std::vector<Stamp> read_stamps(std::string_view bytes) {
     if (end == std::string_view::npos) break;
     const std::vector<std::string> parts = split(bytes.substr(at, end - at), '|');
     // The constant above puts the start, but no whole stamp, into this program's own file.
-    if (parts.size() == 3) stamps.push_back({parts[0], parts[1], parts[2]});
+    if (parts.size() == 5) stamps.push_back({parts[0], parts[1], parts[2], parts[3], parts[4]});
   }
   return stamps;
 }
 
-std::string misfit(const Stamp& stamp) {
+std::string misfit(const Stamp& stamp, std::string_view libtorch) {
   const std::string_view wanted = minor_version(PIPEWRIGHT_VERSION);
   if (minor_version(stamp.version) != wanted)
     return concat("was compiled with Pipewright ", stamp.version, ", this is " PIPEWRIGHT_VERSION,
@@ -37,6 +37,9 @@ std::string misfit(const Stamp& stamp) {
     return concat("was compiled with ", stamp.standard_library,
                   ", this Pipewright with " PIPEWRIGHT_STANDARD_LIBRARY,
                   "; build it again with the same standard library");
+  if (stamp.libtorch != PIPEWRIGHT_WITHOUT_LIBTORCH && stamp.libtorch != libtorch)
+    return concat("was compiled with LibTorch ", stamp.libtorch, ", this Pipewright with ",
+                  libtorch, "; build it again with find_package(Pipewright ", wanted, ")");
   return {};
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/version.h>
 
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "core/base/registry.h"
+#include "core/base/stamp.h"
 #include "core/codecs/frame.h"
 #include "core/config/options.h"
 
@@ -97,5 +99,6 @@ class Codec {
 
 }  // namespace pipewright
 
-#define PIPEWRIGHT_CODEC(name, Type, summary) \
+#define PIPEWRIGHT_CODEC(name, Type, summary)  \
+  PIPEWRIGHT_STAMP(codec, TORCH_VERSION, name) \
   PIPEWRIGHT_REGISTER(::pipewright::Codec, name, Type, summary)

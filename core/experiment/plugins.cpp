@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/experiment/plugins.h"
 
+#include <ATen/Parallel.h>
 #include <dlfcn.h>
 #include <sys/stat.h>
 
@@ -11,8 +12,8 @@
 #include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/stamp.h"
-#include "core/experiment/plugin_scheme.h"
-#include "core/schedule/schedule.h"
+#include "core/experiment/plugin_kinds.h"
+#include "core/runtime/build_info.h"
 #include "core/system/descriptor.h"
 #include "core/system/file.h"
 #include "core/system/machine_limits.h"
@@ -80,53 +81,74 @@ class PluginFile {
   std::string bytes_;
 };
 
-/// Who registered a scheme: "Pipewright itself" or the path of a plugin.
-std::string owner_of(const std::string& scheme) {
-  const auto owner = std::ranges::find_if(plugins(), [&](const Plugin& plugin) {
-    return std::ranges::count(plugin.schemes, scheme) > 0;
-  });
+/// Who registered a part: "Pipewright itself" or the path of a plugin.
+std::string owner_of(const PluginPart& part) {
+  const auto owner = std::ranges::find_if(
+      plugins(), [&](const Plugin& plugin) { return std::ranges::count(plugin.parts, part) > 0; });
   return owner == plugins().end() ? std::string("Pipewright itself") : owner->path.string();
 }
 
-/// The names of a plugin's schemes. Refuses the plugin if one of them cannot be registered.
-std::vector<std::string> checked_schemes(const std::filesystem::path& path,
-                                         const std::string& bytes) {
-  if (!bytes.starts_with("\177ELF"))
+/// The parts of a plugin. Refuses the plugin if one of them cannot be registered.
+std::vector<PluginPart> checked_parts(const std::filesystem::path& path,
+                                      const std::vector<Stamp>& stamps) {
+  std::vector<PluginPart> parts;
+  for (const Stamp& stamp : stamps) {
+    const std::string part = concat("its ", stamp.kind, " '", stamp.name, "' ");
+    if (const std::string why = misfit(stamp, build_info().torch_version); !why.empty())
+      refuse(path, part + why);
+    const PluginKind* const kind = find_plugin_kind(stamp.kind);
+    if (kind == nullptr)
+      refuse(path, concat(part, "is of no known kind; expected ", plugin_kind_names()));
+    if (kind->knows(stamp.name))
+      refuse(path, concat(part, "exists already, in ", owner_of({stamp.kind, stamp.name}),
+                          "; give it another name"));
+    parts.push_back({stamp.kind, stamp.name});
+    if (std::ranges::count(parts, parts.back()) > 1)
+      refuse(path, concat("has two parts of the kind ", stamp.kind, " named '", stamp.name,
+                          "'; rename one of them"));
+  }
+  return parts;
+}
+
+/// The stamps of a plugin; it has at least one.
+std::vector<Stamp> stamps_of(const PluginFile& file, const std::filesystem::path& path) {
+  if (!file.bytes().starts_with("\177ELF"))
     refuse(path,
            "is not a shared library; expected one that CMake's add_library(… MODULE …) has built");
-  std::vector<std::string> names;
-  for (const Stamp& stamp : read_stamps(bytes)) {
-    if (const std::string why = misfit(stamp); !why.empty())
-      refuse(path, concat("its scheme '", stamp.name, "' ", why));
-    if (Registry<Scheme>::instance().find(stamp.name) != nullptr)
-      refuse(path, concat("its scheme '", stamp.name, "' exists already, in ", owner_of(stamp.name),
-                          "; give it another name"));
-    if (std::ranges::count(names, stamp.name) > 0)
-      refuse(path, concat("has two schemes named '", stamp.name, "'; rename one of them"));
-    names.push_back(stamp.name);
-  }
-  if (names.empty())
-    refuse(path, "has no scheme; expected a source with PIPEWRIGHT_SCHEME(…) in it");
-  return names;
+  std::vector<Stamp> stamps = read_stamps(file.bytes());
+  if (stamps.empty())
+    refuse(path,
+           "has no part for Pipewright; expected a source with PIPEWRIGHT_SCHEME(…), "
+           "PIPEWRIGHT_MODEL(…) or another of these in it");
+  return stamps;
+}
+
+/// A program without LibTorch becomes the one with it at the first call of a function of LibTorch.
+void need_libtorch(const std::vector<Stamp>& stamps) {
+  const auto with = [](const Stamp& stamp) {
+    return stamp.libtorch != PIPEWRIGHT_WITHOUT_LIBTORCH;
+  };
+  if (std::ranges::any_of(stamps, with)) static_cast<void>(at::get_num_threads());
 }
 
 }  // namespace
 
 void load_plugin(const std::filesystem::path& path) {
   PluginFile file(path);
-  const std::vector<std::string> schemes = checked_schemes(path, file.bytes());
+  if (std::ranges::count(plugins(), file.path(), &Plugin::path) > 0) return;
+  const std::vector<Stamp> stamps = stamps_of(file, path);
+  std::vector<PluginPart> parts = checked_parts(path, stamps);
+  need_libtorch(stamps);
   if (!file.load()) refuse(path, concat("cannot be loaded: ", file.loader_message()));
   if (file.changed()) refuse(path, "was replaced or written to while it was loaded; try again");
-  Registry<Scheme>& registry = Registry<Scheme>::instance();
-  for (const std::string& scheme : schemes) {
-    const auto* const entry = registry.find(scheme);
-    if (entry == nullptr)
-      refuse(path, concat("did not register its scheme '", scheme,
+  for (const PluginPart& part : parts) {
+    const PluginKind& kind = *find_plugin_kind(part.kind);
+    if (!kind.knows(part.name))
+      refuse(path, concat("did not register its ", part.kind, " '", part.name,
                           "'; link it to Pipewright::pipewright, the shared library"));
-    // The registry's entries are not const; it only finds them as such.
-    const_cast<Registry<Scheme>::Entry*>(entry)->make = of_plugin(entry->make, scheme, file.path());
+    kind.guard(kind, part.name, file.path());
   }
-  plugins().push_back({file.path(), sha256(file.bytes()), schemes});
+  plugins().push_back({file.path(), sha256(file.bytes()), std::move(parts)});
 }
 
 const std::vector<Plugin>& loaded_plugins() {

@@ -7,6 +7,8 @@
 /// row of probes.csv.
 #pragma once
 
+#include <torch/version.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "core/base/registry.h"
+#include "core/base/stamp.h"
 #include "core/config/options.h"
 #include "core/probes/measures.h"
 #include "core/runtime/observer.h"
@@ -172,5 +175,6 @@ class Probe {
 
 }  // namespace pipewright
 
-#define PIPEWRIGHT_PROBE(name, Type, summary) \
+#define PIPEWRIGHT_PROBE(name, Type, summary)  \
+  PIPEWRIGHT_STAMP(probe, TORCH_VERSION, name) \
   PIPEWRIGHT_REGISTER(::pipewright::Probe, name, Type, summary)

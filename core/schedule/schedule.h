@@ -154,6 +154,6 @@ Registry<Scheme>& Registry<Scheme>::instance();
 
 }  // namespace pipewright
 
-#define PIPEWRIGHT_SCHEME(name, Type, summary) \
-  PIPEWRIGHT_STAMP(name)                       \
+#define PIPEWRIGHT_SCHEME(name, Type, summary)                \
+  PIPEWRIGHT_STAMP(scheme, PIPEWRIGHT_WITHOUT_LIBTORCH, name) \
   PIPEWRIGHT_REGISTER(::pipewright::Scheme, name, Type, summary)

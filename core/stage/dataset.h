@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/version.h>
 
 #include <cstdint>
 #include <span>
@@ -12,6 +13,7 @@
 
 #include "core/base/random.h"
 #include "core/base/registry.h"
+#include "core/base/stamp.h"
 #include "core/config/options.h"
 #include "core/stage/layer.h"
 #include "core/stage/task.h"
@@ -75,5 +77,6 @@ class Dataset {
 
 }  // namespace pipewright
 
-#define PIPEWRIGHT_DATASET(name, Type, summary) \
+#define PIPEWRIGHT_DATASET(name, Type, summary)  \
+  PIPEWRIGHT_STAMP(dataset, TORCH_VERSION, name) \
   PIPEWRIGHT_REGISTER(::pipewright::Dataset, name, Type, summary)

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/version.h>
 
 #include "core/base/registry.h"
+#include "core/base/stamp.h"
 #include "core/config/options.h"
 #include "core/stage/task.h"
 
@@ -24,5 +26,6 @@ class Loss {
 
 }  // namespace pipewright
 
-#define PIPEWRIGHT_LOSS(name, Type, summary) \
+#define PIPEWRIGHT_LOSS(name, Type, summary)  \
+  PIPEWRIGHT_STAMP(loss, TORCH_VERSION, name) \
   PIPEWRIGHT_REGISTER(::pipewright::Loss, name, Type, summary)

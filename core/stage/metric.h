@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/version.h>
 
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/base/registry.h"
+#include "core/base/stamp.h"
 #include "core/config/options.h"
 
 namespace pipewright {
@@ -38,5 +40,6 @@ std::unique_ptr<Metric> make_metric(const std::string& name);
 
 }  // namespace pipewright
 
-#define PIPEWRIGHT_METRIC(name, Type, summary) \
+#define PIPEWRIGHT_METRIC(name, Type, summary)  \
+  PIPEWRIGHT_STAMP(metric, TORCH_VERSION, name) \
   PIPEWRIGHT_REGISTER(::pipewright::Metric, name, Type, summary)

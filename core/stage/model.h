@@ -2,11 +2,14 @@
 /// Models. A model is an ordered list of layers with the shapes of its inputs and outputs.
 #pragma once
 
+#include <torch/version.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/base/registry.h"
+#include "core/base/stamp.h"
 #include "core/config/options.h"
 #include "core/stage/layer.h"
 #include "core/stage/task.h"
@@ -47,5 +50,6 @@ class Model {
 
 }  // namespace pipewright
 
-#define PIPEWRIGHT_MODEL(name, Type, summary) \
+#define PIPEWRIGHT_MODEL(name, Type, summary)  \
+  PIPEWRIGHT_STAMP(model, TORCH_VERSION, name) \
   PIPEWRIGHT_REGISTER(::pipewright::Model, name, Type, summary)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/version.h>
 
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "core/base/registry.h"
+#include "core/base/stamp.h"
 #include "core/config/options.h"
 #include "core/schedule/linear_rule.h"
 #include "core/schedule/schedule.h"
@@ -125,5 +127,6 @@ OptimizerState fresh_state(const Optimizer& optimizer, const FlatLayout& layout,
 
 }  // namespace pipewright
 
-#define PIPEWRIGHT_OPTIMIZER(name, Type, summary) \
+#define PIPEWRIGHT_OPTIMIZER(name, Type, summary)  \
+  PIPEWRIGHT_STAMP(optimizer, TORCH_VERSION, name) \
   PIPEWRIGHT_REGISTER(::pipewright::Optimizer, name, Type, summary)

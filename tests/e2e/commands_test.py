@@ -76,7 +76,7 @@ class Commands(harness.EndToEnd):
 
     def test_list_names_all_kinds(self):
         names = self.names()
-        self.assertEqual(sorted(names), sorted([*KINDS.values(), "hardware"]))
+        self.assertEqual(sorted(names), sorted([*KINDS.values(), "metrics", "hardware"]))
         self.assertLessEqual({"spectrain", "pipedream", "gpipe", "interlocking"}, set(names["schemes"]))
         alone = self.pipewright("list", "models").out.splitlines()
         self.assertEqual([line.split()[0] for line in alone], names["models"])

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright list`: prints the parts from which an experiment can be made.
 #include <algorithm>
+#include <utility>
 
 #include "core/base/error.h"
+#include "core/experiment/experiment.h"
 #include "core/simulation/shipped_hardware.h"
+#include "core/stage/metric.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
@@ -11,48 +14,68 @@
 namespace pipewright {
 namespace {
 
-void print_kind(const PartKind& kind) {
-  std::size_t width = 0;
-  for (const std::string& name : kind.names()) width = std::max(width, name.size());
-  for (const std::string& name : kind.names())
-    print("  %-*s  %s\n", static_cast<int>(width), name.c_str(), kind.summary(name).c_str());
+/// Parts that `list` names together: each with a line about it.
+struct Group {
+  std::string name, plural;  ///< either is accepted on the command line
+  std::vector<std::pair<std::string, std::string>> parts;
+};
+
+Group group_of(const PartKind& kind) {
+  Group group{kind.name, kind.plural, {}};
+  for (const std::string& name : kind.names()) group.parts.emplace_back(name, kind.summary(name));
+  return group;
+}
+
+Group metrics() {
+  Group group{"metric", "metrics", {}};
+  const Registry<Metric>& registry = Registry<Metric>::instance();
+  for (const std::string& name : registry.names())
+    group.parts.emplace_back(name, registry.find(name)->summary);
+  group.parts.emplace_back(kBleu, "BLEU of translations of the test samples.");
+  std::ranges::sort(group.parts);
+  return group;
 }
 
 /// The descriptions of hardware that come with the program.
-void print_hardware() {
-  const std::vector<ShippedHardware> all = shipped_hardware();
+Group hardware() {
+  Group group{"hardware", "hardware", {}};
+  for (const ShippedHardware& each : shipped_hardware())
+    group.parts.emplace_back(each.name, each.summary);
+  return group;
+}
+
+void print_parts(const Group& group) {
   std::size_t width = 0;
-  for (const ShippedHardware& each : all) width = std::max(width, each.name.size());
-  for (const ShippedHardware& each : all)
-    print("  %-*s  %s\n", static_cast<int>(width), each.name.c_str(), each.summary.c_str());
+  for (const auto& [name, summary] : group.parts) width = std::max(width, name.size());
+  for (const auto& [name, summary] : group.parts)
+    print("  %-*s  %s\n", static_cast<int>(width), name.c_str(), summary.c_str());
 }
 
 int run_list(const std::vector<std::string>& arguments) {
   CommandLine line(kList,
                    "Names the parts an experiment can be made of, with one line about each.");
   line.positional("KIND",
-                  "schemes, models, datasets, codecs, optimizers, losses, probes or hardware; "
-                  "default: all",
+                  "schemes, models, datasets, codecs, optimizers, losses, probes, metrics or "
+                  "hardware; default: all",
                   0, 1);
   line.plugins();
   if (!line.parse(arguments)) return 0;
+  std::vector<Group> groups;
+  for (const PartKind& kind : part_kinds()) groups.push_back(group_of(kind));
+  groups.push_back(metrics());
+  groups.push_back(hardware());
   const std::string wanted = line.text("KIND");
   std::vector<std::string> known;
-  bool found = false;
-  for (const PartKind& kind : part_kinds()) {
-    known.push_back(kind.plural);
-    if (!wanted.empty() && wanted != kind.plural && wanted != kind.name) continue;
-    if (wanted.empty()) print("%s%s\n", found ? "\n" : "", kind.plural.c_str());
-    print_kind(kind);
-    found = true;
+  for (const Group& group : groups) {
+    known.push_back(group.plural);
+    if (wanted.empty())
+      print("%s%s\n", known.size() > 1 ? "\n" : "", group.plural.c_str());
+    else if (wanted != group.plural && wanted != group.name)
+      continue;
+    print_parts(group);
+    if (!wanted.empty()) return 0;
   }
-  known.emplace_back("hardware");
-  if (wanted.empty()) print("\nhardware\n");
-  if (wanted.empty() || wanted == known.back()) {
-    print_hardware();
-    found = true;
-  }
-  if (!found)
+  if (!wanted.empty())
     throw Error(ErrorKind::Experiment,
                 concat("there are no parts called '", wanted, "'", suggestion(wanted, known)));
   return 0;

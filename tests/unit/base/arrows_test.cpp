@@ -120,7 +120,8 @@ bool of_libtorch(const std::string& what) {
 /// Costs seconds to each file that reads it: of LibTorch, not the tensor, not a small c10 header.
 bool heavy(const std::string& what) {
   if (what == "core/stage/torch.h") return true;
-  return of_libtorch(what) && what != "ATen/core/Tensor.h" && !what.starts_with("c10/");
+  return of_libtorch(what) && what != "ATen/core/Tensor.h" && what != "torch/version.h" &&
+         !what.starts_with("c10/");
 }
 
 /// Of the product, from the root.

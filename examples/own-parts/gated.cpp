@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model with a layer of its own: y = (x Aᵀ) · σ(x Bᵀ), a linear map whose outputs are gated
+// (Dauphin et al., 2017).
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "core/stage/layers.h"
+#include "core/stage/model.h"
+
+namespace pipewright {
+namespace {
+
+/// [batch, in] to [batch, out]. `weight` [2·out, in] holds A and, below it, B.
+class GatedLinear final : public Layer {
+ public:
+  GatedLinear(std::int64_t in, std::int64_t out) : in_(in), out_(out) {}
+
+  std::vector<ParameterSpec> parameters() const override {
+    const double deviation = std::sqrt(2 / static_cast<double>(in_));
+    return {{"weight", {2 * out_, in_}, {Initializer::Kind::Normal, deviation}},
+            {"bias", {2 * out_}, {}}};
+  }
+
+  at::Tensor forward(const at::Tensor& input, std::span<const at::Tensor> parameters,
+                     std::span<at::Tensor> /*buffers*/, const Pass& /*pass*/) const override {
+    return at::glu(at::linear(input, parameters[0], parameters[1]), 1);
+  }
+
+ private:
+  std::int64_t in_, out_;
+};
+
+class Gated final : public Model {
+ public:
+  explicit Gated(Options& options)
+      : inputs_(options.integer("inputs", 2, "Numbers of a sample.", kPositive)),
+        width_(options.integer("width", 32, "Outputs of each gated layer.", kPositive)),
+        depth_(options.integer("depth", 3, "Number of gated layers.", {1, 1000})),
+        classes_(options.integer("classes", 2, "Number of classes.", kPositive)) {}
+
+  std::vector<LayerPtr> layers() const override {
+    std::vector<LayerPtr> all;
+    for (std::int64_t i = 0; i < depth_; ++i) {
+      all.push_back(std::make_shared<GatedLinear>(i == 0 ? inputs_ : width_, width_));
+      all.back()->set_name("gated" + std::to_string(i));
+    }
+    all.push_back(linear(width_, classes_));
+    all.back()->set_name("classifier");
+    return all;
+  }
+
+  std::vector<std::int64_t> input_shape() const override { return {inputs_}; }
+  std::int64_t classes() const override { return classes_; }
+  LayerPtr head(std::size_t /*last_layer*/) const override { return linear(width_, classes_); }
+
+ private:
+  std::int64_t inputs_, width_, depth_, classes_;
+};
+
+PIPEWRIGHT_MODEL(gated, Gated, "Linear layers whose outputs are gated, then a linear classifier.")
+
+}  // namespace
+}  // namespace pipewright

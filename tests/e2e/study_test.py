@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/study: pages say what the rows of results show, and which runs are still to be made."""
+
+import csv
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import harness
+from harness import MLP, SOURCE_DIR, changed
+
+sys.path.insert(0, str(SOURCE_DIR / "tools"))
+
+from study_pages import verdicts
+
+EXPERIMENT = changed(
+    MLP,
+    {
+        "loader": {"batch_size": 16, "limit_train": 480, "limit_test": 100},
+        "model.widths": [64, 32, 16, 10],
+        "optimizer.lr": 0.05,
+        "train.epochs": 2,
+        "sweep": {
+            "points": [
+                {"label": "reference", "scheme.name": "model_parallel", "pipeline.stages": 1},
+                {"label": "stale", "scheme.name": "pipedream", "pipeline.stages": 2},
+                {"label": "stale", "scheme.name": "pipedream", "pipeline.stages": 3},
+                {"label": "predicted", "scheme.name": "spectrain", "pipeline.stages": 2},
+                {"label": "predicted", "scheme.name": "spectrain", "pipeline.stages": 3},
+            ],
+            "grid": {"train.seed": [1, 2, 3]},
+        },
+        "table": {"rows": "label", "columns": "pipeline.stages"},
+        "claims": [
+            {"say": "P1: prediction helps",
+             "less": [{"label": "stale", "pipeline.stages": 3}, {"label": "predicted", "pipeline.stages": 3}]},
+            {"say": "P2: nothing is lost", "close": [{"label": "predicted", "pipeline.stages": 3}, {"label": "reference"}],
+             "within": 0.9},
+        ],
+    },
+)
+TASKS = """task,title,file,profile,rows,reference,chance,whole_samples
+A,digits,experiments/s.yaml,,experiments/results/s.csv,reference,0.1,1000000
+"""
+PROTOCOL = "| | claim |\n|---|---|\n| P1 | prediction helps |\n| P2 | nothing is lost |\n"
+PAGE = """# Digits
+<!-- runs: A -->
+<!-- end -->
+<!-- table: A -->
+<!-- end -->
+<!-- verdicts: all -->
+<!-- end -->
+The stale scheme reaches <!-- value: A | stale, stages 3 --><!-- end --> in three stages.
+"""
+
+
+def trained_rows():
+    """The rows of the experiment's fifteen runs, which take half a second of a processor."""
+    with tempfile.TemporaryDirectory(prefix="pipewright-e2e-") as folder:
+        file = Path(folder) / "s.yaml"
+        file.write_text(harness.json.dumps(EXPERIMENT))
+        for words in (["sweep", "--jobs", "2"], ["table", "--keep", "s.csv"]):
+            subprocess.run([harness.BINARY, words[0], "s.yaml", "--out", "sw", *words[1:]], cwd=folder, check=True,
+                           capture_output=True)
+        with open(Path(folder) / "s.csv", newline="") as rows:
+            return list(csv.DictReader(rows))
+
+
+class StudyTest(harness.EndToEnd):
+    @classmethod
+    def setUpClass(cls):
+        cls.trained = trained_rows()
+
+    def setUp(self):
+        super().setUp()
+        self.write("experiments/s.yaml", EXPERIMENT)
+        self.write("docs/study/tasks.csv", TASKS)
+        self.write("docs/study/protocol.md", PROTOCOL)
+        self.page = self.write("docs/study/page.md", PAGE)
+
+    def study(self, *flags, code=0, root=None):
+        command = [sys.executable, "-B", SOURCE_DIR / "tools/study", "--root", root or self.folder, *flags]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=harness.SECONDS_LIMIT)
+        self.assertEqual(code, done.returncode, done.stdout + done.stderr)
+        return harness.Finished(done.returncode, done.stdout, done.stderr)
+
+    def keep(self, rows):
+        path = self.folder / "experiments/results/s.csv"
+        path.parent.mkdir(exist_ok=True)
+        with open(path, "w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def rows(self, change=lambda row: None):
+        """Copies of the rows, each changed in place; those for which `change` returns False are left out."""
+        return [row for row in map(dict, self.trained) if change(row) is not False]
+
+    def accuracies(self, label, stages):
+        return [100 * float(row["last.test_accuracy"]) for row in self.trained
+                if (row["label"], row["pipeline.stages"]) == (label, str(stages))]
+
+
+class Pages(StudyTest):
+    def test_without_rows_a_page_says_how_to_make_them_and_no_number(self):
+        self.study()
+        text = self.page.read_text()
+        self.assertEqual(2, text.count("Not run yet: `build/pipewright sweep experiments/s.yaml --out runs/study-a`"))
+        self.assertIn("reaches <!-- value: A | stale, stages 3 -->not run yet<!-- end --> in", text)
+        self.assertEqual(2, text.count("| not run yet |"))
+        self.assertNotRegex(text, r"\d\.\d")
+
+    def test_a_table_has_the_means_of_the_rows(self):
+        self.keep(self.rows())
+        self.study()
+        text = self.page.read_text()
+        for label, stages in (("reference", 1), ("stale", 2), ("stale", 3), ("predicted", 2), ("predicted", 3)):
+            values = self.accuracies(label, stages)
+            shown = f"{statistics.mean(values):.2f} ± {statistics.stdev(values):.2f} (3)"
+            self.assertRegex(text, rf"(?m)^\| {label} \|.* {re.escape(shown)} \|")
+        self.assertIn(f"-->{statistics.mean(self.accuracies('stale', 3)):.2f} %<!-- end --> in three", text)
+        self.assertIn("15 of 15 runs; ", text)
+        effect = statistics.mean(self.accuracies("predicted", 3)) - statistics.mean(self.accuracies("stale", 3))
+        self.assertIn(f"| P1 | A | prediction helps | {effect:+.2f} |".replace("-", "−"), text)
+
+    def test_a_page_whose_rows_changed_is_stale(self):
+        self.keep(self.rows())
+        self.study("--check", code=1)
+        self.study()
+        self.assertEqual("", self.study("--check").err)
+        self.assertEqual("", self.study().out)
+
+        def better(row):
+            if (row["label"], row["train.seed"], row["pipeline.stages"]) == ("stale", "1", "3"):
+                row.update({f"{kind}.test_accuracy": value for kind, value in
+                            (("last", "0.75"), ("best", "0.75"), ("each", "0.5 0.75"))})
+
+        before = self.page.read_text()
+        self.keep(self.rows(better))
+        stale = self.study("--check", code=1)
+        self.assert_errors(stale, r"^docs/study/page\.md is not what the rows of results show; run tools/study$")
+        self.assertEqual(before, self.page.read_text())
+        self.study()
+        values = [75, *self.accuracies("stale", 3)[1:]]
+        self.assertIn(f"-->{statistics.mean(values):.2f} %<!--", self.page.read_text())
+
+        self.page.write_text(self.page.read_text().replace("reaches", "attains"))  # prose is the writer's
+        self.study("--check")
+        self.page.write_text(self.page.read_text().replace(" % <!--", "9 %<!--").replace(" %<!-- end", "1 %<!-- end"))
+        self.study("--check", code=1)
+
+    def test_missing_runs_are_counted_and_decide_nothing(self):
+        self.keep(self.rows(lambda row: row["label"] != "stale" or row["train.seed"] != "3"))
+        self.study()
+        text = self.page.read_text()
+        self.assertIn("13 of 15 runs; ", text)
+        self.assertIn("(2), 1 not run yet |", text)
+        self.assertRegex(text, r"\| P1 \| A \|.* not run yet \|")
+        self.assertRegex(text, r"\| P2 \| A \|.* holds \|")
+
+    def test_a_diverged_run_counts_with_the_accuracy_of_chance_and_is_marked(self):
+        def diverge(row):
+            if (row["label"], row["train.seed"], row["pipeline.stages"]) == ("stale", "2", "3"):
+                results = {key: "" for key in row if key.startswith(("last.", "best.", "each."))}
+                row.update(results | {"state": "diverged", "why": "loss; not finite", "epochs": "0"})
+
+        self.keep(self.rows(diverge))
+        self.study()
+        values = self.accuracies("stale", 3)
+        values[1] = 10
+        text = self.page.read_text()
+        self.assertIn(f"| {statistics.mean(values):.2f} ± {statistics.stdev(values):.2f} (3); 1 by chance |", text)
+        self.assertIn("By chance: these runs diverged or failed and count with 10 %.", text)
+        self.assertIn("15 of 15 runs, of which 1 diverged or failed; ", text)
+        effect = statistics.mean(self.accuracies("predicted", 3)) - statistics.mean(values)
+        self.assertIn(f"| prediction helps | {effect:+.2f} |", text)
+
+    def test_rows_of_other_settings_are_told(self):
+        self.keep(self.rows(lambda row: row.update(digest=row["digest"][::-1]) if row["train.seed"] == "1" else None))
+        told = r"^5 rows of experiments/results/s\.csv are of no run of this file .* left out$"
+        self.assert_errors(self.study(), told)
+        self.assertIn("- 5 rows of experiments/results/s.csv are of no run", self.page.read_text())
+
+    def test_faults_of_pages_and_tables(self):
+        for name, text, said in (
+            ("page.md", "\n<!-- tabel: A -->\n<!-- end -->\n", r"^docs/study/page\.md:2: there is no marker 'tabel'; known: "),
+            ("page.md", "<!-- table: B -->\n<!-- end -->\n", r"page\.md:1: there is no task 'B'; tasks\.csv has A$"),
+            ("page.md", "<!-- table: A -->\n", r"page\.md:1: '<!-- table: A -->' does not end; expected <!-- end -->"),
+            ("page.md", "<!-- value: P7 effect --><!-- end -->", r"page\.md:1: there is no claim 'P7'; .* have P1, P2$"),
+            ("page.md", "<!-- value: A | stale --><!-- end -->", r"task A has 2 cells 'stale'; expected one of: reference, "),
+            ("page.md", "<!-- value: P1 p --><!-- end -->", r"there is no value 'P1 p'; expected 'A \| label, column', "),
+            ("protocol.md", PROTOCOL + "| P3 | more |\n", r"claims of the protocol are not each one .*: lacking P3, several none"),
+            ("protocol.md", PROTOCOL.replace("P2", "P1"), r"protocol\.md: a primary claim is there twice: P1, P1$"),
+        ):
+            with self.subTest(said):
+                self.setUp()
+                self.write(f"docs/study/{name}", text)
+                self.assert_errors(self.study(code=2), said)
+
+
+class Decisions(unittest.TestCase):
+    """Rules 5 and 6 of the protocol."""
+
+    def test_holm_corrects_as_by_hand(self):
+        # Sorted: 0.01 × 4 = 0.04; 0.0125 × 3 = 0.0375, which may not be less than 0.04; 0.03 × 2 = 0.06; 0.4 × 1 = 0.4.
+        adjusted = verdicts.holm([0.03, 0.01, 0.4, 0.0125])
+        for got, by_hand in zip(adjusted, [0.06, 0.04, 0.4, 0.04], strict=True):
+            self.assertAlmostEqual(got, by_hand, delta=1e-15)  # a product and two comparisons of doubles below 1
+        self.assertEqual([1.0, 1.0], verdicts.holm([0.7, 1.0]))
+        self.assertEqual([], verdicts.holm([]))
+
+    def decided(self, adjusted, primary=True, **test):
+        test = {"kind": "less", "verdict": "not shown", "p": 0.001, "effect": 0.01, "p_sign_flips": 0.002} | test
+        return verdicts.Claim("P1", None, "", test, primary, adjusted).verdict
+
+    def test_a_claim_holds_where_both_tests_say_so(self):
+        self.assertEqual("holds", self.decided(0.05))
+        self.assertEqual("cannot be told", self.decided(0.051))
+        self.assertEqual("cannot be told", self.decided(0.05, p_sign_flips=0.0625))
+        self.assertEqual("does not hold", self.decided(0.05, effect=-0.01))
+        self.assertEqual("cannot be told", self.decided(0.051, effect=-0.01))
+        self.assertEqual("not run yet", self.decided(None, p=None))
+
+    def test_no_loss_is_decided_by_its_own_test(self):
+        self.assertEqual("holds", self.decided(0.05, kind="close", p_sign_flips=1.0))
+        self.assertEqual("cannot be told", self.decided(0.051, kind="close", verdict="held"))
+        self.assertEqual("does not hold", self.decided(1.0, kind="close", verdict="not held"))
+
+    def test_secondary_claims_are_decided_by_the_program(self):
+        for verdict, decided in (("held", "holds"), ("not held", "does not hold"), ("not shown", "cannot be told")):
+            self.assertEqual(decided, self.decided(None, primary=False, verdict=verdict))
+
+
+class OurPages(StudyTest):
+    def test_are_what_the_committed_rows_show(self):
+        self.assertEqual("", self.study("--check", root=SOURCE_DIR).err)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -4,20 +4,23 @@
 import csv
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import harness
 from harness import MLP, SOURCE_DIR, changed
 
 sys.path.insert(0, str(SOURCE_DIR / "tools"))
 
-from study_pages import verdicts
+from study_pages import front, verdicts
+from study_pages import pooled as pooling
+from study_pages.task import Cell
 
 EXPERIMENT = changed(
     MLP,
@@ -40,8 +43,8 @@ EXPERIMENT = changed(
         "claims": [
             {"say": "P1: prediction helps",
              "less": [{"label": "stale", "pipeline.stages": 3}, {"label": "predicted", "pipeline.stages": 3}]},
-            {"say": "P2: nothing is lost", "close": [{"label": "predicted", "pipeline.stages": 3}, {"label": "reference"}],
-             "within": 0.9},
+            {"say": "P2: nothing is lost", "within": 0.9,
+             "close": [{"label": "predicted", "pipeline.stages": 3}, {"label": "reference"}]},
         ],
     },
 )
@@ -111,7 +114,9 @@ class Pages(StudyTest):
     def test_without_rows_a_page_says_how_to_make_them_and_no_number(self):
         self.study()
         text = self.page.read_text()
-        self.assertEqual(2, text.count("Not run yet: `build/pipewright sweep experiments/s.yaml --out runs/study-a`"))
+        self.assertIn("Not run yet. These commands run it, and keep its rows:\n\n```sh\nbuild/pipewright sweep "
+                      "experiments/s.yaml --out runs/study-a\n", text)
+        self.assertIn("<!-- table: A -->\nNot run yet.\n<!-- end -->", text)
         self.assertIn("reaches <!-- value: A | stale, stages 3 -->not run yet<!-- end --> in", text)
         self.assertEqual(2, text.count("| not run yet |"))
         self.assertNotRegex(text, r"\d\.\d")
@@ -188,19 +193,36 @@ class Pages(StudyTest):
         self.assertIn("- 5 rows of experiments/results/s.csv are of no run", self.page.read_text())
 
     def test_faults_of_pages_and_tables(self):
-        for name, text, said in (
-            ("page.md", "\n<!-- tabel: A -->\n<!-- end -->\n", r"^docs/study/page\.md:2: there is no marker 'tabel'; known: "),
-            ("page.md", "<!-- table: B -->\n<!-- end -->\n", r"page\.md:1: there is no task 'B'; tasks\.csv has A$"),
-            ("page.md", "<!-- table: A -->\n", r"page\.md:1: '<!-- table: A -->' does not end; expected <!-- end -->"),
-            ("page.md", "<!-- value: P7 effect --><!-- end -->", r"page\.md:1: there is no claim 'P7'; .* have P1, P2$"),
-            ("page.md", "<!-- value: A | stale --><!-- end -->", r"task A has 2 cells 'stale'; expected one of: reference, "),
-            ("page.md", "<!-- value: P1 p --><!-- end -->", r"there is no value 'P1 p'; expected 'A \| label, column', "),
-            ("protocol.md", PROTOCOL + "| P3 | more |\n", r"claims of the protocol are not each one .*: lacking P3, several none"),
-            ("protocol.md", PROTOCOL.replace("P2", "P1"), r"protocol\.md: a primary claim is there twice: P1, P1$"),
+        for text, said in (
+            ("\n<!-- tabel: A -->\n<!-- end -->\n", r"^docs/study/page\.md:2: there is no marker 'tabel'; known: "),
+            ("<!-- table: B -->\n<!-- end -->\n", r"page\.md:1: there is no task 'B'; tasks\.csv has A$"),
+            ("<!-- table: A -->\n", r"page\.md:1: '<!-- table: A -->' does not end; expected <!-- end -->"),
+            ("<!-- table: A -->\n<!-- runs: A -->\n<!-- end -->\n", r"page\.md:2: .* begins before the marker above"),
+            ("<!-- value: P1 effect --><!-- end -->", r"'<!-- value: P1 effect -->' begins a line; expected a word"),
+            ("So <!-- table: A -->\n<!-- end -->", r"'<!-- table: A -->' stands within a line; expected one of"),
+            ("So <!-- value: P7 effect --><!-- end -->", r"page\.md:1: there is no claim 'P7'; .* have P1, P2$"),
+            ("So <!-- value: A | stale --><!-- end -->", r"task A has 2 cells 'stale'; expected one of: reference, "),
+            ("So <!-- value: P1 p --><!-- end -->", r"there is no value 'P1 p'; expected 'A \| label, column', "),
         ):
             with self.subTest(said):
-                self.setUp()
-                self.write(f"docs/study/{name}", text)
+                self.page.write_text(text)
+                self.assert_errors(self.study(code=2), said)
+
+    def test_claims_of_the_protocol_are_those_of_the_files(self):
+        for text, said in (
+            (PROTOCOL + "| P3 | more |\n", r"claims of the protocol are not each one .*: lacking P3, several none"),
+            (PROTOCOL.replace("P2", "P1"), r"protocol\.md: a primary claim is there twice: P1, P1$"),
+        ):
+            with self.subTest(said):
+                self.write("docs/study/protocol.md", text)
+                self.assert_errors(self.study(code=2), said)
+        self.write("docs/study/protocol.md", PROTOCOL)
+        for claim, said in (
+            ({"say": "help", "less": [{"label": "reference"}] * 2}, r"s\.yaml: a claim says 'help'; expected its id"),
+            ({"say": "S1: ends", "finishes": [{"label": "reference"}]}, r"s\.yaml: the claim S1 compares no means"),
+        ):
+            with self.subTest(said):
+                self.write("experiments/s.yaml", changed(EXPERIMENT, {"claims": [claim]}))
                 self.assert_errors(self.study(code=2), said)
 
 
@@ -235,6 +257,119 @@ class Decisions(unittest.TestCase):
     def test_secondary_claims_are_decided_by_the_program(self):
         for verdict, decided in (("held", "holds"), ("not held", "does not hold"), ("not shown", "cannot be told")):
             self.assertEqual(decided, self.decided(None, primary=False, verdict=verdict))
+
+MACHINE = {
+    "name": "a pair",
+    "devices": {"count": 2, "teraflops": 0.001, "memory_gb_per_s": 1},
+    "within": {"latency_us": 1, "bandwidth_gb_per_s": 1},
+}
+
+
+def cell(label, stages, mean, std=0.01, values=None):
+    return Cell(label, f"stages {stages}", values or {"1": mean}, mean, std, 1)
+
+
+class Machines(StudyTest):
+    def test_hours_are_those_of_the_whole_recipe_at_the_simulated_pace(self):
+        self.write("pair.yaml", MACHINE)
+        self.keep(self.rows())
+        self.page.write_text("<!-- front: A pair.yaml -->\n<!-- end -->\n<!-- advice: pair.yaml -->\n<!-- end -->\n")
+        self.study()
+        text = self.page.read_text()
+        printed = self.pipewright("simulate", "experiments/s.yaml", "--sweep", "--set", "sweep.grid.train.seed=[1]",
+                                  "--hardware", "pair.yaml").out
+        for label, stages, title in (("reference", 1, "reference"), ("stale", 2, "stale stages 2")):
+            pace = int(re.search(rf"(?m)^ {title} +(\d+) ", printed)[1])
+            (hours,) = re.findall(rf"(?m)^\| {label} \| {stages} \| ([\d.]+) \|", text)
+            # The pace is printed as a whole number, the hours with three digits, of which the last is off by a half.
+            off = 1_000_000 / 3600 / pace * (0.5 / pace) + 0.5 * 10 ** -len(hours.partition(".")[2])
+            self.assertAlmostEqual(float(hours), 1_000_000 / 3600 / pace, delta=off)
+        self.assertEqual(2, text.count("| 3 | more devices needed |"))
+        self.assertRegex(text, r"- \*\*digits\*\*: (take|stay with) \w+ in ")
+
+    def test_the_front_is_what_no_other_beats(self):
+        points = [front.Point(cell(name, 2, accuracy), "2", hours) for name, hours, accuracy in (
+            ("fast", 1, 0.7), ("as fast, worse", 1, 0.6), ("good", 2, 0.9), ("slow", 3, 0.9), ("best", 4, 0.91))]
+        refused = front.Point(cell("refused", 8, 0.99), "8", reason="too few devices")
+        shown = [point.cell.row for point in points if front.on_front(point, [*points, refused])]
+        self.assertEqual(["fast", "good", "best"], shown)
+        self.assertFalse(front.on_front(refused, points))
+
+    def test_advice_is_the_fastest_that_loses_no_more_than_the_margin(self):
+        reference = front.Point(cell("reference", 1, 0.9), "1", 4.0)
+        task = SimpleNamespace(reference="reference")
+        fast, close = front.Point(cell("fast", 8, 0.85), "8", 1.0), front.Point(cell("close", 4, 0.896), "4", 2.0)
+        self.assertEqual(
+            "take close in 4 stages: 2.00 hours where reference in 1 stage takes 4.00, and −0.40 points from it. The "
+            "fastest, fast in 8 stages: 1.00 hours where reference in 1 stage takes 4.00, and −5.00 points from it.",
+            front.sentence(task, [fast, close, reference]))
+        self.assertEqual(
+            "stay with reference in 1 stage: 4.00 hours; whatever is faster loses more than 0.5 points. The "
+            "fastest, fast in 8 stages: 1.00 hours where reference in 1 stage takes 4.00, and −5.00 points from it.",
+            front.sentence(task, [fast, reference]))
+        self.assertEqual("not run yet", front.sentence(task, [fast]))
+
+
+class Figure(StudyTest):
+    def test_is_drawn_to_scale_and_kept_up_to_date(self):
+        self.page.write_text("<!-- figure: A a.svg -->\n<!-- end -->\n")
+        self.study()
+        self.assertIn("Not run yet.", self.page.read_text())
+        self.keep(self.rows())
+        self.study()
+        self.assertIn("![Accuracy against stages, digits](a.svg)", self.page.read_text())
+        drawn = ElementTree.parse(self.folder / "docs/study/a.svg").getroot()
+        name = "{http://www.w3.org/2000/svg}"
+        ticks = {float(text.text): float(text.get("y")) - 4 for text in drawn.iter(f"{name}text")
+                 if text.get("text-anchor") == "end"}
+        (low, bottom), (high, top) = min(ticks.items()), max(ticks.items())
+        shown = sorted(low + (bottom - float(dot.get("cy"))) / (bottom - top) * (high - low)
+                       for dot in drawn.iter(f"{name}circle"))
+        means = sorted(statistics.mean(self.accuracies(label, stages))
+                       for label in ("stale", "predicted") for stages in (2, 3))
+        for dot, mean in zip(shown, means, strict=True):
+            # Three places are each rounded to a tenth of a pixel.
+            self.assertAlmostEqual(dot, mean, delta=3 * 0.05 * (high - low) / (bottom - top) + 1e-9)
+        self.study("--check")
+        (self.folder / "docs/study/a.svg").write_text("<svg/>")
+        self.assert_errors(self.study("--check", code=1), r"^docs/study/a\.svg is not what the rows of results show")
+
+
+class Pooling(unittest.TestCase):
+    """Rule 10 of the protocol."""
+
+    def claims(self, *effects):
+        return [self.claim(number, effect) for number, effect in enumerate(effects)]
+
+    def claim(self, number, effect):
+        seeds = ("1", "2", "3", "4")
+        cells = {"new": cell("new", 4, 0.5, values=dict.fromkeys(seeds, 0.5 + effect)),
+                 "old": cell("old", 4, 0.5, values=dict.fromkeys(seeds, 0.5)),
+                 "reference": cell("reference", 1, 0.5, 0.02)}
+        task = SimpleNamespace(id=str(number), title=f"task {number}", reference="reference", cell_named=cells.get)
+        test = {"of": "new", "minus": "old", "p": 0.1, "effect": effect, "interval": [effect, effect], "level": 0.95}
+        return verdicts.Claim(f"P{number}", task, "", test, True, 0.1)
+
+    def test_is_of_four_tasks_or_more_of_one_sign(self):
+        self.assertIn("No statement over tasks: 3 tasks have run, and the protocol asks for 4.",
+                      pooling.pooled(self.claims(0.01, 0.02, 0.03)))
+        self.assertIn("No statement over tasks: the signs of their effects differ.",
+                      pooling.pooled(self.claims(0.01, 0.02, 0.03, -0.01)))
+        # The same in all pairs, so every draw is their mean: (0.5 + 1 + 1.5 + 3) / 4 = 1.5 deviations of 0.02.
+        self.assertIn("Over 4 tasks: +1.50 deviations of the reference, +1.50 … +1.50",
+                      pooling.pooled(self.claims(0.01, 0.02, 0.03, 0.06)))
+
+    def test_is_of_different_tasks(self):
+        with self.assertRaisesRegex(Exception, "two of the claims are of one task"):
+            pooling.pooled([self.claim(1, 0.01), self.claim(1, 0.01)])
+
+    def test_draws_seeds_within_tasks(self):
+        # A draw is the mean of 16 signs. Of those, P(at most 3 are +) = 0.011 and P(at most 4) = 0.038, so the 2.5th
+        # percentile is 4 of 16, a mean of -0.5, unless 2,000 draws miss 2.5 % by three of their standard deviations.
+        self.assertEqual((-0.5, 0.5), pooling.bootstrap_interval([[-1, -1, 1, 1]] * 4, [1] * 4))
+        # A task whose pairs agree keeps its effect: drawn across tasks, it would not.
+        low, high = pooling.bootstrap_interval([[4, 4], [0, 0]], [1, 1])
+        self.assertEqual((2, 2), (low, high))
 
 
 class OurPages(StudyTest):

@@ -29,10 +29,20 @@ def filled(text, study, page):
         end = text.find(END, marker.end())
         if end < 0:
             raise Wrong(f"{place}: '{marker[0].strip()}' does not end; expected {END} behind it")
+        check_line(marker, text, place)
         content = content_of(marker, study, place)
         parts += [text[at : marker.end()], content, marker[3], END]
         at = end + len(END)
     return "".join([*parts, text[at:]])
+
+
+def check_line(marker, text, place):
+    """A comment at the beginning of a line is a block of its own in Markdown, and ends the sentence before it."""
+    begins = marker.start() == 0 or text[marker.start() - 1] == "\n"
+    if marker[1] == "value" and begins:
+        raise Wrong(f"{place}: '{marker[0].strip()}' begins a line; expected a word of its sentence before it")
+    if marker[1] != "value" and not (begins and marker[3]):
+        raise Wrong(f"{place}: '{marker[0].strip()}' stands within a line; expected one of its own")
 
 
 def content_of(marker, study, place):

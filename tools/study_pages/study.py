@@ -5,7 +5,10 @@ import csv
 from functools import cached_property
 
 from . import tables
+from .figure import accuracy_by_stages
+from .front import advice, front
 from .markers import Wrong
+from .pooled import pooled
 from .task import Task
 from .verdicts import NOT_RUN, claims_of, primary_ids
 
@@ -22,6 +25,10 @@ class Study:
             "runs": lambda words: tables.runs(self.task(words)),
             "verdicts": lambda words: tables.verdicts(self.named_claims(words)),
             "value": self.value,
+            "pooled": lambda words: pooled(self.named_claims(words)),
+            "front": self.front,
+            "advice": lambda words: advice(self.tasks.values(), words),
+            "figure": self.figure,
         }
 
     @cached_property
@@ -58,3 +65,19 @@ class Study:
             raise Wrong(f"there is no value '{words}'; expected 'A | label, column', 'P1 effect' or 'P1 verdict'")
         claim = self.named_claims(id)[0]
         return claim.verdict if what == "verdict" or not claim.run else f"{tables.signed(claim.test['effect'])} points"
+
+    def front(self, words):
+        """Of "A FILE": the task's points on that hardware."""
+        id, _, hardware = words.partition(" ")
+        return front(self.task(id), hardware)
+
+    def figure(self, words):
+        """Of "A NAME.svg": shows the picture, and keeps it to be written."""
+        id, _, name = words.partition(" ")
+        task = self.task(id)
+        drawn = accuracy_by_stages(task)
+        if not drawn:
+            return "Not run yet."
+        self.pictures[self.folder / name] = drawn
+        return (f"![Accuracy against stages, {task.title}]({name})\n\nMeans over seeds; bars, and the band of the "
+                "reference, are sample standard deviations.")

@@ -13,14 +13,19 @@ def small(p):
     return "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}"
 
 
+def in_stages(stages):
+    return f"in {stages} stage{'' if stages == '1' else 's'}"
+
+
 def markdown(header, rows, left=1):
     """Rows of texts below a header; the first `left` columns are flush left, the others flush right."""
     rule = [":--"] * left + ["--:"] * (len(header) - left)
     return "\n".join(f"| {' | '.join(row)} |" for row in [header, rule, *rows])
 
 
-def not_run(task):
-    return f"Not run yet: `{task.sweep_command}`, then `{task.keep_command}`."
+def commands(task):
+    lines = f"```sh\n{task.sweep_command}\n{task.keep_command}\n```"
+    return f"Not run yet. These commands run it, and keep its rows:\n\n{lines}"
 
 
 def accuracy(cell):
@@ -36,21 +41,22 @@ def accuracy(cell):
 def accuracies(task):
     """A row for each label, a column for each number of stages or what else the file's table has."""
     if not task.has_run:
-        return not_run(task)
+        return "Not run yet."
     cells = {(cell.row, cell.column): cell for cell in task.cells}
     rows, columns = (list(dict.fromkeys(key[part] for key in cells)) for part in (0, 1))
     shown = [[row, *(accuracy(cells.get((row, column))) for column in columns)] for row in rows]
     remark = ""
     if any(cell.by_chance for cell in task.cells):
         remark = f" By chance: these runs diverged or failed and count with {100 * task.chance:.0f} %."
-    return (markdown(["", *columns], shown) + "\n\nTest accuracy in percent after the last epoch: mean ± sample standard "
-            f"deviation (number of seeds).{remark}")
+    return markdown(["", *columns], shown) + (
+        "\n\nTest accuracy in percent after the last epoch: mean ± sample standard deviation (number of seeds)."
+        + remark)
 
 
 def runs(task):
     """What was trained, where, and how to compute the numbers again."""
     if not task.rows:
-        return not_run(task)
+        return commands(task)
     done = sum(len(cell.values) for cell in task.cells)
     failed = sum(cell.by_chance for cell in task.cells)
     hours = sum(float(row["processor_seconds"] or 0) for row in task.rows) / 3600
@@ -72,13 +78,16 @@ def verdict(claim):
     if claim.verdict != CANNOT_BE_TOLD or claim.test["detectable_effect"] is None:
         return claim.verdict
     effect = claim.test["detectable_effect"]
-    return f"{claim.verdict}; {100 * effect:.2f} points could have been"
+    return f"{claim.verdict}; {100 * effect:.2f} points could"
 
 
 def verdicts(claims):
     """A row for each comparison."""
     header = ["", "task", "claim", "effect, points", "interval", "p", "Holm", "signs", "n", "verdict"]
-    return markdown(header, [verdict_row(claim) for claim in claims], left=3)
+    return markdown(header, [verdict_row(claim) for claim in claims], left=3) + (
+        "\n\nEffect: mean paired difference. Interval: Student's t, 90 % where the claim is that two are as good. "
+        "Holm: p corrected over all primary claims, of which those that have not run count with 1. Signs: exact sign-flip p. "
+        "What could be told: with 80 % probability, before the correction.")
 
 
 def interval(test):

@@ -24,7 +24,8 @@ def pipewright(root, *arguments):
     except FileNotFoundError:
         raise Wrong(f"there is no {program}; build it (tools/setup --program) or set PIPEWRIGHT_BINARY") from None
     if done.returncode != 0:
-        raise Wrong(f"pipewright {' '.join(map(str, arguments[:2]))} ends with {done.returncode}: {done.stderr.strip()}")
+        command = " ".join(map(str, arguments[:2]))
+        raise Wrong(f"pipewright {command} ends with {done.returncode}: {done.stderr.strip()}")
     return done.stdout, done.stderr.splitlines()
 
 

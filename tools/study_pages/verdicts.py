@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The claims of the protocol and what the rows decide of them.
 
-The program compares the groups of each claim. What no single command can do is done here: Holm's correction goes over the
-primary claims of all files, as the protocol's rules 5 and 6 say. A claim that has not run yet counts as one whose p is 1,
-so a verdict cannot become weaker when the others arrive.
+The program compares the groups of each claim. What no single command can do is done here: Holm's correction goes over
+the primary claims of all files, as the protocol's rules 5 and 6 say. A claim that has not run yet counts as one whose p
+is 1, so no claim holds now that would not hold if the others came to nothing.
 """
 
 import re
@@ -49,7 +49,7 @@ class Claim:
             return self.equivalence()
         if self.adjusted <= LEVEL and self.test["effect"] < 0:
             return DOES_NOT_HOLD
-        if self.adjusted <= LEVEL and self.test["p_sign_flips"] <= LEVEL:
+        if self.adjusted <= LEVEL and (self.test["p_sign_flips"] or 1.0) <= LEVEL:
             return HOLDS
         return CANNOT_BE_TOLD
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -18,7 +19,7 @@ from harness import MLP, SOURCE_DIR, changed
 
 sys.path.insert(0, str(SOURCE_DIR / "tools"))
 
-from study_pages import front, verdicts
+from study_pages import front, front_figure, verdicts
 from study_pages import pooled as pooling
 from study_pages.task import Cell
 
@@ -63,6 +64,7 @@ The stale scheme reaches <!-- value: A | stale, stages 3 --><!-- end --> in thre
 """
 
 
+@cache
 def trained_rows():
     """The rows of the experiment's fifteen runs, which take half a second of a processor."""
     with tempfile.TemporaryDirectory(prefix="pipewright-e2e-") as folder:
@@ -237,6 +239,18 @@ class Decisions(unittest.TestCase):
         self.assertEqual([1.0, 1.0], verdicts.holm([0.7, 1.0]))
         self.assertEqual([], verdicts.holm([]))
 
+    def test_holm_goes_over_the_primary_claims_of_all_files_run_or_not(self):
+        def task(file, **ps):
+            claims = [{"say": f"{id}: so", "tests": [{"kind": "less", "p": p}]} for id, p in ps.items()]
+            return SimpleNamespace(file=file, results={"claims": claims})
+
+        tasks = [task("a.yaml", P1=0.02, S1=0.001), task("b.yaml", P2=None, P3=0.01)]
+        adjusted = {claim.id: claim.adjusted for claim in verdicts.claims_of(tasks, ["P1", "P2", "P3"])}
+        # Three primary claims, of which one has not run: 0.01 × 3 and 0.02 × 2; the secondary one is not corrected.
+        self.assertIsNone(adjusted.pop("S1"))
+        for id, by_hand in (("P1", 0.04), ("P2", 1.0), ("P3", 0.03)):
+            self.assertAlmostEqual(adjusted[id], by_hand, delta=1e-15)
+
     def decided(self, adjusted, primary=True, **test):
         test = {"kind": "less", "verdict": "not shown", "p": 0.001, "effect": 0.01, "p_sign_flips": 0.002} | test
         return verdicts.Claim("P1", None, "", test, primary, adjusted).verdict
@@ -289,10 +303,11 @@ class Machines(StudyTest):
 
     def test_the_front_is_what_no_other_beats(self):
         points = [front.Point(cell(name, 2, accuracy), "2", hours) for name, hours, accuracy in (
-            ("fast", 1, 0.7), ("as fast, worse", 1, 0.6), ("good", 2, 0.9), ("slow", 3, 0.9), ("best", 4, 0.91))]
+            ("a little faster, worse", 0.995, 0.69), ("fast", 1, 0.7), ("as fast, worse", 1, 0.6), ("good", 2, 0.9),
+            ("slow", 3, 0.9), ("best", 4, 0.91), ("faster by 2 %, worse", 0.98, 0.65))]
         refused = front.Point(cell("refused", 8, 0.99), "8", reason="too few devices")
         shown = [point.cell.row for point in points if front.on_front(point, [*points, refused])]
-        self.assertEqual(["fast", "good", "best"], shown)
+        self.assertEqual(["fast", "good", "best", "faster by 2 %, worse"], shown)
         self.assertFalse(front.on_front(refused, points))
 
     def test_advice_is_the_fastest_that_loses_no_more_than_the_margin(self):
@@ -310,29 +325,53 @@ class Machines(StudyTest):
         self.assertEqual("not run yet", front.sentence(task, [fast]))
 
 
-class Figure(StudyTest):
-    def test_is_drawn_to_scale_and_kept_up_to_date(self):
-        self.page.write_text("<!-- figure: A a.svg -->\n<!-- end -->\n")
-        self.study()
-        self.assertIn("Not run yet.", self.page.read_text())
-        self.keep(self.rows())
-        self.study()
-        self.assertIn("![Accuracy against stages, digits](a.svg)", self.page.read_text())
-        drawn = ElementTree.parse(self.folder / "docs/study/a.svg").getroot()
-        name = "{http://www.w3.org/2000/svg}"
-        ticks = {float(text.text): float(text.get("y")) - 4 for text in drawn.iter(f"{name}text")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Figures(StudyTest):
+    def drawn(self, name):
+        return ElementTree.parse(self.folder / "docs/study" / name).getroot()
+
+    def shown(self, drawn):
+        """The accuracies of its dots by the axis, in order, and how many points a pixel is."""
+        ticks = {float(text.text): float(text.get("y")) - 4 for text in drawn.iter(f"{SVG}text")
                  if text.get("text-anchor") == "end"}
         (low, bottom), (high, top) = min(ticks.items()), max(ticks.items())
-        shown = sorted(low + (bottom - float(dot.get("cy"))) / (bottom - top) * (high - low)
-                       for dot in drawn.iter(f"{name}circle"))
-        means = sorted(statistics.mean(self.accuracies(label, stages))
-                       for label in ("stale", "predicted") for stages in (2, 3))
+        points = (high - low) / (bottom - top)  # of accuracy for a pixel
+        return sorted(low + (bottom - float(dot.get("cy"))) * points for dot in drawn.iter(f"{SVG}circle")), points
+
+    def assert_dots(self, drawn, *schemes):
+        shown, points = self.shown(drawn)
+        for dot in drawn.iter(f"{SVG}circle"):
+            self.assertTrue(20 <= float(dot.get("cy")) <= 340 and 64 <= float(dot.get("cx")) <= 540, "out of the plot")
+        means = sorted(statistics.mean(self.accuracies(*scheme)) for scheme in schemes)
         for dot, mean in zip(shown, means, strict=True):
-            # Three places are each rounded to a tenth of a pixel.
-            self.assertAlmostEqual(dot, mean, delta=3 * 0.05 * (high - low) / (bottom - top) + 1e-9)
+            self.assertAlmostEqual(dot, mean, delta=3 * 0.05 * points + 1e-9)  # the dot and both ticks are rounded
+
+    def test_are_drawn_to_scale(self):
+        self.write("pair.yaml", MACHINE)
+        markers = ("<!-- figure: A a.svg -->", "<!-- hours: A pair.yaml h.svg -->")
+        self.page.write_text("".join(f"{marker}\n<!-- end -->\n" for marker in markers))
+        self.study()
+        self.assertEqual(2, self.page.read_text().count("Not run yet."))
+        self.keep(self.rows())
+        self.study()
+        for name in ("a.svg", "h.svg"):
+            self.assertIn(f"![Accuracy of digits]({name})", self.page.read_text())
+        self.assert_dots(self.drawn("a.svg"), ("stale", 2), ("stale", 3), ("predicted", 2), ("predicted", 3))
+        # A pair of devices has no room for three stages.
+        self.assert_dots(self.drawn("h.svg"), ("reference", 1), ("stale", 2), ("predicted", 2))
+
+    def test_are_kept_up_to_date(self):
+        self.page.write_text("<!-- figure: A a.svg -->\n<!-- end -->\n")
+        self.keep(self.rows())
+        self.study()
         self.study("--check")
-        (self.folder / "docs/study/a.svg").write_text("<svg/>")
+        self.write("docs/study/a.svg", "<svg/>")
         self.assert_errors(self.study("--check", code=1), r"^docs/study/a\.svg is not what the rows of results show")
+
+    def test_the_front_is_a_stair(self):
+        self.assertEqual([(1, 9), (3, 9), (3, 7), (4, 7), (4, 2)], front_figure.stairs([(1, 9), (3, 7), (4, 2)]))
 
 
 class Pooling(unittest.TestCase):
@@ -341,11 +380,11 @@ class Pooling(unittest.TestCase):
     def claims(self, *effects):
         return [self.claim(number, effect) for number, effect in enumerate(effects)]
 
-    def claim(self, number, effect):
+    def claim(self, number, effect, deviation=0.02):
         seeds = ("1", "2", "3", "4")
         cells = {"new": cell("new", 4, 0.5, values=dict.fromkeys(seeds, 0.5 + effect)),
                  "old": cell("old", 4, 0.5, values=dict.fromkeys(seeds, 0.5)),
-                 "reference": cell("reference", 1, 0.5, 0.02)}
+                 "reference": cell("reference", 1, 0.5, deviation)}
         task = SimpleNamespace(id=str(number), title=f"task {number}", reference="reference", cell_named=cells.get)
         test = {"of": "new", "minus": "old", "p": 0.1, "effect": effect, "interval": [effect, effect], "level": 0.95}
         return verdicts.Claim(f"P{number}", task, "", test, True, 0.1)
@@ -359,9 +398,18 @@ class Pooling(unittest.TestCase):
         self.assertIn("Over 4 tasks: +1.50 deviations of the reference, +1.50 … +1.50",
                       pooling.pooled(self.claims(0.01, 0.02, 0.03, 0.06)))
 
+        self.assertIn("No statement over tasks: the runs of a reference do not vary.",
+                      pooling.pooled([*self.claims(0.01, 0.02, 0.03), self.claim(3, 0.06, deviation=0.0)]))
+
     def test_is_of_different_tasks(self):
         with self.assertRaisesRegex(Exception, "two of the claims are of one task"):
             pooling.pooled([self.claim(1, 0.01), self.claim(1, 0.01)])
+
+    def test_compares_runs_of_equal_seeds(self):
+        values = {"new": {"1": 5, "2": 7, "4": 100}, "old": {"2": 3, "1": 4, "3": 50}}
+        task = SimpleNamespace(cell_named=lambda name: SimpleNamespace(values=values[name]))
+        claim = verdicts.Claim("P1", task, "", {"of": "new", "minus": "old"}, True)
+        self.assertEqual([1, 4], pooling.differences(claim))
 
     def test_draws_seeds_within_tasks(self):
         # A draw is the mean of 16 signs. Of those, P(at most 3 are +) = 0.011 and P(at most 4) = 0.038, so the 2.5th

@@ -13,6 +13,7 @@ from .tables import accuracy, in_stages, markdown, signed
 from .verdicts import NOT_RUN
 
 MARGIN = 0.005  # the loss of accuracy that the protocol calls none
+SAME_PACE = 1.01  # factor between hours that count as equal, as in the plans of `simulate --sweep`
 HOUR = 3600
 GIB = 2**30
 
@@ -58,7 +59,8 @@ def point(task, row):
     if row["state"] != "fits":
         return Point(cell, stages, reason=row["reason"] or row["state"])
     held = max(int(bytes_) for bytes_ in row["peak_bytes_of_workers"].split())
-    return Point(cell, stages, task.whole_samples / float(row["samples_per_second"]) / HOUR, held / GIB)
+    hours = task.whole_samples / float(row["samples_per_second"]) / HOUR
+    return Point(cell, stages, float(f"{hours:.6g}"), held / GIB)  # rounding makes schemes equal that are equally fast
 
 
 def cell_of(task, row):
@@ -73,11 +75,13 @@ def cell_of(task, row):
 
 def on_front(point, points):
     """Whether no other point is at least as good in accuracy and in time, and better in one."""
-    def beats(other):
-        better = (other.hours < point.hours, other.cell.mean > point.cell.mean)
-        worse = (other.hours > point.hours, other.cell.mean < point.cell.mean)
-        return any(better) and not any(worse)
-    return point.known and not any(beats(other) for other in points if other.known)
+    return point.known and not any(beats(other, point) for other in points if other.known)
+
+
+def beats(one, other):
+    faster, slower = one.hours < other.hours / SAME_PACE, one.hours > other.hours * SAME_PACE
+    better, worse = one.cell.mean > other.cell.mean, one.cell.mean < other.cell.mean
+    return (faster or better) and not (slower or worse)
 
 
 def front(task, hardware):

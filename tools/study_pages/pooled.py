@@ -45,7 +45,11 @@ def row(claim):
     if not claim.run:
         return [*first, NOT_RUN, "", ""]
     return [*first, signed(claim.test["effect"]), interval(claim.test),
-            f"{claim.test['effect'] / deviation(claim.task):+.2f}".replace("-", "−")]
+            in_deviations(claim.test["effect"], deviation(claim.task))]
+
+
+def in_deviations(effect, deviation):
+    return f"{effect / deviation:+.2f}".replace("-", "−") if deviation else "–"
 
 
 def deviation(task):
@@ -64,6 +68,8 @@ def statement(claims):
         return f"No statement over tasks: {tasks}, and the protocol asks for {FEWEST_TASKS}."
     if len({claim.test["effect"] > 0 for claim in claims}) > 1:
         return "No statement over tasks: the signs of their effects differ."
+    if not all(deviation(claim.task) for claim in claims):
+        return "No statement over tasks: the runs of a reference do not vary."
     theirs = [differences(claim) for claim in claims], [deviation(claim.task) for claim in claims]
     low, high = bootstrap_interval(*theirs)
     effect = f"{pooled_effect(*theirs):+.2f} deviations of the reference, {low:+.2f} … {high:+.2f}".replace("-", "−")

@@ -7,10 +7,14 @@ from functools import cached_property
 from . import tables
 from .figure import accuracy_by_stages
 from .front import advice, front
+from .front_figure import accuracy_by_hours
 from .markers import Wrong
 from .pooled import pooled
 from .task import Task
 from .verdicts import NOT_RUN, claims_of, primary_ids
+
+STAGES_CAPTION = "Means over seeds; bars, and the band of the reference, are sample standard deviations."
+HOURS_CAPTION = "Means over seeds, with the number of stages beside each; the line is the front."
 
 
 class Study:
@@ -28,7 +32,8 @@ class Study:
             "pooled": lambda words: pooled(self.named_claims(words)),
             "front": self.front,
             "advice": lambda words: advice(self.tasks.values(), words),
-            "figure": self.figure,
+            "figure": lambda words: self.figure(words, accuracy_by_stages, STAGES_CAPTION),
+            "hours": lambda words: self.figure(words, accuracy_by_hours, HOURS_CAPTION),
         }
 
     @cached_property
@@ -71,13 +76,12 @@ class Study:
         id, _, hardware = words.partition(" ")
         return front(self.task(id), hardware)
 
-    def figure(self, words):
-        """Of "A NAME.svg": shows the picture, and keeps it to be written."""
-        id, _, name = words.partition(" ")
+    def figure(self, words, drawn, caption):
+        """Of "A … NAME.svg": shows what is drawn of the task and the words between, and keeps it to be written."""
+        id, *between, name = words.split(" ")
         task = self.task(id)
-        drawn = accuracy_by_stages(task)
-        if not drawn:
+        picture = drawn(task, *between)
+        if not picture:
             return "Not run yet."
-        self.pictures[self.folder / name] = drawn
-        return (f"![Accuracy against stages, {task.title}]({name})\n\nMeans over seeds; bars, and the band of the "
-                "reference, are sample standard deviations.")
+        self.pictures[self.folder / name] = picture
+        return f"![Accuracy of {task.title}]({name})\n\n{caption}"

@@ -14,11 +14,12 @@ from pathlib import Path
 from .markers import Wrong
 
 METRIC = "test_accuracy"
+PROGRAM = Path(__file__).resolve().parent.parent.parent / "build/pipewright"
 
 
 def pipewright(root, *arguments):
     """Runs the program in `root`. Returns what it printed, and its remarks."""
-    program = os.environ.get("PIPEWRIGHT_BINARY", "build/pipewright")
+    program = os.path.abspath(os.environ.get("PIPEWRIGHT_BINARY", PROGRAM))
     try:
         done = subprocess.run([program, *map(str, arguments)], cwd=root, capture_output=True, text=True)
     except FileNotFoundError:
@@ -140,8 +141,8 @@ class Task:
 
     @staticmethod
     def cell(each, by_chance):
-        planned = each["n"] + sum(each[why] for why in ("failed", "missing", "interrupted", "running", "without"))
         values = dict(zip(each["seeds"], each["values"], strict=True))
+        planned = len(values) + each["missing"]
         return Cell(", ".join(each["row"]), each["column"], values, each["mean"], each["std"], planned, by_chance)
 
     def cell_named(self, name):

@@ -14,6 +14,7 @@ from pathlib import Path
 from .markers import Wrong
 
 METRIC = "test_accuracy"
+AS_IN_PROTOCOL = ("--set", f"table.metric={METRIC}", "--set", "table.epoch=last")  # of the table, and so of the claims
 PROGRAM = Path(__file__).resolve().parent.parent.parent / "build/pipewright"
 
 
@@ -85,7 +86,7 @@ class Task:
 
     @property
     def table_command(self):
-        return " ".join(["build/pipewright table", *self.settings, "--epoch last --results", self.rows_file])
+        return " ".join(["build/pipewright table", *self.settings, *AS_IN_PROTOCOL, "--results", self.rows_file])
 
     @cached_property
     def rows(self):
@@ -112,7 +113,7 @@ class Task:
 
     def table(self, rows):
         """What `table --format json` prints of these rows."""
-        command = ["table", *self.settings, "--metric", METRIC, "--epoch", "last", "--format", "json"]
+        command = ["table", *self.settings, *AS_IN_PROTOCOL, "--format", "json"]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.csv"
             if rows:

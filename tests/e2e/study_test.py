@@ -323,6 +323,13 @@ class Machines(StudyTest):
             "fastest, fast in 8 stages: 1.00 hours where reference in 1 stage takes 4.00, and −5.00 points from it.",
             front.sentence(task, [fast, reference]))
         self.assertEqual("not run yet", front.sentence(task, [fast]))
+        better = front.Point(cell("as fast", 4, 0.898), "4", 2.01)  # hours within 1 % count as equal
+        self.assertTrue(front.sentence(task, [close, better, reference]).startswith("take as fast in 4 stages: 2.01 "))
+
+    def test_a_point_of_which_runs_are_missing_is_not_on_the_front(self):
+        half = front.Point(Cell("half", "stages 2", {"1": 0.99}, 0.99, None, 2), "2", 1.0)
+        whole = front.Point(cell("whole", 2, 0.7), "2", 2.0)
+        self.assertEqual([False, True], [front.on_front(point, [half, whole]) for point in (half, whole)])
 
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -30,7 +30,8 @@ class Point:
 
     @property
     def known(self):
-        return self.hours is not None and self.cell.mean is not None
+        """Whether the machine takes it and all its runs are there."""
+        return self.hours is not None and len(self.cell.values) == self.cell.planned
 
     @property
     def name(self):
@@ -107,17 +108,19 @@ def sentence(task, points):
     if not references or len(known) < 2:
         return NOT_RUN
     reference = references[0]
-
-    def lost(point):
-        return reference.cell.mean - point.cell.mean
-
-    best = next(point for point in known if lost(point) <= MARGIN)
+    best = fastest_of([point for point in known if reference.cell.mean - point.cell.mean <= MARGIN])
     text = f"take {told(best, reference)}"
     if best is reference:
         text = f"stay with {told(best, reference)}; whatever is faster loses more than {100 * MARGIN:g} points"
-    if (fastest := known[0]) is not best:
+    if (fastest := fastest_of(known)) is not best:
         text += f". The fastest, {told(fastest, reference)}"
     return f"{text}."
+
+
+def fastest_of(points):
+    """The most accurate of those that are as fast as the fastest."""
+    as_fast = [point for point in points if point.hours <= points[0].hours * SAME_PACE]
+    return max(as_fast, key=lambda point: point.cell.mean)
 
 
 def told(point, reference):

@@ -326,6 +326,15 @@ class Machines(StudyTest):
         better = front.Point(cell("as fast", 4, 0.898), "4", 2.01)  # hours within 1 % count as equal
         self.assertTrue(front.sentence(task, [close, better, reference]).startswith("take as fast in 4 stages: 2.01 "))
 
+    def test_a_simulated_point_belongs_to_the_cell_of_its_label_and_stages(self):
+        two, four, any_stages = cell("a", 2, 0.5), cell("a", 4, 0.6), Cell("b", "vgg16", {}, None, None, 1)
+        task = SimpleNamespace(id="A", cells=[two, four, any_stages])
+        for label, stages, its in (("a", "4", four), ("b", None, any_stages), ("c", "4", None), ("a", "8", None)):
+            self.assertEqual(its, front.cell_of(task, {"label": label, "pipeline.stages": stages}))
+        task.cells.append(cell("a", 4, 0.7))
+        with self.assertRaisesRegex(Exception, "2 cells of the table are of the simulated point 'a', stages 4"):
+            front.cell_of(task, {"label": "a", "pipeline.stages": "4"})
+
     def test_a_point_of_which_runs_are_missing_is_not_on_the_front(self):
         half = front.Point(Cell("half", "stages 2", {"1": 0.99}, 0.99, None, 2), "2", 1.0)
         whole = front.Point(cell("whole", 2, 0.7), "2", 2.0)

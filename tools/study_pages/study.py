@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The study as a whole: its tasks, its claims, and what each marker is filled with."""
+
+import csv
+from functools import cached_property
+
+from . import tables
+from .figure import accuracy_by_stages
+from .front import advice, front
+from .front_figure import accuracy_by_hours
+from .markers import Wrong
+from .pooled import pooled
+from .task import Task
+from .verdicts import NOT_RUN, claims_of, primary_ids
+
+STAGES_CAPTION = "Means over seeds; bars, and the band of the reference, are sample standard deviations."
+HOURS_CAPTION = "Means over seeds, with the number of stages beside each; the line is the front."
+
+
+class Study:
+    def __init__(self, root):
+        self.root = root.resolve()
+        self.folder = self.root / "docs/study"
+        with open(self.folder / "tasks.csv", newline="", encoding="utf-8") as file:
+            self.tasks = {row["task"]: Task(self.root, row) for row in csv.DictReader(file)}
+        self.pictures = {}  # text of each picture that a page shows, by path
+        self.fillings = {
+            "table": lambda words: tables.accuracies(self.task(words)),
+            "runs": lambda words: tables.runs(self.task(words)),
+            "verdicts": lambda words: tables.verdicts(self.named_claims(words)),
+            "value": self.value,
+            "pooled": lambda words: pooled(self.named_claims(words)),
+            "front": self.front,
+            "advice": lambda words: advice(self.tasks.values(), words),
+            "figure": lambda words: self.figure(words, accuracy_by_stages, STAGES_CAPTION),
+            "hours": lambda words: self.figure(words, accuracy_by_hours, HOURS_CAPTION),
+        }
+
+    @cached_property
+    def claims(self):
+        return claims_of(self.tasks.values(), primary_ids(self.folder / "protocol.md"))
+
+    @property
+    def remarks(self):
+        return [remark for task in self.tasks.values() if task.rows for remark in task.remarks]
+
+    def task(self, id):
+        if id not in self.tasks:
+            raise Wrong(f"there is no task '{id}'; tasks.csv has {', '.join(self.tasks)}")
+        return self.tasks[id]
+
+    def named_claims(self, words):
+        """Those with these ids, or all."""
+        if words == "all":
+            return sorted(self.claims, key=lambda claim: (claim.id[0], int(claim.id[1:])))
+        known = {claim.id for claim in self.claims}
+        for id in words.split():
+            if id not in known:
+                raise Wrong(f"there is no claim '{id}'; the experiment files have {', '.join(sorted(known))}")
+        return [claim for id in words.split() for claim in self.claims if claim.id == id]
+
+    def value(self, words):
+        """One number in a sentence: "A | label, column", or "P1 effect", or "P1 verdict"."""
+        if " | " in words:
+            id, _, name = words.partition(" | ")
+            cell = self.task(id).cell_named(name)
+            return f"{100 * cell.mean:.2f} %" if cell.values else NOT_RUN
+        id, _, what = words.partition(" ")
+        if what not in ("effect", "verdict"):
+            raise Wrong(f"there is no value '{words}'; expected 'A | label, column', 'P1 effect' or 'P1 verdict'")
+        claim = self.named_claims(id)[0]
+        return claim.verdict if what == "verdict" or not claim.run else f"{tables.signed(claim.test['effect'])} points"
+
+    def front(self, words):
+        """Of "A FILE": the task's points on that hardware."""
+        id, _, hardware = words.partition(" ")
+        return front(self.task(id), hardware)
+
+    def figure(self, words, drawn, caption):
+        """Of "A … NAME.svg": shows what is drawn of the task and the words between, and keeps it to be written."""
+        id, *between, name = words.split(" ")
+        task = self.task(id)
+        picture = drawn(task, *between)
+        if not picture:
+            return "Not run yet."
+        self.pictures[self.folder / name] = picture
+        return f"![Accuracy of {task.title}]({name})\n\n{caption}"

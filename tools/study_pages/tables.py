@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of accuracies, of runs and of verdicts as Markdown."""
+
+from .verdicts import CANNOT_BE_TOLD, NOT_RUN
+
+
+def signed(share):
+    """A difference of accuracies in points."""
+    return f"{100 * share:+.2f}".replace("-", "−")
+
+
+def small(p):
+    return "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}"
+
+
+def in_stages(stages):
+    return f"in {stages} stage{'' if stages == '1' else 's'}"
+
+
+def markdown(header, rows, left=1):
+    """Rows of texts below a header; the first `left` columns are flush left, the others flush right."""
+    rule = [":--"] * left + ["--:"] * (len(header) - left)
+    return "\n".join(f"| {' | '.join(row)} |" for row in [header, rule, *rows])
+
+
+def commands(task):
+    lines = f"```sh\n{task.sweep_command}\n{task.keep_command}\n```"
+    return f"Not run yet. These commands run it, and keep its rows:\n\n{lines}"
+
+
+def accuracy(cell):
+    if cell is None:
+        return ""
+    missing = cell.planned - len(cell.values)
+    parts = [f"{100 * cell.mean:.2f}" + (f" ± {100 * cell.std:.2f}" if cell.std is not None else "")
+             + f" ({len(cell.values)})"] if cell.values else []
+    parts += [f"{missing} not run yet"] if missing else []
+    return ", ".join(parts) + (f"; {cell.by_chance} by chance" if cell.by_chance else "")
+
+
+def accuracies(task):
+    """A row for each label, a column for each number of stages or what else the file's table has."""
+    if not task.has_run:
+        return "Not run yet."
+    cells = {(cell.row, cell.column): cell for cell in task.cells}
+    rows, columns = (list(dict.fromkeys(key[part] for key in cells)) for part in (0, 1))
+    shown = [[row, *(accuracy(cells.get((row, column))) for column in columns)] for row in rows]
+    remark = ""
+    if any(cell.by_chance for cell in task.cells):
+        remark = f" By chance: these runs diverged or failed and count with {100 * task.chance:.0f} %."
+    return markdown(["", *columns], shown) + (
+        "\n\nTest accuracy in percent after the last epoch: mean ± sample standard deviation (number of seeds)."
+        + remark)
+
+
+def runs(task):
+    """What was trained, where, and how to compute the numbers again."""
+    if not task.rows:
+        return commands(task)
+    done = sum(len(cell.values) for cell in task.cells)
+    failed = sum(cell.by_chance for cell in task.cells)
+    hours = sum(float(row["processor_seconds"] or 0) for row in task.rows) / 3600
+    machines = sorted({f"{row['processor']} ({row['instruction_set']})" for row in task.rows})
+    versions = sorted({f"{row['pipewright']} ({row['commit']})" for row in task.rows})
+    lines = [
+        f"{done} of {sum(cell.planned for cell in task.cells)} runs"
+        + (f", of which {failed} diverged or failed" if failed else "")
+        + f"; {hours:.1f} processor hours on {', '.join(machines)}; version {', '.join(versions)}",
+        *task.remarks,
+        f"Rows: [{task.rows_file.rsplit('/', 1)[-1]}](../../{task.rows_file}), made by `{task.sweep_command}` and "
+        f"`{task.keep_command}`",
+        f"The numbers again: `{task.table_command}`",
+    ]
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def verdict(claim):
+    if claim.verdict != CANNOT_BE_TOLD or claim.test["detectable_effect"] is None:
+        return claim.verdict
+    effect = claim.test["detectable_effect"]
+    return f"{claim.verdict}; {100 * effect:.2f} points could"
+
+
+def verdicts(claims):
+    """A row for each comparison."""
+    header = ["", "task", "claim", "effect, points", "interval", "p", "Holm", "signs", "n", "verdict"]
+    return markdown(header, [verdict_row(claim) for claim in claims], left=3) + (
+        "\n\nEffect: mean paired difference. Interval: Student's t, 90 % where the claim is that two are as good. "
+        "Holm: p corrected over all primary claims, of which those that have not run count with 1. Signs: exact "
+        "sign-flip p. What could be told: with 80 % probability, before the correction.")
+
+
+def interval(test):
+    """The interval at its level; none where all pairs differ by the same."""
+    if None in test["interval"]:
+        return "the same in all pairs"
+    low, high = (signed(end) for end in test["interval"])
+    return f"{low} … {high} ({100 * test['level']:.0f} %)"
+
+
+def verdict_row(claim):
+    first = [claim.id, claim.task.id, claim.say]
+    if claim.verdict == NOT_RUN:
+        return [*first, *[""] * 6, NOT_RUN]
+    test = claim.test
+    pairs = str(test["n_of"]) if test["paired"] else f"{test['n_of']} + {test['n_minus']}"
+    return [*first, signed(test["effect"]), interval(test), small(test["p"]),
+            small(claim.adjusted), small(test["p_sign_flips"]), pairs, verdict(claim)]

@@ -100,16 +100,25 @@ void declare_results(CommandLine& line) {
       "take results of runs from the rows of this file, too, as `table --keep` writes them");
 }
 
-void use_rows(const RowFiles& files, const Value& document, std::vector<RunRecord>& records) {
+namespace {
+
+/// Gives the records the results of rows. Prints and writes nothing.
+std::optional<KeptResults> merge_rows(const RowFiles& files, const Value& document,
+                                      std::vector<RunRecord>& records) {
   const std::filesystem::path& file = files.results.empty() ? files.keep : files.results;
-  if (file.empty()) return;
+  if (file.empty()) return std::nullopt;
   if (!files.results.empty() && !files.keep.empty())
     throw Error(ErrorKind::Experiment,
                 "--results and --keep exclude each other; --keep reads the rows of its file, too");
   std::error_code none;
   const bool fresh = !files.keep.empty() && !std::filesystem::exists(file, none);
-  const KeptResults kept = keep_results(fresh ? std::vector<ResultRow>() : read_result_rows(file),
-                                        file, document, records);
+  return keep_results(fresh ? std::vector<ResultRow>() : read_result_rows(file), file, document,
+                      records);
+}
+
+/// Writes the rows that are to be kept, and says which rows were taken.
+void finish_rows(const RowFiles& files, const KeptResults& kept) {
+  const std::filesystem::path& file = files.results.empty() ? files.keep : files.results;
   if (!files.keep.empty()) {
     write_merged(file, result_rows_text(kept.merged.rows));
     print_error("%s has %s: %zu new, %zu replaced\n", file.c_str(),
@@ -121,13 +130,20 @@ void use_rows(const RowFiles& files, const Value& document, std::vector<RunRecor
   tell_of_rows(kept, file);
 }
 
+}  // namespace
+
+void use_rows(const RowFiles& files, const Value& document, std::vector<RunRecord>& records) {
+  if (const auto kept = merge_rows(files, document, records)) finish_rows(files, *kept);
+}
+
 std::vector<RunRecord> results_on(const std::filesystem::path& hardware, const Value& document,
                                   const std::filesystem::path& folder, const RowFiles& files) {
   std::vector<RunRecord> records = sweep_records(document, folder);
+  const std::optional<KeptResults> kept = merge_rows(files, document, records);
   std::set<std::string> origins;
   if (!hardware.empty())  // may begin the program anew, which must not have printed
     origins = add_modelled(records, load_hardware(hardware));
-  use_rows(files, document, records);
+  if (kept) finish_rows(files, *kept);
   for (const std::string& origin : origins) print_error("modelled times: %s\n", origin.c_str());
   return records;
 }

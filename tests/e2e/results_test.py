@@ -68,6 +68,9 @@ class Results(harness.EndToEnd):
         best = ("--metric", "train_loss", "--epoch", "best", "--format", "json")
         self.assertEqual(self.table(*best, "--results", "kept/x.csv", out="none").out, self.table(*best).out)
 
+        hours = ("--hardware", "dgx-a100", "--metric", "modelled_hours", "--format", "json")
+        self.assertEqual(self.table(*hours, "--results", "kept/x.csv", out="none").out, self.table(*hours).out)
+
         self.pipewright("plot", "s.yaml", "--out", "sw", "--output", "whole")
         self.pipewright("plot", "s.yaml", "--out", "none", "--output", "alone", "--results", "kept/x.csv")
         drawn = sorted(path.name for path in (self.folder / "whole").glob("*.svg"))

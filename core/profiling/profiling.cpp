@@ -4,9 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 
+#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/wording.h"
+#include "core/experiment/catalogue.h"
 #include "core/profiling/layer_count.h"
 #include "core/profiling/layer_measurement.h"
 #include "core/profiling/made_up_batch.h"
@@ -16,6 +20,8 @@
 #include "core/runtime/devices/intra_op_threads.h"
 #include "core/stage/memory_format.h"
 #include "core/stage/torch.h"
+#include "core/system/file.h"
+#include "core/system/foreign_error.h"
 #include "core/system/host_name.h"
 
 namespace pipewright {
@@ -27,6 +33,24 @@ void count_all(Profile& profile, const Experiment& e) {
   Tensors x = made_up_batch(*e.model, profile.samples, meta).x;
   profile.input_bytes = boundary_bytes(x);
   for (const LayerPtr& layer : e.layers) profile.layers.push_back(count_layer(*layer, x, e));
+}
+
+/// Measures layer i and returns what it passes on.
+Boundary measure_layer(Profile& profile, const Experiment& e, std::size_t i,
+                       const ProfileSettings& settings, const Boundary& before,
+                       const at::Tensor& targets) {
+  constexpr double kWeights = 0.1;  // the part of the time for what is done with weights alone
+  const double seconds = settings.seconds / static_cast<double>(e.layers.size());
+  LayerMeasurement measurement(e, i, before, targets, settings.device);
+  if (profile.timed) {
+    measurement.measure_times(profile.layers[i], settings.repetitions, (1 - kWeights) * seconds);
+    if (profile.layers[i].copy_bytes == 0)  // otherwise it follows from the update's time
+      measure_weight_times(profile.layers[i], *e.optimizer,
+                           empty_parameters(*e.layers[i], e.train.precision, settings.device),
+                           settings.repetitions, kWeights * seconds);
+  }
+  measurement.measure_peak(profile.layers[i]);
+  return measurement.measure_kept(profile.layers);
 }
 
 void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& settings) {
@@ -41,20 +65,16 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
         Boundary::Memory{.bytes = static_cast<std::int64_t>(x.nbytes())}));
   }
   profile.timed = !settings.device.is_meta();
-  const double seconds = settings.seconds / static_cast<double>(e.layers.size());
-  constexpr double kWeights = 0.1;  // the part of the time for what is done with weights alone
   for (std::size_t i = 0; i < e.layers.size(); ++i) {
     if (settings.on_layer) settings.on_layer(i);
-    LayerMeasurement measurement(e, i, boundary, batch.y, settings.device);
-    if (profile.timed) {
-      measurement.measure_times(profile.layers[i], settings.repetitions, (1 - kWeights) * seconds);
-      if (profile.layers[i].copy_bytes == 0)  // otherwise it follows from the update's time
-        measure_weight_times(profile.layers[i], *e.optimizer,
-                             empty_parameters(*e.layers[i], e.train.precision, settings.device),
-                             settings.repetitions, kWeights * seconds);
+    try {
+      boundary = measure_layer(profile, e, i, settings, boundary, batch.y);
+    } catch (const std::exception& error) {
+      const bool ours = dynamic_cast<const Error*>(&error) != nullptr || machine_error(error);
+      if (ours) throw;
+      throw Error(ErrorKind::Worker, concat("layer ", i, ", '", e.layers[i]->name(),
+                                            "', cannot be trained: ", first_line(error)));
     }
-    measurement.measure_peak(profile.layers[i]);
-    boundary = measurement.measure_kept(profile.layers);
   }
 }
 
@@ -65,6 +85,25 @@ Value without(Value part, std::initializer_list<const char*> names) {
   return part;
 }
 
+/// A digest of what a model reads besides its options and weights: the graph of an imported module,
+/// which stands in JSON files of a folder. Empty for other models.
+std::string graph_digest(const Experiment& e) {
+  std::map<std::string, std::string> files;
+  for (const std::string& path : path_options(e.resolved)) {
+    const Value* const given = e.resolved.find_path(path);
+    std::error_code none;
+    if (!path.starts_with("model.") || given == nullptr || given->text.empty() ||
+        !std::filesystem::is_directory(given->text, none))
+      continue;
+    for (const auto& entry : std::filesystem::directory_iterator(given->text))
+      if (entry.path().extension() == ".json")
+        files[entry.path().filename()] = sha256(read_file(entry.path()));
+  }
+  std::string text;
+  for (const auto& [name, checksum] : files) text += concat(name, " ", checksum, "\n");
+  return text.empty() ? text : sha256(text);
+}
+
 }  // namespace
 
 Profile described(const Experiment& e, at::Device device) {
@@ -72,6 +111,8 @@ Profile described(const Experiment& e, at::Device device) {
   Value costs = Value::mapping();
   costs.at_or_add("model") =
       without(*e.resolved.find("model"), {"weights", "weights_format", "fresh"});
+  if (const std::string graph = graph_digest(e); !graph.empty())
+    costs.at_or_add("graph") = Value::of(graph);
   costs.at_or_add("loss") = *e.resolved.find("loss");
   costs.at_or_add("optimizer") = without(*e.resolved.find("optimizer"), {"lr"});
   return {.model = e.resolved.find_path("model.name")->text,
@@ -116,7 +157,8 @@ std::string misfit(const Profile& profile, const Experiment& experiment, at::Dev
     return concat("it was measured with pipeline.threads: ", profile.threads,
                   ", this experiment has ", wanted.threads);
   if (profile.digest != wanted.digest)
-    return "it is of the same model with other options, or of another loss or optimizer";
+    return "it is of the same model with other options or an imported module that has changed, or "
+           "of another loss or optimizer";
   const auto same = [](const LayerCost& cost, const LayerPtr& layer) {
     return cost.name == layer->name();
   };

@@ -36,6 +36,19 @@ class Other(Dropped):
         self.layer2[-1] = nn.Dropout(0.2)
 
 
+class AddsOne(nn.Module):
+    def forward(self, x):
+        y = torch.exp(x)
+        y += 1
+        return y
+
+
+class WritesOver(Dropped):
+    def __init__(self):
+        super().__init__()
+        self.layer2[-1] = AddsOne()
+
+
 CASE = Case(Dropped, (3, 16, 16), batch=8, precision="float32")
 CUT = {"stages": 4, "balance": "layers"}
 
@@ -114,6 +127,19 @@ class Runs(GraphTraining):
             names = [layer["name"] for layer in profile["layers"]]
             self.assertEqual(names[0], "conv1")
             self.assertIn("layer1.0", names)
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.import_case(CASE, Other)
+        old = ("--set", "pipeline.balance=memory", "--set", "pipeline.cut.profile=meta.yaml")
+        said = self.do(PIPEWRIGHT, "check", "profiled.yaml", *old, code=2)
+        self.assertIn("does not fit: it is of the same model with other options or an imported module that has changed", said)
+
+    def test_a_layer_that_cannot_be_trained_is_named(self):
+        """PyTorch cannot do it either: the exponential's result, which its gradient needs, is written over."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.import_case(CASE, WritesOver)
+        (self.folder / "profiled.yaml").write_text(json.dumps(self.experiment(CASE, pipeline=CUT)))
+        said = self.do(PIPEWRIGHT, "profile", "profiled.yaml", code=5)
+        self.assertRegex(said, r"layer \d+, 'layer2\.\d+', cannot be trained: one of the variables needed for gradient")
 
 
 if __name__ == "__main__":

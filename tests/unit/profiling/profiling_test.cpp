@@ -76,7 +76,8 @@ TEST(Profiling, KnowsAStaleProfile) {
   EXPECT_EQ(changed("loader.batch_size", "64"),
             "it is of micro-batches of 8 samples, this experiment has 16");
   EXPECT_EQ(changed("model.widths", "[12, 8, 10]"),
-            "it is of the same model with other options, or of another loss or optimizer");
+            "it is of the same model with other options or an imported module that has changed, or "
+            "of another loss or optimizer");
   EXPECT_EQ(changed("pipeline.stages", "2"), "");
   EXPECT_EQ(changed("optimizer.lr", "0.5"), "");
 }

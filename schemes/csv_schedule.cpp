@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule from a file, in the CSV format that torch.distributed.pipelining writes and reads: a
-// row per worker (rank), a cell per step, empty cells for idle steps. A cell has stage, operation
-// and micro-batch: "2F0" is a forward, "2B0" a backward, "2I0" and "2W0" are its halves (gradient
-// of the inputs, of the weights); "(0F3;3B1)OVERLAP_F_B" stands for its parts in turn. Sends,
-// receives, (un)sharding and gradient reductions (SEND_F, RECV_B, UNSHARD, REDUCE_GRAD, …) are
-// ignored, because here they follow from the rest. The file describes one mini-batch; each stage
-// updates after its last gradient and goes on with the next mini-batch.
+// A schedule from a file, in one of two CSV formats. One has an action a line, with the weights
+// that it reads, as `schedule --csv` writes them: see core/schedule/action_list.h. Its mini-batches
+// are the first of any training; where more follow, the middle of the file goes on as long as
+// needed, if it repeats itself. The other is that which torch.distributed.pipelining writes and
+// reads: a row per worker (rank), a cell per step, empty cells for idle steps. A cell has stage,
+// operation and micro-batch: "2F0" is a forward, "2B0" a backward, "2I0" and "2W0" are its halves
+// (gradient of the inputs, of the weights); "(0F3;3B1)OVERLAP_F_B" stands for its parts in turn.
+// Sends, receives, (un)sharding and gradient reductions (SEND_F, RECV_B, UNSHARD, REDUCE_GRAD, …)
+// are ignored, because here they follow from the rest. The file describes one mini-batch; each
+// stage updates after its last gradient and goes on with the next mini-batch.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -16,7 +19,11 @@
 #include "core/base/checksum.h"
 #include "core/base/text.h"
 #include "core/config/options.h"
+#include "core/schedule/action_list.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/invalid_schedule.h"
+#include "core/schedule/loop.h"
+#include "core/schedule/validate.h"
 #include "core/system/file.h"
 
 namespace pipewright {
@@ -164,6 +171,77 @@ class CsvSchedule {
   std::map<int, int> worker_of_;  ///< stage → worker
 };
 
+/// A schedule of an action a line, for as many mini-batches as are asked for.
+class ListedSchedule {
+ public:
+  ListedSchedule(const std::filesystem::path& path, std::string_view text)
+      : path_(path), list_(read_action_list(text, path)) {}
+
+  const PipelineShape& shape() const { return list_.schedule.shape; }
+  const std::vector<int>& auxiliary() const { return list_.schedule.auxiliary; }
+
+  /// Throws InvalidSchedule with the line of the culprit.
+  Schedule of(const PipelineShape& wanted) const {
+    const int minibatches = wanted.minibatches;
+    Schedule schedule =
+        minibatches <= shape().minibatches ? proved(minibatches) : continued(minibatches);
+    schedule.shape = wanted;
+    return schedule;
+  }
+
+ private:
+  Schedule proved(int minibatches) const {
+    Schedule schedule = first_minibatches(list_.schedule, minibatches);
+    try {
+      validate(schedule);
+    } catch (const InvalidSchedule& error) {
+      throw InvalidSchedule(concat(error.message(), line_of(error.culprit(), minibatches)),
+                            error.culprit());
+    }
+    return schedule;
+  }
+
+  /// " (order.csv:17)", where an action is to blame.
+  std::string line_of(ActionPlace culprit, int minibatches) const {
+    if (culprit == kNowhere) return {};
+    const auto worker = static_cast<std::size_t>(culprit.first);
+    const auto& actions = list_.schedule.workers[worker];
+    int left = culprit.second;
+    for (std::size_t i = 0; i < actions.size(); ++i)
+      if (actions[i].minibatch < minibatches && left-- == 0)
+        return concat(" (", path_.string(), ":", list_.lines[worker][i], ")");
+    return {};
+  }
+
+  /// A loop whose rounds have 1, 2, 3, 4, 6 or 12 mini-batches reaches every number that differs by
+  /// a multiple of 12 from one that the file has.
+  Schedule continued(int minibatches) const {
+    constexpr int kRounds = 12;
+    const int most = shape().minibatches - (shape().minibatches - minibatches % kRounds) % kRounds;
+    const auto loop =
+        most < 1 ? std::nullopt : find_loop([&](int count) { return first(count); }, most);
+    if (!loop)
+      throw Error(ErrorKind::Experiment,
+                  concat("the schedule in ", path_.string(), " has ", shape().minibatches,
+                         " mini-batches, ", minibatches,
+                         " are needed, and its middle does not show how to go on; expected a file "
+                         "with more of them, such as `pipewright schedule --minibatches 96 --csv` "
+                         "writes, in which every 1, 2, 3, 4, 6 or 12 mini-batches are alike"));
+    const int once = loop->schedule.shape.minibatches;
+    return unrolled(loop->schedule, *loop->loop,
+                    1 + (minibatches - once) / loop->loop->step.minibatches);
+  }
+
+  Schedule first(int minibatches) const {
+    if (minibatches > shape().minibatches)
+      throw Error(ErrorKind::Experiment, concat(path_.string(), " has fewer mini-batches"));
+    return first_minibatches(list_.schedule, minibatches);
+  }
+
+  std::filesystem::path path_;
+  ActionList list_;
+};
+
 /// Reads the file once, with the experiment, so that later edits do not change a running training.
 /// The file's digest is a resolved option, so an experiment with other content is another
 /// experiment.
@@ -171,9 +249,9 @@ class FromCsv final : public Scheme {
  public:
   explicit FromCsv(Options& options)
       : path_(options.required_path("file",
-                                    "CSV file with a row per worker; its cells are stage, "
-                                    "operation and micro-batch: 2F0, 2B0, "
-                                    "2I0, 2W0.")) {
+                                    "CSV file: an action a line with its weights, as `schedule "
+                                    "--csv` writes them; or a row per worker, whose cells are "
+                                    "stage, operation and micro-batch: 2F0, 2B0, 2I0, 2W0.")) {
     const std::string digest = path_.empty() ? "" : read();
     const std::string expected =
         options.text("sha256", digest,
@@ -188,23 +266,33 @@ class FromCsv final : public Scheme {
   }
 
   std::vector<int> placement(int stages) const override {
-    return path_.empty() ? std::vector<int>() : file(stages).placement();
+    if (path_.empty()) return {};
+    check_stages(stages);
+    return listed_ ? listed_->shape().placement : file_->placement();
   }
+
+  std::vector<int> auxiliary_sites(int stages) const override {
+    if (path_.empty()) return {};
+    check_stages(stages);
+    return listed_ ? listed_->auxiliary() : std::vector<int>();
+  }
+
+  bool repeats() const override { return listed_.has_value(); }
 
   Schedule schedule(const PipelineShape& shape) const override {
     if (path_.empty()) return {};  // recorded as a problem by required_path()
-    const CsvSchedule& of = file(shape.stages);
     PipelineShape placed = shape;
-    if (placed.placement.empty()) placed.placement = of.placement();
-    if (placed.placement != of.placement())
+    const std::vector<int> placement = this->placement(shape.stages);
+    if (placed.placement.empty()) placed.placement = placement;
+    if (placed.placement != placement)
       throw Error(ErrorKind::Experiment,
                   concat("pipeline.placement names other workers than the rows of ", path_.string(),
                          "; leave it out"));
-    if (shape.microbatches != of.microbatches())
-      throw Error(ErrorKind::Experiment,
-                  concat("pipeline.microbatches is ", shape.microbatches, "; the schedule in ",
-                         path_.string(), " has ", of.microbatches()));
-    return schedule_of_workers(placed, of.workers());
+    check("microbatches", shape.microbatches,
+          listed_ ? listed_->shape().microbatches : file_->microbatches());
+    if (!listed_) return schedule_of_workers(placed, file_->workers());
+    check("replicas", shape.replicas, listed_->shape().replicas);
+    return listed_->of(placed);
   }
 
  private:
@@ -219,30 +307,40 @@ class FromCsv final : public Scheme {
       return {};
     }
     try {
-      file_.emplace(path_, text);
+      if (is_action_list(text))
+        listed_.emplace(path_, text);
+      else
+        file_.emplace(path_, text);
     } catch (const Error& error) {
       fault_ = error;
     }
     return sha256(text);
   }
 
-  const CsvSchedule& file(int stages) const {
+  void check_stages(int stages) const {
     if (fault_) throw *fault_;
-    const std::size_t named = file_->placement().size();
-    if (static_cast<int>(named) != stages)
-      throw Error(ErrorKind::Experiment, concat("pipeline.stages is ", stages, "; the schedule in ",
-                                                path_.string(), " has ", named));
-    return *file_;
+    check("stages", stages,
+          listed_ ? listed_->shape().stages : static_cast<int>(file_->placement().size()));
+  }
+
+  void check(const char* option, int wanted, int there) const {
+    if (wanted != there)
+      throw Error(ErrorKind::Experiment,
+                  concat("pipeline.", option, " is ", wanted, "; the schedule in ", path_.string(),
+                         " has ", there));
   }
 
   std::filesystem::path path_;
+  std::optional<ListedSchedule> listed_;  ///< one of the two, unless there is a fault
   std::optional<CsvSchedule> file_;
   std::optional<Error> fault_;
 };
 
 }  // namespace
 
-PIPEWRIGHT_SCHEME(csv_schedule, FromCsv,
-                  "A schedule from a CSV file, as torch.distributed.pipelining writes them.")
+PIPEWRIGHT_SCHEME(
+    csv_schedule, FromCsv,
+    "A schedule from a CSV file: actions and weights, or as torch.distributed.pipelining "
+    "writes them.")
 
 }  // namespace pipewright

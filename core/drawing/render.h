@@ -40,8 +40,9 @@ std::string render_svg(const Schedule& schedule, const std::string& title, int m
 std::string render_weights_svg(const Schedule& schedule, int minibatch, const std::string& title);
 
 /// A CSV text with the columns
-/// worker,index,kind,stage,replica,minibatch,microbatch,loss,version,ahead,start,slots
-/// and one line per action; microbatch, loss, version and ahead are empty if an action has none.
+/// worker,index,kind,stage,replica,minibatch,microbatch,loss,version,ahead,start,slots,weights,scale
+/// and one line per action; microbatch, loss, version, ahead and weights are empty if an action has
+/// none. read_action_list() reads it again.
 std::string render_csv(const Schedule& schedule);
 
 /// One mini-batch of one replica in the CSV format of torch.distributed.pipelining: a row per

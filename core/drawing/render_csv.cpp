@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
 #include "core/drawing/render.h"
+#include "core/schedule/action_list.h"
 #include "core/schedule/versions.h"
 
 namespace pipewright {
@@ -8,7 +9,8 @@ std::string render_csv(const Schedule& schedule) {
   const Versions versions = resolve_versions(schedule);
   const SlotTimes times = slot_times(schedule);
   std::string out =
-      "worker,index,kind,stage,replica,minibatch,microbatch,loss,version,ahead,start,slots\n";
+      "worker,index,kind,stage,replica,minibatch,microbatch,loss,version,ahead,start,slots,weights,"
+      "scale\n";
   for (std::size_t worker = 0; worker < schedule.workers.size(); ++worker) {
     for (std::size_t i = 0; i < schedule.workers[worker].size(); ++i) {
       const Action& action = schedule.workers[worker][i];
@@ -18,7 +20,9 @@ std::string render_csv(const Schedule& schedule) {
       if (is_pass(action.kind)) out += std::to_string(action.microbatch);
       out += facts_of(action.kind).of_loss ? concat(",", action.loss, ",") : ",,";
       out += is_pass(action.kind) ? concat(key.version, ",", key.ahead, ",") : ",,";
-      out += concat(times.start[worker][i], ",", slots_of(action.kind), "\n");
+      out += concat(times.start[worker][i], ",", slots_of(action.kind), ",");
+      if (is_pass(action.kind)) out += weights_text(action.weights, schedule.rules);
+      out += concat(",", number_text(action.scale), "\n");
     }
   }
   return out;

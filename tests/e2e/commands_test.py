@@ -47,6 +47,23 @@ class Commands(harness.EndToEnd):
             self.assertEqual(done.err, "")
         self.assertEqual(self.pipewright("run", "x.yaml", "-h").out, self.pipewright("run", "--help").out)
 
+    def test_a_schedule_goes_out_and_comes_back(self):
+        """Its file has fewer mini-batches than the epoch, in which it goes on."""
+        for scheme in ("pipedream", "spectrain", "interlocking"):
+            experiment = changed(
+                MLP,
+                {
+                    "scheme": {"name": scheme},
+                    "pipeline.stages": 3,
+                    "dataset": {"name": "digits"},
+                    "loader": {"batch_size": 16, "limit_train": 1200},
+                },
+            )
+            self.write("e.yaml", experiment)
+            self.pipewright("schedule", "e.yaml", "--minibatches", "60", "--csv", f"{scheme}.csv")
+            read = changed(experiment, {"scheme": {"name": "csv_schedule", "file": f"{scheme}.csv"}})
+            self.assert_same_weights(self.train(experiment, scheme), self.train(read, f"{scheme}-read"))
+
     def test_no_command_prints_the_usage(self):
         self.assertIn("pipewright COMMAND", self.pipewright(code=EXPERIMENT).err)
         self.assertRegex(self.pipewright("--version").out, r"^pipewright \d+\.\d+\.\d+, LibTorch \d+\.\d+")

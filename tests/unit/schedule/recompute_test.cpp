@@ -161,7 +161,8 @@ TEST(Recompute, ShowsInGridTableAndFile) {
   EXPECT_NE(grid.find("r recompute"), std::string::npos) << grid;
   EXPECT_NE(render_versions(schedule, 1).find(" r  0"), std::string::npos)
       << render_versions(schedule, 1);
-  EXPECT_NE(render_csv(schedule).find("1,3,recompute,1,0,0,0,,0,0,5,1,forward,1\n"), std::string::npos)
+  EXPECT_NE(render_csv(schedule).find("1,3,recompute,1,0,0,0,,0,0,5,1,forward,1\n"),
+            std::string::npos)
       << render_csv(schedule);
   EXPECT_NE(render_svg(schedule, "gpipe", 1).find("recompute"), std::string::npos);
   EXPECT_NE(render_trace(schedule).find("\"cat\":\"recompute\""), std::string::npos);

@@ -13,6 +13,7 @@
 #include "core/probes/probe.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
+#include "core/stage/layer_kind.h"
 #include "core/stage/loss.h"
 #include "core/stage/metric.h"
 #include "core/stage/model.h"
@@ -110,10 +111,10 @@ constexpr PluginKind kind_of(std::string_view name) {
   return {name, knows<Part>, guard<Part>};
 }
 
-constexpr std::array kKinds{kind_of<Scheme>("scheme"),   kind_of<Model>("model"),
-                            kind_of<Dataset>("dataset"), kind_of<Optimizer>("optimizer"),
-                            kind_of<Loss>("loss"),       kind_of<Metric>("metric"),
-                            kind_of<Codec>("codec"),     kind_of<Probe>("probe")};
+constexpr std::array kKinds{
+    kind_of<Scheme>("scheme"),   kind_of<Model>("model"),         kind_of<LayerKind>("layer"),
+    kind_of<Dataset>("dataset"), kind_of<Optimizer>("optimizer"), kind_of<Loss>("loss"),
+    kind_of<Metric>("metric"),   kind_of<Codec>("codec"),         kind_of<Probe>("probe")};
 
 }  // namespace
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model with a layer of its own: y = (x Aᵀ) · σ(x Bᵀ), a linear map whose outputs are gated
-// (Dauphin et al., 2017).
+// A layer, y = (x Aᵀ + a) · σ(x Bᵀ + b), a linear map whose outputs are gated (Dauphin et al.,
+// 2017); its kind, so that `model: {name: sequential}` may list it; and a model of such layers.
 #include <ATen/ATen.h>
 
 #include <cmath>
 
+#include "core/stage/layer_kind.h"
 #include "core/stage/layers.h"
 #include "core/stage/model.h"
 
@@ -29,6 +30,23 @@ class GatedLinear final : public Layer {
 
  private:
   std::int64_t in_, out_;
+};
+
+class GatedLinearKind final : public LayerKind {
+ public:
+  explicit GatedLinearKind(Options& options)
+      : out_(options.integer("out", 32, "Numbers of the output.", kPositive)) {}
+
+  std::string refusal(const SampleShape& before) const override {
+    return before.is_flat() ? "" : "wants features; put flatten before it";
+  }
+  SampleShape after(const SampleShape& /*before*/) const override { return {{out_}}; }
+  LayerPtr make(const SampleShape& before) const override {
+    return std::make_shared<GatedLinear>(before.sizes[0], out_);
+  }
+
+ private:
+  std::int64_t out_;
 };
 
 class Gated final : public Model {
@@ -58,6 +76,7 @@ class Gated final : public Model {
   std::int64_t inputs_, width_, depth_, classes_;
 };
 
+PIPEWRIGHT_LAYER(gated_linear, GatedLinearKind, "linear layer with gated outputs: out 32")
 PIPEWRIGHT_MODEL(gated, Gated, "Linear layers whose outputs are gated, then a linear classifier.")
 
 }  // namespace

@@ -27,14 +27,14 @@ Step refused(std::string wants) {
   return {.make = {}, .after = {}, .wants = std::move(wants)};
 }
 
-using ReadLayer = Step (*)(Options& options, const SampleShape& before);
+using ReadLayer = std::function<Step(Options& options, const SampleShape& before)>;
 
 /// One kind of layer that a list may have.
 struct ListedKind {
   const char* name;
   const char* first;  ///< the option that stands alone in `{linear: 10}`; "" if there is none
   const char* help;
-  ReadLayer read;
+  Step (*read)(Options& options, const SampleShape& before);
 };
 
 constexpr Range kSize{1, 1e6};
@@ -273,8 +273,18 @@ constexpr std::array<const char*, 2> kContainers{"residual", "repeat"};
 std::vector<std::string> all_names() {
   std::vector<std::string> names;
   for (const ListedKind& kind : kKinds) names.emplace_back(kind.name);
+  for (const std::string& name : Registry<LayerKind>::instance().names()) names.push_back(name);
   names.insert(names.end(), kContainers.begin(), kContainers.end());
   return names;
+}
+
+/// Reads a layer of a registered kind.
+ReadLayer reading(const Registry<LayerKind>::Make& make) {
+  return [&make](Options& options, const SampleShape& before) -> Step {
+    const std::shared_ptr<const LayerKind> kind = make(options);
+    if (std::string wants = kind->refusal(before); !wants.empty()) return refused(std::move(wants));
+    return {[kind, before] { return kind->make(before); }, kind->after(before), {}};
+  };
 }
 
 /// Reads lists of layers; stops at the first layer that is wrong.
@@ -308,38 +318,39 @@ class Reader {
     const Value& options = by_name ? kNothing : item.fields.front().second;
     if (name == "residual") return read_residual(item, options, shape, all);
     if (name == "repeat") return read_repeat(item, options, shape, all);
-    const auto kind = std::ranges::find(
+    const auto* const kind = std::ranges::find(
         kKinds, name, [](const ListedKind& each) { return std::string(each.name); });
-    if (kind == kKinds.end()) {
-      const std::vector<std::string> names = all_names();
-      return wrong(item, concat("has no layer '", name, "'; expected ", join(names, ", "),
-                                did_you_mean(name, names)));
-    }
-    return read_kind(*kind, item, options, shape, all);
+    if (kind != kKinds.end())
+      return read_kind(name, kind->first, kind->read, item, options, shape, all);
+    if (const auto* const registered = Registry<LayerKind>::instance().find(name))
+      return read_kind(name, "", reading(registered->make), item, options, shape, all);
+    const std::vector<std::string> names = all_names();
+    return wrong(item, concat("has no layer '", name, "'; expected ", join(names, ", "),
+                              did_you_mean(name, names)));
   }
 
-  bool read_kind(const ListedKind& kind, const Value& item, const Value& options,
-                 SampleShape& shape, std::vector<ListedLayer>& all) {
+  bool read_kind(const std::string& name, const char* first, const ReadLayer& read_layer,
+                 const Value& item, const Value& options, SampleShape& shape,
+                 std::vector<ListedLayer>& all) {
     Value named = options;
     if (!options.is(Value::Kind::Mapping)) {
-      if (*kind.first == '\0' && !options.is(Value::Kind::Null))
-        return wrong(options, concat("gives ", kind.name, " ", options.shown(),
+      if (*first == '\0' && !options.is(Value::Kind::Null))
+        return wrong(options, concat("gives ", name, " ", options.shown(),
                                      "; it has no option to stand alone"));
       named = Value::mapping();
       named.place = options.place;
-      if (!options.is(Value::Kind::Null)) named.at_or_add(kind.first) = options;
+      if (!options.is(Value::Kind::Null)) named.at_or_add(first) = options;
     }
     Problems problems;
-    Options own(&named, concat(path_, ".", kind.name), problems);
-    const Step step = kind.read(own, shape);
+    Options own(&named, concat(path_, ".", name), problems);
+    const Step step = read_layer(own, shape);
     own.finish();
     given_.add(problems);
     if (!problems.empty()) return false;
     if (!step.make)
-      return wrong(item,
-                   concat("has ", kind.name, " behind ", shape.text(), ", but it ", step.wants));
+      return wrong(item, concat("has ", name, " behind ", shape.text(), ", but it ", step.wants));
     if (elements_of(step.after) > kMostElements)
-      return wrong(item, concat("has ", kind.name, " that makes ", step.after.text(),
+      return wrong(item, concat("has ", name, " that makes ", step.after.text(),
                                 ", more than 2^40 numbers a sample"));
     shape = step.after;
     all.push_back({step.make, shape});
@@ -409,16 +420,6 @@ class Reader {
 
 }  // namespace
 
-std::string SampleShape::text() const {
-  const char* what = is_tokens()  ? "tokens"
-                     : is_image() ? "an image"
-                     : is_flat()  ? "features"
-                                  : "vectors";
-  std::string all;
-  for (const std::int64_t size : sizes) all += concat(all.empty() ? "" : ", ", size);
-  return concat(what, " [", all, "]");
-}
-
 std::optional<std::vector<ListedLayer>> read_layer_list(Options& given, const SampleShape& input) {
   const Value list =
       given.any("layers", Value::sequence(), concat("The layers, in order. ", layer_list_help()));
@@ -432,6 +433,9 @@ std::string layer_list_help() {
   std::string text =
       "Each is a name (relu), {name: {options}}, or {name: value} for its first option. Known are ";
   for (const ListedKind& kind : kKinds) text += concat(kind.name, " (", kind.help, "), ");
+  const Registry<LayerKind>& registered = Registry<LayerKind>::instance();
+  for (const std::string& name : registered.names())
+    text += concat(name, " (", registered.find(name)->summary, "), ");
   return text +
          "residual ([layers], added to their input; or {layers, shortcut, activation: relu}), and "
          "repeat "

@@ -10,23 +10,9 @@
 #include <vector>
 
 #include "core/config/options.h"
-#include "core/stage/layer.h"
+#include "core/stage/layer_kind.h"
 
 namespace pipewright {
-
-/// The form of one sample between two layers: {channels, height, width} of an image, {features},
-/// {tokens, width} of a sequence of vectors, or {tokens} of int64 tokens.
-struct SampleShape {
-  std::vector<std::int64_t> sizes;
-  std::int64_t vocabulary = 0;  ///< > 0: tokens below this number
-
-  bool is_image() const { return sizes.size() == 3 && vocabulary == 0; }
-  bool is_sequence() const { return sizes.size() == 2 && vocabulary == 0; }
-  bool is_flat() const { return sizes.size() == 1 && vocabulary == 0; }
-  bool is_tokens() const { return vocabulary > 0; }
-  /// "an image [3, 32, 32]", "features [128]", "vectors [16, 64]", "tokens [16]".
-  std::string text() const;
-};
 
 /// One layer of the list, made anew for each pipeline.
 struct ListedLayer {

@@ -88,6 +88,20 @@ class Example(WithParts):
             skips.lacks("mpirun")
         self.assert_same_weights(serial, self.spirals("mpi", "pipeline.execution=mpi"))
 
+    def test_a_layer_stands_in_a_list_of_layers(self):
+        """Three of them and a linear layer are the model of the example, with other names."""
+        layers = "[gated_linear, {gated_linear: {out: 32}}, gated_linear, {linear: 3}]"
+        listed = self.spirals("listed", f"model={{name: sequential, input: [2], layers: {layers}}}", "train.epochs=1")
+        model = self.spirals("model", "train.epochs=1")
+        shapes = [[tensor.shape for tensor in run.parameters().values()] for run in (listed, model)]
+        self.assertEqual(*map(sorted, shapes))
+        image = "[{gated_linear: {out: 32}}]"
+        wrong = self.with_parts(
+            "check", EXAMPLE / "spirals.yaml", "--set", f"model={{name: sequential, input: [1, 8, 8], layers: {image}}}",
+            code=EXPERIMENT,
+        )
+        self.assertRegex(wrong.err, r"has gated_linear behind an image \[1, 8, 8\], but it wants features; put flatten")
+
     def test_lion_moves_every_weight_by_the_learning_rate(self):
         """Or not at all, where the gradient is 0, in the first step from a momentum of 0."""
         one = ("train.epochs=1", "loader.limit_train=32", "loader.batch_size=32")

@@ -10,6 +10,7 @@
 #include "core/experiment/catalogue.h"
 #include "core/experiment/checks.h"
 #include "core/experiment/identity.h"
+#include "core/experiment/model_defaults.h"
 #include "core/experiment/perturbation.h"
 #include "core/system/given_files.h"
 
@@ -158,7 +159,9 @@ Experiment read_experiment(const Value& given) {
 }
 
 Experiment read_experiment(const Value& given, const Problems& faults) {
-  const Value document = options_of_run(given);
+  const Value written = options_of_run(given);
+  Value document = written;
+  complete_model(document);
   Problems problems;
   problems.add(faults);
   Options root(&document, "", problems);
@@ -169,7 +172,7 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   place_stages(e, document, problems);
   check_together(e, balance, document, root.resolved(), problems);
   throw_if_any(problems, document);
-  e.given = document;
+  e.given = written;
   e.resolved = root.resolved();
   e.digest = config_digest(e.resolved);
   const std::vector<std::string> paths = paths_among(root.declared());

@@ -20,6 +20,7 @@ class Food101 final : public EncodedImageDataset {
   explicit Food101(Options& options)
       : root_(options.path("root", "~/data/food-101", "Folder of images/ and meta/.")) {
     look_.shape = {3, 0, 0};
+    look_.classes = 101;
     read_colour_options(options, {kImageNetMean, kImageNetDeviation, 224}, look_);
   }
 

@@ -23,6 +23,14 @@ class ImagenetFolder final : public EncodedImageDataset {
 
   bool sorted_by_class() const override { return true; }
 
+  SampleForm form(bool /*real_targets*/) const override {
+    SampleForm form{.shape = sample_shape()};
+    std::error_code ignored;
+    if (std::filesystem::is_directory(root_ / "train", ignored))
+      form.classes = std::ssize(folder_names(root_ / "train"));
+    return form;
+  }
+
   void open(const DatasetRequest&) override {
     for (const std::string& part : {std::string("train"), evaluation_}) require_folder(part);
     const std::vector<std::string> classes = folder_names(root_ / "train");

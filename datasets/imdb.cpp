@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The Large Movie Review Dataset (Maas et al., "Learning Word Vectors for Sentiment Analysis",
 /// 2011) in its authors' layout, {train,test}/{neg,pos}/ID_RATING.txt, tokenised as in the IMDB
-/// data set of Keras: 0 is padding, 1 the start, 2 a word that is too rare or unknown, and 3 + r
-/// the word of rank r ≥ 1 among the training words. Longer reviews are truncated at their end;
-/// shorter ones are padded at the end.
+/// data set of Keras (ranked_words.h). Longer reviews are truncated at their end; shorter ones are
+/// padded at the end.
 ///
-/// Words are those of Keras' Tokenizer: lower case, with all punctuation but the apostrophe
-/// replaced by blanks. Keras' published file ranks words over reviews in an unknown order; here
-/// they are ranked over the training reviews, so frequent words have similar but not equal numbers.
+/// Keras' published file ranks words over reviews in an unknown order; here they are ranked over
+/// the training reviews, so frequent words have similar but not equal numbers.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -20,26 +18,14 @@
 #include "core/stage/files/pattern.h"
 #include "datasets/archives/file_tree.h"
 #include "datasets/texts/labelled_texts.h"
-#include "datasets/texts/word_counts.h"
+#include "datasets/texts/ranked_words.h"
 
 namespace pipewright {
 namespace {
 
-constexpr std::int32_t kReviewPadding = 0, kReviewStart = 1, kRare = 2, kFirstWord = 4;
 constexpr std::array<const char*, 2> kLabels{"neg", "pos"};
 constexpr std::uint64_t kLargestReview = 1 << 20, kLargestInAll = std::uint64_t{1} << 28;
 constexpr const char* kArchive = "aclImdb_v1.tar.gz";
-constexpr std::string_view kBlanks = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n ";
-
-/// Calls `visit` for each word of a review in lower case, until it returns false.
-template <class Visit>
-void for_each_word(std::string_view text, const Visit& visit) {
-  for (std::size_t at = text.find_first_not_of(kBlanks); at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
-    if (!visit(text.substr(at, end - at))) return;
-    at = text.find_first_not_of(kBlanks, end);
-  }
-}
 
 struct Review {
   std::int64_t id;
@@ -62,13 +48,13 @@ class Imdb final : public LabelledTextDataset {
       : root_(options.path("root", "~/data/aclImdb",
                            "Folder of train and test, each with neg and pos, or of the archive "
                            "that they come in (aclImdb_v1.tar.gz); or that file.")) {
-    look_ = {.classes = kLabels.size(), .padding = kReviewPadding};
+    look_ = {.classes = kLabels.size(), .padding = kRankedPadding};
     look_.vocabulary =
         options.integer("words", 10'000,
                         "Size of the vocabulary, marks included: rarer words are one "
                         "token. It is Keras' num_words, but words are ranked by the "
                         "training reviews, in Keras by all 50,000.",
-                        Range{kFirstWord, 1 << 30});
+                        Range{kFirstRanked, 1 << 30});
     look_.tokens = options.integer(
         "tokens", 200,
         "Tokens of each sample: longer reviews keep their first tokens, shorter ones are padded.",
@@ -81,19 +67,10 @@ class Imdb final : public LabelledTextDataset {
     const FileTree files = all_files();
     const std::vector<Review> train = reviews(files, "train"), test = reviews(files, "test");
     WordCounts counts;
-    for (const Review& review : train)
-      for_each_word(review.text, [&](std::string_view word) {
-        counts.add(word);
-        return true;
-      });
-    std::vector<std::string> words;
-    for (const auto& entry : counts.ranked()) {
-      if (kFirstWord + static_cast<std::int64_t>(words.size()) == look_.vocabulary) break;
-      words.push_back(entry.word);
-    }
-    const WordIndex index(std::move(words));
-    train_ = tokenised(train, index);
-    test_ = tokenised(test, index);
+    for (const Review& review : train) count_words(review.text, counts);
+    const RankedWords words(counts, look_.vocabulary);
+    train_ = tokenised(train, words);
+    test_ = tokenised(test, words);
   }
 
  private:
@@ -153,19 +130,10 @@ class Imdb final : public LabelledTextDataset {
     return {id, label, lower_case(text)};
   }
 
-  LabelledTexts tokenised(const std::vector<Review>& reviews, const WordIndex& index) const {
+  LabelledTexts tokenised(const std::vector<Review>& reviews, const RankedWords& words) const {
     LabelledTexts texts;
-    std::vector<std::int32_t> tokens;
-    for (const Review& review : reviews) {
-      tokens.assign(1, kReviewStart);
-      for_each_word(review.text, [&](std::string_view word) {
-        if (static_cast<std::int64_t>(tokens.size()) == look_.tokens) return false;
-        const std::int32_t rank = index.find(word);
-        tokens.push_back(rank == WordIndex::kNone ? kRare : rank + kFirstWord);
-        return true;
-      });
-      texts.append(tokens, review.label);
-    }
+    for (const Review& review : reviews)
+      texts.append(words.tokens(review.text, look_.tokens), review.label);
     return texts;
   }
 

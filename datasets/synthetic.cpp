@@ -119,6 +119,10 @@ class Synthetic final : public Dataset {
     }
   }
 
+  SampleForm form(bool /*real_targets*/) const override {
+    return {.shape = shape_, .classes = classes_};
+  }
+
   std::int64_t size(Split split) const override { return counts_[static_cast<std::size_t>(split)]; }
   std::vector<std::int64_t> sample_shape() const override { return shape_; }
   std::int64_t classes() const override { return classes_; }

@@ -90,7 +90,8 @@ TokenSamples synthetic_tokens(const TokenRequest& r) {
     case Task::Classify: classify(r, s); break;
     case Task::Continue: go_on(r, s); break;
     case Task::Translate: translate(r, s); break;
-    case Task::Minimize: PIPEWRIGHT_CHECK(false, "losses have no tokens");
+    case Task::Regress:
+    case Task::Minimize: PIPEWRIGHT_CHECK(false, "only tokens are targets");
   }
   return s;
 }

@@ -1,162 +1,235 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Samples from one safetensors file, which any other program can write in a few lines.
+/// Samples from files of arrays, which any other program can write in a few lines.
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/stage/dataset.h"
-#include "core/stage/files/safetensors.h"
 #include "core/stage/torch.h"
+#include "datasets/arrays/sample_source.h"
 
 namespace pipewright {
 namespace {
 
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 32;  // of a vocabulary
+constexpr double kMostWhole = 9007199254740992;              // 2^53: larger doubles may be rounded
 
-/// The samples of one split: x [n, …] floating-point, or [n, tokens] integers; y [n] integers, or
-/// one for each token, kNoTarget where there is none.
-struct SampleTensors {
-  at::Tensor x;
-  at::Tensor y;
+bool is_tokens(const SamplePart& part) {
+  return part.x.scalar_type() == at::kLong;
+}
+
+[[noreturn]] void refuse(const SamplePart& part, const std::string& name, const std::string& what) {
+  throw Error(ErrorKind::Data, "tensor '" + name + "' " + what, part.path);
+}
+
+std::string type_text(const at::Tensor& tensor) {
+  return c10::toString(tensor.scalar_type());
+}
+
+/// "record 7 (counted from 0)" of the number with that index.
+std::string record_text(const at::Tensor& numbers, std::int64_t index) {
+  return concat("record ", index / (numbers.numel() / numbers.size(0)), " (counted from 0)");
+}
+
+void check_least(const SamplePart& part, const std::string& name, const at::Tensor& numbers,
+                 const char* what) {
+  const auto least = numbers.min().item<std::int64_t>();
+  if (least >= 0) return;
+  refuse(part, name,
+         concat(record_text(numbers, numbers.argmin().item<std::int64_t>()), " has the negative ",
+                what, " ", least));
+}
+
+/// Makes x floating, or leaves it int64: tokens.
+void settle_inputs(SamplePart& part) {
+  const at::ScalarType type = part.x.scalar_type();
+  if (type == at::kByte || type == at::kChar || type == at::kShort || type == at::kBool)
+    part.x = part.x.to(at::kFloat);
+  if (!part.x.is_floating_point() && !is_tokens(part))
+    refuse(part, part.x_name,
+           concat("has type ", type_text(part.x),
+                  ", must be floating, integers of at most 16 bits, or Long for tokens"));
+  if (part.x.dim() < 1 || part.x.numel() == 0 || (is_tokens(part) && part.x.dim() != 2))
+    refuse(part, part.x_name,
+           concat("has shape ", list_text(part.x.sizes().vec()), ", must be ",
+                  is_tokens(part) ? "[samples, tokens] of int64 tokens, or floating"
+                                  : "[samples, ...]",
+                  is_tokens(part) ? "" : " with something in it"));
+  if (is_tokens(part)) check_least(part, part.x_name, part.x, "token");
+}
+
+/// Makes y real numbers [samples, targets].
+void settle_numbers(SamplePart& part) {
+  at::Tensor& y = part.y;
+  if (y.dim() == 1) y = y.unsqueeze(1);
+  if (y.dim() != 2 || y.size(0) != part.x.size(0) || y.size(1) == 0)
+    refuse(part, part.y_name,
+           concat("has shape ", list_text(y.sizes().vec()), ", must be [", part.x.size(0), "] or [",
+                  part.x.size(0), ", targets]: one row for each sample of ", part.x_name));
+  if (!y.is_floating_point()) y = y.to(at::kDouble);
+  const at::Tensor wrong = y.isfinite().logical_not();
+  if (wrong.any().item<bool>())
+    refuse(part, part.y_name,
+           concat(record_text(y, wrong.to(at::kByte).argmax().item<std::int64_t>()),
+                  " has a target that is not finite"));
+}
+
+/// Makes whole numbers of the classes in a file of text.
+void settle_labels_of_text(SamplePart& part) {
+  const at::Tensor wrong = (part.y.floor() != part.y).logical_or(part.y.abs() > kMostWhole);
+  if (wrong.any().item<bool>()) {
+    const auto index = wrong.to(at::kByte).argmax().item<std::int64_t>();
+    refuse(part, part.y_name,
+           concat(record_text(part.y, index), " has the target ",
+                  part.y.flatten()[index].item<double>(),
+                  ", which is no class; for real-valued targets set loss: {name: mse}"));
+  }
+  part.y = part.y.to(at::kLong);
+}
+
+/// Makes y int64 classes [samples], or one for each token.
+void settle_labels(SamplePart& part) {
+  at::Tensor& y = part.y;
+  const bool each = is_tokens(part) && y.dim() == 2;  // a target for each token
+  if (!(each ? y.sizes() == part.x.sizes() : y.dim() == 1 && y.size(0) == part.x.size(0)))
+    refuse(part, part.y_name,
+           concat("has shape ", list_text(y.sizes().vec()), ", must be [", part.x.size(0),
+                  "]: one label for each sample of ", part.x_name,
+                  is_tokens(part) ? ", or one for each token" : ""));
+  if (part.of_text) settle_labels_of_text(part);
+  if (!c10::isIntegralType(y.scalar_type(), /*includeBool=*/false))
+    refuse(part, part.y_name,
+           concat("has type ", type_text(y), ", must be integers",
+                  y.is_floating_point() ? "; for real-valued targets set loss: {name: mse}" : ""));
+  check_least(part, part.y_name, each ? y.masked_fill(y.eq(kNoTarget), 0) : y, "label");
+}
+
+/// Both parts, settled, and what is counted in them.
+struct SettledSamples {
+  std::array<SamplePart, 2> parts;
+  bool real = false;            // targets are real numbers
+  std::int64_t classes = 0;     // or targets of a sample, if they are real numbers
+  std::int64_t vocabulary = 0;  // 0: inputs are no tokens
 };
 
-/// Reads and checks the tensors of a file; every error has the file's name.
-class SampleFile {
- public:
-  explicit SampleFile(const std::filesystem::path& path)
-      : path_(path), file_(read_safetensors(path)) {}
-
-  SampleTensors split(const std::string& name) const {
-    const at::Tensor& x = tensor(name + ".x");
-    const at::Tensor& y = tensor(name + ".y");
-    const bool tokens = x.scalar_type() == at::kLong;
-    if (!x.is_floating_point() && !tokens)
-      fail(name + ".x", concat("has type ", std::string(c10::toString(x.scalar_type())),
-                               ", must be floating, or Long for tokens"));
-    if (x.dim() < 1 || x.numel() == 0 || (tokens && x.dim() != 2))
-      fail(name + ".x",
-           concat("has shape ", list_text(x.sizes().vec()), ", must be ",
-                  tokens ? "[samples, tokens]" : "[samples, ...]", " with something in it"));
-    const bool each = tokens && y.dim() == 2;  // a target for each token
-    if (!(each ? y.sizes() == x.sizes() : y.dim() == 1 && y.size(0) == x.size(0)))
-      fail(name + ".y", concat("has shape ", list_text(y.sizes().vec()), ", must be [", x.size(0),
-                               "]: one label for each sample of ", name, ".x",
-                               tokens ? ", or one for each token" : ""));
-    if (!c10::isIntegralType(y.scalar_type(), /*includeBool=*/false))
-      fail(name + ".y",
-           concat("has type ", std::string(c10::toString(y.scalar_type())), ", must be integers"));
-    check_least(name + ".y", each ? y.masked_fill(y.eq(kNoTarget), 0) : y, "label");
-    if (tokens) check_least(name + ".x", x, "token");
-    return {x, y};
+void count_tokens_and_classes(const SamplePart& part, SettledSamples& samples) {
+  if (is_tokens(part)) {
+    const auto largest = part.x.max().item<std::int64_t>();
+    if (largest >= kMostTokens) refuse(part, part.x_name, concat("has the token ", largest));
+    samples.vocabulary = std::max(samples.vocabulary, 1 + largest);
   }
-
-  [[noreturn]] void fail(const std::string& name, const std::string& what) const {
-    throw Error(ErrorKind::Data, "tensor '" + name + "' " + what, path_.string());
+  if (samples.real) {
+    samples.classes = part.y.size(1);
+    return;
   }
+  const auto most = part.y.max().item<std::int64_t>();
+  if (most == std::numeric_limits<std::int64_t>::max())
+    refuse(part, part.y_name, concat("has the label ", most));
+  samples.classes = std::max(samples.classes, 1 + most);
+}
 
- private:
-  void check_least(const std::string& name, const at::Tensor& numbers, const char* what) const {
-    const auto least = numbers.min().item<std::int64_t>();
-    if (least >= 0) return;
-    const std::int64_t per_record = numbers.numel() / numbers.size(0);
-    fail(name, concat("record ", numbers.argmin().item<std::int64_t>() / per_record,
-                      " (counted from 0) has the negative ", what, " ", least));
-  }
-
-  const at::Tensor& tensor(const std::string& name) const {
-    if (const at::Tensor* found = file_.find(name)) return *found;
-    std::vector<std::string> known;
-    for (const auto& [key, unused] : file_.tensors) known.push_back(key);
-    throw Error(ErrorKind::Data,
-                concat("there is no tensor '", name,
-                       "' in it; train.x, train.y, test.x and test.y are "
-                       "needed, and there are ",
-                       join(known, ", ")),
-                path_.string());
-  }
-
-  std::filesystem::path path_;
-  TensorFile file_;
-};
+/// Throws unless samples of both parts have the same form.
+void check_alike(const SamplePart& train, const SamplePart& test, bool real) {
+  if (train.x.sizes().slice(1) != test.x.sizes().slice(1))
+    refuse(test, test.x_name,
+           concat("has samples of shape ", list_text(test.x.sizes().slice(1).vec()), ", ",
+                  train.x_name, " of ", list_text(train.x.sizes().slice(1).vec())));
+  if (is_tokens(train) != is_tokens(test))
+    refuse(test, test.x_name, concat("must be of tokens if and only if ", train.x_name, " is"));
+  if (train.y.dim() != test.y.dim())
+    refuse(test, test.y_name,
+           concat("must have a target for each token if and only if ", train.y_name, " has"));
+  if (real && train.y.size(1) != test.y.size(1))
+    refuse(test, test.y_name,
+           concat("has ", test.y.size(1), " targets for a sample, ", train.y_name, " has ",
+                  train.y.size(1)));
+}
 
 class TensorDataset final : public Dataset {
  public:
-  explicit TensorDataset(Options& options)
-      : file_(options.required_path(
-            "file",
-            "A safetensors file with train.x, train.y, test.x and test.y: x "
-            "[samples, ...] floating, or [samples, tokens] int64; y [samples] "
-            "integers from 0, or one for each token, -100 for none.")) {}
+  explicit TensorDataset(Options& options) : source_(options) {}
 
-  void open(const DatasetRequest&) override {
-    const SampleFile file(file_);
-    SampleTensors train = file.split("train"), test = file.split("test");
-    if (train.x.sizes().slice(1) != test.x.sizes().slice(1))
-      file.fail("test.x", concat("has samples of shape ", list_text(test.x.sizes().slice(1).vec()),
-                                 ", train.x of ", list_text(train.x.sizes().slice(1).vec())));
-    if ((train.x.scalar_type() == at::kLong) != (test.x.scalar_type() == at::kLong))
-      file.fail("test.x", "must be of tokens if and only if train.x is");
-    if (train.y.dim() != test.y.dim())
-      file.fail("test.y", "must have a target for each token if and only if train.y has");
-    classes_ = vocabulary_ = 0;
-    for (const SampleTensors* samples : {&train, &test}) {
-      if (samples->x.scalar_type() == at::kLong) {
-        const auto largest = samples->x.max().item<std::int64_t>();
-        if (largest >= kMostTokens)
-          file.fail(samples == &train ? "train.x" : "test.x", concat("has the token ", largest));
-        vocabulary_ = std::max(vocabulary_, 1 + largest);
-      }
-      const auto most = samples->y.max().item<std::int64_t>();
-      if (most == std::numeric_limits<std::int64_t>::max())
-        file.fail(samples == &train ? "train.y" : "test.y", concat("has the label ", most));
-      classes_ = std::max(classes_, 1 + most);
+  void open(const DatasetRequest& request) override { samples_ = read(request.real_targets); }
+
+  SampleForm form(bool real_targets) const override {
+    try {
+      const SettledSamples samples = read(real_targets);
+      std::vector<std::int64_t> shape = samples.parts[0].x.sizes().slice(1).vec();
+      if (shape.empty()) shape = {1};
+      return {.shape = shape, .classes = samples.classes, .vocabulary = samples.vocabulary};
+    } catch (const Error&) {
+      return {};
     }
-    train_ = std::move(train);
-    test_ = std::move(test);
   }
 
-  std::int64_t size(Split split) const override { return samples(split).y.size(0); }
-  std::vector<std::int64_t> sample_shape() const override {
-    return train_.x.sizes().slice(1).vec();
+  std::int64_t size(Split split) const override {
+    const SamplePart& from = part(split);
+    return from.rows.empty() ? from.y.size(0) : std::ssize(from.rows);
   }
-  std::int64_t classes() const override { return classes_; }
-  std::int64_t vocabulary() const override { return vocabulary_; }
-  Task task() const override { return train_.y.dim() == 2 ? Task::Continue : Task::Classify; }
+  std::vector<std::int64_t> sample_shape() const override {
+    return samples_.parts[0].x.sizes().slice(1).vec();
+  }
+  std::int64_t classes() const override { return samples_.classes; }
+  std::int64_t vocabulary() const override { return samples_.vocabulary; }
+  Task task() const override {
+    if (samples_.real) return Task::Regress;
+    return samples_.parts[0].y.dim() == 2 ? Task::Continue : Task::Classify;
+  }
 
   Batch batch(Split split, std::span<const std::int64_t> indices,
               const RandomStream*) const override {
-    const SampleTensors& from = samples(split);
+    const SamplePart& from = part(split);
     const auto count = static_cast<std::int64_t>(indices.size());
+    const at::Tensor chosen = at::empty({count}, at::kLong);
+    auto* const rows = chosen.mutable_data_ptr<std::int64_t>();
+    std::ranges::transform(indices, rows, [&](std::int64_t index) { return row_of(from, index); });
     std::vector<std::int64_t> shape = from.x.sizes().vec();
     shape[0] = count;
-    Batch batch{{at::empty(shape, from.x.scalar_type())}, {}};
-    const at::Tensor chosen = at::empty({count}, at::kLong);
-    std::ranges::copy(indices, chosen.mutable_data_ptr<std::int64_t>());
-    batch.y = from.y.index_select(0, chosen).to(at::kLong);
-    const std::size_t row = from.x.nbytes() / static_cast<std::size_t>(from.x.size(0));
+    Batch batch{{at::empty(shape, from.x.scalar_type())}, from.y.index_select(0, chosen)};
+    if (!samples_.real) batch.y = batch.y.to(at::kLong);
+    const std::size_t bytes = from.x.nbytes() / static_cast<std::size_t>(from.x.size(0));
     const auto* in = static_cast<const char*>(from.x.const_data_ptr());
     auto* out = static_cast<char*>(batch.x[0].mutable_data_ptr());
-    for (const std::int64_t index : indices) {
-      PIPEWRIGHT_CHECK(index >= 0 && index < from.y.size(0), "sample ", index);
-      std::memcpy(out, in + static_cast<std::size_t>(index) * row, row);
-      out += row;
-    }
+    for (std::int64_t i = 0; i < count; ++i, out += bytes)
+      std::memcpy(out, in + static_cast<std::size_t>(rows[i]) * bytes, bytes);
     return batch;
   }
 
  private:
-  const SampleTensors& samples(Split split) const { return split == Split::Train ? train_ : test_; }
+  SettledSamples read(bool real_targets) const {
+    SettledSamples samples{.parts = source_.read(), .real = real_targets};
+    for (SamplePart& part : samples.parts) {
+      settle_inputs(part);
+      if (real_targets)
+        settle_numbers(part);
+      else
+        settle_labels(part);
+      count_tokens_and_classes(part, samples);
+    }
+    check_alike(samples.parts[0], samples.parts[1], real_targets);
+    return samples;
+  }
 
-  std::filesystem::path file_;
-  SampleTensors train_, test_;
-  std::int64_t classes_ = 0, vocabulary_ = 0;
+  const SamplePart& part(Split split) const {
+    return samples_.parts[split == Split::Train ? 0 : 1];
+  }
+
+  static std::int64_t row_of(const SamplePart& part, std::int64_t index) {
+    const std::int64_t all = part.rows.empty() ? part.y.size(0) : std::ssize(part.rows);
+    PIPEWRIGHT_CHECK(index >= 0 && index < all, "sample ", index);
+    return part.rows.empty() ? index : part.rows[static_cast<std::size_t>(index)];
+  }
+
+  SampleSource source_;
+  SettledSamples samples_;
 };
 
 }  // namespace
 
 PIPEWRIGHT_DATASET(tensors, TensorDataset,
-                   "Samples from a safetensors file: train.x, train.y, test.x, test.y.")
+                   "Samples from your files: .safetensors, .npy, .npz or .csv.")
 
 }  // namespace pipewright

@@ -78,6 +78,8 @@ class Text final : public Dataset {
     tokens_[1] = checked(tokenizer.encode(end), test, "test");
   }
 
+  SampleForm form(bool /*real_targets*/) const override { return {.shape = sample_shape()}; }
+
   std::int64_t size(Split split) const override {
     return (static_cast<std::int64_t>(tokens(split).size()) - 1) / length_;
   }

@@ -47,7 +47,7 @@ class TinyImagenet final : public EncodedImageDataset {
   explicit TinyImagenet(Options& options)
       : root_(options.path("root", "~/data/tiny-imagenet-200",
                            "Folder of wnids.txt, train/ and val/, or a .zip or .tar.gz of it.")) {
-    look_ = {.shape = {3, kSide, kSide}, .padding = 8};
+    look_ = {.shape = {3, kSide, kSide}, .classes = 200, .padding = 8};
     read_colour_options(options, {kImageNetMean, kImageNetDeviation}, look_);
   }
 

@@ -85,7 +85,7 @@ class AmoebaNetD final : public Model {
                             "Number of filters, a multiple of 8 (the papers' F). The last map has "
                             "16 times as many channels.",
                             {8, 1e6})),
-        classes_(options.integer("classes", 1000, "Number of classes.", {2, 1e9})),
+        classes_(options.integer("classes", 1000, "Number of classes.", {1, 1e9})),
         channels_(options.integer("channels", 3,
                                   "Number of channels of the images: 3 for colour, 1 for grey.",
                                   {1, 1e6})),

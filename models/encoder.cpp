@@ -26,7 +26,7 @@ class Encoder final : public Model {
             "feed_forward", 1024,
             "Width between the two linear layers of a block's feed-forward part.", {1, 1e7})),
         tokens_(options.integer("tokens", 128, "Number of tokens per sample.", {1, 1e6})),
-        classes_(options.integer("classes", 10, "Number of classes.", {2, 1e9})),
+        classes_(options.integer("classes", 10, "Number of classes.", {1, 1e9})),
         dropout_(options.number(
             "dropout", 0.1, "Dropout probability at each of a block's four places.", {0, 0.99})),
         norm_first_(options.flag("norm_first", false,

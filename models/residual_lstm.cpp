@@ -23,7 +23,7 @@ class ResidualLstm final : public Model {
                                {1, 1e6})),
         blocks_(options.integer(
             "blocks", 4, "Number of residual blocks, each an LSTM and a linear layer.", {1, 1e4})),
-        classes_(options.integer("classes", 2, "Number of classes.", {2, 1e9})) {}
+        classes_(options.integer("classes", 2, "Number of classes.", {1, 1e9})) {}
 
   std::vector<LayerPtr> layers() const override {
     std::vector<LayerPtr> all{embedding(vocabulary_, width_)};

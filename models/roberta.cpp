@@ -50,7 +50,7 @@ class Roberta final : public Model {
             "Width between the two linear layers of an encoder layer's feed-forward part.",
             {1, 1e7})),
         layers_(options.integer("layers", 12, "Number of encoder layers.", {1, 1e4})),
-        classes_(options.integer("classes", 2, "Number of classes.", {2, 1e9})),
+        classes_(options.integer("classes", 2, "Number of classes.", {1, 1e9})),
         dropout_(
             options.number("dropout", 0.1,
                            "Dropout probability of embeddings, of attention, of both parts of a "

@@ -29,7 +29,7 @@ class Transformer final : public Model {
             "feed_forward", 128,
             "Width between the two linear layers of a block's feed-forward part.", {1, 1e7})),
         blocks_(options.integer("blocks", 3, "Number of attention blocks.", {1, 1e4})),
-        classes_(options.integer("classes", 2, "Number of classes.", {2, 1e9})),
+        classes_(options.integer("classes", 2, "Number of classes.", {1, 1e9})),
         dropout_(options.number("dropout", 0.5,
                                 "Dropout probability at each of a block's two places.", {0, 0.99})),
         linear_std_(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// An experiment file as types (reading.h makes them). Everything is read and checked; no data is
-/// opened and no tensor allocated.
+/// An experiment file as types (reading.h makes them). Everything is read and checked; no data set
+/// is opened, but for the form of its samples where the model follows from that, and no tensor of
+/// the model is allocated.
 #pragma once
 
 #include <chrono>

@@ -10,6 +10,7 @@
 #include "core/experiment/catalogue.h"
 #include "core/experiment/checks.h"
 #include "core/experiment/identity.h"
+#include "core/experiment/model_defaults.h"
 #include "core/experiment/perturbation.h"
 #include "core/system/given_files.h"
 
@@ -105,7 +106,9 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.loss = read_part<Loss>(root, "loss", own_loss ? "output" : "cross_entropy",
                            "Loss of the last stage and of auxiliary heads.");
   e.metric_names = {"accuracy"};
-  for (const auto& names : {e.dataset->metrics(), read_metrics(root)})
+  const std::vector<std::string> of_loss =
+      e.loss->fits(Task::Regress) ? std::vector<std::string>{"mae"} : std::vector<std::string>();
+  for (const auto& names : {of_loss, e.dataset->metrics(), read_metrics(root)})
     for (const std::string& name : names)
       if (std::ranges::count(e.metric_names, name) == 0) e.metric_names.push_back(name);
   for (const std::string& name : e.metric_names) e.metrics.push_back(make_metric(name));
@@ -156,7 +159,9 @@ Experiment read_experiment(const Value& given) {
 }
 
 Experiment read_experiment(const Value& given, const Problems& faults) {
-  const Value document = options_of_run(given);
+  const Value written = options_of_run(given);
+  Value document = written;
+  complete_model(document);
   Problems problems;
   problems.add(faults);
   Options root(&document, "", problems);
@@ -167,7 +172,7 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   place_stages(e, document, problems);
   check_together(e, balance, document, root.resolved(), problems);
   throw_if_any(problems, document);
-  e.given = document;
+  e.given = written;
   e.resolved = root.resolved();
   e.digest = config_digest(e.resolved);
   const std::vector<std::string> paths = paths_among(root.declared());

@@ -305,7 +305,8 @@ std::vector<std::string> read_metrics(Options& root) {
   const Value given = root.any(
       "metrics", Value::sequence(),
       "Metrics, which become columns of epochs.csv besides test_accuracy and those that the data "
-      "set adds itself: a list of names that `pipewright list metrics` prints, such as [top5].");
+      "set adds itself: a list of names that `pipewright list metrics` prints, such as [top5]. "
+      "Of the losses mse and l1 it is mae, without being asked for.");
   std::vector<std::string> names;
   if (!given.is(Value::Kind::Sequence))
     root.problem("metrics", concat("is ", given.shown(), "; expected a list such as [top5]"));

@@ -59,7 +59,8 @@ AuxiliaryHeads count_heads(const Experiment& e, int stages) {
   if (heads.stages.empty()) return heads;
   const at::NoGradGuard no_grad;
   const Batch batch = made_up_batch(*e.model, described(e, at::kMeta).samples,
-                                    at::TensorOptions(e.train.precision.values).device(at::kMeta));
+                                    at::TensorOptions(e.train.precision.values).device(at::kMeta),
+                                    e.loss->fits(Task::Regress));
   Tensors x = batch.x;
   for (std::size_t layer = 0; layer + 1 < e.layers.size(); ++layer) {
     const Tensors inputs = x;

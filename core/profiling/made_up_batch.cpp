@@ -40,7 +40,8 @@ std::vector<at::Tensor> empty_buffers(const Layer& layer, const Precision& preci
   return tensors;
 }
 
-Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOptions& options) {
+Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOptions& options,
+                    bool real_targets) {
   Shape shape = model.input_shape();
   shape.insert(shape.begin(), samples);
   Batch batch;
@@ -52,6 +53,10 @@ Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOp
     batch.x = {tokens(shape, model.vocabulary(), options)};
     if (model.task() == Task::Translate)
       batch.x.push_back(tokens({samples, shape[1] - 1}, model.vocabulary(), options));
+  }
+  if (real_targets) {
+    batch.y = at::zeros({samples, model.classes()}, options);
+    return batch;
   }
   Shape targets{samples};
   if (model.vocabulary() > 0 && model.task() != Task::Classify)

@@ -11,8 +11,9 @@
 namespace pipewright {
 
 /// Inputs x and targets y for the model, texts at their full length; a floating x has the type of
-/// `options`.
-Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOptions& options);
+/// `options`, and so has y with `real_targets` (Task::Regress).
+Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOptions& options,
+                    bool real_targets = false);
 
 /// Uninitialised tensors with the shapes and formats of what a layer computes with: its parameters,
 /// or their copies in mixed precision, and its buffers.

@@ -57,7 +57,8 @@ void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& s
   const IntraOpThreads threads(e.pipeline.threads);
   const Batch batch =
       made_up_batch(*e.model, profile.samples,
-                    at::TensorOptions(e.train.precision.values).device(settings.device));
+                    at::TensorOptions(e.train.precision.values).device(settings.device),
+                    e.loss->fits(Task::Regress));
   Boundary boundary;
   for (const at::Tensor& x : batch.x) {
     boundary.tensors.push_back(laid_out(x, e.pipeline.channels_last));

@@ -202,8 +202,8 @@ Better better_values(const std::string& metric) {
   constexpr std::array kNotJudged{"lr", "epoch", "modelled_parameters", "modelled_link_mib_per_s"};
   if (metric.starts_with("probe.") || std::ranges::count(kNotJudged, metric) > 0)
     return Better::NotJudged;
-  constexpr std::array kSmaller{"loss",   "perplexity", "error", "seconds",   "hours", "gib",
-                                "bubble", "ratio",      "mib",   "mib_per_s", "share"};
+  constexpr std::array kSmaller{"loss", "mae",    "perplexity", "error", "seconds",   "hours",
+                                "gib",  "bubble", "ratio",      "mib",   "mib_per_s", "share"};
   return std::ranges::any_of(kSmaller, [&](const char* end) { return metric.ends_with(end); })
              ? Better::Smaller
              : Better::Larger;

@@ -112,7 +112,7 @@ void read_axes(Options& options, PlotSpec& spec) {
                     "epoch; or a dotted key whose values stand on the axis, such as "
                     "pipeline.stages; or, where y is a probe, minibatch or stage.");
   const TableKey y =
-      read_key(options, "y", "test_accuracy",
+      read_key(options, "y", kAccuracy,
                "A column of epochs.csv, or probe.<probe>.<quantity>; of a map, a dotted key.");
   const TableKey metric = read_key(options, "metric", "", "The older name of y.");
   const TableKey color = read_key(options, "color", "",
@@ -122,7 +122,7 @@ void read_axes(Options& options, PlotSpec& spec) {
   spec.metric = older ? metric : map ? color : y;
   spec.metric_option = older ? "plot.metric" : map ? "plot.color" : "plot.y";
   if (map) spec.y = y;
-  if (spec.metric.name.empty()) spec.metric.name = "test_accuracy";
+  if (spec.metric.name.empty()) spec.metric.name = kAccuracy;
 }
 
 PlotSpec read_plot(Options& options) {
@@ -172,7 +172,10 @@ bool PlotSpec::line_per_stage() const {
 }
 
 PlotSpec read_plot_spec(const Value& document) {
-  return read_section(document, "plot", read_plot);
+  PlotSpec spec = read_section(document, "plot", read_plot);
+  if (spec.metric.name == kAccuracy && document.find_path(spec.metric_option) == nullptr)
+    spec.metric.name = default_metric(document);
+  return spec;
 }
 
 void check_plot_keys(const PlotSpec& spec, const std::vector<RunRecord>& runs, Problems& problems) {

@@ -45,8 +45,9 @@ TableSpec read_table(Options& options) {
                            "label or dotted keys whose values name the columns; default: one "
                            "column, the metric.");
   spec.metric.name =
-      options.text("metric", "test_accuracy",
-                   "What cells show: a column of epochs.csv; probe.<probe>.<quantity>, the mean "
+      options.text("metric", kAccuracy,
+                   "What cells show (default with the losses mse and l1: test_loss): a column of "
+                   "epochs.csv; probe.<probe>.<quantity>, the mean "
                    "of what a probe measured in the epoch over stages, or of one stage with [2] "
                    "behind it; what crosses edges, as "
                    "sent_ratio, sent_mib, required_mib_per_s or codec_share, or what "
@@ -138,8 +139,15 @@ const TableKey* metric_without_hardware(const TableSpec& spec) {
   return found == spec.beside.end() ? nullptr : &*found;
 }
 
+std::string default_metric(const Value& document) {
+  const Value* const loss = document.find_path("loss.name");
+  const bool real = loss != nullptr && (loss->text == "mse" || loss->text == "l1");
+  return real ? "test_loss" : kAccuracy;
+}
+
 TableSpec read_table_spec(const Value& document) {
   TableSpec spec = read_section(document, "table", read_table);
+  if (document.find_path("table.metric") == nullptr) spec.metric.name = default_metric(document);
   spec.labelled = gives_labels(document);
   return spec;
 }

@@ -47,6 +47,12 @@ std::vector<TableKey> read_keys(Options& options, const std::string& name, const
 /// Reads `file`, `match` and `value` of a section `published`.
 TablePublished read_published_match(Options& section);
 
+inline constexpr const char* kAccuracy = "test_accuracy";
+
+/// The metric of a table or plot that names none: test_accuracy, or test_loss where the document's
+/// loss is mse or l1, whose targets have no accuracy.
+std::string default_metric(const Value& document);
+
 /// Reads `document.table` (all defaults without one). Throws Error{Experiment} with all problems.
 TableSpec read_table_spec(const Value& document);
 

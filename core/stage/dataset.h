@@ -30,11 +30,19 @@ struct DatasetRequest {
   std::int64_t model_classes = 0;
   std::int64_t model_vocabulary = 0;
   Task model_task = Task::Classify;
+  bool real_targets = false;  ///< the loss compares with real numbers: Task::Regress, if possible
+};
+
+/// What is known of a data set's samples before it is opened. Empty and 0 are not known.
+struct SampleForm {
+  std::vector<std::int64_t> shape;  ///< as sample_shape()
+  std::int64_t classes = 0;         ///< as classes(): with real-valued targets, their number
+  std::int64_t vocabulary = 0;
 };
 
 /// The inputs and targets of n samples. `x` has one tensor or more, [n, …] each: float32 (float64
 /// where the file has it) or int64 tokens. `y` is int64, [n] or, with a target per token, [n, T];
-/// positions without a target hold kNoTarget.
+/// positions without a target hold kNoTarget. Of Task::Regress, y is floating, [n, classes()].
 struct Batch {
   Tensors x;
   at::Tensor y;
@@ -49,10 +57,14 @@ class Dataset {
   /// Throws Error{Data}. For a missing file the message says where it was looked for and where to
   /// get it; for a damaged record it says which file and which record.
   virtual void open(const DatasetRequest& request) = 0;
+  /// What the options alone say of the samples, or, where their numbers are in a file of the
+  /// user's, that file; nothing where it cannot be read, which open() reports. The options of a
+  /// model that an experiment leaves out take their values from it. May be called before open().
+  virtual SampleForm form(bool /*real_targets*/) const { return {}; }
   virtual std::int64_t size(Split split) const = 0;
   /// Shape of the first input of a sample; {greatest number of tokens in a sample} for texts.
   virtual std::vector<std::int64_t> sample_shape() const = 0;
-  /// Targets lie in [0, classes).
+  /// Targets lie in [0, classes). Of Task::Regress: the number of targets of a sample.
   virtual std::int64_t classes() const = 0;
   /// If positive, inputs are int64 tokens in [0, vocabulary).
   virtual std::int64_t vocabulary() const { return 0; }

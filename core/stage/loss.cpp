@@ -91,10 +91,49 @@ class OutputLoss final : public Loss {
   bool fits(Task task) const override { return task == Task::Minimize; }
 };
 
+/// The base of losses that compare numbers with real-valued targets, [n, k] both.
+class DifferenceLoss : public Loss {
+ public:
+  bool fits(Task task) const final { return task == Task::Regress; }
+
+  at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const final {
+    if (output.sizes() != target.sizes())
+      throw Error(ErrorKind::Experiment,
+                  concat("the losses mse and l1 compare as many numbers of a sample as it has "
+                         "targets, but an output of the model has the shape ",
+                         sample_shape_text(output), ", its targets ", sample_shape_text(target)));
+    return of(output - target.to(output.scalar_type())).mean();
+  }
+
+ protected:
+  /// The loss of each difference.
+  virtual at::Tensor of(const at::Tensor& difference) const = 0;
+};
+
+class MeanSquaredError final : public DifferenceLoss {
+ public:
+  explicit MeanSquaredError(Options&) {}
+
+ private:
+  at::Tensor of(const at::Tensor& difference) const override { return difference.square(); }
+};
+
+class MeanAbsoluteError final : public DifferenceLoss {
+ public:
+  explicit MeanAbsoluteError(Options&) {}
+
+ private:
+  at::Tensor of(const at::Tensor& difference) const override { return difference.abs(); }
+};
+
 PIPEWRIGHT_LOSS(cross_entropy, CrossEntropy, "Softmax cross-entropy, averaged over samples.")
 PIPEWRIGHT_LOSS(
     binary_cross_entropy, BinaryCrossEntropy,
     "Binary cross-entropy of one logit per sample, or per pixel of a map; targets are 0 or 1.")
+PIPEWRIGHT_LOSS(mse, MeanSquaredError,
+                "Mean squared error of real-valued targets, averaged over targets and samples.")
+PIPEWRIGHT_LOSS(l1, MeanAbsoluteError,
+                "Mean absolute error of real-valued targets, averaged over targets and samples.")
 PIPEWRIGHT_LOSS(output, OutputLoss,
                 "The model's output is the loss itself, averaged over samples; the default of the "
                 "model quadratic.")

@@ -16,12 +16,13 @@ class Loss {
  public:
   virtual ~Loss() = default;
   /// Returns the mean loss over n samples, a scalar. Shapes: output [n, classes] with target [n],
-  /// or [n, T, classes] with [n, T]; targets are int64. A map [n, 1, h, w] has one logit per pixel,
+  /// or [n, T, classes] with [n, T]; targets are int64. Output [n, k] with target [n, k] of real
+  /// numbers, for the losses of Task::Regress. A map [n, 1, h, w] has one logit per pixel,
   /// and every pixel has its sample's target. Throws Error{Experiment} for shapes that the loss
   /// does not accept. Autograd records it where grad mode is on. Any thread may call it.
   virtual at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const = 0;
-  /// Whether it is a loss for models of that task.
-  virtual bool fits(Task task) const { return task != Task::Minimize; }
+  /// Whether it is a loss for that task.
+  virtual bool fits(Task task) const { return task != Task::Minimize && task != Task::Regress; }
 };
 
 }  // namespace pipewright

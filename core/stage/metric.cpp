@@ -46,6 +46,8 @@ class Accuracy final : public Metric {
  public:
   explicit Accuracy(Options&) {}
   at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const override {
+    if (target.is_floating_point())  // every evaluation measures it; undefined without classes
+      return at::zeros({2}, target.options().dtype(at::kDouble));
     const Rows rows(output, target);
     return vector_of({rows.scores.argmax(1).eq(rows.targets).sum(), rows.counted()});
   }
@@ -98,10 +100,23 @@ class Perplexity final : public Metric {
   }
 };
 
+/// Mean absolute error over all targets.
+class MeanAbsolute final : public Metric {
+ public:
+  explicit MeanAbsolute(Options&) {}
+  bool fits(Task task) const override { return task == Task::Regress; }
+  at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const override {
+    const at::Tensor distance = (output.to(at::kDouble) - target.to(at::kDouble)).abs();
+    return vector_of({distance.sum(), at::full_like(distance.sum(), distance.numel())});
+  }
+  double value(std::span<const double> sums) const override { return share(sums); }
+};
+
 PIPEWRIGHT_METRIC(accuracy, Accuracy, "Fraction of targets whose output is the largest.")
 PIPEWRIGHT_METRIC(top5, Top5, "Fraction of targets whose output is among the five largest.")
 PIPEWRIGHT_METRIC(matthews, Matthews,
                   "Matthews correlation coefficient of two classes, from -1 to 1.")
+PIPEWRIGHT_METRIC(mae, MeanAbsolute, "Mean absolute error of real-valued targets.")
 PIPEWRIGHT_METRIC(perplexity, Perplexity,
                   "Perplexity: e to the mean negative log-likelihood of the targets.")
 

@@ -15,6 +15,7 @@
 #include "core/base/registry.h"
 #include "core/base/stamp.h"
 #include "core/config/options.h"
+#include "core/stage/task.h"
 
 namespace pipewright {
 
@@ -28,11 +29,13 @@ class Metric {
   /// Returns this batch's contribution to the sums: float64 [size()], on the inputs' device.
   /// Shapes: output [n, classes] with target [n], or [n, T, classes] with [n, T]. In a map [n, 1,
   /// h, w] with target [n] each pixel counts as one sample of two classes with the scores 0 and
-  /// logit.
+  /// logit. Targets of Task::Regress are real numbers [n, k]; no class is right there.
   virtual at::Tensor sums(const at::Tensor& output, const at::Tensor& target) const = 0;
   /// Computes the metric from the sums over all samples; NaN if it is undefined, as without
   /// samples.
   virtual double value(std::span<const double> sums) const = 0;
+  /// Whether it rates outputs of that task.
+  virtual bool fits(Task task) const { return task != Task::Regress; }
 };
 
 /// Makes a metric by name, without options (no metric has any); null if the name is unknown.

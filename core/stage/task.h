@@ -11,7 +11,9 @@ enum class Task : std::uint8_t {
   Continue,   ///< x [n, T] tokens → outputs [n, T, classes], targets [n, T]: the next tokens
   Translate,  ///< x {source [n, S], target prefix [n, T]} tokens → outputs and targets as in
               ///< Continue
-  Minimize,   ///< x [n, …] → outputs [n, 1]: each is the loss of its sample; without targets
+  Regress,  ///< x [n, …] → outputs [n, k], targets [n, k]: real numbers. Of data sets and losses;
+            ///< models are those of Classify
+  Minimize,  ///< x [n, …] → outputs [n, 1]: each is the loss of its sample; without targets
 };
 
 /// A target that losses and metrics ignore: PyTorch's ignore_index.

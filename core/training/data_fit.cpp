@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -16,8 +17,27 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+/// Throws what is wrong between model and data set at the first of these options of the model that
+/// the experiment gives; without them the model would take their values from the data set. Where
+/// none is given, `otherwise` says what is expected.
+[[noreturn]] void refuse_model(const Experiment& e, std::initializer_list<const char*> options,
+                               const std::string& what, const std::string& otherwise) {
+  const Value* const model = e.given.find("model");
+  std::vector<std::string> given;
+  for (const char* option : options)
+    if (model != nullptr && model->find(option) != nullptr)
+      given.push_back(concat("model.", option));
+  const std::string advice = given.empty()
+                                 ? otherwise
+                                 : concat("leave out ", join(given, " and "), ", which then ",
+                                          given.size() == 1 ? "fits" : "fit", " the data set");
+  throw Error(ErrorKind::Experiment, concat(what, "; ", advice),
+              e.where(given.empty() ? "model" : given.front()));
+}
+
 std::string task_text(Task task, bool tokens) {
   switch (task) {
+    case Task::Regress: return "real numbers for a sample";
     case Task::Classify: return tokens ? "a class for a text" : "a class for a sample";
     case Task::Continue: return "the next token at every place";
     case Task::Translate: return "a translation";
@@ -26,23 +46,32 @@ std::string task_text(Task task, bool tokens) {
   PIPEWRIGHT_CHECK(false, "no such task");
 }
 
+constexpr const char* kTokensOfData = " (int64 inputs are tokens; store numbers as floating-point)";
+
 /// Checks that the data set and the model have the same task and agree on whether inputs are
 /// tokens.
 void check_task(const Experiment& e) {
   const Dataset& dataset = *e.dataset;
   const Model& model = *e.model;
   const bool given = dataset.vocabulary() > 0, wanted = model.vocabulary() > 0;
-  if (given != wanted || dataset.task() != model.task())
+  const Task task = dataset.task() == Task::Regress ? Task::Classify : dataset.task();
+  if (given != wanted || task != model.task())
     throw Error(ErrorKind::Experiment,
                 concat("the model makes ", task_text(model.task(), wanted), ", the data set wants ",
-                       task_text(dataset.task(), given),
+                       task_text(dataset.task(), given), given && !wanted ? kTokensOfData : "",
                        "; choose another model or data set (pipewright list models)"),
                 e.where("model"));
 }
 
 void check_loss(const Experiment& e) {
-  const Task task = e.model->task();
+  const bool real = e.dataset->task() == Task::Regress;
+  const Task task = real ? Task::Regress : e.model->task();
   if (e.loss->fits(task)) return;
+  if (e.loss->fits(Task::Regress))
+    throw Error(ErrorKind::Experiment,
+                "the losses mse and l1 compare with real-valued targets, those of this data set "
+                "are classes; expected loss: {name: cross_entropy}",
+                e.where("loss"));
   throw Error(ErrorKind::Experiment,
               task == Task::Minimize
                   ? "the model's output is the loss itself; expected loss: {name: output}"
@@ -51,24 +80,52 @@ void check_loss(const Experiment& e) {
               e.where("loss"));
 }
 
+/// Checks that the model has an output for each target that is a real number.
+void check_targets(const Experiment& e) {
+  const std::int64_t targets = e.dataset->classes(), outputs = e.model->classes();
+  if (e.dataset->task() != Task::Regress || targets == outputs) return;
+  refuse_model(e, {"classes", "widths"},
+               concat("the data set has ", counted(targets, "real-valued target"),
+                      " for a sample, the model ", counted(outputs, "output")),
+               "expected as many outputs as targets");
+}
+
 void check_tokens(const Experiment& e) {
   const Dataset& dataset = *e.dataset;
   const Model& model = *e.model;
   const std::int64_t given = dataset.sample_shape()[0], most = model.input_shape()[0];
   if (given > most)
-    throw Error(
-        ErrorKind::Experiment,
-        concat("the data set has samples of up to ", counted(given, "token"), ", the model takes ",
-               most, "; change one of them (pipewright describe model …)"),
-        e.where("model"));
+    refuse_model(e, {"tokens", "input"},
+                 concat("the data set has samples of up to ", counted(given, "token"),
+                        ", the model takes ", most),
+                 "change one of them (pipewright describe model …)");
   if (dataset.vocabulary() > model.vocabulary() || dataset.classes() > model.classes())
+    refuse_model(
+        e, {"vocabulary", "classes"},
+        concat("the data set has ", dataset.vocabulary(), " tokens and ", dataset.classes(),
+               " classes, the model ", model.vocabulary(), " and ", model.classes()),
+        "expected a model of at least as many");
+}
+
+/// Refuses metrics of another task; accuracy, which is always first, only where it is asked for.
+void check_metrics_of_task(const Experiment& e) {
+  const bool real = e.dataset->task() == Task::Regress;
+  const Value* const given = e.given.find("metrics");
+  for (std::size_t i = 0; i < e.metrics.size(); ++i) {
+    const std::string& name = e.metric_names[i];
+    const bool asked = given != nullptr && std::ranges::count(given->items, Value::of(name)) > 0;
+    if (!e.metrics[i] || !asked || e.metrics[i]->fits(e.dataset->task())) continue;
     throw Error(ErrorKind::Experiment,
-                concat("the data set has ", dataset.vocabulary(), " tokens and ", dataset.classes(),
-                       " classes, the model ", model.vocabulary(), " and ", model.classes()),
-                e.where("model"));
+                concat("the metric ", name, " rates ",
+                       real ? "classes, the targets of this data set are real numbers; expected mae"
+                            : "real numbers, the targets of this data set are classes; expected "
+                              "another metric"),
+                e.where("metrics"));
+  }
 }
 
 void check_metrics(const Experiment& e) {
+  check_metrics_of_task(e);
   if (e.model->encoder_layers() == 0 && std::ranges::count(e.metric_names, kBleu) > 0)
     throw Error(ErrorKind::Experiment,
                 "the metric bleu rates translations, which this model does not make; choose "
@@ -84,22 +141,22 @@ void check_fit(const Experiment& e) {
   check_task(e);
   check_loss(e);
   check_metrics(e);
+  check_targets(e);
   if (model.vocabulary() > 0) {
     check_tokens(e);
     return;
   }
   const auto given = dataset.sample_shape(), wanted = model.input_shape();
   if (model.flattens() ? elements(given) != elements(wanted) : given != wanted)
-    throw Error(ErrorKind::Experiment,
-                concat("the model takes samples of ", shape_text(wanted), ", the data set has ",
-                       shape_text(given),
-                       "; change the model's input options (pipewright describe model …)"),
-                e.where("model"));
+    refuse_model(e, {"input", "channels", "size", "widths"},
+                 concat("the model takes samples of ", shape_text(wanted), ", the data set has ",
+                        shape_text(given)),
+                 "change the model's input options (pipewright describe model …)");
   if (dataset.classes() > model.classes())
-    throw Error(ErrorKind::Experiment,
-                concat("the data set has ", counted(dataset.classes(), "class"),
-                       ", the model only ", counted(model.classes(), "output")),
-                e.where("model"));
+    refuse_model(e, {"classes", "widths"},
+                 concat("the data set has ", counted(dataset.classes(), "class"),
+                        ", the model only ", counted(model.classes(), "output")),
+                 concat("expected at least ", dataset.classes(), " outputs"));
 }
 
 }  // namespace pipewright

@@ -172,7 +172,8 @@ void open_data(Experiment& experiment) {
                             .model_flattens = experiment.model->flattens(),
                             .model_classes = experiment.model->classes(),
                             .model_vocabulary = experiment.model->vocabulary(),
-                            .model_task = experiment.model->task()});
+                            .model_task = experiment.model->task(),
+                            .real_targets = experiment.loss->fits(Task::Regress)});
 }
 
 Plan plan_open_data(Experiment& experiment) {

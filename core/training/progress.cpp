@@ -40,7 +40,7 @@ void Progress::draw() {
                    "/s, ", duration_text(left), " left"));
 }
 
-void Progress::epoch(const EpochRow& row, int epochs) {
+void Progress::epoch(const EpochRow& row, int epochs, const std::vector<std::string>& metrics) {
   auto shown = [](double value, int digits) {
     char text[40];
     std::snprintf(text, sizeof text, "%.*f", digits, value);
@@ -48,9 +48,11 @@ void Progress::epoch(const EpochRow& row, int epochs) {
   };
   std::string text =
       concat("epoch ", row.epoch + 1, "/", epochs, "  loss ", shown(row.train_loss, 4));
+  if (!std::isnan(row.test_loss)) text += concat("  test loss ", shown(row.test_loss, 4));
   if (!std::isnan(row.test_accuracy))
-    text += concat("  test loss ", shown(row.test_loss, 4), "  test accuracy ",
-                   shown(100 * row.test_accuracy, 2), " %");
+    text += concat("  test accuracy ", shown(100 * row.test_accuracy, 2), " %");
+  else if (!metrics.empty() && !std::isnan(row.metrics.front()))
+    text += concat("  test ", metrics.front(), " ", shown(row.metrics.front(), 4));
   line(concat(text, "  ", duration_text(row.seconds), " (", std::lround(row.samples_per_second),
               " samples/s)"));
 }

@@ -20,8 +20,9 @@ class Progress {
   Progress(std::string name, std::int64_t total, std::int64_t done, bool quiet);
 
   void step();
-  /// Prints a line about a finished epoch.
-  void epoch(const EpochRow& row, int epochs);
+  /// Prints a line about a finished epoch. Where accuracy means nothing, it has the first of the
+  /// other metrics, whose names are given.
+  void epoch(const EpochRow& row, int epochs, const std::vector<std::string>& metrics);
   void line(const std::string& text);
 
  private:

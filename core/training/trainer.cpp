@@ -227,7 +227,7 @@ void Trainer::finish_epoch() {
   row.metrics.assign(e.metrics.size() - 1, kNoNumber);
   if (due || row.epoch + 1 == e.train.epochs) evaluate(row);
   state_.epochs.push_back(row);
-  if (progress_ != nullptr) progress_->epoch(row, e.train.epochs);
+  if (progress_ != nullptr) progress_->epoch(row, e.train.epochs, own_metrics());
 }
 
 void Trainer::evaluate(EpochRow& row) {

@@ -29,6 +29,9 @@ class LabelledTextDataset : public Dataset {
   std::vector<std::int64_t> sample_shape() const final { return {look_.tokens}; }
   std::int64_t classes() const final { return look_.classes; }
   std::int64_t vocabulary() const final { return look_.vocabulary; }
+  SampleForm form(bool /*real_targets*/) const final {
+    return {.shape = sample_shape(), .classes = look_.classes, .vocabulary = look_.vocabulary};
+  }
   std::int64_t length(Split split, std::int64_t index) const final;
   Batch batch(Split split, std::span<const std::int64_t> indices,
               const RandomStream* augmentation) const final;

@@ -11,7 +11,7 @@ namespace pipewright {
 
 ImageModel::ImageModel(Options& options, std::int64_t least_size, const std::string& aux_head,
                        ImageDefaults defaults)
-    : classes_(options.integer("classes", defaults.classes, "Number of classes.", {2, 1e9})),
+    : classes_(options.integer("classes", defaults.classes, "Number of classes.", {1, 1e9})),
       channels_(options.integer(
           "channels", 3, "Number of channels of the images: 3 for colour, 1 for grey.", {1, 1e6})),
       size_(options.integer("size", defaults.size, "Height and width of the images, in pixels.",

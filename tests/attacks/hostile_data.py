@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -187,6 +188,65 @@ add("weights: a sparse TB", {"f.safetensors": hole(8 + len(BIG) + (1 << 40), pac
 for name, make in SPECIAL:
     add(f"weights: {name}", {"f.safetensors": make}, OF_WEIGHTS, "f.safetensors")
     add(f"samples: {name}", {"f.safetensors": make}, OF_SAMPLES, "f.safetensors")
+
+# --- NumPy's arrays, tables of numbers -----------------------------------------------------------------------------
+
+def npy(descr, shape, data=b"", version=1):
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(header)) + header + data
+
+
+def npz(members, kind=zipfile.ZIP_DEFLATED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", kind) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # names that are there twice are meant
+        for name, content in members:
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def arrays(name, file, content, *says, **more):
+    targets = ", target_file: y.npy" if file == "x.npy" else ""
+    experiment = f"dataset: {{name: tensors, file: {file}, split: 4{targets}}}\nmodel: {{name: mlp, widths: [64, 3, 10]}}\n"
+    add(f"{file}: {name}", {file: content, "y.npy": npy("'<i8'", "(40,)", bytes(320))}, experiment, file, *says, **more)
+
+
+X = npy("'<f4'", "(40, 64)", bytes(40 * 64 * 4))
+for name, make in SPECIAL:
+    for file in ("x.npy", "x.npz", "x.csv"):
+        arrays(name, file, make)
+for name, content, says in (
+    ("pickled objects", npy("'|O'", "(1,)", b"\x80\x04cos\nabort\n)R."), "Python objects"),
+    ("code for a header", b"\x93NUMPY\x01\x00\x1a\x00__import__('os').abort()  \n", "expected"),
+    ("exabytes", npy("'<f8'", "(1152921504606846976, 64)"), "expected more"),
+    ("a product of 0 in 64 bits", npy("'<f8'", "(4294967296, 4294967296)"), "expected more"),
+    ("a header of 4 GB", b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + bytes(100), "expected at most"),
+    ("65,000 brackets", npy("'<f8'", "(" * 65_000, version=1), "a size is expected"),
+    ("a sparse TB", hole(1 << 40, npy("'<f4'", "(40, 64)")), "bytes of data; expected"),
+    ("cut", X[:-1], "bytes of data; expected"),
+):
+    arrays(name, "x.npy", content, says)
+Y = ("y.npy", npy("'<i8'", "(40,)", bytes(320)))
+for name, content, says in (
+    ("pickled objects", npz([("x.npy", npy("'|O'", "(1,)", b"\x80\x04N.")), Y]), "Python objects"),
+    ("a size that lies", npz([("x.npy", X), Y]).replace(struct.pack("<I", len(X)), b"\xfe\xff\xff\xff"), "can hold"),
+    ("another archive in it", npz([("x.npy", X), ("more.npz", npz([Y]))]), "is no array"),
+    ("out of the folder", npz([("../x.npy", X), Y]), "leads out"),
+    ("twice the same", npz([("x.npy", X), ("x.npy", X), Y]), "twice"),
+    ("packed otherwise", npz([("x.npy", X), Y], zipfile.ZIP_BZIP2), "packed otherwise"),
+):
+    arrays(name, "x.npz", content, says)
+BOMB = npz([("x.npy", bytes(100 * MIB))])
+arrays("a bomb", "x.npz", BOMB, "does not begin with", limit=100 * MIB)
+for name, content, says in (
+    ("a sparse TB", hole(1 << 40), "at most"),
+    ("no text", bytes(range(256)) * 16, "expected"),
+    ("a million fields", b"," * 2_000_000, "fields"),
+    ("a number of a million digits", b"1,2\n" + b"9" * 1_000_000 + b",1\n", "finite"),
+    ("terminal codes", b"a,b\n1,\x1b]0;pwned\x07\n", r"\x1b"),
+):
+    arrays(name, "x.csv", content, says, size=len(content) if isinstance(content, bytes) else 0)
 
 # --- cifar10: records, plain, gzipped and in an archive -------------------------------------------------------
 

@@ -10,6 +10,7 @@ import xml.etree.ElementTree
 import harness
 from harness import DATA, EXPERIMENT, MLP, changed
 
+REAL = "dataset: {name: tensors, file: real.csv, split: 1}\nloader: {batch_size: 2}\n"
 QUADRATIC = "dataset: {name: quadratic}\nmodel: {name: quadratic}\n"  # whose output is the loss
 KINDS = {
     "scheme": "schemes",
@@ -101,6 +102,7 @@ class Commands(harness.EndToEnd):
 
     def test_describe_every_part_with_an_example_that_is_accepted(self):
         self.write("path/to/file", "0F0,0B0\n")  # which csv_schedule follows
+        self.write("real.csv", "1,2,0.5\n3,4,1.5\n5,6,2.5\n")
         names = self.names()
         for kind, plural in KINDS.items():
             for name in names[plural]:
@@ -109,7 +111,7 @@ class Commands(harness.EndToEnd):
                 self.assertIn("\nOptions\n", page)
                 example = page.rsplit("\nExample\n", 1)[1]
                 if kind in ("scheme", "optimizer", "loss"):
-                    needs = QUADRATIC if (kind, name) == ("loss", "output") else ""
+                    needs = {"output": QUADRATIC, "mse": REAL, "l1": REAL}.get(name, "") if kind == "loss" else ""
                     self.write("x.yaml", example.strip() + "\n" + needs)
                     self.pipewright("check", "x.yaml")
                 if "Required" in page or ": required" in page:

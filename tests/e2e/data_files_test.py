@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data sets of files: what is missing, truncated, of another format or contradictory is exit 3."""
 
+import csv
+import math
+import struct
+import zipfile
+
 import harness
 import safetensors
 from harness import DATA, EXPERIMENT, changed
@@ -120,6 +125,100 @@ class Tensors(harness.EndToEnd):
             self.pipewright("check", "x.yaml", code=DATA),
             rf"^{self.folder}/data\.safetensors: .*no such file",
         )
+
+
+def npy(descr, shape, values):
+    """A file of NumPy's, version 1."""
+    code = {"<f8": "d", "<f4": "f", "<i8": "q"}[descr]
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {tuple(shape)}, }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    data = struct.pack(f"<{len(values)}{code}", *values)
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+class Formats(harness.EndToEnd):
+    """60 samples of 3 numbers, in four formats."""
+
+    INPUTS = [math.sin(1.7 * i) for i in range(180)]
+    CLASSES = [(7 * i) % 3 for i in range(60)]
+    NUMBERS = [x - 2 * y for x, y in zip(INPUTS[::3], INPUTS[1::3])]
+
+    def write_all(self, y, descr):
+        code = {"<f8": "F64", "<i8": "I64"}[descr]
+        made = {"x": tensor("F64", [60, 3], self.INPUTS), "y": tensor(code, [60], y)}
+        self.write("data.safetensors", safetensors.encoded(made))
+        self.write("x.npy", npy("<f8", (60, 3), self.INPUTS))
+        self.write("y.npy", npy(descr, (60,), y))
+        with zipfile.ZipFile(self.folder / "data.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.write(self.folder / "x.npy", "x.npy")
+            archive.write(self.folder / "y.npy", "y.npy")
+        rows = [[*self.INPUTS[3 * i : 3 * i + 3], y[i]] for i in range(60)]
+        self.write("data.csv", "a,b,c,y\n" + "".join(",".join(map(repr, row)) + "\n" for row in rows))
+
+    def trained(self, dataset, out, loss):
+        experiment = {
+            "dataset": {"name": "tensors", "split": 0.2, "seed": 3, **dataset},
+            "loader": {"batch_size": 8},
+            "loss": {"name": loss},
+            "optimizer": {"name": "sgd", "lr": 0.05},
+            "train": {"epochs": 2, "precision": "float64"},
+        }
+        self.write("x.yaml", experiment)
+        done = self.pipewright("run", "x.yaml", "--out", out)
+        left = [(self.folder / out / name).read_bytes() for name in ("final.safetensors", "steps.csv")]
+        return left, done.err
+
+    def test_all_formats_give_the_same_bits(self):
+        for y, descr, loss in (
+            (self.CLASSES, "<i8", "cross_entropy"),
+            (self.NUMBERS, "<f8", "mse"),
+            (self.NUMBERS, "<f8", "l1"),
+        ):
+            self.write_all(y, descr)
+            files = ({"file": "data.safetensors"}, {"file": "data.npz"}, {"file": "data.csv"})
+            files += ({"file": "x.npy", "target_file": "y.npy"}, {"file": "data.csv", "columns": ["a", 2, 3], "target": "y"})
+            found = [self.trained(file, f"{loss}-{i}", loss)[0] for i, file in enumerate(files)]
+            for each in found[1:]:
+                self.assertEqual(each, found[0])
+
+    def test_real_targets_have_no_accuracy(self):
+        self.write_all(self.NUMBERS, "<f8")
+        _, said = self.trained({"file": "data.csv"}, "out", "mse")
+        self.assertRegex(said, r"(?m)^epoch 2/2  loss [\d.]+  test loss [\d.]+  test mae [\d.]+  ")
+        with (self.folder / "out/epochs.csv").open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["test_accuracy"] for row in rows], ["", ""])
+        self.assertGreater(float(rows[0]["test_mae"]), float(rows[1]["test_mae"]))
+        wrong = self.pipewright("check", "x.yaml", "--set", "metrics=[accuracy]", code=EXPERIMENT)
+        self.assert_errors(wrong, "the metric accuracy rates classes, .* expected mae")
+        wrong = self.pipewright("check", "x.yaml", "--set", "loss.name=cross_entropy", code=DATA)
+        self.assert_errors(wrong, r"has the target .*; for real-valued targets set loss: \{name: mse\}")
+        self.pipewright("profile", "x.yaml", "--device", "meta")
+        self.write("s.yaml", "extends: x.yaml\nsweep: {grid: {scheme.name: [pipedream, spectrain]}}\n")
+        swept = self.pipewright("sweep", "s.yaml").err
+        self.assertRegex(swept, r"\[2/2\] \w+: test_loss [\d.]+ \(")
+        table = self.pipewright("table", "s.yaml").out
+        self.assertIn("test_loss", table)
+        self.assertNotIn("accuracy", swept + table)
+
+    def test_every_execution_and_replicas_compute_the_same(self):
+        self.write_all(self.NUMBERS, "<f8")
+        self.trained({"file": "data.npz"}, "serial", "mse")
+        options = "pipeline={stages: 2, microbatches: 2, replicas: 2, execution: %s}"
+        for name in ("serial", "threads"):
+            self.pipewright("run", "x.yaml", "--out", f"2{name}", "--set", options % name, "--set", "scheme.name=gpipe")
+        read = [(self.folder / f"2{name}/final.safetensors").read_bytes() for name in ("serial", "threads")]
+        self.assertEqual(read[0], read[1])
+
+    def test_damaged_files_are_exit_3(self):
+        self.write_all(self.CLASSES, "<i8")
+        whole = {name: (self.folder / name).read_bytes() for name in ("data.npz", "data.csv", "x.npy")}
+        for name, dataset in (("data.npz", {}), ("data.csv", {}), ("x.npy", {"target_file": "y.npy"})):
+            for content in (b"", whole[name][:-9], b"\0" * 300, b"x,y\n1,2,3\n"):
+                with self.subTest(f"{name} {content[:8]}"):
+                    self.write(name, content)
+                    self.write("x.yaml", {"dataset": {"name": "tensors", "file": name, "split": 0.2, **dataset}})
+                    self.assert_errors(self.pipewright("check", "x.yaml", code=DATA), rf"{name}")
 
 
 class Downloads(harness.EndToEnd):

@@ -220,7 +220,7 @@ class Fixtures(Invariance):
         }
         if name in columns:
             further = lines[0].removeprefix(columns[name])
-            self.assertRegex(further, r"^(,test_(top5|matthews|perplexity|bleu)|,loss_\d+)*$")
+            self.assertRegex(further, r"^(,test_(top5|matthews|perplexity|bleu|mae)|,loss_\d+)*$")
         if name in ("run.json", "point.json"):
             with open(HERE / "quantities.csv", newline="", encoding="utf-8") as table:
                 keys = {row["quantity"].removeprefix(f"{name} ") for row in csv.DictReader(table)}

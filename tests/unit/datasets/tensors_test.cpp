@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ATen.h>
 
+#include <cmath>
+#include <limits>
+#include <set>
+
 #include "core/stage/files/safetensors.h"
 #include "tests/unit/datasets/fixtures.h"
 
@@ -20,14 +24,17 @@ class TensorsDataset : public ::testing::Test {
     tensors_["test.x"] = -at::arange(12, at::kDouble).reshape({2, 2, 3});
     tensors_["test.y"] = at::tensor({0, 6}, at::kLong);
   }
+  std::unique_ptr<Dataset> dataset() {
+    return make_dataset(
+        "tensors", concat("{file: '", (folder_ / "data.safetensors").string(), "', ", more_, "}"));
+  }
   std::unique_ptr<Dataset> opened() {
     TensorFile file;
     for (const auto& [name, tensor] : tensors_) file.tensors.emplace_back(name, tensor);
     write_safetensors(folder_ / "data.safetensors", file);
-    auto dataset =
-        make_dataset("tensors", "{file: '" + (folder_ / "data.safetensors").string() + "'}");
-    dataset->open({});
-    return dataset;
+    auto data = dataset();
+    data->open(request_);
+    return data;
   }
   std::string refusal_with(const std::string& name, const at::Tensor& tensor) {
     const at::Tensor before = tensors_[name];
@@ -41,6 +48,8 @@ class TensorsDataset : public ::testing::Test {
 
   fixtures::TemporaryFolder folder_;
   std::map<std::string, at::Tensor> tensors_;
+  std::string more_;  // options
+  DatasetRequest request_;
 };
 
 TEST_F(TensorsDataset, GivesTheSamplesAskedForInTheFilesPrecision) {
@@ -129,6 +138,124 @@ TEST_F(TensorsDataset, RefusesTokensThatAreNone) {
   EXPECT_TRUE(
       contains(refusal_with("test.y", at::zeros({2, 3}, at::kLong)), "if and only if train.y has"));
   EXPECT_TRUE(contains(refusal_with("train.y", at::full({4, 3}, -1, at::kLong)), "record 0"));
+}
+
+TEST_F(TensorsDataset, TakesSmallIntegersAsNumbers) {
+  for (const at::ScalarType type : {at::kByte, at::kChar, at::kShort, at::kBool}) {
+    tensors_["train.x"] = at::tensor({0, 1, 1, 0}, at::kLong).to(type);
+    tensors_["test.x"] = at::tensor({1, 0}, at::kLong).to(type);
+    const Batch batch = opened()->batch(Split::Train, std::vector<std::int64_t>{2, 0}, nullptr);
+    EXPECT_EQ(values_of<float>(batch.x[0]), (std::vector<float>{1, 0}));
+  }
+}
+
+TEST_F(TensorsDataset, HasRealTargetsForALossThatComparesWithThem) {
+  request_ = {.real_targets = true};
+  tensors_["train.y"] = at::tensor({0.5, -1.0, 2.0, 3.5}, at::kDouble);
+  tensors_["test.y"] = at::tensor({7, 8}, at::kLong);
+  const auto data = opened();
+  EXPECT_EQ(data->task(), Task::Regress);
+  EXPECT_EQ(data->classes(), 1);
+  const Batch batch = data->batch(Split::Train, std::vector<std::int64_t>{3, 1}, nullptr);
+  EXPECT_EQ(batch.y.sizes(), (std::vector<std::int64_t>{2, 1}));
+  EXPECT_EQ(values_of<double>(batch.y), (std::vector<double>{3.5, -1.0}));
+  tensors_["train.y"] = at::zeros({4, 3});
+  EXPECT_TRUE(contains(refusal_with("test.y", at::zeros({2, 2})), "has 2 targets for a sample"));
+  tensors_["test.y"] = at::zeros({2, 3});
+  EXPECT_EQ(opened()->classes(), 3);
+  at::Tensor infinite = at::zeros({4, 3});
+  infinite[2][0] = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(contains(refusal_with("train.y", infinite), "record 2 (counted from 0)"));
+  EXPECT_TRUE(contains(refusal_with("train.y", at::zeros({3})), "must be [4] or [4, targets]"));
+}
+
+TEST_F(TensorsDataset, SaysWhatItsSamplesAreBeforeItIsOpened) {
+  opened();
+  const auto data = dataset();
+  const SampleForm form = data->form(false);
+  EXPECT_EQ(form.shape, (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(form.classes, 7);
+  EXPECT_EQ(form.vocabulary, 0);
+  EXPECT_EQ(data->form(true).classes, 1) << "a real number for each sample";
+  std::filesystem::remove(folder_ / "data.safetensors");
+  EXPECT_EQ(data->form(false).classes, 0);
+}
+
+/// A file of one part: sample i is the number i, its class i mod 3.
+class SplitTensors : public TensorsDataset {
+ protected:
+  SplitTensors() {
+    tensors_ = {{"x", at::arange(20, at::kDouble)}, {"y", at::arange(20, at::kLong).remainder(3)}};
+  }
+  std::vector<double> samples_of(const Dataset& data, Split split) {
+    const Batch batch = data.batch(split, fixtures::first_indices(data.size(split)), nullptr);
+    for (std::int64_t i = 0; i < data.size(split); ++i)
+      EXPECT_EQ(batch.y[i].item<std::int64_t>(), std::lround(batch.x[0][i].item<double>()) % 3);
+    return values_of<double>(batch.x[0]);
+  }
+};
+
+TEST_F(SplitTensors, AreDrawnByTheSeedOnceEachInTheOrderOfTheFile) {
+  std::set<std::vector<double>> drawn;
+  for (const std::string seed : {"0", "1", "2"}) {
+    more_ = "split: 0.25, seed: " + seed;
+    const auto data = opened();
+    const std::vector<double> train = samples_of(*data, Split::Train),
+                              test = samples_of(*data, Split::Test);
+    EXPECT_EQ(test.size(), 5U);
+    EXPECT_TRUE(std::ranges::is_sorted(train) && std::ranges::is_sorted(test));
+    std::vector<double> all;
+    std::ranges::merge(train, test, std::back_inserter(all));
+    EXPECT_EQ(all, values_of<double>(tensors_["x"]));
+    EXPECT_EQ(samples_of(*opened(), Split::Test), test) << "the same again";
+    drawn.insert(test);
+  }
+  EXPECT_EQ(drawn.size(), 3U);
+}
+
+TEST_F(SplitTensors, HaveAShareOrANumber) {
+  for (const auto& [split, test] :
+       {std::pair{"0.5", 10}, {"7", 7}, {"0.01", 1}, {"19", 19}, {"0.33", 7}}) {
+    more_ = concat("split: ", split);
+    EXPECT_EQ(opened()->size(Split::Test), test) << split;
+    EXPECT_EQ(opened()->size(Split::Train), 20 - test) << split;
+  }
+}
+
+TEST_F(SplitTensors, SayWhatIsWrong) {
+  const auto refusal = [&](const std::string& more) {
+    more_ = more;
+    return error_of([this] { opened(); }, ErrorKind::Experiment);
+  };
+  EXPECT_TRUE(contains(refusal(""), "data.safetensors has one part; expected dataset.split"));
+  EXPECT_TRUE(contains(refusal("split: 20"), "takes 20 samples of the 20"));
+  EXPECT_TRUE(contains(refusal("split: 1e300"), "none are left to train on"));
+  EXPECT_TRUE(contains(refusal("split: 2.5"), "a share below 1, or a whole number"));
+  EXPECT_TRUE(contains(refusal("split: -1"), "at least 0"));
+  EXPECT_TRUE(contains(refusal("split: 5, test_file: t.npz"), "beside dataset.test_file"));
+  EXPECT_TRUE(contains(refusal("split: 5, target: [2]"), "dataset.target is for .csv files"));
+  EXPECT_TRUE(contains(refusal("split: 5, target_file: y.npy"), "is for .npy files"));
+  tensors_ = {{"train.x", at::zeros({2})}, {"train.y", at::zeros({2}, at::kLong)}};
+  EXPECT_TRUE(contains(refusal("split: 5"), "for files of one part"));
+}
+
+TEST_F(TensorsDataset, ReadsClassesAndRealNumbersFromText) {
+  const std::filesystem::path path = folder_ / "t.csv";
+  const auto table = [&](const std::string& text) {
+    fixtures::put(path, text);
+    return make_dataset("tensors", "{file: '" + path.string() + "', split: 1}");
+  };
+  const auto classes = table("1,0\n2,1\n3,4\n");
+  classes->open({});
+  EXPECT_EQ(classes->classes(), 5);
+  EXPECT_EQ(classes->sample_shape(), (std::vector<std::int64_t>{1}));
+  const auto real = table("1,0\n2,1\n3,4\n");
+  real->open({.real_targets = true});
+  EXPECT_EQ(real->task(), Task::Regress);
+  EXPECT_TRUE(contains(error_of([&] { table("1,0\n2,1.5\n3,4\n")->open({}); }),
+                       "record 1 (counted from 0) has the target 1.5, which is no class"));
+  EXPECT_TRUE(
+      contains(error_of([&] { table("1,0\n2,-1\n3,4\n")->open({}); }), "negative label -1"));
 }
 
 TEST_F(TensorsDataset, NeedsAFile) {

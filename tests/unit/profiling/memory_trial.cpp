@@ -165,7 +165,7 @@ std::vector<std::int64_t> measure_stage_peaks(const Experiment& e, int minibatch
                                         e.pipeline.microbatches, 0)
                                    .size;
   const auto options = at::TensorOptions(e.train.precision.values).device(device);
-  Batch batch = made_up_batch(*e.model, samples, options);
+  Batch batch = made_up_batch(*e.model, samples, options, e.loss->fits(Task::Regress));
   Tensors inputs = batch.x;
   std::vector<std::int64_t> peaks;
   for (int stage = 0; stage < e.pipeline.stages; ++stage) {

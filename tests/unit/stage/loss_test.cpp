@@ -41,6 +41,37 @@ std::string refusal(const Loss& loss, const at::Tensor& output, const at::Tensor
 
 const at::Tensor kTargets = at::tensor({2, 0, 1, 2}, at::kLong);
 
+TEST(RealTargets, HaveTheMeanOfSquaresOrOfDistances) {
+  const at::Tensor output = at::tensor({1.0, 2.0, -1.0, 0.5}).view({2, 2}),
+                   target = at::tensor({0.0, 2.0, 1.0, 0.0}).view({2, 2});
+  // differences 1, 0, -2, 0.5
+  EXPECT_EQ((*make_loss("mse", "{}"))(output, target).item<double>(), (1 + 4 + 0.25) / 4);
+  EXPECT_EQ((*make_loss("l1", "{}"))(output, target).item<double>(), (1 + 2 + 0.5) / 4);
+}
+
+TEST(RealTargets, HaveTheLossesDerivatives) {
+  const at::Tensor target = at::tensor({0.0, 2.0, 1.0, 0.0}, at::kFloat).view({2, 2});
+  const auto gradient = [&](const char* name) {
+    at::Tensor output = at::tensor({1.0, 2.0, -1.0, 0.5}).view({2, 2}).requires_grad_();
+    (*make_loss(name, "{}"))(output, target).backward();
+    return output.grad().flatten();
+  };
+  EXPECT_TRUE(gradient("mse").equal(at::tensor({0.5, 0.0, -1.0, 0.25})));
+  EXPECT_TRUE(gradient("l1").equal(at::tensor({0.25, 0.0, -0.25, 0.25})));
+}
+
+TEST(RealTargets, FitNoOtherTaskAndNoOtherNumberOfOutputs) {
+  const auto mse = make_loss("mse", "{}");
+  EXPECT_TRUE(mse->fits(Task::Regress));
+  EXPECT_FALSE(mse->fits(Task::Classify));
+  EXPECT_FALSE(mse->fits(Task::Minimize));
+  EXPECT_FALSE(cross_entropy()->fits(Task::Regress));
+  EXPECT_FALSE(make_loss("output", "{}")->fits(Task::Regress));
+  EXPECT_NE(refusal(*mse, at::zeros({4, 3}), at::zeros({4, 1})).find("shape 3, its targets 1"),
+            std::string::npos)
+      << refusal(*mse, at::zeros({4, 3}), at::zeros({4, 1}));
+}
+
 TEST(CrossEntropy, IsTheMeanNegativeLogOfTheTargetsSoftmax) {
   const at::Tensor z = random({4, 3}, 1);
   double sum = 0;

@@ -33,6 +33,16 @@ TEST(Accuracy, LeavesOutTargetsThatDoNotCount) {
   EXPECT_TRUE(std::isnan(value("accuracy", z, at::full({2, 2}, -100, at::kLong))));
 }
 
+TEST(Mae, IsTheMeanDistanceFromRealTargets) {
+  const at::Tensor output = at::tensor({1.0, 2.0, -1.0, 0.5}).view({2, 2}),
+                   target = at::tensor({0.0, 2.0, 1.0, 0.0}).view({2, 2});
+  EXPECT_EQ(value("mae", output, target), (1 + 2 + 0.5) / 4);
+  EXPECT_TRUE(std::isnan(value("accuracy", output, target))) << "no class is right";
+  EXPECT_TRUE(make_metric("mae")->fits(Task::Regress));
+  EXPECT_FALSE(make_metric("mae")->fits(Task::Classify));
+  EXPECT_FALSE(make_metric("top5")->fits(Task::Regress));
+}
+
 TEST(Metrics, AreUndefinedWithoutAnyTarget) {
   for (const char* name : {"accuracy", "top5", "perplexity"})
     EXPECT_TRUE(std::isnan(value(name, random({3, 1}, 1), at::full({3}, -100, at::kLong)))) << name;
@@ -77,9 +87,10 @@ TEST(Metrics, CountEachPixelOfAMapOfLogits) {
 
 TEST(Metrics, OfPartsAddUpToThoseOfTheWhole) {
   const at::Tensor z = random({10, 6}, 3);
-  const at::Tensor y = at::tensor({0, 1, 2, 3, 4, 5, 0, 1, 2, 3}, at::kLong);
+  const at::Tensor classes = at::tensor({0, 1, 2, 3, 4, 5, 0, 1, 2, 3}, at::kLong);
   for (const std::string& name : Registry<Metric>::instance().names()) {
     const auto metric = make_metric(name);
+    const at::Tensor y = metric->fits(Task::Regress) ? random({10, 6}, 4) : classes;
     const at::Tensor parts = metric->sums(z.narrow(0, 0, 4), y.narrow(0, 0, 4)) +
                              metric->sums(z.narrow(0, 4, 6), y.narrow(0, 4, 6));
     EXPECT_TRUE(at::allclose(parts, metric->sums(z, y), tolerance::kHundredOperations, 0)) << name;

@@ -191,6 +191,11 @@ PIPEWRIGHT_LOSS(early, Early, "Throws when it is made.")
 
 
 class New(WithParts):
+    def test_an_installed_program_names_its_own_prefix(self):
+        program = home / "pipewright/bin/pipewright"
+        said = subprocess.run([program, "new", "scheme", "mine"], cwd=self.folder, capture_output=True, text=True)
+        self.assertIn(f"-DCMAKE_PREFIX_PATH={home}/pipewright\n", said.stdout, said.stderr)
+
     def test_what_it_begins_compiles_and_trains(self):
         for kind in ("scheme", "model", "dataset"):
             said = self.pipewright("new", kind, f"my_{kind}").out
@@ -198,6 +203,7 @@ class New(WithParts):
             self.assertEqual(
                 ["CMakeLists.txt", "experiment.yaml", f"my_{kind}.cpp"], sorted(file.name for file in folder.iterdir())
             )
+            self.assertIn(f"cmake -S my_{kind} -B my_{kind}/build -DCMAKE_PREFIX_PATH=$HOME/pipewright\n", said)
             compiled(folder, f"my_{kind}")
             (run,) = re.findall(r"^  pipewright (run .*)$", said, re.MULTILINE)
             self.pipewright(*run.split(), "--out", f"runs/{kind}")

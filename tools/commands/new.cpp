@@ -240,6 +240,15 @@ std::string experiment_of(const Template& of, const std::string& name) {
                 "train: {epochs: 3}\n");
 }
 
+/// Where this program is installed, as a word of a shell; if it is not, where the manual installs
+/// it.
+std::string prefix_word() {
+  std::error_code failed;
+  const fs::path prefix = fs::read_symlink("/proc/self/exe", failed).parent_path().parent_path();
+  return fs::exists(prefix / "lib/cmake/Pipewright", failed) ? shell_quoted(prefix.string())
+                                                             : std::string("$HOME/pipewright");
+}
+
 int begin(const std::vector<std::string>& arguments) {
   CommandLine line(
       kNew,
@@ -265,18 +274,13 @@ int begin(const std::vector<std::string>& arguments) {
   write_file(folder / concat(name, ".cpp"),
              filled(filled(of.source, "NAME", name), "Type", class_name(name, of.kind)));
   write_file(folder / "experiment.yaml", experiment_of(of, name));
-  print("%s", concat("Made ", name, "/ with ", name,
-                     ".cpp, CMakeLists.txt and experiment.yaml. Compile it, "
-                     "against an installed Pipewright, and train:\n\n"
-                     "  cmake -S ",
-                     name, " -B ", name,
-                     "/build -DCMAKE_PREFIX_PATH=~/pipewright\n"
-                     "  cmake --build ",
-                     name,
-                     "/build\n"
-                     "  pipewright run ",
-                     name, "/experiment.yaml --plugin ", name, "/build/", name, ".so\n")
-                  .c_str());
+  const std::string plugin = concat(name, "/build/", name, ".so");
+  print("Made %s/ with %s.cpp, CMakeLists.txt and experiment.yaml.\n", name.c_str(), name.c_str());
+  print("Compile it, against an installed Pipewright, and train:\n\n");
+  print("  cmake -S %s -B %s/build -DCMAKE_PREFIX_PATH=%s\n", name.c_str(), name.c_str(),
+        prefix_word().c_str());
+  print("  cmake --build %s/build\n", name.c_str());
+  print("  pipewright run %s/experiment.yaml --plugin %s\n", name.c_str(), plugin.c_str());
   return 0;
 }
 

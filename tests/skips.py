@@ -32,6 +32,7 @@ THINGS = {
     "pmix": "this Slurm has no PMIx",
     "real-data": "there are no real data in ../shared/data",
     "second-gpu": "there is only one CUDA device that LibTorch can use",
+    "site": "there is no Python environment for tools/site; tools/site_pages/setup makes it (160 MB)",
     "slurm": "Slurm needs root, and its programs (Debian: slurm-wlm, munge)",
     "test-programs": "ctest names this program or library in a variable, if the build has it",
     "whole-memory": "this process may not use all memory of the machine",

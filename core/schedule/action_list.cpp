@@ -194,7 +194,11 @@ class Reader {
     if (at < columns_.size())
       fail(1, concat("there are ", at, " fields; expected ", columns_.size(), ", one per column"));
     if (action.kind == ActionKind::Recompute) return;
-    if (!has_loss) action.loss = kLastStage;
+    if (!is_pass(action.kind)) {  // it has neither
+      action.weights = {};
+      action.microbatch = 0;
+    }
+    if (!has_loss || !facts_of(action.kind).of_loss) action.loss = kLastStage;
     if (!has_weights && is_part_of_backward(action.kind)) action.weights = Weights::of_forward();
     add(action, worker);
   }

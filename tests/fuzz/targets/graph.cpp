@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Imported modules: graph.json, cut at any depth, and run on the meta device. The layers of a graph
+// that is taken hold each of its nodes once, in order, what leaves one enters the next, and a
+// forward has the shape that the file says or is refused.
+#include <algorithm>
+
+#include "core/config/json.h"
+#include "core/stage/torch.h"
+#include "models/graph/graph_cut.h"
+#include "models/graph/graph_layer.h"
+#include "tests/fuzz/target.h"
+
+namespace pipewright::fuzz {
+namespace {
+
+constexpr std::int64_t kBatch = 3;
+
+std::vector<at::Tensor> on_meta(const auto& specs) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& spec : specs)
+    tensors.push_back(at::empty(spec.shape, at::TensorOptions(at::kFloat).device(at::kMeta)));
+  return tensors;
+}
+
+void check_cut(const GraphFile& file, const std::vector<GraphRun>& runs) {
+  require(!runs.empty() && runs.front().first == 0 && runs.back().last == file.nodes.size(),
+          "the layers leave out a node at an end");
+  for (std::size_t i = 0; i + 1 < runs.size(); ++i) {
+    require(runs[i].last == runs[i + 1].first, "a node is in two layers or in none");
+    require(runs[i].leaves == runs[i + 1].enters, "what leaves a layer does not enter the next");
+  }
+}
+
+std::string run(const std::shared_ptr<const GraphFile>& file, int depth) {
+  const std::vector<GraphRun> runs = graph_runs(*file, depth);
+  check_cut(*file, runs);
+  std::vector<LayerPtr> layers;
+  for (const GraphRun& each : runs) layers.push_back(graph_layer(file, each));
+  std::vector<std::int64_t> sizes{kBatch};
+  for (std::size_t i = 1; i < file->input.shape.size(); ++i)
+    sizes.push_back(file->input.shape[i][1]);
+  const bool tokens = file->input.type == at::kLong;
+  Tensors values{
+      at::empty(sizes, at::TensorOptions(tokens ? at::kLong : at::kFloat).device(at::kMeta))};
+  std::string text;
+  for (const LayerPtr& layer : layers) {
+    auto buffers = on_meta(layer->buffers());
+    values = layer->forward_all(values, on_meta(layer->parameters()), buffers, {});
+    text += concat(layer->name(), " ", values.size(), "\n");
+  }
+  return text;
+}
+
+std::string read(std::string_view bytes) {
+  const auto constant = [](const std::string&) { return at::ones({2}); };
+  const auto file = std::make_shared<const GraphFile>(
+      graph_of(parse_json(bytes, "fuzz.json"), "fuzz.json", constant));
+  return run(file, 1) + run(file, 3);
+}
+
+std::size_t most_memory(std::string_view bytes) {
+  return (4 << 20) + 16384 * bytes.size();
+}
+
+}  // namespace
+
+const Target kTarget{.read = read,
+                     .refusals = {ErrorKind::Data, ErrorKind::Experiment},
+                     .most_memory = most_memory,
+                     .rounds = 5'000};
+
+}  // namespace pipewright::fuzz

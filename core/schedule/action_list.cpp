@@ -365,8 +365,9 @@ std::string weights_text(const Weights& weights, const std::vector<PredictionRul
 }
 
 bool is_action_list(std::string_view text) {
-  const std::string_view first = text.substr(0, std::min(text.find('\n'), text.size()));
-  return first.starts_with("worker,") || first.find(",worker") != std::string_view::npos;
+  const std::string_view first = text.substr(0, std::min(text.find_first_of("\r\n"), text.size()));
+  const std::vector<std::string> names = split(first, ',');
+  return std::ranges::count(names, "worker") > 0 && std::ranges::count(names, "kind") > 0;
 }
 
 ActionList read_action_list(std::string_view text, const std::filesystem::path& file) {

@@ -23,7 +23,8 @@ struct ActionList {
   std::vector<std::vector<int>> lines;  ///< parallel to Schedule::workers
 };
 
-/// Whether the text begins as read_action_list() wants it: with names of columns.
+/// Whether the text begins as read_action_list() wants it: with names of columns, worker
+/// and kind among them. Then, and only then, may messages quote it.
 bool is_action_list(std::string_view text);
 
 /// Reads a CSV text whose first line names columns: worker, kind, stage and minibatch; microbatch,

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/part_kinds.h"
 
+#include <algorithm>
+
 #include "core/codecs/codec.h"
+#include "core/experiment/experiment.h"
 #include "core/probes/probe.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
 #include "core/stage/loss.h"
+#include "core/stage/metric.h"
 #include "core/stage/model.h"
 #include "core/stage/optimizer.h"
 
@@ -18,6 +22,21 @@ PartKind kind_of(const std::string& name, const std::string& plural) {
           [](const std::string& part) { return Registry<Part>::instance().find(part)->summary; }};
 }
 
+/// BLEU is computed from translations, not from outputs, and so is none of the registered metrics.
+PartKind metrics() {
+  PartKind kind = kind_of<Metric>("metric", "metrics");
+  const PartKind registered = kind;
+  kind.names = [registered] {
+    std::vector<std::string> names = registered.names();
+    names.insert(std::ranges::lower_bound(names, kBleu), kBleu);
+    return names;
+  };
+  kind.summary = [registered](const std::string& name) {
+    return name == kBleu ? "BLEU of translations of the test samples." : registered.summary(name);
+  };
+  return kind;
+}
+
 }  // namespace
 
 const std::vector<PartKind>& part_kinds() {
@@ -27,7 +46,8 @@ const std::vector<PartKind>& part_kinds() {
                                            kind_of<Codec>("codec", "codecs"),
                                            kind_of<Optimizer>("optimizer", "optimizers"),
                                            kind_of<Loss>("loss", "losses"),
-                                           kind_of<Probe>("probe", "probes")};
+                                           kind_of<Probe>("probe", "probes"),
+                                           metrics()};
   return kinds;
 }
 

@@ -131,8 +131,11 @@ void SampleSource::check(Options& options) const {
   };
   pair(file_, targets_, "file", "target_file");
   pair(test_file_, test_targets_, "test_file", "test_target_file");
-  for (const char* name : {"columns", "target", "separator"})
-    if (options.given(name) && !is_csv(file_))
+  // A resolved experiment names them with their defaults.
+  for (const auto& [name, set] :
+       {std::pair("columns", !columns_.inputs.empty()),
+        std::pair("target", !columns_.targets.empty()), std::pair("separator", separator_ != ',')})
+    if (set && !is_csv(file_))
       options.problem(name, "is for .csv files; expected such a dataset.file");
 }
 

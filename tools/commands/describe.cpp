@@ -110,10 +110,13 @@ void describe_part(const PartKind& kind, const std::string& name) {
   if (std::ranges::count(names, name) == 0)
     throw Error(ErrorKind::Experiment,
                 concat("there is no ", kind.name, " '", name, "'", suggestion(name, names)));
-  const std::vector<OptionInfo> options = part_options(kind.name, name);
+  const bool has_options = kind.name != "metric";
+  const std::vector<OptionInfo> options =
+      has_options ? part_options(kind.name, name) : std::vector<OptionInfo>();
   std::string example = concat(kind.name, ": ", example_line(name, options));
   if (kind.name == "codec")
     example = concat("pipeline: {compression: ", example_line(name, options), "}");
+  if (!has_options) example = concat("metrics: [", name, "]");
   if (kind.name == "probe") example = concat("probes: [", example_line(name, options), "]");
   print_page(concat(kind.name, " ", name), kind.summary(name),
              kind.name == "scheme" ? scheme_remark(name) : data_remark(options), options, example,
@@ -146,8 +149,9 @@ int run_describe(const std::vector<std::string>& arguments) {
                    "Says what a part is, what its options mean and how it is written in YAML.");
   line.positional(
       "KIND",
-      "scheme, model, dataset, codec, optimizer, loss, probe or hardware; or a section of the "
-      "experiment file: pipeline, train, loader, output, lr_schedule, translation, table, plot, "
+      "scheme, model, dataset, codec, optimizer, loss, probe, metric or hardware; or a section of "
+      "the experiment file: pipeline, train, loader, output, lr_schedule, translation, table, "
+      "plot, "
       "claims",
       1, 1);
   line.positional("NAME", "the name of the part; `pipewright list` prints them all", 0, 1);

@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/experiment/experiment.h"
 #include "core/simulation/shipped_hardware.h"
-#include "core/stage/metric.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/part_kinds.h"
@@ -23,16 +21,6 @@ struct Group {
 Group group_of(const PartKind& kind) {
   Group group{kind.name, kind.plural, {}};
   for (const std::string& name : kind.names()) group.parts.emplace_back(name, kind.summary(name));
-  return group;
-}
-
-Group metrics() {
-  Group group{"metric", "metrics", {}};
-  const Registry<Metric>& registry = Registry<Metric>::instance();
-  for (const std::string& name : registry.names())
-    group.parts.emplace_back(name, registry.find(name)->summary);
-  group.parts.emplace_back(kBleu, "BLEU of translations of the test samples.");
-  std::ranges::sort(group.parts);
   return group;
 }
 
@@ -62,7 +50,6 @@ int run_list(const std::vector<std::string>& arguments) {
   if (!line.parse(arguments)) return 0;
   std::vector<Group> groups;
   for (const PartKind& kind : part_kinds()) groups.push_back(group_of(kind));
-  groups.push_back(metrics());
   groups.push_back(hardware());
   const std::string wanted = line.text("KIND");
   std::vector<std::string> known;

@@ -72,7 +72,7 @@ TEST(Cnn, HasALightHeadAfterEveryLayer) {
 TEST(Cnn, RecordsBadOptions) {
   EXPECT_NE(model_problems("cnn", "{dropout: 1}"), "");
   EXPECT_NE(model_problems("cnn", "{size: 3}"), "");
-  EXPECT_NE(model_problems("cnn", "{classes: 1}"), "");
+  EXPECT_NE(model_problems("cnn", "{classes: 0}"), "");
   EXPECT_NE(model_problems("cnn", "{width: 0}"), "");
 }
 

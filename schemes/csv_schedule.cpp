@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule from a file, in one of two CSV formats. One has an action a line, with the weights
-// that it reads, as `schedule --csv` writes them: see core/schedule/action_list.h. Its mini-batches
-// are the first of any training; where more follow, the middle of the file goes on as long as
-// needed, if it repeats itself. The other is that which torch.distributed.pipelining writes and
-// reads: a row per worker (rank), a cell per step, empty cells for idle steps. A cell has stage,
-// operation and micro-batch: "2F0" is a forward, "2B0" a backward, "2I0" and "2W0" are its halves
-// (gradient of the inputs, of the weights); "(0F3;3B1)OVERLAP_F_B" stands for its parts in turn.
-// Sends, receives, (un)sharding and gradient reductions (SEND_F, RECV_B, UNSHARD, REDUCE_GRAD, …)
-// are ignored, because here they follow from the rest. The file describes one mini-batch; each
-// stage updates after its last gradient and goes on with the next mini-batch.
+// A schedule from a file, in one of two CSV formats.
+//
+// One has an action a line, with the weights that it reads, as `schedule --csv` writes them: see
+// core/schedule/action_list.h. Whenever the pipeline begins anew, it begins as the file does. If it
+// then needs more mini-batches than the file has, the middle of the file is repeated; if fewer, the
+// later ones are left out.
+//
+// The other is that which torch.distributed.pipelining writes and reads: a row per worker (rank), a
+// cell per step, empty cells for idle steps. A cell has stage, operation and micro-batch: "2F0" is
+// a forward, "2B0" a backward, "2I0" and "2W0" are its halves (gradient of the inputs, of the
+// weights); "(0F3;3B1)OVERLAP_F_B" stands for its parts in turn. Sends, receives, (un)sharding and
+// gradient reductions (SEND_F, RECV_B, UNSHARD, REDUCE_GRAD, …) are ignored, because here they
+// follow from the rest. The file describes one mini-batch; each stage updates after its last
+// gradient and goes on with the next mini-batch.
 #include <algorithm>
 #include <array>
 #include <charconv>

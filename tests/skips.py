@@ -29,6 +29,7 @@ THINGS = {
     "instruction-sets": "this processor has no instruction set but the one that every processor has",
     "mpirun": "there is no mpirun (Debian: openmpi-bin)",
     "network-namespaces": "network namespaces need root, a kernel that has them, and ip and tc (Debian: iproute2)",
+    "processor-of-rows": "no row of experiments/results was made on a processor with the instruction set of this one",
     "pmix": "this Slurm has no PMIx",
     "real-data": "there are no real data in ../shared/data",
     "second-gpu": "there is only one CUDA device that LibTorch can use",

@@ -57,6 +57,11 @@ void add_layer(StageCost& stage, const LayerCost& layer) {
 }
 
 void add_head(StageCost& stage, const LayerCost& head) {
+  stage.head += head.forward + head.backward;
+  stage.update += head.update;
+  stage.new_version += head.new_version;
+  stage.prediction += head.prediction;
+  stage.fused_prediction = stage.fused_prediction.value_or(0) + head.fused_prediction;
   stage.parameter_bytes += head.parameter_bytes;
   stage.copy_bytes += head.copy_bytes;
   stage.buffer_bytes += head.buffer_bytes;

@@ -99,8 +99,8 @@ struct AuxiliaryHeads {
   std::vector<LayerCost> behind;  ///< [layer]: the head that a stage which ends there would have
 };
 
-/// Adds the memory of the auxiliary head to a stage whose layers have all been added. Its
-/// activation_bytes are the gradient of the stage's output. Its times are left out.
+/// Adds the auxiliary head to a stage whose layers have all been added. Its activation_bytes are
+/// the gradient of the stage's output.
 void add_head(StageCost& stage, const LayerCost& head);
 
 /// The seconds of a stage of these layers that only the gradient of its input takes: of its

@@ -27,6 +27,8 @@ void visit_layer(Visitor& visit, Cost& cost) {
   visit.if_any("new_version", cost.new_version);
   visit.if_any("prediction", cost.prediction);
   visit.if_any("fused_prediction", cost.fused_prediction);
+  visit.if_any("head", cost.head);
+  visit.if_any("head_update", cost.head_update);
   visit("flops", cost.flops);
   visit.if_any("kernels", cost.kernels);
   visit.if_any("update_kernels", cost.update_kernels);

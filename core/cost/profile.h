@@ -32,8 +32,11 @@ struct LayerCost {
   double new_version = 0;       ///< s more if the update writes a new version and keeps the old one
   double prediction = 0;        ///< s to predict the parameters; 0: not measured
   double fused_prediction = 0;  ///< s more if the update makes the prediction, too
-  double flops = 0;             ///< operations of the forward; a multiply-add counts 2
-  std::int64_t kernels = 0;     ///< operators that the forward starts on its device; 0: not counted
+  /// s, forward, loss and backward of the auxiliary head that a stage which ends here would have,
+  /// and the update of its parameters; 0: not measured
+  double head = 0, head_update = 0;
+  double flops = 0;          ///< operations of the forward; a multiply-add counts 2
+  std::int64_t kernels = 0;  ///< operators that the forward starts on its device; 0: not counted
   std::int64_t update_kernels = 0;    ///< the same of the update
   std::int64_t output_bytes = 0;      ///< all tensors at the boundary after the layer
   std::int64_t activation_bytes = 0;  ///< what the forward allocates and keeps for its backward

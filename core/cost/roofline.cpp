@@ -45,31 +45,39 @@ std::string rate_text(const DeviceRates& rates, std::string_view precision) {
   return text;
 }
 
-Profile with_modelled_times(Profile counted, const DeviceRates& rates, const WeightMoves& moves) {
+Roofline::Roofline(const DeviceRates& rates, std::string_view precision, const WeightMoves& moves)
+    : rates_(rates), moves_(moves) {
   PIPEWRIGHT_CHECK(rates.known() && rates.efficiency > 0, "a device without rates has no times");
-  const double flops = rates.efficiency * format_rate(rates, counted.precision).flops;
-  PIPEWRIGHT_CHECK(flops > 0, "a device computes in no format that it lacks");
+  flops_ = rates.efficiency * format_rate(rates, precision).flops;
+  PIPEWRIGHT_CHECK(flops_ > 0, "a device computes in no format that it lacks");
+}
+
+void Roofline::set_times(LayerCost& layer, std::int64_t input, bool sends) const {
+  const std::int64_t weights = layer.copy_bytes > 0 ? layer.copy_bytes : layer.parameter_bytes;
+  const auto moved =
+      static_cast<double>(input + std::max(layer.output_bytes, layer.activation_bytes) + weights);
+  const auto launching = [&](std::int64_t kernels) {
+    return rates_.launch * static_cast<double>(kernels);
+  };
+  const auto moving = [&](double tensors) {
+    return (tensors * static_cast<double>(layer.parameter_bytes) +
+            static_cast<double>(layer.copy_bytes)) /
+           rates_.bandwidth;
+  };
+  layer.forward =
+      std::max({layer.flops / flops_, moved / rates_.bandwidth, launching(layer.kernels)});
+  layer.backward_input = sends ? layer.forward : 0;
+  layer.backward_weight = layer.parameters > 0 ? layer.forward : 0;
+  layer.backward = layer.backward_input + layer.backward_weight;
+  layer.update = std::max(moving(moves_.update), launching(layer.update_kernels));
+  layer.prediction = moving(moves_.prediction);
+  layer.fused_prediction = rates_.launch > 0 ? layer.prediction : moving(moves_.fused_prediction);
+}
+
+Profile Roofline::timed(Profile counted) const {
   std::int64_t input = counted.input_bytes;
   for (LayerCost& layer : counted.layers) {
-    const std::int64_t weights = layer.copy_bytes > 0 ? layer.copy_bytes : layer.parameter_bytes;
-    const auto moved =
-        static_cast<double>(input + std::max(layer.output_bytes, layer.activation_bytes) + weights);
-    const auto launching = [&](std::int64_t kernels) {
-      return rates.launch * static_cast<double>(kernels);
-    };
-    const auto moving = [&](double tensors) {
-      return (tensors * static_cast<double>(layer.parameter_bytes) +
-              static_cast<double>(layer.copy_bytes)) /
-             rates.bandwidth;
-    };
-    layer.forward =
-        std::max({layer.flops / flops, moved / rates.bandwidth, launching(layer.kernels)});
-    layer.backward_input = &layer == &counted.layers.front() ? 0 : layer.forward;
-    layer.backward_weight = layer.parameters > 0 ? layer.forward : 0;
-    layer.backward = layer.backward_input + layer.backward_weight;
-    layer.update = std::max(moving(moves.update), launching(layer.update_kernels));
-    layer.prediction = moving(moves.prediction);
-    layer.fused_prediction = rates.launch > 0 ? layer.prediction : moving(moves.fused_prediction);
+    set_times(layer, input, &layer != &counted.layers.front());
     input = layer.output_bytes;
   }
   counted.timed = true;

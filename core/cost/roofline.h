@@ -42,16 +42,29 @@ FormatRate format_rate(const DeviceRates& rates, std::string_view precision);
 /// "float16 at 15.7 × 0.5 TFLOPS (no rate for float16: float32's is taken)": peak and efficiency.
 std::string rate_text(const DeviceRates& rates, std::string_view precision);
 
-/// Fills in the seconds of each layer. A forward computes its operations and moves its input, its
-/// parameters (in mixed precision their narrow copies), and the larger of its output and its
-/// activations. Each half of a backward takes as long as the forward; a layer without parameters
-/// has no weight half, and the first layer no input half, because nobody needs the gradient of the
-/// data. An update and a prediction move the tensors that `moves` says and write the
-/// copies. The host starts operators while the device computes those before, so forwards and
-/// updates take at least `launch` for each of their kernels. Where operators are launched, nothing
-/// is fused: the prediction that an update makes moves as much as one by itself, as in the executor
-/// on any device but a CPU. Requires rates > 0 and a format that the device has.
-Profile with_modelled_times(Profile counted, const DeviceRates& rates,
-                            const WeightMoves& moves = {});
+/// Seconds of layers whose operations and bytes are counted. A forward computes its operations and
+/// moves its input, its parameters (in mixed precision their narrow copies), and the larger of its
+/// output and its activations. Each half of a backward takes as long as the forward; a layer
+/// without parameters has no weight half. An update and a prediction move the tensors that
+/// WeightMoves says and write the copies. The host starts operators while the device computes those
+/// before, so forwards and updates take at least `launch` for each of their kernels. Where
+/// operators are launched, nothing is fused: the prediction that an update makes moves as much as
+/// one by itself, as in the executor on any device but a CPU.
+class Roofline {
+ public:
+  /// Requires rates > 0 and a format (`train.precision`) that the device has.
+  Roofline(const DeviceRates& rates, std::string_view precision, const WeightMoves& moves = {});
+
+  /// Fills in the seconds of one layer, which reads so many bytes and, if it `sends`, makes the
+  /// gradient of them.
+  void set_times(LayerCost& layer, std::int64_t input_bytes, bool sends) const;
+  /// Fills in those of a profile. Nobody needs the gradient of the first layer's input, the data.
+  Profile timed(Profile counted) const;
+
+ private:
+  DeviceRates rates_;
+  WeightMoves moves_;
+  double flops_;
+};
 
 }  // namespace pipewright

@@ -62,6 +62,19 @@ void check_format(const Experiment& experiment, const Hardware& hardware) {
               experiment.where("train.precision"));
 }
 
+/// Gives heads the times that the profile has of them. False: it has none, though there are heads.
+bool take_times(AuxiliaryHeads& heads, const Profile& profile, const WeightMoves& moves) {
+  Profile measured{.layers = heads.behind};
+  for (std::size_t i = 0; i < measured.layers.size(); ++i) {
+    measured.layers[i].backward = profile.layers[i].head;
+    measured.layers[i].update = profile.layers[i].head_update;
+  }
+  complete_weight_times(measured, moves);
+  heads.behind = std::move(measured.layers);
+  const auto timed = [](const LayerCost& head) { return head.backward > 0; };
+  return heads.behind.empty() || std::ranges::any_of(heads.behind, timed);
+}
+
 /// Experiments whose layers cost the same have the same.
 std::string counted_key(const Experiment& experiment) {
   const Profile wanted = described(experiment, at::kMeta);
@@ -92,10 +105,14 @@ SourcedCosts CostSource::of(Experiment& experiment, const Hardware& hardware) {
                        "` measures it and writes profile.yaml, which --profile-file profile.yaml "
                        "then takes; or write --costs, or give --hardware that says its teraflops"));
   check_format(experiment, hardware);
-  const Profile profile =
-      with_modelled_times(counted(experiment), hardware.rates, weight_moves(experiment));
+  const Roofline roofline(hardware.rates, experiment.train.precision.name,
+                          weight_moves(experiment));
+  const Profile profile = roofline.timed(counted(experiment));
   cut_by(experiment, profile);
-  return {.stages = stage_costs(profile, experiment.balance, heads(experiment)),
+  AuxiliaryHeads heads = counted_heads(experiment);
+  for (std::size_t i = 0; i < heads.behind.size(); ++i)
+    roofline.set_times(heads.behind[i], profile.layers[i].output_bytes, /*sends=*/true);
+  return {.stages = stage_costs(profile, experiment.balance, heads),
           .from = counted_from(hardware, experiment.train.precision.name)};
 }
 
@@ -120,7 +137,7 @@ SourcedCosts CostSource::of_profile(Experiment& experiment, const Hardware& hard
                        "; measure there, or give --other-device to take its times all the same, ",
                        at_speed(hardware), " (devices.speed)"),
                 file);
-  const std::string from = origin(file, *profile_, hardware);
+  std::string from = origin(file, *profile_, hardware);
   Profile profile = *profile_;
   profile.device =
       described(experiment, at::kCPU).device;  // any device fits: the hardware file says which
@@ -130,7 +147,12 @@ SourcedCosts CostSource::of_profile(Experiment& experiment, const Hardware& hard
                 file);
   complete_weight_times(profile, weight_moves(experiment));
   cut_by(experiment, profile);
-  return {.stages = stage_costs(profile, experiment.balance, heads(experiment)), .from = from};
+  AuxiliaryHeads heads = counted_heads(experiment);
+  if (!take_times(heads, profile, weight_moves(experiment)))
+    from +=
+        "; auxiliary heads take no time, for it has none: `pipewright profile` measures them "
+        "with a scheme that has them";
+  return {.stages = stage_costs(profile, experiment.balance, heads), .from = from};
 }
 
 Profile CostSource::counted(const Experiment& experiment) {
@@ -141,7 +163,7 @@ Profile CostSource::counted(const Experiment& experiment) {
   return counted_.emplace(key, measure(experiment, {.device = at::kMeta})).first->second;
 }
 
-AuxiliaryHeads CostSource::heads(const Experiment& experiment) {
+AuxiliaryHeads CostSource::counted_heads(const Experiment& experiment) {
   AuxiliaryHeads heads{.stages = experiment.scheme->auxiliary_sites(experiment.pipeline.stages),
                        .behind = {}};
   if (heads.stages.empty()) return heads;

@@ -58,7 +58,7 @@ class CostSource {
   SourcedCosts of_profile(Experiment& experiment, const Hardware& hardware)
       PIPEWRIGHT_EXCLUDES(mutex_);
   Profile counted(const Experiment& experiment) PIPEWRIGHT_EXCLUDES(mutex_);
-  AuxiliaryHeads heads(const Experiment& experiment) PIPEWRIGHT_EXCLUDES(mutex_);
+  AuxiliaryHeads counted_heads(const Experiment& experiment) PIPEWRIGHT_EXCLUDES(mutex_);
 
   CostFiles files_;
   Value table_;

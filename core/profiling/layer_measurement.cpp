@@ -52,20 +52,21 @@ at::TensorOptions options_of(const Experiment& e, at::Device device) {
 
 }  // namespace
 
-LayerMeasurement::LayerMeasurement(const Experiment& e, std::size_t layer, const Boundary& inputs,
-                                   const at::Tensor& targets, at::Device device)
-    : layer_(*e.layers[layer]),
-      index_(layer),
-      last_(layer + 1 == e.layers.size()),
+LayerMeasurement::LayerMeasurement(const Experiment& e, const MeasuredLayer& measured,
+                                   const Boundary& inputs, const at::Tensor& targets,
+                                   at::Device device)
+    : layer_(*measured.layer),
+      index_(measured.index),
+      last_(measured.last),
       loss_(*e.loss),
       inputs_(inputs),
       targets_(targets),
       options_(options_of(e, device)),
       values_(e.train.precision.values),
       channels_last_(e.pipeline.channels_last),
-      relays_(layer > 0 && std::ranges::any_of(inputs.tensors, is_floating)),
+      relays_(index_ > 0 && std::ranges::any_of(inputs.tensors, is_floating)),
       stage_({.last = last_,
-              .layers = {e.layers[layer]},
+              .layers = {measured.layer},
               .options = options_,
               .narrow = e.train.precision.narrow(),
               .channels_last = channels_last_,

@@ -25,12 +25,19 @@ struct Boundary {
   std::vector<std::shared_ptr<Memory>> memory;  ///< one object for tensors that share memory
 };
 
+/// What is measured: a layer of the model, or an auxiliary head, which is a last layer.
+struct MeasuredLayer {
+  LayerPtr layer;
+  std::size_t index;  ///< layers before it
+  bool last;          ///< the loss belongs to it
+};
+
 /// The layer as a stage of its own, on the outputs of the layers before it. The last layer includes
 /// the loss. The first layer's inputs get no gradient, as in a pipeline.
 class LayerMeasurement {
  public:
-  LayerMeasurement(const Experiment& experiment, std::size_t layer, const Boundary& inputs,
-                   const at::Tensor& targets, at::Device device);
+  LayerMeasurement(const Experiment& experiment, const MeasuredLayer& measured,
+                   const Boundary& inputs, const at::Tensor& targets, at::Device device);
 
   /// Measures medians of times after a warm-up, of so many repetitions or, with 0, of 3 to 50
   /// within `seconds`.

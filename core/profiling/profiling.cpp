@@ -35,13 +35,33 @@ void count_all(Profile& profile, const Experiment& e) {
   for (const LayerPtr& layer : e.layers) profile.layers.push_back(count_layer(*layer, x, e));
 }
 
+/// Measures the auxiliary head behind layer i, if the model has one, on what that layer passes on.
+void measure_head(LayerCost& cost, const Experiment& e, std::size_t i,
+                  const ProfileSettings& settings, const Boundary& outputs,
+                  const at::Tensor& targets, double seconds) {
+  const LayerPtr head = e.model->head(i);
+  if (!head) return;
+  head->set_name("head");
+  const Boundary first{.tensors = {outputs.tensors[0]}, .memory = {outputs.memory[0]}};
+  LayerMeasurement measurement(e, {.layer = head, .index = i + 1, .last = true}, first, targets,
+                               settings.device);
+  LayerCost times;
+  measurement.measure_times(times, settings.repetitions, seconds);
+  cost.head = times.forward + times.backward;
+  cost.head_update = times.update;
+}
+
 /// Measures layer i and returns what it passes on.
 Boundary measure_layer(Profile& profile, const Experiment& e, std::size_t i,
                        const ProfileSettings& settings, const Boundary& before,
                        const at::Tensor& targets) {
   constexpr double kWeights = 0.1;  // the part of the time for what is done with weights alone
-  const double seconds = settings.seconds / static_cast<double>(e.layers.size());
-  LayerMeasurement measurement(e, i, before, targets, settings.device);
+  const bool heads = profile.timed && !e.scheme->auxiliary_sites(e.pipeline.stages).empty();
+  const bool last = i + 1 == e.layers.size();
+  const double seconds =
+      settings.seconds / static_cast<double>(heads ? 2 * e.layers.size() - 1 : e.layers.size());
+  LayerMeasurement measurement(e, {.layer = e.layers[i], .index = i, .last = last}, before, targets,
+                               settings.device);
   if (profile.timed) {
     measurement.measure_times(profile.layers[i], settings.repetitions, (1 - kWeights) * seconds);
     if (profile.layers[i].copy_bytes == 0)  // otherwise it follows from the update's time
@@ -50,7 +70,9 @@ Boundary measure_layer(Profile& profile, const Experiment& e, std::size_t i,
                            settings.repetitions, kWeights * seconds);
   }
   measurement.measure_peak(profile.layers[i]);
-  return measurement.measure_kept(profile.layers);
+  Boundary outputs = measurement.measure_kept(profile.layers);
+  if (heads && !last) measure_head(profile.layers[i], e, i, settings, outputs, targets, seconds);
+  return outputs;
 }
 
 void measure_all(Profile& profile, const Experiment& e, const ProfileSettings& settings) {

@@ -11,14 +11,14 @@ constexpr DeviceRates kRates{.flops = 100, .bandwidth = 10, .efficiency = 0.5};
 
 TEST(Roofline, ALayerOfManyOperationsTakesWhatTheyTake) {
   Profile counted{.input_bytes = 4, .layers = {{.flops = 500, .output_bytes = 6}}};
-  EXPECT_EQ(with_modelled_times(counted, kRates).layers[0].forward, 10);
+  EXPECT_EQ(Roofline(kRates, counted.precision).timed(counted).layers[0].forward, 10);
 }
 
 TEST(Roofline, ALayerThatMovesMuchTakesWhatItsBytesTake) {
   Profile counted{.input_bytes = 40,
                   .layers = {{.flops = 5, .output_bytes = 60, .activation_bytes = 80},
                              {.output_bytes = 10, .parameters = 5, .parameter_bytes = 20}}};
-  const Profile timed = with_modelled_times(counted, kRates);
+  const Profile timed = Roofline(kRates, counted.precision).timed(counted);
   EXPECT_EQ(timed.layers[0].forward, 12);
   EXPECT_EQ(timed.layers[1].forward, 9) << "its input is the first one's output";
   EXPECT_EQ(timed.layers[1].update, 10);
@@ -26,7 +26,7 @@ TEST(Roofline, ALayerThatMovesMuchTakesWhatItsBytesTake) {
 
 TEST(Roofline, EitherHalfOfABackwardIsAForwardAgain) {
   Profile counted{.layers = {{}, {.flops = 50, .parameters = 1}, {.flops = 50}}};
-  const Profile timed = with_modelled_times(counted, kRates);
+  const Profile timed = Roofline(kRates, counted.precision).timed(counted);
   EXPECT_TRUE(timed.timed);
   EXPECT_EQ(timed.layers[1].backward, 2);
   EXPECT_EQ(timed.layers[1].backward_weight, 1);
@@ -36,7 +36,7 @@ TEST(Roofline, EitherHalfOfABackwardIsAForwardAgain) {
 
 TEST(Roofline, NobodyNeedsTheGradientOfTheData) {
   Profile counted{.layers = {{.flops = 50, .parameters = 1}}};
-  const Profile timed = with_modelled_times(counted, kRates);
+  const Profile timed = Roofline(kRates, counted.precision).timed(counted);
   EXPECT_EQ(timed.layers[0].forward, 1);
   EXPECT_EQ(timed.layers[0].backward_input, 0);
   EXPECT_EQ(timed.layers[0].backward_weight, 1);
@@ -74,19 +74,21 @@ TEST(Roofline, MixedPrecisionComputesAtItsOwnRateAndReadsTheCopies) {
                  {.flops = 5, .parameters = 10, .parameter_bytes = 40}}};
   DeviceRates rates = kRates;
   rates.bfloat16_flops = 400;
-  EXPECT_EQ(with_modelled_times(counted, rates).layers[0].forward, 100) << "in float32";
+  EXPECT_EQ(Roofline(rates, counted.precision).timed(counted).layers[0].forward, 100)
+      << "in float32";
   counted.precision = "bfloat16";
-  const Profile timed = with_modelled_times(counted, rates);
+  const Profile timed = Roofline(rates, counted.precision).timed(counted);
   EXPECT_EQ(timed.layers[0].forward, 25);
   EXPECT_EQ(timed.layers[1].forward, 2);
   EXPECT_EQ(timed.layers[2].forward, 4) << "a norm, whose parameters have no copies";
   EXPECT_EQ(timed.layers[1].update, 22);
-  EXPECT_EQ(with_modelled_times(counted, kRates).layers[0].forward, 100) << "no rate of its own";
+  EXPECT_EQ(Roofline(kRates, counted.precision).timed(counted).layers[0].forward, 100)
+      << "no rate of its own";
 }
 
 TEST(Roofline, PredictionsTakeTheBytesTheyMove) {
   Profile counted{.layers = {{.parameters = 5, .parameter_bytes = 20, .copy_bytes = 10}, {}}};
-  const Profile timed = with_modelled_times(counted, kRates, {7, 4, 1});
+  const Profile timed = Roofline(kRates, counted.precision, {7, 4, 1}).timed(counted);
   EXPECT_EQ(timed.layers[0].update, (7 * 20 + 10) / 10.0);
   EXPECT_EQ(timed.layers[0].prediction, (4 * 20 + 10) / 10.0);
   EXPECT_EQ(timed.layers[0].fused_prediction, (20 + 10) / 10.0) << "the rest is in the cache";
@@ -102,12 +104,12 @@ TEST(Roofline, AHostStartsOperatorsWhileTheDeviceComputesThoseBefore) {
                               .parameter_bytes = 20}}};
   DeviceRates rates = kRates;
   rates.launch = 2;
-  const LayerCost hidden = with_modelled_times(counted, rates).layers[0];
+  const LayerCost hidden = Roofline(rates, counted.precision).timed(counted).layers[0];
   EXPECT_EQ(hidden.forward, 10) << "four launches take 8 s";
   EXPECT_EQ(hidden.update, 18) << "moving 100 bytes would take 10 s";
   EXPECT_EQ(hidden.fused_prediction, hidden.prediction) << "nothing is fused";
   rates.launch = 3;
-  const LayerCost bound = with_modelled_times(counted, rates).layers[0];
+  const LayerCost bound = Roofline(rates, counted.precision).timed(counted).layers[0];
   EXPECT_EQ(bound.forward, 12);
   EXPECT_EQ(bound.backward_weight, 12);
 }

@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/drawing_title.h"
 
+#include <filesystem>
+
 #include "core/base/text.h"
 #include "core/experiment/catalogue.h"
 
 namespace pipewright {
+namespace {
+
+/// A file without its folder, so that a drawing does not depend on where its files are.
+std::string shown(const OptionInfo& option, const Value& value) {
+  if (!value.is(Value::Kind::Text)) return to_json(value);
+  if (option.type != OptionInfo::Type::Path) return value.text;
+  return std::filesystem::path(value.text).filename().string();
+}
+
+}  // namespace
 
 std::string drawing_title(const Experiment& experiment) {
   const Value& scheme = *experiment.resolved.find("scheme");
@@ -13,8 +25,7 @@ std::string drawing_title(const Experiment& experiment) {
   for (const OptionInfo& option : part_options("scheme", name)) {
     const Value* value = scheme.find(option.name);
     if (value == nullptr || option.name == "name" || *value == option.fallback) continue;
-    const bool text = value->is(Value::Kind::Text);
-    title += concat(", ", option.name, " ", text ? value->text : to_json(*value));
+    title += concat(", ", option.name, " ", shown(option, *value));
   }
   return title;
 }

@@ -91,5 +91,37 @@ class Links(unittest.TestCase):
         self.assertEqual(set(manual.rglob("*.md")), seen)
 
 
+def tests_in_cpp():
+    """Suite.Name of every test of GoogleTest."""
+    found = re.compile(r"(?m)^TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)")
+    return {f"{suite}.{name}" for file in (SOURCE / "tests").rglob("*.cpp") for suite, name in found.findall(file.read_text(encoding="utf-8"))}
+
+
+def unknown_names(text, tests):
+    """Tests and paths in backticks that do not exist."""
+    for name in re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", text):
+        if name not in tests:
+            yield f"{name}: there is no such test"
+    for path in re.findall(r"`((?:tests|core|schemes|docs|tools|examples|experiments)/[\w./-]+)`", text):
+        if not (SOURCE / path).exists():
+            yield f"{path}: there is no such file"
+
+
+class Names(unittest.TestCase):
+    """A page of the manual says what holds a sentence by the name of a test or a file."""
+
+    def test_of_tests_and_files_exist(self):
+        tests = tests_in_cpp()
+        self.assertGreater(len(tests), 1000)
+        for page in sorted((SOURCE / "docs/manual").rglob("*.md")):
+            with self.subTest(page.relative_to(SOURCE)):
+                self.assertEqual([], list(unknown_names(page.read_text(encoding="utf-8"), tests)))
+
+    def test_that_do_not_exist_are_found(self):
+        text = "`Copies.AreMany` is held in `tests/unit/none.cpp`; `Copies.AreFew` is not, and `README.md` is no test."
+        said = ["Copies.AreMany: there is no such test", "tests/unit/none.cpp: there is no such file"]
+        self.assertEqual(said, list(unknown_names(text, {"Copies.AreFew"})))
+
+
 if __name__ == "__main__":
     skips.main()

@@ -31,6 +31,14 @@ def manual_sections(staged):
         yield heading, [f"docs/manual/{page}" for page in re.findall(r"(?m)^\| \[[^\]]+\]\(([^)]+)\)", rows)]
 
 
+def with_folders(pages, names):
+    """Behind the README of a folder of the manual, the other pages of that folder."""
+    for page in pages:
+        yield page
+        if page.endswith("/README.md"):
+            yield from (name for name in names if name.startswith(page.removesuffix("README.md")) and name != page)
+
+
 def navigation(staged, names, generated):
     """Every page is in it once."""
     nav, left = [{"Home": "README.md"}], [name for name in names if name != "README.md"]
@@ -41,6 +49,7 @@ def navigation(staged, names, generated):
             left.remove(page)
 
     for heading, pages in manual_sections(staged):
+        pages = list(with_folders(pages, names))
         if heading == "Learn":
             pages = ["docs/manual/README.md", *pages, *(name for name in left if name.startswith("examples/lessons/"))]
         take(heading, pages)

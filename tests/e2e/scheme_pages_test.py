@@ -149,7 +149,7 @@ class SchemePages(harness.EndToEnd):
         self.pipewright("simulate", *settings, "--costs", "costs.yaml", "--json", "simulated.json")
         simulated = json.loads((self.folder / "simulated.json").read_text(encoding="utf-8"))
         workers = simulated["workers"]
-        symbols = {"N": stages, "M": microbatches, "p": len(workers), "v": stages // len(workers)}
+        symbols = {"N": stages, "M": microbatches, "p": len(workers), "c": stages // len(workers)}
         for worker in workers:
             here = symbols | {"w": worker["worker"]}
             share = equations.evaluate(equations.formula_of(row["idle in the steady state"]), here)

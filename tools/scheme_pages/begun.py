@@ -19,7 +19,7 @@ PAGE = """# {name}
 |---|---|---|---|
 | the defaults | `…` | `…` | `…` |
 
-Held by `Suite.Test`.
+These tests hold it: `Suite.Test`.
 
 ## What the program says
 

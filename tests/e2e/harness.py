@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import safetensors
 import skips
 
-BINARY = os.environ["PIPEWRIGHT_BINARY"]
+BINARY = os.path.abspath(os.environ["PIPEWRIGHT_BINARY"])  # commands run in folders of their own
 FAILING_FILES = os.environ.get("PIPEWRIGHT_FAILING_FILES", "")  # see failing_files.cpp
-SOURCE_DIR = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"])
+SOURCE_DIR = Path(os.environ["PIPEWRIGHT_SOURCE_DIR"]).absolute()
 DATA_DIR = SOURCE_DIR.parent / "shared" / "data"
 SECONDS_LIMIT = 120  # limit for one command and for one wait; anything longer counts as hanging
 os.environ.pop("PIPEWRIGHT_DATA", None)  # tests must not depend on a developer's own data

@@ -41,7 +41,7 @@ def text_of(name):
 def scheme_pages(*arguments):
     return subprocess.run([sys.executable, "-B", SOURCE_DIR / "tools/scheme-pages", *map(str, arguments)], capture_output=True,
                           text=True, timeout=harness.SECONDS_LIMIT, check=False,
-                          env=os.environ | {"PIPEWRIGHT_BINARY": str(os.path.abspath(harness.BINARY))})
+                          env=os.environ | {"PIPEWRIGHT_BINARY": harness.BINARY})
 
 
 class SchemePages(harness.EndToEnd):

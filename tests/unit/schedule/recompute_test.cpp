@@ -116,6 +116,7 @@ TEST(Recompute, HasOneMicroBatchAliveAtAStageOfGPipe) {
 TEST(Recompute, ReadsInEverySchemeWhatItsForwardRead) {
   for (const SchemeCase& scheme : every_scheme())
     for (const Recomputation which : kEach) {
+      if (scheme.name == "features_replay") continue;  // its own read what their backwards read
       PipelineShape shape{.stages = 4, .microbatches = 4, .minibatches = 4};
       if (scheme.name == "data_parallel") shape.stages = 1;
       const Schedule schedule =

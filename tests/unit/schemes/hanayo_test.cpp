@@ -2,6 +2,8 @@
 // Hanayo's waves: where stages are, and the idle time that notes on the paper give.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/cost/cost_table.h"
 #include "core/schedule/validate.h"
 #include "core/simulation/simulate.h"
@@ -67,13 +69,21 @@ TEST(Hanayo, IdlesLessWithMoreWavesAndLessThanOneForwardOneBackward) {
   }
 }
 
+/// Of the worker that holds most at once.
+std::int64_t most_activations(const Simulation& simulation) {
+  std::int64_t most = 0;
+  for (const WorkerReport& worker : simulation.workers)
+    most = std::max(most, worker.peak.activations);
+  return most;
+}
+
 /// In micro-batches: as many as 1F1B's first stage with m = p, and less than twice that with more.
 TEST(Hanayo, HoldsABoundedNumberOfActivations) {
   for (const int p : {2, 4, 8})
     for (const int w : {1, 2}) {
-      EXPECT_EQ(waves_of(p, w, p).workers[0].peak.activations, 2 * w * p);
+      EXPECT_EQ(most_activations(waves_of(p, w, p)), 2 * w * p);
       for (const int m : {4 * p, 16 * p})
-        EXPECT_LT(waves_of(p, w, m).workers[0].peak.activations, 2 * 2 * w * p) << p << " " << m;
+        EXPECT_LT(most_activations(waves_of(p, w, m)), 2 * 2 * w * p) << p << " " << m;
     }
 }
 

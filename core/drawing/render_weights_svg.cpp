@@ -55,7 +55,8 @@ std::vector<std::vector<Reading>> readings_of(const Schedule& schedule, int mini
   std::vector<std::vector<Reading>> stages(static_cast<std::size_t>(schedule.shape.stages));
   for (const PassWeights& pass : weights_used(schedule, minibatch)) {
     if (pass.action.replica != 0) continue;
-    if (pass.action.kind == ActionKind::Recompute) continue;  // reads what its forward read
+    if (pass.action.kind == ActionKind::Recompute)
+      continue;  // reads what its forward or backward does
     Reading reading{.kinds = {pass.action.kind},
                     .key = pass.key,
                     .of_forward = pass.action.weights.source == Weights::Source::OfForward,

@@ -193,7 +193,9 @@ class Reader {
     }
     if (at < columns_.size())
       fail(1, concat("there are ", at, " fields; expected ", columns_.size(), ", one per column"));
-    if (action.kind == ActionKind::Recompute) return;
+    if (action.kind == ActionKind::Recompute &&
+        (!has_weights || action.weights == Weights::of_forward()))
+      return;                     // pipeline.recompute decides on it
     if (!is_pass(action.kind)) {  // it has neither
       action.weights = {};
       action.microbatch = 0;

@@ -81,7 +81,8 @@ class StageOrder {
 /// pairs, drain.
 void add_group(StageOrder& order, int begin, int end, int microbatches, int depth, PassOrder how) {
   const int count = end - begin;
-  const int warm_up = how.one_at_a_time ? 0 : how.fill_drain ? count : std::min(depth, count);
+  const int most = how.in_flight > 0 ? std::min(depth, how.in_flight - 1) : depth;
+  const int warm_up = how.one_at_a_time ? 0 : how.fill_drain ? count : std::min(most, count);
   auto forward = [&](int f) { order.add_forward(f / microbatches, f % microbatches); };
   auto backward = [&](int f, bool last) {
     order.add_backward(f / microbatches, f % microbatches);

@@ -2,7 +2,10 @@
 /// Orders of passes that most schemes share. The scheme chooses the weights, the builder the order.
 #pragma once
 
+#include <array>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "core/schedule/schedule.h"
 
@@ -52,12 +55,14 @@ struct PassOrder {
   bool flush = true;           ///< the pipe is empty between mini-batches
   bool fill_drain = false;     ///< all forwards before the first backward (needs flush)
   bool one_at_a_time = false;  ///< one micro-batch in flight (needs flush)
+  /// Most micro-batches between their forward and their backward at one stage; 0: no bound.
+  int in_flight = 0;
 };
 
 /// The schedule of a pipeline. Each stage updates once per mini-batch, after its last backward,
 /// with the average gradient of the micro-batches; with replicas a Reduce precedes each Update.
 /// Without flush this is 1F1B over all micro-batches of the schedule: min(D, total) warm-up
-/// forwards, then (F, B) pairs, then the drain.
+/// forwards, at most in_flight − 1 of them, then (F, B) pairs, then the drain.
 Schedule pipeline_schedule(const PipelineShape& shape, PassOrder order,
                            const WeightRule& forward = latest_weights,
                            const WeightRule& backward = latest_weights,
@@ -102,6 +107,30 @@ std::vector<int> looped_placement(int stages, int chunks);
 /// are left out. Throws Error{Experiment}, naming the scheme, if shape.placement is not
 /// looped_placement() or m is not a multiple of the number of rounds.
 Schedule looped_schedule(PipelineShape shape, const LoopedOrder& order, const std::string& scheme);
+
+/// The shape on that placement. Throws Error{Experiment}, naming what needs it, if shape.placement
+/// is another one.
+PipelineShape with_placement(PipelineShape shape, std::vector<int> placement,
+                             const std::string& needed_by);
+
+/// The placement on p = ⌈stages/(2·waves)⌉ workers that goes forth and back: the first p stages are
+/// on workers 0 … p−1, the next on p−1 … 0, `waves` times. With one wave it is a V: worker w holds
+/// stages w and 2p−1−w, if there are so many.
+std::vector<int> v_placement(int stages, int waves = 1);
+
+/// A building block (Qi, Wan, Amar and Lin, 2024): the slots of one worker in which the passes of
+/// the first micro-batch begin, if each takes one: the forwards of its first and of its second
+/// stage, then the input-only backwards of its second and of its first. Those of the next
+/// micro-batch begin 6 slots later. No two of the four are the same modulo 6.
+using VBlock = std::array<int, 4>;
+using VBlockRule = std::function<VBlock(int worker, int workers)>;
+
+/// The synchronous schedule on v_placement() that repeats a building block and fills what it leaves
+/// free with weight-only backwards. At the beginning and the end of a mini-batch, where slots are
+/// idle, passes are earlier than in the block, as far as no worker then holds the activations of
+/// more passes than the block needs anyway; at the end weight-only backwards wait for idle slots.
+/// Steps of missing stages are left out. Throws what with_placement() throws.
+Schedule v_schedule(const PipelineShape& shape, const VBlockRule& block, const std::string& scheme);
 
 /// The schedule of an evaluation: forwards only, in fill order.
 Schedule evaluation_schedule(const PipelineShape& shape);

@@ -28,6 +28,8 @@ Schedule with_recomputation(Schedule schedule, Recomputation which) {
     std::set<std::array<int, 4>> begun;  // stage, replica, mini-batch, micro-batch of a backward
     std::vector<Action> actions;
     for (const Action& action : worker) {
+      if (action.kind == ActionKind::Recompute)  // the scheme's own
+        begun.insert({action.stage, action.replica, action.minibatch, action.microbatch});
       const bool kept = which == Recomputation::ExceptLast && action.microbatch == last_microbatch;
       if (is_backward(action.kind) && !kept &&
           begun.insert({action.stage, action.replica, action.minibatch, action.microbatch}).second)

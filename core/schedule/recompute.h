@@ -18,8 +18,8 @@ namespace pipewright {
 enum class Recomputation : std::uint8_t { Never, Always, ExceptLast };
 
 /// The schedule with a Recompute before the first backward of every micro-batch concerned, at every
-/// stage. It waits for no message, so a worker does it while the gradient is under way. Evaluations
-/// stay as they are.
+/// stage, unless its scheme has put one there. It waits for no message, so a worker does it while
+/// the gradient is under way. Evaluations stay as they are.
 Schedule with_recomputation(Schedule schedule, Recomputation which);
 
 /// A remark for `check`: that this recomputation changes nothing with so many micro-batches, or "".

@@ -191,8 +191,7 @@ void check_complete(const Schedule& schedule) {
         }
 }
 
-/// Checks that a recomputation uses the weights of its forward and comes before the backwards that
-/// need it.
+/// Checks that a recomputation comes before the backwards that need it.
 void check_recomputations(const Schedule& schedule) {
   const bool any = std::ranges::any_of(schedule.workers, [](const std::vector<Action>& worker) {
     return std::ranges::any_of(worker,
@@ -208,8 +207,6 @@ void check_recomputations(const Schedule& schedule) {
       if (a.kind != ActionKind::Recompute) continue;
       if (begun[slots.forward(a, a.stage)])
         refuse(schedule, {w, i}, "comes after a backward that needs its activations");
-      if (a.weights != Weights::of_forward())
-        refuse(schedule, {w, i}, "has to compute with the weights of its forward");
     }
 }
 
@@ -245,6 +242,27 @@ void check_weights_of_halves(const Schedule& schedule, const PassIndex& index,
           versions.workers[as_size(first.first)][as_size(first.second)].key)
         refuse(schedule, {w, i},
                "computes with other weights than the input-only backward of the same pass");
+    }
+}
+
+/// Checks that a recomputation uses the weights of its forward, which it repeats, or those of all
+/// backwards that need it.
+void check_weights_of_recomputations(const Schedule& schedule, const PassIndex& index,
+                                     const Versions& versions) {
+  const auto key_at = [&](ActionPlace place) {
+    return versions.workers[as_size(place.first)][as_size(place.second)].key;
+  };
+  for (int w = 0; w < static_cast<int>(schedule.workers.size()); ++w)
+    for (int i = 0; i < static_cast<int>(schedule.workers[as_size(w)].size()); ++i) {
+      const Action& a = schedule.workers[as_size(w)][as_size(i)];
+      if (a.kind != ActionKind::Recompute || key_at({w, i}) == key_at(index.forward(a))) continue;
+      Action backward = a;
+      for (backward.loss = a.stage; backward.loss < schedule.shape.stages; ++backward.loss)
+        if (const ActionPlace place = index.backward(backward, a.stage);
+            place != kNowhere && key_at(place) != key_at({w, i}))
+          refuse(
+              schedule, {w, i},
+              "computes with other weights than its forward and than the backwards that need it");
     }
 }
 
@@ -308,7 +326,9 @@ std::vector<ActionPlace> validate(const Schedule& schedule) {
   }
   std::vector<ActionPlace> order = execution_order(schedule, index);
   try {
-    check_weights_of_halves(schedule, index, resolve_versions(schedule, index));
+    const Versions versions = resolve_versions(schedule, index);
+    check_weights_of_halves(schedule, index, versions);
+    check_weights_of_recomputations(schedule, index, versions);
   } catch (const MissingWeights& error) {
     throw InvalidSchedule(error.message(), error.place());
   }

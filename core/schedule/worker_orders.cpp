@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
@@ -110,6 +111,16 @@ Schedule schedule_of_workers(const PipelineShape& shape,
   return schedule;
 }
 
+std::vector<int> v_placement(int stages, int waves) {
+  std::vector<int> placement;
+  const int workers = (stages + 2 * waves - 1) / (2 * waves);
+  for (int stage = 0; stage < stages; ++stage) {
+    const int along = stage % (2 * workers);
+    placement.push_back(along < workers ? along : 2 * workers - 1 - along);
+  }
+  return placement;
+}
+
 std::vector<int> looped_placement(int stages, int chunks) {
   std::vector<int> placement;
   const int workers = (stages + chunks - 1) / chunks;
@@ -117,8 +128,17 @@ std::vector<int> looped_placement(int stages, int chunks) {
   return placement;
 }
 
+PipelineShape with_placement(PipelineShape shape, std::vector<int> placement,
+                             const std::string& needed_by) {
+  if (!shape.placement.empty() && shape.placement != placement)
+    throw Error(ErrorKind::Experiment,
+                concat("pipeline.placement is ", list_text(shape.placement), "; ", needed_by,
+                       " needs ", list_text(placement), ", which is its default"));
+  shape.placement = std::move(placement);
+  return shape;
+}
+
 Schedule looped_schedule(PipelineShape shape, const LoopedOrder& order, const std::string& scheme) {
-  const std::vector<int> placement = looped_placement(shape.stages, order.chunks);
   if (order.chunks == 1) {  // each stage has its own order
     std::vector<std::vector<Action>> orders;
     for (int replica = 0; replica < shape.replicas; ++replica)
@@ -127,12 +147,9 @@ Schedule looped_schedule(PipelineShape shape, const LoopedOrder& order, const st
                                     looped_steps(order, stage, shape.stages, shape.microbatches)));
     return schedule_of_stages(shape, std::move(orders));
   }
-  if (!shape.placement.empty() && shape.placement != placement)
-    throw Error(ErrorKind::Experiment,
-                concat("pipeline.placement is ", list_text(shape.placement), "; ", scheme, " with ",
-                       counted(order.chunks, "stage"), " per worker (scheme.chunks) needs ",
-                       list_text(placement), ", which is its default"));
-  shape.placement = placement;
+  shape = with_placement(
+      std::move(shape), looped_placement(shape.stages, order.chunks),
+      concat(scheme, " with ", counted(order.chunks, "stage"), " per worker (scheme.chunks)"));
   const int workers = shape.workers_per_replica();
   const int rounds = std::max(1, shape.microbatches / workers);
   if (shape.microbatches % rounds != 0)

@@ -13,6 +13,19 @@ from harness import CNN, changed
 THREAD_SHAPES = {
     "pipedream without stashing": {"scheme": {"name": "pipedream", "weight_stashing": False}},
     "pipedream, vertical sync": {"scheme": {"name": "pipedream", "vertical_sync": True}},
+    "pipedream, two in flight": {"scheme": {"name": "pipedream", "in_flight": 2}, "pipeline.stages": 4},
+    "2 replicas of features_replay": {
+        "scheme": {"name": "features_replay"},
+        "pipeline.stages": 2,
+        "pipeline.replicas": 2,
+        "pipeline.microbatches": 2,
+    },
+    "features_replay, recomputed": {"scheme": {"name": "features_replay"}, "pipeline.recompute": "always"},
+    "two waves of hanayo": {
+        "scheme": {"name": "hanayo", "waves": 2},
+        "pipeline.stages": 8,
+        "pipeline.microbatches": 2,
+    },
     "spectrain 2": {"scheme": {"name": "spectrain", "version": 2}, "train.drain": "never"},
     "2 replicas of gpipe": {
         "scheme": {"name": "gpipe"},

@@ -33,6 +33,7 @@ SchemeOptions scheme_options(const std::string& name, int number, int stages, Ra
     const int kind = digit(number, 3);
     scheme.weight_stashing = kind != 1;
     scheme.vertical_sync = kind == 2;
+    scheme.in_flight = cycle<int>(number, {0, 0, 2, 3});
   } else if (name == "spectrain") {
     scheme.version = cycle<int>(number, {1, 2});
     scheme.s_mode = cycle<std::string>(number, {"constant", "exact"});
@@ -53,6 +54,12 @@ SchemeOptions scheme_options(const std::string& name, int number, int stages, Ra
     scheme.decay = random.one_of<double>({0.135, 0.5});
   } else if (name == "interleaved") {
     scheme.chunks = 1 + number % 3;
+  } else if (name == "hanayo") {
+    scheme.waves = 1 + number % 2;
+  } else if (name == "lwp") {
+    scheme.horizon = cycle<double>(number, {1, 0.5, 2});
+    scheme.horizon_in_steps = digit(number, 2) == 1;
+    if (scheme.horizon_in_steps) scheme.horizon = std::ceil(scheme.horizon);
   } else if (name == "delayed_sgd") {
     const int delays = digit(number, 2) == 0 ? 1 : stages;
     for (int i = 0; i < delays; ++i) scheme.delay.push_back(random.integer(0, 4));
@@ -62,7 +69,7 @@ SchemeOptions scheme_options(const std::string& name, int number, int stages, Ra
 
 /// The look-ahead and geometric velocities, and SpecTrain as a whole, are defined for SGD only.
 std::string optimizer_name(const SchemeOptions& scheme, int number) {
-  if (scheme.name == "spectrain" || scheme.velocity != "buffer") return "sgd";
+  if (one_of(scheme.name, {"spectrain", "lwp"}) || scheme.velocity != "buffer") return "sgd";
   return cycle<std::string>(number, {"sgd", "adam", "adamw", "sgd", "sgd"});
 }
 
@@ -124,7 +131,8 @@ void choose_model(Experiment& experiment, int stages, Random& random) {
 
 int choose_stages(const std::string& scheme, Random& random) {
   if (scheme == "data_parallel") return 1;
-  if (one_of(scheme, {"model_parallel", "gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2"}))
+  if (one_of(scheme, {"model_parallel", "gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2",
+                      "zb_v", "v_half", "v_min", "hanayo"}))
     return random.integer(1, 5);
   return random.one_of<int>({1, 2, 3, 3, 4, 4, 5, 6});
 }
@@ -139,7 +147,8 @@ int choose_microbatches(const Experiment& experiment, Random& random) {
     const int workers = (experiment.stages() + scheme.chunks - 1) / scheme.chunks;
     return random.one_of<int>({1, workers, 2 * workers});
   }
-  if (one_of(scheme.name, {"gpipe", "one_f_one_b", "xpipe", "zb_h1", "zb_h2"}))
+  if (one_of(scheme.name, {"gpipe", "one_f_one_b", "xpipe", "zb_h1", "zb_h2", "zb_v", "v_half",
+                           "v_min", "hanayo", "paci"}))
     return random.integer(1, 5);
   return random.one_of<int>({1, 1, 1, 1, 2, 3});
 }
@@ -163,6 +172,8 @@ std::string words(const Experiment& e, int number) {
   if (scheme.name == "pipeoptim") name += "_offset" + std::to_string(scheme.s_offset);
   if (scheme.name == "pipedream")
     name += scheme.vertical_sync ? "_synced" : scheme.weight_stashing ? "_stashed" : "_unstashed";
+  if (scheme.in_flight != 0) name += "_inflight" + std::to_string(scheme.in_flight);
+  if (scheme.name == "lwp") name += scheme.horizon_in_steps ? "_steps" : "_delays";
   if (one_of(scheme.name, {"spectrain", "pipeoptim"}))
     name += "_" + scheme.s_mode + "_" + scheme.velocity;
   if (scheme.name == "pipemare")
@@ -193,7 +204,7 @@ Experiment make(const std::string& scheme, int number) {
   e.drain_each_epoch = !random.once_in(4);
   e.execution = random.one_of<std::string>({"serial", "threads"});
   e.optimizer = optimizer_options(optimizer_name(e.scheme, number), random);
-  if (scheme == "spectrain" || e.scheme.velocity != "buffer")
+  if (one_of(scheme, {"spectrain", "lwp"}) || e.scheme.velocity != "buffer")
     e.optimizer.momentum = std::max(e.optimizer.momentum, 0.5);
   e.scheme.adamw_decay_in_prediction =
       scheme == "pipeoptim" && e.optimizer.name == "adamw" && number % 2 == 1;

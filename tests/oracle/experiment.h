@@ -21,6 +21,7 @@ struct SchemeOptions {
   std::string velocity = "buffer";         // spectrain, pipeoptim; of SGD only
   bool as_coded = false;                   // spectrain: PipeDream at (N−k)·lr
   bool refill = true;                      // pipedream; spectrain as coded
+  int in_flight = 0;                       // pipedream; 0 = all
   int s_offset = 0;                        // pipeoptim
   std::string prediction_lr = "next";      // spectrain, pipeoptim; of forwards
   bool adamw_decay_in_prediction = false;  // pipeoptim
@@ -32,6 +33,9 @@ struct SchemeOptions {
   double decay = 0.135;                    // pipemare: D
   int warmup = 0;                          // pipemare
   int chunks = 2;                          // interleaved
+  int waves = 1;                           // hanayo
+  double horizon = 1;                      // lwp
+  bool horizon_in_steps = false;           // lwp; else in delays
 };
 
 struct OptimizerOptions {

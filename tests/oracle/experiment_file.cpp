@@ -38,7 +38,12 @@ std::string scheme(const SchemeOptions& options) {
   if (options.name == "pipedream")
     text += ", weight_stashing: " + truth(options.weight_stashing) +
             ", vertical_sync: " + truth(options.vertical_sync) +
-            ", refill: " + truth(options.refill);
+            ", refill: " + truth(options.refill) +
+            ", in_flight: " + (options.in_flight == 0 ? "all" : std::to_string(options.in_flight));
+  if (options.name == "lwp")
+    text += ", horizon: " + number(options.horizon) +
+            ", unit: " + (options.horizon_in_steps ? "steps" : "delay");
+  if (options.name == "hanayo") text += ", waves: " + std::to_string(options.waves);
   if (options.name == "spectrain")
     text += ", version: " + std::to_string(options.version) +
             ", as_coded: " + truth(options.as_coded) + ", refill: " + truth(options.refill);

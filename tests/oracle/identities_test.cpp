@@ -66,6 +66,13 @@ TEST(Identity, OneStageMakesEverySchemePlainTraining) {
                                   {.name = "interleaved"},
                                   {.name = "zb_h1"},
                                   {.name = "zb_h2"},
+                                  {.name = "zb_v"},
+                                  {.name = "v_half"},
+                                  {.name = "v_min"},
+                                  {.name = "hanayo"},
+                                  {.name = "paci"},
+                                  {.name = "lwp"},
+                                  {.name = "features_replay"},
                                   {.name = "pipemare", .annealing = 5}}) {
     const Experiment e = experiment(1, scheme);
     EXPECT_EQ(distance(e, plain, trained(e)), 0) << scheme.name;

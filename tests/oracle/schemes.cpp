@@ -45,11 +45,26 @@ Readings latest(const Place& p) {
 }
 
 /// Stashing: B = F = W^(n_F). Vertical sync: all stages read what the first one reads. Without
-/// either B = W^(t).
+/// either B = W^(t). With at most n in flight, f is forwarded after f − min(D, n−1) backwards.
 Readings pipedream(const SchemeOptions& scheme, const Place& p) {
-  if (scheme.vertical_sync) return same({std::max(0, p.f - (p.N - 1)) / p.M});
-  if (scheme.weight_stashing) return same({p.n_F});
+  const auto read_by = [&](int depth) {
+    const int late = scheme.in_flight == 0 ? depth : std::min(depth, scheme.in_flight - 1);
+    return std::max(0, p.f - late) / p.M;
+  };
+  if (scheme.vertical_sync) return same({read_by(p.N - 1)});
+  if (scheme.weight_stashing) return same({read_by(p.D)});
+  return {{read_by(p.D)}, {p.t}};
+}
+
+/// F = W^(n_F), B = W^(t): PACI, and features replay, whose activations are W^(t)'s, too.
+Readings newest(const Place& p) {
   return {{p.n_F}, {p.t}};
+}
+
+/// T steps ahead of W^(n_F) in both passes: T = horizon · (t − n_F), rounded, or the horizon.
+Readings lwp(const SchemeOptions& scheme, const Place& p) {
+  const double unit = scheme.horizon_in_steps ? 1.0 : p.t - p.n_F;
+  return same({p.n_F, static_cast<int>(std::floor(scheme.horizon * unit + 0.5))});
 }
 
 /// W^(t−1) in both passes, W^(0) for the first mini-batch.
@@ -98,6 +113,10 @@ double delay_in_updates(const Experiment& experiment, int stage) {
 
 }  // namespace
 
+bool replays(const Experiment& experiment) {
+  return experiment.scheme.name == "features_replay";
+}
+
 bool reads_queue(const Experiment& experiment) {
   return !experiment.scheme.refill;
 }
@@ -121,10 +140,13 @@ double drift_decay(const Experiment& experiment, int stage) {
 Readings readings(const Experiment& experiment, int stage, int minibatch, int microbatch) {
   const SchemeOptions& scheme = experiment.scheme;
   const Place p = place(experiment, stage, minibatch, microbatch);
-  for (const char* exact : {"data_parallel", "model_parallel", "gpipe", "one_f_one_b",
-                            "interlocking", "interleaved", "zb_h1", "zb_h2"})
+  for (const char* exact :
+       {"data_parallel", "model_parallel", "gpipe", "one_f_one_b", "interlocking", "interleaved",
+        "zb_h1", "zb_h2", "zb_v", "v_half", "v_min", "hanayo"})
     if (scheme.name == exact) return latest(p);
   if (scheme.name == "pipedream") return pipedream(scheme, p);
+  if (scheme.name == "paci" || replays(experiment)) return newest(p);
+  if (scheme.name == "lwp") return lwp(scheme, p);
   if (scheme.name == "pipedream_2bw") return pipedream_2bw(p);
   if (scheme.name == "spectrain") return spectrain(scheme, p);
   if (scheme.name == "pipeoptim") return pipeoptim(scheme, p);

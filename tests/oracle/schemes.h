@@ -35,6 +35,11 @@ struct Readings {
 
 Readings readings(const Experiment& experiment, int stage, int minibatch, int microbatch);
 
+/// Whether a stage before the last one runs forward again, from the inputs that it had then, with
+/// the weights of its backward, and goes back through these activations. What the next stage was
+/// sent, and so the gradient that comes, is that of the first forward.
+bool replays(const Experiment& experiment);
+
 /// Whether the authors' queue of stashed versions goes on over drains (`refill: false`): N−k copies
 /// of W^(0) at first; a backward reads the oldest, and each step puts the newest in and the oldest
 /// out. So with M = 1 the backward of the run's mini-batch i reads W^(max(0, i−D)). With M

@@ -87,6 +87,41 @@ TEST(PipeDream, FirstOfThreeStagesReadsTheVersionsOfTheGanttChart) {
   }
 }
 
+// Stage 0 of 4 forwards two mini-batches before its first backward: F0 F1 B0 F2 B1 F3 B2 …
+TEST(PipeDream, WithTwoInFlightIsOneVersionLateBeforeTheLastStage) {
+  const Experiment e = pipeline(4, {.name = "pipedream", .in_flight = 2});
+  const std::vector<int> versions{0, 0, 1, 2, 3};
+  for (int i = 0; i < 5; ++i) {
+    for (int k = 0; k < 3; ++k) {
+      EXPECT_EQ(readings(e, k, i, 0).forward, Reading{versions[static_cast<std::size_t>(i)]});
+      EXPECT_EQ(readings(e, k, i, 0).backward, readings(e, k, i, 0).forward);
+    }
+    EXPECT_EQ(readings(e, 3, i, 0).forward, Reading{i});
+  }
+}
+
+TEST(Lwp, PredictsAMultipleOfWhatIsPendingOrANumberOfSteps) {
+  Experiment e = pipeline(3, {.name = "lwp", .horizon = 2});
+  const std::vector<Reading> twice{{0, 0}, {0, 2}, {0, 4}, {1, 4}};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(readings(e, 0, i, 0).forward, twice[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(readings(e, 0, i, 0).backward, twice[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(readings(e, 2, i, 0).forward, Reading{i});
+  }
+  e.scheme = {.name = "lwp", .horizon = 3, .horizon_in_steps = true};
+  EXPECT_EQ(readings(e, 0, 3, 0).forward, (Reading{1, 3}));
+  EXPECT_EQ(readings(e, 2, 3, 0).forward, (Reading{3, 3}));
+}
+
+TEST(FeaturesReplay, ReadsTheNewestWeightsAsPaciDoes) {
+  for (const char* name : {"features_replay", "paci"}) {
+    const Experiment e = pipeline(3, {.name = name});
+    EXPECT_EQ(replays(e), e.scheme.name == "features_replay");
+    EXPECT_EQ(readings(e, 0, 5, 0).forward, Reading{3});
+    EXPECT_EQ(readings(e, 0, 5, 0).backward, Reading{5});
+  }
+}
+
 TEST(PipeOptim, FifthMiniBatchOfFourStagesReadsTheVersionsOfThePapersFigure) {
   const Experiment e = pipeline(4, {.name = "pipeoptim"});  // the figure counts versions from 1
   EXPECT_EQ(readings(e, 0, 4, 0).forward, (Reading{1, 3}));

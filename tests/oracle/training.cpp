@@ -139,9 +139,13 @@ class Training {
           reads_queue(experiment_)
               ? stages_[at(k)].of_run.at(at(queued_version(experiment_, k, filled_at_ + t, j)))
               : read(k, weights_of(k, t, j).backward);
-      gradient =
-          backward(stages_[at(k)].layers, main_part(k, weights), traces[at(k)], std::move(gradient),
-                   share_of_loss(experiment_, k, site), stages_[at(k)].gradient);
+      const Layers& layers = stages_[at(k)].layers;
+      const bool again = replays(experiment_) && k + 1 < experiment_.stages();
+      const Trace trace = again
+                              ? forward(layers, main_part(k, weights), traces[at(k)].inputs.front())
+                              : traces[at(k)];
+      gradient = backward(layers, main_part(k, weights), trace, std::move(gradient),
+                          share_of_loss(experiment_, k, site), stages_[at(k)].gradient);
     }
   }
 

@@ -279,7 +279,7 @@ TEST(ProbeFormulas, OfPredictionErrorOfEveryScheme) {
       }
     names.insert(scheme.name);
   }
-  EXPECT_EQ(names, (std::set<std::string>{"pipeoptim", "spectrain", "xpipe"}));
+  EXPECT_EQ(names, (std::set<std::string>{"lwp", "pipeoptim", "spectrain", "xpipe"}));
 }
 
 /// PipeMare's backward extrapolates back to the forward's weights.

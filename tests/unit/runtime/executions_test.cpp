@@ -55,8 +55,10 @@ TEST(Executions, LearnTheSameBitsWhetherBackwardsAreSplitAndStagesInterleaved) {
         return stages;
       };
       const Stages plain = trained("{name: one_f_one_b}");
-      for (const char* scheme : {"{name: interleaved}", "{name: interleaved, chunks: 4}",
-                                 "{name: zb_h1}", "{name: zb_h1, chunks: 2}", "{name: zb_h2}"})
+      for (const char* scheme :
+           {"{name: interleaved}", "{name: interleaved, chunks: 4}", "{name: zb_h1}",
+            "{name: zb_h1, chunks: 2}", "{name: zb_h2}", "{name: zb_v}", "{name: v_half}",
+            "{name: v_min}", "{name: hanayo}", "{name: hanayo, waves: 2}"})
         EXPECT_EQ(difference(plain, trained(scheme)), "") << scheme << model;
     }
 }

@@ -119,13 +119,30 @@ TEST(Identities, OneStageOfAnySchemeIsModelParallelism) {
     const Changes one_stage{kCnn, "pipeline.stages: 1, train.epochs: 1",
                             concat("optimizer: ", optimizer)};
     const Learned plain = learned(one_stage + "scheme: {name: model_parallel}");
-    for (const char* scheme :
-         {"{name: gpipe}", "{name: one_f_one_b}", "{name: data_parallel}", "{name: pipedream}",
-          "{name: pipedream, weight_stashing: false}", "{name: pipedream, vertical_sync: true}",
-          "{name: spectrain, version: 1}", "{name: spectrain, version: 2}", "{name: pipeoptim}",
-          "{name: xpipe}", "{name: delayed_sgd, delay: 0}", "{name: interlocking, width: 1}",
-          "{name: interlocking, width: all}", "{name: interleaved}", "{name: zb_h1}",
-          "{name: zb_h2}", "{name: pipemare}"})
+    for (const char* scheme : {"{name: gpipe}",
+                               "{name: one_f_one_b}",
+                               "{name: data_parallel}",
+                               "{name: pipedream}",
+                               "{name: pipedream, weight_stashing: false}",
+                               "{name: pipedream, vertical_sync: true}",
+                               "{name: spectrain, version: 1}",
+                               "{name: spectrain, version: 2}",
+                               "{name: pipeoptim}",
+                               "{name: xpipe}",
+                               "{name: delayed_sgd, delay: 0}",
+                               "{name: interlocking, width: 1}",
+                               "{name: interlocking, width: all}",
+                               "{name: interleaved}",
+                               "{name: zb_h1}",
+                               "{name: zb_h2}",
+                               "{name: pipemare}",
+                               "{name: zb_v}",
+                               "{name: v_half}",
+                               "{name: v_min}",
+                               "{name: hanayo}",
+                               "{name: paci}",
+                               "{name: lwp}",
+                               "{name: features_replay}"})
       EXPECT_EQ(other_bits(plain, learned(one_stage + concat("scheme: ", scheme))), "")
           << scheme << " with " << optimizer;
   }
@@ -133,7 +150,8 @@ TEST(Identities, OneStageOfAnySchemeIsModelParallelism) {
 
 TEST(Identities, AFlushAfterOneMicroBatchIsModelParallelism) {
   const Learned plain = learned({kCnn, "scheme: {name: model_parallel}"});
-  for (const char* scheme : {"gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2"})
+  for (const char* scheme : {"gpipe", "one_f_one_b", "interleaved", "zb_h1", "zb_h2", "zb_v",
+                             "v_half", "v_min", "hanayo"})
     EXPECT_EQ(other_bits(plain, learned({kCnn, concat("scheme: {name: ", scheme, "}")})), "")
         << scheme;
 }
@@ -154,6 +172,43 @@ TEST(Identities, DelaysOfPipeDreamArePipeDream) {
   EXPECT_EQ(other_bits(learned({kCnn, "scheme: {name: pipedream}"}),
                        learned({kCnn, "scheme: {name: delayed_sgd, delay: [2, 1, 0]}"})),
             "");
+}
+
+TEST(Identities, LinearWeightPredictionAtTheDelayIsSpecTrainTwo) {
+  for (const char* shape : {"pipeline.stages: 3", "pipeline.stages: 4, pipeline.microbatches: 2"})
+    EXPECT_EQ(
+        other_bits(learned({kCnn, shape, "scheme: {name: lwp}"}),
+                   learned({kCnn, shape, "scheme: {name: spectrain, version: 2, s_mode: exact}"})),
+        "")
+        << shape;
+}
+
+TEST(Identities, PaciIsPipeDreamWithoutStashing) {
+  const Changes base{kCnn, "pipeline.microbatches: 2"};
+  EXPECT_EQ(other_bits(learned(base + "scheme: {name: paci}"),
+                       learned(base + "scheme: {name: pipedream, weight_stashing: false}")),
+            "");
+}
+
+/// With one micro-batch in flight the newest weights are those of the forward.
+TEST(Identities, OneInFlightIsModelParallelism) {
+  EXPECT_EQ(other_bits(learned({kCnn, "scheme: {name: model_parallel}"}),
+                       learned({kCnn, "scheme: {name: pipedream, in_flight: 1}"})),
+            "");
+}
+
+/// Where a stage is one linear layer, the activation that its backward needs is its input, which is
+/// the same in the first forward and in the one that is run again.
+TEST(Identities, FeaturesReplayIsPaciWhereStagesHaveNoActivationsOfTheirOwn) {
+  const auto difference = [](const char* widths, const char* activation) {
+    const Changes base{concat("model: {name: mlp, widths: ", widths, ", activation: ", activation,
+                              "}, pipeline.stages: 2, train.epochs: 2")};
+    return first_difference(learned(base + "scheme: {name: features_replay}").parameters,
+                            learned(base + "scheme: {name: paci}").parameters);
+  };
+  EXPECT_EQ(difference("[6, 5, 3]", "identity"), "");
+  EXPECT_NE(difference("[6, 5, 3]", "tanh"), "") << "its derivative is at the output";
+  EXPECT_NE(difference("[6, 5, 4, 5, 3]", "identity"), "") << "two layers in a stage";
 }
 
 TEST(Identities, TheCutOfAModelChangesNothingWithoutStaleness) {

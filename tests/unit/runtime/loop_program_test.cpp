@@ -137,8 +137,9 @@ void expect_same_bits_in_full(const std::string& scheme, const char* model) {
 TEST(LoopProgram, TrainsToTheSameBits) {
   for (const char* scheme :
        {"{name: gpipe}", "{name: pipedream}", "{name: pipedream_2bw}", "{name: interleaved}",
-        "{name: zb_h1}", "{name: spectrain}", "{name: spectrain, version: 2}", "{name: pipeoptim}",
-        "{name: xpipe}", "{name: interlocking, width: 2}", "{name: delayed_sgd, delay: 3}"})
+        "{name: zb_h1}", "{name: zb_v}", "{name: features_replay}", "{name: spectrain}",
+        "{name: spectrain, version: 2}", "{name: pipeoptim}", "{name: xpipe}",
+        "{name: interlocking, width: 2}", "{name: delayed_sgd, delay: 3}"})
     expect_same_bits_in_full(scheme, "");
   for (const char* scheme : {"{name: gpipe}", "{name: pipedream}", "{name: interlocking}"})
     expect_same_bits_in_full(

@@ -135,7 +135,7 @@ inline std::string fault_of_passes(const Schedule& schedule) {
   return "";
 }
 
-/// Checks that each recomputation uses its forward's weights and comes before all backwards.
+/// Checks that each recomputation comes before all backwards.
 inline std::string fault_of_recomputations(const Schedule& schedule) {
   for (const auto& worker : schedule.workers) {
     std::set<Pass> too_late;
@@ -143,7 +143,6 @@ inline std::string fault_of_recomputations(const Schedule& schedule) {
       if (is_backward(a)) too_late.insert(pass('r', a, a.stage, -1));
       if (a.kind != ActionKind::Recompute) continue;
       if (too_late.contains(pass(a))) return "recomputed too late";
-      if (a.weights != Weights::of_forward()) return "recomputed with other weights";
     }
   }
   return "";
@@ -216,10 +215,12 @@ inline std::string fault_of_progress(const Schedule& schedule) {
   return "";
 }
 
-/// Checks that every version used exists, and that predictions start from the latest version.
+/// Checks that every version used exists, that predictions start from the latest version, that both
+/// halves of a backward use the same weights, and a recomputation those of its forward or of all
+/// its backwards.
 inline std::string fault_of_weights(const Schedule& schedule) {
   std::map<std::pair<int, int>, int> updates;
-  std::map<Pass, Weights> of_forward, of_half;
+  std::map<Pass, Weights> of_forward, of_half, of_replay;
   for (const auto& worker : schedule.workers) {
     std::set<std::array<int, 5>> predicted;
     for (const Action& a : worker) {
@@ -242,8 +243,13 @@ inline std::string fault_of_weights(const Schedule& schedule) {
           weights.version != latest)
         return "a prediction made too late";
       weights.source = Weights::Source::Version;
-      if (a.kind == ActionKind::Forward) of_forward[forward] = weights;
       if (weights.ahead == 0) weights.rule = 0;
+      if (a.kind == ActionKind::Forward) of_forward[forward] = weights;
+      const Pass replay = pass('r', a, a.stage, -1);
+      if (a.kind == ActionKind::Recompute && weights != of_forward.at(forward))
+        of_replay[replay] = weights;
+      if (is_backward(a) && of_replay.contains(replay) && of_replay.at(replay) != weights)
+        return "recomputed with other weights";
       if (a.kind == ActionKind::BackwardInput) of_half[pass(a)] = weights;
       if (a.kind == ActionKind::BackwardWeight && of_half[pass('B', a, a.stage, a.loss)] != weights)
         return "halves of other weights";

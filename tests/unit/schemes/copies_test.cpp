@@ -2,6 +2,7 @@
 // How many copies of its weights each stage holds, and how stale they are, scheme by scheme.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "core/schedule/versions.h"
@@ -89,6 +90,18 @@ TEST(Copies, SynchronousSchemesAndVanillaKeepOne) {
   expect_copies("pipedream", "{weight_stashing: false}", one);
 }
 
+TEST(Copies, PaciAndFeaturesReplayKeepOneAtAnyStaleness) {
+  for (const int microbatches : {1, 2, 4})
+    for (const char* scheme : {"paci", "features_replay"})
+      expect_copies(scheme, "{}", one, microbatches);
+}
+
+TEST(Copies, OfABoundInFlightAreAsManyAsTheBound) {
+  for (const int most : {1, 2, 3, 9})
+    expect_copies("pipedream", concat("{in_flight: ", most, "}"),
+                  [most](int stages, int stage) { return std::min(most, stages - stage); });
+}
+
 TEST(Staleness, OfPipeDreamIsItsDepth) {
   expect_staleness("pipedream", "{}", depth, depth);
   expect_staleness("spectrain", "{version: 2, as_coded: true}", depth, depth);
@@ -96,6 +109,34 @@ TEST(Staleness, OfPipeDreamIsItsDepth) {
 
 TEST(Staleness, OfVanillaIsOfItsForwardsOnly) {
   expect_staleness("pipedream", "{weight_stashing: false}", depth, none);
+}
+
+TEST(Staleness, OfPaciAndFeaturesReplayIsOfTheirForwardsOnly) {
+  expect_staleness("paci", "{}", depth, none);
+  expect_staleness("features_replay", "{}", depth, none);
+}
+
+/// AMDP: stage 0 reads n mini-batches before its first backward, the mismatch is min(n, d − i) − 1.
+TEST(Staleness, OfABoundInFlightIsOneLessThanTheBound) {
+  for (const int most : {1, 2, 3, 9}) {
+    const OfStage late = [most](int stages, int stage) {
+      return std::min(most, stages - stage) - 1;
+    };
+    const OfStage of_stage_zero = [late](int stages, int) { return late(stages, 0); };
+    const std::string bound = concat("in_flight: ", most);
+    expect_staleness("pipedream", concat("{", bound, "}"), late, late);
+    expect_staleness("pipedream", concat("{weight_stashing: false, ", bound, "}"), late, none);
+    expect_staleness("pipedream", concat("{vertical_sync: true, ", bound, "}"), of_stage_zero,
+                     of_stage_zero);
+  }
+}
+
+TEST(Staleness, IsPredictedAwayByLinearWeightPredictionAtTheDelay) {
+  expect_staleness("lwp", "{}", none, none);
+  const OfStage overshoot = [](int stages, int stage) { return -depth(stages, stage); };
+  expect_staleness("lwp", "{horizon: 2}", overshoot, overshoot);
+  const OfStage three_less = [](int stages, int stage) { return depth(stages, stage) - 3; };
+  expect_staleness("lwp", "{horizon: 3, unit: steps}", three_less, three_less);
 }
 
 TEST(Staleness, WithVerticalSyncIsTheSameOnAllStages) {

@@ -25,8 +25,9 @@ TEST(IdleRemark, CountsTheSlotsOfGPipesTriangles) {
 
 TEST(IdleRemark, IsOfSchemesThatEmptyTheirPipeAndGainByMoreMicroBatches) {
   for (const char* scheme : {"gpipe", "one_f_one_b", "zb_h1"}) EXPECT_NE(remark(scheme, 4, 2), "");
-  for (const char* scheme : {"model_parallel", "pipedream", "pipedream_2bw", "spectrain", "xpipe",
-                             "pipeoptim", "pipemare", "delayed_sgd"})
+  for (const char* scheme :
+       {"model_parallel", "pipedream", "pipedream_2bw", "spectrain", "xpipe", "pipeoptim",
+        "pipemare", "delayed_sgd", "paci", "lwp", "features_replay"})
     EXPECT_EQ(remark(scheme, 4, 1), "") << scheme;
 }
 

@@ -28,9 +28,10 @@ TEST(Schemes, AreRegisteredUnderTheirFileNames) {
   const std::vector<std::string> names = scheme_names();
   const std::set<std::string> known(names.begin(), names.end());
   for (const char* name :
-       {"csv_schedule", "data_parallel", "delayed_sgd", "gpipe", "interleaved", "interlocking",
-        "model_parallel", "one_f_one_b", "pipedream", "pipedream_2bw", "pipemare", "pipeoptim",
-        "spectrain", "xpipe", "zb_h1", "zb_h2"})
+       {"csv_schedule", "data_parallel", "delayed_sgd", "features_replay", "gpipe",       "hanayo",
+        "interleaved",  "interlocking",  "lwp",         "model_parallel",  "one_f_one_b", "paci",
+        "pipedream",    "pipedream_2bw", "pipemare",    "pipeoptim",       "spectrain",   "v_half",
+        "v_min",        "xpipe",         "zb_h1",       "zb_h2",           "zb_v"})
     EXPECT_TRUE(known.contains(name)) << name;
   for (const std::string& name : names)
     EXPECT_TRUE(std::filesystem::exists(source_dir() / "schemes" / (name + ".cpp"))) << name;
@@ -70,7 +71,8 @@ TEST(Schemes, DescribeThemselves) {
 }
 
 TEST(Schemes, SayWhatIsUnverified) {
-  EXPECT_NE(SchemeReading("xpipe", "{}").scheme->remark().find("unverified"), std::string::npos);
+  for (const char* scheme : {"xpipe", "hanayo", "paci", "lwp", "features_replay"})
+    EXPECT_NE(SchemeReading(scheme, "{}").scheme->remark().find("unverified"), std::string::npos);
 }
 
 TEST(Schemes, ReadTheSameOptionsWhateverTheirValues) {  // so that help and schema are complete
@@ -105,6 +107,19 @@ constexpr Bad kBad[] = {
      "scheme.refill is false, which needs vertical_sync: false"},
     {"spectrain", "{version: 2, refill: false}",
      "scheme.refill is false, which needs as_coded: true; otherwise nothing is stashed"},
+    {"pipedream", "{in_flight: 0}", "scheme.in_flight is 0; expected a whole number of at least 1"},
+    {"pipedream", "{in_flight: some}", "scheme.in_flight"},
+    {"pipedream", "{in_flight: 1.5}", "scheme.in_flight"},
+    {"pipedream", "{in_flight: 99999999999}", "scheme.in_flight"},
+    {"pipedream", "{refill: false, in_flight: 2}",
+     "scheme.in_flight is 2, which needs refill: true"},
+    {"lwp", "{horizon: -1}", "scheme.horizon"},
+    {"lwp", "{horizon: 1.5, unit: steps}",
+     "scheme.horizon is 1.5; expected a whole number with unit: steps"},
+    {"lwp", "{unit: updates}", "expected delay or steps"},
+    {"hanayo", "{waves: 0}", "scheme.waves"},
+    {"hanayo", "{chunks: 2}", "chunks"},
+    {"paci", "{weight_stashing: true}", "weight_stashing"},
     {"pipeoptim", "{s_offset: 2}", "scheme.s_offset"},
     {"pipeoptim", "{adamw_decay_in_prediction: 0.5}", "scheme.adamw_decay_in_prediction"},
     {"interlocking", "{width: 0}", "scheme.width"},

@@ -58,6 +58,9 @@ inline std::vector<std::string> texts_of(const OptionInfo& info) {
              "{law: uniform, mean: 1.5, per_stage: true}"};
   if (info.name == "warmup") texts = {"0", "2"};
   if (info.name == "chunks") texts = {"1", "2", "3"};
+  if (info.name == "waves") texts = {"1", "2"};
+  if (info.name == "in_flight") texts = {"all", "2"};
+  if (info.name == "horizon") texts = {"1", "2"};
   if (texts.empty()) texts.push_back(info.fallback.text);
   return texts;
 }

@@ -7,13 +7,12 @@
 #include <cstdio>
 #include <limits>
 #include <map>
-#include <numeric>
-#include <set>
 #include <span>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/reports/default_layout.h"
 #include "core/reports/moments.h"
 #include "core/reports/probe_metrics.h"
 #include "core/reports/published.h"
@@ -23,46 +22,6 @@ namespace pipewright {
 namespace {
 
 constexpr const char* kSeed = "train.seed";
-
-/// Keys that the sweep varies, except label, seed and `ignored`, in order of first appearance.
-std::vector<std::string> varied_keys(const std::vector<RunRecord>& runs,
-                                     const std::vector<TableKey>& ignored) {
-  std::set<std::string> seen{"label", kSeed};
-  for (const TableKey& key : ignored) seen.insert(key.name);
-  std::vector<std::string> keys;
-  for (const RunRecord& run : runs)
-    for (const auto& [key, value] : run.varied.fields)
-      if (seen.insert(key).second) keys.push_back(key);
-  return keys;
-}
-
-/// Whether runs of one group have different values of the key. `groups`: the group of each run.
-bool differs_within(const std::vector<std::size_t>& groups, const std::string& key,
-                    const std::vector<RunRecord>& runs) {
-  std::map<std::size_t, std::string> first;  // value of each group's first run
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::string text = key_text(runs[i], key);
-    const auto [known, added] = first.try_emplace(groups[i], text);
-    if (!added && known->second != text) return true;
-  }
-  return false;
-}
-
-/// Default rows: keys other than the seed that vary between runs of one label or, without labels,
-/// at all.
-std::vector<TableKey> default_rows(const TableSpec& spec, const std::vector<RunRecord>& runs) {
-  std::map<std::string, std::size_t> labels;
-  std::vector<std::size_t> groups;
-  for (const RunRecord& run : runs)
-    groups.push_back(labels.try_emplace(run.label, labels.size()).first->second);
-  std::vector<TableKey> rows;
-  const auto is_label = [](const TableKey& key) { return key.name == "label"; };
-  if (spec.labelled && std::ranges::none_of(spec.columns, is_label)) rows.push_back({"label", {}});
-  for (const std::string& key : varied_keys(runs, spec.columns))
-    if (!spec.labelled || differs_within(groups, key, runs)) rows.push_back({key, {}});
-  if (rows.empty()) rows.push_back({"name", {}});
-  return rows;
-}
 
 /// Assigns indices to names in the order of first use, behind those that are there.
 template <class Name>
@@ -121,23 +80,6 @@ std::string column_of(const TableSpec& spec, const RunRecord& run) {
   std::vector<std::string> column;
   for (const TableKey& key : spec.columns) column.push_back(key_title(run, key.name));
   return column.empty() ? spec.metric.name : join(column, ", ");
-}
-
-/// The order of runs in which each key of a list varies more slowly than the next. The values of a
-/// key keep the order in which the runs first have them.
-std::vector<std::size_t> slowest_first(const std::vector<TableKey>& keys,
-                                       const std::vector<RunRecord>& runs) {
-  std::vector<std::vector<std::size_t>> ranks(runs.size());
-  for (const TableKey& key : keys) {
-    std::map<std::string, std::size_t> rank;
-    for (std::size_t i = 0; i < runs.size(); ++i)
-      ranks[i].push_back(rank.try_emplace(key_text(runs[i], key.name), rank.size()).first->second);
-  }
-  std::vector<std::size_t> order(runs.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(
-      order, {}, [&](std::size_t i) -> const auto& { return ranks[i]; });
-  return order;
 }
 
 /// Names rows and columns in the order of the keys that the table gives. Without such keys, they
@@ -322,7 +264,8 @@ std::string mixing_note(const Table& table) {
                 "table.rows or table.columns can tell them apart.");
 }
 
-Table make_table(const TableSpec& spec, const std::vector<RunRecord>& records) {
+Table make_table(const TableSpec& given, const std::vector<RunRecord>& records) {
+  const TableSpec spec = laid_out(given, records);
   std::vector<std::string> metrics{spec.metric.name};
   for (const TableKey& metric : spec.beside) metrics.push_back(metric.name);
   const std::vector<RunRecord> with_probes = probe_columns_added(records, metrics);
@@ -337,8 +280,7 @@ Table make_table(const TableSpec& spec, const std::vector<RunRecord>& records) {
   Table table;
   table.metric = spec.metric.name;
   table.percent = is_share(spec.metric.name);
-  for (const TableKey& key : spec.rows.empty() ? default_rows(spec, runs) : spec.rows)
-    table.row_keys.push_back(key.name);
+  for (const TableKey& key : spec.rows) table.row_keys.push_back(key.name);
   fill(table, spec, runs);
   if (spec.published) add_published(table, *spec.published, runs, problems);
   for (const TableKey& metric : spec.beside) {

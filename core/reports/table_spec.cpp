@@ -40,10 +40,11 @@ TableSpec read_table(Options& options) {
   TableSpec spec;
   spec.rows = read_keys(options, "rows",
                         "label or dotted keys whose values name the rows; default: what the sweep "
-                        "varies, except train.seed.");
+                        "varies, except train.seed, the schemes or labels innermost.");
   spec.columns = read_keys(options, "columns",
-                           "label or dotted keys whose values name the columns; default: one "
-                           "column, the metric.");
+                           "label or dotted keys whose values name the columns; default: "
+                           "pipeline.stages where a row has several, or workers where replicas "
+                           "vary, too; with rows, one column, the metric.");
   spec.metric.name =
       options.text("metric", kAccuracy,
                    "What cells show (default with the losses mse and l1: test_loss): a column of "
@@ -73,17 +74,6 @@ TableSpec read_table(Options& options) {
   spec.published = read_part(options, "published", "Numbers of others, shown beside ours.",
                              read_table_published);
   return spec;
-}
-
-bool gives_labels(const Value& document) {
-  for (const char* part : {"sweep.zip", "sweep.grid"}) {
-    const Value* lists = document.find_path(part);
-    if (lists != nullptr && lists->find("label") != nullptr) return true;
-  }
-  const Value* points = document.find_path("sweep.points");
-  return points != nullptr && std::ranges::any_of(points->items, [](const Value& point) {
-           return point.find("label") != nullptr;
-         });
 }
 
 }  // namespace
@@ -143,6 +133,17 @@ std::string default_metric(const Value& document) {
   const Value* const loss = document.find_path("loss.name");
   const bool real = loss != nullptr && (loss->text == "mse" || loss->text == "l1");
   return real ? "test_loss" : kAccuracy;
+}
+
+bool gives_labels(const Value& document) {
+  for (const char* part : {"sweep.zip", "sweep.grid"}) {
+    const Value* lists = document.find_path(part);
+    if (lists != nullptr && lists->find("label") != nullptr) return true;
+  }
+  const Value* points = document.find_path("sweep.points");
+  return points != nullptr && std::ranges::any_of(points->items, [](const Value& point) {
+           return point.find("label") != nullptr;
+         });
 }
 
 TableSpec read_table_spec(const Value& document) {

@@ -32,8 +32,8 @@ struct TablePublished {
 };
 
 struct TableSpec {
-  std::vector<TableKey> rows;      ///< empty: keys that the sweep varies, without seed and columns
-  std::vector<TableKey> columns;   ///< empty: one column with the metric
+  std::vector<TableKey> rows;      ///< empty: laid_out()
+  std::vector<TableKey> columns;   ///< empty: laid_out(), or with rows one column with the metric
   TableKey metric;                 ///< a column of epochs.csv
   std::vector<TableKey> beside;    ///< further metrics, one column each
   std::string epoch;               ///< "last" or "best"
@@ -52,6 +52,9 @@ inline constexpr const char* kAccuracy = "test_accuracy";
 /// The metric of a table or plot that names none: test_accuracy, or test_loss where the document's
 /// loss is mse or l1, whose targets have no accuracy.
 std::string default_metric(const Value& document);
+
+/// Whether the document's sweep gives its runs labels of their own.
+bool gives_labels(const Value& document);
 
 /// Reads `document.table` (all defaults without one). Throws Error{Experiment} with all problems.
 TableSpec read_table_spec(const Value& document);

@@ -135,7 +135,12 @@ PlotSpec laid_out(PlotSpec spec, const std::vector<RunRecord>& runs) {
 
 TableSpec laid_out(TableSpec spec, const std::vector<RunRecord>& runs) {
   if (!spec.rows.empty()) return spec;
-  const DefaultLayout layout = default_layout(runs, spec.labelled, spec.columns);
+  std::vector<TableKey> taken = spec.columns;
+  if (spec.best_over) {
+    taken.push_back(*spec.best_over);
+    taken.push_back({"loader.validation", {}});
+  }
+  const DefaultLayout layout = default_layout(runs, spec.labelled, taken);
   const bool free = spec.columns.empty() && spec.beside.empty();
   spec.rows = keys_of(layout.further);
   for (const TableKey& key : keys_of(layout.lines)) spec.rows.push_back(key);

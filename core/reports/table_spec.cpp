@@ -62,6 +62,13 @@ TableSpec read_table(Options& options) {
                               "The last epoch that was evaluated, or the best of each run. What is "
                               "neither better nor worse if it is larger, as lr and what probes "
                               "measure, has no best; its last is taken.");
+  const std::string best_over = options.text(
+      "best_over", "",
+      "A dotted key such as optimizer.lr: every cell shows the runs of one of its values only, the "
+      "one with the best mean on held-out training samples (loader.validation), by the metric if "
+      "that is measured on samples, otherwise by accuracy or loss. A sweep of loader.validation: "
+      "[200, 0] chooses on 200 held-out samples and shows test results.");
+  if (!best_over.empty()) spec.best_over = {best_over, options.where("best_over")};
   spec.hardware = options.path(
       "hardware", "",
       "A description of hardware. Every run is simulated on it, which gives the metrics "
@@ -150,6 +157,8 @@ TableSpec read_table_spec(const Value& document) {
   TableSpec spec = read_section(document, "table", read_table);
   if (document.find_path("table.metric") == nullptr) spec.metric.name = default_metric(document);
   spec.labelled = gives_labels(document);
+  const bool of_samples = spec.metric.name.starts_with("test_");
+  spec.chosen_by = of_samples ? spec.metric.name : default_metric(document);
   return spec;
 }
 

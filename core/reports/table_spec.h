@@ -37,6 +37,8 @@ struct TableSpec {
   TableKey metric;                 ///< a column of epochs.csv
   std::vector<TableKey> beside;    ///< further metrics, one column each
   std::string epoch;               ///< "last" or "best"
+  std::optional<TableKey> best_over;  ///< key of which each cell shows its best value only
+  std::string chosen_by;              ///< metric of held-out samples that best_over goes by
   std::filesystem::path hardware;  ///< description on which runs are modelled; empty: none
   std::optional<TablePublished> published;
   bool labelled = false;  ///< the sweep gives its runs labels of their own

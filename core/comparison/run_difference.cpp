@@ -61,16 +61,14 @@ Texts read_texts(const fs::path& file) {
 using Tensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 void add_file(const fs::path& file, Tensors& tensors) {
-  for (auto& [name, tensor] : read_safetensors(file).tensors)
-    tensors.emplace_back(name, tensor);
+  for (auto& [name, tensor] : read_safetensors(file).tensors) tensors.emplace_back(name, tensor);
 }
 
 /// The number of a stage whose replica 0 has this file in a checkpoint: 3 of "stage-3.safetensors".
 std::optional<int> stage_of(const std::string& file) {
   constexpr std::string_view kBegin = "stage-", kEnd = ".safetensors";
   if (!file.starts_with(kBegin) || !file.ends_with(kEnd)) return std::nullopt;
-  const std::string number =
-      file.substr(kBegin.size(), file.size() - kBegin.size() - kEnd.size());
+  const std::string number = file.substr(kBegin.size(), file.size() - kBegin.size() - kEnd.size());
   if (number.empty() || number.size() > 6 ||
       number.find_first_not_of("0123456789") != std::string::npos)
     return std::nullopt;
@@ -98,8 +96,7 @@ std::string shape_text(const at::Tensor& tensor) {
 }
 
 std::string how_differs(const at::Tensor& a, const at::Tensor& b) {
-  if (a.sizes() != b.sizes())
-    return concat("in shape: ", shape_text(a), " and ", shape_text(b));
+  if (a.sizes() != b.sizes()) return concat("in shape: ", shape_text(a), " and ", shape_text(b));
   const at::Tensor distance = (a.to(at::kDouble) - b.to(at::kDouble)).abs();
   return concat("by at most ", number_text(distance.max().item<double>()));
 }
@@ -175,10 +172,9 @@ std::vector<TensorDifference> tensor_differences(const fs::path& a, const fs::pa
   const std::vector<std::string> of_b = checkpoints_of(run_b);
   for (const std::string& name : checkpoints_of(run_a))
     if (std::ranges::count(of_b, name) > 0)
-      differences.push_back(
-          difference_of(concat("after ", counted(std::stoll(name), "mini-batch")),
-                        checkpoint_tensors(run_a.checkpoints() / name),
-                        checkpoint_tensors(run_b.checkpoints() / name)));
+      differences.push_back(difference_of(concat("after ", counted(std::stoll(name), "mini-batch")),
+                                          checkpoint_tensors(run_a.checkpoints() / name),
+                                          checkpoint_tensors(run_b.checkpoints() / name)));
   if (!is_file(run_a.final_weights()) || !is_file(run_b.final_weights())) return differences;
   Tensors end_a, end_b;
   add_file(run_a.final_weights(), end_a);
@@ -196,10 +192,10 @@ std::string loss_difference_text(const LossDifference& difference) {
                    ", the second ", grouped_text(static_cast<double>(difference.rows_b)));
   if (difference.differing == 0)
     return concat("losses      equal in ", counted(both, "mini-batch"), text, "\n");
-  return concat("losses      differ in ", difference.differing, " of ",
-                counted(both, "mini-batch"), ", first in mini-batch ", difference.minibatch,
-                " of epoch ", difference.epoch, " (counted from 0): ", difference.column, " ",
-                difference.a, " and ", difference.b, text, "\n");
+  return concat("losses      differ in ", difference.differing, " of ", counted(both, "mini-batch"),
+                ", first in mini-batch ", difference.minibatch, " of epoch ", difference.epoch,
+                " (counted from 0): ", difference.column, " ", difference.a, " and ", difference.b,
+                text, "\n");
 }
 
 std::string tensor_difference_text(const TensorDifference& difference) {
@@ -211,8 +207,8 @@ std::string tensor_difference_text(const TensorDifference& difference) {
   else
     text += concat(difference.differing, " of ", difference.tensors, " differ, first ",
                    difference.first, ", ", difference.how);
-  return concat(text, only_text(difference.only_a, "first"),
-                only_text(difference.only_b, "second"), "\n");
+  return concat(text, only_text(difference.only_a, "first"), only_text(difference.only_b, "second"),
+                "\n");
 }
 
 }  // namespace pipewright

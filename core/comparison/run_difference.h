@@ -26,11 +26,11 @@ std::optional<LossDifference> loss_difference(const std::filesystem::path& a,
 
 /// The tensors of two runs at one time.
 struct TensorDifference {
-  std::string when;           ///< "after 44 mini-batches", "at the end"
-  std::size_t tensors = 0;    ///< that both have
-  std::size_t differing = 0;  ///< of these
-  std::string first;          ///< the first that differs
-  std::string how;            ///< "by at most 0.0012", "in shape: [4, 2] and [4, 3]"
+  std::string when;                         ///< "after 44 mini-batches", "at the end"
+  std::size_t tensors = 0;                  ///< that both have
+  std::size_t differing = 0;                ///< of these
+  std::string first;                        ///< the first that differs
+  std::string how;                          ///< "by at most 0.0012", "in shape: [4, 2] and [4, 3]"
   std::vector<std::string> only_a, only_b;  ///< names that the other run does not have
 };
 

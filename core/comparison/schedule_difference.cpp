@@ -57,10 +57,9 @@ WorkerDifference difference_of(const Resolved& a, const Resolved& b, std::size_t
   for (std::size_t i = 0; i < most; ++i) {
     const bool both = i < difference.actions_a && i < difference.actions_b;
     const bool same = both && same_action(a.action(worker, i), b.action(worker, i));
-    const bool weights =
-        same && a.key(worker, i).version == b.key(worker, i).version &&
-        a.key(worker, i).ahead == b.key(worker, i).ahead &&
-        (a.key(worker, i).ahead == 0 || a.rule(worker, i) == b.rule(worker, i));
+    const bool weights = same && a.key(worker, i).version == b.key(worker, i).version &&
+                         a.key(worker, i).ahead == b.key(worker, i).ahead &&
+                         (a.key(worker, i).ahead == 0 || a.rule(worker, i) == b.rule(worker, i));
     if (weights)
       ++difference.same;
     else if (same)
@@ -76,10 +75,9 @@ WorkerDifference difference_of(const Resolved& a, const Resolved& b, std::size_t
 std::string line_of(std::size_t worker, const WorkerDifference& of) {
   const std::string begin = concat("worker ", worker, "    ");
   if (!of.first) return concat(begin, "the same ", counted(of.actions_a, "action"), "\n");
-  const std::string counts =
-      of.actions_a == of.actions_b
-          ? counted(of.actions_a, "action")
-          : concat(counted(of.actions_a, "action"), " and ", of.actions_b);
+  const std::string counts = of.actions_a == of.actions_b
+                                 ? counted(of.actions_a, "action")
+                                 : concat(counted(of.actions_a, "action"), " and ", of.actions_b);
   return concat(begin, counts, ", ", of.same, " the same",
                 of.other_weights > 0 ? concat(", ", of.other_weights, " with other weights") : "",
                 "; first at place ", *of.first, ": ", of.first_a, " | ", of.first_b, "\n");
@@ -104,8 +102,9 @@ std::string schedule_difference_text(const std::vector<WorkerDifference>& worker
     same += workers[w].same;
     weights += workers[w].other_weights;
   }
-  return concat(text, "in all      ", same, " of ", counted(places, "place"), " the same, ", weights,
-                " with other weights, ", places - same - weights, " with another action\n");
+  return concat(text, "in all      ", same, " of ", counted(places, "place"), " the same, ",
+                weights, " with other weights, ", places - same - weights,
+                " with another action\n");
 }
 
 }  // namespace pipewright

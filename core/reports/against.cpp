@@ -54,10 +54,10 @@ Pairs pairs_with(const std::string& name, const Table& table, const std::vector<
     for (const std::vector<std::string>& row : table.row_names)
       for (const std::string& each : row)
         if (std::ranges::count(known, each) == 0) known.push_back(each);
-    throw Error(ErrorKind::Experiment,
-                concat("no row or column of the table is called '", name, "'",
-                       suggestion(name, known)),
-                "--against");
+    throw Error(
+        ErrorKind::Experiment,
+        concat("no row or column of the table is called '", name, "'", suggestion(name, known)),
+        "--against");
   }
   Pairs pairs;
   const auto other_column = static_cast<std::size_t>(column - table.column_names.begin());

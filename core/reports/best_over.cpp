@@ -83,15 +83,14 @@ BestChoice choose_best(const TableSpec& spec, const std::vector<RunRecord>& runs
     return choice;
   }
   choice.shows_held_out = held_out == std::ssize(runs);
-  const Candidates candidates =
-      candidates_of(spec, runs, group, groups, choice.shows_held_out);
+  const Candidates candidates = candidates_of(spec, runs, group, groups, choice.shows_held_out);
   const bool smaller = better_values(spec.chosen_by) == Better::Smaller;
   for (std::size_t g = 0; g < groups; ++g) choice.best[g] = best_of(candidates[g], smaller);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::optional<BestValue>& best = choice.best[group[i]];
-    choice.shown[i] = has_held_out(runs[i]) == choice.shows_held_out &&
-                      (best ? key_text(runs[i], spec.best_over->name) == best->value
-                            : !runs[i].done());
+    choice.shown[i] =
+        has_held_out(runs[i]) == choice.shows_held_out &&
+        (best ? key_text(runs[i], spec.best_over->name) == best->value : !runs[i].done());
   }
   return choice;
 }

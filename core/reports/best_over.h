@@ -20,7 +20,7 @@ struct BestValue {
 };
 
 struct BestChoice {
-  std::vector<bool> shown;                    ///< for each run, whether its cell shows it
+  std::vector<bool> shown;                     ///< for each run, whether its cell shows it
   std::vector<std::optional<BestValue>> best;  ///< for each group; none: no value can be chosen
   bool shows_held_out = false;  ///< no run has test results: what is shown is what chose
 };

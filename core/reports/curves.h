@@ -55,11 +55,12 @@ struct Picture {
 };
 
 /// Makes pictures and curves, laid out as laid_out() says, in the order of the keys that name them:
-/// the first varies slowest. Curves that are equal everywhere become one. Unfinished runs contribute
-/// the epochs that they have, and nothing where a run is one point. With PlotSpec::hardware the
-/// runs must have been modelled; published curves, which have no such hours, are left out. Throws
-/// Error{Experiment} with all problems: keys or metrics that no run has, published columns that do
-/// not exist, values that a logarithmic axis does not have; and Error{Data} as samples_of() does.
+/// the first varies slowest. Curves that are equal everywhere become one. Unfinished runs
+/// contribute the epochs that they have, and nothing where a run is one point. With
+/// PlotSpec::hardware the runs must have been modelled; published curves, which have no such hours,
+/// are left out. Throws Error{Experiment} with all problems: keys or metrics that no run has,
+/// published columns that do not exist, values that a logarithmic axis does not have; and
+/// Error{Data} as samples_of() does.
 std::vector<Picture> make_pictures(const PlotSpec& spec, const std::vector<RunRecord>& runs);
 
 /// A remark on means over runs that differ in more than their seed ("Means mix optimizer.lr: …"),

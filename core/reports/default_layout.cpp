@@ -28,8 +28,8 @@ class Groups {
   void divide(const std::string& key) {
     std::map<std::pair<std::size_t, std::string>, std::size_t> known;
     for (std::size_t i = 0; i < runs_.size(); ++i)
-      groups_[i] = known.try_emplace({groups_[i], key_text(runs_[i], key)}, known.size())
-                       .first->second;
+      groups_[i] =
+          known.try_emplace({groups_[i], key_text(runs_[i], key)}, known.size()).first->second;
   }
 
  private:
@@ -144,8 +144,7 @@ TableSpec laid_out(TableSpec spec, const std::vector<RunRecord>& runs) {
   const bool free = spec.columns.empty() && spec.beside.empty();
   spec.rows = keys_of(layout.further);
   for (const TableKey& key : keys_of(layout.lines)) spec.rows.push_back(key);
-  if (!layout.across.empty())
-    (free ? spec.columns : spec.rows).push_back({layout.across, {}});
+  if (!layout.across.empty()) (free ? spec.columns : spec.rows).push_back({layout.across, {}});
   if (spec.rows.empty()) spec.rows.push_back({"name", {}});
   return spec;
 }

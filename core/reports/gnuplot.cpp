@@ -104,8 +104,7 @@ double nearest_of(const Axis& axis, const std::vector<double>& places) {
   if (places.size() < 2) return axis.log ? 2 : 1;
   double nearest = std::numeric_limits<double>::infinity();
   for (std::size_t i = 1; i < places.size(); ++i)
-    nearest =
-        std::min(nearest, axis.log ? places[i] / places[i - 1] : places[i] - places[i - 1]);
+    nearest = std::min(nearest, axis.log ? places[i] / places[i - 1] : places[i] - places[i - 1]);
   return nearest;
 }
 

@@ -139,16 +139,16 @@ void tell_choice(Table& table, const TableSpec& spec, const BestChoice& choice) 
     const std::string name = cell_name(table, g / columns, g % columns);
     TableCell& cell = table.cells[g / columns][g % columns];
     if (!choice.best[g]) {
-      table.choices.push_back(concat(name, ": none, because no value has all its runs on held-out "
-                                           "samples done"));
+      table.choices.push_back(concat(name,
+                                     ": none, because no value has all its runs on held-out "
+                                     "samples done"));
       continue;
     }
     const BestValue& best = *choice.best[g];
     cell.chosen = best.value;
-    table.choices.push_back(concat(name, ": ", best.value, " (", shown(best.mean), ", ",
-                                   counted(best.runs, "run"), ")",
-                                   best.as_good.empty() ? "" : "; as good: ",
-                                   join(best.as_good, ", ")));
+    table.choices.push_back(
+        concat(name, ": ", best.value, " (", shown(best.mean), ", ", counted(best.runs, "run"), ")",
+               best.as_good.empty() ? "" : "; as good: ", join(best.as_good, ", ")));
   }
 }
 

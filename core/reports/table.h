@@ -46,14 +46,14 @@ struct Table {
   std::vector<std::vector<TableCell>> cells;  ///< [row][column]
   std::vector<std::string> notes;             ///< differences from published recipes
   std::vector<Table> beside;                  ///< tables of further metrics: same rows, one column
-  std::string best_over;  ///< the key of TableCell::chosen; "" without one
+  std::string best_over;                      ///< the key of TableCell::chosen; "" without one
   std::vector<std::string> choices;  ///< how TableCell::chosen was chosen, a sentence for each cell
-  std::vector<std::string> mixed;  ///< keys other than train.seed in which runs of a cell differ
+  std::vector<std::string> mixed;    ///< keys other than train.seed in which runs of a cell differ
 };
 
 /// Makes a table, laid out as laid_out() says. Values of a key are in order of first appearance in
-/// the runs. Throws Error{Experiment} with all problems: keys or a metric that no run has, published
-/// numbers that do not fit, no held-out samples to choose by.
+/// the runs. Throws Error{Experiment} with all problems: keys or a metric that no run has,
+/// published numbers that do not fit, no held-out samples to choose by.
 Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs);
 
 /// A remark on cells whose runs differ in more than their seed ("Cells mix optimizer.lr: …"), or

@@ -76,9 +76,8 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
       text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
     // The mean of the runs that survived must not pass for one of all runs.
     if (cell.failed > 0) parts.push_back(concat(cell.failed, " of ", cell.runs.size(), " failed"));
-    parts.push_back(
-        concat(cell.failed > 0 ? "without them " : "", text, " (", cell.values.size(), ")",
-               cell.chosen.empty() ? "" : concat(" at ", escaped(cell.chosen))));
+    parts.push_back(concat(cell.failed > 0 ? "without them " : "", text, " (", cell.values.size(),
+                           ")", cell.chosen.empty() ? "" : concat(" at ", escaped(cell.chosen))));
   } else {
     add(cell.failed, "failed");
   }
@@ -159,8 +158,9 @@ std::string latex(const Table& table) {
   if (const std::string note = mixing_note(table); !note.empty())
     out += concat("  \\\\ {\\footnotesize ", latex_text(note), "}\n");
   if (!table.choices.empty())
-    out += concat("  \\\\ {\\footnotesize ",
-                  latex_text(concat(choices_heading(table), " ", join(table.choices, "; "))), "}\n");
+    out +=
+        concat("  \\\\ {\\footnotesize ",
+               latex_text(concat(choices_heading(table), " ", join(table.choices, "; "))), "}\n");
   for (std::size_t note = 0; note < table.notes.size(); ++note)
     out += concat("  \\\\ {\\footnotesize [", note + 1, "] ", latex_text(table.notes[note]), "}\n");
   return out + "\\end{table}\n";

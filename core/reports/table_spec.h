@@ -32,14 +32,14 @@ struct TablePublished {
 };
 
 struct TableSpec {
-  std::vector<TableKey> rows;      ///< empty: laid_out()
-  std::vector<TableKey> columns;   ///< empty: laid_out(), or with rows one column with the metric
-  TableKey metric;                 ///< a column of epochs.csv
-  std::vector<TableKey> beside;    ///< further metrics, one column each
-  std::string epoch;               ///< "last" or "best"
+  std::vector<TableKey> rows;     ///< empty: laid_out()
+  std::vector<TableKey> columns;  ///< empty: laid_out(), or with rows one column with the metric
+  TableKey metric;                ///< a column of epochs.csv
+  std::vector<TableKey> beside;   ///< further metrics, one column each
+  std::string epoch;              ///< "last" or "best"
   std::optional<TableKey> best_over;  ///< key of which each cell shows its best value only
   std::string chosen_by;              ///< metric of held-out samples that best_over goes by
-  std::filesystem::path hardware;  ///< description on which runs are modelled; empty: none
+  std::filesystem::path hardware;     ///< description on which runs are modelled; empty: none
   std::optional<TablePublished> published;
   bool labelled = false;  ///< the sweep gives its runs labels of their own
 };

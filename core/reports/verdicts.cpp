@@ -52,7 +52,8 @@ struct Shown {
   }
 };
 
-MeasuredGroup gathered(const ClaimGroup& group, const Shown& shown, const std::vector<RunRecord>& runs) {
+MeasuredGroup gathered(const ClaimGroup& group, const Shown& shown,
+                       const std::vector<RunRecord>& runs) {
   MeasuredGroup all{.name = group.name(), .measured = {}};
   for (const RunRecord& run : runs) {
     if (!group.has(run)) continue;
@@ -183,8 +184,8 @@ std::string detectable_text(const Comparison& of, const Shown& shown) {
 }
 
 /// The numbers of a comparison of mean(a) − mean(b).
-ClaimTest test_of(const MeasuredGroup& a, const MeasuredGroup& b, const Compared& both, double confidence,
-                  const Shown& shown) {
+ClaimTest test_of(const MeasuredGroup& a, const MeasuredGroup& b, const Compared& both,
+                  double confidence, const Shown& shown) {
   ClaimTest test{.metric = shown.metric, .of = a.name, .minus = b.name};
   if (!both.comparison) {
     test.runs_of = a.measured.values.size();
@@ -226,7 +227,8 @@ Finding is_less(const MeasuredGroup& a, const MeasuredGroup& b, const Shown& sho
 }
 
 /// Whether the means differ by less than `within`, by two one-sided tests.
-Finding is_close(const MeasuredGroup& a, const MeasuredGroup& b, double within, const Shown& shown) {
+Finding is_close(const MeasuredGroup& a, const MeasuredGroup& b, double within,
+                 const Shown& shown) {
   const Compared both = compared(a, b, shown);
   ClaimTest test = test_of(a, b, both, 1 - 2 * kLevel, shown);
   test.kind = "close";

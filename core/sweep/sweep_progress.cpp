@@ -72,9 +72,8 @@ std::string SweepProgress::status() const {
   const double elapsed = seconds_since(start_);
   std::vector<std::string> running;
   for (const Running& run : running_)
-    running.push_back(run.share > 0
-                          ? concat(run.title, " (", std::lround(100 * run.share), " %)")
-                          : run.title);
+    running.push_back(run.share > 0 ? concat(run.title, " (", std::lround(100 * run.share), " %)")
+                                    : run.title);
   std::string text = concat(done_, "/", counted(total_, "run"), ", ", duration_text(elapsed));
   const auto all = static_cast<double>(total_ - done_ + ended_);
   if (const auto left = pace_.left(elapsed, all); left && done_ < total_)

@@ -69,9 +69,8 @@ std::string state_text(const WatchedSweep& sweep) {
   std::vector<std::string> parts, running;
   for (const WatchedRun& run : sweep.runs)
     if (run.state == "running")
-      running.push_back(run.share > 0
-                            ? concat(run.name, " ", std::lround(100 * run.share), " %")
-                            : run.name);
+      running.push_back(run.share > 0 ? concat(run.name, " ", std::lround(100 * run.share), " %")
+                                      : run.name);
   for (const char* state : kStates)
     if (const std::size_t count = sweep.count(state); count > 0)
       parts.push_back(concat(count, " ", std::string_view(state)));
@@ -85,8 +84,8 @@ std::vector<std::string> changes_since(const WatchedSweep& before, const Watched
   for (const WatchedRun& run : now.runs) {
     const auto known = std::ranges::find(before.runs, run.name, &WatchedRun::name);
     if (known != before.runs.end() && known->state == run.state) continue;
-    changes.push_back(concat(run.name, ": ", run.state,
-                             run.error.empty() ? "" : concat(", ", run.error)));
+    changes.push_back(
+        concat(run.name, ": ", run.state, run.error.empty() ? "" : concat(", ", run.error)));
   }
   return changes;
 }

@@ -14,8 +14,8 @@ std::string progress_text(std::int64_t done, std::int64_t first, std::int64_t to
                           double seconds) {
   const double rate = static_cast<double>(done - first) / std::max(seconds, 1e-9);
   const double left = static_cast<double>(total - done) / std::max(rate, 1e-9);
-  return concat(done, "/", total, " mini-batches, ", std::lround(rate), "/s, ",
-                duration_text(left), " left");
+  return concat(done, "/", total, " mini-batches, ", std::lround(rate), "/s, ", duration_text(left),
+                " left");
 }
 
 Progress::Progress(std::string name, std::int64_t total, std::int64_t done, bool quiet)

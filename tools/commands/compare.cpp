@@ -39,9 +39,8 @@ Side side_of_run(const fs::path& folder) {
                 folder.string());
   if (fs::exists(folder / "run.json", none)) check_plugins(run);
   Problems faults;
-  const OneExperiment one =
-      one_experiment({.file = run.experiment(), .profile = {}, .sets = {}, .point = {}, .out = {}},
-                     faults);
+  const OneExperiment one = one_experiment(
+      {.file = run.experiment(), .profile = {}, .sets = {}, .point = {}, .out = {}}, faults);
   return {folder.string(), folder, read_experiment(one.document, faults)};
 }
 
@@ -54,9 +53,10 @@ Side side_of(const fs::path& path, const std::string& point) {
     return side_of_run(path);
   }
   Problems faults;
-  const OneExperiment one = one_experiment(
-      {.file = path, .profile = {}, .sets = {}, .point = point, .out = {}}, faults);
-  const std::string name = one.remark.empty() ? path.string() : concat(path.string(), ", ", one.remark);
+  const OneExperiment one =
+      one_experiment({.file = path, .profile = {}, .sets = {}, .point = point, .out = {}}, faults);
+  const std::string name =
+      one.remark.empty() ? path.string() : concat(path.string(), ", ", one.remark);
   return {name, std::nullopt, read_experiment(one.document, faults)};
 }
 
@@ -102,9 +102,10 @@ void compare_settings(const Side& a, const Side& b, Answer& answer) {
       all_changes(a.experiment.resolved, b.experiment.resolved);
   if (changes.empty()) print("settings    the same\n");
   for (const std::string& change : changes) print("setting     %s\n", change.c_str());
-  answer.add(!changes.empty(), concat(counted(changes.size(), "setting"),
-                                      changes.size() == 1 ? " differs" : " differ"),
-             "settings are the same");
+  answer.add(
+      !changes.empty(),
+      concat(counted(changes.size(), "setting"), changes.size() == 1 ? " differs" : " differ"),
+      "settings are the same");
 }
 
 void compare_results(const Side& a, const Side& b, Answer& answer) {

@@ -114,7 +114,8 @@ int run_plot(const std::vector<std::string>& arguments) {
       "line is the mean over seeds, the band or bar its sample standard deviation (or 95 % "
       "interval), dashed what was published. Without such a section each label or scheme is a "
       "line, over the stages where these vary, and what else varies divides the pictures. Lines "
-      "that are equal are one, and runs that diverged have a cross. SVG and PNG go to the folder `plots` of the results. "
+      "that are equal are one, and runs that diverged have a cross. SVG and PNG go to the folder "
+      "`plots` of the results. "
       "--set and --profile must be those of the sweep.");
   line.experiment(true);
   line.option("metric", "M",

@@ -117,11 +117,12 @@ int run_table(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kTable{"table",
-                     "table FILE [--format F] [--metric M] [--epoch E] [--against NAME] [--hardware H] "
-                     "[--results "
-                     "ROWS | --keep ROWS] "
-                     "[--out DIR] [--output FILE]",
-                     "the results of a sweep as a table", run_table};
+const Command kTable{
+    "table",
+    "table FILE [--format F] [--metric M] [--epoch E] [--against NAME] [--hardware H] "
+    "[--results "
+    "ROWS | --keep ROWS] "
+    "[--out DIR] [--output FILE]",
+    "the results of a sweep as a table", run_table};
 
 }  // namespace pipewright

@@ -98,19 +98,22 @@ TEST_F(Against, CellsAreComparedWithinTheirColumnAndOtherKeysOfTheirRow) {
     return pairs;
   };
   using Names = std::vector<std::string>;
-  const Names wanted{"gpipe, stages 2 − pipedream, stages 2", "gpipe, stages 4 − pipedream, stages 4"};
+  const Names wanted{"gpipe, stages 2 − pipedream, stages 2",
+                     "gpipe, stages 4 − pipedream, stages 4"};
   EXPECT_EQ(names("{rows: scheme.name, columns: pipeline.stages}", "pipedream"), wanted);
   EXPECT_EQ(names("{rows: [scheme.name, pipeline.stages]}", "pipedream"), wanted);
-  EXPECT_EQ(names("{rows: pipeline.stages, columns: scheme.name}", "pipedream"),
-            (Names{"stages 2, gpipe − stages 2, pipedream", "stages 4, gpipe − stages 4, pipedream"}));
+  EXPECT_EQ(
+      names("{rows: pipeline.stages, columns: scheme.name}", "pipedream"),
+      (Names{"stages 2, gpipe − stages 2, pipedream", "stages 4, gpipe − stages 4, pipedream"}));
 }
 
 TEST_F(Against, AnUnknownNameIsRefusedWithTheNearest) {
   add("pipedream", {"0.7"});
-  EXPECT_NE(error_text([&] { said("pipedreem"); })
-                .find("--against: no row or column of the table is called 'pipedreem'; did you mean "
-                      "'pipedream'?"),
-            std::string::npos);
+  EXPECT_NE(
+      error_text([&] { said("pipedreem"); })
+          .find("--against: no row or column of the table is called 'pipedreem'; did you mean "
+                "'pipedream'?"),
+      std::string::npos);
 }
 
 TEST_F(Against, JsonHasTheNumbersOfEachDifference) {

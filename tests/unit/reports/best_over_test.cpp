@@ -13,9 +13,8 @@ class BestOver : public RunFolders {
   /// A run with an accuracy, "" for one that is not done. `held_out`: of so many held-out samples.
   void add(const std::string& scheme, const std::string& lr, int held_out, int seed,
            const std::string& accuracy) {
-    const std::string keys =
-        concat("{scheme.name: ", scheme, ", optimizer.lr: ", lr, ", loader.validation: ", held_out,
-               ", train.seed: ", seed, "}");
+    const std::string keys = concat("{scheme.name: ", scheme, ", optimizer.lr: ", lr,
+                                    ", loader.validation: ", held_out, ", train.seed: ", seed, "}");
     const bool done = !accuracy.empty();
     runs_.push_back(run(concat("run-", runs_.size()), scheme, done ? "done" : "failed",
                         concat("{loader: {validation: ", held_out, "}, train: {seed: ", seed, "}}"),
@@ -48,8 +47,8 @@ TEST_F(BestOver, TheBestOnHeldOutSamplesIsShownWithItsTestResults) {
   EXPECT_EQ(values(all, 0), std::vector<double>{0.5});
   EXPECT_EQ(values(all, 1), std::vector<double>{0.2});
   EXPECT_EQ(all.cells[0][0].chosen, "0.1");
-  EXPECT_EQ(all.choices, (std::vector<std::string>{"gpipe: 0.1 (80.00, 1 run)",
-                                                   "xpipe: 0.2 (40.00, 1 run)"}));
+  EXPECT_EQ(all.choices,
+            (std::vector<std::string>{"gpipe: 0.1 (80.00, 1 run)", "xpipe: 0.2 (40.00, 1 run)"}));
   EXPECT_EQ(all.mixed, std::vector<std::string>());
   const std::string page = print_table(all, TableFormat::Markdown);
   EXPECT_NE(page.find("50.00 (1) at 0.1 |"), std::string::npos) << page;
@@ -102,8 +101,9 @@ TEST_F(BestOver, OfALossTheSmallestIsBestAndTiesAreNamed) {
 
 TEST_F(BestOver, AKeyThatDividesRowsCannotBeChosenFrom) {
   add("gpipe", "0.1", 200, 1, "0.8");
-  EXPECT_NE(error_text([&] { table(", rows: optimizer.lr"); })
-                .find("table.best_over: optimizer.lr divides rows or columns, too"),
+  EXPECT_NE(error_text([&] {
+              table(", rows: optimizer.lr");
+            }).find("table.best_over: optimizer.lr divides rows or columns, too"),
             std::string::npos);
 }
 

@@ -69,10 +69,9 @@ TEST_F(DefaultLayouts, SchemesAreRowsStagesColumnsAndFurtherKeysOuterRows) {
                                                    {"optimizer.lr", {"0.1", "0.2"}},
                                                    {"train.seed", {"1", "2", "3"}}}));
   EXPECT_EQ(table.row_keys, (Names{"optimizer.lr", "scheme.name"}));
-  EXPECT_EQ(table.row_names, (std::vector<Names>{{"0.1", "gpipe"},
-                                                 {"0.1", "pipedream"},
-                                                 {"0.2", "gpipe"},
-                                                 {"0.2", "pipedream"}}));
+  EXPECT_EQ(table.row_names,
+            (std::vector<Names>{
+                {"0.1", "gpipe"}, {"0.1", "pipedream"}, {"0.2", "gpipe"}, {"0.2", "pipedream"}}));
   EXPECT_EQ(table.column_names, (Names{"stages 2", "stages 4"}));
   for (const auto& row : table.cells)
     for (const TableCell& cell : row) EXPECT_EQ(cell.values.size(), 3u) << "its seeds";

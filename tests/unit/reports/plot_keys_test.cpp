@@ -119,9 +119,9 @@ TEST_F(PlotsOverKeys, ErrorBarsOfSeveralLinesStandSideBySide) {
 
 TEST_F(PlotsOverKeys, NoLineJoinsPointsOverAPlaceWhereAllRunsDiverged) {
   const auto drawn = [&](const std::string& in_the_middle) {
-    const auto pictures =
-        make_pictures(spec(kOverLr), {at("gpipe", "1", 1, "0.5"), at("gpipe", "2", 1, ""),
-                                      at("gpipe", "2", 2, in_the_middle), at("gpipe", "3", 1, "0.4")});
+    const auto pictures = make_pictures(
+        spec(kOverLr), {at("gpipe", "1", 1, "0.5"), at("gpipe", "2", 1, ""),
+                        at("gpipe", "2", 2, in_the_middle), at("gpipe", "3", 1, "0.4")});
     return gnuplot_script(pictures.at(0), PictureFormat::Svg, "x.svg");
   };
   using Places = std::vector<std::optional<double>>;
@@ -171,8 +171,8 @@ TEST_F(PlotsOverKeys, MeansOverMoreThanSeedsAreSaid) {
   const std::vector<RunRecord> runs{at_lr("0.1", 1), at_lr("0.1", 2), at_lr("1", 1)};
   EXPECT_EQ(mixing_note(spec("{lines: label}"), runs).find("Means mix optimizer.lr: ± is over"),
             0u);
-  EXPECT_EQ(mixing_note(spec("{x: scheme.name, lines: label}"), runs).find("Means mix optimizer.lr"),
-            0u);
+  EXPECT_EQ(
+      mixing_note(spec("{x: scheme.name, lines: label}"), runs).find("Means mix optimizer.lr"), 0u);
   EXPECT_EQ(mixing_note(spec("{}"), runs), "") << "each rate has a line";
   EXPECT_EQ(mixing_note(spec("{x: optimizer.lr}"), runs), "");
   EXPECT_EQ(mixing_note(spec("{pictures: optimizer.lr}"), runs), "");

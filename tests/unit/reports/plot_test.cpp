@@ -105,8 +105,7 @@ TEST_F(Plots, GnuplotIsToldOfLinesBandsAndWhatWasPublished) {
         "$ours0 << END\n1 50 48 52\n2 60 59 61\nEND\n",
         "$ours0 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle", "title \"PD (3 runs)\"",
         "$theirs0 using 1:2 with lines lw 1 dt 2 lc rgb '#0072b2' title \"PD, published\"",
-        "set xtics 1\n",
-        "$ours1 using 1:2 with points pt 7 lc rgb '#d55e00' title \"ST\""})
+        "set xtics 1\n", "$ours1 using 1:2 with points pt 7 lc rgb '#d55e00' title \"ST\""})
     EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
 }
 

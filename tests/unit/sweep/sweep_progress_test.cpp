@@ -54,7 +54,7 @@ TEST(TrainedShare, IsThatOfTheLastLineThatTellsOne) {
 }
 
 TEST(TrainedShare, IsReadFromWhatARunPrints) {
-  EXPECT_EQ(progress_text(120, 0, 480, 10), "120/480 mini-batches, 12/s, 30.0 s left");
+  EXPECT_EQ(progress_text(120, 0, 480, 10), "120/480 mini-batches, 12/s, 30 s left");
   EXPECT_EQ(trained_share(progress_text(120, 0, 480, 10) + "\n"), 0.25);
   EXPECT_EQ(progress_text(120, 60, 480, 10).substr(0, 26), "120/480 mini-batches, 6/s,")
       << "a session that went on at 60 has trained 60";

@@ -52,9 +52,8 @@ CompositionSection profiles() {
 
 CompositionSection extends() {
   return {section("extends",
-                  "A file, or a list of files, whose options this one changes; paths are relative "
-                  "to this file. What this file says replaces what they say, key by key; a part "
-                  "with another name replaces the whole part.",
+                  "A file whose options this one changes, key by key; its path is relative to this "
+                  "file.",
                   {}),
           "extends: base.yaml"};
 }

@@ -44,9 +44,10 @@ MeasuredGroup group_of(const Table& table, std::size_t row, std::size_t column,
   return group;
 }
 
-using Pairs = std::vector<std::pair<MeasuredGroup, MeasuredGroup>>;
+using CellPairs = std::vector<std::pair<MeasuredGroup, MeasuredGroup>>;
 
-Pairs pairs_with(const std::string& name, const Table& table, const std::vector<RunRecord>& runs) {
+CellPairs pairs_with(const std::string& name, const Table& table,
+                     const std::vector<RunRecord>& runs) {
   const std::optional<std::size_t> key = key_of(name, table);
   const auto column = std::ranges::find(table.column_names, name);
   if (!key && column == table.column_names.end()) {
@@ -59,7 +60,7 @@ Pairs pairs_with(const std::string& name, const Table& table, const std::vector<
         concat("no row or column of the table is called '", name, "'", suggestion(name, known)),
         "--against");
   }
-  Pairs pairs;
+  CellPairs pairs;
   const auto other_column = static_cast<std::size_t>(column - table.column_names.begin());
   for (std::size_t r = 0; r < table.cells.size(); ++r)
     for (std::size_t c = 0; c < table.cells[r].size(); ++c) {

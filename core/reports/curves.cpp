@@ -176,7 +176,7 @@ void add_curves(Picture& picture, const Lines& group, const PlotSpec& spec,
   }
 }
 
-bool same(const CurvePoint& a, const CurvePoint& b) {
+bool same_point(const CurvePoint& a, const CurvePoint& b) {
   return a.x == b.x && a.mean == b.mean && a.reach == b.reach && a.runs == b.runs;
 }
 
@@ -185,8 +185,8 @@ bool equal(const Curve& a, const Curve& b) {
   const auto same_end = [](const Diverged& one, const Diverged& other) {
     return one.x == other.x && one.runs == other.runs;
   };
-  return !a.points.empty() && std::ranges::equal(a.points, b.points, same) &&
-         std::ranges::equal(a.published, b.published, same) &&
+  return !a.points.empty() && std::ranges::equal(a.points, b.points, same_point) &&
+         std::ranges::equal(a.published, b.published, same_point) &&
          std::ranges::equal(a.diverged, b.diverged, same_end);
 }
 

@@ -159,7 +159,7 @@ std::string timeline_answer(const Schedule& schedule, const Spans& spans, bool i
   if (planned > 0) {
     std::array<char, 32> ratio{};
     std::snprintf(ratio.data(), ratio.size(), "%.2f", times.makespan / planned);
-    text += concat("; the run took ", ratio.data(), " times as long as planned");
+    text += concat("; the run took ", std::string_view(ratio.data()), " times as long as planned");
   }
   return text + ".\n";
 }

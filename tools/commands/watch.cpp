@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright watch`: the states of the runs of a sweep, until all have ended.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 

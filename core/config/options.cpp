@@ -74,6 +74,11 @@ bool of_unknown_part(const Value& mapping, const std::vector<OptionInfo>& declar
          std::ranges::count(name->choices, *given) == 0;
 }
 
+/// The name that users of other programs give to an option of ours.
+std::string our_name(const std::string& key) {
+  return key == "learning_rate" ? "lr" : key;
+}
+
 /// The hint for an unknown key: "; did you mean 'version'?", say.
 std::string advice_for(const std::string& key, const std::vector<std::string>& known) {
   if (known.empty()) return "; there are none here";
@@ -84,13 +89,15 @@ std::string advice_for(const std::string& key, const std::vector<std::string>& k
   if (dot != std::string::npos && std::ranges::count(known, key.substr(0, dot)) > 0)
     return concat("; write '", key.substr(0, dot), ": {", key.substr(dot + 1),
                   ": …}', dotted keys are for profiles, sweep, table and --set");
+  if (const std::string ours = our_name(key); std::ranges::count(known, ours) > 0)
+    return concat("; did you mean '", ours, "'?");
   return suggestion(key, known);
 }
 
 /// Where an option of that name is, for a key that stands outside its section: "; did you mean
 /// 'optimizer.lr'?"; "" if no section has one.
 std::string advice_of_sections(const std::string& key, const std::vector<OptionInfo>& declared) {
-  const std::string name = key == "learning_rate" ? "lr" : key;
+  const std::string name = our_name(key);
   std::vector<std::string> found;
   for (const OptionInfo& section : declared)
     for (const OptionInfo& option : section.section)

@@ -129,9 +129,14 @@ std::string identity_changes(const Value& before, const Value& now,
   return changes_between(science_of(before, paths), science_of(now, paths));
 }
 
-std::string changes_between(const Value& before, const Value& now) {
+std::vector<std::string> all_changes(const Value& before, const Value& now) {
   std::vector<std::string> changes;
   add_changes("", &before, &now, changes);
+  return changes;
+}
+
+std::string changes_between(const Value& before, const Value& now) {
+  std::vector<std::string> changes = all_changes(before, now);
   const std::size_t all = changes.size();
   if (all > kShownChanges) changes.resize(kShownChanges);
   return concat(join(changes, ", "),

@@ -35,7 +35,11 @@ Value layout_of(const Value& resolved);
 /// …"), or "". Execution, recomputation, `cut` and `timeout` never change them.
 std::string layout_changes(const Value& before, const Value& now);
 
-/// All differences between two mappings, at any depth, in the form of identity_changes().
+/// All differences between two mappings, at any depth: "optimizer.lr 0.1 → 0.05". Of parts with
+/// different names only the names are compared.
+std::vector<std::string> all_changes(const Value& before, const Value& now);
+
+/// The first six of all_changes() and the number of others, in the form of identity_changes().
 std::string changes_between(const Value& before, const Value& now);
 
 }  // namespace pipewright

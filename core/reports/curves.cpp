@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/reports/default_layout.h"
 #include "core/reports/moments.h"
 #include "core/reports/probe_metrics.h"
 #include "core/reports/published.h"
@@ -56,7 +57,9 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
                                  double scale) {
   std::vector<Collected> all;
   for (const RunRecord* run : line.runs) {
+    double last = spec.x.name == "epoch" ? 1 : 0;
     for (const Sample& sample : samples_of(*run, spec, axis)) {
+      last = sample.x;
       std::vector<std::string> parts;
       for (const std::string& part : {line.name, sample.stage})
         if (!part.empty()) parts.push_back(part);
@@ -64,15 +67,16 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
           .values[sample.x]
           .push_back(scale * sample.value);
     }
-    if (spec.over_key() && run->diverged() && !spec.line_per_stage())
-      ++named(all, &Collected::name, line.name).diverged[axis.place(key_text(*run, spec.x.name))];
+    if (run->diverged() && !spec.line_per_stage() && spec.x.name != "stage")
+      ++named(all, &Collected::name, line.name)
+            .diverged[spec.over_key() ? axis.place(key_text(*run, spec.x.name)) : last];
   }
   return all;
 }
 
 /// `hours`: modelled hours per epoch; 1 if the x-axis has none.
 Curve curve_of(const Collected& line, PlotInterval interval, double hours) {
-  Curve curve{.name = line.name, .points = {}, .published = {}, .diverged = {}};
+  Curve curve{.name = line.name, .points = {}, .published = {}, .diverged = {}, .color = 0};
   for (const auto& [x, values] : line.values) {
     const Moments moments = moments_of(values);
     curve.points.push_back({.x = x * hours,
@@ -80,7 +84,7 @@ Curve curve_of(const Collected& line, PlotInterval interval, double hours) {
                             .reach = reach_of(moments, interval),
                             .runs = static_cast<int>(values.size())});
   }
-  for (const auto& [x, runs] : line.diverged) curve.diverged.push_back({x, runs});
+  for (const auto& [x, runs] : line.diverged) curve.diverged.push_back({x * hours, runs});
   return curve;
 }
 
@@ -172,6 +176,42 @@ void add_curves(Picture& picture, const Lines& group, const PlotSpec& spec,
   }
 }
 
+bool same_point(const CurvePoint& a, const CurvePoint& b) {
+  return a.x == b.x && a.mean == b.mean && a.reach == b.reach && a.runs == b.runs;
+}
+
+/// Whether one curve would hide the other.
+bool equal(const Curve& a, const Curve& b) {
+  const auto same_end = [](const Diverged& one, const Diverged& other) {
+    return one.x == other.x && one.runs == other.runs;
+  };
+  return !a.points.empty() && std::ranges::equal(a.points, b.points, same_point) &&
+         std::ranges::equal(a.published, b.published, same_point) &&
+         std::ranges::equal(a.diverged, b.diverged, same_end);
+}
+
+/// Makes one curve of those that are equal everywhere.
+void join_equal(std::vector<Curve>& curves) {
+  std::vector<Curve> joined;
+  for (Curve& curve : curves) {
+    const auto first =
+        std::ranges::find_if(joined, [&](const Curve& other) { return equal(other, curve); });
+    if (first == joined.end())
+      joined.push_back(std::move(curve));
+    else
+      first->name += " = " + curve.name;
+  }
+  curves = std::move(joined);
+}
+
+/// Gives each name of a curve its colour, the same in all pictures.
+void color(std::vector<Picture>& pictures) {
+  std::map<std::string, std::size_t> colors;
+  for (Picture& picture : pictures)
+    for (Curve& curve : picture.curves)
+      curve.color = colors.try_emplace(curve.name, colors.size()).first->second;
+}
+
 /// The keys of lines, without the stages of probes' values.
 std::vector<TableKey> run_keys_of(const PlotSpec& spec) {
   std::vector<TableKey> keys = spec.lines;
@@ -181,7 +221,8 @@ std::vector<TableKey> run_keys_of(const PlotSpec& spec) {
 
 }  // namespace
 
-std::string mixing_note(const PlotSpec& spec, const std::vector<RunRecord>& runs) {
+std::string mixing_note(const PlotSpec& given, const std::vector<RunRecord>& runs) {
+  const PlotSpec spec = laid_out(given, runs);
   TableSpec cells;  // each point of a picture, or curve of it, as the row of a table
   cells.rows = run_keys_of(spec);
   if (spec.kind == PlotKind::Map) cells.rows = {spec.y};
@@ -199,7 +240,9 @@ std::string mixing_note(const PlotSpec& spec, const std::vector<RunRecord>& runs
 
 std::string title_of(const RunRecord& run, const std::vector<TableKey>& keys) {
   std::vector<std::string> parts;
-  for (const TableKey& key : keys) parts.push_back(key_title(run, key.name));
+  for (const TableKey& key : keys)
+    if (std::string part = key_title(run, key.name); part != kNoValue || keys.size() == 1)
+      parts.push_back(std::move(part));
   return join(parts, ", ");
 }
 
@@ -229,7 +272,8 @@ OverCurve over_curve(const PlotOver& over, const RunRecord& run, Problems& probl
   return curve;
 }
 
-std::vector<Picture> make_pictures(const PlotSpec& spec, const std::vector<RunRecord>& records) {
+std::vector<Picture> make_pictures(const PlotSpec& given, const std::vector<RunRecord>& records) {
+  const PlotSpec spec = laid_out(given, records);
   const std::vector<RunRecord> with_probes = probe_columns_added(records, {spec.metric.name});
   const std::vector<RunRecord>& runs = with_probes.empty() ? records : with_probes;
   Problems problems;
@@ -240,10 +284,12 @@ std::vector<Picture> make_pictures(const PlotSpec& spec, const std::vector<RunRe
   problems.throw_if_any();
 
   const std::vector<TableKey> line_keys = run_keys_of(spec);
+  std::vector<TableKey> order = spec.pictures;
+  order.insert(order.end(), line_keys.begin(), line_keys.end());
   std::vector<Lines> groups;
-  for (const RunRecord& run : runs) {
-    Lines& group = named(groups, &Lines::title, title_of(run, spec.pictures));
-    named(group.lines, &Line::name, title_of(run, line_keys)).runs.push_back(&run);
+  for (const std::size_t i : slowest_first(order, runs)) {
+    Lines& group = named(groups, &Lines::title, title_of(runs[i], spec.pictures));
+    named(group.lines, &Line::name, title_of(runs[i], line_keys)).runs.push_back(&runs[i]);
   }
   std::vector<Picture> pictures;
   for (const Lines& group : groups) {
@@ -257,13 +303,18 @@ std::vector<Picture> make_pictures(const PlotSpec& spec, const std::vector<RunRe
                     .interval = spec.interval,
                     .over = {}};
     add_curves(picture, group, spec, numbers);
-    if (picture.curves.empty()) continue;
+    const auto is_empty = [](const Curve& curve) { return curve.points.empty(); };
+    if (picture.curves.empty() ||
+        (!spec.over_key() && std::ranges::all_of(picture.curves, is_empty)))
+      continue;
     check_log_y(picture, spec, problems);
     if (spec.over)
       picture.over = over_curve(*spec.over, *group.lines.front().runs.front(), problems);
     pictures.push_back(std::move(picture));
   }
   problems.throw_if_any();
+  color(pictures);
+  for (Picture& picture : pictures) join_equal(picture.curves);
   return pictures;
 }
 

@@ -21,17 +21,19 @@ struct CurvePoint {
   int runs = 0;
 };
 
-/// Runs of a curve that ended in numbers that are not finite.
+/// Runs of a curve that ended in numbers that are not finite. x is the key's value, or the last
+/// epoch or mini-batch that they have.
 struct Diverged {
   double x = 0;
   int runs = 0;
 };
 
 struct Curve {
-  std::string name;
+  std::string name;  ///< "gpipe", or "gpipe = zb_h1" for lines that are equal everywhere
   std::vector<CurvePoint> points;     ///< ascending by x
   std::vector<CurvePoint> published;  ///< published points, without an interval
-  std::vector<Diverged> diverged;     ///< where x is a key; ascending by x
+  std::vector<Diverged> diverged;     ///< ascending by x; none where x is the stage
+  std::size_t color = 0;              ///< the same for a name in all pictures
 };
 
 /// A curve of PlotSpec::over.
@@ -52,18 +54,21 @@ struct Picture {
   std::optional<OverCurve> over;
 };
 
-/// Makes pictures and curves, in order of first appearance in the runs. Unfinished runs contribute
-/// the epochs that they have, and nothing where a run is one point. With PlotSpec::hardware the
-/// runs must have been modelled; published curves, which have no such hours, are left out. Throws
-/// Error{Experiment} with all problems: keys or metrics that no run has, published columns that do
-/// not exist, values that a logarithmic axis does not have; and Error{Data} as samples_of() does.
+/// Makes pictures and curves, laid out as laid_out() says, in the order of the keys that name them:
+/// the first varies slowest. Curves that are equal everywhere become one. Unfinished runs
+/// contribute the epochs that they have, and nothing where a run is one point. With
+/// PlotSpec::hardware the runs must have been modelled; published curves, which have no such hours,
+/// are left out. Throws Error{Experiment} with all problems: keys or metrics that no run has,
+/// published columns that do not exist, values that a logarithmic axis does not have; and
+/// Error{Data} as samples_of() does.
 std::vector<Picture> make_pictures(const PlotSpec& spec, const std::vector<RunRecord>& runs);
 
 /// A remark on means over runs that differ in more than their seed ("Means mix optimizer.lr: …"),
 /// of lines or maps; "" if there are none.
 std::string mixing_note(const PlotSpec& spec, const std::vector<RunRecord>& runs);
 
-/// The values of a run's keys as a title: "vgg16, stages 4".
+/// The values of a run's keys as a title: "vgg16, stages 4". A key of several that the run does not
+/// have, as an option of another scheme, is left out.
 std::string title_of(const RunRecord& run, const std::vector<TableKey>& keys);
 
 /// The points of PlotSpec::over that belong to a picture with this run. Records a problem for

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -20,11 +22,24 @@ std::string color_of(std::size_t i) {
   return concat("rgb '", kColors[i % kColors.size()], "'");
 }
 
-std::string data_block(const std::string& name, const std::vector<CurvePoint>& points) {
+/// Whether all runs between two points have diverged, so that no line may join these.
+bool is_hole(const std::vector<Diverged>& diverged, double from, double to) {
+  return std::ranges::any_of(diverged,
+                             [&](const Diverged& each) { return from < each.x && each.x < to; });
+}
+
+/// Points of a curve. An empty line, at which gnuplot interrupts a line, is where runs diverged and
+/// no other has a point. `aside`: where to draw the points of a place.
+std::string data_block(const std::string& name, const std::vector<CurvePoint>& points,
+                       const std::vector<Diverged>& diverged,
+                       const std::function<double(double)>& aside) {
   std::string text = name + " << END\n";
-  for (const CurvePoint& p : points)
-    text += concat(number_text(p.x), " ", number_text(p.mean), " ", number_text(p.mean - p.reach),
-                   " ", number_text(p.mean + p.reach), "\n");
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const CurvePoint& p = points[i];
+    if (i > 0 && is_hole(diverged, points[i - 1].x, p.x)) text += "\n";
+    text += concat(number_text(aside(p.x)), " ", number_text(p.mean), " ",
+                   number_text(p.mean - p.reach), " ", number_text(p.mean + p.reach), "\n");
+  }
   return text + "END\n";
 }
 
@@ -39,10 +54,30 @@ const char* style(const Picture& picture, const std::vector<CurvePoint>& points)
   return picture.x.keyed ? "linespoints lw 2 pt 7 ps 0.7" : "lines lw 2";
 }
 
-std::string title_of(const Curve& curve) {
-  int runs = 0;
+/// What the legend says behind a name: "(3 runs, 1 diverged)"; "" of one run.
+std::string runs_of(const Curve& curve) {
+  int runs = 0, diverged = 0;
   for (const CurvePoint& point : curve.points) runs = std::max(runs, point.runs);
-  return runs > 1 ? concat(curve.name, " (", runs, " runs)") : curve.name;
+  for (const Diverged& each : curve.diverged) diverged += each.runs;
+  std::vector<std::string> parts;
+  if (runs > 1) parts.push_back(concat(runs, " runs"));
+  if (diverged > 0) parts.push_back(concat(diverged, " diverged"));
+  return parts.empty() ? std::string() : concat(" (", join(parts, ", "), ")");
+}
+
+/// The title of a curve in lines of the legend, which must not be wide: the names of equal curves
+/// go on below the first.
+std::vector<std::string> title_of(const Curve& curve) {
+  constexpr std::size_t kWidest = 36;  // characters
+  std::vector<std::string> lines{""};
+  std::string rest = curve.name + runs_of(curve);
+  for (std::size_t at; (at = rest.find(" = ")) != std::string::npos; rest = rest.substr(at + 3)) {
+    if (lines.back().size() + at > kWidest && !lines.back().empty()) lines.emplace_back();
+    lines.back() += rest.substr(0, at) + " = ";
+  }
+  if (lines.back().size() + rest.size() > kWidest && !lines.back().empty()) lines.emplace_back();
+  lines.back() += rest;
+  return lines;
 }
 
 /// What bands and error bars are, as the legend says it; "" if there are none.
@@ -62,17 +97,37 @@ std::vector<double> places_of(const Picture& picture) {
   return {places.begin(), places.end()};
 }
 
-/// The range of a keyed axis, wide enough for all crosses, which gnuplot does not count as points.
+constexpr double kAside = 0.3;  // of the distance between places, which curves may fill
+
+/// The smallest distance between places of a keyed axis, or quotient if it is logarithmic.
+double nearest_of(const Axis& axis, const std::vector<double>& places) {
+  if (places.size() < 2) return axis.log ? 2 : 1;
+  double nearest = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 1; i < places.size(); ++i)
+    nearest = std::min(nearest, axis.log ? places[i] / places[i - 1] : places[i] - places[i - 1]);
+  return nearest;
+}
+
+/// The range of a keyed axis, wide enough for curves that stand aside, and for all crosses, which
+/// gnuplot does not count as points.
 std::string range_of(const Axis& axis, const std::vector<double>& places) {
   if (!axis.keyed || places.empty()) return {};
-  const double low = places.front(), high = places.back();
+  const double low = places.front(), high = places.back(), nearest = nearest_of(axis, places);
   constexpr double kMargin = 0.05;  // part of the axis
   if (axis.log) {
-    const double by = low < high ? std::pow(high / low, kMargin) : 2;
+    const double by =
+        low < high ? std::max(std::pow(high / low, kMargin), std::pow(nearest, kAside)) : 2;
     return concat("set xrange [", low / by, ":", finite(high * by), "]\n");
   }
-  const double by = low < high ? kMargin * (high - low) : 0.5;
+  const double by = low < high ? std::max(kMargin * (high - low), kAside * nearest) : 0.5;
   return concat("set xrange [", finite(low - by), ":", finite(high + by), "]\n");
+}
+
+/// Few epochs have a tick each, and none between them.
+std::string ticks_of(const Picture& picture, const std::vector<double>& places) {
+  constexpr double kMost = 16;
+  const bool epochs = picture.x.label == "epoch" && !picture.x.keyed && !picture.x.log;
+  return epochs && !places.empty() && places.back() <= kMost ? "set xtics 1\n" : "";
 }
 
 /// Crosses where runs diverged, at the lower edge, a row per curve.
@@ -82,19 +137,36 @@ std::string crosses(const Picture& picture) {
   for (std::size_t i = 0; i < picture.curves.size(); ++i) {
     for (const Diverged& each : picture.curves[i].diverged)
       text += concat("set label '×' at first ", each.x, ", graph ", row, " center textcolor ",
-                     color_of(i), "\n");
+                     color_of(picture.curves[i].color), "\n");
     if (!picture.curves[i].diverged.empty()) row += 0.03;
   }
   return text;
 }
 
+/// Where the points of a curve stand on a keyed axis: error bars of several curves at one place
+/// would hide one another, so that the curves keep a part of the smallest distance between places.
+std::function<double(double)> aside_of(const Picture& picture, const std::vector<double>& places,
+                                       std::size_t i) {
+  const auto there = [](double x) { return x; };
+  const auto bars = std::ranges::count_if(picture.curves, has_interval);
+  if (!picture.x.keyed || bars < 2) return there;
+  constexpr double kStep = 0.05;  // of the distance, between two curves
+  const auto curves = static_cast<double>(picture.curves.size());
+  const double part =
+      std::min(kStep, kAside / curves) * (static_cast<double>(i) - (curves - 1) / 2);
+  const double nearest = nearest_of(picture.x, places);
+  if (picture.x.log) return [by = std::pow(nearest, part)](double x) { return x * by; };
+  return [by = nearest * part](double x) { return x + by; };
+}
+
 /// The arguments of `plot` for a curve, whose data blocks have its number.
 void add_plots(const Picture& picture, std::size_t i, std::vector<std::string>& drawn) {
   const Curve& curve = picture.curves[i];
-  const std::string ours = concat("$ours", i), color = concat(" lc ", color_of(i));
+  const std::string ours = concat("$ours", i), color = concat(" lc ", color_of(curve.color));
+  const std::vector<std::string> title = title_of(curve);
   if (curve.points.empty())
     drawn.push_back(
-        concat("keyentry with points pt 2", color, " title ", drawn_text(title_of(curve))));
+        concat("keyentry with points pt 2", color, " title ", drawn_text(title.front())));
   if (has_interval(curve))
     drawn.push_back(
         picture.x.keyed
@@ -102,7 +174,10 @@ void add_plots(const Picture& picture, std::size_t i, std::vector<std::string>& 
             : concat(ours, " using 1:3:4 with filledcurves", color, " notitle"));
   if (!curve.points.empty())
     drawn.push_back(concat(ours, " using 1:2 with ", style(picture, curve.points), color, " title ",
-                           drawn_text(title_of(curve))));
+                           drawn_text(title.front())));
+  for (std::size_t line = 1; line < title.size(); ++line)
+    drawn.push_back(
+        concat("keyentry with points pt 0 lc rgb 'white' title ", drawn_text(title[line])));
   if (!curve.published.empty())
     drawn.push_back(concat("$theirs", i, " using 1:2 with lines lw 1 dt 2", color, " title ",
                            drawn_text(curve.name + ", published")));
@@ -120,6 +195,7 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
                                    .log = picture.log_y,
                                    .names = {}},
                                   {}) +
+                     ticks_of(picture, places) +
                      "set grid\nset key outside right top\nset style fill transparent solid 0.15 "
                      "noborder\n";
   if (const std::string words = interval_words(picture); !words.empty())
@@ -129,8 +205,11 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
   bool diverged = false;
   for (std::size_t i = 0; i < picture.curves.size(); ++i) {
     const Curve& curve = picture.curves[i];
-    if (!curve.points.empty()) text += data_block(concat("$ours", i), curve.points);
-    if (!curve.published.empty()) text += data_block(concat("$theirs", i), curve.published);
+    const auto aside = aside_of(picture, places, i);
+    if (!curve.points.empty())
+      text += data_block(concat("$ours", i), curve.points, curve.diverged, aside);
+    if (!curve.published.empty())
+      text += data_block(concat("$theirs", i), curve.published, {}, aside);
     add_plots(picture, i, drawn);
     diverged = diverged || !curve.diverged.empty();
   }

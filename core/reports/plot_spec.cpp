@@ -110,7 +110,9 @@ void read_axes(Options& options, PlotSpec& spec) {
   const bool map = spec.kind == PlotKind::Map;
   spec.x = read_key(options, "x", "epoch",
                     "epoch; or a dotted key whose values stand on the axis, such as "
-                    "pipeline.stages; or, where y is a probe, minibatch or stage.");
+                    "pipeline.stages; or, where y is a probe, minibatch or stage. Where neither x "
+                    "nor lines are given and the sweep varies stages, they are x.");
+  spec.x_is_free = !options.given("x");
   const TableKey y =
       read_key(options, "y", kAccuracy,
                "A column of epochs.csv, or probe.<probe>.<quantity>; of a map, a dotted key.");
@@ -133,12 +135,13 @@ PlotSpec read_plot(Options& options) {
   spec.kind = map ? PlotKind::Map : PlotKind::Lines;
   spec.pictures = read_keys(options, "pictures",
                             "label or dotted keys; each of their values is a picture of its own; "
-                            "default: one picture.");
+                            "default: what the sweep varies beside lines, x and train.seed, or, "
+                            "where lines are given, one picture.");
   spec.lines = read_keys(options, "lines",
                          "label or dotted keys; each of their values is a line, the mean over what "
                          "else varies (seeds); stage has a line per stage of a probe's values; "
-                         "default: label.");
-  if (spec.lines.empty()) spec.lines.push_back({"label", options.where("lines")});
+                         "default: label, or without labels the scheme or what else the sweep "
+                         "varies first.");
   read_axes(options, spec);
   spec.epoch = options.choice("epoch", {"last", "best"}, "last",
                               "Where a run is one point: the last epoch that was evaluated, or "
@@ -175,6 +178,7 @@ PlotSpec read_plot_spec(const Value& document) {
   PlotSpec spec = read_section(document, "plot", read_plot);
   if (spec.metric.name == kAccuracy && document.find_path(spec.metric_option) == nullptr)
     spec.metric.name = default_metric(document);
+  spec.labelled = gives_labels(document);
   return spec;
 }
 

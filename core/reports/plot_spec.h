@@ -38,13 +38,15 @@ enum class PlotInterval : std::uint8_t {
 struct PlotSpec {
   PlotKind kind = PlotKind::Lines;
   std::vector<TableKey> pictures;  ///< one picture per combination of values; empty: one picture
-  std::vector<TableKey> lines;     ///< one line per combination of values; empty: one per label
+  std::vector<TableKey> lines;     ///< one line per combination of values; empty: laid_out()
   TableKey x;       ///< epoch, minibatch, stage (of a probe's values), or a key of runs
   TableKey y;       ///< of a map: a key of runs
   TableKey metric;  ///< what lines draw over x, and the colours of a map
   const char* metric_option = "plot.y";  ///< the option that named it
   std::string epoch;                     ///< "last" or "best": the value of a run that is one point
   PlotInterval interval = PlotInterval::Deviation;
+  bool labelled = false;   ///< the sweep gives its runs labels of their own
+  bool x_is_free = false;  ///< the section gives no x
   bool log_x = false, log_y = false, log_color = false;
   std::filesystem::path hardware;  ///< x-axis: modelled hours on it; empty: epochs
   std::optional<PlotPublished> published;

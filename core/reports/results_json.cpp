@@ -40,6 +40,7 @@ Value cell_value(const Table& table, const std::vector<std::string>& row, const 
                             {"interrupted", Value::of(cell.interrupted)},
                             {"running", Value::of(cell.running)},
                             {"without", Value::of(cell.without)}});
+  if (!cell.chosen.empty()) value.at_or_add("chosen") = Value::of(cell.chosen);
   if (cell.published) value.at_or_add("published") = Value::of(cell.published->text);
   return value;
 }
@@ -65,12 +66,18 @@ Value ending_value(const ClaimTest& test) {
                      {"level", Value::of(test.confidence)}});
 }
 
+/// What a comparison has shown. A difference from another row claims no direction.
+std::string verdict_words(const ClaimTest& test) {
+  if (test.kind != "against" || test.outcome == Outcome::NotShown) return words_of(test.outcome);
+  return test.outcome == Outcome::Held ? "more" : "less";
+}
+
 /// A comparison of two means.
 Value comparison_value(const ClaimTest& test) {
   const Value none;
   const auto of_pairs = [&](std::size_t count) { return test.paired ? whole(count) : none; };
   return mapping_of({{"kind", Value::of(test.kind)},
-                     {"verdict", Value::of(words_of(test.outcome))},
+                     {"verdict", Value::of(verdict_words(test))},
                      {"why", Value::of(test.why)},
                      {"metric", Value::of(test.metric)},
                      {"of", Value::of(test.of)},
@@ -109,17 +116,21 @@ Value claim_value(const Verdict& verdict) {
 
 }  // namespace
 
-std::string results_json(const Table& table, const std::vector<Verdict>& verdicts) {
-  Value cells = Value::sequence(), claims = Value::sequence();
+std::string results_json(const Table& table, const std::vector<Verdict>& verdicts,
+                         const std::vector<ClaimTest>& differences) {
+  Value cells = Value::sequence(), claims = Value::sequence(), against = Value::sequence();
   add_cells(table, cells);
   for (const Table& other : table.beside) add_cells(other, cells);
   for (const Verdict& verdict : verdicts) claims.items.push_back(claim_value(verdict));
+  for (const ClaimTest& test : differences) against.items.push_back(comparison_value(test));
   return to_json(mapping_of({{"metric", Value::of(table.metric)},
                              {"caption", Value::of(table.caption)},
                              {"row_keys", listed_values(table.row_keys)},
                              {"cells", std::move(cells)},
                              {"notes", listed_values(table.notes)},
                              {"mixed", listed_values(table.mixed)},
+                             {"choices", listed_values(table.choices)},
+                             {"against", std::move(against)},
                              {"claims", std::move(claims)}})) +
          "\n";
 }

@@ -12,6 +12,8 @@ namespace pipewright {
 
 /// One JSON mapping and a line feed. Numbers are in the metric's own unit and read back as the same
 /// double; what is not known, and what JSON cannot write (infinity), is null.
-std::string results_json(const Table& table, const std::vector<Verdict>& verdicts);
+/// `differences`: those of differences_from(), if they were asked for.
+std::string results_json(const Table& table, const std::vector<Verdict>& verdicts,
+                         const std::vector<ClaimTest>& differences = {});
 
 }  // namespace pipewright

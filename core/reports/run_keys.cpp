@@ -2,6 +2,8 @@
 #include "core/reports/run_keys.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -115,13 +117,28 @@ std::string key_text(const RunRecord& run, const std::string& key) {
   if (key.starts_with('=')) return key.substr(1);
   if (key == "label") return run.label;
   const std::optional<Value> value = value_of(run, key);
-  return value ? value_text(*value) : "–";
+  return value ? value_text(*value) : kNoValue;
 }
 
 std::string key_title(const RunRecord& run, const std::string& key) {
   const std::optional<Value> value = value_of(run, key);
   if (key == "label" || !value || value->is(Value::Kind::Text)) return key_text(run, key);
   return concat(split(key, '.').back(), " ", value_text(*value));
+}
+
+std::vector<std::size_t> slowest_first(const std::vector<TableKey>& keys,
+                                       const std::vector<RunRecord>& runs) {
+  std::vector<std::vector<std::size_t>> ranks(runs.size());
+  for (const TableKey& key : keys) {
+    std::map<std::string, std::size_t> rank;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      ranks[i].push_back(rank.try_emplace(key_text(runs[i], key.name), rank.size()).first->second);
+  }
+  std::vector<std::size_t> order(runs.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(
+      order, {}, [&](std::size_t i) -> const auto& { return ranks[i]; });
+  return order;
 }
 
 void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,

@@ -13,12 +13,19 @@
 
 namespace pipewright {
 
+/// The text of a key that a run does not have.
+inline constexpr const char* kNoValue = "–";
+
 /// A value as tables have it: "0.1" for the number 1e-1.
 std::string value_text(const Value& value);
 /// The run's value of a key as text; "–" if it has none, as for an option of another scheme.
 std::string key_text(const RunRecord& run, const std::string& key);
 /// The value as a title: "gpipe" for a text, with the key's name for other values ("stages 4").
 std::string key_title(const RunRecord& run, const std::string& key);
+/// The order of runs in which each key of a list varies more slowly than the next. The values of a
+/// key keep the order in which the runs first have them.
+std::vector<std::size_t> slowest_first(const std::vector<TableKey>& keys,
+                                       const std::vector<RunRecord>& runs);
 /// Records a problem if no run has the key; `what` names the option in it.
 void check_key(const TableKey& key, const char* what, const std::vector<RunRecord>& runs,
                Problems& problems);

@@ -7,13 +7,13 @@
 #include <cstdio>
 #include <limits>
 #include <map>
-#include <numeric>
-#include <set>
 #include <span>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/base/wording.h"
+#include "core/reports/best_over.h"
+#include "core/reports/default_layout.h"
 #include "core/reports/moments.h"
 #include "core/reports/probe_metrics.h"
 #include "core/reports/published.h"
@@ -23,46 +23,6 @@ namespace pipewright {
 namespace {
 
 constexpr const char* kSeed = "train.seed";
-
-/// Keys that the sweep varies, except label, seed and `ignored`, in order of first appearance.
-std::vector<std::string> varied_keys(const std::vector<RunRecord>& runs,
-                                     const std::vector<TableKey>& ignored) {
-  std::set<std::string> seen{"label", kSeed};
-  for (const TableKey& key : ignored) seen.insert(key.name);
-  std::vector<std::string> keys;
-  for (const RunRecord& run : runs)
-    for (const auto& [key, value] : run.varied.fields)
-      if (seen.insert(key).second) keys.push_back(key);
-  return keys;
-}
-
-/// Whether runs of one group have different values of the key. `groups`: the group of each run.
-bool differs_within(const std::vector<std::size_t>& groups, const std::string& key,
-                    const std::vector<RunRecord>& runs) {
-  std::map<std::size_t, std::string> first;  // value of each group's first run
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::string text = key_text(runs[i], key);
-    const auto [known, added] = first.try_emplace(groups[i], text);
-    if (!added && known->second != text) return true;
-  }
-  return false;
-}
-
-/// Default rows: keys other than the seed that vary between runs of one label or, without labels,
-/// at all.
-std::vector<TableKey> default_rows(const TableSpec& spec, const std::vector<RunRecord>& runs) {
-  std::map<std::string, std::size_t> labels;
-  std::vector<std::size_t> groups;
-  for (const RunRecord& run : runs)
-    groups.push_back(labels.try_emplace(run.label, labels.size()).first->second);
-  std::vector<TableKey> rows;
-  const auto is_label = [](const TableKey& key) { return key.name == "label"; };
-  if (spec.labelled && std::ranges::none_of(spec.columns, is_label)) rows.push_back({"label", {}});
-  for (const std::string& key : varied_keys(runs, spec.columns))
-    if (!spec.labelled || differs_within(groups, key, runs)) rows.push_back({key, {}});
-  if (rows.empty()) rows.push_back({"name", {}});
-  return rows;
-}
 
 /// Assigns indices to names in the order of first use, behind those that are there.
 template <class Name>
@@ -123,23 +83,6 @@ std::string column_of(const TableSpec& spec, const RunRecord& run) {
   return column.empty() ? spec.metric.name : join(column, ", ");
 }
 
-/// The order of runs in which each key of a list varies more slowly than the next. The values of a
-/// key keep the order in which the runs first have them.
-std::vector<std::size_t> slowest_first(const std::vector<TableKey>& keys,
-                                       const std::vector<RunRecord>& runs) {
-  std::vector<std::vector<std::size_t>> ranks(runs.size());
-  for (const TableKey& key : keys) {
-    std::map<std::string, std::size_t> rank;
-    for (std::size_t i = 0; i < runs.size(); ++i)
-      ranks[i].push_back(rank.try_emplace(key_text(runs[i], key.name), rank.size()).first->second);
-  }
-  std::vector<std::size_t> order(runs.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(
-      order, {}, [&](std::size_t i) -> const auto& { return ranks[i]; });
-  return order;
-}
-
 /// Names rows and columns in the order of the keys that the table gives. Without such keys, they
 /// come as the runs do.
 void name_in_order(Table& table, const TableSpec& spec, const std::vector<RunRecord>& runs) {
@@ -150,24 +93,79 @@ void name_in_order(Table& table, const TableSpec& spec, const std::vector<RunRec
     columns.of(column_of(spec, runs[i]));
 }
 
-void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& runs) {
+/// The cell of each run, as row · columns + column. Names rows and columns.
+std::vector<std::size_t> place(Table& table, const TableSpec& spec,
+                               const std::vector<RunRecord>& runs) {
   name_in_order(table, spec, runs);
-  std::vector<std::pair<std::size_t, std::size_t>> where;
-  std::vector<std::size_t> cells;  // cell of each run
   Indices rows(table.row_names);
   Indices columns(table.column_names);
+  std::vector<std::size_t> cells;
   for (const RunRecord& run : runs)
-    where.emplace_back(rows.of(row_of(table, run)), columns.of(column_of(spec, run)));
-  table.cells.assign(table.row_names.size(), std::vector<TableCell>(table.column_names.size()));
+    cells.push_back(rows.of(row_of(table, run)) * table.column_names.size() +
+                    columns.of(column_of(spec, run)));
+  return cells;
+}
+
+/// Fills the cells with the runs that are shown, all if `shown` is empty.
+void fill(Table& table, const TableSpec& spec, const std::vector<RunRecord>& runs,
+          std::vector<std::size_t> cells, const std::vector<bool>& shown) {
+  const std::size_t columns = table.column_names.size();
+  table.cells.assign(table.row_names.size(), std::vector<TableCell>(columns));
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    TableCell& cell = table.cells[where[i].first][where[i].second];
+    if (!shown.empty() && !shown[i]) {
+      cells[i] = table.row_names.size() * columns + i;  // a group of its own
+      continue;
+    }
+    TableCell& cell = table.cells[cells[i] / columns][cells[i] % columns];
     cell.runs.push_back(i);
     count(runs[i], spec, cell);
-    cells.push_back(where[i].first * table.column_names.size() + where[i].second);
   }
   for (const std::string& key : varied_keys(runs, spec.columns))
     if (std::ranges::count(table.row_keys, key) == 0 && differs_within(cells, key, runs))
       table.mixed.push_back(key);
+}
+
+/// Says which value each cell has, and by what it was chosen.
+void tell_choice(Table& table, const TableSpec& spec, const BestChoice& choice) {
+  const bool percent = is_share(spec.chosen_by);
+  const auto shown = [&](double value) {
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), percent ? "%.2f" : "%.4g",
+                  percent ? 100 * value : value);
+    return std::string(text.data());
+  };
+  const std::size_t columns = table.column_names.size();
+  for (std::size_t g = 0; g < choice.best.size(); ++g) {
+    const std::string name = cell_name(table, g / columns, g % columns);
+    TableCell& cell = table.cells[g / columns][g % columns];
+    if (!choice.best[g]) {
+      table.choices.push_back(concat(name,
+                                     ": none, because no value has all its runs on held-out "
+                                     "samples done"));
+      continue;
+    }
+    const BestValue& best = *choice.best[g];
+    cell.chosen = best.value;
+    table.choices.push_back(
+        concat(name, ": ", best.value, " (", shown(best.mean), ", ", counted(best.runs, "run"), ")",
+               best.as_good.empty() ? "" : "; as good: ", join(best.as_good, ", ")));
+  }
+}
+
+/// Which runs are shown; empty: all. Chooses where TableSpec::best_over says so.
+std::optional<BestChoice> choose(const Table& table, const TableSpec& spec,
+                                 const std::vector<RunRecord>& runs,
+                                 const std::vector<std::size_t>& cells, Problems& problems) {
+  if (!spec.best_over) return std::nullopt;
+  check_key(*spec.best_over, "table.best_over", runs, problems);
+  for (const auto* keys : {&spec.rows, &spec.columns})
+    if (std::ranges::find(*keys, spec.best_over->name, &TableKey::name) != keys->end())
+      problems.add(spec.best_over->place,
+                   concat("table.best_over: ", spec.best_over->name,
+                          " divides rows or columns, too; leave it out there, or leave best_over "
+                          "out"));
+  return choose_best(spec, runs, cells, table.row_names.size() * table.column_names.size(),
+                     problems);
 }
 
 /// Keys in words: "optimizer.lr and pipeline.stages".
@@ -178,12 +176,15 @@ std::string listed(const std::vector<std::string>& keys) {
 
 /// A table of one metric in one column.
 Table of_metric(const TableKey& metric, const std::vector<std::string>& row_keys,
-                const TableSpec& spec, const std::vector<RunRecord>& runs) {
+                const TableSpec& spec, const std::vector<RunRecord>& runs,
+                const std::vector<bool>& shown) {
   TableSpec one = spec;
   one.metric = metric;
   one.columns.clear();
   Table table{.metric = metric.name, .percent = is_share(metric.name), .row_keys = row_keys};
-  fill(table, one, runs);
+  if (spec.best_over) table.best_over = spec.best_over->name;
+  const std::vector<std::size_t> cells = place(table, one, runs);
+  fill(table, one, runs, cells, shown);
   return table;
 }
 
@@ -252,8 +253,17 @@ void add_published(Table& table, const TablePublished& wanted, const std::vector
   }
 }
 
-std::string caption_of(const Table& table, const TableSpec& spec,
-                       const std::vector<RunRecord>& runs) {
+std::string choice_caption(const TableSpec& spec, const BestChoice& choice) {
+  return concat(" Each cell has its best ", spec.best_over->name, ", by mean ", spec.chosen_by,
+                " on held-out samples",
+                choice.shows_held_out
+                    ? ", which are also what is shown and flatter therefore; a sweep of "
+                      "loader.validation with 0, too, shows test results."
+                    : ".");
+}
+
+/// `runs`: how many the table shows.
+std::string caption_of(const Table& table, const TableSpec& spec, std::size_t runs) {
   TableCell all;
   for (const std::vector<TableCell>& row : table.cells)
     for (const TableCell& cell : row) {
@@ -269,10 +279,10 @@ std::string caption_of(const Table& table, const TableSpec& spec,
                                ? concat(" on ", spec.hardware.stem().string())
                                : concat(" at the ", judged ? spec.epoch : "last", " epoch");
   const std::string some =
-      all.values.size() == runs.size() ? std::string() : concat(all.values.size(), " of ");
+      all.values.size() == runs ? std::string() : concat(all.values.size(), " of ");
   std::string text = concat(table.metric, table.percent ? " in percent" : "", when,
                             ", mean ± sample standard deviation (number of runs); ", "from ", some,
-                            counted(runs.size(), "run"));
+                            counted(runs, "run"));
   const auto add = [&](int number, const char* what) {
     if (number > 0) text += concat(", ", number, " ", what);
   };
@@ -322,7 +332,8 @@ std::string mixing_note(const Table& table) {
                 "table.rows or table.columns can tell them apart.");
 }
 
-Table make_table(const TableSpec& spec, const std::vector<RunRecord>& records) {
+Table make_table(const TableSpec& given, const std::vector<RunRecord>& records) {
+  const TableSpec spec = laid_out(given, records);
   std::vector<std::string> metrics{spec.metric.name};
   for (const TableKey& metric : spec.beside) metrics.push_back(metric.name);
   const std::vector<RunRecord> with_probes = probe_columns_added(records, metrics);
@@ -337,16 +348,24 @@ Table make_table(const TableSpec& spec, const std::vector<RunRecord>& records) {
   Table table;
   table.metric = spec.metric.name;
   table.percent = is_share(spec.metric.name);
-  for (const TableKey& key : spec.rows.empty() ? default_rows(spec, runs) : spec.rows)
-    table.row_keys.push_back(key.name);
-  fill(table, spec, runs);
+  for (const TableKey& key : spec.rows) table.row_keys.push_back(key.name);
+  const std::vector<std::size_t> cells = place(table, spec, runs);
+  const std::optional<BestChoice> choice = choose(table, spec, runs, cells, problems);
+  const std::vector<bool> shown = choice ? choice->shown : std::vector<bool>();
+  fill(table, spec, runs, cells, shown);
+  if (choice) {
+    table.best_over = spec.best_over->name;
+    tell_choice(table, spec, *choice);
+  }
   if (spec.published) add_published(table, *spec.published, runs, problems);
   for (const TableKey& metric : spec.beside) {
     check_metric(metric, "table.beside", runs, problems);
-    table.beside.push_back(of_metric(metric, table.row_keys, spec, runs));
+    table.beside.push_back(of_metric(metric, table.row_keys, spec, runs, shown));
   }
   problems.throw_if_any();
-  table.caption = caption_of(table, spec, runs);
+  const auto all = shown.empty() ? std::ssize(runs) : std::ranges::count(shown, true);
+  table.caption = caption_of(table, spec, static_cast<std::size_t>(all));
+  if (choice) table.caption += choice_caption(spec, *choice);
   return table;
 }
 

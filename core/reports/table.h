@@ -29,6 +29,7 @@ struct TableCell {
   int failed = 0, missing = 0, interrupted = 0, running = 0;
   int without = 0;  ///< runs that are done but lack the metric
   std::optional<PublishedNumber> published;
+  std::string chosen;  ///< the value of TableSpec::best_over; "" without one
 
   bool empty() const { return runs.empty(); }
   double mean() const;  ///< NaN without values
@@ -45,12 +46,14 @@ struct Table {
   std::vector<std::vector<TableCell>> cells;  ///< [row][column]
   std::vector<std::string> notes;             ///< differences from published recipes
   std::vector<Table> beside;                  ///< tables of further metrics: same rows, one column
-  std::vector<std::string> mixed;  ///< keys other than train.seed in which runs of a cell differ
+  std::string best_over;                      ///< the key of TableCell::chosen; "" without one
+  std::vector<std::string> choices;  ///< how TableCell::chosen was chosen, a sentence for each cell
+  std::vector<std::string> mixed;    ///< keys other than train.seed in which runs of a cell differ
 };
 
-/// Makes a table. Rows and columns are in order of first appearance in the runs. Throws
-/// Error{Experiment} with all problems: keys or a metric that no run has, published numbers that do
-/// not fit.
+/// Makes a table, laid out as laid_out() says. Values of a key are in order of first appearance in
+/// the runs. Throws Error{Experiment} with all problems: keys or a metric that no run has,
+/// published numbers that do not fit, no held-out samples to choose by.
 Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs);
 
 /// A remark on cells whose runs differ in more than their seed ("Cells mix optimizer.lr: …"), or

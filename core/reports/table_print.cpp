@@ -61,8 +61,8 @@ std::string published_text(const Table& table, const TableCell& cell, Escaped es
   return text;
 }
 
-/// The text of a cell: "93.10 ± 0.22 (3)", "2 failed" or "93.10 (1), 1 missing; 91.10 published,
-/// +2.00"; "–" without runs.
+/// The text of a cell: "93.10 ± 0.22 (3)", "93.10 (1) at 0.05" with a chosen value, "2 failed" or
+/// "93.10 (1), 1 missing; 91.10 published, +2.00"; "–" without runs.
 std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped) {
   if (cell.empty()) return "–";
   std::vector<std::string> parts;
@@ -76,8 +76,8 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
       text += concat(" ± ", fixed(shown(table, cell.std()), decimals));
     // The mean of the runs that survived must not pass for one of all runs.
     if (cell.failed > 0) parts.push_back(concat(cell.failed, " of ", cell.runs.size(), " failed"));
-    parts.push_back(
-        concat(cell.failed > 0 ? "without them " : "", text, " (", cell.values.size(), ")"));
+    parts.push_back(concat(cell.failed > 0 ? "without them " : "", text, " (", cell.values.size(),
+                           ")", cell.chosen.empty() ? "" : concat(" at ", escaped(cell.chosen))));
   } else {
     add(cell.failed, "failed");
   }
@@ -107,6 +107,10 @@ std::vector<std::vector<std::string>> grid_of(const Table& table, Escaped escape
   return grid;
 }
 
+std::string choices_heading(const Table& table) {
+  return concat(table.best_over, " chosen on held-out samples (their mean, runs):");
+}
+
 std::string markdown(const Table& table) {
   std::vector<std::vector<std::string>> grid = grid_of(table, for_markdown);
   std::vector<std::size_t> widths(grid[0].size(), 3);
@@ -129,6 +133,8 @@ std::string markdown(const Table& table) {
     if (r == 0) out += "|\n";
   }
   if (const std::string note = mixing_note(table); !note.empty()) out += "\n" + note + "\n";
+  if (!table.choices.empty()) out += concat("\n", markdown_text(choices_heading(table)), "\n");
+  for (const std::string& choice : table.choices) out += concat("- ", markdown_text(choice), "\n");
   if (!table.notes.empty()) out += "\nDiffers from what was published:\n";
   for (std::size_t note = 0; note < table.notes.size(); ++note)
     out += concat("[", note + 1, "] ", markdown_text(table.notes[note]), "\n");
@@ -151,6 +157,10 @@ std::string latex(const Table& table) {
   out += "    \\bottomrule\n  \\end{tabular}\n";
   if (const std::string note = mixing_note(table); !note.empty())
     out += concat("  \\\\ {\\footnotesize ", latex_text(note), "}\n");
+  if (!table.choices.empty())
+    out +=
+        concat("  \\\\ {\\footnotesize ",
+               latex_text(concat(choices_heading(table), " ", join(table.choices, "; "))), "}\n");
   for (std::size_t note = 0; note < table.notes.size(); ++note)
     out += concat("  \\\\ {\\footnotesize [", note + 1, "] ", latex_text(table.notes[note]), "}\n");
   return out + "\\end{table}\n";
@@ -181,7 +191,8 @@ std::string csv_lines(const Table& table) {
                     cell.failed, ",", cell.missing, ",",
                     csv_text(cell.published ? cell.published->text : ""), ",", cell.interrupted,
                     ",", cell.running, ",", table.percent ? "percent" : "", ",",
-                    plain(difference(table, cell)), ",", csv_text(notes_text(table, cell)), "\n");
+                    plain(difference(table, cell)), ",", csv_text(notes_text(table, cell)),
+                    table.best_over.empty() ? "" : concat(",", csv_text(cell.chosen)), "\n");
     }
   return out;
 }
@@ -189,7 +200,8 @@ std::string csv_lines(const Table& table) {
 std::string csv(const Table& table) {
   std::string out =
       "row,column,n,mean,std,failed,missing,published,interrupted,running,unit,difference,"
-      "differs\n";
+      "differs";
+  out += table.best_over.empty() ? "\n" : ",chosen\n";
   out += csv_lines(table);
   for (const Table& other : table.beside) out += csv_lines(other);
   return out;

@@ -40,10 +40,11 @@ TableSpec read_table(Options& options) {
   TableSpec spec;
   spec.rows = read_keys(options, "rows",
                         "label or dotted keys whose values name the rows; default: what the sweep "
-                        "varies, except train.seed.");
+                        "varies, except train.seed, the schemes or labels innermost.");
   spec.columns = read_keys(options, "columns",
-                           "label or dotted keys whose values name the columns; default: one "
-                           "column, the metric.");
+                           "label or dotted keys whose values name the columns; default: "
+                           "pipeline.stages where a row has several, or workers where replicas "
+                           "vary, too; with rows, one column, the metric.");
   spec.metric.name =
       options.text("metric", kAccuracy,
                    "What cells show (default with the losses mse and l1: test_loss): a column of "
@@ -61,6 +62,13 @@ TableSpec read_table(Options& options) {
                               "The last epoch that was evaluated, or the best of each run. What is "
                               "neither better nor worse if it is larger, as lr and what probes "
                               "measure, has no best; its last is taken.");
+  const std::string best_over = options.text(
+      "best_over", "",
+      "A dotted key such as optimizer.lr: every cell shows the runs of one of its values only, the "
+      "one with the best mean on held-out training samples (loader.validation), by the metric if "
+      "that is measured on samples, otherwise by accuracy or loss. A sweep of loader.validation: "
+      "[200, 0] chooses on 200 held-out samples and shows test results.");
+  if (!best_over.empty()) spec.best_over = {best_over, options.where("best_over")};
   spec.hardware = options.path(
       "hardware", "",
       "A description of hardware. Every run is simulated on it, which gives the metrics "
@@ -73,17 +81,6 @@ TableSpec read_table(Options& options) {
   spec.published = read_part(options, "published", "Numbers of others, shown beside ours.",
                              read_table_published);
   return spec;
-}
-
-bool gives_labels(const Value& document) {
-  for (const char* part : {"sweep.zip", "sweep.grid"}) {
-    const Value* lists = document.find_path(part);
-    if (lists != nullptr && lists->find("label") != nullptr) return true;
-  }
-  const Value* points = document.find_path("sweep.points");
-  return points != nullptr && std::ranges::any_of(points->items, [](const Value& point) {
-           return point.find("label") != nullptr;
-         });
 }
 
 }  // namespace
@@ -145,10 +142,23 @@ std::string default_metric(const Value& document) {
   return real ? "test_loss" : kAccuracy;
 }
 
+bool gives_labels(const Value& document) {
+  for (const char* part : {"sweep.zip", "sweep.grid"}) {
+    const Value* lists = document.find_path(part);
+    if (lists != nullptr && lists->find("label") != nullptr) return true;
+  }
+  const Value* points = document.find_path("sweep.points");
+  return points != nullptr && std::ranges::any_of(points->items, [](const Value& point) {
+           return point.find("label") != nullptr;
+         });
+}
+
 TableSpec read_table_spec(const Value& document) {
   TableSpec spec = read_section(document, "table", read_table);
   if (document.find_path("table.metric") == nullptr) spec.metric.name = default_metric(document);
   spec.labelled = gives_labels(document);
+  const bool of_samples = spec.metric.name.starts_with("test_");
+  spec.chosen_by = of_samples ? spec.metric.name : default_metric(document);
   return spec;
 }
 

@@ -32,12 +32,14 @@ struct TablePublished {
 };
 
 struct TableSpec {
-  std::vector<TableKey> rows;      ///< empty: keys that the sweep varies, without seed and columns
-  std::vector<TableKey> columns;   ///< empty: one column with the metric
-  TableKey metric;                 ///< a column of epochs.csv
-  std::vector<TableKey> beside;    ///< further metrics, one column each
-  std::string epoch;               ///< "last" or "best"
-  std::filesystem::path hardware;  ///< description on which runs are modelled; empty: none
+  std::vector<TableKey> rows;     ///< empty: laid_out()
+  std::vector<TableKey> columns;  ///< empty: laid_out(), or with rows one column with the metric
+  TableKey metric;                ///< a column of epochs.csv
+  std::vector<TableKey> beside;   ///< further metrics, one column each
+  std::string epoch;              ///< "last" or "best"
+  std::optional<TableKey> best_over;  ///< key of which each cell shows its best value only
+  std::string chosen_by;              ///< metric of held-out samples that best_over goes by
+  std::filesystem::path hardware;     ///< description on which runs are modelled; empty: none
   std::optional<TablePublished> published;
   bool labelled = false;  ///< the sweep gives its runs labels of their own
 };
@@ -52,6 +54,9 @@ inline constexpr const char* kAccuracy = "test_accuracy";
 /// The metric of a table or plot that names none: test_accuracy, or test_loss where the document's
 /// loss is mse or l1, whose targets have no accuracy.
 std::string default_metric(const Value& document);
+
+/// Whether the document's sweep gives its runs labels of their own.
+bool gives_labels(const Value& document);
 
 /// Reads `document.table` (all defaults without one). Throws Error{Experiment} with all problems.
 TableSpec read_table_spec(const Value& document);

@@ -23,13 +23,6 @@ namespace {
 constexpr double kLevel = 0.05, kConfidence = 1 - kLevel, kPower = 0.8;
 constexpr std::size_t kMostSigns = 20;  // of sign_flip_p()
 
-/// The runs of a group, and what they measured.
-struct Gathered {
-  std::string name;
-  int runs = 0, done = 0, diverged = 0;
-  SeededValues measured;  ///< the metric of those that have it
-};
-
 /// One comparison that a claim asks for.
 struct Finding {
   Outcome outcome = Outcome::NotShown;
@@ -59,8 +52,9 @@ struct Shown {
   }
 };
 
-Gathered gathered(const ClaimGroup& group, const Shown& shown, const std::vector<RunRecord>& runs) {
-  Gathered all{.name = group.name(), .measured = {}};
+MeasuredGroup gathered(const ClaimGroup& group, const Shown& shown,
+                       const std::vector<RunRecord>& runs) {
+  MeasuredGroup all{.name = group.name(), .measured = {}};
   for (const RunRecord& run : runs) {
     if (!group.has(run)) continue;
     ++all.runs;
@@ -108,7 +102,7 @@ void check_alike(const ClaimGroup& group, const std::vector<RunRecord>& runs, Pr
 }
 
 /// "2 of 3 runs of gpipe diverged"; "" if all have the metric, and it is finite.
-std::string lacking(const Gathered& group, const Shown& shown) {
+std::string lacking(const MeasuredGroup& group, const Shown& shown) {
   const auto measured = static_cast<int>(group.measured.values.size());
   const auto of = [&](int count, const std::string& what) {
     return concat(count, " of ", counted(group.runs, "run"), " of ", group.name, " ", what);
@@ -129,8 +123,8 @@ struct Compared {
   std::string missing;
 };
 
-Compared compared(const Gathered& a, const Gathered& b, const Shown& shown) {
-  for (const Gathered* group : {&a, &b})
+Compared compared(const MeasuredGroup& a, const MeasuredGroup& b, const Shown& shown) {
+  for (const MeasuredGroup* group : {&a, &b})
     if (const std::string why = lacking(*group, shown); !why.empty()) return {std::nullopt, why};
   if (const auto comparison = compare_means(a.measured, b.measured, is_share(shown.metric)))
     return {comparison, {}};
@@ -145,10 +139,10 @@ std::string p_text(double p) {
 }
 
 /// "paired over 3 seeds, 3 runs of gpipe have no partner" or "Welch, 3 and 5 runs"
-std::string pairing_text(const Gathered& a, const Gathered& b, const Comparison& of) {
+std::string pairing_text(const MeasuredGroup& a, const MeasuredGroup& b, const Comparison& of) {
   if (!of.paired()) return concat("Welch, ", of.runs_a, " and ", counted(of.runs_b, "run"));
   std::string text = concat("paired over ", counted(of.runs_a, "seed"));
-  for (const Gathered* group : {&a, &b})
+  for (const MeasuredGroup* group : {&a, &b})
     if (const std::size_t left = group->measured.values.size() - of.runs_a; left > 0)
       text += concat(", ", counted(left, "run"), " of ", group->name, left == 1 ? " has" : " have",
                      " no partner");
@@ -157,7 +151,7 @@ std::string pairing_text(const Gathered& a, const Gathered& b, const Comparison&
 
 /// "gpipe (83.10) minus pipedream (71.20) is between 9.10 and 14.70 (95 %, paired over 5 seeds, p
 /// 0.002, by signs 0.062)"
-std::string difference_text(const Gathered& a, const Gathered& b, const Comparison& of,
+std::string difference_text(const MeasuredGroup& a, const MeasuredGroup& b, const Comparison& of,
                             double confidence, const Shown& shown) {
   const Interval interval = of.interval(confidence);
   std::string text = concat(a.name, " (", shown.text(of.mean_a), ") minus ", b.name, " (",
@@ -190,8 +184,8 @@ std::string detectable_text(const Comparison& of, const Shown& shown) {
 }
 
 /// The numbers of a comparison of mean(a) − mean(b).
-ClaimTest test_of(const Gathered& a, const Gathered& b, const Compared& both, double confidence,
-                  const Shown& shown) {
+ClaimTest test_of(const MeasuredGroup& a, const MeasuredGroup& b, const Compared& both,
+                  double confidence, const Shown& shown) {
   ClaimTest test{.metric = shown.metric, .of = a.name, .minus = b.name};
   if (!both.comparison) {
     test.runs_of = a.measured.values.size();
@@ -219,7 +213,7 @@ ClaimTest test_of(const Gathered& a, const Gathered& b, const Compared& both, do
 }
 
 /// Whether mean(a) < mean(b).
-Finding is_less(const Gathered& a, const Gathered& b, const Shown& shown) {
+Finding is_less(const MeasuredGroup& a, const MeasuredGroup& b, const Shown& shown) {
   const Compared both = compared(b, a, shown);
   ClaimTest test = test_of(b, a, both, kConfidence, shown);
   test.kind = "less";
@@ -233,7 +227,8 @@ Finding is_less(const Gathered& a, const Gathered& b, const Shown& shown) {
 }
 
 /// Whether the means differ by less than `within`, by two one-sided tests.
-Finding is_close(const Gathered& a, const Gathered& b, double within, const Shown& shown) {
+Finding is_close(const MeasuredGroup& a, const MeasuredGroup& b, double within,
+                 const Shown& shown) {
   const Compared both = compared(a, b, shown);
   ClaimTest test = test_of(a, b, both, 1 - 2 * kLevel, shown);
   test.kind = "close";
@@ -250,7 +245,7 @@ Finding is_close(const Gathered& a, const Gathered& b, double within, const Show
 }
 
 /// Whether all runs diverge, or finish. Fewer than three show neither.
-Finding ends(const Gathered& group, bool diverging) {
+Finding ends(const MeasuredGroup& group, bool diverging) {
   constexpr int kFewest = 3;
   const int wanted = diverging ? group.diverged : group.done;
   const int against = diverging ? group.done : group.diverged;
@@ -278,19 +273,19 @@ Finding ends(const Gathered& group, bool diverging) {
 std::vector<Finding> findings(const Claim& claim, const Shown& shown,
                               const std::vector<RunRecord>& runs) {
   const auto all_of = [&](const std::vector<ClaimGroup>& groups) {
-    std::vector<Gathered> all;
+    std::vector<MeasuredGroup> all;
     for (const ClaimGroup& group : groups) all.push_back(gathered(group, shown, runs));
     return all;
   };
   std::vector<Finding> found;
-  const std::vector<Gathered> less = all_of(claim.less), close = all_of(claim.close);
+  const std::vector<MeasuredGroup> less = all_of(claim.less), close = all_of(claim.close);
   for (std::size_t i = 1; i < less.size(); ++i)
     found.push_back(is_less(less[i - 1], less[i], shown));
   for (std::size_t i = 0; i < close.size(); ++i)
     for (std::size_t j = i + 1; j < close.size(); ++j)
       found.push_back(is_close(close[i], close[j], claim.within, shown));
-  for (const Gathered& group : all_of(claim.diverges)) found.push_back(ends(group, true));
-  for (const Gathered& group : all_of(claim.finishes)) found.push_back(ends(group, false));
+  for (const MeasuredGroup& group : all_of(claim.diverges)) found.push_back(ends(group, true));
+  for (const MeasuredGroup& group : all_of(claim.finishes)) found.push_back(ends(group, false));
   return found;
 }
 
@@ -382,6 +377,23 @@ const char* words_of(Outcome outcome) {
     case Outcome::NotShown: return "not shown";
   }
   return "";
+}
+
+std::vector<ClaimTest> compare_groups(
+    const std::vector<std::pair<MeasuredGroup, MeasuredGroup>>& pairs, const std::string& metric) {
+  std::vector<std::vector<Finding>> found(1);
+  for (const auto& [of, minus] : pairs)
+    found.front().push_back(is_less(minus, of, {.metric = metric, .epoch = {}}));
+  decide(found);
+  add_detectable(found);
+  std::vector<ClaimTest> tests;
+  for (const Finding& finding : found.front()) {
+    ClaimTest& test = tests.emplace_back(finding.test);
+    test.kind = "against";
+    test.outcome = finding.outcome;
+    test.why = finding.why;
+  }
+  return tests;
 }
 
 std::vector<Verdict> judge(const std::vector<Claim>& claims, const TableSpec& table,

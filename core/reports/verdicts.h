@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/reports/claims.h"
+#include "core/reports/mean_difference.h"
 #include "core/reports/table.h"
 #include "core/statistics/tests.h"
 
@@ -26,7 +28,7 @@ enum class Outcome : std::uint8_t {
 /// What one condition of a claim found. Numbers are in the metric's own unit (accuracies are
 /// shares); kNoNumber stands for one that is not known.
 struct ClaimTest {
-  std::string kind;    ///< less, close, diverges or finishes
+  std::string kind;    ///< less, close, diverges, finishes, or against of compare_groups()
   std::string metric;  ///< what was compared; "" of diverges and finishes
   std::string of;      ///< name of the group of which `minus` is subtracted, or of the only one
   std::string minus;
@@ -51,6 +53,18 @@ struct ClaimTest {
   /// divided by the number of all comparisons.
   double detectable = kNoNumber, detectable_adjusted = kNoNumber;
 };
+
+/// The runs of a group, and what they measured.
+struct MeasuredGroup {
+  std::string name;
+  int runs = 0, done = 0, diverged = 0;
+  SeededValues measured;  ///< the metric of those that have it
+};
+
+/// Compares mean(first) − mean(second) of each pair, as `less` compares two groups, with Holm's
+/// correction over all pairs. Held: it is significantly positive; NotHeld: negative.
+std::vector<ClaimTest> compare_groups(
+    const std::vector<std::pair<MeasuredGroup, MeasuredGroup>>& pairs, const std::string& metric);
 
 struct Verdict {
   std::string say;

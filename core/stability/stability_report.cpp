@@ -241,4 +241,19 @@ std::string stability_line(const StabilityReport& report) {
   return line;
 }
 
+std::string answer_text(const StabilityReport& report) {
+  if (!report.measured.empty()) return measured_text(report);
+  std::string text = concat("In short: ", stability_line(report));
+  const double least = report.stages[as_size(tightest_stage(report))].edge;
+  const auto freest = std::ranges::max_element(report.stages, {}, &StageStability::edge);
+  if (least > 0 && freest->edge > least)
+    text += concat("; stage ", freest - report.stages.begin(), " (delay ", freest->delay.forward,
+                   ") bears ", short_text(freest->edge / least), " times as much");
+  if (report.coupled)
+    text += concat("; the whole pipeline on this Hessian is stable up to lr ",
+                   short_text(report.coupled->edge), ", and lr ", report.lr,
+                   report.lr <= report.coupled->edge ? " is within" : " is beyond");
+  return text + ".\n";
+}
+
 }  // namespace pipewright

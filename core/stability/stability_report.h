@@ -70,6 +70,9 @@ std::string standing_text(const StabilityReport& report, int stage, double curva
 /// that it had, and up to which learning rate that curvature would be stable; "" if none was
 /// measured.
 std::string measured_text(const StabilityReport& report);
+/// The last sentence of a report: measured_text() or, without measurements, the stage with the
+/// smallest edge, what the freest one bears, and what the whole pipeline does.
+std::string answer_text(const StabilityReport& report);
 std::string stability_csv(const StabilityReport& report);
 /// {"stages": [{"stage", "forward_delay", "backward_delay", "rule", "edge"}, …], "lr", …}; null
 /// stands for an edge that does not exist, where every learning rate is stable.

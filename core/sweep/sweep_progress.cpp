@@ -2,6 +2,7 @@
 #include "core/sweep/sweep_progress.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/text.h"
 #include "core/base/wording.h"
@@ -16,27 +17,45 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-double seconds_left(double seconds, std::size_t ended, std::size_t remaining, double since) {
-  const double pace = seconds / static_cast<double>(ended);
-  return std::max(0.0, pace * static_cast<double>(remaining) - since);
+void SweepPace::news(double seconds, double done) {
+  if (done <= done_) return;
+  seconds_ = seconds;
+  done_ = done;
+}
+
+std::optional<double> SweepPace::left(double seconds, double all) const {
+  if (done_ <= 0) return std::nullopt;
+  return std::max(0.0, seconds_ / done_ * (all - done_) - (seconds - seconds_));
 }
 
 SweepProgress::SweepProgress(std::FILE* out, bool terminal, std::size_t total, std::size_t done)
     : out_(out), status_(out, terminal), total_(total), done_(done) {}
 
 void SweepProgress::started(const std::string& title) {
-  running_.emplace_back(title, Clock::now());
+  running_.push_back({title, Clock::now()});
   refresh();
 }
 
+void SweepProgress::progressed(const std::string& title, double share) {
+  const auto run = std::ranges::find(running_, title, &Running::title);
+  if (run == running_.end() || share <= run->share) return;
+  run->share = share;
+  tell_pace();
+}
+
+void SweepProgress::tell_pace() {
+  double done = static_cast<double>(ended_);
+  for (const Running& run : running_) done += run.share;
+  pace_.news(seconds_since(start_), done);
+}
+
 void SweepProgress::ended(const std::string& title, const std::string& outcome, bool failed) {
-  const auto run =
-      std::ranges::find(running_, title, [](const auto& entry) { return entry.first; });
-  const double seconds = run == running_.end() ? 0 : seconds_since(run->second);
+  const auto run = std::ranges::find(running_, title, &Running::title);
+  const double seconds = run == running_.end() ? 0 : seconds_since(run->start);
   if (run != running_.end()) running_.erase(run);
   ++done_;
   ++ended_;
-  last_end_ = Clock::now();
+  tell_pace();
   if (!status_.terminal() || failed)
     line(concat("[", done_, "/", total_, "] ", title, ": ", outcome, " (", duration_text(seconds),
                 ")"));
@@ -50,14 +69,16 @@ void SweepProgress::line(const std::string& text) {
 }
 
 std::string SweepProgress::status() const {
-  const double elapsed = seconds_since(start_), since = seconds_since(last_end_);
-  std::vector<std::string> titles;
-  for (const auto& [title, start] : running_) titles.push_back(title);
+  const double elapsed = seconds_since(start_);
+  std::vector<std::string> running;
+  for (const Running& run : running_)
+    running.push_back(run.share > 0 ? concat(run.title, " (", std::lround(100 * run.share), " %)")
+                                    : run.title);
   std::string text = concat(done_, "/", counted(total_, "run"), ", ", duration_text(elapsed));
-  if (ended_ > 0 && done_ < total_)
-    text += concat(
-        ", ", duration_text(seconds_left(elapsed - since, ended_, total_ - done_, since)), " left");
-  return titles.empty() ? text : concat(text, "; running: ", join(titles, ", "));
+  const auto all = static_cast<double>(total_ - done_ + ended_);
+  if (const auto left = pace_.left(elapsed, all); left && done_ < total_)
+    text += concat(", ", duration_text(*left), " left");
+  return running.empty() ? text : concat(text, "; running: ", join(running, ", "));
 }
 
 void SweepProgress::refresh() {

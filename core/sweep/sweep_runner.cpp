@@ -13,6 +13,7 @@
 #include "core/experiment/plugins.h"
 #include "core/records/run_claim.h"
 #include "core/reports/run_keys.h"
+#include "core/sweep/run_progress.h"
 #include "core/sweep/sweep_processes.h"
 #include "core/system/file.h"
 
@@ -104,7 +105,7 @@ class SweepExecution {
 
   void handle(const SweepProcesses::Event& event) {
     using Kind = SweepProcesses::Event::Kind;
-    if (event.kind == Kind::Nothing) progress_.refresh();
+    if (event.kind == Kind::Nothing) tell_progress();
     if (event.kind == Kind::Ended) finish(event);
     if (event.kind != Kind::Signal) return;
     processes_.interrupt(++interruptions_);
@@ -114,6 +115,15 @@ class SweepExecution {
                    : interruptions_ == 2 ? concat("interrupted again; waiting for ", runs,
                                                   " to save state; once more kills what is left")
                                          : concat("interrupted again; killing ", runs));
+  }
+
+  /// Looks into the logs of the runs under way.
+  void tell_progress() {
+    if (!progress_.shows_status()) return;
+    for (const auto& [pid, child] : children_)
+      progress_.progressed(child.run->title,
+                           trained_share(child.run->folder / "log.txt", child.log_start));
+    progress_.refresh();
   }
 
   void finish(const SweepProcesses::Event& event) {

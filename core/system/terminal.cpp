@@ -58,13 +58,13 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
+}  // namespace
+
 std::size_t terminal_width(std::FILE* out) {
   winsize size{};
   const bool known = ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? size.ws_col : kUsualWidth;
 }
-
-}  // namespace
 
 void print(const char* format, ...) {
   std::va_list arguments;

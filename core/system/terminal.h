@@ -25,6 +25,9 @@ void print_colored(std::string_view text);
 /// and NO_COLOR is not set or is empty (no-color.org).
 bool takes_escapes(std::FILE* out);
 
+/// The columns of a terminal; 100 if it does not say how many it has.
+std::size_t terminal_width(std::FILE* out);
+
 /// A status line: the last line of a terminal, drawn again and again. On a file that is no terminal
 /// it does nothing.
 class StatusLine {

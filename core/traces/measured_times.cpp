@@ -2,6 +2,7 @@
 #include "core/traces/measured_times.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <tuple>
@@ -129,6 +130,38 @@ std::string measured_times_text(const Schedule& schedule, const Spans& spans, bo
   return concat("measured over ", counted(schedule.shape.minibatches, "mini-batch"), ": ",
                 time_text(times.makespan), ", bubble ", percent_text(times.bubble, 1), "\n\n",
                 table.text());
+}
+
+std::string timeline_answer(const Schedule& schedule, const Spans& spans, bool in_turns,
+                            Messages messages, double planned) {
+  if (in_turns && spans.size() > 1)
+    return "In short: one thread let the workers take turns, so that nobody waited for another; "
+           "`execution: threads` measures waits.\n";
+  const MeasuredTimes times = measured_times(schedule, spans);
+  double busy = 0;
+  for (const WorkerTime& worker : times.workers) busy += worker.busy;
+  const double all = times.makespan * static_cast<double>(times.workers.size());
+  std::string text = concat("In short: workers computed ",
+                            std::lround(all > 0 ? 100 * busy / all : 0), " % of their time");
+  BlameParts sums{};
+  double idle = 0;
+  for (const Idle& each : idle_times(schedule, spans)) {
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += each.parts[i];
+    idle += each.length();
+  }
+  if (idle > 0) {
+    const auto most = std::ranges::max_element(sums) - sums.begin();
+    text += concat("; of the time that they waited, ",
+                   std::lround(100 * sums[static_cast<std::size_t>(most)] / idle),
+                   " % is to be blamed on ",
+                   blame_name(kBlames[static_cast<std::size_t>(most)], messages));
+  }
+  if (planned > 0) {
+    std::array<char, 32> ratio{};
+    std::snprintf(ratio.data(), ratio.size(), "%.2f", times.makespan / planned);
+    text += concat("; the run took ", std::string_view(ratio.data()), " times as long as planned");
+  }
+  return text + ".\n";
 }
 
 std::string shared_cores_remark(std::size_t workers, std::int64_t cores) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/training/progress.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -8,6 +9,14 @@
 #include "core/system/terminal.h"
 
 namespace pipewright {
+
+std::string progress_text(std::int64_t done, std::int64_t first, std::int64_t total,
+                          double seconds) {
+  const double rate = static_cast<double>(done - first) / std::max(seconds, 1e-9);
+  const double left = static_cast<double>(total - done) / std::max(rate, 1e-9);
+  return concat(done, "/", total, " mini-batches, ", std::lround(rate), "/s, ", duration_text(left),
+                " left");
+}
 
 Progress::Progress(std::string name, std::int64_t total, std::int64_t done, bool quiet)
     : name_(std::move(name)),
@@ -19,25 +28,30 @@ Progress::Progress(std::string name, std::int64_t total, std::int64_t done, bool
 
 void Progress::step() {
   done_.fetch_add(1, std::memory_order_relaxed);
-  if (!shows_bar_) return;
+  if (quiet_) return;
   const Clock::duration now = Clock::now() - start_;
   Clock::duration due = next_drawing_.load(std::memory_order_relaxed);
-  if (now < due || !next_drawing_.compare_exchange_strong(due, now + kBetweenDrawings)) return;
+  if (now < due || !next_drawing_.compare_exchange_strong(due, now + between(now))) return;
   const Lock lock(drawing_);
   draw();
+}
+
+/// Lines of a log come more and more slowly, so that a long run does not fill it.
+Progress::Clock::duration Progress::between(Clock::duration now) const {
+  if (shows_bar_) return std::chrono::milliseconds(100);
+  return std::max<Clock::duration>(std::chrono::seconds(30), now / 10);
 }
 
 void Progress::draw() {
   constexpr int kWidth = 30;
   const std::int64_t done = done_.load(std::memory_order_relaxed);
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  const double rate = static_cast<double>(done - first_) / std::max(seconds, 1e-9);
-  const double left = static_cast<double>(total_ - done) / std::max(rate, 1e-9);
+  const std::string text = progress_text(done, first_, total_, seconds);
+  if (!shows_bar_) return print_error("%s\n", text.c_str());
   std::string bar;
   const std::int64_t filled = total_ > 0 ? done * kWidth / total_ : kWidth;
   for (int i = 0; i < kWidth; ++i) bar += i < filled ? "━" : "·";
-  bar_.show(concat(name_, " ", bar, " ", done, "/", total_, " mini-batches, ", std::lround(rate),
-                   "/s, ", duration_text(left), " left"));
+  bar_.show(concat(name_, " ", bar, " ", text));
 }
 
 void Progress::epoch(const EpochRow& row, int epochs, const std::vector<std::string>& metrics) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Progress of a run on standard error: on a terminal a bar with rate and time left, otherwise
-/// plain lines.
+/// plain lines, one for each epoch and, where epochs are long, now and then one with the same.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,11 @@
 #include "core/system/terminal.h"
 
 namespace pipewright {
+
+/// "120/880 mini-batches, 12/s, 1 min left": of a run whose session began with mini-batch `first`
+/// and has trained for so many seconds.
+std::string progress_text(std::int64_t done, std::int64_t first, std::int64_t total,
+                          double seconds);
 
 /// step() is thread-safe; the other functions belong to one thread.
 class Progress {
@@ -26,16 +31,16 @@ class Progress {
   void line(const std::string& text);
 
  private:
-  void draw() PIPEWRIGHT_REQUIRES(drawing_);
   using Clock = std::chrono::steady_clock;
-  static constexpr Clock::duration kBetweenDrawings = std::chrono::milliseconds(100);
+  void draw() PIPEWRIGHT_REQUIRES(drawing_);
+  Clock::duration between(Clock::duration now) const;
 
   const std::string name_;
   const std::int64_t total_, first_;
   const bool quiet_, shows_bar_;
   const Clock::time_point start_ = Clock::now();
   std::atomic<std::int64_t> done_;
-  std::atomic<Clock::duration> next_drawing_{kBetweenDrawings};  ///< since start_
+  std::atomic<Clock::duration> next_drawing_{between({})};  ///< since start_
   Mutex drawing_;
   StatusLine bar_ PIPEWRIGHT_GUARDED_BY(drawing_){stderr, shows_bar_};
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <functional>
@@ -65,6 +66,29 @@ Value plugins_value() {
   return plugins;
 }
 
+/// The most memory that this process has had at once, in bytes.
+std::int64_t peak_memory() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return std::int64_t{1024} * used.ru_maxrss;
+}
+
+/// The last value of each column of epochs.csv that has one, without the number of the epoch.
+Value final_metrics(const std::vector<EpochRow>& epochs, const std::vector<std::string>& metrics) {
+  Value last = Value::mapping();
+  for (const EpochRow& row : epochs) {
+    const auto set = [&](const std::string& name, double value) {
+      if (!std::isnan(value)) last.at_or_add(name) = Value::of(value);
+    };
+    set("train_loss", row.train_loss);
+    set("test_loss", row.test_loss);
+    set("test_accuracy", row.test_accuracy);
+    for (std::size_t i = 0; i < std::min(metrics.size(), row.metrics.size()); ++i)
+      set("test_" + metrics[i], row.metrics[i]);
+  }
+  return last;
+}
+
 /// Seconds that all threads of this process have computed.
 double processor_seconds() {
   rusage used{};
@@ -80,7 +104,7 @@ class RunState {
  public:
   /// `contents`: digests of the files at the experiment's paths; `remarks`: remarks printed so far.
   RunState(const RunFolder& folder, const Experiment& experiment, const Value& contents,
-           const Value& remarks, Team& team)
+           const Value& remarks, const std::vector<std::string>& command, Team& team)
       : folder_(folder), first_(team.first()) {
     const BuildInfo& build = build_info();
     set("state", Value::of("running"));
@@ -91,6 +115,9 @@ class RunState {
     set("pipewright", Value::of(build.version));
     set("libtorch", Value::of(build.torch_version));
     set("commit", Value::of(build.commit));
+    Value words = Value::sequence();
+    for (const std::string& word : command) words.items.push_back(Value::of(word));
+    set("command", words);
     set("contents", contents);
     set("plugins", plugins_value());
     set("machine", Value::of(host_name()));
@@ -102,6 +129,9 @@ class RunState {
     set("remarks", remarks);
     if (team.first()) folder_.write_state(run_);
   }
+
+  /// Records what the last evaluation measured.
+  void measured(const Value& metrics) { set("final", metrics); }
 
   /// Records a failure. It throws nothing, so that the failure itself is reported even if this
   /// cannot be written.
@@ -122,8 +152,10 @@ class RunState {
     set("wall_seconds",
         Value::of(
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()));
-    if (run_.find("processes")->integer == 1)
+    if (run_.find("processes")->integer == 1) {
       set("processor_seconds", Value::of(processor_seconds() - processor_start_));
+      set("peak_memory_bytes", Value::of(peak_memory()));
+    }
     if (!error.empty()) set("error", Value::of(error));
     if (exit_code != 0) set("exit_code", Value::of(exit_code));
     folder_.write_state(run_);
@@ -341,7 +373,8 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     const auto begin = [&](const std::vector<std::string>& remarks) {
       const Lock lock(ending);
       if (team.first()) folder.write_experiment(experiment.resolved);
-      state.emplace(folder, experiment, contents, all_remarks(beginning.earlier, remarks), team);
+      state.emplace(folder, experiment, contents, all_remarks(beginning.earlier, remarks),
+                    choices.command, team);
     };
     // The folder of an earlier session is not changed before its run is known to continue.
     const bool fresh = beginning.what == Resumption::Begin;
@@ -354,7 +387,9 @@ void run_experiment(Experiment& experiment, const std::filesystem::path& path,
     if (!fresh) begin(remarks);
     train_in(folder, plan, choices, beginning.what == Resumption::Prolong, team, trainer, remarks);
     team.barrier();
-    if (team.first()) state->end("done");
+    if (!team.first()) return;
+    state->measured(final_metrics(trainer.epochs(), trainer.own_metrics()));
+    state->end("done");
   } catch (const std::exception& error) {
     const Error settled = team.agree_on(failure_of(error, team));
     end(settled, team.reports_to_user());

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/experiment/experiment.h"
@@ -16,6 +18,7 @@ struct RunChoices {
   bool resume = false;     ///< continue an unfinished run, leave a finished one alone
   bool overwrite = false;  ///< empty the folder first
   bool quiet = false;      ///< print nothing but errors
+  std::vector<std::string> command = {};  ///< that the run was started with, for run.json
   /// Reports an error in the place of the run's own thread, if that does not react to it; null:
   /// prints it.
   std::function<void(const Error&)> report = nullptr;

@@ -45,6 +45,8 @@ class Trainer {
   const std::vector<std::vector<Span>>& trace() const { return trace_; }
   const Schedule& traced() const { return last_->schedule; }
   const std::vector<EpochRow>& epochs() const { return state_.epochs; }
+  /// Names of EpochRow::metrics.
+  std::vector<std::string> own_metrics() const;
   const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
 
  private:
@@ -61,7 +63,6 @@ class Trainer {
   void write_tables(Syncs syncs) const;
   void remove_logs();
   TensorFile latest_weights();
-  std::vector<std::string> own_metrics() const;
   double lr_at(std::int64_t step) const;
   bool keeps_steps() const;
   void write_traffic(Syncs syncs) const;

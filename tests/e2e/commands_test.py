@@ -39,7 +39,7 @@ class Commands(harness.EndToEnd):
         commands = self.commands()
         self.assertLessEqual(
             {"run", "sweep", "check", "schedule", "simulate", "stability", "profile", "table", "plot", "timeline", "fetch", "list"}
-            | {"describe", "schema", "doctor"},
+            | {"describe", "schema", "doctor", "compare", "watch"},
             set(commands),
         )
         for command in commands:
@@ -64,6 +64,24 @@ class Commands(harness.EndToEnd):
             self.pipewright("schedule", "e.yaml", "--minibatches", "60", "--csv", f"{scheme}.csv")
             read = changed(experiment, {"scheme": {"name": "csv_schedule", "file": f"{scheme}.csv"}})
             self.assert_same_weights(self.train(experiment, scheme), self.train(read, f"{scheme}-read"))
+
+    def test_every_key_of_an_experiment_is_described(self):
+        page = self.pipewright("describe", "experiment").out
+        keys = re.findall(r"^  (\w+) +\S", page.split("\n\n")[1], re.MULTILINE)
+        self.assertEqual(set(keys), set(json.loads(self.pipewright("schema").out)["properties"]))
+        for key in keys:
+            self.assertIn(key, self.pipewright("describe", key).out)
+        sweep = self.pipewright("describe", "sweep").out
+        for part in ("points", "zip", "grid"):
+            self.assertRegex(sweep, rf"(?m)^  {part}: ")
+        self.write("x.yaml", "scheme: {name: gpipe}\n" + sweep[sweep.index("  sweep: ") :].strip())
+        self.assertIn("All 12 runs are valid", self.pipewright("check", "x.yaml").out)
+
+    def test_a_kind_of_parts_is_described_by_its_parts(self):
+        for kind, plural in KINDS.items():
+            page = self.pipewright("describe", kind).out
+            for part in self.names()[plural]:
+                self.assertRegex(page, rf"(?m)^  {part} ")
 
     def test_no_command_prints_the_usage(self):
         self.assertIn("pipewright COMMAND", self.pipewright(code=EXPERIMENT).err)

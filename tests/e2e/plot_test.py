@@ -88,6 +88,27 @@ class Plot(harness.EndToEnd):
         self.assertNotIn("some runs diverged", texts)
 
     @skips.needs("gnuplot")
+    def test_without_a_section_stages_are_x_schemes_lines_and_other_keys_pictures(self):
+        grid = {
+            "scheme.name": ["model_parallel", "gpipe", "pipedream"],
+            "pipeline.stages": [1, 2],
+            "optimizer.lr": [0.01, 0.1],
+            "train.seed": [1, 2],
+        }
+        self.write("s.yaml", changed(MLP, {"sweep": {"grid": grid}, "train.precision": "float64"}))
+        self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2")
+        said = self.plot("--metric", "train_loss")
+        stem = "sw/plots/train_loss-over-pipeline.stages-lr"
+        self.assertEqual(said.out.splitlines()[::2], [f"wrote {stem}-{lr}.svg" for lr in ("0.01", "0.1")])
+        self.assertEqual(said.err, "", "gnuplot has nothing to say, and no mean mixes settings")
+        texts = self.texts(f"{stem}-0.1.svg")
+        # GPipe with one micro-batch computes what model parallelism does; PipeDream does not, with two stages.
+        for text in ("model_parallel = gpipe (2 runs)", "pipedream (2 runs)", "pipeline.stages"):
+            self.assertIn(text, texts)
+        table = self.pipewright("table", "s.yaml", "--out", "sw", "--metric", "train_loss").out
+        self.assertRegex(table, r"\| optimizer.lr +\| scheme.name +\| +stages 1 \|")
+
+    @skips.needs("gnuplot")
     def test_a_probe_over_mini_batches_and_stages(self):
         section = {"x": "minibatch", "y": "probe.weight_gap.update", "lines": "stage"}
         plain = changed(MLP, {"train.epochs": 2, "plot": section})

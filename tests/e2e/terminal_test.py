@@ -71,6 +71,16 @@ class Terminal(harness.EndToEnd):
             self.assertEqual(self.on_terminal("schedule", "x.yaml", environment=setting), (FINE, plain))
         self.assertEqual(self.pipewright("schedule", "x.yaml").out.count("\x1b"), 0)
 
+    def test_a_schedule_is_folded_at_the_width_of_the_terminal(self):
+        self.write("x.yaml", changed(MLP, {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 4}))
+        code, seen = self.on_terminal("schedule", "x.yaml", environment={"NO_COLOR": "1"})
+        self.assertEqual(code, FINE, seen)
+        grid = [line for line in seen.splitlines() if line.startswith(("slot ", "worker "))]
+        self.assertTrue(grid, seen)
+        self.assertLessEqual(max(map(len, grid)), COLUMNS)
+        piped = self.pipewright("schedule", "x.yaml").out.splitlines()
+        self.assertLess(sum(line.startswith("worker 0") for line in piped), sum(line.startswith("worker 0") for line in grid))
+
     def test_where_no_escape_sequence_may_go_there_is_no_status_line(self):
         self.write("x.yaml", changed(MLP, {"train.epochs": 3}))
         sweep = {"grid": {"train.seed": [1, 2]}}

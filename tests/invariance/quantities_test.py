@@ -102,7 +102,7 @@ class Quantities(Invariance):
         return {f"{name} {path}" for path in hidden}
 
     def of_run(self, run):
-        quantities = self.of_json(run.path / "run.json", "run.json", opaque=("contents",))
+        quantities = self.of_json(run.path / "run.json", "run.json", opaque=("contents", "final"))
         for file in ("epochs.csv", "steps.csv", "traffic.csv", "probes.csv"):
             header = self.header(run.path / file)
             quantities |= {f"{file} {re.sub(r'loss_[0-9]+', 'loss_<stage>', column)}" for column in header}

@@ -162,6 +162,13 @@ class Records(OneSweep):
             # Two processors at most work for a run in one thread whose next mini-batch is assembled beside it.
             self.assertGreater(about["processor_seconds"], 0)
             self.assertLess(about["processor_seconds"], 2 * about["wall_seconds"] + 1)
+            self.assertEqual(about["command"][:2], ["pipewright", "run"])
+            self.assertIn(str(run.path), about["command"])
+            last = rows_of(run, "epochs.csv")[-1]
+            for key in ("train_loss", "test_loss", "test_accuracy"):
+                self.assertEqual(about["final"][key], float(last[key]), key)
+            # A process that has loaded LibTorch has dozens of MiB, and no test here needs 16 GiB.
+            self.assertTrue(2**24 < about["peak_memory_bytes"] < 2**34, about["peak_memory_bytes"])
             self.assertRegex(about["commit"], r"^([0-9a-f]{12}(-dirty)?)?$")
         digests = {json.loads((run.path / "run.json").read_text())["digest"] for run in self.by_point.values()}
         self.assertEqual(len(digests), 6)

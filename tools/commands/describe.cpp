@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
+#include "core/config/experiment_keys.h"
 #include "core/config/schema.h"
 #include "core/experiment/catalogue.h"
 #include "core/experiment/experiment.h"
@@ -13,6 +14,7 @@
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
+#include "tools/composition_sections.h"
 #include "tools/part_kinds.h"
 #include "tools/report_sections.h"
 
@@ -102,11 +104,33 @@ void print_page(const std::string& title, const std::string& summary, const std:
   print("%s\nExample\n  %s\n", quantities.c_str(), example.c_str());
 }
 
+/// The top-level key of the experiment file that names parts of the kind, or null.
+const OptionInfo* section_of(const PartKind& kind, const std::vector<OptionInfo>& options) {
+  for (const std::string& name : {kind.name, kind.plural})
+    if (const auto found = std::ranges::find(options, name, &OptionInfo::name);
+        found != options.end())
+      return &*found;
+  return nullptr;
+}
+
+/// A kind of parts: what they are for, and one line about each.
+void describe_kind(const PartKind& kind) {
+  const std::vector<OptionInfo> options = experiment_options();
+  const OptionInfo* const section = section_of(kind, options);
+  print("%s\n", kind.plural.c_str());
+  if (section != nullptr) print("  %s\n", section->help.c_str());
+  print("\n");
+  const std::vector<std::string> names = kind.names();
+  std::size_t width = 0;
+  for (const std::string& name : names) width = std::max(width, name.size());
+  for (const std::string& name : names)
+    print("  %-*s  %s\n", static_cast<int>(width), name.c_str(), kind.summary(name).c_str());
+  print("\n`pipewright describe %s NAME` explains one.\n", kind.name.c_str());
+}
+
 void describe_part(const PartKind& kind, const std::string& name) {
   const std::vector<std::string> names = kind.names();
-  if (name.empty())
-    throw Error(ErrorKind::Experiment,
-                concat("NAME is missing: which ", kind.name, "? known: ", join(names, ", ")));
+  if (name.empty()) return describe_kind(kind);
   if (std::ranges::count(names, name) == 0)
     throw Error(ErrorKind::Experiment,
                 concat("there is no ", kind.name, " '", name, "'", suggestion(name, names)));
@@ -144,15 +168,48 @@ void describe_hardware(const std::string& name) {
   print("hardware %s, %s\n\n%s", name.c_str(), file.c_str(), read_file(file).c_str());
 }
 
+/// The experiment file: each of its top-level keys with what it is.
+void describe_experiment() {
+  std::vector<OptionInfo> all = experiment_options();
+  for (const CompositionSection& each : composition_sections()) all.push_back(each.info);
+  for (const OptionInfo& each : report_sections()) all.push_back(each);
+  print("experiment\n  A file of these keys, all of which may be left out.\n\n");
+  for (const ExperimentKey& key : experiment_keys()) {
+    const auto info = std::ranges::find(all, key.name, &OptionInfo::name);
+    if (info != all.end()) print("  %-12s %s\n", key.name.c_str(), info->help.c_str());
+  }
+  print("\n`pipewright describe KEY` explains one.\n");
+}
+
+/// A key that has a page of its own though it is no section of options; false if it is none.
+bool describe_key(const std::string& wanted) {
+  if (wanted == "experiment") {
+    describe_experiment();
+    return true;
+  }
+  for (const auto& [info, example] : composition_sections())
+    if (info.name == wanted) {
+      print("%s\n  %s\n", info.name.c_str(), info.help.c_str());
+      if (!info.section.empty()) print("\nOptions\n%s", describe_options(info.section).c_str());
+      print("\nExample\n  %s\n", example.c_str());
+      return true;
+    }
+  for (const OptionInfo& info : experiment_options())
+    if (info.name == wanted && info.type != OptionInfo::Type::Section) {
+      print("%s", describe_options({info}).c_str());
+      return true;
+    }
+  return false;
+}
+
 int run_describe(const std::vector<std::string>& arguments) {
   CommandLine line(kDescribe,
                    "Says what a part is, what its options mean and how it is written in YAML.");
   line.positional(
       "KIND",
       "scheme, model, dataset, codec, optimizer, loss, probe, metric or hardware; or a section of "
-      "the experiment file: pipeline, train, loader, output, lr_schedule, translation, table, "
-      "plot, "
-      "claims",
+      "the experiment file: pipeline, train, loader, output, lr_schedule, translation, sweep, "
+      "profiles, extends, table, plot, claims and so on; `describe experiment` names all",
       1, 1);
   line.positional("NAME", "the name of the part; `pipewright list` prints them all", 0, 1);
   line.plugins();
@@ -181,6 +238,9 @@ int run_describe(const std::vector<std::string>& arguments) {
                                      : concat(info.name, ": ", example_line("", info.section)));
     return 0;
   }
+  if (name.empty() && describe_key(wanted)) return 0;
+  for (const ExperimentKey& key : experiment_keys())
+    if (std::ranges::count(known, key.name) == 0) known.push_back(key.name);
   const std::string commands = commands_for(wanted);
   throw Error(ErrorKind::Experiment,
               concat("there is nothing called '", wanted, "'",

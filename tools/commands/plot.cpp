@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/reports/default_layout.h"
 #include "core/reports/gnuplot.h"
 #include "core/reports/heat_map.h"
 #include "core/sweep/sweep_plan.h"
@@ -111,7 +112,10 @@ int run_plot(const std::vector<std::string>& arguments) {
       "Draws what the `plot` section of the file says, with gnuplot: a metric over epochs, over "
       "the values of a key, or of a probe over mini-batches or stages; or a map over two keys. A "
       "line is the mean over seeds, the band or bar its sample standard deviation (or 95 % "
-      "interval), dashed what was published. SVG and PNG go to the folder `plots` of the results. "
+      "interval), dashed what was published. Without such a section each label or scheme is a "
+      "line, over the stages where these vary, and what else varies divides the pictures. Lines "
+      "that are equal are one, and runs that diverged have a cross. SVG and PNG go to the folder "
+      "`plots` of the results. "
       "--set and --profile must be those of the sweep.");
   line.experiment(true);
   line.option("metric", "M",
@@ -140,7 +144,7 @@ int run_plot(const std::vector<std::string>& arguments) {
     draw_all(maps, folder);
   } else {
     const std::vector<Picture> pictures = make_pictures(spec, runs);
-    require_some(!pictures.empty(), spec, given, results);
+    require_some(!pictures.empty(), laid_out(spec, runs), given, results);
     draw_all(pictures, folder);
   }
   if (const std::string note = mixing_note(spec, runs); !note.empty())

@@ -210,9 +210,11 @@ int run_run(const std::vector<std::string>& arguments) {
   check_hardware(one.document);  // nothing trains on it, but `check` refuses it, too
   need_libtorch();
   const std::filesystem::path out = folder_of(given, one, experiment.name);
-  const RunChoices choices{.resume = line.given("resume"),
-                           .overwrite = line.given("overwrite"),
-                           .quiet = line.given("quiet")};
+  RunChoices choices{.resume = line.given("resume"),
+                     .overwrite = line.given("overwrite"),
+                     .quiet = line.given("quiet"),
+                     .command = {"pipewright", "run"}};
+  choices.command.insert(choices.command.end(), arguments.begin(), arguments.end());
   if (choices.resume && choices.overwrite)
     throw Error(ErrorKind::Experiment, "--resume and --overwrite exclude each other");
   const auto told = [&](const Error& error) {

@@ -51,10 +51,9 @@ int run_schedule(const std::vector<std::string>& arguments) {
                 concat("--minibatches is ", minibatches, "; expected at least 1"));
   const Schedule schedule = experiment.schedule(minibatches);
   validate_for_eyes(schedule);
-  const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  const int width = ::isatty(STDOUT_FILENO) != 0 ? static_cast<int>(terminal_width(stdout)) : 0;
   print_colored(render_text(
-      schedule,
-      {.width = terminal ? 120 : 0, .minibatches = minibatches, .color = takes_escapes(stdout)}));
+      schedule, {.width = width, .minibatches = minibatches, .color = takes_escapes(stdout)}));
   print("\n%s", render_versions(schedule, minibatches).c_str());
   for (const std::string& remark :
        {experiment.scheme->remark(), idle_remark(*experiment.scheme, experiment.shape(1)),

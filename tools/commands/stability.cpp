@@ -193,8 +193,7 @@ void print_notes(const StabilityReport& report, const Experiment& experiment) {
 void print_as_text(const StabilityReport& report, const Experiment& experiment) {
   print("experiment  %s\n\n%s", experiment.name.c_str(), stability_text(report).c_str());
   print_notes(report, experiment);
-  if (const std::string measured = measured_text(report); !measured.empty())
-    print("\n%s", measured.c_str());
+  print("\n%s", answer_text(report).c_str());
 }
 
 void declare_options(CommandLine& line) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/reports/against.h"
 #include "core/reports/results_json.h"
 #include "core/reports/table.h"
 #include "core/reports/tradeoff.h"
@@ -63,6 +64,9 @@ int run_table(const std::vector<std::string>& arguments) {
   line.option("metric", "M", "show this metric instead of the file's table.metric");
   line.option("epoch", "E",
               "show the last epoch that was evaluated, or the best of each run: last or best");
+  line.option("against", "NAME",
+              "below the table, print by how much each row differs from the one with this name, "
+              "such as a scheme, in pairs of equal seeds, and whether that is a difference");
   line.option("hardware", "FILE",
               "simulate every run on this hardware: a file, or a name of `list hardware`");
   declare_results(line);
@@ -87,10 +91,17 @@ int run_table(const std::vector<std::string>& arguments) {
                  {.results = line.text("results"), .keep = line.text("keep")});
   const Table table = make_table(spec, runs);
   const std::vector<Verdict> verdicts = judge(read_claims(document), as_claimed, runs);
-  std::string text = format ? print_table(table, *format) : results_json(table, verdicts);
+  const std::string against = line.text("against");
+  const std::vector<ClaimTest> differences =
+      against.empty() ? std::vector<ClaimTest>() : differences_from(against, table, runs);
+  std::string text =
+      format ? print_table(table, *format) : results_json(table, verdicts, differences);
   if (shows_tradeoff(spec, runs) && format == TableFormat::Markdown)
     text += "\n" + print_tradeoff(spec, make_tradeoff(spec, runs));
-  const std::string claims = format ? print_verdicts(verdicts, *format) : std::string();
+  std::string claims = format ? print_verdicts(verdicts, *format) : std::string();
+  if (format && !against.empty())
+    claims = concat(print_differences(against, table.metric, differences, *format),
+                    claims.empty() ? "" : "\n", claims);
   if (!claims.empty() && format != TableFormat::Csv) text += "\n" + claims;
   if (line.given("output"))
     write_output(line.text("output"), text);
@@ -106,10 +117,12 @@ int run_table(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kTable{"table",
-                     "table FILE [--format F] [--metric M] [--epoch E] [--hardware H] [--results "
-                     "ROWS | --keep ROWS] "
-                     "[--out DIR] [--output FILE]",
-                     "the results of a sweep as a table", run_table};
+const Command kTable{
+    "table",
+    "table FILE [--format F] [--metric M] [--epoch E] [--against NAME] [--hardware H] "
+    "[--results "
+    "ROWS | --keep ROWS] "
+    "[--out DIR] [--output FILE]",
+    "the results of a sweep as a table", run_table};
 
 }  // namespace pipewright

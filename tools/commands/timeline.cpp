@@ -146,6 +146,9 @@ int run_timeline(const std::vector<std::string>& arguments) {
     print("%s",
           shared_cores_remark(trace.spans.size(), recorded(folder / "run.json", "cores").integer)
               .c_str());
+  print("\n%s",
+        timeline_answer(trace.schedule, trace.spans, trace.in_turns, messages, plan.makespan)
+            .c_str());
   const std::string title = std::filesystem::weakly_canonical(folder).filename().string();
   write_output(
       line.given("svg") ? std::filesystem::path(line.text("svg")) : folder / "timeline.svg",

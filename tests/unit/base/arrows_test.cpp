@@ -69,11 +69,13 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/base core/system core/config core/schedule core/cost core/simulation core/planning "
      "core/records core/reports core/stability core/experiment core/profiling core/modelling "
      "core/training"},
+    {"core/comparison",
+     "core/base core/system core/config core/schedule core/drawing core/records core/stage/files"},
     {"tools",
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
      "core/traces core/planning core/records core/reports core/fetch core/stability core/stage "
      "core/codecs core/runtime core/probes core/experiment core/profiling core/modelling "
-     "core/training core/sweep"},
+     "core/training core/sweep core/comparison"},
     {"schemes", "core/base core/system core/config core/schedule"},
     {"models", "core/base core/config core/stage core/stage/files"},
     {"datasets", "core/base core/system core/config core/fetch core/stage core/stage/files"},

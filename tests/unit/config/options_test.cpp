@@ -219,6 +219,14 @@ TEST(Options, AKeyOutsideItsSectionIsSaidToBelongThere) {
             "dir/f.yaml:1:36: unknown option 'rates'; known: optimizer, train, lr_rate\n");
 }
 
+TEST(Options, ALearningRateIsOursWithinASectionToo) {
+  Reading reading("{learning_rate: 1}", "optimizer");
+  reading.options.number("lr", 1, "");
+  reading.options.finish();
+  EXPECT_EQ(reading.complaints(),
+            "dir/f.yaml:1:2: unknown option 'optimizer.learning_rate'; did you mean 'lr'?\n");
+}
+
 TEST(Options, PathsBeginInTheFolderOfTheFileThatNamesThem) {
   ASSERT_EQ(setenv("HOME", "/home/somebody", 1), 0);
   Reading reading("{data: data/x, up: ../y, absolute: /z, home: ~/w, none: \"\"}");

@@ -2,6 +2,8 @@
 // Lines over the values of a key: where points stand, what their intervals are, and what a run that
 // diverged leaves in the picture.
 #include <cmath>
+#include <optional>
+#include <sstream>
 
 #include "core/reports/curves.h"
 #include "core/reports/gnuplot.h"
@@ -76,6 +78,58 @@ TEST_F(PlotsOverKeys, ARunThatDivergedHasACrossAndNoNumber) {
     EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
 }
 
+/// The x of the lines of a data block of a script; none for an empty line.
+std::vector<std::optional<double>> places_in(const std::string& script, const std::string& block) {
+  const std::size_t begin = script.find(block + " << END\n") + block.size() + 8;
+  std::istringstream lines(script.substr(begin, script.find("END\n", begin) - begin));
+  std::vector<std::optional<double>> places;
+  for (std::string line; std::getline(lines, line);)
+    places.push_back(line.empty() ? std::nullopt : std::optional(std::stod(line)));
+  return places;
+}
+
+TEST_F(PlotsOverKeys, ErrorBarsOfSeveralLinesStandSideBySide) {
+  std::vector<RunRecord> runs;
+  for (const char* scheme : {"gpipe", "pipedream"})
+    for (const char* lr : {"1", "3"})
+      for (const int seed : {1, 2})
+        runs.push_back(at(scheme, lr, seed, concat("0.", seed + (*scheme == 'g' ? 3 : 5))));
+  const auto drawn = [&](const std::string& section) {
+    const auto pictures = make_pictures(spec(section), runs);
+    return gnuplot_script(pictures.at(0), PictureFormat::Svg, "x.svg");
+  };
+  const std::string script = drawn(kOverLr);
+  for (const std::size_t place : {0U, 1U}) {
+    const double value = place == 0 ? 1 : 3;
+    const double left = *places_in(script, "$ours0").at(place);
+    const double right = *places_in(script, "$ours1").at(place);
+    EXPECT_LT(left, value);
+    EXPECT_GT(right, value);
+    // Half the distance of the values is where the bars of one meet those of the next.
+    EXPECT_LT(right - left, 1);
+    EXPECT_NEAR((left + right) / 2, value, tolerance::kFewOperations * value);
+  }
+  const std::string logarithmic =
+      drawn("{x: optimizer.lr, y: test_accuracy, lines: scheme.name, log: x}");
+  const double left = *places_in(logarithmic, "$ours0").at(1);
+  const double right = *places_in(logarithmic, "$ours1").at(1);
+  EXPECT_LT(left, 3);
+  EXPECT_NEAR(left * right, 9, 9 * tolerance::kFewOperations);
+}
+
+TEST_F(PlotsOverKeys, NoLineJoinsPointsOverAPlaceWhereAllRunsDiverged) {
+  const auto drawn = [&](const std::string& in_the_middle) {
+    const auto pictures = make_pictures(
+        spec(kOverLr), {at("gpipe", "1", 1, "0.5"), at("gpipe", "2", 1, ""),
+                        at("gpipe", "2", 2, in_the_middle), at("gpipe", "3", 1, "0.4")});
+    return gnuplot_script(pictures.at(0), PictureFormat::Svg, "x.svg");
+  };
+  using Places = std::vector<std::optional<double>>;
+  EXPECT_EQ(places_in(drawn(""), "$ours0"), (Places{1, std::nullopt, 3}));
+  EXPECT_EQ(places_in(drawn("0.3"), "$ours0"), (Places{1, 2, 3})) << "one run is done there";
+  EXPECT_NE(drawn("").find("title \"gpipe (2 diverged)\""), std::string::npos);
+}
+
 TEST_F(PlotsOverKeys, ARunThatOnlyFailedHasNoCross) {
   const RunRecord failed = run("x", "x", "failed", "{optimizer: {lr: 1}}");
   const auto pictures =
@@ -115,8 +169,11 @@ TEST_F(PlotsOverKeys, MeansOverMoreThanSeedsAreSaid) {
                concat("{optimizer.lr: ", lr, ", train.seed: ", seed, "}"));
   };
   const std::vector<RunRecord> runs{at_lr("0.1", 1), at_lr("0.1", 2), at_lr("1", 1)};
-  EXPECT_EQ(mixing_note(spec("{}"), runs).find("Means mix optimizer.lr: ± is over"), 0u);
-  EXPECT_EQ(mixing_note(spec("{x: scheme.name}"), runs).find("Means mix optimizer.lr"), 0u);
+  EXPECT_EQ(mixing_note(spec("{lines: label}"), runs).find("Means mix optimizer.lr: ± is over"),
+            0u);
+  EXPECT_EQ(
+      mixing_note(spec("{x: scheme.name, lines: label}"), runs).find("Means mix optimizer.lr"), 0u);
+  EXPECT_EQ(mixing_note(spec("{}"), runs), "") << "each rate has a line";
   EXPECT_EQ(mixing_note(spec("{x: optimizer.lr}"), runs), "");
   EXPECT_EQ(mixing_note(spec("{pictures: optimizer.lr}"), runs), "");
   EXPECT_EQ(mixing_note(spec("{kind: map, x: optimizer.lr, y: scheme.name}"), runs), "");

@@ -98,15 +98,53 @@ TEST_F(Plots, GnuplotIsToldOfLinesBandsAndWhatWasPublished) {
       .percent = true,
       .curves = {
           {.name = "PD", .points = {{1, 50, 2, 3}, {2, 60, 1, 3}}, .published = {{1, 55, 0, 1}}},
-          {.name = "ST", .points = {{1, 40, 0, 1}}}}};
+          {.name = "ST", .points = {{1, 40, 0, 1}}, .color = 1}}};
   const std::string script = gnuplot_script(picture, PictureFormat::Svg, "x.svg");
   for (const char* part :
        {"set title \"it\\047s\"", "set ylabel \"test_accuracy (%)\"",
         "$ours0 << END\n1 50 48 52\n2 60 59 61\nEND\n",
         "$ours0 using 1:3:4 with filledcurves lc rgb '#0072b2' notitle", "title \"PD (3 runs)\"",
         "$theirs0 using 1:2 with lines lw 1 dt 2 lc rgb '#0072b2' title \"PD, published\"",
-        "$ours1 using 1:2 with points pt 7 lc rgb '#d55e00' title \"ST\""})
+        "set xtics 1\n", "$ours1 using 1:2 with points pt 7 lc rgb '#d55e00' title \"ST\""})
     EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
+}
+
+TEST_F(Plots, LinesThatAreEqualEverywhereAreOne) {
+  const auto pictures = make_pictures(
+      spec("{pictures: pipeline.stages, lines: label}"),
+      {vgg("a", "MP", 2, {"0.5", "0.7"}), vgg("b", "PD", 2, {"0.5", "0.6"}),
+       vgg("c", "GP", 2, {"0.5", "0.7"}), vgg("d", "MP", 4, {"0.5"}), vgg("e", "GP", 4, {"0.4"})});
+  ASSERT_EQ(pictures.size(), 2u);
+  ASSERT_EQ(pictures[0].curves.size(), 2u);
+  EXPECT_EQ(pictures[0].curves[0].name, "MP = GP");
+  EXPECT_EQ(pictures[0].curves[1].name, "PD") << "one point of two is another";
+  ASSERT_EQ(pictures[1].curves.size(), 2u) << "they differ with four stages";
+  EXPECT_EQ(pictures[1].curves[0].color, pictures[0].curves[0].color);
+  EXPECT_NE(pictures[1].curves[1].color, pictures[0].curves[1].color) << "GP is not PD";
+}
+
+TEST_F(Plots, TheNamesOfManyEqualLinesGoOnBelowInTheLegend) {
+  const Picture picture{
+      .metric = "m",
+      .curves = {{.name = "data_parallel = model_parallel = one_f_one_b = interleaved",
+                  .points = {{1, 40, 0, 1}}}}};
+  const std::string script = gnuplot_script(picture, PictureFormat::Svg, "x.svg");
+  for (const char* part : {"title \"data_parallel = model_parallel = \"",
+                           "keyentry with points pt 0 lc rgb 'white' title \"one_f_one_b = "
+                           "interleaved\""})
+    EXPECT_NE(script.find(part), std::string::npos) << part << "\n" << script;
+}
+
+TEST_F(Plots, ALineOfEpochsCountsItsRunsThatDiverged) {
+  RunRecord diverged = vgg("b", "PD", 2, {"0.5"});
+  diverged.state = "failed";
+  diverged.exit_code = 6;
+  const auto pictures = make_pictures(spec("{}"), {vgg("a", "PD", 2, {"0.5", "0.7"}), diverged});
+  const Curve& curve = pictures.at(0).curves.at(0);
+  ASSERT_EQ(curve.diverged.size(), 1u);
+  EXPECT_EQ(curve.diverged[0].x, 1) << "its last epoch";
+  const std::string script = gnuplot_script(pictures[0], PictureFormat::Svg, "x.svg");
+  EXPECT_NE(script.find("title \"PD (2 runs, 1 diverged)\""), std::string::npos) << script;
 }
 
 TEST_F(Plots, NoTextIsCodeOfGnuplotOrTheEndOfATextOfXml) {

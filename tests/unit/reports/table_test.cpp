@@ -126,34 +126,6 @@ TEST_F(Tables, CellsWhoseRunsDifferInMoreThanTheirSeedSayInWhat) {
   EXPECT_EQ(mixing_note(make_table(spec_of("{}"), runs)), "");
 }
 
-TEST_F(Tables, WithoutTableSectionRowsAreWhatTheSweepVariesExceptSeeds) {
-  const auto varied = [&](const std::string& folder, const std::string& keys) {
-    return run(folder, folder, "done", "{scheme: {name: x}}", accuracies({"0.9"}), keys);
-  };
-  const Table table = make_table(
-      read_table_spec(parse_yaml("{}", "t.yaml")),
-      {varied("a", "{label: a, scheme.name: gpipe, pipeline.stages: 2, train.seed: 1}"),
-       varied("b", "{label: b, scheme.name: gpipe, pipeline.stages: 2, train.seed: 2}"),
-       varied("c", "{label: c, scheme.name: gpipe, pipeline.stages: 4, train.seed: 1}")});
-  EXPECT_EQ(table.row_keys, (std::vector<std::string>{"scheme.name", "pipeline.stages"}));
-  EXPECT_EQ(table.column_names, std::vector<std::string>{"test_accuracy"});
-  ASSERT_EQ(table.cells.size(), 2u);
-  EXPECT_EQ(table.cells[0][0].values.size(), 2u);
-}
-
-TEST_F(Tables, LabelsOfTheFileNameTheRowsWithWhatStillDiffers) {
-  const Value document = parse_yaml("sweep: {points: [{label: PD}, {label: ST}]}", "t.yaml");
-  const auto varied = [&](const std::string& folder, const std::string& label, int stages) {
-    return run(
-        folder, label, "done", "{name: x}", accuracies({"0.9"}),
-        concat("{label: ", label, ", scheme.name: ", label, ", pipeline.stages: ", stages, "}"));
-  };
-  const Table table =
-      make_table(read_table_spec(document),
-                 {varied("a", "PD", 2), varied("b", "PD", 4), varied("c", "ST", 4)});
-  EXPECT_EQ(table.row_keys, (std::vector<std::string>{"label", "pipeline.stages"}));
-}
-
 TEST_F(Tables, CaptionSaysHowManyRunsStandBehind) {
   const Table table = make_table(spec_of("{rows: model.name, epoch: best}"),
                                  {cell("vgg", "a", "0.9"), cell("vgg", "b", "", "failed")});

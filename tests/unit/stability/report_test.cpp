@@ -41,6 +41,21 @@ TEST(StabilityReport, NamesTheTightestStageInOneLine) {
             "to 1.159 at lr 0.03");
 }
 
+TEST(StabilityReport, EndsWithOneSentenceThatAnswers) {
+  StabilityReport report = stability_report(pipedream_with_momentum());
+  // 3.8 / 0.034783 = 109.2
+  const std::string alone =
+      "In short: lr × curvature up to 0.03478, least at stage 0 (delay 3, momentum 0.9): curvature "
+      "up to 1.159 at lr 0.03; stage 3 (delay 0) bears 109.2 times as much";
+  EXPECT_EQ(answer_text(report), alone + ".\n");
+  report.coupled = CoupledStability{.edge = 0.02};
+  EXPECT_EQ(answer_text(report), alone +
+                                     "; the whole pipeline on this Hessian is stable up to lr "
+                                     "0.02, and lr 0.03 is beyond.\n");
+  report.measured = {.stages = {{0, 4.1}}, .model = {}, .when = "epoch 1, mini-batch 5"};
+  EXPECT_EQ(answer_text(report), measured_text(report));
+}
+
 TEST(StabilityReport, NamesPredictionsOfForwardAndBackward) {
   const auto rule = [](const char* scheme, const char* options, int microbatches = 1) {
     return stability_report({.recurrence = recurrence_of(scheme, options, 3, microbatches),

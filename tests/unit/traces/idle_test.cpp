@@ -39,6 +39,17 @@ TEST(Idle, UntilTheFirstMessageIsTheOrdersAndThenTheLinks) {
   EXPECT_EQ(idle[1].blame(), Blame::Link);
 }
 
+TEST(Idle, IsAnsweredForInOneSentence) {
+  // Two workers compute 2 of 7 s each. Of 10 s of waiting 7 are the order's and 3 the link's.
+  const Schedule schedule = forwards(2, 1);
+  const Spans spans{{{0, 2}}, {{5, 7}}};
+  EXPECT_EQ(timeline_answer(schedule, spans, false, Messages::HandedOver, 4),
+            "In short: workers computed 29 % of their time; of the time that they waited, 70 % is "
+            "to be blamed on order; the run took 1.75 times as long as planned.\n");
+  EXPECT_NE(timeline_answer(schedule, spans, true, Messages::HandedOver, 4).find("take turns"),
+            std::string::npos);
+}
+
 /// Worker 0 computes 1, 1 and 4 s; the median is 1. Worker 1 has nothing between.
 TEST(Idle, WhileASenderTakesLongerThanItsMedianIsTheStragglers) {
   const Spans spans{{{0, 1}, {1, 2}, {2, 6}}, {{1, 2}, {2, 3}, {6, 7}}};

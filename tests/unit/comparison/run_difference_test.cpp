@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/comparison/run_difference.h"
+
+#include "core/stage/files/safetensors.h"
+#include "core/stage/torch.h"
+#include "tests/unit/config/error_text.h"
+#include "tests/unit/records/run_folders.h"
+
+namespace pipewright {
+namespace {
+
+class RunDifference : public RunFolders {
+ protected:
+  void steps(const std::string& run, const std::string& rows) const {
+    put(run + "/steps.csv", "epoch,minibatch,loss\n" + rows);
+  }
+  using Tensors = std::vector<std::pair<std::string, at::Tensor>>;
+  void tensors(const std::string& file, const Tensors& all) const {
+    put(file, "");
+    write_safetensors(root_ / file, {.tensors = all, .metadata = {}});
+  }
+  std::vector<TensorDifference> of_tensors() const {
+    return tensor_differences(root_ / "a", root_ / "b");
+  }
+};
+
+TEST_F(RunDifference, TheFirstRowWithAnotherLossIsNamed) {
+  steps("a", "0,0,2.5\n0,1,2.25\n1,0,2\n1,1,1\n");
+  steps("b", "0,0,2.5\n0,1,2.25\n1,0,2.125\n1,1,1\n1,2,0.5\n");
+  const auto difference = loss_difference(root_ / "a", root_ / "b");
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(difference->differing, 1u) << "rows that one lacks do not differ";
+  EXPECT_EQ(loss_difference_text(*difference),
+            "losses      differ in 1 of 4 mini-batches, first in mini-batch 0 of epoch 1 (counted "
+            "from 0): loss 2 and 2.125; the first trained 4 mini-batches, the second 5\n");
+}
+
+TEST_F(RunDifference, ColumnsThatOneLacksAreLeftOut) {
+  steps("a", "0,0,2.5\n");
+  put("b/steps.csv", "epoch,minibatch,loss,loss_0\n0,0,2.5,3\n");
+  EXPECT_EQ(loss_difference(root_ / "a", root_ / "b")->differing, 0u);
+  EXPECT_EQ(loss_difference(root_ / "b", root_ / "a")->differing, 0u);
+  EXPECT_FALSE(loss_difference(root_ / "a", root_ / "none"));
+  put("c/steps.csv", "epoch,minibatch,loss\n0,0\n");
+  EXPECT_NE(error_text([&] {
+              loss_difference(root_ / "a", root_ / "c");
+            }).find("steps.csv:2: has 2 fields, but the header has 3"),
+            std::string::npos);
+}
+
+TEST_F(RunDifference, TheFirstTensorWithOtherBytesIsNamed) {
+  const at::Tensor ones = at::ones({2, 2}), moved = ones + 0.25;
+  tensors("a/final.safetensors", {{"x", ones}, {"y", ones}, {"z", ones}, {"only", ones}});
+  tensors("b/final.safetensors", {{"z", moved}, {"y", moved}, {"x", ones}});
+  const auto differences = of_tensors();
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(tensor_difference_text(differences[0]),
+            "tensors     at the end: 2 of 3 differ, first y, by at most 0.25; only the first has "
+            "only\n");
+}
+
+TEST_F(RunDifference, ATensorOfAnotherShapeDiffersInShape) {
+  tensors("a/final.safetensors", {{"x", at::ones({4, 2})}});
+  tensors("b/final.safetensors", {{"x", at::ones({4, 3})}});
+  EXPECT_EQ(of_tensors().at(0).how, "in shape: [4, 2] and [4, 3]");
+}
+
+TEST_F(RunDifference, CheckpointsAfterEqualNumbersOfMiniBatchesAreComparedHoweverTheyAreCut) {
+  const at::Tensor ones = at::ones({2});
+  tensors("a/checkpoint/000004/stage-0.safetensors", {{"x", ones}, {"y", ones}});
+  tensors("b/checkpoint/000004/stage-0.safetensors", {{"x", ones}});
+  tensors("b/checkpoint/000004/stage-1.safetensors", {{"y", ones}});
+  tensors("a/checkpoint/000008/stage-0.safetensors", {{"x", ones}, {"y", ones}});
+  tensors("b/checkpoint/000008/stage-0.safetensors", {{"x", ones}});
+  tensors("b/checkpoint/000008/stage-1.safetensors", {{"y", ones * 2}});
+  tensors("b/checkpoint/000012/stage-0.safetensors", {{"x", ones}});
+  const auto differences = of_tensors();
+  ASSERT_EQ(differences.size(), 2u);
+  EXPECT_EQ(tensor_difference_text(differences[0]),
+            "tensors     after 4 mini-batches: equal in all 2 that both have\n");
+  EXPECT_EQ(differences[1].when, "after 8 mini-batches");
+  EXPECT_EQ(differences[1].first, "y");
+}
+
+}  // namespace
+}  // namespace pipewright

@@ -63,6 +63,18 @@ void find_delays(Experiment& e, const Value& given, Problems& problems) {
   }
 }
 
+/// Reports layers that the optimizer's options name and the model does not have.
+void check_named_layers(const Experiment& e, const Value& document, Problems& problems) {
+  const auto [option, named] = e.optimizer->named_layers();
+  std::vector<std::string> known;
+  for (const LayerPtr& layer : e.layers) known.push_back(layer->name());
+  for (const std::string& name : named)
+    if (std::ranges::count(known, name) == 0)
+      problems.add(place_in(document, concat("optimizer.", option)),
+                   concat("optimizer.", option, " names '", name,
+                          "', which is no layer of the model", did_you_mean(name, known)));
+}
+
 /// Reports the probes that cannot measure this training.
 void check_probes(Experiment& e, const Value& document, const Value& resolved, Problems& problems) {
   if (e.probes.empty()) return;
@@ -140,6 +152,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(),
                  error.kind());
   }
+  check_named_layers(e, document, problems);
   check_perturbation(e, document, problems);
   try {
     name_weights(e, resolved);

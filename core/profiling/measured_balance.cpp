@@ -9,6 +9,7 @@
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
 #include "core/stage/skips.h"
+#include "core/stage/stage.h"
 
 namespace pipewright {
 namespace {
@@ -74,13 +75,24 @@ int optimizer_slots(const Experiment& e, const Schedule& schedule) {
          e.perturbation.gradient_delay + (e.perturbation.weight_noise > 0 ? kOfWeightNoise : 0);
 }
 
+std::vector<std::int64_t> table_bytes(const Experiment& e) {
+  std::vector<std::int64_t> bytes;
+  if (e.optimizer->tables().empty()) return bytes;
+  const auto each = static_cast<std::int64_t>(at::elementSize(e.train.precision.weights));
+  for (const LayerPtr& layer : e.layers)
+    bytes.push_back(each *
+                    numbers_in_tables(*e.optimizer, flat_layout(parameter_shapes({layer}), each)));
+  return bytes;
+}
+
 StageMemories stage_memories(const Experiment& e, const Profile& profile, int stages) {
   PipelineShape shape = e.shape(2 * stages + 2);
   if (stages != shape.stages) shape.placement.clear();
   shape.stages = stages;
   check_schedule_size(shape, shape.minibatches);
   const Schedule schedule = with_recomputation(e.scheme->schedule(shape), e.pipeline.recompute);
-  return {profile, stage_moments(schedule), optimizer_slots(e, schedule), count_heads(e, stages)};
+  return {profile, stage_moments(schedule), optimizer_slots(e, schedule), count_heads(e, stages),
+          table_bytes(e)};
 }
 
 void cut_by(Experiment& e, const Profile& profile) {

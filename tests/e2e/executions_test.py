@@ -54,6 +54,18 @@ DEFECTS = {
         "pipeline.batch_norm": "per_pass",
     },
 }
+# Every optimizer, under schemes that predict with it or keep its weights.
+OPTIMIZERS = {
+    "adam": {"scheme": {"name": "pipedream"}},
+    "adamw": {"scheme": {"name": "pipeoptim"}},
+    "adan": {"scheme": {"name": "spectrain"}},
+    "lion": {"scheme": {"name": "pipeoptim"}},
+    "muon": {"scheme": {"name": "spectrain"}},
+    "nadamw": {"scheme": {"name": "pipedream"}},
+    "rmsprop": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 2},
+    "sgd": {"scheme": {"name": "spectrain"}},
+    "soap": {"scheme": {"name": "xpipe"}, "pipeline.microbatches": 2, "optimizer.precondition_frequency": 2},
+}
 # Gradients that wait, weights with noise, statistics that lag behind.
 PERTURB = {"gradient_delay": 2, "weight_noise": 0.05, "stale_batch_norm": 3}
 DISTURBED = {
@@ -93,6 +105,15 @@ class Executions(SameBytes):
     def test_all_executions_agree_on_disturbed_trainings(self):
         for title, changes in DISTURBED.items():
             self.check(title, changed(CNN, changes), skips.with_mpi(["threads"], "executions"))
+
+    def test_all_executions_agree_for_every_optimizer(self):
+        for name, changes in OPTIMIZERS.items():
+            experiment = changed(CNN, {"optimizer": {"name": name, "lr": 0.01}})
+            self.check(f"optimizer {name}", changed(experiment, changes), skips.with_mpi(["threads"], "executions"))
+
+    def test_no_optimizer_is_forgotten_here(self):
+        listed = [line.split()[0] for line in self.pipewright("list", "optimizers").out.splitlines()]
+        self.assertEqual(sorted(OPTIMIZERS), sorted(listed))
 
     def test_no_scheme_is_forgotten_here(self):
         listed = [line.split()[0] for line in self.pipewright("list", "schemes").out.splitlines()]

@@ -205,6 +205,21 @@ Experiment make(const std::string& scheme, int number) {
   return e;
 }
 
+/// Options of an optimizer that came later, for schemes of which each reads its weights otherwise.
+OptimizerOptions later_optimizer(const std::string& name, Random& random) {
+  OptimizerOptions optimizer;
+  optimizer.name = name;
+  optimizer.lr = random.one_of<double>({0.001, 0.005, 0.01});
+  optimizer.weight_decay = random.one_of<double>({0, 0.01, 0.1});
+  optimizer.momentum = random.one_of<double>({0.8, 0.95});  // muon
+  optimizer.beta1 = random.one_of<double>({0.8, 0.9});
+  optimizer.beta2 = random.one_of<double>({0.92, 0.99});
+  optimizer.beta3 = random.one_of<double>({0.95, 0.99});
+  optimizer.eps = random.one_of<double>({0.00000001, 0.0001});
+  optimizer.momentum_decay = random.one_of<double>({0.004, 0.3});
+  return optimizer;
+}
+
 Data draw(const Experiment& experiment, int samples, std::uint64_t seed) {
   Random random(seed);
   Data data;
@@ -220,6 +235,22 @@ Data draw(const Experiment& experiment, int samples, std::uint64_t seed) {
 std::vector<Experiment> cases(const std::string& scheme, int count) {
   std::vector<Experiment> experiments;
   for (int number = 0; number < count; ++number) experiments.push_back(make(scheme, number));
+  return experiments;
+}
+
+std::vector<Experiment> cases_of_optimizer(const std::string& optimizer) {
+  std::vector<Experiment> experiments;
+  int number = 0;
+  for (const char* scheme : {"gpipe", "pipedream", "pipedream_2bw", "pipeoptim", "xpipe",
+                             "pipemare", "delayed_sgd", "interlocking"}) {
+    Experiment e = cases(scheme, ++number).back();
+    Random random(static_cast<std::uint64_t>(1000 * number) + optimizer.size());
+    e.optimizer = later_optimizer(optimizer, random);
+    e.scheme.velocity = "buffer";
+    e.scheme.adamw_decay_in_prediction = e.scheme.name == "pipeoptim";
+    e.name = optimizer + "_" + scheme + "_stages" + std::to_string(e.stages());
+    experiments.push_back(e);
+  }
   return experiments;
 }
 

@@ -15,6 +15,9 @@ namespace oracle {
 /// occur.
 std::vector<Experiment> cases(const std::string& scheme, int count);
 
+/// An experiment with that optimizer for each of several schemes.
+std::vector<Experiment> cases_of_optimizer(const std::string& optimizer);
+
 /// As cases(), with the defects of the code of the scheme's authors, and with epochs of different
 /// learning rates.
 std::vector<Experiment> cases_with_defects(const std::string& scheme, int count);

@@ -139,6 +139,19 @@ PIPEWRIGHT_ORACLE_CASES(zb_h1, 5);
 PIPEWRIGHT_ORACLE_CASES(zb_h2, 5);
 PIPEWRIGHT_ORACLE_CASES(pipemare, 14);
 
+std::string whole_name(const testing::TestParamInfo<Experiment>& info) {
+  return info.param.name;
+}
+
+#define PIPEWRIGHT_ORACLE_OPTIMIZER(optimizer)                                                   \
+  INSTANTIATE_TEST_SUITE_P(optimizer, Scheme, testing::ValuesIn(cases_of_optimizer(#optimizer)), \
+                           whole_name)
+
+PIPEWRIGHT_ORACLE_OPTIMIZER(lion);
+PIPEWRIGHT_ORACLE_OPTIMIZER(nadamw);
+PIPEWRIGHT_ORACLE_OPTIMIZER(adan);
+PIPEWRIGHT_ORACLE_OPTIMIZER(muon);
+
 #define PIPEWRIGHT_ORACLE_DEFECTS(scheme, count)          \
   INSTANTIATE_TEST_SUITE_P(scheme##_with_defects, Scheme, \
                            testing::ValuesIn(cases_with_defects(#scheme, count)), case_name)

@@ -35,7 +35,7 @@ struct SchemeOptions {
 };
 
 struct OptimizerOptions {
-  std::string name = "sgd";  // sgd | adam | adamw
+  std::string name = "sgd";  // sgd | adam | adamw | lion | nadamw | adan | muon
   double lr = 0.1;
   double momentum = 0;
   double dampening = 0;
@@ -43,7 +43,9 @@ struct OptimizerOptions {
   double weight_decay = 0;
   double beta1 = 0.9;
   double beta2 = 0.999;
+  double beta3 = 0.99;  // adan
   double eps = 1e-8;
+  double momentum_decay = 0.004;  // nadamw
 };
 
 struct LearningRateOptions {

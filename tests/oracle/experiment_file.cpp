@@ -69,6 +69,15 @@ std::string optimizer(const OptimizerOptions& options) {
   if (options.name == "sgd") {
     text += ", momentum: " + number(options.momentum) + ", nesterov: " + truth(options.nesterov);
     if (options.dampening != 0) text += ", dampening: " + number(options.dampening);
+  } else if (options.name == "muon") {
+    text += ", momentum: " + number(options.momentum);
+  } else if (options.name == "lion") {
+    text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) + "]";
+  } else if (options.name == "adan" || options.name == "nadamw") {
+    text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) +
+            (options.name == "adan" ? ", " + number(options.beta3) : "") +
+            "], eps: " + number(options.eps);
+    if (options.name == "nadamw") text += ", momentum_decay: " + number(options.momentum_decay);
   } else if (options.beta1 != OptimizerOptions{}.beta1) {
     text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) +
             "], eps: " + number(options.eps);

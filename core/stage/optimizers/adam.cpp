@@ -5,7 +5,7 @@
 // current moments and step count; it includes AdamW's decay only if the rule asks for it.
 #include <cmath>
 
-#include "core/base/wording.h"
+#include "core/stage/optimizers/betas.h"
 #include "core/stage/optimizers/elementwise.h"
 
 namespace pipewright {
@@ -19,22 +19,15 @@ class AdamFamily : public Optimizer {
   AdamFamily(Options& options, bool decoupled, double default_weight_decay)
       : Optimizer(options, 1e-3),
         decoupled_(decoupled),
-        betas_(
-            options.numbers("betas", {0.9, 0.999},
-                            "Decay factors of the running means of the gradient and of its square.",
-                            {0, 0.9999999})),
+        betas_(read_betas(options, {0.9, 0.999},
+                          "Decay factors of the running means of the gradient and of its square.")),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
                             kNotNegative)),
         weight_decay_(options.number(
             "weight_decay", default_weight_decay,
             decoupled ? "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step."
                       : "Weight decay λ, an L2 penalty added to the gradient.",
-            kNotNegative)) {
-    if (betas_.size() == 2) return;
-    options.problem("betas", concat("has ", counted(betas_.size(), "number"),
-                                    "; expected two, such as [0.9, 0.999]"));
-    betas_ = {0.9, 0.999};
-  }
+            kNotNegative)) {}
 
   std::vector<std::string> slot_names(bool) const override { return {"exp_avg", "exp_avg_sq"}; }
 

@@ -113,6 +113,90 @@ TEST(RmsProp, KeepsAMomentumOnlyWhereThereIsOneOrAPredictionReadsIt) {
               tolerance::kOptimizerSteps);
 }
 
+TEST(Lion, FollowsItsAuthors) {
+  at::Tensor m = at::zeros({3, 5}, at::kDouble);
+  expect_near(Steps::of("lion", "{betas: [0.8, 0.95], weight_decay: 0.1}"),
+              Steps::by([&](const at::Tensor& w, const at::Tensor& g, double) {
+                const at::Tensor direction = at::sign(0.8 * m + 0.2 * g);
+                m = 0.95 * m + 0.05 * g;
+                return w * (1 - 0.1 * 0.1) - 0.1 * direction;
+              }),
+              tolerance::kOptimizerSteps);
+}
+
+TEST(Lion, MovesEveryWeightByTheLearningRate) {
+  const auto optimizer = make_optimizer("lion", "{}");
+  Training training(*optimizer);
+  for (std::uint64_t t = 1; t <= 3; ++t) {
+    const at::Tensor before = training.part(training.weights, 0).clone();
+    training.step(training.gradients(t), 0.5);
+    expect_near((training.part(training.weights, 0) - before).abs(), at::full({3, 5}, 0.5),
+                tolerance::kPrediction);
+  }
+}
+
+TEST(NAdamW, FollowsPyTorch) {
+  at::Tensor m = at::zeros({3, 5}, at::kDouble), u = m.clone();
+  double product = 1;
+  const auto momentum = [](double t) { return 0.8 * (1 - 0.5 * std::pow(0.96, t * 0.3)); };
+  expect_near(Steps::of("nadamw",
+                        "{betas: [0.8, 0.9], eps: 0.001, weight_decay: 0.5, momentum_decay: 0.3}"),
+              Steps::by([&](const at::Tensor& w, const at::Tensor& g, double t) {
+                m = 0.8 * m + 0.2 * g;
+                u = 0.9 * u + 0.1 * g * g;
+                product *= momentum(t);
+                const double next = momentum(t + 1);
+                const at::Tensor divisor = (u / (1 - std::pow(0.9, t))).sqrt() + 0.001;
+                return w * (1 - 0.1 * 0.5) - 0.1 * (1 - momentum(t)) / (1 - product) * g / divisor -
+                       0.1 * next / (1 - product * next) * m / divisor;
+              }),
+              tolerance::kOptimizerSteps);
+}
+
+/// The product of all momenta is not kept: it is made again in every step, as far as it matters.
+TEST(NAdamW, TakesTheStepsOfALongTraining) {
+  const auto optimizer = make_optimizer("nadamw", "{betas: [0.5, 0.9], eps: 0.001}");
+  Training training(*optimizer, false, false, flat_layout({{"w", {1}}}, 8));
+  double w = training.weights[0].item<double>(), m = 0, u = 0, product = 1;
+  for (int t = 1; t <= 200; ++t) {
+    const double g = std::sin(0.7 * t);
+    training.step({at::full({1}, g, at::kDouble)}, 0.01);
+    const auto momentum = [](int step) { return 0.5 * (1 - 0.5 * std::pow(0.96, step * 0.004)); };
+    m = 0.5 * m + 0.5 * g;
+    u = 0.9 * u + 0.1 * g * g;
+    product *= momentum(t);
+    const double divisor = std::sqrt(u / (1 - std::pow(0.9, t))) + 0.001;
+    w -= 0.01 *
+         ((1 - momentum(t)) / (1 - product) * g +
+          momentum(t + 1) / (1 - product * momentum(t + 1)) * m) /
+         divisor;
+  }
+  EXPECT_NEAR(training.weights[0].item<double>(), w, 200 * tolerance::kPrediction);
+}
+
+/// Adan as its paper has it: with a proximal decay, or with AdamW's.
+at::Tensor adan_steps(bool proximal) {
+  at::Tensor m = at::zeros({3, 5}, at::kDouble), v = m.clone(), n = m.clone(), previous;
+  return Steps::by([&, previous](const at::Tensor& w, const at::Tensor& g, double t) mutable {
+    const at::Tensor difference = t == 1 ? at::zeros_like(g) : g - previous;
+    m = 0.9 * m + (1 - 0.9) * g;
+    v = 0.8 * v + (1 - 0.8) * difference;
+    n = 0.95 * n + (1 - 0.95) * (g + 0.8 * difference).square();
+    previous = g;
+    const at::Tensor divisor = (n / (1 - std::pow(0.95, t))).sqrt() + 0.001;
+    const at::Tensor move =
+        0.1 * (m / (1 - std::pow(0.9, t)) + 0.8 * v / (1 - std::pow(0.8, t))) / divisor;
+    return proximal ? (w - move) / (1 + 0.1 * 0.5) : w * (1 - 0.1 * 0.5) - move;
+  });
+}
+
+TEST(Adan, FollowsItsAuthors) {
+  const std::string options = "betas: [0.9, 0.8, 0.95], eps: 0.001, weight_decay: 0.5";
+  expect_near(Steps::of("adan", "{" + options + "}"), adan_steps(true), tolerance::kOptimizerSteps);
+  expect_near(Steps::of("adan", "{" + options + ", proximal: false}"), adan_steps(false),
+              tolerance::kOptimizerSteps);
+}
+
 TEST(Optimizers, StepAlikeInTheFusedLoopAndOverTensors) {
   for (const auto& [name, options] : kOptimizers) {
     const auto fused = make_optimizer(name, options),
@@ -131,9 +215,10 @@ TEST(Optimizers, StepAlikeInTheFusedLoopAndOverTensors) {
   }
 }
 
-TEST(Optimizers, GiveTheSameBitsWithOneAndTwoThreads) {
+/// A product of matrices may add in another order with more threads, as it may in a layer.
+TEST(Optimizers, GiveTheSameBitsWithOneAndTwoThreadsWhereTheyAreElementwise) {
   const FlatLayout large = flat_layout({{"a", {3, 40'000}}, {"b", {70'001}}}, 8);
-  for (const auto& [name, options] : kOptimizers) {
+  for (const auto& [name, options] : kElementwise) {
     const auto optimizer = make_optimizer(name, options);
     auto trained = [&](int threads) {
       at::set_num_threads(threads);
@@ -172,9 +257,10 @@ TEST(Optimizers, LeaveAParameterWithoutGradientAlone) {
     for (const auto& [name, options] : kOptimizers) {
       const auto optimizer = make_optimizer(name, options);
       Training training(*optimizer);
+      const std::vector<at::Tensor> gradients{{}, random({7}, 3)};
+      for (std::uint64_t t = 1; t < updates_to_move(name); ++t) training.step(gradients);
       const at::Tensor before = training.weights.clone();
       at::Tensor next = in_place ? training.weights : at::full_like(training.weights, 7);
-      const std::vector<at::Tensor> gradients{{}, random({7}, 3)};
       optimizer->step({.layout = training.layout,
                        .gradients = gradients,
                        .weights = training.weights,

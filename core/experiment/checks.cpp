@@ -10,6 +10,7 @@
 #include "core/experiment/perturbation.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
+#include "core/schedule/versions.h"
 #include "core/stage/memory_format.h"
 #include "core/stage/skips.h"
 
@@ -73,6 +74,30 @@ void check_named_layers(const Experiment& e, const Value& document, Problems& pr
       problems.add(place_in(document, concat("optimizer.", option)),
                    concat("optimizer.", option, " names '", name,
                           "', which is no layer of the model", did_you_mean(name, known)));
+}
+
+/// Reports gradient rules that compare versions where there is not one version to compare with.
+void check_gradient_rules(const Experiment& e, const Value& document, Problems& problems) {
+  const auto compares = std::ranges::find_if(e.gradient_rules, [](const NamedGradientRule& each) {
+    return each.rule->compares_versions();
+  });
+  if (compares == e.gradient_rules.end()) return;
+  const auto i = static_cast<std::size_t>(compares - e.gradient_rules.begin());
+  const auto refuse = [&](const std::string& why) {
+    problems.add(document.find("gradient_rules")->items[i].place,
+                 concat("gradient_rules[", i, "] ", compares->name, " ", why),
+                 ErrorKind::Experiment);
+  };
+  if (const int delay = e.perturbation.gradient_delay; delay > 0)
+    refuse(concat("knows nothing of gradients that wait; expected perturb.gradient_delay: 0, not ",
+                  delay));
+  constexpr int kManyStages = 64;
+  PipelineShape shape = e.shape(2 * std::min(e.pipeline.stages, kManyStages) + 2);
+  try {
+    resolve_versions(e.schedule_in(shape));
+  } catch (const MissingWeights& error) {
+    refuse(concat("cannot compare: ", error.message()));
+  }
 }
 
 /// Reports the probes that cannot measure this training.
@@ -166,6 +191,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
       return;  // already refused: save the time of a large schedule
     check_schedule_size(shape, 1);
     e.scheme->schedule(shape);
+    check_gradient_rules(e, document, problems);
     check_probes(e, document, resolved, problems);
   } catch (const Error& error) {
     problems.add(place_of(document, error.message()), error.message(), error.kind());

@@ -71,8 +71,9 @@ int optimizer_slots(const Experiment& e, const Schedule& schedule) {
   constexpr int kOfWeightNoise = 2;  // the factors of the weights, and the weights times them
   const Predictions predictions = predictions_of(schedule);
   return static_cast<int>(e.optimizer->slot_names(predictions.any).size()) +
-         (predictions.by_lookahead ? 1 : 0) + (predictions.by_drift ? 1 : 0) +
-         e.perturbation.gradient_delay + (e.perturbation.weight_noise > 0 ? kOfWeightNoise : 0);
+         slots_of(e.gradient_rules) + (predictions.by_lookahead ? 1 : 0) +
+         (predictions.by_drift ? 1 : 0) + e.perturbation.gradient_delay +
+         (e.perturbation.weight_noise > 0 ? kOfWeightNoise : 0);
 }
 
 std::vector<std::int64_t> table_bytes(const Experiment& e) {
@@ -90,7 +91,7 @@ StageMemories stage_memories(const Experiment& e, const Profile& profile, int st
   if (stages != shape.stages) shape.placement.clear();
   shape.stages = stages;
   check_schedule_size(shape, shape.minibatches);
-  const Schedule schedule = with_recomputation(e.scheme->schedule(shape), e.pipeline.recompute);
+  const Schedule schedule = e.schedule_in(shape);
   return {profile, stage_moments(schedule), optimizer_slots(e, schedule), count_heads(e, stages),
           table_bytes(e)};
 }

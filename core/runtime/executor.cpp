@@ -243,9 +243,10 @@ class Interpreter {
             instruction.action,
             transport_->reduce(instruction, stage, exchange_of(instruction.action), worker));
         return;
-      case ActionKind::Update: update(instruction, stage, worker); return;
+      case ActionKind::Update: update(instruction, stage, worker); break;
     }
-    if (request_.observer != nullptr) show_end(instruction, stage);
+    if (request_.observer != nullptr && is_pass(instruction.action.kind))
+      show_end(instruction, stage);
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
   }
 
@@ -350,7 +351,8 @@ class Interpreter {
       ahead = {key, program_.schedule.rules[as_size(key.rule)], prediction_lr(instruction)};
     stage.delay_gradients();
     if (request_.observer != nullptr) request_.observer->updates(instruction, stage);
-    stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead);
+    stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead,
+                 instruction.weights.read);
     if (request_.observer != nullptr) request_.observer->updated(instruction, stage);
     if (request_.execution == Execution::Mpi && worker == 0) count_minibatch(instruction);
   }

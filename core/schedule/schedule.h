@@ -107,6 +107,9 @@ struct Schedule {
   /// empty: none. A stage keeps so many when a schedule ends. Those before the training's first are
   /// copies of that one.
   std::vector<int> earlier;
+  /// Whether updates compare the weights that they are applied to with those that the forwards of
+  /// their gradient have read, which a stage then keeps until the update.
+  bool updates_compare = false;
   std::vector<std::vector<Action>> workers;  ///< [worker] → its actions in order
 
   int earlier_of(int stage) const {

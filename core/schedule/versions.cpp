@@ -66,6 +66,7 @@ class WorkerVersions {
       int& latest = stage.latest;
       ActionWeights& weights = result_[i];
       weights.latest = latest;
+      if (action.kind == ActionKind::Update && schedule_.updates_compare) name_read(i, stage);
       if (action.kind == ActionKind::Update) ++latest;
       if (!is_pass(action.kind)) continue;
       weights.key = key_of(action, latest);
@@ -86,6 +87,29 @@ class WorkerVersions {
     }
   }
 
+  /// Finds the weights that an update compares its own with.
+  void name_read(std::size_t position, StageKeys& stage) {
+    const Action& update = actions_[position];
+    std::optional<WeightKey> read;
+    for (int m = 0; m < schedule_.shape.microbatches; ++m) {
+      Action pass = update;
+      pass.microbatch = m;
+      const auto [worker, forward] = index_.forward(pass);
+      if (worker != worker_ || as_size(forward) > position) continue;
+      const WeightKey& key = result_[as_size(forward)].key;
+      if (read && *read != key)
+        fail(update,
+             concat("applies a gradient whose micro-batches have read different weights, of "
+                    "versions ",
+                    read->version, " and ", key.version,
+                    "; expected the same for all, as with pipeline.microbatches: 1"));
+      read = key;
+    }
+    if (!read || *read == WeightKey{stage.latest, 0, 0}) return;
+    result_[position].read = read;
+    use(stage, *read, position);
+  }
+
   /// Second walk: finds the keys that may be freed after each action.
   void free_keys() {
     for (std::size_t i = 0; i < actions_.size(); ++i) {
@@ -95,6 +119,9 @@ class WorkerVersions {
       if (action.kind == ActionKind::Update) {
         const LastUse* last = find(stage, {weights.latest, 0, 0});
         weights.in_place = (last == nullptr || last->action < i) && !stage.outlives(weights.latest);
+        if (weights.read && find(stage, *weights.read)->action == i &&
+            (weights.read->ahead != 0 || !stage.outlives(weights.read->version)))
+          weights.frees.push_back(*weights.read);
         continue;
       }
       if (!is_pass(action.kind) || find(stage, weights.key)->action != i) continue;
@@ -232,6 +259,32 @@ Versions resolve_versions(const Schedule& schedule, const PassIndex& index) {
     measure_staleness(schedule, schedule.workers[worker], versions.workers.back(), versions.stages);
   }
   return versions;
+}
+
+Schedule with_rates_by_staleness(Schedule schedule, const std::function<double(int)>& factor) {
+  const Versions versions = resolve_versions(schedule);
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
+    // (stage, replica) → mini-batch → the oldest version that its forwards have read.
+    std::map<std::pair<int, int>, std::map<int, int>> reads;
+    for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {
+      Action& action = schedule.workers[w][i];
+      const ActionWeights& weights = versions.workers[w][i];
+      std::map<int, int>& open = reads[{action.stage, action.replica}];
+      if (action.kind == ActionKind::Forward) {
+        const int version = weights.key.version + weights.key.ahead;
+        int& oldest = open.try_emplace(action.minibatch, version).first->second;
+        oldest = std::min(oldest, version);
+      } else if (action.kind == ActionKind::Update) {
+        int staleness = 0;
+        while (!open.empty() && open.begin()->first <= action.minibatch) {
+          staleness = std::max(staleness, weights.latest - open.begin()->second);
+          open.erase(open.begin());
+        }
+        action.scale *= factor(staleness);
+      }
+    }
+  }
+  return schedule;
 }
 
 std::vector<PassWeights> weights_used(const Schedule& schedule, int minibatch) {

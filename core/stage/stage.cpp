@@ -69,7 +69,8 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
       kept_(parts_.index, parts_.last, parts_.channels_last,
             weights_.leaves().first(main_parameters_), gradients_),
       state_(fresh_state(*parts_.optimizer, layout_, parts_.options, parts_.predicts,
-                         parts_.keep_gradient)) {
+                         parts_.keep_gradient)),
+      rules_(parts_.gradient_rules, layout_.size, parts_.options, parts_.optimizer->lr()) {
   if (parts_.drift_decay) state_.drift = at::zeros({layout_.size}, parts_.options);
   for (const LayerPtr& layer : parts_.layers) place(layer);
   if (parts_.head) place(parts_.head);
@@ -341,15 +342,16 @@ void Stage::delay_gradients() {
   if (due) gradients_.sums() = *std::move(due);
 }
 
-void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) {
+void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead,
+                   const std::optional<WeightKey>& read) {
   const at::NoGradGuard no_grad;
   if (delayed_) {
-    idle_ ? stay(in_place, ahead) : apply(in_place, lr, ahead);
+    idle_ ? stay(in_place, ahead) : apply(in_place, lr, ahead, read);
   } else if (loss_scale() && gradients_.overflowed()) {
     loss_scale()->skip(parts_.index);
     stay(in_place, ahead);
   } else {
-    apply(in_place, lr, ahead);
+    apply(in_place, lr, ahead, read);
     if (loss_scale()) loss_scale()->updated();
   }
   gradients_.clear();
@@ -365,7 +367,14 @@ void Stage::stay(bool in_place, const std::optional<Ahead>& ahead) {
   if (ahead) make(*ahead);
 }
 
-void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead) {
+void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead,
+                  const std::optional<WeightKey>& read) {
+  if (!rules_.empty()) {
+    gradients_.prepare();
+    const at::Tensor& latest = weights_.latest();
+    rules_.apply(layout_, gradients_.sums(), latest, read ? weights_.version(*read) : latest,
+                 state_.steps);
+  }
   auto [from, to] = weights_.advance(in_place);
   const OptimizerStep step{.layout = layout_,
                            .gradients = gradients_.sums(),
@@ -375,7 +384,8 @@ void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead) {
                            .lr = lr,
                            .made = copying({weights_.latest_number(), 0, 0}),
                            .loss_scale = gradients_.scale()};
-  const at::Tensor before = parts_.drift_decay && in_place ? from.clone() : from;
+  const bool compares = parts_.drift_decay || rules_.follow_steps();
+  const at::Tensor before = compares && in_place ? from.clone() : from;
   const bool by_drift = ahead && ahead->rule.kind == PredictionRule::Kind::Drift;
   if (ahead && !by_drift)
     step_and_predict(*parts_.optimizer, step, add_prediction(*ahead));
@@ -384,6 +394,7 @@ void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead) {
   if (weights_.has_copies() && !step.made) weights_.copy({weights_.latest_number(), 0, 0});
   if (parts_.drift_decay)
     state_.drift.mul_(*parts_.drift_decay).add_(to - before, 1 - *parts_.drift_decay);
+  rules_.stepped(before, to, lr);
   if (by_drift)
     make(*ahead);
   else if (ahead && weights_.has_copies() && !step.made)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/stage/deferred_statistics.h"
+#include "core/stage/gradient_rule.h"
 #include "core/stage/gradient_sums.h"
 #include "core/stage/kept_forwards.h"
 #include "core/stage/layer.h"
@@ -48,6 +49,7 @@ struct StageParts {
   int earlier = 0;                         ///< Schedule::earlier of this stage
   RunningStatistics running_statistics = RunningStatistics::PerMicrobatch;
   Perturbation perturbation = {};
+  std::vector<NamedGradientRule> gradient_rules = {};
 };
 
 /// One replica of a stage, used by one thread at a time. In mixed precision inputs, outputs and
@@ -76,6 +78,8 @@ class Stage {
     const std::optional<LossScale>& scale = gradients_.loss_scale();
     return state_.steps + (scale ? scale->skipped : 0) + (delayed_ ? delayed_->waiting() : 0);
   }
+  /// (name, flat tensor) of what gradient rules keep, as StageGradientRules::slots() has it.
+  std::vector<std::pair<std::string, at::Tensor>> rule_slots() const { return rules_.slots(); }
   /// (full name, tensor) of every buffer, in layer order.
   std::vector<std::pair<std::string, at::Tensor>> named_buffers() const;
   /// (full name, view of the latest version) of every parameter, in layer order; the head's last.
@@ -157,7 +161,10 @@ class Stage {
   /// not. In float16 it waits for the device, and if a gradient since the last update is not
   /// finite, all are discarded: the new version has the weights of the one before, and the state of
   /// the optimizer stays as it is. Throws Error{NotFinite} as LossScale::skip() does.
-  void update(bool in_place, double lr, const std::optional<Ahead>& ahead = {});
+  /// Gradient rules are applied to the gradients before; `read` names the weights that the forwards
+  /// have read, if a rule asks for them and they are not the latest version.
+  void update(bool in_place, double lr, const std::optional<Ahead>& ahead = {},
+              const std::optional<WeightKey>& read = {});
 
  private:
   friend class StageProbeAccess;
@@ -176,7 +183,8 @@ class Stage {
   OnElements copying(const WeightKey& key);
   Prediction add_prediction(const Ahead& ahead);
   void make(const Ahead& ahead);
-  void apply(bool in_place, double lr, const std::optional<Ahead>& ahead);
+  void apply(bool in_place, double lr, const std::optional<Ahead>& ahead,
+             const std::optional<WeightKey>& read);
   void stay(bool in_place, const std::optional<Ahead>& ahead);
 
   StageParts parts_;
@@ -191,6 +199,7 @@ class Stage {
   WeightGradients gradients_;
   KeptForwards kept_;
   OptimizerState state_;
+  StageGradientRules rules_;
   std::optional<WeightNoise> noise_;
   std::optional<DelayedGradients> delayed_;
   bool idle_ = false;  ///< with `delayed_`: the next update has no gradients to apply

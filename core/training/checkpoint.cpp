@@ -63,6 +63,7 @@ std::string saved_name(const HeldStage& of, const std::string& name) {
 std::vector<std::string> slots_of(const HeldStage& of, const Optimizer& optimizer) {
   std::vector<std::string> slots = optimizer.slot_names(of.stage->predicts());
   for (const StateTable& table : optimizer.tables()) slots.push_back(table.name);
+  for (const auto& [name, flat] : of.stage->rule_slots()) slots.push_back(name);
   if (of.stage->optimizer_state().last_gradient.defined()) slots.emplace_back(kLastGradient);
   if (of.stage->optimizer_state().drift.defined()) slots.emplace_back(kDrift);
   return slots;
@@ -97,6 +98,7 @@ NamedTensors learned_by(const HeldStage& of, const Optimizer& optimizer,
   const auto tables = optimizer.tables();
   for (std::size_t t = 0; t < tables.size(); ++t)
     add(tables[t].name, [&](std::size_t p) { return state.tables[t][p]; });
+  for (const auto& [name, flat] : of.stage->rule_slots()) add_flat(name, flat);
   add_flat(kLastGradient, state.last_gradient);
   add_flat(kDrift, state.drift);
   return all;

@@ -66,6 +66,13 @@ OPTIMIZERS = {
     "sgd": {"scheme": {"name": "spectrain"}},
     "soap": {"scheme": {"name": "xpipe"}, "pipeline.microbatches": 2, "optimizer.precondition_frequency": 2},
 }
+# Gradient rules, under schemes whose gradients are stale.
+RULES = {
+    "clip": {"scheme": {"name": "pipedream"}, "gradient_rules": [{"name": "clip", "norm": 0.5}]},
+    "dc_asgd": {"scheme": {"name": "pipeoptim"}, "gradient_rules": [{"name": "dc_asgd", "adaptive": True}]},
+    "gap_aware": {"scheme": {"name": "pipedream"}, "gradient_rules": [{"name": "gap_aware"}]},
+    "staleness_lr": {"scheme": {"name": "delayed_sgd", "delay": 2}, "gradient_rules": [{"name": "staleness_lr"}]},
+}
 # Gradients that wait, weights with noise, statistics that lag behind.
 PERTURB = {"gradient_delay": 2, "weight_noise": 0.05, "stale_batch_norm": 3}
 DISTURBED = {
@@ -110,6 +117,14 @@ class Executions(SameBytes):
         for name, changes in OPTIMIZERS.items():
             experiment = changed(CNN, {"optimizer": {"name": name, "lr": 0.01}})
             self.check(f"optimizer {name}", changed(experiment, changes), skips.with_mpi(["threads"], "executions"))
+
+    def test_all_executions_agree_for_every_gradient_rule(self):
+        for name, changes in RULES.items():
+            self.check(f"rule {name}", changed(CNN, changes), skips.with_mpi(["threads"], "executions"))
+
+    def test_no_gradient_rule_is_forgotten_here(self):
+        listed = [line.split()[0] for line in self.pipewright("list", "gradient_rules").out.splitlines()]
+        self.assertEqual(sorted(RULES), sorted(listed))
 
     def test_no_optimizer_is_forgotten_here(self):
         listed = [line.split()[0] for line in self.pipewright("list", "optimizers").out.splitlines()]

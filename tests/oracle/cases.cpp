@@ -254,6 +254,33 @@ std::vector<Experiment> cases_of_optimizer(const std::string& optimizer) {
   return experiments;
 }
 
+std::vector<Experiment> cases_of_rule(const std::string& rule) {
+  const bool compares = rule == "dc_asgd" || rule == "gap_aware";
+  std::vector<Experiment> experiments;
+  int number = 0;
+  for (const char* scheme : {"gpipe", "pipedream", "pipedream_2bw", "delayed_sgd", "pipeoptim",
+                             "xpipe", "pipedream", "pipemare"}) {
+    Experiment e = cases(scheme, ++number).back();
+    Random random(static_cast<std::uint64_t>(2000 * number) + rule.size());
+    RuleOptions options;
+    options.name = rule;
+    options.norm = random.one_of<double>({0.1, 0.5});
+    options.lambda = random.one_of<double>({0.5, 2});
+    options.adaptive = random.once_in(2);
+    options.decay = random.one_of<double>({0.5, 0.9});
+    options.eps = random.one_of<double>({0.0001, 0.01});
+    options.power = random.one_of<double>({0.5, 1});
+    e.rules = {options};
+    if (random.once_in(3) && rule != "clip") e.rules.push_back({.name = "clip", .norm = 0.5});
+    // Micro-batches of a mini-batch may read different versions, which are not to be compared.
+    if (compares && one_of(scheme, {"pipedream", "pipeoptim", "pipemare"})) e.microbatches = 1;
+    e.name =
+        rule + "_" + std::to_string(number) + "_" + scheme + "_stages" + std::to_string(e.stages());
+    experiments.push_back(e);
+  }
+  return experiments;
+}
+
 std::vector<Experiment> cases_with_defects(const std::string& scheme, int count) {
   std::vector<Experiment> experiments = cases(scheme, count);
   for (Experiment& e : experiments) {

@@ -152,6 +152,14 @@ PIPEWRIGHT_ORACLE_OPTIMIZER(nadamw);
 PIPEWRIGHT_ORACLE_OPTIMIZER(adan);
 PIPEWRIGHT_ORACLE_OPTIMIZER(muon);
 
+#define PIPEWRIGHT_ORACLE_RULE(rule) \
+  INSTANTIATE_TEST_SUITE_P(rule, Scheme, testing::ValuesIn(cases_of_rule(#rule)), whole_name)
+
+PIPEWRIGHT_ORACLE_RULE(clip);
+PIPEWRIGHT_ORACLE_RULE(dc_asgd);
+PIPEWRIGHT_ORACLE_RULE(gap_aware);
+PIPEWRIGHT_ORACLE_RULE(staleness_lr);
+
 #define PIPEWRIGHT_ORACLE_DEFECTS(scheme, count)          \
   INSTANTIATE_TEST_SUITE_P(scheme##_with_defects, Scheme, \
                            testing::ValuesIn(cases_with_defects(#scheme, count)), case_name)

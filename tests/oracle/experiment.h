@@ -60,6 +60,17 @@ struct LearningRateOptions {
   double warmup_start = 0;
 };
 
+/// A gradient rule. Each reads only its own options.
+struct RuleOptions {
+  std::string name;       // clip | dc_asgd | gap_aware | staleness_lr
+  double norm = 1;        // clip
+  double lambda = 0.04;   // dc_asgd
+  bool adaptive = false;  // dc_asgd
+  double decay = 0.95;    // dc_asgd, gap_aware
+  double eps = 1e-7;      // dc_asgd, gap_aware
+  double power = 1;       // staleness_lr
+};
+
 struct Experiment {
   std::string name = "oracle";
   std::vector<int> widths;  // of the MLP: input, hidden, …, classes
@@ -78,6 +89,7 @@ struct Experiment {
   SchemeOptions scheme;
   OptimizerOptions optimizer;
   LearningRateOptions learning_rate;
+  std::vector<RuleOptions> rules;
   std::uint64_t data_seed = 0;  // of samples and initial weights; not in the experiment file
 
   int stages() const { return static_cast<int>(balance.size()); }

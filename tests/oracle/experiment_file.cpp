@@ -85,6 +85,21 @@ std::string optimizer(const OptimizerOptions& options) {
   return text + "}";
 }
 
+std::string rules(const std::vector<RuleOptions>& all) {
+  std::string text = "[";
+  for (const RuleOptions& rule : all) {
+    text += (text.size() > 1 ? ", {name: " : "{name: ") + rule.name;
+    if (rule.name == "clip") text += ", norm: " + number(rule.norm);
+    if (rule.name == "dc_asgd")
+      text += ", lambda: " + number(rule.lambda) + ", adaptive: " + truth(rule.adaptive);
+    if (rule.name == "dc_asgd" || rule.name == "gap_aware")
+      text += ", decay: " + number(rule.decay) + ", eps: " + number(rule.eps);
+    if (rule.name == "staleness_lr") text += ", power: " + number(rule.power);
+    text += "}";
+  }
+  return text + "]";
+}
+
 std::string lr_schedule(const LearningRateOptions& options) {
   std::string text = "{name: " + options.name + ", per: " + options.per;
   if (options.name == "step") text += ", size: " + std::to_string(options.size);
@@ -118,6 +133,7 @@ std::string experiment_file(const Experiment& e) {
        << "scheme: " << scheme(e.scheme) << "\n"
        << "optimizer: " << optimizer(e.optimizer) << "\n"
        << "lr_schedule: " << lr_schedule(e.learning_rate) << "\n"
+       << "gradient_rules: " << rules(e.rules) << "\n"
        << "train: {epochs: " << e.epochs << ", seed: 1, precision: float64";
   // A checkpoint drains the pipe, so an undrained run has none before its end.
   if (e.drain_each_epoch)

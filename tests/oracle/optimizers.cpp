@@ -172,7 +172,7 @@ Tensors advance(const OptimizerOptions& options, const SchemeOptions& scheme, co
 State initial_state(Tensors weights) {
   State state;
   state.first = state.second = state.third = state.last = state.moved = state.drift =
-      zeros_like(weights);
+      state.gradient_square = state.step_square = zeros_like(weights);
   state.weights = std::move(weights);
   return state;
 }

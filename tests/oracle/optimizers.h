@@ -35,13 +35,14 @@ namespace oracle {
 struct State {
   Tensors weights;
   int steps = 0;
-  Tensors first;       // v or m
-  Tensors second;      // u
-  Tensors last;        // g' of the last step
-  Tensors third;       // Adan's v
-  Tensors moved;       // Muon's Δ of the last step
-  double product = 1;  // NAdamW's μ_1⋯μ_n
-  Tensors drift;       // PipeMare's δ, 0 before the first step; not part of the optimizer
+  Tensors first;                         // v or m
+  Tensors second;                        // u
+  Tensors last;                          // g' of the last step
+  Tensors third;                         // Adan's v
+  Tensors moved;                         // Muon's Δ of the last step
+  double product = 1;                    // NAdamW's μ_1⋯μ_n
+  Tensors gradient_square, step_square;  // of gradient rules
+  Tensors drift;  // PipeMare's δ, 0 before the first step; not part of the optimizer
 };
 
 enum class Pass { Forward, Backward };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training.h"
 
+#include "gradient_rules.h"
 #include "learning_rate.h"
 #include "loss.h"
 #include "optimizers.h"
@@ -89,15 +90,31 @@ class Training {
     const double lr = learning_rate(experiment_, minibatch);
     for (int k = 0; k < experiment_.stages(); ++k) {
       Stage& stage = stages_[at(k)];
-      const State& old = stage.versions.back();
-      State next = step(experiment_.optimizer, old, stage.gradient,
-                        lr * rate_factor(experiment_, k, minibatch));
+      State& old = stage.versions.back();
+      const int t = minibatch - filled_at_;
+      const double rate = lr * rate_factor(experiment_, k, minibatch) *
+                          rate_of_staleness(experiment_, staleness(k, t));
+      const Tensors gradient =
+          ruled(experiment_, old, read(k, weights_of(k, t, 0).forward), stage.gradient);
+      State next = step(experiment_.optimizer, old, gradient, rate);
+      note_step(experiment_, old, next, rate);
       const double kept = drift_decay(experiment_, k);
       next.drift =
           combine(kept, old.drift, 1.0 - kept, combine(1.0, next.weights, -1.0, old.weights));
       stage.of_run.push_back(next.weights);
       stage.versions.push_back(std::move(next));
     }
+  }
+
+  /// Updates of stage k between the version that a forward of mini-batch t has read, predicted
+  /// steps taken off, and W^(t), of the micro-batch for which these are the most.
+  int staleness(int k, int t) const {
+    int most = 0;
+    for (int j = 0; j < experiment_.microbatches; ++j) {
+      const Reading read = weights_of(k, t, j).forward;
+      most = std::max(most, t - read.version - read.ahead);
+    }
+    return most;
   }
 
   /// Forward and all backwards of one micro-batch.

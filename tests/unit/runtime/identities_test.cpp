@@ -192,6 +192,59 @@ TEST(Identities, RecomputingActivationsChangesNothingInOtherShapes) {
 }
 
 /// The identities above are not there because nothing ever differs.
+/// Rules of no strength, under a scheme whose gradients are stale.
+TEST(Identities, AGradientRuleOfNoStrengthChangesNothing) {
+  for (const char* optimizer : {"{name: sgd, lr: 0.02, momentum: 0.9}", "{name: adam, lr: 0.002}"})
+    for (const char* scheme : {"{name: pipedream}", "{name: pipeoptim}", "{name: spectrain}"}) {
+      const Changes stale{kCnn, "train.epochs: 1", concat("scheme: ", scheme),
+                          concat("optimizer: ", optimizer)};
+      const Learned plain = learned(stale);
+      for (const char* rule :
+           {"{name: clip, norm: 1.0e+9}", "{name: dc_asgd, lambda: 0}",
+            "{name: dc_asgd, lambda: 0, adaptive: true}", "{name: staleness_lr, power: 0}"})
+        EXPECT_EQ(other_bits(plain, learned(stale + concat("gradient_rules: [", rule, "]"))), "")
+            << rule << " with " << scheme << optimizer;
+    }
+}
+
+/// Without staleness there is nothing to correct: in schemes that flush, and in one stage.
+TEST(Identities, ACorrectionOfStalenessChangesNothingWithoutAny) {
+  for (const char* shape :
+       {"scheme: {name: gpipe}, pipeline.microbatches: 2",
+        "scheme: {name: pipedream}, pipeline.stages: 1", "scheme: {name: delayed_sgd, delay: 0}"}) {
+    const Changes fresh{kCnn, "train.epochs: 1", shape};
+    const Learned plain = learned(fresh);
+    for (const char* rule :
+         {"{name: dc_asgd, lambda: 5}", "{name: dc_asgd, lambda: 5, adaptive: true}",
+          "{name: gap_aware}", "{name: staleness_lr}"})
+      EXPECT_EQ(other_bits(plain, learned(fresh + concat("gradient_rules: [", rule, "]"))), "")
+          << rule << " with " << shape;
+  }
+}
+
+TEST(Identities, ACorrectionOfStalenessChangesStaleTrainings) {
+  const Changes stale{kCnn, "train.epochs: 1", "scheme: {name: pipedream}"};
+  const Learned plain = learned(stale);
+  for (const char* rule :
+       {"{name: clip, norm: 0.01}", "{name: dc_asgd}", "{name: dc_asgd, adaptive: true}",
+        "{name: gap_aware}", "{name: staleness_lr}"})
+    EXPECT_NE(other_bits(plain, learned(stale + concat("gradient_rules: [", rule, "]"))), "")
+        << rule;
+}
+
+/// A stage keeps what its forwards have read although no backward needs it any more.
+TEST(Identities, RulesThatCompareVersionsGiveTheSameBitsInEveryExecution) {
+  for (const char* rules : {"[{name: gap_aware}, {name: clip, norm: 0.5}]",
+                            "[{name: staleness_lr}, {name: dc_asgd, adaptive: true}]"})
+    for (const char* scheme :
+         {"{name: pipedream}", "{name: pipedream, weight_stashing: false}", "{name: pipeoptim}",
+          "{name: spectrain, version: 2}", "{name: pipemare}", "{name: delayed_sgd, delay: 2}"}) {
+      Laboratory laboratory(concat("{scheme: ", scheme, ", gradient_rules: ", rules,
+                                   ", pipeline.replicas: 2, ", kCnn, "}"));
+      expect_same_bits(laboratory, concat(rules, " with ", scheme));
+    }
+}
+
 TEST(Identities, StalenessDoesMatter) {
   const Learned plain = learned({kCnn, "scheme: {name: model_parallel}"});
   for (const char* scheme : {"pipedream", "spectrain", "pipeoptim", "interlocking"}) {

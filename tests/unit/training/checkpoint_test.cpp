@@ -85,6 +85,16 @@ TEST_F(Checkpoint, GoesOnWithTheSameBits) {
                        concat("{pipeline.replicas: 2, ", kCnn, "}"));
 }
 
+TEST_F(Checkpoint, GoesOnWithTheSameBitsOfGradientRules) {
+  for (const char* rules : {"[{name: gap_aware}]", "[{name: dc_asgd, adaptive: true}]",
+                            "[{name: staleness_lr}, {name: clip, norm: 0.1}]"})
+    for (const char* of : {"scheme: {name: pipedream}", "scheme: {name: pipeoptim}"}) {
+      const std::string changes =
+          concat("{train.epochs: 2, gradient_rules: ", rules, ", ", of, "}");
+      expect_the_same_bits(changes, changes);
+    }
+}
+
 TEST_F(Checkpoint, GoesOnUnderAnotherCutWithTheSameBits) {
   for (const char* optimizer : {"sgd, momentum: 0.9", "adam", "rmsprop", "lion", "adan", "muon",
                                 "soap, precondition_frequency: 2"})

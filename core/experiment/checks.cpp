@@ -76,8 +76,43 @@ void check_named_layers(const Experiment& e, const Value& document, Problems& pr
                           "', which is no layer of the model", did_you_mean(name, known)));
 }
 
+/// Whether each worker makes all updates of a mini-batch before a pass of a later one.
+bool updates_together(const Schedule& schedule) {
+  return std::ranges::all_of(schedule.workers, [](const std::vector<Action>& actions) {
+    int newest = 0;
+    for (const Action& action : actions) {
+      if (action.kind == ActionKind::Update && action.minibatch < newest) return false;
+      newest = std::max(newest, action.minibatch);
+    }
+    return true;
+  });
+}
+
+/// Reports gradient rules over the model where updates do not wait for each other.
+void check_rules_over_model(const Experiment& e, const Value& document, Problems& problems) {
+  for (std::size_t i = 0; i < e.gradient_rules.size(); ++i) {
+    if (!e.gradient_rules[i].rule->over_model()) continue;
+    const auto refuse = [&](const std::string& why) {
+      problems.add(
+          document.find("gradient_rules")->items[i].place,
+          concat("gradient_rules[", i, "] ", e.gradient_rules[i].name, " over the model ", why),
+          ErrorKind::Experiment);
+    };
+    if (e.train.precision.narrow() == at::kHalf)
+      refuse(
+          "knows nothing of stages that skip an update; expected over: stage, or another "
+          "train.precision than float16");
+    constexpr int kFew = 3;  // mini-batches
+    if (!updates_together(e.schedule_in(e.shape(kFew))))
+      refuse(
+          "needs a scheme that updates all stages between two mini-batches, such as gpipe; "
+          "expected over: stage");
+  }
+}
+
 /// Reports gradient rules that compare versions where there is not one version to compare with.
 void check_gradient_rules(const Experiment& e, const Value& document, Problems& problems) {
+  check_rules_over_model(e, document, problems);
   const auto compares = std::ranges::find_if(e.gradient_rules, [](const NamedGradientRule& each) {
     return each.rule->compares_versions();
   });

@@ -8,8 +8,7 @@
 namespace pipewright {
 
 StageGradientRules::StageGradientRules(std::vector<NamedGradientRule> rules, std::int64_t size,
-                                       const at::TensorOptions& options, double peak_lr)
-    : peak_lr_(peak_lr) {
+                                       const at::TensorOptions& options) {
   for (NamedGradientRule& rule : rules) {
     Placed& placed = placed_.emplace_back();
     for (std::size_t i = 0; i < rule.rule->slot_names().size(); ++i)
@@ -23,17 +22,25 @@ bool StageGradientRules::follow_steps() const {
                              [](const Placed& each) { return each.named.rule->follows_steps(); });
 }
 
-void StageGradientRules::apply(const FlatLayout& layout, std::vector<at::Tensor>& gradients,
-                               const at::Tensor& weights, const at::Tensor& read,
-                               std::int64_t updates) const {
-  for (const Placed& each : placed_)
-    each.named.rule->apply({.layout = layout,
-                            .gradients = gradients,
-                            .weights = weights,
-                            .read = read,
-                            .slots = each.slots,
-                            .updates = updates,
-                            .peak_lr = peak_lr_});
+bool StageGradientRules::over_model() const {
+  return std::ranges::any_of(placed_,
+                             [](const Placed& each) { return each.named.rule->over_model(); });
+}
+
+void StageGradientRules::apply(Part part, const RuledGradient& gradient) const {
+  const auto model = std::ranges::find_if(
+      placed_, [](const Placed& each) { return each.named.rule->over_model(); });
+  const bool before = part == Part::BeforeModel;
+  for (auto each = before ? placed_.begin() : model; each != (before ? model : placed_.end());
+       ++each)
+    each->named.rule->apply({.layout = gradient.layout,
+                             .gradients = gradient.gradients,
+                             .weights = gradient.weights,
+                             .read = gradient.read,
+                             .slots = each->slots,
+                             .updates = gradient.updates,
+                             .model_square = gradient.model_square,
+                             .peak_lr = gradient.peak_lr});
 }
 
 void StageGradientRules::stepped(const at::Tensor& before, const at::Tensor& after,

@@ -32,9 +32,11 @@ struct RuledGradient {
   /// Flat, the weights that the forwards of the mini-batch have read, for rules that
   /// compare_versions(): the same tensor as `weights` if nothing has changed since.
   const at::Tensor& read;
-  std::span<const at::Tensor> slots;  ///< flat, one per name in GradientRule::slot_names()
-  std::int64_t updates = 0;           ///< of this stage before this one
-  double peak_lr = 0;                 ///< the optimizer's learning rate, which schedules lower
+  std::span<const at::Tensor> slots = {};  ///< flat, one per name in GradientRule::slot_names()
+  std::int64_t updates = 0;                ///< of this stage before this one
+  /// For rules that are over_model(): the square of the norm of the whole model's gradient.
+  double model_square = 0;
+  double peak_lr = 0;  ///< the optimizer's learning rate, which schedules lower
 
   bool is_stale() const { return !read.is_same(weights); }
 };
@@ -56,6 +58,9 @@ class GradientRule {
   /// Whether it asks for RuledGradient::read. Every stage then keeps what its forwards have read
   /// until the update that applies their gradient.
   virtual bool compares_versions() const { return false; }
+  /// Whether it asks for RuledGradient::model_square. An update then waits for the gradients of all
+  /// stages of its mini-batch, which only schedules that flush after every one can have.
+  virtual bool over_model() const { return false; }
   /// Whether it wants stepped().
   virtual bool follows_steps() const { return false; }
   /// The factor of the learning rate of an update whose gradient is so many updates old.
@@ -79,13 +84,15 @@ struct NamedGradientRule {
 class StageGradientRules {
  public:
   StageGradientRules(std::vector<NamedGradientRule> rules, std::int64_t size,
-                     const at::TensorOptions& options, double peak_lr);
+                     const at::TensorOptions& options);
 
   bool empty() const { return placed_.empty(); }
   bool follow_steps() const;
-  /// Applies all rules in their order. `weights` and `read` as in RuledGradient.
-  void apply(const FlatLayout& layout, std::vector<at::Tensor>& gradients,
-             const at::Tensor& weights, const at::Tensor& read, std::int64_t updates) const;
+  bool over_model() const;
+  /// Applies the rules in their order: those before the first one over_model(), or that one and all
+  /// behind it. Without such a rule, all are before it. The slots of `gradient` are set here.
+  enum class Part : std::uint8_t { BeforeModel, FromModel };
+  void apply(Part part, const RuledGradient& gradient) const;
   void stepped(const at::Tensor& before, const at::Tensor& after, double lr) const;
   /// ("gap_aware.step_square", flat tensor) of all that is kept.
   std::vector<std::pair<std::string, at::Tensor>> slots() const;
@@ -96,7 +103,6 @@ class StageGradientRules {
     std::vector<at::Tensor> slots;
   };
   std::vector<Placed> placed_;
-  double peak_lr_;
 };
 
 /// How many tensors as large as the weights the rules keep.

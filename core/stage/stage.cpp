@@ -70,7 +70,7 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
             weights_.leaves().first(main_parameters_), gradients_),
       state_(fresh_state(*parts_.optimizer, layout_, parts_.options, parts_.predicts,
                          parts_.keep_gradient)),
-      rules_(parts_.gradient_rules, layout_.size, parts_.options, parts_.optimizer->lr()) {
+      rules_(parts_.gradient_rules, layout_.size, parts_.options) {
   if (parts_.drift_decay) state_.drift = at::zeros({layout_.size}, parts_.options);
   for (const LayerPtr& layer : parts_.layers) place(layer);
   if (parts_.head) place(parts_.head);
@@ -342,16 +342,43 @@ void Stage::delay_gradients() {
   if (due) gradients_.sums() = *std::move(due);
 }
 
+void Stage::apply_rules(StageGradientRules::Part part, const std::optional<WeightKey>& read,
+                        double model_square) {
+  const at::Tensor& latest = weights_.latest();
+  if (part == StageGradientRules::Part::BeforeModel) gradients_.prepare();
+  rules_.apply(part, {.layout = layout_,
+                      .gradients = gradients_.sums(),
+                      .weights = latest,
+                      .read = read ? weights_.version(*read) : latest,
+                      .updates = state_.steps,
+                      .model_square = model_square,
+                      .peak_lr = parts_.optimizer->lr()});
+}
+
+double Stage::square_of_gradients(const std::optional<WeightKey>& read) {
+  const at::NoGradGuard no_grad;
+  if (idle_) return 0;
+  apply_rules(StageGradientRules::Part::BeforeModel, read);
+  double sum = 0;
+  for (const at::Tensor& gradient : gradients_.sums())
+    if (gradient.defined()) {
+      const double norm =
+          at::linalg_vector_norm(gradient, 2, {}, false, at::kDouble).item<double>();
+      sum += norm * norm;
+    }
+  return sum;
+}
+
 void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead,
-                   const std::optional<WeightKey>& read) {
+                   const std::optional<WeightKey>& read, std::optional<double> model_square) {
   const at::NoGradGuard no_grad;
   if (delayed_) {
-    idle_ ? stay(in_place, ahead) : apply(in_place, lr, ahead, read);
+    idle_ ? stay(in_place, ahead) : apply(in_place, lr, ahead, read, model_square);
   } else if (loss_scale() && gradients_.overflowed()) {
     loss_scale()->skip(parts_.index);
     stay(in_place, ahead);
   } else {
-    apply(in_place, lr, ahead, read);
+    apply(in_place, lr, ahead, read, model_square);
     if (loss_scale()) loss_scale()->updated();
   }
   gradients_.clear();
@@ -368,13 +395,9 @@ void Stage::stay(bool in_place, const std::optional<Ahead>& ahead) {
 }
 
 void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead,
-                  const std::optional<WeightKey>& read) {
-  if (!rules_.empty()) {
-    gradients_.prepare();
-    const at::Tensor& latest = weights_.latest();
-    rules_.apply(layout_, gradients_.sums(), latest, read ? weights_.version(*read) : latest,
-                 state_.steps);
-  }
+                  const std::optional<WeightKey>& read, std::optional<double> model_square) {
+  if (!rules_.empty() && !model_square) apply_rules(StageGradientRules::Part::BeforeModel, read);
+  if (model_square) apply_rules(StageGradientRules::Part::FromModel, read, *model_square);
   auto [from, to] = weights_.advance(in_place);
   const OptimizerStep step{.layout = layout_,
                            .gradients = gradients_.sums(),

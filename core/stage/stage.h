@@ -163,8 +163,14 @@ class Stage {
   /// the optimizer stays as it is. Throws Error{NotFinite} as LossScale::skip() does.
   /// Gradient rules are applied to the gradients before; `read` names the weights that the forwards
   /// have read, if a rule asks for them and they are not the latest version.
+  /// `model_square`: what all stages' square_of_gradients() add up to, if a rule is over the model.
   void update(bool in_place, double lr, const std::optional<Ahead>& ahead = {},
-              const std::optional<WeightKey>& read = {});
+              const std::optional<WeightKey>& read = {}, std::optional<double> model_square = {});
+  /// Whether a gradient rule is over the whole model. Then this function is called before update(),
+  /// with what is given to that as `model_square` in between: it applies the rules that stand
+  /// before that rule, and returns the square of the norm of the gradients. Waits for the device.
+  bool ruled_over_model() const { return rules_.over_model(); }
+  double square_of_gradients(const std::optional<WeightKey>& read);
 
  private:
   friend class StageProbeAccess;
@@ -184,7 +190,9 @@ class Stage {
   Prediction add_prediction(const Ahead& ahead);
   void make(const Ahead& ahead);
   void apply(bool in_place, double lr, const std::optional<Ahead>& ahead,
-             const std::optional<WeightKey>& read);
+             const std::optional<WeightKey>& read, std::optional<double> model_square);
+  void apply_rules(StageGradientRules::Part part, const std::optional<WeightKey>& read,
+                   double model_square = 0);
   void stay(bool in_place, const std::optional<Ahead>& ahead);
 
   StageParts parts_;

@@ -68,7 +68,11 @@ OPTIMIZERS = {
 }
 # Gradient rules, under schemes whose gradients are stale.
 RULES = {
-    "clip": {"scheme": {"name": "pipedream"}, "gradient_rules": [{"name": "clip", "norm": 0.5}]},
+    "clip": {
+        "scheme": {"name": "gpipe"},
+        "pipeline.microbatches": 2,
+        "gradient_rules": [{"name": "clip", "norm": 0.05, "over": "model"}],
+    },
     "dc_asgd": {"scheme": {"name": "pipeoptim"}, "gradient_rules": [{"name": "dc_asgd", "adaptive": True}]},
     "gap_aware": {"scheme": {"name": "pipedream"}, "gradient_rules": [{"name": "gap_aware"}]},
     "staleness_lr": {"scheme": {"name": "delayed_sgd", "delay": 2}, "gradient_rules": [{"name": "staleness_lr"}]},

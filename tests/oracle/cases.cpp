@@ -258,12 +258,15 @@ std::vector<Experiment> cases_of_rule(const std::string& rule) {
   const bool compares = rule == "dc_asgd" || rule == "gap_aware";
   std::vector<Experiment> experiments;
   int number = 0;
-  for (const char* scheme : {"gpipe", "pipedream", "pipedream_2bw", "delayed_sgd", "pipeoptim",
-                             "xpipe", "pipedream", "pipemare"}) {
+  for (const char* scheme :
+       {"gpipe", "pipedream", "pipedream_2bw", "delayed_sgd", "pipeoptim", "xpipe", "pipedream",
+        "pipemare", "one_f_one_b", "interleaved", "zb_h1"}) {
     Experiment e = cases(scheme, ++number).back();
     Random random(static_cast<std::uint64_t>(2000 * number) + rule.size());
     RuleOptions options;
     options.name = rule;
+    options.over_model =
+        rule == "clip" && one_of(scheme, {"gpipe", "one_f_one_b", "interleaved", "zb_h1"});
     options.norm = random.one_of<double>({0.1, 0.5});
     options.lambda = random.one_of<double>({0.5, 2});
     options.adaptive = random.once_in(2);

@@ -62,13 +62,14 @@ struct LearningRateOptions {
 
 /// A gradient rule. Each reads only its own options.
 struct RuleOptions {
-  std::string name;       // clip | dc_asgd | gap_aware | staleness_lr
-  double norm = 1;        // clip
-  double lambda = 0.04;   // dc_asgd
-  bool adaptive = false;  // dc_asgd
-  double decay = 0.95;    // dc_asgd, gap_aware
-  double eps = 1e-7;      // dc_asgd, gap_aware
-  double power = 1;       // staleness_lr
+  std::string name;         // clip | dc_asgd | gap_aware | staleness_lr
+  double norm = 1;          // clip
+  bool over_model = false;  // clip
+  double lambda = 0.04;     // dc_asgd
+  bool adaptive = false;    // dc_asgd
+  double decay = 0.95;      // dc_asgd, gap_aware
+  double eps = 1e-7;        // dc_asgd, gap_aware
+  double power = 1;         // staleness_lr
 };
 
 struct Experiment {

@@ -89,7 +89,8 @@ std::string rules(const std::vector<RuleOptions>& all) {
   std::string text = "[";
   for (const RuleOptions& rule : all) {
     text += (text.size() > 1 ? ", {name: " : "{name: ") + rule.name;
-    if (rule.name == "clip") text += ", norm: " + number(rule.norm);
+    if (rule.name == "clip")
+      text += ", norm: " + number(rule.norm) + (rule.over_model ? ", over: model" : "");
     if (rule.name == "dc_asgd")
       text += ", lambda: " + number(rule.lambda) + ", adaptive: " + truth(rule.adaptive);
     if (rule.name == "dc_asgd" || rule.name == "gap_aware")

@@ -7,9 +7,8 @@
 namespace oracle {
 namespace {
 
-void clip(const RuleOptions& rule, Tensors& gradient) {
-  double squares = 0;
-  for (const Matrix& each : gradient) squares += each.squaredNorm();
+void clip(const RuleOptions& rule, double model_square, Tensors& gradient) {
+  const double squares = rule.over_model ? model_square : square_of(gradient);
   const double factor = std::min(1.0, rule.norm / (std::sqrt(squares) + 1e-6));
   for (Matrix& each : gradient) each *= factor;
 }
@@ -42,9 +41,16 @@ void penalize(const RuleOptions& rule, const State& state, const Tensors& read, 
 
 }  // namespace
 
-Tensors ruled(const Experiment& experiment, State& state, const Tensors& read, Tensors gradient) {
+double square_of(const Tensors& gradient) {
+  double squares = 0;
+  for (const Matrix& each : gradient) squares += each.squaredNorm();
+  return squares;
+}
+
+Tensors ruled(const Experiment& experiment, State& state, const Tensors& read, double model_square,
+              Tensors gradient) {
   for (const RuleOptions& rule : experiment.rules) {
-    if (rule.name == "clip") clip(rule, gradient);
+    if (rule.name == "clip") clip(rule, model_square, gradient);
     if (rule.name == "dc_asgd") compensate(rule, state, read, gradient);
     if (rule.name == "gap_aware") penalize(rule, state, read, experiment.optimizer.lr, gradient);
   }

@@ -88,14 +88,16 @@ class Training {
                ? cut(first, samples, experiment_.microbatches, j)
                : chunk(first, samples, experiment_.microbatches, j));
     const double lr = learning_rate(experiment_, minibatch);
+    double model_square = 0;
+    for (const Stage& stage : stages_) model_square += square_of(stage.gradient);
     for (int k = 0; k < experiment_.stages(); ++k) {
       Stage& stage = stages_[at(k)];
       State& old = stage.versions.back();
       const int t = minibatch - filled_at_;
       const double rate = lr * rate_factor(experiment_, k, minibatch) *
                           rate_of_staleness(experiment_, staleness(k, t));
-      const Tensors gradient =
-          ruled(experiment_, old, read(k, weights_of(k, t, 0).forward), stage.gradient);
+      const Tensors gradient = ruled(experiment_, old, read(k, weights_of(k, t, 0).forward),
+                                     model_square, stage.gradient);
       State next = step(experiment_.optimizer, old, gradient, rate);
       note_step(experiment_, old, next, rate);
       const double kept = drift_decay(experiment_, k);

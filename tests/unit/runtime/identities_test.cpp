@@ -12,6 +12,7 @@
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/source_dir.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -230,6 +231,42 @@ TEST(Identities, ACorrectionOfStalenessChangesStaleTrainings) {
         "{name: gap_aware}", "{name: staleness_lr}"})
     EXPECT_NE(other_bits(plain, learned(stale + concat("gradient_rules: [", rule, "]"))), "")
         << rule;
+}
+
+constexpr const char* kOfModel = "gradient_rules: [{name: clip, norm: 0.05, over: model}]";
+
+/// Every scheme that flushes, whatever its updates wait for.
+TEST(Identities, ClippingOverTheModelGivesTheSameBitsInEveryExecution) {
+  for (const char* shape :
+       {"scheme: {name: gpipe}, pipeline.microbatches: 2, pipeline.replicas: 2",
+        "scheme: {name: one_f_one_b}, pipeline.microbatches: 4",
+        "scheme: {name: interleaved}, pipeline.stages: 4, pipeline.microbatches: 2",
+        "scheme: {name: zb_h1}, pipeline.microbatches: 4", "scheme: {name: model_parallel}",
+        "scheme: {name: gpipe}, pipeline.placement: [0, 1, 0]"}) {
+    Laboratory laboratory(concat("{", kCnn, ", ", shape, ", ", kOfModel, "}"));
+    expect_same_bits(laboratory, shape);
+  }
+}
+
+double largest_difference(const Learned& a, const Learned& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.parameters.size(); ++i)
+    largest = std::max(
+        largest, (a.parameters[i].second - b.parameters[i].second).abs().max().item<double>());
+  return largest;
+}
+
+TEST(Identities, TheCutDoesNotMatterToClippingOverTheModel) {
+  const Changes clipped{kCnn, "train.epochs: 1", "train.precision: float64",
+                        "scheme: {name: gpipe}", kOfModel};
+  const Learned whole = learned(clipped + "pipeline.stages: 1");
+  EXPECT_LT(largest_difference(whole, learned(clipped)), tolerance::kTrainedOtherwise);
+  EXPECT_LT(largest_difference(whole, learned(clipped + "pipeline.stages: 1" +
+                                              "gradient_rules: [{name: clip, norm: 0.05}]")),
+            tolerance::kTrainedOtherwise);
+  EXPECT_GT(
+      largest_difference(whole, learned(clipped + "gradient_rules: [{name: clip, norm: 0.05}]")),
+      tolerance::kTrainedOtherwise);
 }
 
 /// A stage keeps what its forwards have read although no backward needs it any more.

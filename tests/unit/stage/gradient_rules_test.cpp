@@ -27,9 +27,10 @@ std::shared_ptr<const GradientRule> made_rule(const std::string& name, const std
 
 /// A stage of a matrix and a vector, whose gradient and weights are at hand.
 struct RuledStage {
-  RuledStage(const std::string& name, const std::string& text, double peak_lr = 0.1)
+  RuledStage(const std::string& name, const std::string& text, double peak = 0.1)
       : layout(flat_layout({{"a", {2, 3}}, {"b", {2}}}, 8)),
-        rules({{name, made_rule(name, text)}}, layout.size, at::kDouble, peak_lr),
+        rules({{name, made_rule(name, text)}}, layout.size, at::kDouble),
+        peak_lr(peak),
         weights(at::zeros({layout.size}, at::kDouble)),
         read(weights.clone()) {
     for (const FlatLayout::Entry& entry : layout.entries) {
@@ -41,7 +42,12 @@ struct RuledStage {
 
   std::vector<at::Tensor> ruled(bool stale = true, std::int64_t updates = 1) const {
     std::vector<at::Tensor> result = gradients;
-    rules.apply(layout, result, weights, stale ? read : weights, updates);
+    rules.apply(StageGradientRules::Part::BeforeModel, {.layout = layout,
+                                                        .gradients = result,
+                                                        .weights = weights,
+                                                        .read = stale ? read : weights,
+                                                        .updates = updates,
+                                                        .peak_lr = peak_lr});
     return result;
   }
   /// W_now − W_read of a parameter.
@@ -51,6 +57,7 @@ struct RuledStage {
 
   FlatLayout layout;
   StageGradientRules rules;
+  double peak_lr;
   at::Tensor weights, read;
   std::vector<at::Tensor> gradients;
 };
@@ -86,6 +93,22 @@ TEST(Clip, TakesParametersWithoutGradientForZero) {
   EXPECT_NEAR(ruled[1].norm().item<double>(), 0.5, 1e-6);  // PyTorch adds 10⁻⁶ to the norm
   stage.gradients[1].reset();
   EXPECT_FALSE(stage.ruled()[1].defined());
+}
+
+/// Those behind a rule over the model wait for the norm of the model, too.
+TEST(Clip, OverTheModelComparesTheNormThatItIsGiven) {
+  const RuledStage of("clip", "{norm: 0.5, over: model}");
+  std::vector<at::Tensor> all = of.gradients;
+  const RuledGradient gradient{.layout = of.layout,
+                               .gradients = all,
+                               .weights = of.weights,
+                               .read = of.weights,
+                               .model_square = 16};
+  of.rules.apply(StageGradientRules::Part::BeforeModel, gradient);
+  EXPECT_TRUE(at::equal(all[0], of.gradients[0]));
+  of.rules.apply(StageGradientRules::Part::FromModel, gradient);
+  const double factor = 0.5 / (4 + 1e-6);
+  expect_each_near(all, {of.gradients[0] * factor, of.gradients[1] * factor});
 }
 
 TEST(DcAsgd, AddsTheSquareTimesTheGap) {

@@ -379,7 +379,9 @@ class Interpreter {
       ahead = {key, program_.schedule.rules[as_size(key.rule)], prediction_lr(instruction)};
     if (request_.observer != nullptr) request_.observer->updates(instruction, stage);
     stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead,
-                 instruction.weights.read, model_square);
+                 {.read = instruction.weights.read,
+                  .model_square = model_square,
+                  .staleness = instruction.weights.staleness});
     for (const WeightKey& read : instruction.weights.frees) stage.weights().free(read);
     if (request_.observer != nullptr) request_.observer->updated(instruction, stage);
     if (request_.execution == Execution::Mpi && worker == 0) count_minibatch(instruction);

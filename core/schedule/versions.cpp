@@ -36,8 +36,13 @@ class WorkerVersions {
   };
   /// The keys used at one stage, grouped by version.
   struct StageKeys {
+    /// The oldest version, with its predicted steps, that forwards of a mini-batch have read.
+    struct Read {
+      int minibatch = 0, oldest = 0;
+    };
     int latest = 0;
     int earlier = 0;                             ///< Schedule::earlier
+    std::vector<Read> reads;                     ///< of mini-batches without an update yet
     std::vector<std::vector<LastUse>> versions;  ///< [version + earlier]
 
     /// Whether the version is there when the next schedule begins; asked after the first walk.
@@ -67,7 +72,10 @@ class WorkerVersions {
       ActionWeights& weights = result_[i];
       weights.latest = latest;
       if (action.kind == ActionKind::Update && schedule_.updates_compare) name_read(i, stage);
-      if (action.kind == ActionKind::Update) ++latest;
+      if (action.kind == ActionKind::Update) {
+        weights.staleness = staleness_at(action, stage);
+        ++latest;
+      }
       if (!is_pass(action.kind)) continue;
       weights.key = key_of(action, latest);
       if (weights.key.version > latest || weights.key.version < -stage.earlier)
@@ -75,6 +83,8 @@ class WorkerVersions {
              concat("asks for version ", weights.key.version, " of its stage's weights, but only ",
                     counted(latest, "update"), latest == 1 ? " has" : " have",
                     " run by then; expected a version from ", -stage.earlier, " to ", latest));
+      if (action.kind == ActionKind::Forward && schedule_.shape.training)
+        note_read(action, weights.key, stage);
       const bool first = use(stage, weights.key, i);
       if (first && weights.key.ahead != 0) {
         if (weights.key.version != latest)
@@ -85,6 +95,27 @@ class WorkerVersions {
         weights.makes = true;
       }
     }
+  }
+
+  static void note_read(const Action& forward, const WeightKey& key, StageKeys& stage) {
+    const int version = key.version + key.ahead;
+    const auto known = std::ranges::find(stage.reads.rbegin(), stage.reads.rend(),
+                                         forward.minibatch, &StageKeys::Read::minibatch);
+    if (known == stage.reads.rend())
+      stage.reads.push_back({forward.minibatch, version});
+    else
+      known->oldest = std::min(known->oldest, version);
+  }
+
+  /// ActionWeights::staleness of an update, which applies all gradients up to its mini-batch.
+  static int staleness_at(const Action& update, StageKeys& stage) {
+    int staleness = 0;
+    std::erase_if(stage.reads, [&](const StageKeys::Read& read) {
+      if (read.minibatch > update.minibatch) return false;
+      staleness = std::max(staleness, stage.latest - read.oldest);
+      return true;
+    });
+    return staleness;
   }
 
   /// Finds the weights that an update compares its own with.
@@ -263,27 +294,10 @@ Versions resolve_versions(const Schedule& schedule, const PassIndex& index) {
 
 Schedule with_rates_by_staleness(Schedule schedule, const std::function<double(int)>& factor) {
   const Versions versions = resolve_versions(schedule);
-  for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
-    // (stage, replica) → mini-batch → the oldest version that its forwards have read.
-    std::map<std::pair<int, int>, std::map<int, int>> reads;
-    for (std::size_t i = 0; i < schedule.workers[w].size(); ++i) {
-      Action& action = schedule.workers[w][i];
-      const ActionWeights& weights = versions.workers[w][i];
-      std::map<int, int>& open = reads[{action.stage, action.replica}];
-      if (action.kind == ActionKind::Forward) {
-        const int version = weights.key.version + weights.key.ahead;
-        int& oldest = open.try_emplace(action.minibatch, version).first->second;
-        oldest = std::min(oldest, version);
-      } else if (action.kind == ActionKind::Update) {
-        int staleness = 0;
-        while (!open.empty() && open.begin()->first <= action.minibatch) {
-          staleness = std::max(staleness, weights.latest - open.begin()->second);
-          open.erase(open.begin());
-        }
-        action.scale *= factor(staleness);
-      }
-    }
-  }
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w)
+    for (std::size_t i = 0; i < schedule.workers[w].size(); ++i)
+      if (Action& action = schedule.workers[w][i]; action.kind == ActionKind::Update)
+        action.scale *= factor(versions.workers[w][i].staleness);
   return schedule;
 }
 

@@ -32,7 +32,10 @@ struct ActionWeights {
   /// Update, with Schedule::updates_compare: the weights that the forwards of its gradient have
   /// read, if they are not the version that it is applied to.
   std::optional<WeightKey> read = {};
-  int latest = 0;                ///< updates of this stage before this action
+  int latest = 0;  ///< updates of this stage before this action
+  /// Update: the version that it is applied to, minus the one that a forward of its gradient has
+  /// read, predicted steps taken off, of the micro-batch for which that is the most; at least 0.
+  int staleness = 0;
   std::vector<WeightKey> frees;  ///< not needed after this action (never the latest version)
 };
 
@@ -69,9 +72,7 @@ Versions resolve_versions(const Schedule& schedule);
 /// As above, for a caller that has the schedule's index already.
 Versions resolve_versions(const Schedule& schedule, const PassIndex& index);
 
-/// Multiplies the learning rate of every update by factor(staleness) of its gradient: the version
-/// that it is applied to, minus the one that a forward has read, predicted steps taken off, of the
-/// micro-batch for which that is the most; at least 0.
+/// Multiplies the learning rate of every update by factor(ActionWeights::staleness).
 Schedule with_rates_by_staleness(Schedule schedule, const std::function<double(int)>& factor);
 
 /// One row per pass of one mini-batch, for tables and the "weights used" drawing.

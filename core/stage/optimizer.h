@@ -67,6 +67,7 @@ struct OptimizerStep {
   double lr = 0;
   OnElements made = nullptr;  ///< called for elements of `next`
   double loss_scale = 1;      ///< of gradients in float16, which are divided by it
+  int staleness = 0;          ///< ActionWeights::staleness of the update
 };
 
 struct Prediction {

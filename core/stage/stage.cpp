@@ -370,15 +370,15 @@ double Stage::square_of_gradients(const std::optional<WeightKey>& read) {
 }
 
 void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead,
-                   const std::optional<WeightKey>& read, std::optional<double> model_square) {
+                   const UpdateFacts& facts) {
   const at::NoGradGuard no_grad;
   if (delayed_) {
-    idle_ ? stay(in_place, ahead) : apply(in_place, lr, ahead, read, model_square);
+    idle_ ? stay(in_place, ahead) : apply(in_place, lr, ahead, facts);
   } else if (loss_scale() && gradients_.overflowed()) {
     loss_scale()->skip(parts_.index);
     stay(in_place, ahead);
   } else {
-    apply(in_place, lr, ahead, read, model_square);
+    apply(in_place, lr, ahead, facts);
     if (loss_scale()) loss_scale()->updated();
   }
   gradients_.clear();
@@ -395,9 +395,11 @@ void Stage::stay(bool in_place, const std::optional<Ahead>& ahead) {
 }
 
 void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead,
-                  const std::optional<WeightKey>& read, std::optional<double> model_square) {
-  if (!rules_.empty() && !model_square) apply_rules(StageGradientRules::Part::BeforeModel, read);
-  if (model_square) apply_rules(StageGradientRules::Part::FromModel, read, *model_square);
+                  const UpdateFacts& facts) {
+  if (facts.model_square)
+    apply_rules(StageGradientRules::Part::FromModel, facts.read, *facts.model_square);
+  else if (!rules_.empty())
+    apply_rules(StageGradientRules::Part::BeforeModel, facts.read);
   auto [from, to] = weights_.advance(in_place);
   const OptimizerStep step{.layout = layout_,
                            .gradients = gradients_.sums(),
@@ -406,7 +408,8 @@ void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead,
                            .state = state_,
                            .lr = lr,
                            .made = copying({weights_.latest_number(), 0, 0}),
-                           .loss_scale = gradients_.scale()};
+                           .loss_scale = gradients_.scale(),
+                           .staleness = facts.staleness};
   const bool compares = parts_.drift_decay || rules_.follow_steps();
   const at::Tensor before = compares && in_place ? from.clone() : from;
   const bool by_drift = ahead && ahead->rule.kind == PredictionRule::Kind::Drift;

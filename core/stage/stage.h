@@ -156,19 +156,26 @@ class Stage {
     PredictionRule rule;
     double lr = 0;
   };
+  /// What the schedule knows of an update.
+  struct UpdateFacts {
+    /// The weights that the forwards have read, if a gradient rule asks for them and they are not
+    /// the latest version.
+    std::optional<WeightKey> read = {};
+    /// The square of the norm of the model's gradient, if a gradient rule is over the model.
+    std::optional<double> model_square = {};
+    int staleness = 0;  ///< ActionWeights::staleness
+  };
   /// Applies the accumulated gradients to the latest version and clears them. With `ahead` it also
   /// makes that prediction, in the same pass over memory where the rule allows, so that use() need
   /// not. In float16 it waits for the device, and if a gradient since the last update is not
   /// finite, all are discarded: the new version has the weights of the one before, and the state of
   /// the optimizer stays as it is. Throws Error{NotFinite} as LossScale::skip() does.
-  /// Gradient rules are applied to the gradients before; `read` names the weights that the forwards
-  /// have read, if a rule asks for them and they are not the latest version.
-  /// `model_square`: what all stages' square_of_gradients() add up to, if a rule is over the model.
+  /// Gradient rules are applied to the gradients before.
   void update(bool in_place, double lr, const std::optional<Ahead>& ahead = {},
-              const std::optional<WeightKey>& read = {}, std::optional<double> model_square = {});
+              const UpdateFacts& facts = {});
   /// Whether a gradient rule is over the whole model. Then this function is called before update(),
-  /// with what is given to that as `model_square` in between: it applies the rules that stand
-  /// before that rule, and returns the square of the norm of the gradients. Waits for the device.
+  /// which is given what all stages' add up to: it applies the rules that stand before that one,
+  /// and returns the square of the norm of the gradients. Waits for the device.
   bool ruled_over_model() const { return rules_.over_model(); }
   double square_of_gradients(const std::optional<WeightKey>& read);
 
@@ -189,8 +196,7 @@ class Stage {
   OnElements copying(const WeightKey& key);
   Prediction add_prediction(const Ahead& ahead);
   void make(const Ahead& ahead);
-  void apply(bool in_place, double lr, const std::optional<Ahead>& ahead,
-             const std::optional<WeightKey>& read, std::optional<double> model_square);
+  void apply(bool in_place, double lr, const std::optional<Ahead>& ahead, const UpdateFacts& facts);
   void apply_rules(StageGradientRules::Part part, const std::optional<WeightKey>& read,
                    double model_square = 0);
   void stay(bool in_place, const std::optional<Ahead>& ahead);

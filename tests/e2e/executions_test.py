@@ -64,6 +64,7 @@ OPTIMIZERS = {
     "nadamw": {"scheme": {"name": "pipedream"}},
     "rmsprop": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 2},
     "sgd": {"scheme": {"name": "spectrain"}},
+    "spike_compensation": {"scheme": {"name": "pipedream"}},
     "soap": {"scheme": {"name": "xpipe"}, "pipeline.microbatches": 2, "optimizer.precondition_frequency": 2},
 }
 # Gradient rules, under schemes whose gradients are stale.

@@ -35,7 +35,8 @@ struct SchemeOptions {
 };
 
 struct OptimizerOptions {
-  std::string name = "sgd";  // sgd | adam | adamw | lion | nadamw | adan | muon
+  std::string name =
+      "sgd";  // sgd | adam | adamw | lion | nadamw | adan | muon | spike_compensation
   double lr = 0.1;
   double momentum = 0;
   double dampening = 0;

@@ -69,7 +69,7 @@ std::string optimizer(const OptimizerOptions& options) {
   if (options.name == "sgd") {
     text += ", momentum: " + number(options.momentum) + ", nesterov: " + truth(options.nesterov);
     if (options.dampening != 0) text += ", dampening: " + number(options.dampening);
-  } else if (options.name == "muon") {
+  } else if (options.name == "muon" || options.name == "spike_compensation") {
     text += ", momentum: " + number(options.momentum);
   } else if (options.name == "lion") {
     text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) + "]";

@@ -17,7 +17,7 @@ bool is_adamw(const OptimizerOptions& options) {
 
 /// Whether weights decay apart from the gradient.
 bool decays_weights(const OptimizerOptions& options) {
-  return !is_sgd(options) && options.name != "adam";
+  return !is_sgd(options) && options.name != "adam" && options.name != "spike_compensation";
 }
 
 /// m̂ / (√û + ε) after `state.steps` steps.
@@ -51,6 +51,14 @@ void step_adam(const OptimizerOptions& options, State& state, double lr) {
   state.second = combine(options.beta2, state.second, 1.0 - options.beta2, squares);
   const double kept = is_adamw(options) ? 1.0 - lr * options.weight_decay : 1.0;
   state.weights = combine(kept, state.weights, -lr, adam_direction(options, state));
+}
+
+void step_compensated(const OptimizerOptions& options, State& state, double lr, int late) {
+  const double power = std::pow(options.momentum, late);
+  state.first = combine(options.momentum, state.first, 1.0, state.last);
+  const Tensors direction =
+      combine(power, state.first, (1.0 - power) / (1.0 - options.momentum), state.last);
+  state.weights = combine(1.0, state.weights, -lr, direction);
 }
 
 void step_lion(const OptimizerOptions& options, State& state, double lr) {
@@ -139,6 +147,7 @@ void step_muon(const OptimizerOptions& options, State& state, double lr) {
 Tensors own_direction(const OptimizerOptions& options, const State& state) {
   if (options.name == "adan") return adan_direction(options, state);
   if (options.name == "muon") return state.moved;
+  if (options.name == "spike_compensation") return state.first;
   if (options.name != "lion") return adam_direction(options, state);
   Tensors direction;
   for (const Matrix& each : state.first) direction.emplace_back(each.array().sign().matrix());
@@ -177,14 +186,16 @@ State initial_state(Tensors weights) {
   return state;
 }
 
-State step(const OptimizerOptions& options, const State& state, const Tensors& gradient,
-           double lr) {
+State step(const OptimizerOptions& options, const State& state, const Tensors& gradient, double lr,
+           int late) {
   State next = state;
   ++next.steps;
   const double coupled_decay = decays_weights(options) ? 0.0 : options.weight_decay;
   next.last = combine(1.0, gradient, coupled_decay, state.weights);
   if (is_sgd(options))
     step_sgd(options, next, lr);
+  else if (options.name == "spike_compensation")
+    step_compensated(options, next, lr, late);
   else if (options.name == "lion")
     step_lion(options, next, lr);
   else if (options.name == "nadamw")

@@ -13,6 +13,8 @@
 ///          W ← (1 − ηλ) W − η ((1 − μ_t)/(1 − μ_1⋯μ_t) g + μ_(t+1)/(1 − μ_1⋯μ_(t+1)) m) / (√û + ε)
 ///   Adan   d = g − g_before, 0 at first;  m ← β₁ m + (1 − β₁) g,  v ← β₂ v + (1 − β₂) d,
 ///          u ← β₃ u + (1 − β₃)(g + β₂ d)²,  W ← (W − η (m̂ + β₂ v̂) / (√û + ε)) / (1 + ηλ)
+///   SC     g' = g + λW, v ← μ v + g', W ← W − η (μᴰ v + (1 − μᴰ)/(1 − μ) g'), D the updates that g
+///          is late (spike_compensation)
 ///   Muon   of a weight: m ← μ m + (1 − μ) g,  O = NS((1 − μ) g + μ m) √max(1, rows/columns),
 ///          NS: X ← B/‖B‖, then five times X ← 3.4445 X + (−4.7750 XXᵀ + 2.0315 (XXᵀ)²) X;
 ///          W ← (1 − ηλ) W − η O; of a bias: AdamW's step with β₁ = 0.9, β₂ = 0.999
@@ -20,7 +22,7 @@
 /// Prediction, Ŵ = W^(n) − η·(s·Δ), Δ from the state left by step n; Ŵ = W^(0) before the first
 /// step:
 ///   buffer       Δ = v^(n) (Nesterov too), or m̂/(√û + ε) with bias corrections of n steps;
-///                for AdamW Δ + λW^(n) if the option says so; NAdamW as AdamW; Lion sign(m);
+///                for AdamW Δ + λW^(n) if the option says so; NAdamW as AdamW; SC v; Lion sign(m);
 ///                Adan (m̂ + β₂ v̂)/(√û + ε); Muon what its last step was multiplied by η
 ///   lookahead    SGD: forwards Δ = μ v^(n) + (1 − τ) g'_last, backwards Δ = μ v^(n)
 ///   geometric    SGD: s·Δ = Σ_{j=1..s} μ^j v^(n)
@@ -49,7 +51,8 @@ enum class Pass { Forward, Backward };
 
 State initial_state(Tensors weights);
 
-State step(const OptimizerOptions& options, const State& state, const Tensors& gradient, double lr);
+State step(const OptimizerOptions& options, const State& state, const Tensors& gradient, double lr,
+           int late = 0);
 
 /// Ŵ `ahead` steps from `state`, whose next update has learning rate `lr`.
 Tensors predict(const OptimizerOptions& options, const SchemeOptions& scheme, const State& state,

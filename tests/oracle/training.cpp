@@ -98,7 +98,7 @@ class Training {
                           rate_of_staleness(experiment_, staleness(k, t));
       const Tensors gradient = ruled(experiment_, old, read(k, weights_of(k, t, 0).forward),
                                      model_square, stage.gradient);
-      State next = step(experiment_.optimizer, old, gradient, rate);
+      State next = step(experiment_.optimizer, old, gradient, rate, staleness(k, t));
       note_step(experiment_, old, next, rate);
       const double kept = drift_decay(experiment_, k);
       next.drift =

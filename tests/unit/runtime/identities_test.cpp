@@ -193,6 +193,23 @@ TEST(Identities, RecomputingActivationsChangesNothingInOtherShapes) {
 }
 
 /// The identities above are not there because nothing ever differs.
+/// Gradients are late by as much as the schedule says: by nothing, or by one update.
+TEST(Identities, SpikeCompensationFollowsTheDelayOfTheSchedule) {
+  const char* compensated = "optimizer: {name: spike_compensation, lr: 0.02, momentum: 0.9}";
+  const Changes fresh{kCnn, "train.epochs: 1", "scheme: {name: gpipe}, pipeline.microbatches: 2"};
+  EXPECT_EQ(other_bits(learned(fresh + compensated),
+                       learned(fresh + "optimizer: {name: sgd, lr: 0.02, momentum: 0.9}")),
+            "");
+  const Changes late{kCnn, "train.epochs: 1", "scheme: {name: delayed_sgd, delay: 1}"};
+  const Learned by_schedule = learned(late + compensated);
+  const Learned by_option =
+      learned(late + "optimizer: {name: spike_compensation, lr: 0.02, momentum: 0.9, delay: 1}");
+  EXPECT_NE(other_bits(by_schedule, by_option), "");  // the first gradient is not late
+  EXPECT_EQ(other_bits(by_option, learned(late + "optimizer: {name: sgd, lr: 0.02, momentum: 0.9, "
+                                                 "nesterov: true}")),
+            "");
+}
+
 /// Rules of no strength, under a scheme whose gradients are stale.
 TEST(Identities, AGradientRuleOfNoStrengthChangesNothing) {
   for (const char* optimizer : {"{name: sgd, lr: 0.02, momentum: 0.9}", "{name: adam, lr: 0.002}"})

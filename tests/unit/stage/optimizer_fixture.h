@@ -80,6 +80,8 @@ inline const std::vector<std::pair<std::string, std::string>> kElementwise{
     {"adamw", "{betas: [0.8, 0.9], weight_decay: 0.5}"},
     {"rmsprop", "{}"},
     {"rmsprop", "{alpha: 0.8, eps: 0.001, momentum: 0.7, weight_decay: 0.1}"},
+    {"spike_compensation", "{}"},
+    {"spike_compensation", "{momentum: 0.8, delay: 3, weight_decay: 0.1}"},
     {"lion", "{}"},
     {"lion", "{betas: [0.8, 0.95], weight_decay: 0.1}"},
     {"nadamw", "{}"},

@@ -135,6 +135,58 @@ TEST(Lion, MovesEveryWeightByTheLearningRate) {
   }
 }
 
+TEST(SpikeCompensation, WithoutDelayIsSgdAndWithOneNesterovToTheBit) {
+  for (const auto& [delay, options] : {std::pair("0", "{momentum: 0.9, weight_decay: 0.1}"),
+                                       {"1", "{momentum: 0.9, nesterov: true, weight_decay: 0.1}"}})
+    EXPECT_TRUE(
+        at::equal(Steps::of("spike_compensation",
+                            concat("{momentum: 0.9, weight_decay: 0.1, delay: ", delay, "}")),
+                  Steps::of("sgd", options)))
+        << delay;
+}
+
+/// Two updates make up for a spike's two that were missed: 1 + μ + μ² of it is applied at once.
+TEST(SpikeCompensation, AppliesAtOnceWhatASpikeWouldHaveMadeMeanwhile) {
+  const auto optimizer = make_optimizer("spike_compensation", "{momentum: 0.5, delay: 2}");
+  Training training(*optimizer);
+  const at::Tensor before = training.weights.clone(), spike = training.gradients(1)[0];
+  training.step({spike, {}}, 0.1);
+  expect_near(training.part(training.weights, 0),
+              training.part(before, 0) - 0.1 * (1 + 0.5 + 0.25) * spike, tolerance::kPrediction);
+  // Later steps are those of the spike's fourth one on: μ³, μ⁴, …
+  const at::Tensor first = training.weights.clone();
+  training.step({at::zeros_like(spike), {}}, 0.1);
+  expect_near(training.part(training.weights, 0), training.part(first, 0) - 0.1 * 0.125 * spike,
+              tolerance::kPrediction);
+}
+
+/// On a quadratic loss with gradients D updates late, weights follow the recurrence of geometric
+/// prediction: with G = μ + … + μᴰ,
+///   w(t+1) − w(t) − μ(w(t) − w(t−1)) = −lr·h·((1 + G) w(t−D) − G w(t−D−1)).
+TEST(SpikeCompensation, FollowsTheRecurrenceOfGeometricPredictionOnAQuadratic) {
+  constexpr double kCurvature = 1.3, kMomentum = 0.8, kRate = 0.05;
+  for (const int delay : {1, 2, 5}) {
+    const auto optimizer = make_optimizer(
+        "spike_compensation", concat("{momentum: ", kMomentum, ", delay: ", delay, "}"));
+    Training training(*optimizer, false, false, flat_layout({{"w", {1}}}, 8));
+    std::vector<double> w{training.weights[0].item<double>()};
+    for (int t = 0; t < 40; ++t) {
+      const double read = w[static_cast<std::size_t>(std::max(0, t - delay))];
+      training.step({at::full({1}, kCurvature * read, at::kDouble)}, kRate);
+      w.push_back(training.weights[0].item<double>());
+    }
+    double sum = 0;
+    for (int j = 1; j <= delay; ++j) sum += std::pow(kMomentum, j);
+    for (std::size_t t = static_cast<std::size_t>(delay) + 1; t < 40; ++t) {
+      const double late = w[t - static_cast<std::size_t>(delay)],
+                   later = w[t - static_cast<std::size_t>(delay) - 1];
+      EXPECT_NEAR(w[t + 1] - w[t] - kMomentum * (w[t] - w[t - 1]),
+                  -kRate * kCurvature * ((1 + sum) * late - sum * later), tolerance::kPrediction)
+          << delay << ", " << t;
+    }
+  }
+}
+
 TEST(NAdamW, FollowsPyTorch) {
   at::Tensor m = at::zeros({3, 5}, at::kDouble), u = m.clone();
   double product = 1;

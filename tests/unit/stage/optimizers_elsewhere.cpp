@@ -43,6 +43,7 @@ bool add(const char* name) {
 #include "core/stage/optimizers/rmsprop.cpp"
 #include "core/stage/optimizers/sgd.cpp"
 #include "core/stage/optimizers/soap.cpp"
+#include "core/stage/optimizers/spike_compensation.cpp"
 #undef is_cpu
 
 namespace pipewright::test {

@@ -128,6 +128,8 @@ class Optimizer {
   /// The same rule as a linear recurrence on a quadratic loss, in the steady state and with its
   /// preconditioner frozen, from which stability follows. Empty for an optimizer that is none.
   virtual std::optional<LinearRule> linear() const { return {}; }
+  /// A remark printed by `describe` and `check`, for instance on what is unverified.
+  virtual std::string remark() const { return {}; }
 
  private:
   double lr_;

@@ -81,6 +81,14 @@ std::string data_remark(const std::vector<OptionInfo>& options) {
                     : "; the variable PIPEWRIGHT_DATA names another folder in its place.");
 }
 
+std::string remark_on(const PartKind& kind, const std::string& name,
+                      const std::vector<OptionInfo>& options) {
+  if (kind.name == "scheme") return remark_of<Scheme>(name);
+  if (kind.name == "optimizer") return remark_of<Optimizer>(name);
+  if (kind.name == "gradient_rule") return remark_of<GradientRule>(name);
+  return data_remark(options);
+}
+
 /// What a probe writes into probes.csv.
 std::string quantities_of(const std::string& name) {
   const Value nothing = Value::mapping();
@@ -121,10 +129,7 @@ void describe_part(const PartKind& kind, const std::string& name) {
   if (kind.name == "gradient_rule")
     example = concat("gradient_rules: [", example_line(name, options), "]");
   if (kind.name == "probe") example = concat("probes: [", example_line(name, options), "]");
-  print_page(concat(kind.name, " ", name), kind.summary(name),
-             kind.name == "scheme"          ? remark_of<Scheme>(name)
-             : kind.name == "gradient_rule" ? remark_of<GradientRule>(name)
-                                            : data_remark(options),
+  print_page(concat(kind.name, " ", name), kind.summary(name), remark_on(kind, name, options),
              options, example, kind.name == "probe" ? quantities_of(name) : "");
 }
 

@@ -33,6 +33,11 @@ class SpikeCompensation final : public Optimizer {
 
   std::vector<std::string> slot_names(bool) const override { return {"momentum_buffer"}; }
 
+  std::string remark() const override {
+    return "The formulas of spike compensation are from memory; they have not been compared with "
+           "the paper's.";
+  }
+
   void step(const OptimizerStep& s) const override {
     ++s.state.steps;
     const double power = std::pow(momentum_, delay_ < 0 ? s.staleness : delay_);

@@ -376,7 +376,8 @@ class Interpreter {
     const WeightKey& key = instruction.weights.key;
     std::optional<Stage::Ahead> ahead;
     if (instruction.weights.makes)
-      ahead = {key, program_.schedule.rules[as_size(key.rule)], prediction_lr(instruction)};
+      ahead = {key, program_.schedule.rules[as_size(key.rule)], prediction_lr(instruction),
+               prediction_rates(instruction)};
     if (request_.observer != nullptr) request_.observer->updates(instruction, stage);
     stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead,
                  {.read = instruction.weights.read,
@@ -397,7 +398,8 @@ class Interpreter {
 
   void use(const Instruction& instruction, Stage& stage) {
     stage.use(instruction.weights, program_.schedule.rules,
-              instruction.weights.makes ? prediction_lr(instruction) : 0);
+              instruction.weights.makes ? prediction_lr(instruction) : 0,
+              prediction_rates(instruction));
     const Action& action = instruction.action;
     if (stage.has_noise())
       stage.install(instruction.weights.key, passes_.pass(action, passes_.share(action)));
@@ -407,6 +409,17 @@ class Interpreter {
   /// Learning rate that predictions use.
   double prediction_lr(const Instruction& instruction) const {
     return request_.lr(instruction.update_minibatch) * instruction.update_scale;
+  }
+
+  /// Those of the updates that a prediction's steps stand for, if its rule asks for them.
+  std::vector<double> prediction_rates(const Instruction& instruction) const {
+    const WeightKey& key = instruction.weights.key;
+    std::vector<double> rates;
+    if (!instruction.weights.makes || !program_.schedule.rules[as_size(key.rule)].each_lr)
+      return rates;
+    for (int step = 0; step < key.ahead; ++step)
+      rates.push_back(request_.lr(instruction.update_minibatch + step) * instruction.update_scale);
+    return rates;
   }
 
   void record(const Instruction& instruction, const at::Tensor& loss, int worker,

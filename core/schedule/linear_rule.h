@@ -22,7 +22,11 @@ struct LinearRule {
   /// Whether PredictionRule::Lookahead and Geometric are other predictions than Optimizer's; only
   /// SGD knows them.
   bool knows_all_predictions = false;
+  bool knows_geometric = false;  ///< whether the latter is another one, as of Adam
 
+  bool knows(bool lookahead) const {
+    return knows_all_predictions || (knows_geometric && !lookahead);
+  }
   /// The factor with which a gradient enters v; without momentum v is the gradient.
   double fresh() const { return momentum == 0 ? 1 : 1 - dampening; }
   bool operator==(const LinearRule&) const = default;

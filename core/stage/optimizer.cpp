@@ -24,6 +24,10 @@ Optimizer::Optimizer(Options& options, double default_lr)
     : lr_(options.number("lr", default_lr, "Learning rate; lr_schedule changes it over time.",
                          kNotNegative)) {}
 
+double Prediction::distance() const {
+  return rates.empty() ? lr * steps : std::accumulate(rates.begin(), rates.end(), 0.0);
+}
+
 void predict(const Optimizer& optimizer, const Prediction& prediction) {
   const std::int64_t all = prediction.weights.numel();
   if (!prediction.made) return optimizer.predict(prediction, {0, all});

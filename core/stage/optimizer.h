@@ -78,6 +78,14 @@ struct Prediction {
   int steps = 0;        ///< may be negative
   double lr = 0;
   OnElements made = nullptr;  ///< called for elements of `ahead`
+  /// With PredictionRule::each_lr, of each step; empty: all have `lr`.
+  std::span<const double> rates = {};
+
+  double rate_of(int step) const {  ///< counted from 0
+    return rates.empty() ? lr : rates[static_cast<std::size_t>(step)];
+  }
+  /// The sum of the rates; negative for steps back.
+  double distance() const;
 };
 
 /// Elements [begin, end) of flat tensors.

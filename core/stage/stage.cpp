@@ -179,10 +179,11 @@ std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
   return all;
 }
 
-void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr) {
+void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr,
+                std::vector<double> rates) {
   if (weights.makes) {
     const PredictionRule& rule = rules[static_cast<std::size_t>(weights.key.rule)];
-    make({weights.key, rule, lr});
+    make({weights.key, rule, lr, std::move(rates)});
   }
   weights_.install(weights.key);
 }
@@ -220,7 +221,8 @@ Prediction Stage::add_prediction(const Ahead& ahead) {
           .rule = ahead.rule,
           .steps = ahead.key.ahead,
           .lr = ahead.lr,
-          .made = copying(ahead.key)};
+          .made = copying(ahead.key),
+          .rates = ahead.rates};
 }
 
 Tensors Stage::run(const OwnedLayer& placed, const Tensors& inputs, Pass pass, bool adds) {

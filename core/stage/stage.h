@@ -101,8 +101,9 @@ class Stage {
   std::string missing_waiting() const;
 
   /// Installs the weights that a pass computes with; predicts them first if `weights.makes`, with
-  /// the learning rate `lr`.
-  void use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr);
+  /// the learning rate `lr`, or `rates` if there are any.
+  void use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr,
+           std::vector<double> rates = {});
   /// Installs that version with the noise of `pass`, which all passes of its micro-batch have.
   /// Without `weight_noise`, and outside of a training, it installs the version itself.
   void install(const WeightKey& key, const Pass& pass);
@@ -155,6 +156,7 @@ class Stage {
     WeightKey key;
     PredictionRule rule;
     double lr = 0;
+    std::vector<double> rates = {};  ///< Prediction::rates
   };
   /// What the schedule knows of an update.
   struct UpdateFacts {

@@ -65,8 +65,8 @@ class Adan final : public Optimizer {
     if (p.state.steps == 0)  // the bias corrections would divide by zero
       return elementwise::predict<0>(
           p, range, {}, []<class V>(const V& w, const std::array<V, 0>&) -> V { return w; });
-    const Correction correction(*this, p.state.steps, p.lr * p.steps);
-    const double decay = p.rule.weight_decay ? p.lr * p.steps * weight_decay_ : 0;
+    const Correction correction(*this, p.state.steps, p.distance());
+    const double decay = p.rule.weight_decay ? p.distance() * weight_decay_ : 0;
     const double eps = eps_;
     elementwise::predict<3>(
         p, range, {&p.state.slots[0], &p.state.slots[1], &p.state.slots[2]},

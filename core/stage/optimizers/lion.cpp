@@ -37,7 +37,7 @@ class Lion final : public Optimizer {
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {
-    const double distance = p.lr * p.steps;
+    const double distance = p.distance();
     const double decay = p.rule.weight_decay && p.state.steps > 0 ? distance * weight_decay_ : 0;
     elementwise::predict<1>(p, range, {&p.state.slots[0]},
                             [=]<class V>(const V& w, const std::array<V, 1>& m) -> V {

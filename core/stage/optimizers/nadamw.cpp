@@ -71,7 +71,7 @@ class NAdamW final : public Optimizer {
     if (p.state.steps == 0)  // the bias corrections would divide by zero
       return elementwise::predict<0>(
           p, range, {}, []<class V>(const V& w, const std::array<V, 0>&) -> V { return w; });
-    const double distance = p.lr * p.steps, eps = eps_;
+    const double distance = p.distance(), eps = eps_;
     const double decay = p.rule.weight_decay ? distance * weight_decay_ : 0;
     const double of_mean = distance / (1 - std::pow(betas_[0], static_cast<double>(p.state.steps)));
     const double root2 = root_of_correction(p.state.steps);

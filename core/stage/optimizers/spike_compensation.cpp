@@ -51,7 +51,7 @@ class SpikeCompensation final : public Optimizer {
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {
-    const double distance = p.lr * p.steps;
+    const double distance = p.distance();
     elementwise::predict<1>(p, range, {&p.state.slots[0]},
                             [=]<class V>(const V& w, const std::array<V, 1>& v) -> V {
                               return w - factor<V>(distance) * v[0];

@@ -7,7 +7,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "core/config/yaml_file.h"
 #include "core/stage/optimizer.h"
 #include "core/stage/torch.h"
 #include "core/stage/weight_store.h"

@@ -30,7 +30,7 @@ at::Tensor newton_schulz(const at::Tensor& matrix) {
 }
 
 TEST(Muon, FollowsPyTorchButForItsRoundingToBfloat16) {
-  for (const auto& [rows, columns] : {std::pair(3, 5), {5, 3}, {4, 4}}) {
+  for (const auto& [rows, columns] : {std::pair(3, 5), std::pair(5, 3), std::pair(4, 4)}) {
     const auto optimizer =
         make_optimizer("muon", "{momentum: 0.8, weight_decay: 0.5, adamw: {betas: [0.8, 0.9]}}");
     Training training(*optimizer, false, false, matrix_and_vector(rows, columns));
@@ -49,7 +49,7 @@ TEST(Muon, FollowsPyTorchButForItsRoundingToBfloat16) {
 
 /// With coefficients that converge, X ← 1.5X − 0.5XXᵀX, the iteration ends at the polar factor.
 TEST(Muon, StepsAlongTheNearestOrthogonalMatrix) {
-  for (const auto& [rows, columns] : {std::pair(3, 5), {5, 3}}) {
+  for (const auto& [rows, columns] : {std::pair(3, 5), std::pair(5, 3)}) {
     const auto optimizer = make_optimizer(
         "muon",
         "{momentum: 0, weight_decay: 0, ns_coefficients: [1.5, -0.5, 0], ns_steps: 60, "

@@ -52,6 +52,16 @@ struct StageParts {
   std::vector<NamedGradientRule> gradient_rules = {};
 };
 
+/// What the schedule knows of an update.
+struct UpdateFacts {
+  /// The weights that the forwards have read, if a gradient rule asks for them and they are not
+  /// the latest version.
+  std::optional<WeightKey> read = {};
+  /// The square of the norm of the model's gradient, if a gradient rule is over the model.
+  std::optional<double> model_square = {};
+  int staleness = 0;  ///< ActionWeights::staleness
+};
+
 /// One replica of a stage, used by one thread at a time. In mixed precision inputs, outputs and
 /// their gradients are in the narrow format; losses and the last stage's outputs are in the wide
 /// one. In float16 all gradients of inputs and outputs are multiplied by the stage's loss scale.
@@ -157,15 +167,6 @@ class Stage {
     PredictionRule rule;
     double lr = 0;
     std::vector<double> rates = {};  ///< Prediction::rates
-  };
-  /// What the schedule knows of an update.
-  struct UpdateFacts {
-    /// The weights that the forwards have read, if a gradient rule asks for them and they are not
-    /// the latest version.
-    std::optional<WeightKey> read = {};
-    /// The square of the norm of the model's gradient, if a gradient rule is over the model.
-    std::optional<double> model_square = {};
-    int staleness = 0;  ///< ActionWeights::staleness
   };
   /// Applies the accumulated gradients to the latest version and clears them. With `ahead` it also
   /// makes that prediction, in the same pass over memory where the rule allows, so that use() need

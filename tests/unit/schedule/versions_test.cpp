@@ -125,7 +125,7 @@ TEST(Versions, RatesFollowTheStalenessOfTheOldestForward) {
   EXPECT_EQ(weights[3].staleness, 0);
   EXPECT_EQ(weights[6].staleness, 1);
   const auto factor = [](int staleness) { return 1.0 / (10 + staleness); };
-  const auto& actions = with_rates_by_staleness(schedule, factor).workers[0];
+  const auto actions = with_rates_by_staleness(schedule, factor).workers[0];
   EXPECT_EQ(actions[3].scale, 1.0 / 10);
   EXPECT_EQ(actions[6].scale, 1.0 / 11);
   EXPECT_EQ(actions[8].scale, 1.0 / 11);

@@ -260,7 +260,7 @@ TEST(Identities, ClippingOverTheModelGivesTheSameBitsInEveryExecution) {
         "scheme: {name: interleaved}, pipeline.stages: 4, pipeline.microbatches: 2",
         "scheme: {name: zb_h1}, pipeline.microbatches: 4", "scheme: {name: model_parallel}",
         "scheme: {name: gpipe}, pipeline.placement: [0, 1, 0]"}) {
-    Laboratory laboratory(concat("{", kCnn, ", ", shape, ", ", kOfModel, "}"));
+    Laboratory laboratory(joined({kCnn, shape, kOfModel}));
     expect_same_bits(laboratory, shape);
   }
 }

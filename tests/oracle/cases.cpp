@@ -254,6 +254,23 @@ std::vector<Experiment> cases_of_optimizer(const std::string& optimizer) {
   return experiments;
 }
 
+std::vector<Experiment> cases_of_ftpipe(int count) {
+  std::vector<Experiment> experiments = cases("pipeoptim", count);
+  int number = 0;
+  for (Experiment& e : experiments) {
+    const std::string optimizer = number % 3 == 0 ? "adam" : number % 3 == 1 ? "adamw" : "sgd";
+    Random random(static_cast<std::uint64_t>(3000 + number));
+    e.optimizer = optimizer_options(optimizer, random);
+    e.scheme.velocity = "geometric";
+    e.scheme.prediction_lr = "each";
+    e.scheme.adamw_decay_in_prediction = optimizer == "adamw" && number % 2 == 0;
+    e.learning_rate = {.name = "cosine", .per = "step", .end_lr = 0.0001};
+    e.name = "ftpipe_" + std::to_string(number++) + "_" + optimizer + "_stages" +
+             std::to_string(e.stages());
+  }
+  return experiments;
+}
+
 std::vector<Experiment> cases_of_rule(const std::string& rule) {
   const bool compares = rule == "dc_asgd" || rule == "gap_aware";
   std::vector<Experiment> experiments;

@@ -153,6 +153,8 @@ PIPEWRIGHT_ORACLE_OPTIMIZER(adan);
 PIPEWRIGHT_ORACLE_OPTIMIZER(muon);
 PIPEWRIGHT_ORACLE_OPTIMIZER(spike_compensation);
 
+INSTANTIATE_TEST_SUITE_P(ftpipe, Scheme, testing::ValuesIn(cases_of_ftpipe(8)), whole_name);
+
 #define PIPEWRIGHT_ORACLE_RULE(rule) \
   INSTANTIATE_TEST_SUITE_P(rule, Scheme, testing::ValuesIn(cases_of_rule(#rule)), whole_name)
 

@@ -154,6 +154,20 @@ Tensors own_direction(const OptimizerOptions& options, const State& state) {
   return direction;
 }
 
+/// FTPipe's prediction: the steps of Adam or AdamW with gradients of 0.
+Tensors decaying(const OptimizerOptions& options, const SchemeOptions& scheme, const State& state,
+                 const std::vector<double>& rates) {
+  State ahead = state;
+  for (const double rate : rates) {
+    ++ahead.steps;
+    for (Matrix& m : ahead.first) m *= options.beta1;
+    const bool decays = is_adamw(options) && scheme.adamw_decay_in_prediction;
+    ahead.weights = combine(decays ? 1.0 - rate * options.weight_decay : 1.0, ahead.weights, -rate,
+                            adam_direction(options, ahead));
+  }
+  return ahead.weights;
+}
+
 /// s·Δ of the doc comment.
 Tensors advance(const OptimizerOptions& options, const SchemeOptions& scheme, const State& state,
                 int ahead, Pass pass) {
@@ -210,9 +224,22 @@ State step(const OptimizerOptions& options, const State& state, const Tensors& g
 }
 
 Tensors predict(const OptimizerOptions& options, const SchemeOptions& scheme, const State& state,
-                int ahead, Pass pass, double lr) {
+                int ahead, Pass pass, double lr, const std::vector<double>& each) {
   if (ahead == 0 || state.steps == 0) return state.weights;
-  return combine(1.0, state.weights, -lr, advance(options, scheme, state, ahead, pass));
+  const std::vector<double> rates =
+      each.empty() ? std::vector<double>(static_cast<std::size_t>(ahead), lr) : each;
+  if (scheme.velocity == "geometric" && (options.name == "adam" || is_adamw(options)))
+    return decaying(options, scheme, state, rates);
+  if (scheme.velocity == "geometric" && !each.empty()) {
+    double distance = 0;
+    for (std::size_t j = 0; j < rates.size(); ++j)
+      distance += rates[j] * std::pow(options.momentum, static_cast<double>(j + 1));
+    return combine(1.0, state.weights, -distance, state.first);
+  }
+  double mean = 0;
+  for (const double rate : rates) mean += rate / ahead;
+  return combine(1.0, state.weights, each.empty() ? -lr : -mean,
+                 advance(options, scheme, state, ahead, pass));
 }
 
 }  // namespace oracle

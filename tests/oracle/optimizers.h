@@ -25,7 +25,8 @@
 ///                for AdamW Δ + λW^(n) if the option says so; NAdamW as AdamW; SC v; Lion sign(m);
 ///                Adan (m̂ + β₂ v̂)/(√û + ε); Muon what its last step was multiplied by η
 ///   lookahead    SGD: forwards Δ = μ v^(n) + (1 − τ) g'_last, backwards Δ = μ v^(n)
-///   geometric    SGD: s·Δ = Σ_{j=1..s} μ^j v^(n)
+///   geometric    SGD: s·Δ = Σ_{j=1..s} μ^j v^(n); Adam, AdamW: the s steps that gradients of 0
+///                would make with u as it is: m ← β₁ m, bias corrections of n + j steps
 #pragma once
 
 #include "experiment.h"
@@ -54,8 +55,9 @@ State initial_state(Tensors weights);
 State step(const OptimizerOptions& options, const State& state, const Tensors& gradient, double lr,
            int late = 0);
 
-/// Ŵ `ahead` steps from `state`, whose next update has learning rate `lr`.
+/// Ŵ `ahead` steps from `state`, whose next update has learning rate `lr`; or, if they are given,
+/// each step at the rate of its own update.
 Tensors predict(const OptimizerOptions& options, const SchemeOptions& scheme, const State& state,
-                int ahead, Pass pass, double lr);
+                int ahead, Pass pass, double lr, const std::vector<double>& each = {});
 
 }  // namespace oracle

@@ -177,8 +177,19 @@ class Training {
     const int updated = filled_at_ + reading.version;  // in the whole run, when it predicts
     const double lr = learning_rate(experiment_, behind ? std::max(0, updated - 1) : updated);
     return predict(experiment_.optimizer, experiment_.scheme,
-                   stages_[at(k)].versions.at(at(reading.version)), reading.ahead, reading.pass,
-                   lr);
+                   stages_[at(k)].versions.at(at(reading.version)), reading.ahead, reading.pass, lr,
+                   rates_of_steps(updated, reading.ahead));
+  }
+
+  /// Of the updates after so many of the whole run, the last rate for those that never come; none
+  /// unless predictions ask for them.
+  std::vector<double> rates_of_steps(int updated, int ahead) const {
+    std::vector<double> rates;
+    if (experiment_.scheme.prediction_lr != "each") return rates;
+    const int last = experiment_.epochs * experiment_.minibatches() - 1;
+    for (int j = 0; j < ahead; ++j)
+      rates.push_back(learning_rate(experiment_, std::min(updated + j, last)));
+    return rates;
   }
 
   std::span<const Matrix> main_part(int k, const Tensors& weights) const {

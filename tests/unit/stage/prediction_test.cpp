@@ -88,6 +88,57 @@ TEST(Prediction, ByGeometricVelocitySumsPowersOfTheMomentum) {
               tolerance::kPrediction);
 }
 
+/// FTPipe's: what gradients of 0 would do, the second moments standing still.
+TEST(Prediction, ByGeometricVelocityOfAdamDecaysItsMean) {
+  for (const char* name : {"adam", "adamw"}) {
+    const auto optimizer = make_optimizer(name, "{betas: [0.8, 0.9], weight_decay: 0.5}");
+    const Training training = warm(*optimizer);
+    at::Tensor w = training.weights.clone(), decayed = w.clone();
+    for (int j = 1; j <= 3; ++j) {
+      const at::Tensor m = std::pow(0.8, j) * training.state.slots[0] / (1 - std::pow(0.8, 2 + j));
+      const at::Tensor u = training.state.slots[1] / (1 - std::pow(0.9, 2 + j));
+      const at::Tensor step = 0.1 * m / (u.sqrt() + 1e-8);
+      w = w - step;
+      decayed = decayed * (1 - 0.1 * 0.5) - step;
+    }
+    expect_near(training.predicted(3, {.kind = RuleKind::Geometric}), w, tolerance::kOptimizerSteps,
+                name);
+    if (std::string(name) == "adamw") {
+      expect_near(training.predicted(3, {.kind = RuleKind::Geometric, .weight_decay = true}),
+                  decayed, tolerance::kOptimizerSteps);
+    }
+  }
+}
+
+TEST(Prediction, TakesTheRateOfEachStepIfThereAreSeveral) {
+  const std::vector<double> rates{0.1, 0.05, 0.2};
+  for (const auto& [name, options] : kOptimizers)
+    for (const RuleKind kind : {RuleKind::Optimizer, RuleKind::Geometric}) {
+      const auto optimizer = make_optimizer(name, options);
+      const Training training = warm(*optimizer);
+      const auto predicted = [&](const std::vector<double>& each, double lr) {
+        at::Tensor ahead = at::empty_like(training.weights);
+        predict(*optimizer, {.weights = training.weights,
+                             .ahead = ahead,
+                             .state = training.state,
+                             .rule = {.kind = kind},
+                             .steps = 3,
+                             .lr = lr,
+                             .rates = each});
+        return ahead;
+      };
+      expect_near(predicted({0.1, 0.1, 0.1}, 7), predicted({}, 0.1), tolerance::kPrediction,
+                  name + options);
+      EXPECT_FALSE(at::allclose(predicted(rates, 7), predicted({}, 0.1)) &&
+                   kind == RuleKind::Optimizer)
+          << name << options;
+      if (kind == RuleKind::Optimizer) {
+        expect_near(predicted(rates, 7), predicted({}, 0.35 / 3), tolerance::kPrediction,
+                    name + options);
+      }
+    }
+}
+
 TEST(Prediction, BySgdOverNoStepsIsTheWeightsThemselves) {
   const auto optimizer = make_optimizer("sgd", "{momentum: 0.9}");
   const Training training = warm(*optimizer);

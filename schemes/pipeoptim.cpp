@@ -22,14 +22,15 @@ class PipeOptim final : public Scheme {
             options.choice("velocity", {"buffer", "lookahead", "geometric"}, "buffer",
                            "Step that is predicted under SGD. buffer: the momentum buffer v; "
                            "lookahead: μ·v + last gradient, as in the authors' code; geometric: Σ "
-                           "μ^j v.")),
-        last_lr_(options.choice(
-                     "prediction_lr", {"next", "last"}, "next",
-                     "Learning rate that a forward predicts with. next: that of the stage's next "
-                     "update; last: that of its last one, a defect of the authors' code for "
-                     "CIFAR: when the rate changes between epochs, D+1 forwards still predict with "
-                     "the old one. That code is s_offset: 1 and velocity: lookahead with "
-                     "prediction_lr: last.") == "last"),
+                           "μ^j v, as gradients of 0 would move the weights, of Adam and AdamW, "
+                           "too; FTPipe's prediction is that with prediction_lr: each.")),
+        prediction_lr_(options.choice(
+            "prediction_lr", {"next", "last", "each"}, "next",
+            "Learning rate that a forward predicts with. next: that of the stage's next "
+            "update; last: that of its last one, a defect of the authors' code for "
+            "CIFAR: when the rate changes between epochs, D+1 forwards still predict with "
+            "the old one. That code is s_offset: 1 and velocity: lookahead with "
+            "prediction_lr: last. each: every predicted step has the rate of its own update.")),
         weight_decay_(options.flag("adamw_decay_in_prediction", false,
                                    "Whether AdamW's decoupled weight decay is predicted, too.")) {}
 
@@ -42,7 +43,10 @@ class PipeOptim final : public Scheme {
     const Kind kind = velocity_ == "lookahead"   ? Kind::Lookahead
                       : velocity_ == "geometric" ? Kind::Geometric
                                                  : Kind::Optimizer;
-    schedule.rules = {{.kind = kind, .weight_decay = weight_decay_, .last_lr = last_lr_}};
+    schedule.rules = {{.kind = kind,
+                       .weight_decay = weight_decay_,
+                       .last_lr = prediction_lr_ == "last",
+                       .each_lr = prediction_lr_ == "each"}};
     return schedule;
   }
   bool repeats() const override { return true; }
@@ -51,7 +55,7 @@ class PipeOptim final : public Scheme {
   int offset_;
   bool steady_;
   std::string velocity_;
-  bool last_lr_;
+  std::string prediction_lr_;
   bool weight_decay_;
 };
 

@@ -8,6 +8,7 @@
 #include "core/probes/probe.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
+#include "core/stage/gradient_rule.h"
 #include "core/stage/loss.h"
 #include "core/stage/metric.h"
 #include "core/stage/model.h"
@@ -46,6 +47,7 @@ const std::vector<PartKind>& part_kinds() {
                                            kind_of<Codec>("codec", "codecs"),
                                            kind_of<Optimizer>("optimizer", "optimizers"),
                                            kind_of<Loss>("loss", "losses"),
+                                           kind_of<GradientRule>("gradient_rule", "gradient_rules"),
                                            kind_of<Probe>("probe", "probes"),
                                            metrics()};
   return kinds;

@@ -15,7 +15,7 @@ struct PartKind {
   std::function<std::string(const std::string&)> summary;  ///< summary of a part, by name
 };
 
-/// Schemes, models, data sets, codecs, optimizers, losses, probes and metrics.
+/// Schemes, models, data sets, codecs, optimizers, losses, gradient rules, probes and metrics.
 const std::vector<PartKind>& part_kinds();
 
 }  // namespace pipewright

@@ -41,6 +41,7 @@ const std::vector<ExperimentKey>& experiment_keys() {
                                                   {"scheme"},
                                                   {"optimizer"},
                                                   {"lr_schedule"},
+                                                  {"gradient_rules"},
                                                   {"train"},
                                                   {"perturb"},
                                                   {"output"},

@@ -150,11 +150,13 @@ std::vector<std::vector<StageMoment>> stage_moments(const Schedule& schedule) {
 }
 
 StageMemories::StageMemories(const Profile& profile, std::vector<std::vector<StageMoment>> moments,
-                             int optimizer_slots, AuxiliaryHeads heads)
+                             int optimizer_slots, AuxiliaryHeads heads,
+                             std::vector<std::int64_t> tables)
     : profile_(profile),
       moments_(std::move(moments)),
       slots_(optimizer_slots),
       heads_(std::move(heads)),
+      tables_(std::move(tables)),
       row_begin_(profile.layers.size()) {}
 
 void StageMemories::fill_row(std::size_t begin) const {
@@ -178,11 +180,14 @@ StageCost StageMemories::cost_of(std::size_t begin, std::size_t end, int stage) 
 
 StageMemory StageMemories::of(std::size_t begin, std::size_t end, int number) const {
   const StageCost stage = cost_of(begin, end, number);
+  std::int64_t tables = 0;
+  for (std::size_t layer = begin; layer < std::min(end, tables_.size()); ++layer)
+    tables += tables_[layer];
   StageMemory most;
   for (const StageMoment& moment : moments_[as_size(number)]) {
     const StageMemory memory{
         .weights = moment.versions * stage.version_bytes() + stage.buffer_bytes,
-        .optimizer = slots_ * stage.parameter_bytes,
+        .optimizer = slots_ * stage.parameter_bytes + tables,
         .activations = (moment.kept + moment.inputs) * stage.input_bytes +
                        moment.kept * stage.activation_bytes,
         .passing = passing_bytes(stage, moment) + head_bytes(stage.head_memory, moment)};

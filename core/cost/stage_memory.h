@@ -50,9 +50,11 @@ struct StageMemory {
 class StageMemories {
  public:
   /// `optimizer_slots` is the number of tensors as large as the weights that the optimizer keeps.
-  /// The profile must outlive this object.
+  /// The profile must outlive this object. `tables`: bytes of other tensors that it keeps for each
+  /// layer, those of heads left out; empty: none.
   StageMemories(const Profile& profile, std::vector<std::vector<StageMoment>> moments,
-                int optimizer_slots, AuxiliaryHeads heads = {});
+                int optimizer_slots, AuxiliaryHeads heads = {},
+                std::vector<std::int64_t> tables = {});
 
   /// The memory of layers [begin, end) as that stage. Fast if calls with the same `begin` follow
   /// each other.
@@ -67,6 +69,7 @@ class StageMemories {
   std::vector<std::vector<StageMoment>> moments_;
   int slots_;
   AuxiliaryHeads heads_;
+  std::vector<std::int64_t> tables_;
   mutable std::size_t row_begin_;
   mutable std::vector<StageCost> row_;  ///< [end − begin − 1], for row_begin_
 };

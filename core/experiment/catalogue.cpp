@@ -62,6 +62,7 @@ std::vector<OptionInfo> part_options(const std::string& kind, const std::string&
   if (kind == "optimizer") return options_of<Optimizer>(name);
   if (kind == "loss") return options_of<Loss>(name);
   if (kind == "codec") return options_of<Codec>(name);
+  if (kind == "gradient_rule") return options_of<GradientRule>(name);
   if (kind == "probe") return options_of<Probe>(name);
   return {};
 }

@@ -10,6 +10,7 @@
 #include "core/experiment/perturbation.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
+#include "core/schedule/versions.h"
 #include "core/stage/memory_format.h"
 #include "core/stage/skips.h"
 
@@ -60,6 +61,77 @@ void find_delays(Experiment& e, const Value& given, Problems& problems) {
                         " needs an option `delay` here, because the schedule has no steady state "
                         "whose delay it could take; give updates, as in delay: 2"),
                  ErrorKind::Experiment);
+  }
+}
+
+/// Reports layers that the optimizer's options name and the model does not have.
+void check_named_layers(const Experiment& e, const Value& document, Problems& problems) {
+  const auto [option, named] = e.optimizer->named_layers();
+  std::vector<std::string> known;
+  for (const LayerPtr& layer : e.layers) known.push_back(layer->name());
+  for (const std::string& name : named)
+    if (std::ranges::count(known, name) == 0)
+      problems.add(place_in(document, concat("optimizer.", option)),
+                   concat("optimizer.", option, " names '", name,
+                          "', which is no layer of the model", did_you_mean(name, known)));
+}
+
+/// Whether each worker makes all updates of a mini-batch before a pass of a later one.
+bool updates_together(const Schedule& schedule) {
+  return std::ranges::all_of(schedule.workers, [](const std::vector<Action>& actions) {
+    int newest = 0;
+    for (const Action& action : actions) {
+      if (action.kind == ActionKind::Update && action.minibatch < newest) return false;
+      newest = std::max(newest, action.minibatch);
+    }
+    return true;
+  });
+}
+
+/// Reports gradient rules over the model where updates do not wait for each other.
+void check_rules_over_model(const Experiment& e, const Value& document, Problems& problems) {
+  for (std::size_t i = 0; i < e.gradient_rules.size(); ++i) {
+    if (!e.gradient_rules[i].rule->over_model()) continue;
+    const auto refuse = [&](const std::string& why) {
+      problems.add(
+          document.find("gradient_rules")->items[i].place,
+          concat("gradient_rules[", i, "] ", e.gradient_rules[i].name, " over the model ", why),
+          ErrorKind::Experiment);
+    };
+    if (e.train.precision.narrow() == at::kHalf)
+      refuse(
+          "knows nothing of stages that skip an update; expected over: stage, or another "
+          "train.precision than float16");
+    constexpr int kFew = 3;  // mini-batches
+    if (!updates_together(e.schedule_in(e.shape(kFew))))
+      refuse(
+          "needs a scheme that updates all stages between two mini-batches, such as gpipe; "
+          "expected over: stage");
+  }
+}
+
+/// Reports gradient rules that compare versions where there is not one version to compare with.
+void check_gradient_rules(const Experiment& e, const Value& document, Problems& problems) {
+  check_rules_over_model(e, document, problems);
+  const auto compares = std::ranges::find_if(e.gradient_rules, [](const NamedGradientRule& each) {
+    return each.rule->compares_versions();
+  });
+  if (compares == e.gradient_rules.end()) return;
+  const auto i = static_cast<std::size_t>(compares - e.gradient_rules.begin());
+  const auto refuse = [&](const std::string& why) {
+    problems.add(document.find("gradient_rules")->items[i].place,
+                 concat("gradient_rules[", i, "] ", compares->name, " ", why),
+                 ErrorKind::Experiment);
+  };
+  if (const int delay = e.perturbation.gradient_delay; delay > 0)
+    refuse(concat("knows nothing of gradients that wait; expected perturb.gradient_delay: 0, not ",
+                  delay));
+  constexpr int kManyStages = 64;
+  PipelineShape shape = e.shape(2 * std::min(e.pipeline.stages, kManyStages) + 2);
+  try {
+    resolve_versions(e.schedule_in(shape));
+  } catch (const MissingWeights& error) {
+    refuse(concat("cannot compare: ", error.message()));
   }
 }
 
@@ -140,6 +212,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(),
                  error.kind());
   }
+  check_named_layers(e, document, problems);
   check_perturbation(e, document, problems);
   try {
     name_weights(e, resolved);
@@ -153,6 +226,7 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
       return;  // already refused: save the time of a large schedule
     check_schedule_size(shape, 1);
     e.scheme->schedule(shape);
+    check_gradient_rules(e, document, problems);
     check_probes(e, document, resolved, problems);
   } catch (const Error& error) {
     problems.add(place_of(document, error.message()), error.message(), error.kind());

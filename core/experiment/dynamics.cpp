@@ -35,7 +35,7 @@ std::optional<Dynamics> dynamics_of(const Experiment& experiment) {
 std::string no_recurrence(const Experiment& experiment) {
   return concat(
       "the optimizer ", experiment.resolved.find_path("optimizer.name")->text,
-      " is no linear recurrence, so it has no edge; expected sgd, adam, adamw or rmsprop");
+      " is no linear recurrence, so it has no edge; expected sgd, adam, adamw, nadamw or rmsprop");
 }
 
 }  // namespace pipewright

@@ -2,6 +2,7 @@
 #include "core/experiment/experiment.h"
 
 #include "core/schedule/schedule_size.h"
+#include "core/schedule/versions.h"
 
 namespace pipewright {
 
@@ -24,10 +25,23 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
           .skips = skips};
 }
 
+Schedule Experiment::schedule_in(const PipelineShape& wanted) const {
+  Schedule schedule = with_recomputation(scheme->schedule(wanted), pipeline.recompute);
+  if (!wanted.training) return schedule;
+  for (const NamedGradientRule& each : gradient_rules) {
+    const GradientRule& rule = *each.rule;
+    schedule.updates_compare |= rule.compares_versions();
+    if (rule.lr_factor(2) != 1)
+      schedule = with_rates_by_staleness(std::move(schedule),
+                                         [&](int staleness) { return rule.lr_factor(staleness); });
+  }
+  return schedule;
+}
+
 Schedule Experiment::schedule(int minibatches, int first_minibatch) const {
   const PipelineShape wanted = shape(minibatches, first_minibatch);
   check_schedule_size(wanted, minibatches);
-  return with_recomputation(scheme->schedule(wanted), pipeline.recompute);
+  return schedule_in(wanted);
 }
 
 std::string Experiment::where(const std::string& dotted) const {

@@ -24,6 +24,7 @@
 #include "core/schedule/recompute.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
+#include "core/stage/gradient_rule.h"
 #include "core/stage/loss.h"
 #include "core/stage/metric.h"
 #include "core/stage/model.h"
@@ -121,6 +122,7 @@ struct Experiment {
   PipelineOptions pipeline;
   TrainOptions train;
   Perturbation perturbation;
+  std::vector<NamedGradientRule> gradient_rules;
   OutputOptions output;
   Value resolved;        ///< document with all defaults; reading it gives the same experiment
   std::string digest;    ///< digest of `resolved` without the name
@@ -133,7 +135,10 @@ struct Experiment {
   std::string where(const std::string& dotted) const;
   /// The pipeline's shape for that many mini-batches, to ask the scheme for a schedule.
   PipelineShape shape(int minibatches, int first_minibatch = 0) const;
-  /// The scheme's schedule for that shape, with the recomputations of `pipeline.recompute`.
+  /// The scheme's schedule for a shape, with the recomputations of `pipeline.recompute` and with
+  /// what gradient rules ask of updates.
+  Schedule schedule_in(const PipelineShape& shape) const;
+  /// That for the pipeline's shape; a number of mini-batches that is too large is refused.
   Schedule schedule(int minibatches, int first_minibatch = 0) const;
 };
 

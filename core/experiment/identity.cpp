@@ -50,8 +50,18 @@ Value without_idle_perturb(Value resolved) {
   return resolved;
 }
 
+/// Without sections that change nothing as they are: the experiment is then that of a program
+/// without them.
+Value without_idle(Value resolved) {
+  const Value* const rules = resolved.find("gradient_rules");
+  if (rules != nullptr && rules->is(Value::Kind::Sequence) && rules->items.empty())
+    std::erase_if(resolved.fields,
+                  [](const auto& field) { return field.first == "gradient_rules"; });
+  return without_idle_perturb(std::move(resolved));
+}
+
 Value without_name(const Value& resolved) {
-  Value science = without_idle_perturb(resolved);
+  Value science = without_idle(resolved);
   std::erase_if(science.fields, [](const auto& field) {
     return field.first == "name" || field.first == "output" || field.first == "probes";
   });
@@ -111,7 +121,7 @@ void add_changes(const std::string& path, const Value* before, const Value* now,
 
 std::string config_digest(Value resolved) {
   std::erase_if(resolved.fields, [](const auto& field) { return field.first == "name"; });
-  return digest(without_idle_perturb(std::move(resolved)));
+  return digest(without_idle(std::move(resolved)));
 }
 
 std::string digest_without_seed(const Value& resolved) {

@@ -13,6 +13,7 @@
 #include "core/probes/probe.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
+#include "core/stage/gradient_rule.h"
 #include "core/stage/layer_kind.h"
 #include "core/stage/loss.h"
 #include "core/stage/metric.h"
@@ -112,9 +113,11 @@ constexpr PluginKind kind_of(std::string_view name) {
 }
 
 constexpr std::array kKinds{
-    kind_of<Scheme>("scheme"),   kind_of<Model>("model"),         kind_of<LayerKind>("layer"),
-    kind_of<Dataset>("dataset"), kind_of<Optimizer>("optimizer"), kind_of<Loss>("loss"),
-    kind_of<Metric>("metric"),   kind_of<Codec>("codec"),         kind_of<Probe>("probe")};
+    kind_of<Scheme>("scheme"),       kind_of<Model>("model"),
+    kind_of<LayerKind>("layer"),     kind_of<Dataset>("dataset"),
+    kind_of<Optimizer>("optimizer"), kind_of<Loss>("loss"),
+    kind_of<Metric>("metric"),       kind_of<Codec>("codec"),
+    kind_of<Probe>("probe"),         kind_of<GradientRule>("gradient_rule")};
 
 }  // namespace
 

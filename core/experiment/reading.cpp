@@ -83,6 +83,27 @@ std::vector<NamedProbe> read_probes(Options& root) {
   return probes;
 }
 
+std::vector<NamedGradientRule> read_gradient_rules(Options& root) {
+  const Registry<GradientRule>& registry = Registry<GradientRule>::instance();
+  std::vector<NamedGradientRule> rules;
+  for (Options& options : root.sections(
+           "gradient_rules",
+           "What is done to the gradient of a stage before its update, in this order: a list such "
+           "as [{name: clip, norm: 1}]; `pipewright list gradient_rules` shows all.")) {
+    NamedGradientRule& named = rules.emplace_back();
+    named.name = options.choice("name", registry.names(), "clip",
+                                "Name of the rule; `pipewright list gradient_rules` shows all.");
+    if (!options.given("name")) options.problem("name", "is missing; expected the name of a rule");
+    named.rule = registry.find(named.name)->make(options);
+    if (options.given("name") &&
+        std::ranges::count(rules, named.name, &NamedGradientRule::name) > 1)
+      options.problem(
+          "name", concat("is '", named.name, "' a second time; expected each gradient rule once"));
+    options.finish();
+  }
+  return rules;
+}
+
 }  // namespace
 
 void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
@@ -124,6 +145,7 @@ void read_sections(Options& root, Experiment& e, BalanceOption& balance) {
   e.lr_schedule = LrSchedule(lr);
   lr.finish();
   e.train = read_train(root);
+  e.gradient_rules = read_gradient_rules(root);
   e.perturbation = read_perturbation(root);
   e.probes = read_probes(root);
   e.output = read_output(root);

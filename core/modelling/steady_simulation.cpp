@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/base/as_size.h"
 #include "core/experiment/reading.h"
@@ -20,6 +21,19 @@ int first_try(const Experiment& experiment) {
   const int stages = experiment.pipeline.stages, each = experiment.pipeline.microbatches;
   return std::clamp((4 * stages + each - 1) / each, kFewestMiniBatches,
                     steady_minibatches(experiment));
+}
+
+/// The optimizer's tables, stage by stage; none before the model is cut.
+std::vector<std::int64_t> table_bytes_of_stages(const Experiment& e) {
+  const std::vector<std::int64_t> layers = table_bytes(e);
+  std::vector<std::int64_t> stages;
+  if (layers.empty()) return stages;
+  auto layer = layers.begin();
+  for (const std::int64_t count : e.balance) {
+    stages.push_back(std::accumulate(layer, layer + count, std::int64_t{0}));
+    layer += count;
+  }
+  return stages;
 }
 
 }  // namespace
@@ -92,7 +106,8 @@ SteadySimulation SteadySimulator::on(const Hardware& hardware, const SteadySetti
     const Proved& of = proved(count);
     SteadySimulation result{.simulation = simulate(of.schedule, costs.stages, hardware,
                                                    {.memory_over_time = settings.memory_over_time,
-                                                    .optimizer_state = of.optimizer_state}),
+                                                    .optimizer_state = of.optimizer_state,
+                                                    .optimizer_tables = of.optimizer_tables}),
                             .minibatches = count,
                             .samples = costs.minibatch.value_or(experiment_.loader.batch_size),
                             .costs_from = costs.from,
@@ -125,6 +140,7 @@ const SteadySimulator::Proved& SteadySimulator::proved(int minibatches) {
   Proved made{.schedule = experiment_.schedule(minibatches)};
   prove_(made.schedule);
   made.optimizer_state = optimizer_slots(experiment_, made.schedule);
+  made.optimizer_tables = table_bytes_of_stages(experiment_);
   return schedules_.emplace(minibatches, std::move(made)).first->second;
 }
 

@@ -79,7 +79,8 @@ class SteadySimulator {
   /// A schedule that the proof has accepted.
   struct Proved {
     Schedule schedule;
-    double optimizer_state = 0;  ///< bytes per byte of parameters
+    double optimizer_state = 0;                       ///< bytes per byte of parameters
+    std::vector<std::int64_t> optimizer_tables = {};  ///< bytes besides, of each stage
   };
 
   SourcedCosts costs_on(const Hardware& hardware, std::vector<std::string>& untimed);

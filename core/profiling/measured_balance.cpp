@@ -9,6 +9,7 @@
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
 #include "core/stage/skips.h"
+#include "core/stage/stage.h"
 
 namespace pipewright {
 namespace {
@@ -70,8 +71,19 @@ int optimizer_slots(const Experiment& e, const Schedule& schedule) {
   constexpr int kOfWeightNoise = 2;  // the factors of the weights, and the weights times them
   const Predictions predictions = predictions_of(schedule);
   return static_cast<int>(e.optimizer->slot_names(predictions.any).size()) +
-         (predictions.by_lookahead ? 1 : 0) + (predictions.by_drift ? 1 : 0) +
-         e.perturbation.gradient_delay + (e.perturbation.weight_noise > 0 ? kOfWeightNoise : 0);
+         slots_of(e.gradient_rules) + (predictions.by_lookahead ? 1 : 0) +
+         (predictions.by_drift ? 1 : 0) + e.perturbation.gradient_delay +
+         (e.perturbation.weight_noise > 0 ? kOfWeightNoise : 0);
+}
+
+std::vector<std::int64_t> table_bytes(const Experiment& e) {
+  std::vector<std::int64_t> bytes;
+  if (e.optimizer->tables().empty()) return bytes;
+  const auto each = static_cast<std::int64_t>(at::elementSize(e.train.precision.weights));
+  for (const LayerPtr& layer : e.layers)
+    bytes.push_back(each *
+                    numbers_in_tables(*e.optimizer, flat_layout(parameter_shapes({layer}), each)));
+  return bytes;
 }
 
 StageMemories stage_memories(const Experiment& e, const Profile& profile, int stages) {
@@ -79,8 +91,9 @@ StageMemories stage_memories(const Experiment& e, const Profile& profile, int st
   if (stages != shape.stages) shape.placement.clear();
   shape.stages = stages;
   check_schedule_size(shape, shape.minibatches);
-  const Schedule schedule = with_recomputation(e.scheme->schedule(shape), e.pipeline.recompute);
-  return {profile, stage_moments(schedule), optimizer_slots(e, schedule), count_heads(e, stages)};
+  const Schedule schedule = e.schedule_in(shape);
+  return {profile, stage_moments(schedule), optimizer_slots(e, schedule), count_heads(e, stages),
+          table_bytes(e)};
 }
 
 void cut_by(Experiment& e, const Profile& profile) {

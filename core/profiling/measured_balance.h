@@ -15,6 +15,8 @@ CutRules cut_rules(const Experiment& experiment, int stages);
 /// Number of tensors of the weights' size that a stage keeps for its updates, predictions and
 /// perturbations.
 int optimizer_slots(const Experiment& experiment, const Schedule& schedule);
+/// Bytes of the optimizer's tables (Optimizer::tables) for each layer; empty if it has none.
+std::vector<std::int64_t> table_bytes(const Experiment& experiment);
 /// The memory of each possible stage under the experiment's schedule with so many stages.
 StageMemories stage_memories(const Experiment& experiment, const Profile& profile, int stages);
 

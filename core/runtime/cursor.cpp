@@ -25,6 +25,7 @@ void move_on(Instruction& instruction, const Program& program, int rounds) {
   ActionWeights& weights = instruction.weights;
   weights.latest += updates;
   if (is_pass(action.kind) || weights.makes) weights.key.version += updates;
+  if (weights.read) weights.read->version += updates;
   for (WeightKey& key : weights.frees) key.version += updates;
   move_on(instruction.receive, program, rounds);
   move_on(instruction.send, program, rounds);

@@ -8,6 +8,7 @@
 #include <exception>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "core/base/as_size.h"
 #include "core/base/error.h"
@@ -33,6 +34,7 @@ class Interpreter {
         request_(request),
         passes_(program, request),
         losses_(program, request, passes_),
+        begun_(stages.size()),
         own_log_(request.log != nullptr ? 0 : static_cast<int>(program.workers.size())),
         log_(request.log != nullptr ? *request.log : own_log_),
         transport_(make_transport()),
@@ -185,6 +187,7 @@ class Interpreter {
   /// reported as the worker's failure.
   void finish(int worker, const std::function<void()>& wait_for_device = {}) {
     try {
+      end_updates_of(worker);
       losses_.finish(worker);
       if (wait_for_device) wait_for_device();
     } catch (const Error&) {
@@ -226,6 +229,7 @@ class Interpreter {
 
   void perform(const Instruction& instruction, int worker) {
     Stage& stage = stage_of(instruction.action);
+    end_update(place_of(instruction.action), worker);
     switch (instruction.action.kind) {
       case ActionKind::Forward: forward(instruction, stage, worker); break;
       case ActionKind::Head: head(instruction, stage, worker); break;
@@ -243,7 +247,7 @@ class Interpreter {
             instruction.action,
             transport_->reduce(instruction, stage, exchange_of(instruction.action), worker));
         return;
-      case ActionKind::Update: update(instruction, stage, worker); return;
+      case ActionKind::Update: begin_update(instruction, stage, worker); return;
     }
     if (request_.observer != nullptr) show_end(instruction, stage);
     for (const WeightKey& key : instruction.weights.frees) stage.weights().free(key);
@@ -342,15 +346,44 @@ class Interpreter {
                                  .target = target});
   }
 
-  void update(const Instruction& instruction, Stage& stage, int worker) {
+  /// Updates a stage or, where a gradient rule needs the gradients of all stages, gives the others
+  /// its part and leaves the rest to the stage's next action: by then all parts are given, because
+  /// every worker has its updates before its next mini-batch.
+  void begin_update(const Instruction& instruction, Stage& stage, int worker) {
+    stage.delay_gradients();
+    if (!stage.ruled_over_model()) return update(instruction, stage, worker, {});
+    transport_->give_number(instruction.action,
+                            stage.square_of_gradients(instruction.weights.read));
+    begun_[place_of(instruction.action)] = instruction;
+  }
+
+  /// Ends the update that the stage has begun, if there is one.
+  void end_update(std::size_t place, int worker) {
+    if (const std::optional<Instruction> begun = std::exchange(begun_[place], {}))
+      update(*begun, *stages_[place], worker, transport_->sum_of_numbers(begun->action, worker));
+  }
+  void end_updates_of(int worker) {
+    const PipelineShape& shape = program_.schedule.shape;
+    for (int replica = 0; replica < shape.replicas; ++replica)
+      for (int stage = 0; stage < shape.stages; ++stage)
+        if (shape.worker_of(stage, replica) == worker)
+          end_update(as_size(replica * shape.stages + stage), worker);
+  }
+
+  void update(const Instruction& instruction, Stage& stage, int worker,
+              std::optional<double> model_square) {
     const Action& action = instruction.action;
     const WeightKey& key = instruction.weights.key;
     std::optional<Stage::Ahead> ahead;
     if (instruction.weights.makes)
-      ahead = {key, program_.schedule.rules[as_size(key.rule)], prediction_lr(instruction)};
-    stage.delay_gradients();
+      ahead = {key, program_.schedule.rules[as_size(key.rule)], prediction_lr(instruction),
+               prediction_rates(instruction)};
     if (request_.observer != nullptr) request_.observer->updates(instruction, stage);
-    stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead);
+    stage.update(instruction.weights.in_place, request_.lr(action.minibatch) * action.scale, ahead,
+                 {.read = instruction.weights.read,
+                  .model_square = model_square,
+                  .staleness = instruction.weights.staleness});
+    for (const WeightKey& read : instruction.weights.frees) stage.weights().free(read);
     if (request_.observer != nullptr) request_.observer->updated(instruction, stage);
     if (request_.execution == Execution::Mpi && worker == 0) count_minibatch(instruction);
   }
@@ -365,7 +398,8 @@ class Interpreter {
 
   void use(const Instruction& instruction, Stage& stage) {
     stage.use(instruction.weights, program_.schedule.rules,
-              instruction.weights.makes ? prediction_lr(instruction) : 0);
+              instruction.weights.makes ? prediction_lr(instruction) : 0,
+              prediction_rates(instruction));
     const Action& action = instruction.action;
     if (stage.has_noise())
       stage.install(instruction.weights.key, passes_.pass(action, passes_.share(action)));
@@ -375,6 +409,17 @@ class Interpreter {
   /// Learning rate that predictions use.
   double prediction_lr(const Instruction& instruction) const {
     return request_.lr(instruction.update_minibatch) * instruction.update_scale;
+  }
+
+  /// Those of the updates that a prediction's steps stand for, if its rule asks for them.
+  std::vector<double> prediction_rates(const Instruction& instruction) const {
+    const WeightKey& key = instruction.weights.key;
+    std::vector<double> rates;
+    if (!instruction.weights.makes || !program_.schedule.rules[as_size(key.rule)].each_lr)
+      return rates;
+    for (int step = 0; step < key.ahead; ++step)
+      rates.push_back(request_.lr(instruction.update_minibatch + step) * instruction.update_scale);
+    return rates;
   }
 
   void record(const Instruction& instruction, const at::Tensor& loss, int worker,
@@ -397,6 +442,7 @@ class Interpreter {
   const RunRequest& request_;
   PassSamples passes_;
   LossesAndMetrics losses_;
+  std::vector<std::optional<Instruction>> begun_;  ///< [place] updates that wait for other stages
   ActionLog own_log_;
   ActionLog& log_;
   std::unique_ptr<Transport> transport_;

@@ -9,6 +9,7 @@
 #include "core/runtime/devices/parcel.h"
 #include "core/runtime/message_places.h"
 #include "core/runtime/reduction.h"
+#include "core/runtime/stage_numbers.h"
 #include "core/runtime/transport.h"
 
 namespace pipewright {
@@ -32,6 +33,7 @@ class QueueTransport final : public Transport {
         ready_(places_.count()),
         workers_(program.workers.size()),
         on_link_(program.links.size()),
+        numbers_(program.schedule.shape),
         awake_(static_cast<int>(program.workers.size())) {
     for (int stage = 0; stage < program.schedule.shape.stages; ++stage)
       reductions_.emplace_back(program.schedule.shape.replicas);
@@ -78,6 +80,22 @@ class QueueTransport final : public Transport {
       advance(exchange, round, stage.gradients());
     }
     return bytes;
+  }
+
+  void give_number(const Action& update, double number) override {
+    {
+      const Lock lock(numbers_mutex_);
+      numbers_.give(update, number);
+    }
+    for (std::size_t w = 0; w < workers_.size(); ++w) wake(static_cast<int>(w));
+  }
+  double sum_of_numbers(const Action& update, int worker) override {
+    wait(worker, [&] {
+      const Lock lock(numbers_mutex_);
+      return numbers_.complete(update);
+    });
+    const Lock lock(numbers_mutex_);
+    return numbers_.take(update);
   }
 
   void worker_finished() override { --awake_; }
@@ -183,6 +201,8 @@ class QueueTransport final : public Transport {
   std::vector<Worker> workers_;
   std::vector<OnLink> on_link_;
   std::deque<Reduction> reductions_;  ///< one per stage; each synchronises itself
+  Mutex numbers_mutex_;
+  StageNumbers numbers_ PIPEWRIGHT_GUARDED_BY(numbers_mutex_);
   std::atomic<bool> aborted_ = false;
   std::atomic<int> awake_;  ///< number of workers that do not wait
   std::atomic<std::int64_t> wakes_ = 0;

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/runtime/message_places.h"
 #include "core/runtime/reduction.h"
+#include "core/runtime/stage_numbers.h"
 #include "core/runtime/transport.h"
 
 namespace pipewright {
@@ -15,7 +16,10 @@ namespace {
 class SerialTransport final : public Transport {
  public:
   explicit SerialTransport(const Program& program)
-      : places_(program), messages_(places_.count()), replicas_(program.schedule.shape.replicas) {
+      : places_(program),
+        messages_(places_.count()),
+        replicas_(program.schedule.shape.replicas),
+        numbers_(program.schedule.shape) {
     for (int stage = 0; stage < program.schedule.shape.stages; ++stage)
       sums_.emplace_back(replicas_);
   }
@@ -46,6 +50,8 @@ class SerialTransport final : public Transport {
     }
     return bytes;
   }
+  void give_number(const Action& update, double number) override { numbers_.give(update, number); }
+  double sum_of_numbers(const Action& update, int) override { return numbers_.take(update); }
   void abort() override {}
 
  private:
@@ -73,6 +79,7 @@ class SerialTransport final : public Transport {
   MessagePlaces places_;
   std::vector<std::optional<Envelope>> messages_;
   int replicas_;
+  StageNumbers numbers_;
   std::deque<Sum> sums_;
 };
 

@@ -32,6 +32,12 @@ class Transport {
   /// only the total over replicas is meaningful.
   virtual SummedBytes reduce(const Instruction& instruction, Stage& stage,
                              GradientExchange* exchange, int worker) = 0;
+  /// For gradient rules over the whole model: a stage gives its number for the mini-batch of an
+  /// update, and later takes the sum over all stages of its replica. Between processes the sum is a
+  /// collective call, so that every worker must have given all its stages' numbers of a mini-batch
+  /// before it takes the first sum of that one, and takes them in the order of mini-batches.
+  virtual void give_number(const Action& update, double number) = 0;
+  virtual double sum_of_numbers(const Action& update, int worker) = 0;
   /// Called by a worker after its last action; it makes no further calls.
   virtual void worker_finished() {}
   /// Wakes all waiting workers; their calls and all later ones throw.

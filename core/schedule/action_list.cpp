@@ -36,6 +36,7 @@ std::string rule_text(const PredictionRule& rule) {
   if (has_decay(rule.kind)) text += concat(" ", number_text(rule.decay));
   if (rule.weight_decay) text += " weight_decay";
   if (rule.last_lr) text += " last_lr";
+  if (rule.each_lr) text += " each_lr";
   return text;
 }
 
@@ -75,9 +76,12 @@ std::optional<PredictionRule> rule_of(std::string_view text) {
     }
   }
   for (; next < words.size(); ++next) {
-    bool& flag = words[next] == "last_lr" ? rule.last_lr : rule.weight_decay;
-    if (flag || (words[next] != "last_lr" && words[next] != "weight_decay")) return {};
-    flag = true;
+    const std::map<std::string, bool*> flags{{"last_lr", &rule.last_lr},
+                                             {"each_lr", &rule.each_lr},
+                                             {"weight_decay", &rule.weight_decay}};
+    const auto flag = flags.find(words[next]);
+    if (flag == flags.end() || *flag->second) return {};
+    *flag->second = true;
   }
   return rule;
 }

@@ -4,7 +4,7 @@
 /// gradient is g, an update is
 ///   g' = g + l2·w;   v ← momentum·v + fresh()·g';   w ← (1 − lr·decoupled)·w − lr·(of_velocity·v
 ///   + of_gradient·g').
-/// SGD is that exactly. Adam, AdamW and RMSprop are that once their preconditioner no longer
+/// SGD is that exactly. Adam, AdamW, NAdam and RMSprop are that once their preconditioner no longer
 /// changes and bias corrections are over; their curvature is that of P^{-1/2}HP^{-1/2}, where P is
 /// the diagonal matrix by which they divide (Cohen et al., 2022, arXiv 2207.14484).
 #pragma once
@@ -22,7 +22,11 @@ struct LinearRule {
   /// Whether PredictionRule::Lookahead and Geometric are other predictions than Optimizer's; only
   /// SGD knows them.
   bool knows_all_predictions = false;
+  bool knows_geometric = false;  ///< whether the latter is another one, as of Adam
 
+  bool knows(bool lookahead) const {
+    return knows_all_predictions || (knows_geometric && !lookahead);
+  }
   /// The factor with which a gradient enters v; without momentum v is the gradient.
   double fresh() const { return momentum == 0 ? 1 : 1 - dampening; }
   bool operator==(const LinearRule&) const = default;

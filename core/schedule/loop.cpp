@@ -104,6 +104,7 @@ class Search {
       Range& versions = touched.versions[stage_of(each)];
       if (is_pass(each.kind)) versions.add(weights.key.version);
       if (each.kind == ActionKind::Update) versions.add(weights.latest);
+      if (weights.read) versions.add(weights.read->version);
     }
   }
 

@@ -35,19 +35,22 @@ struct Weights {
 ///  - Optimizer: the optimizer's own rule (SGD: v; Nesterov: g + μv is unknown, so v; Adam, AdamW:
 ///  m̂/(√v̂+ε));
 ///  - Lookahead: μ·v + decay·(1−dampening)·g, g the last gradient with its weight decay;
-///  - Geometric: Σ_{j=1..s} μ^j v instead of s·v;
+///  - Geometric: Σ_{j=1..s} μ^j v instead of s·v; of Adam and AdamW, whose momentum decays
+///  likewise, Σ β₁^j m̂_j/(√v̂_j+ε) with the bias corrections of the j-th step to come;
 /// or
 ///  - Drift: W + s·δ, with δ ← decay·δ + (1−decay)·(new W − old W) after every update, 0 at first
 ///  (a stage has one δ: all its rules of this kind have one decay).
 /// `weight_decay` adds λW (AdamW). lr·scale is that of the stage's next update or, with `last_lr`,
 /// of its last one: of the mini-batch before the schedule, and the scale of the next, before the
-/// first.
+/// first. With `each_lr` each of the s steps has the learning rate of the update that it stands
+/// for.
 struct PredictionRule {
   enum class Kind : std::uint8_t { Optimizer, Lookahead, Geometric, Drift };
   Kind kind = Kind::Optimizer;
   double decay = 1;
   bool weight_decay = false;
   bool last_lr = false;
+  bool each_lr = false;
   bool operator==(const PredictionRule&) const = default;
 };
 
@@ -107,6 +110,9 @@ struct Schedule {
   /// empty: none. A stage keeps so many when a schedule ends. Those before the training's first are
   /// copies of that one.
   std::vector<int> earlier;
+  /// Whether updates compare the weights that they are applied to with those that the forwards of
+  /// their gradient have read, which a stage then keeps until the update.
+  bool updates_compare = false;
   std::vector<std::vector<Action>> workers;  ///< [worker] → its actions in order
 
   int earlier_of(int stage) const {

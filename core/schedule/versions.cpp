@@ -36,8 +36,13 @@ class WorkerVersions {
   };
   /// The keys used at one stage, grouped by version.
   struct StageKeys {
+    /// The oldest version, with its predicted steps, that forwards of a mini-batch have read.
+    struct Read {
+      int minibatch = 0, oldest = 0;
+    };
     int latest = 0;
     int earlier = 0;                             ///< Schedule::earlier
+    std::vector<Read> reads;                     ///< of mini-batches without an update yet
     std::vector<std::vector<LastUse>> versions;  ///< [version + earlier]
 
     /// Whether the version is there when the next schedule begins; asked after the first walk.
@@ -66,7 +71,11 @@ class WorkerVersions {
       int& latest = stage.latest;
       ActionWeights& weights = result_[i];
       weights.latest = latest;
-      if (action.kind == ActionKind::Update) ++latest;
+      if (action.kind == ActionKind::Update && schedule_.updates_compare) name_read(i, stage);
+      if (action.kind == ActionKind::Update) {
+        weights.staleness = staleness_at(action, stage);
+        ++latest;
+      }
       if (!is_pass(action.kind)) continue;
       weights.key = key_of(action, latest);
       if (weights.key.version > latest || weights.key.version < -stage.earlier)
@@ -74,6 +83,8 @@ class WorkerVersions {
              concat("asks for version ", weights.key.version, " of its stage's weights, but only ",
                     counted(latest, "update"), latest == 1 ? " has" : " have",
                     " run by then; expected a version from ", -stage.earlier, " to ", latest));
+      if (action.kind == ActionKind::Forward && schedule_.shape.training)
+        note_read(action, weights.key, stage);
       const bool first = use(stage, weights.key, i);
       if (first && weights.key.ahead != 0) {
         if (weights.key.version != latest)
@@ -86,6 +97,50 @@ class WorkerVersions {
     }
   }
 
+  static void note_read(const Action& forward, const WeightKey& key, StageKeys& stage) {
+    const int version = key.version + key.ahead;
+    const auto known = std::ranges::find(stage.reads.rbegin(), stage.reads.rend(),
+                                         forward.minibatch, &StageKeys::Read::minibatch);
+    if (known == stage.reads.rend())
+      stage.reads.push_back({forward.minibatch, version});
+    else
+      known->oldest = std::min(known->oldest, version);
+  }
+
+  /// ActionWeights::staleness of an update, which applies all gradients up to its mini-batch.
+  static int staleness_at(const Action& update, StageKeys& stage) {
+    int staleness = 0;
+    std::erase_if(stage.reads, [&](const StageKeys::Read& read) {
+      if (read.minibatch > update.minibatch) return false;
+      staleness = std::max(staleness, stage.latest - read.oldest);
+      return true;
+    });
+    return staleness;
+  }
+
+  /// Finds the weights that an update compares its own with.
+  void name_read(std::size_t position, StageKeys& stage) {
+    const Action& update = actions_[position];
+    std::optional<WeightKey> read;
+    for (int m = 0; m < schedule_.shape.microbatches; ++m) {
+      Action pass = update;
+      pass.microbatch = m;
+      const auto [worker, forward] = index_.forward(pass);
+      if (worker != worker_ || as_size(forward) > position) continue;
+      const WeightKey& key = result_[as_size(forward)].key;
+      if (read && *read != key)
+        fail(update,
+             concat("applies a gradient whose micro-batches have read different weights, of "
+                    "versions ",
+                    read->version, " and ", key.version,
+                    "; expected the same for all, as with pipeline.microbatches: 1"));
+      read = key;
+    }
+    if (!read || *read == WeightKey{stage.latest, 0, 0}) return;
+    result_[position].read = read;
+    use(stage, *read, position);
+  }
+
   /// Second walk: finds the keys that may be freed after each action.
   void free_keys() {
     for (std::size_t i = 0; i < actions_.size(); ++i) {
@@ -95,6 +150,9 @@ class WorkerVersions {
       if (action.kind == ActionKind::Update) {
         const LastUse* last = find(stage, {weights.latest, 0, 0});
         weights.in_place = (last == nullptr || last->action < i) && !stage.outlives(weights.latest);
+        if (weights.read && find(stage, *weights.read)->action == i &&
+            (weights.read->ahead != 0 || !stage.outlives(weights.read->version)))
+          weights.frees.push_back(*weights.read);
         continue;
       }
       if (!is_pass(action.kind) || find(stage, weights.key)->action != i) continue;
@@ -232,6 +290,15 @@ Versions resolve_versions(const Schedule& schedule, const PassIndex& index) {
     measure_staleness(schedule, schedule.workers[worker], versions.workers.back(), versions.stages);
   }
   return versions;
+}
+
+Schedule with_rates_by_staleness(Schedule schedule, const std::function<double(int)>& factor) {
+  const Versions versions = resolve_versions(schedule);
+  for (std::size_t w = 0; w < schedule.workers.size(); ++w)
+    for (std::size_t i = 0; i < schedule.workers[w].size(); ++i)
+      if (Action& action = schedule.workers[w][i]; action.kind == ActionKind::Update)
+        action.scale *= factor(versions.workers[w][i].staleness);
+  return schedule;
 }
 
 std::vector<PassWeights> weights_used(const Schedule& schedule, int minibatch) {

@@ -3,6 +3,8 @@
 /// worker. Staleness, the copies that a stage must hold, and when each may be freed follow from it.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,9 +27,15 @@ struct WeightKey {
 /// How one action uses its stage's weights. `key` is meaningful for passes only.
 struct ActionWeights {
   WeightKey key;
-  bool makes = false;            ///< first use of a prediction: compute it now
-  bool in_place = false;         ///< Update: nobody reads the old version any more
-  int latest = 0;                ///< updates of this stage before this action
+  bool makes = false;     ///< first use of a prediction: compute it now
+  bool in_place = false;  ///< Update: nobody reads the old version any more
+  /// Update, with Schedule::updates_compare: the weights that the forwards of its gradient have
+  /// read, if they are not the version that it is applied to.
+  std::optional<WeightKey> read = {};
+  int latest = 0;  ///< updates of this stage before this action
+  /// Update: the version that it is applied to, minus the one that a forward of its gradient has
+  /// read, predicted steps taken off, of the micro-batch for which that is the most; at least 0.
+  int staleness = 0;
   std::vector<WeightKey> frees;  ///< not needed after this action (never the latest version)
 };
 
@@ -58,10 +66,14 @@ class MissingWeights : public Error {
   ActionPlace place_;
 };
 
-/// Throws MissingWeights for the first action whose weights do not exist.
+/// Throws MissingWeights for the first action whose weights do not exist, and for the first update
+/// that would have to compare its weights with several.
 Versions resolve_versions(const Schedule& schedule);
 /// As above, for a caller that has the schedule's index already.
 Versions resolve_versions(const Schedule& schedule, const PassIndex& index);
+
+/// Multiplies the learning rate of every update by factor(ActionWeights::staleness).
+Schedule with_rates_by_staleness(Schedule schedule, const std::function<double(int)>& factor);
 
 /// One row per pass of one mini-batch, for tables and the "weights used" drawing.
 struct PassWeights {

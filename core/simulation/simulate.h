@@ -20,6 +20,8 @@ struct SimulationOptions {
   bool memory = true;             ///< whether memory is counted
   bool memory_over_time = false;  ///< whether every step of memory is kept
   double optimizer_state = 0;     ///< bytes that the optimizer keeps per byte of parameters
+  /// [stage] bytes that it keeps besides; empty: none.
+  std::vector<std::int64_t> optimizer_tables = {};
 };
 
 /// Bytes of one worker at one moment.

@@ -92,7 +92,10 @@ class Memory {
       now_.weights += (1 + schedule_.earlier_of(action.stage)) * cost(action).version_bytes() +
                       cost(action).buffer_bytes;
       if (shape_.training)
-        now_.optimizer += static_cast<std::int64_t>(parameters * options_.optimizer_state);
+        now_.optimizer +=
+            static_cast<std::int64_t>(parameters * options_.optimizer_state) +
+            (options_.optimizer_tables.empty() ? 0
+                                               : options_.optimizer_tables[as_size(action.stage)]);
     }
   }
 

@@ -38,7 +38,7 @@ std::string prediction_text(const Dynamics& dynamics, const std::vector<Reading>
   const Reading& some = most.ahead != 0 ? most : least;
   using Kind = PredictionRule::Kind;
   Kind kind = dynamics.recurrence.rules[as_size(some.rule)].kind;
-  if (kind != Kind::Drift && !dynamics.rule.knows_all_predictions) kind = Kind::Optimizer;
+  if (kind != Kind::Drift && !dynamics.rule.knows(kind == Kind::Lookahead)) kind = Kind::Optimizer;
   const auto steps = [](int ahead) { return concat(ahead > 0 ? "+" : "", ahead); };
   return concat(steps(least.ahead),
                 least.ahead == most.ahead ? "" : concat(" … ", steps(most.ahead)), " ",

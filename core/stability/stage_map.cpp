@@ -49,7 +49,8 @@ StateRow reading_row(const LinearRule& rule, double lr, const PredictionRule& pr
     return row;
   }
   const double distance = reading.scale * reading.ahead;
-  const Kind kind = rule.knows_all_predictions ? prediction.kind : Kind::Optimizer;
+  const Kind kind =
+      rule.knows(prediction.kind == Kind::Lookahead) ? prediction.kind : Kind::Optimizer;
   row[kVelocity] = -distance;
   if (kind == Kind::Lookahead) {
     row[kVelocity] = -distance * rule.momentum;

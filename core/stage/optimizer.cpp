@@ -4,6 +4,8 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "core/stage/memory_format.h"
 #include "core/stage/torch.h"
@@ -21,6 +23,10 @@ at::Tensor FlatLayout::Entry::in_order(const at::Tensor& tensor) const {
 Optimizer::Optimizer(Options& options, double default_lr)
     : lr_(options.number("lr", default_lr, "Learning rate; lr_schedule changes it over time.",
                          kNotNegative)) {}
+
+double Prediction::distance() const {
+  return rates.empty() ? lr * steps : std::accumulate(rates.begin(), rates.end(), 0.0);
+}
 
 void predict(const Optimizer& optimizer, const Prediction& prediction) {
   const std::int64_t all = prediction.weights.numel();
@@ -50,11 +56,27 @@ void step_and_predict(const Optimizer& optimizer, OptimizerStep step,
   optimizer.step(step);
 }
 
+std::int64_t numbers_in_tables(const Optimizer& optimizer, const FlatLayout& layout) {
+  std::int64_t count = 0;
+  for (const StateTable& table : optimizer.tables())
+    for (const FlatLayout::Entry& entry : layout.entries)
+      if (const auto shape = table.shape_for(entry); !shape.empty())
+        count += std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  return count;
+}
+
 OptimizerState fresh_state(const Optimizer& optimizer, const FlatLayout& layout,
                            const at::TensorOptions& options, bool predicts, bool keep_gradient) {
   OptimizerState state;
   for (std::size_t i = 0; i < optimizer.slot_names(predicts).size(); ++i)
     state.slots.push_back(at::zeros({layout.size}, options));
+  for (const StateTable& table : optimizer.tables()) {
+    std::vector<at::Tensor>& tensors = state.tables.emplace_back();
+    for (const FlatLayout::Entry& entry : layout.entries) {
+      const std::vector<std::int64_t> shape = table.shape_for(entry);
+      tensors.push_back(shape.empty() ? at::Tensor() : at::zeros(shape, options));
+    }
+  }
   if (keep_gradient) state.last_gradient = at::zeros({layout.size}, options);
   return state;
 }

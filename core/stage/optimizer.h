@@ -42,10 +42,13 @@ struct FlatLayout {
   std::int64_t size = 0;  ///< of the whole tensor with its gaps, in elements
 };
 
-/// Optimizer state of one stage replica: flat tensors with the layout of the parameters.
+/// Optimizer state of one stage replica: flat tensors with the layout of the parameters, and
+/// tables, which have shapes of their own.
 struct OptimizerState {
   std::int64_t steps = 0;
   std::vector<at::Tensor> slots;  ///< one per name in Optimizer::slot_names()
+  /// [Optimizer::tables()][parameter of the layout]; undefined where the parameter has none.
+  std::vector<std::vector<at::Tensor>> tables;
   at::Tensor last_gradient;  ///< including weight decay; kept only for PredictionRule::Lookahead
   at::Tensor drift;          ///< δ, kept only for PredictionRule::Drift
 };
@@ -64,6 +67,7 @@ struct OptimizerStep {
   double lr = 0;
   OnElements made = nullptr;  ///< called for elements of `next`
   double loss_scale = 1;      ///< of gradients in float16, which are divided by it
+  int staleness = 0;          ///< ActionWeights::staleness of the update
 };
 
 struct Prediction {
@@ -74,6 +78,14 @@ struct Prediction {
   int steps = 0;        ///< may be negative
   double lr = 0;
   OnElements made = nullptr;  ///< called for elements of `ahead`
+  /// With PredictionRule::each_lr, of each step; empty: all have `lr`.
+  std::span<const double> rates = {};
+
+  double rate_of(int step) const {  ///< counted from 0
+    return rates.empty() ? lr : rates[static_cast<std::size_t>(step)];
+  }
+  /// The sum of the rates; negative for steps back.
+  double distance() const;
 };
 
 /// Elements [begin, end) of flat tensors.
@@ -81,8 +93,15 @@ struct FlatRange {
   std::int64_t begin = 0, end = 0;
 };
 
-/// An update rule, equal to that of PyTorch 2.11's optimizer of the same name. It is stateless: one
-/// object serves all stages and threads.
+/// A kind of state with one tensor for some parameters, not as large as they are.
+struct StateTable {
+  std::string name;
+  /// The tensor's shape for a parameter; empty: it has none.
+  std::function<std::vector<std::int64_t>(const FlatLayout::Entry&)> shape_for;
+};
+
+/// An update rule, equal to that of PyTorch 2.11's optimizer of the same name or, where PyTorch has
+/// none, to its authors'. It is stateless: one object serves all stages and threads.
 class Optimizer {
  public:
   explicit Optimizer(Options& options, double default_lr);
@@ -92,6 +111,15 @@ class Optimizer {
   /// Names of the flat tensors in its state. With `predicts` (a schedule asks for predictions)
   /// these include tensors that only predictions need, such as the last gradient of plain SGD.
   virtual std::vector<std::string> slot_names(bool predicts) const = 0;
+  /// The state besides these. Its functions may not outlive the optimizer.
+  virtual std::vector<StateTable> tables() const { return {}; }
+  /// Layers that its options name, and the option that does; a layer that the model does not have
+  /// is the experiment's mistake.
+  struct NamedLayers {
+    std::string option;
+    std::vector<std::string> layers;
+  };
+  virtual NamedLayers named_layers() const { return {}; }
   /// What steps are divided by, element by element, as in P = √v̂ + ε: flat, with any values in the
   /// gaps. Undefined: the optimizer divides by nothing, or has not stepped yet.
   virtual at::Tensor preconditioner(const OptimizerState& state) const {
@@ -108,10 +136,15 @@ class Optimizer {
   /// The same rule as a linear recurrence on a quadratic loss, in the steady state and with its
   /// preconditioner frozen, from which stability follows. Empty for an optimizer that is none.
   virtual std::optional<LinearRule> linear() const { return {}; }
+  /// A remark printed by `describe` and `check`, for instance on what is unverified.
+  virtual std::string remark() const { return {}; }
 
  private:
   double lr_;
 };
+
+/// How many numbers the tables have for parameters of that layout.
+std::int64_t numbers_in_tables(const Optimizer& optimizer, const FlatLayout& layout);
 
 /// Predicts all elements, and calls `prediction.made` for them.
 void predict(const Optimizer& optimizer, const Prediction& prediction);

@@ -69,7 +69,8 @@ Stage::Stage(StageParts parts, std::uint64_t seed)
       kept_(parts_.index, parts_.last, parts_.channels_last,
             weights_.leaves().first(main_parameters_), gradients_),
       state_(fresh_state(*parts_.optimizer, layout_, parts_.options, parts_.predicts,
-                         parts_.keep_gradient)) {
+                         parts_.keep_gradient)),
+      rules_(parts_.gradient_rules, layout_.size, parts_.options) {
   if (parts_.drift_decay) state_.drift = at::zeros({layout_.size}, parts_.options);
   for (const LayerPtr& layer : parts_.layers) place(layer);
   if (parts_.head) place(parts_.head);
@@ -178,10 +179,11 @@ std::vector<std::pair<std::string, at::Tensor>> Stage::named_state() const {
   return all;
 }
 
-void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr) {
+void Stage::use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr,
+                std::vector<double> rates) {
   if (weights.makes) {
     const PredictionRule& rule = rules[static_cast<std::size_t>(weights.key.rule)];
-    make({weights.key, rule, lr});
+    make({weights.key, rule, lr, std::move(rates)});
   }
   weights_.install(weights.key);
 }
@@ -219,7 +221,8 @@ Prediction Stage::add_prediction(const Ahead& ahead) {
           .rule = ahead.rule,
           .steps = ahead.key.ahead,
           .lr = ahead.lr,
-          .made = copying(ahead.key)};
+          .made = copying(ahead.key),
+          .rates = ahead.rates};
 }
 
 Tensors Stage::run(const OwnedLayer& placed, const Tensors& inputs, Pass pass, bool adds) {
@@ -341,15 +344,43 @@ void Stage::delay_gradients() {
   if (due) gradients_.sums() = *std::move(due);
 }
 
-void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead) {
+void Stage::apply_rules(StageGradientRules::Part part, const std::optional<WeightKey>& read,
+                        double model_square) {
+  const at::Tensor& latest = weights_.latest();
+  if (part == StageGradientRules::Part::BeforeModel) gradients_.prepare();
+  rules_.apply(part, {.layout = layout_,
+                      .gradients = gradients_.sums(),
+                      .weights = latest,
+                      .read = read ? weights_.version(*read) : latest,
+                      .updates = state_.steps,
+                      .model_square = model_square,
+                      .peak_lr = parts_.optimizer->lr()});
+}
+
+double Stage::square_of_gradients(const std::optional<WeightKey>& read) {
+  const at::NoGradGuard no_grad;
+  if (idle_) return 0;
+  apply_rules(StageGradientRules::Part::BeforeModel, read);
+  double sum = 0;
+  for (const at::Tensor& gradient : gradients_.sums())
+    if (gradient.defined()) {
+      const double norm =
+          at::linalg_vector_norm(gradient, 2, {}, false, at::kDouble).item<double>();
+      sum += norm * norm;
+    }
+  return sum;
+}
+
+void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead,
+                   const UpdateFacts& facts) {
   const at::NoGradGuard no_grad;
   if (delayed_) {
-    idle_ ? stay(in_place, ahead) : apply(in_place, lr, ahead);
+    idle_ ? stay(in_place, ahead) : apply(in_place, lr, ahead, facts);
   } else if (loss_scale() && gradients_.overflowed()) {
     loss_scale()->skip(parts_.index);
     stay(in_place, ahead);
   } else {
-    apply(in_place, lr, ahead);
+    apply(in_place, lr, ahead, facts);
     if (loss_scale()) loss_scale()->updated();
   }
   gradients_.clear();
@@ -365,7 +396,12 @@ void Stage::stay(bool in_place, const std::optional<Ahead>& ahead) {
   if (ahead) make(*ahead);
 }
 
-void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead) {
+void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead,
+                  const UpdateFacts& facts) {
+  if (facts.model_square)
+    apply_rules(StageGradientRules::Part::FromModel, facts.read, *facts.model_square);
+  else if (!rules_.empty())
+    apply_rules(StageGradientRules::Part::BeforeModel, facts.read);
   auto [from, to] = weights_.advance(in_place);
   const OptimizerStep step{.layout = layout_,
                            .gradients = gradients_.sums(),
@@ -374,8 +410,10 @@ void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead) {
                            .state = state_,
                            .lr = lr,
                            .made = copying({weights_.latest_number(), 0, 0}),
-                           .loss_scale = gradients_.scale()};
-  const at::Tensor before = parts_.drift_decay && in_place ? from.clone() : from;
+                           .loss_scale = gradients_.scale(),
+                           .staleness = facts.staleness};
+  const bool compares = parts_.drift_decay || rules_.follow_steps();
+  const at::Tensor before = compares && in_place ? from.clone() : from;
   const bool by_drift = ahead && ahead->rule.kind == PredictionRule::Kind::Drift;
   if (ahead && !by_drift)
     step_and_predict(*parts_.optimizer, step, add_prediction(*ahead));
@@ -384,6 +422,7 @@ void Stage::apply(bool in_place, double lr, const std::optional<Ahead>& ahead) {
   if (weights_.has_copies() && !step.made) weights_.copy({weights_.latest_number(), 0, 0});
   if (parts_.drift_decay)
     state_.drift.mul_(*parts_.drift_decay).add_(to - before, 1 - *parts_.drift_decay);
+  rules_.stepped(before, to, lr);
   if (by_drift)
     make(*ahead);
   else if (ahead && weights_.has_copies() && !step.made)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/stage/deferred_statistics.h"
+#include "core/stage/gradient_rule.h"
 #include "core/stage/gradient_sums.h"
 #include "core/stage/kept_forwards.h"
 #include "core/stage/layer.h"
@@ -48,6 +49,17 @@ struct StageParts {
   int earlier = 0;                         ///< Schedule::earlier of this stage
   RunningStatistics running_statistics = RunningStatistics::PerMicrobatch;
   Perturbation perturbation = {};
+  std::vector<NamedGradientRule> gradient_rules = {};
+};
+
+/// What the schedule knows of an update.
+struct UpdateFacts {
+  /// The weights that the forwards have read, if a gradient rule asks for them and they are not
+  /// the latest version.
+  std::optional<WeightKey> read = {};
+  /// The square of the norm of the model's gradient, if a gradient rule is over the model.
+  std::optional<double> model_square = {};
+  int staleness = 0;  ///< ActionWeights::staleness
 };
 
 /// One replica of a stage, used by one thread at a time. In mixed precision inputs, outputs and
@@ -76,6 +88,8 @@ class Stage {
     const std::optional<LossScale>& scale = gradients_.loss_scale();
     return state_.steps + (scale ? scale->skipped : 0) + (delayed_ ? delayed_->waiting() : 0);
   }
+  /// (name, flat tensor) of what gradient rules keep, as StageGradientRules::slots() has it.
+  std::vector<std::pair<std::string, at::Tensor>> rule_slots() const { return rules_.slots(); }
   /// (full name, tensor) of every buffer, in layer order.
   std::vector<std::pair<std::string, at::Tensor>> named_buffers() const;
   /// (full name, view of the latest version) of every parameter, in layer order; the head's last.
@@ -97,8 +111,9 @@ class Stage {
   std::string missing_waiting() const;
 
   /// Installs the weights that a pass computes with; predicts them first if `weights.makes`, with
-  /// the learning rate `lr`.
-  void use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr);
+  /// the learning rate `lr`, or `rates` if there are any.
+  void use(const ActionWeights& weights, const std::vector<PredictionRule>& rules, double lr,
+           std::vector<double> rates = {});
   /// Installs that version with the noise of `pass`, which all passes of its micro-batch have.
   /// Without `weight_noise`, and outside of a training, it installs the version itself.
   void install(const WeightKey& key, const Pass& pass);
@@ -151,13 +166,21 @@ class Stage {
     WeightKey key;
     PredictionRule rule;
     double lr = 0;
+    std::vector<double> rates = {};  ///< Prediction::rates
   };
   /// Applies the accumulated gradients to the latest version and clears them. With `ahead` it also
   /// makes that prediction, in the same pass over memory where the rule allows, so that use() need
   /// not. In float16 it waits for the device, and if a gradient since the last update is not
   /// finite, all are discarded: the new version has the weights of the one before, and the state of
   /// the optimizer stays as it is. Throws Error{NotFinite} as LossScale::skip() does.
-  void update(bool in_place, double lr, const std::optional<Ahead>& ahead = {});
+  /// Gradient rules are applied to the gradients before.
+  void update(bool in_place, double lr, const std::optional<Ahead>& ahead = {},
+              const UpdateFacts& facts = {});
+  /// Whether a gradient rule is over the whole model. Then this function is called before update(),
+  /// which is given what all stages' add up to: it applies the rules that stand before that one,
+  /// and returns the square of the norm of the gradients. Waits for the device.
+  bool ruled_over_model() const { return rules_.over_model(); }
+  double square_of_gradients(const std::optional<WeightKey>& read);
 
  private:
   friend class StageProbeAccess;
@@ -176,7 +199,9 @@ class Stage {
   OnElements copying(const WeightKey& key);
   Prediction add_prediction(const Ahead& ahead);
   void make(const Ahead& ahead);
-  void apply(bool in_place, double lr, const std::optional<Ahead>& ahead);
+  void apply(bool in_place, double lr, const std::optional<Ahead>& ahead, const UpdateFacts& facts);
+  void apply_rules(StageGradientRules::Part part, const std::optional<WeightKey>& read,
+                   double model_square = 0);
   void stay(bool in_place, const std::optional<Ahead>& ahead);
 
   StageParts parts_;
@@ -191,6 +216,7 @@ class Stage {
   WeightGradients gradients_;
   KeptForwards kept_;
   OptimizerState state_;
+  StageGradientRules rules_;
   std::optional<WeightNoise> noise_;
   std::optional<DelayedGradients> delayed_;
   bool idle_ = false;  ///< with `delayed_`: the next update has no gradients to apply

@@ -59,8 +59,11 @@ std::string saved_name(const HeldStage& of, const std::string& name) {
   return name.starts_with(of.head) ? of.head_after + name.substr(of.head.size()) : name;
 }
 
+/// Names of all kinds of optimizer state that a stage has.
 std::vector<std::string> slots_of(const HeldStage& of, const Optimizer& optimizer) {
   std::vector<std::string> slots = optimizer.slot_names(of.stage->predicts());
+  for (const StateTable& table : optimizer.tables()) slots.push_back(table.name);
+  for (const auto& [name, flat] : of.stage->rule_slots()) slots.push_back(name);
   if (of.stage->optimizer_state().last_gradient.defined()) slots.emplace_back(kLastGradient);
   if (of.stage->optimizer_state().drift.defined()) slots.emplace_back(kDrift);
   return slots;
@@ -80,16 +83,24 @@ NamedTensors learned_by(const HeldStage& of, const Optimizer& optimizer,
   for (auto& [name, tensor] : of.stage->named_parameters())
     all.emplace_back(saved_name(of, name), tensor);
   OptimizerState& state = of.stage->optimizer_state();
-  const auto slots = slots_of(of, optimizer);
-  for (std::size_t s = 0; s < slots.size(); ++s) {
-    if (std::ranges::count(known, slots[s]) == 0) continue;
-    const at::Tensor& flat = slots[s] == kLastGradient ? state.last_gradient
-                             : slots[s] == kDrift      ? state.drift
-                                                       : state.slots[s];
-    for (const FlatLayout::Entry& entry : of.stage->layout().entries)
-      all.emplace_back(concat("optimizer.", slots[s], ".", saved_name(of, entry.name)),
-                       entry.of(flat));
-  }
+  const auto& entries = of.stage->layout().entries;
+  const auto add = [&](const std::string& slot, const auto& tensor_of) {
+    if (std::ranges::count(known, slot) == 0) return;
+    for (std::size_t p = 0; p < entries.size(); ++p)
+      if (const at::Tensor tensor = tensor_of(p); tensor.defined())
+        all.emplace_back(concat("optimizer.", slot, ".", saved_name(of, entries[p].name)), tensor);
+  };
+  const auto add_flat = [&](const std::string& slot, const at::Tensor& flat) {
+    if (flat.defined()) add(slot, [&](std::size_t p) { return entries[p].of(flat); });
+  };
+  const auto slots = optimizer.slot_names(of.stage->predicts());
+  for (std::size_t s = 0; s < slots.size(); ++s) add_flat(slots[s], state.slots[s]);
+  const auto tables = optimizer.tables();
+  for (std::size_t t = 0; t < tables.size(); ++t)
+    add(tables[t].name, [&](std::size_t p) { return state.tables[t][p]; });
+  for (const auto& [name, flat] : of.stage->rule_slots()) add_flat(name, flat);
+  add_flat(kLastGradient, state.last_gradient);
+  add_flat(kDrift, state.drift);
   return all;
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/profiling/measured_balance.h"
+#include "core/stage/weight_store.h"
 #include "core/system/host_name.h"
 #include "core/system/machine_limits.h"
 #include "core/training/whole_model_probes.h"
@@ -119,8 +120,9 @@ void check_hosts(const std::vector<std::string>& notes, const Team& team) {
 StageNeed stage_need(const Plan& plan, int stage) {
   const Experiment& e = *plan.experiment;
   StageNeed need;
-  for (const auto& [name, shape] :
-       parameter_shapes(plan.stage_layers()[as_size(stage)], plan.head_of(stage)))
+  const NamedShapes parameters =
+      parameter_shapes(plan.stage_layers()[as_size(stage)], plan.head_of(stage));
+  for (const auto& [name, shape] : parameters)
     need.parameters += std::accumulate(shape.begin(), shape.end(), 1.0, std::multiplies<>());
   need.copies = plan.training.versions.stages[as_size(stage)][0].copies;
   const Precision& precision = e.train.precision;
@@ -131,8 +133,10 @@ StageNeed stage_need(const Plan& plan, int stage) {
   need.bytes = need.parameters * (need.copies * version + narrow + slots * wide);
   double of_noise = 0;  // the narrow copy of the weights with noise
   if (e.perturbation.weight_noise > 0 && precision.narrow()) of_noise = need.parameters * narrow;
-  need.bytes += of_noise;
-  need.drained = need.parameters * (version + slots * wide) + of_noise;
+  const auto tables = static_cast<double>(
+      numbers_in_tables(*e.optimizer, flat_layout(parameters, static_cast<std::int64_t>(wide))));
+  need.bytes += of_noise + tables * wide;
+  need.drained = need.parameters * (version + slots * wide) + tables * wide + of_noise;
   return need;
 }
 

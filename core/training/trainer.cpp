@@ -154,11 +154,16 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
   const auto epoch = static_cast<int>(first / per_epoch);
   const auto last_epoch = static_cast<int>((first + count - 1) / per_epoch);
   const auto skipped = static_cast<int>(first % per_epoch);
+  const int last_step = per_epoch * e.train.epochs - 1;
   Loader loader = plan_.training_loader(epoch, last_epoch + 1 - epoch, skipped);
   return execute(
       program, stages_,
       {.batches = loader,
-       .lr = [&](int minibatch) { return lr_at(std::max<std::int64_t>(0, first + minibatch)); },
+       // Predictions may stand for updates before the first and after the last one.
+       .lr =
+           [&](int minibatch) {
+             return lr_at(std::clamp<std::int64_t>(first + minibatch, 0, std::max(0, last_step)));
+           },
        .seed = e.train.seed,
        .first_epoch = epoch,
        .first_minibatch = skipped,

@@ -19,6 +19,7 @@ KINDS = {
     "codec": "codecs",
     "optimizer": "optimizers",
     "loss": "losses",
+    "gradient_rule": "gradient_rules",
     "probe": "probes",
 }
 

@@ -61,6 +61,30 @@ DEFECTS = {
         "pipeline.batch_norm": "per_pass",
     },
 }
+# Every optimizer, under schemes that predict with it or keep its weights.
+OPTIMIZERS = {
+    "adam": {"scheme": {"name": "pipedream"}},
+    "adamw": {"scheme": {"name": "pipeoptim"}},
+    "adan": {"scheme": {"name": "spectrain"}},
+    "lion": {"scheme": {"name": "pipeoptim"}},
+    "muon": {"scheme": {"name": "spectrain"}},
+    "nadamw": {"scheme": {"name": "pipedream"}},
+    "rmsprop": {"scheme": {"name": "gpipe"}, "pipeline.microbatches": 2},
+    "sgd": {"scheme": {"name": "spectrain"}},
+    "spike_compensation": {"scheme": {"name": "pipedream"}},
+    "soap": {"scheme": {"name": "xpipe"}, "pipeline.microbatches": 2, "optimizer.precondition_frequency": 2},
+}
+# Gradient rules, under schemes whose gradients are stale.
+RULES = {
+    "clip": {
+        "scheme": {"name": "gpipe"},
+        "pipeline.microbatches": 2,
+        "gradient_rules": [{"name": "clip", "norm": 0.05, "over": "model"}],
+    },
+    "dc_asgd": {"scheme": {"name": "pipeoptim"}, "gradient_rules": [{"name": "dc_asgd", "adaptive": True}]},
+    "gap_aware": {"scheme": {"name": "pipedream"}, "gradient_rules": [{"name": "gap_aware"}]},
+    "staleness_lr": {"scheme": {"name": "delayed_sgd", "delay": 2}, "gradient_rules": [{"name": "staleness_lr"}]},
+}
 # Gradients that wait, weights with noise, statistics that lag behind.
 PERTURB = {"gradient_delay": 2, "weight_noise": 0.05, "stale_batch_norm": 3}
 DISTURBED = {
@@ -100,6 +124,23 @@ class Executions(SameBytes):
     def test_all_executions_agree_on_disturbed_trainings(self):
         for title, changes in DISTURBED.items():
             self.check(title, changed(CNN, changes), skips.with_mpi(["threads"], "executions"))
+
+    def test_all_executions_agree_for_every_optimizer(self):
+        for name, changes in OPTIMIZERS.items():
+            experiment = changed(CNN, {"optimizer": {"name": name, "lr": 0.01}})
+            self.check(f"optimizer {name}", changed(experiment, changes), skips.with_mpi(["threads"], "executions"))
+
+    def test_all_executions_agree_for_every_gradient_rule(self):
+        for name, changes in RULES.items():
+            self.check(f"rule {name}", changed(CNN, changes), skips.with_mpi(["threads"], "executions"))
+
+    def test_no_gradient_rule_is_forgotten_here(self):
+        listed = [line.split()[0] for line in self.pipewright("list", "gradient_rules").out.splitlines()]
+        self.assertEqual(sorted(RULES), sorted(listed))
+
+    def test_no_optimizer_is_forgotten_here(self):
+        listed = [line.split()[0] for line in self.pipewright("list", "optimizers").out.splitlines()]
+        self.assertEqual(sorted(OPTIMIZERS), sorted(listed))
 
     def test_no_scheme_is_forgotten_here(self):
         listed = [line.split()[0] for line in self.pipewright("list", "schemes").out.splitlines()]

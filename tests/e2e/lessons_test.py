@@ -119,7 +119,7 @@ class WrongLessons(LessonTest):
         self.wrong("# build/pipewright list schemes  # exit code 4\n", "4 != 0")
 
     def test_lines_that_nobody_prints(self):
-        self.wrong("# build/pipewright list optimizers\n#   | lion  …\n", "has printed: +lion")
+        self.wrong("# build/pipewright list optimizers\n#   | signum  …\n", "has printed: +signum")
         self.wrong("# ls examples\n#   | sgd\n#   build/pipewright list optimizers\n", "has printed: +sgd")
 
     def test_numbers_that_nobody_measures(self):

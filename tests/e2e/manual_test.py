@@ -50,7 +50,7 @@ class WrongPages(pages.PageTest):
         self.wrong("```sh\nls\n```\n", "ls")
 
     def test_lines_that_nobody_prints(self):
-        self.wrong("```sh\nbuild/pipewright list optimizers\n```\n```text\n  lion  None.\n```\n", "lion None")
+        self.wrong("```sh\nbuild/pipewright list optimizers\n```\n```text\n  signum  None.\n```\n", "signum None")
         self.wrong("```text\nbefore any command\n```\n", "before any command")
 
     def test_parts_of_experiments_with_unknown_options(self):

@@ -18,7 +18,7 @@ from harness import EXPERIMENT, MLP, SCHEDULE, WORKER, changed, plain
 CXX = os.environ["CXX"]
 EXAMPLE = harness.SOURCE_DIR / "examples/own-parts"
 PARTS = {
-    "model": "gated", "dataset": "spirals", "optimizer": "lion", "loss": "focal", "metric": "brier",
+    "model": "gated", "dataset": "spirals", "optimizer": "signum", "loss": "focal", "metric": "brier",
     "codec": "bfloat24", "probe": "largest",
 }  # fmt: skip
 HEADER = 32  # bytes before the payload of one tensor of two dimensions: docs/formats
@@ -67,9 +67,9 @@ class Example(WithParts):
             if kind != "metric":
                 self.with_parts("describe", kind, name)
         self.assertIn("The exponent γ", self.with_parts("describe", "loss", "focal").out)
-        self.assertIn("beta2", self.with_parts("schema").out)
-        wrong = self.with_parts("check", EXAMPLE / "spirals.yaml", "--set", "optimizer.beta1=3", code=EXPERIMENT)
-        self.assert_errors(wrong, r"optimizer\.beta1.*3")
+        self.assertIn("what remains of the momentum", self.with_parts("schema").out)
+        wrong = self.with_parts("check", EXAMPLE / "spirals.yaml", "--set", "optimizer.beta=3", code=EXPERIMENT)
+        self.assert_errors(wrong, r"optimizer\.beta .*3")
 
     def test_it_learns_with_all_of_them(self):
         run = self.spirals("spirals")

@@ -92,7 +92,8 @@ class Site(unittest.TestCase):
         def listed(*arguments):
             return subprocess.run([harness.BINARY, *arguments], capture_output=True, text=True, check=True).stdout
 
-        for kind in ("schemes", "models", "datasets", "codecs", "optimizers", "losses", "probes", "hardware"):
+        kinds = ("schemes", "models", "datasets", "codecs", "optimizers", "losses", "gradient_rules", "probes", "hardware")
+        for kind in kinds:
             names = re.findall(r"(?m)^  (\S+)  ", listed("list", kind))
             self.assertGreater(len(names), 2, kind)
             for name in names:

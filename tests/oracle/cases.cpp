@@ -216,6 +216,21 @@ Experiment make(const std::string& scheme, int number) {
   return e;
 }
 
+/// Options of an optimizer that came later, for schemes of which each reads its weights otherwise.
+OptimizerOptions later_optimizer(const std::string& name, Random& random) {
+  OptimizerOptions optimizer;
+  optimizer.name = name;
+  optimizer.lr = random.one_of<double>({0.001, 0.005, 0.01});
+  optimizer.weight_decay = random.one_of<double>({0, 0.01, 0.1});
+  optimizer.momentum = random.one_of<double>({0.8, 0.95});  // muon
+  optimizer.beta1 = random.one_of<double>({0.8, 0.9});
+  optimizer.beta2 = random.one_of<double>({0.92, 0.99});
+  optimizer.beta3 = random.one_of<double>({0.95, 0.99});
+  optimizer.eps = random.one_of<double>({0.00000001, 0.0001});
+  optimizer.momentum_decay = random.one_of<double>({0.004, 0.3});
+  return optimizer;
+}
+
 Data draw(const Experiment& experiment, int samples, std::uint64_t seed) {
   Random random(seed);
   Data data;
@@ -231,6 +246,69 @@ Data draw(const Experiment& experiment, int samples, std::uint64_t seed) {
 std::vector<Experiment> cases(const std::string& scheme, int count) {
   std::vector<Experiment> experiments;
   for (int number = 0; number < count; ++number) experiments.push_back(make(scheme, number));
+  return experiments;
+}
+
+std::vector<Experiment> cases_of_optimizer(const std::string& optimizer) {
+  std::vector<Experiment> experiments;
+  int number = 0;
+  for (const char* scheme : {"gpipe", "pipedream", "pipedream_2bw", "pipeoptim", "xpipe",
+                             "pipemare", "delayed_sgd", "interlocking"}) {
+    Experiment e = cases(scheme, ++number).back();
+    Random random(static_cast<std::uint64_t>(1000 * number) + optimizer.size());
+    e.optimizer = later_optimizer(optimizer, random);
+    e.scheme.velocity = "buffer";
+    e.scheme.adamw_decay_in_prediction = e.scheme.name == "pipeoptim";
+    e.name = optimizer + "_" + scheme + "_stages" + std::to_string(e.stages());
+    experiments.push_back(e);
+  }
+  return experiments;
+}
+
+std::vector<Experiment> cases_of_ftpipe(int count) {
+  std::vector<Experiment> experiments = cases("pipeoptim", count);
+  int number = 0;
+  for (Experiment& e : experiments) {
+    const std::string optimizer = number % 3 == 0 ? "adam" : number % 3 == 1 ? "adamw" : "sgd";
+    Random random(static_cast<std::uint64_t>(3000 + number));
+    e.optimizer = optimizer_options(optimizer, random);
+    e.scheme.velocity = "geometric";
+    e.scheme.prediction_lr = "each";
+    e.scheme.adamw_decay_in_prediction = optimizer == "adamw" && number % 2 == 0;
+    e.learning_rate = {.name = "cosine", .per = "step", .end_lr = 0.0001};
+    e.name = "ftpipe_" + std::to_string(number++) + "_" + optimizer + "_stages" +
+             std::to_string(e.stages());
+  }
+  return experiments;
+}
+
+std::vector<Experiment> cases_of_rule(const std::string& rule) {
+  const bool compares = rule == "dc_asgd" || rule == "gap_aware";
+  std::vector<Experiment> experiments;
+  int number = 0;
+  for (const char* scheme :
+       {"gpipe", "pipedream", "pipedream_2bw", "delayed_sgd", "pipeoptim", "xpipe", "pipedream",
+        "pipemare", "one_f_one_b", "interleaved", "zb_h1"}) {
+    Experiment e = cases(scheme, ++number).back();
+    Random random(static_cast<std::uint64_t>(2000 * number) + rule.size());
+    RuleOptions options;
+    options.name = rule;
+    options.over_model =
+        rule == "clip" && one_of(scheme, {"gpipe", "one_f_one_b", "interleaved", "zb_h1"});
+    options.norm = random.one_of<double>({0.1, 0.5});
+    options.lambda = random.one_of<double>({0.5, 2});
+    options.adaptive = random.once_in(2);
+    options.decay = random.one_of<double>({0.5, 0.9});
+    options.eps = random.one_of<double>({0.0001, 0.01});
+    options.power = random.one_of<double>({0.5, 1});
+    e.rules = {options};
+    if (random.once_in(3) && rule != "clip") e.rules.push_back({.name = "clip", .norm = 0.5});
+    // Micro-batches of a mini-batch may read different versions, which are not to be compared.
+    if (compares && one_of(scheme, {"pipedream", "pipeoptim", "pipemare"})) e.microbatches = 1;
+    e.name =
+        rule + "_" + std::to_string(number) + "_" + scheme + "_stages" + std::to_string(e.stages());
+    experiments.push_back(e);
+  }
   return experiments;
 }
 

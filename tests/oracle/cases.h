@@ -15,6 +15,15 @@ namespace oracle {
 /// occur.
 std::vector<Experiment> cases(const std::string& scheme, int count);
 
+/// An experiment with that optimizer for each of several schemes.
+std::vector<Experiment> cases_of_optimizer(const std::string& optimizer);
+
+/// PipeOptim with FTPipe's prediction: of gradients of 0, each at the rate of its update.
+std::vector<Experiment> cases_of_ftpipe(int count);
+
+/// Experiments with that gradient rule, some with another one behind it, for several schemes.
+std::vector<Experiment> cases_of_rule(const std::string& rule);
+
 /// As cases(), with the defects of the code of the scheme's authors, and with epochs of different
 /// learning rates.
 std::vector<Experiment> cases_with_defects(const std::string& scheme, int count);

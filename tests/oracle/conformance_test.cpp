@@ -146,6 +146,30 @@ PIPEWRIGHT_ORACLE_CASES(lwp, 8);
 PIPEWRIGHT_ORACLE_CASES(features_replay, 8);
 PIPEWRIGHT_ORACLE_CASES(pipemare, 14);
 
+std::string whole_name(const testing::TestParamInfo<Experiment>& info) {
+  return info.param.name;
+}
+
+#define PIPEWRIGHT_ORACLE_OPTIMIZER(optimizer)                                                   \
+  INSTANTIATE_TEST_SUITE_P(optimizer, Scheme, testing::ValuesIn(cases_of_optimizer(#optimizer)), \
+                           whole_name)
+
+PIPEWRIGHT_ORACLE_OPTIMIZER(lion);
+PIPEWRIGHT_ORACLE_OPTIMIZER(nadamw);
+PIPEWRIGHT_ORACLE_OPTIMIZER(adan);
+PIPEWRIGHT_ORACLE_OPTIMIZER(muon);
+PIPEWRIGHT_ORACLE_OPTIMIZER(spike_compensation);
+
+INSTANTIATE_TEST_SUITE_P(ftpipe, Scheme, testing::ValuesIn(cases_of_ftpipe(8)), whole_name);
+
+#define PIPEWRIGHT_ORACLE_RULE(rule) \
+  INSTANTIATE_TEST_SUITE_P(rule, Scheme, testing::ValuesIn(cases_of_rule(#rule)), whole_name)
+
+PIPEWRIGHT_ORACLE_RULE(clip);
+PIPEWRIGHT_ORACLE_RULE(dc_asgd);
+PIPEWRIGHT_ORACLE_RULE(gap_aware);
+PIPEWRIGHT_ORACLE_RULE(staleness_lr);
+
 #define PIPEWRIGHT_ORACLE_DEFECTS(scheme, count)          \
   INSTANTIATE_TEST_SUITE_P(scheme##_with_defects, Scheme, \
                            testing::ValuesIn(cases_with_defects(#scheme, count)), case_name)

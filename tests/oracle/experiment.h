@@ -39,7 +39,8 @@ struct SchemeOptions {
 };
 
 struct OptimizerOptions {
-  std::string name = "sgd";  // sgd | adam | adamw
+  std::string name =
+      "sgd";  // sgd | adam | adamw | lion | nadamw | adan | muon | spike_compensation
   double lr = 0.1;
   double momentum = 0;
   double dampening = 0;
@@ -47,7 +48,9 @@ struct OptimizerOptions {
   double weight_decay = 0;
   double beta1 = 0.9;
   double beta2 = 0.999;
+  double beta3 = 0.99;  // adan
   double eps = 1e-8;
+  double momentum_decay = 0.004;  // nadamw
 };
 
 struct LearningRateOptions {
@@ -60,6 +63,18 @@ struct LearningRateOptions {
   double end_lr = 0;              // poly, cosine, linear
   int warmup_length = 0;
   double warmup_start = 0;
+};
+
+/// A gradient rule. Each reads only its own options.
+struct RuleOptions {
+  std::string name;         // clip | dc_asgd | gap_aware | staleness_lr
+  double norm = 1;          // clip
+  bool over_model = false;  // clip
+  double lambda = 0.04;     // dc_asgd
+  bool adaptive = false;    // dc_asgd
+  double decay = 0.95;      // dc_asgd, gap_aware
+  double eps = 1e-7;        // dc_asgd, gap_aware
+  double power = 1;         // staleness_lr
 };
 
 struct Experiment {
@@ -80,6 +95,7 @@ struct Experiment {
   SchemeOptions scheme;
   OptimizerOptions optimizer;
   LearningRateOptions learning_rate;
+  std::vector<RuleOptions> rules;
   std::uint64_t data_seed = 0;  // of samples and initial weights; not in the experiment file
 
   int stages() const { return static_cast<int>(balance.size()); }

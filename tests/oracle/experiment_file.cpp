@@ -74,11 +74,36 @@ std::string optimizer(const OptimizerOptions& options) {
   if (options.name == "sgd") {
     text += ", momentum: " + number(options.momentum) + ", nesterov: " + truth(options.nesterov);
     if (options.dampening != 0) text += ", dampening: " + number(options.dampening);
+  } else if (options.name == "muon" || options.name == "spike_compensation") {
+    text += ", momentum: " + number(options.momentum);
+  } else if (options.name == "lion") {
+    text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) + "]";
+  } else if (options.name == "adan" || options.name == "nadamw") {
+    text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) +
+            (options.name == "adan" ? ", " + number(options.beta3) : "") +
+            "], eps: " + number(options.eps);
+    if (options.name == "nadamw") text += ", momentum_decay: " + number(options.momentum_decay);
   } else if (options.beta1 != OptimizerOptions{}.beta1) {
     text += ", betas: [" + number(options.beta1) + ", " + number(options.beta2) +
             "], eps: " + number(options.eps);
   }
   return text + "}";
+}
+
+std::string rules(const std::vector<RuleOptions>& all) {
+  std::string text = "[";
+  for (const RuleOptions& rule : all) {
+    text += (text.size() > 1 ? ", {name: " : "{name: ") + rule.name;
+    if (rule.name == "clip")
+      text += ", norm: " + number(rule.norm) + (rule.over_model ? ", over: model" : "");
+    if (rule.name == "dc_asgd")
+      text += ", lambda: " + number(rule.lambda) + ", adaptive: " + truth(rule.adaptive);
+    if (rule.name == "dc_asgd" || rule.name == "gap_aware")
+      text += ", decay: " + number(rule.decay) + ", eps: " + number(rule.eps);
+    if (rule.name == "staleness_lr") text += ", power: " + number(rule.power);
+    text += "}";
+  }
+  return text + "]";
 }
 
 std::string lr_schedule(const LearningRateOptions& options) {
@@ -114,6 +139,7 @@ std::string experiment_file(const Experiment& e) {
        << "scheme: " << scheme(e.scheme) << "\n"
        << "optimizer: " << optimizer(e.optimizer) << "\n"
        << "lr_schedule: " << lr_schedule(e.learning_rate) << "\n"
+       << "gradient_rules: " << rules(e.rules) << "\n"
        << "train: {epochs: " << e.epochs << ", seed: 1, precision: float64";
   // A checkpoint drains the pipe, so an undrained run has none before its end.
   if (e.drain_each_epoch)

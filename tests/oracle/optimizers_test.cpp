@@ -71,8 +71,60 @@ TEST(Adam, SecondStepHasPyTorchsBiasCorrections) {
               first - 0.01 * (m / 0.75) / (std::sqrt(u / 0.4375) + 0.1), tolerance::kFewOperations);
 }
 
+TEST(Lion, StepsByTheSignOfAMixtureAndKeepsAnother) {
+  const OptimizerOptions options{.name = "lion", .weight_decay = 0.5, .beta1 = 0.5, .beta2 = 0.75};
+  const State one = after(options, {2}, 0.1);
+  EXPECT_DOUBLE_EQ(value(one.weights), 1 - 0.05 - 0.1);
+  EXPECT_DOUBLE_EQ(value(one.first), 0.5);
+  const State two = after(options, {2, -0.25}, 0.1);  // sign(0.25 − 0.125)
+  EXPECT_DOUBLE_EQ(value(two.weights), 0.85 * 0.95 - 0.1);
+  EXPECT_DOUBLE_EQ(predicted(options, two, 3, 0.1), value(two.weights) - 0.3);
+}
+
+TEST(NAdamW, FirstStepMixesGradientAndMeanByTheMomentaOfTwoSteps) {
+  const OptimizerOptions options{.name = "nadamw",
+                                 .weight_decay = 0.5,
+                                 .beta1 = 0.5,
+                                 .beta2 = 0.75,
+                                 .eps = 0,
+                                 .momentum_decay = 1};
+  const double mu1 = 0.5 * (1 - 0.5 * 0.96), mu2 = 0.5 * (1 - 0.5 * 0.96 * 0.96);
+  EXPECT_NEAR(value(after(options, {2}, 0.1).weights),
+              1 - 0.05 - 0.1 * ((1 - mu1) / (1 - mu1) * 2 + mu2 / (1 - mu1 * mu2) * 1) / 2,
+              tolerance::kFewOperations);
+}
+
+TEST(Adan, SecondStepSeesTheDifferenceOfGradients) {
+  const OptimizerOptions options{
+      .name = "adan", .weight_decay = 0.5, .beta1 = 0.5, .beta2 = 0.75, .beta3 = 0.5, .eps = 0.1};
+  const double first = (1 - 0.1 * 2 / (2 + 0.1)) / 1.05;
+  EXPECT_NEAR(value(after(options, {2}, 0.1).weights), first, tolerance::kFewOperations);
+  const double m = 0.5 * 1 + 0.5 * 4, v = 0.25 * 2, n = 0.5 * 2 + 0.5 * 5.5 * 5.5;
+  EXPECT_NEAR(value(after(options, {2, 4}, 0.1).weights),
+              (first - 0.1 * (m / 0.75 + 0.75 * v / 0.4375) / (std::sqrt(n / 0.75) + 0.1)) / 1.05,
+              tolerance::kFewOperations);
+}
+
+TEST(Muon, OrthogonalizesWeightsAndStepsBiasesAsAdam) {
+  const OptimizerOptions options{.name = "muon", .momentum = 0.5};
+  const auto gradient = [](double a, double b) {
+    Matrix g = Matrix::Zero(2, 2);
+    g(0, 1) = a;
+    g(1, 0) = b;
+    return Tensors{g, Matrix::Constant(1, 2, 3)};
+  };
+  const State state =
+      step(options, initial_state({Matrix::Zero(2, 2), Matrix::Zero(1, 2)}), gradient(7, 7), 0.1);
+  // Both singular values are 1/√2 at first: five times x ← 3.4445x − 4.775x³ + 2.0315x⁵.
+  double x = std::sqrt(0.5);
+  for (int i = 0; i < 5; ++i) x = x * (3.4445 - 4.7750 * x * x + 2.0315 * x * x * x * x);
+  EXPECT_NEAR(state.weights[0](0, 1), -0.1 * x, tolerance::kSteps);
+  EXPECT_EQ(state.weights[0](0, 0), 0);
+  EXPECT_NEAR(state.weights[1](0, 0), -0.1 * 3 / (3 + 1e-8), tolerance::kFewOperations);
+}
+
 TEST(Prediction, IsNothingBeforeTheFirstStepOrZeroStepsAhead) {
-  for (const char* name : {"sgd", "adam", "adamw"}) {
+  for (const char* name : {"sgd", "adam", "adamw", "lion", "nadamw", "adan", "muon"}) {
     const OptimizerOptions options{.name = name, .momentum = 0.9, .weight_decay = 0.1};
     EXPECT_EQ(predicted(options, initial_state(scalar(1)), 3, 0.1, "buffer", Pass::Forward, true),
               1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training.h"
 
+#include "gradient_rules.h"
 #include "learning_rate.h"
 #include "loss.h"
 #include "optimizers.h"
@@ -87,17 +88,35 @@ class Training {
                ? cut(first, samples, experiment_.microbatches, j)
                : chunk(first, samples, experiment_.microbatches, j));
     const double lr = learning_rate(experiment_, minibatch);
+    double model_square = 0;
+    for (const Stage& stage : stages_) model_square += square_of(stage.gradient);
     for (int k = 0; k < experiment_.stages(); ++k) {
       Stage& stage = stages_[at(k)];
-      const State& old = stage.versions.back();
-      State next = step(experiment_.optimizer, old, stage.gradient,
-                        lr * rate_factor(experiment_, k, minibatch));
+      State& old = stage.versions.back();
+      const int t = minibatch - filled_at_;
+      const double rate = lr * rate_factor(experiment_, k, minibatch) *
+                          rate_of_staleness(experiment_, staleness(k, t));
+      const Tensors gradient = ruled(experiment_, old, read(k, weights_of(k, t, 0).forward),
+                                     model_square, stage.gradient);
+      State next = step(experiment_.optimizer, old, gradient, rate, staleness(k, t));
+      note_step(experiment_, old, next, rate);
       const double kept = drift_decay(experiment_, k);
       next.drift =
           combine(kept, old.drift, 1.0 - kept, combine(1.0, next.weights, -1.0, old.weights));
       stage.of_run.push_back(next.weights);
       stage.versions.push_back(std::move(next));
     }
+  }
+
+  /// Updates of stage k between the version that a forward of mini-batch t has read, predicted
+  /// steps taken off, and W^(t), of the micro-batch for which these are the most.
+  int staleness(int k, int t) const {
+    int most = 0;
+    for (int j = 0; j < experiment_.microbatches; ++j) {
+      const Reading read = weights_of(k, t, j).forward;
+      most = std::max(most, t - read.version - read.ahead);
+    }
+    return most;
   }
 
   /// Forward and all backwards of one micro-batch.
@@ -162,8 +181,19 @@ class Training {
     const int updated = filled_at_ + reading.version;  // in the whole run, when it predicts
     const double lr = learning_rate(experiment_, behind ? std::max(0, updated - 1) : updated);
     return predict(experiment_.optimizer, experiment_.scheme,
-                   stages_[at(k)].versions.at(at(reading.version)), reading.ahead, reading.pass,
-                   lr);
+                   stages_[at(k)].versions.at(at(reading.version)), reading.ahead, reading.pass, lr,
+                   rates_of_steps(updated, reading.ahead));
+  }
+
+  /// Of the updates after so many of the whole run, the last rate for those that never come; none
+  /// unless predictions ask for them.
+  std::vector<double> rates_of_steps(int updated, int ahead) const {
+    std::vector<double> rates;
+    if (experiment_.scheme.prediction_lr != "each") return rates;
+    const int last = experiment_.epochs * experiment_.minibatches() - 1;
+    for (int j = 0; j < ahead; ++j)
+      rates.push_back(learning_rate(experiment_, std::min(updated + j, last)));
+    return rates;
   }
 
   std::span<const Matrix> main_part(int k, const Tensors& weights) const {

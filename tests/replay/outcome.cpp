@@ -43,7 +43,8 @@ std::string text_of(const Schedule& schedule) {
     text += concat("learns from ", list_text(losses), "\n");
   for (const PredictionRule& rule : schedule.rules)
     text += concat("rule ", kRules[static_cast<std::size_t>(rule.kind)], " decay ", rule.decay,
-                   " weight decay ", rule.weight_decay, rule.last_lr ? " last lr" : "", "\n");
+                   " weight decay ", rule.weight_decay, rule.last_lr ? " last lr" : "",
+                   rule.each_lr ? " each lr" : "", "\n");
   for (std::size_t w = 0; w < schedule.workers.size(); ++w) {
     text += concat("worker ", w, "\n");
     for (const Action& action : schedule.workers[w]) text += text_of(action);

@@ -81,6 +81,10 @@ inline constexpr double kTrainedElsewhere = rounded64(5.0 * 1'200 * 10 * 2 * 6);
 /// Five steps of an optimizer are some ten operations each; Adam's first divides by √u near 0,
 /// which magnifies what is there a hundredfold at most: 5.6e-13.
 inline constexpr double kOptimizerSteps = rounded64(5 * 10 * 100);
+/// Eigenvectors of four rows are off by 4 · 2⁻⁵³ over the gap between eigenvalues, which is at
+/// least 10⁻³ of the largest here; seven steps divide by roots that are at least 10⁻² of the
+/// largest: 3.1e-10.
+inline constexpr double kEigenbasis = 4 * kUnit64 / 1e-3 * 7 / 1e-2;
 /// A prediction is a step of twenty operations on values of size 4 or less: 8.9e-15.
 inline constexpr double kPrediction = 4 * rounded64(20);
 /// Sums of at most a hundred numbers: 1.1e-14 of their size. Statistics of a few values, metrics,

@@ -101,12 +101,17 @@ void check(const std::vector<std::function<void()>>& parts) {
 void print_remarks(const Plan& plan) {
   const Experiment& e = *plan.experiment;
   const bool on_cpu = std::ranges::any_of(plan.devices, &at::Device::is_cpu);
-  for (const std::string& remark :
-       {e.scheme->remark(), plan.drains.remark(), precision_remark(e.train.precision, on_cpu),
-        memory_format_remark(e),
-        recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches),
-        update_remark(plan.training.schedule, plan.training.loop),
-        perturbation_remark(e.perturbation)})
+  std::vector<std::string> remarks{
+      e.scheme->remark(),
+      e.optimizer->remark(),
+      plan.drains.remark(),
+      precision_remark(e.train.precision, on_cpu),
+      memory_format_remark(e),
+      recomputation_remark(e.pipeline.recompute, e.pipeline.microbatches),
+      update_remark(plan.training.schedule, plan.training.loop),
+      perturbation_remark(e.perturbation)};
+  for (const NamedGradientRule& rule : e.gradient_rules) remarks.push_back(rule.rule->remark());
+  for (const std::string& remark : remarks)
     if (!remark.empty()) print("\nnote: %s\n", remark.c_str());
 }
 

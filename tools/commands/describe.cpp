@@ -63,11 +63,12 @@ constexpr const char* kClaimsExample =
     "claims: [{say: PipeDream learns less than GPipe, less: [{scheme.name: pipedream}, "
     "{scheme.name: gpipe}]}]";
 
-std::string scheme_remark(const std::string& name) {
+template <class Part>
+std::string remark_of(const std::string& name) {
   Problems problems;
   const Value nothing = Value::mapping();
-  Options options(&nothing, "scheme", problems);
-  return Registry<Scheme>::instance().find(name)->make(options)->remark();
+  Options options(&nothing, "part", problems);
+  return Registry<Part>::instance().find(name)->make(options)->remark();
 }
 
 /// A remark on the folder of a data set whose default is in "~/data"; "" for others.
@@ -80,6 +81,14 @@ std::string data_remark(const std::vector<OptionInfo>& options) {
                 std::getenv("PIPEWRIGHT_DATA") != nullptr
                     ? ", as PIPEWRIGHT_DATA says."
                     : "; the variable PIPEWRIGHT_DATA names another folder in its place.");
+}
+
+std::string remark_on(const PartKind& kind, const std::string& name,
+                      const std::vector<OptionInfo>& options) {
+  if (kind.name == "scheme") return remark_of<Scheme>(name);
+  if (kind.name == "optimizer") return remark_of<Optimizer>(name);
+  if (kind.name == "gradient_rule") return remark_of<GradientRule>(name);
+  return data_remark(options);
 }
 
 /// What a probe writes into probes.csv.
@@ -141,10 +150,11 @@ void describe_part(const PartKind& kind, const std::string& name) {
   if (kind.name == "codec")
     example = concat("pipeline: {compression: ", example_line(name, options), "}");
   if (!has_options) example = concat("metrics: [", name, "]");
+  if (kind.name == "gradient_rule")
+    example = concat("gradient_rules: [", example_line(name, options), "]");
   if (kind.name == "probe") example = concat("probes: [", example_line(name, options), "]");
-  print_page(concat(kind.name, " ", name), kind.summary(name),
-             kind.name == "scheme" ? scheme_remark(name) : data_remark(options), options, example,
-             kind.name == "probe" ? quantities_of(name) : "");
+  print_page(concat(kind.name, " ", name), kind.summary(name), remark_on(kind, name, options),
+             options, example, kind.name == "probe" ? quantities_of(name) : "");
 }
 
 /// Commands for a user who named a part without its kind.
@@ -207,9 +217,10 @@ int run_describe(const std::vector<std::string>& arguments) {
                    "Says what a part is, what its options mean and how it is written in YAML.");
   line.positional(
       "KIND",
-      "scheme, model, dataset, codec, optimizer, loss, probe, metric or hardware; or a section of "
-      "the experiment file: pipeline, train, loader, output, lr_schedule, translation, sweep, "
-      "profiles, extends, table, plot, claims and so on; `describe experiment` names all",
+      "scheme, model, dataset, codec, optimizer, loss, gradient_rule, probe, metric or hardware; "
+      "or a section of the experiment file: pipeline, train, loader, output, lr_schedule, "
+      "translation, sweep, profiles, extends, table, plot, claims and so on; `describe experiment` "
+      "names all",
       1, 1);
   line.positional("NAME", "the name of the part; `pipewright list` prints them all", 0, 1);
   line.plugins();

@@ -43,8 +43,8 @@ int run_list(const std::vector<std::string>& arguments) {
   CommandLine line(kList,
                    "Names the parts an experiment can be made of, with one line about each.");
   line.positional("KIND",
-                  "schemes, models, datasets, codecs, optimizers, losses, probes, metrics or "
-                  "hardware; default: all",
+                  "schemes, models, datasets, codecs, optimizers, losses, gradient_rules, probes, "
+                  "metrics or hardware; default: all",
                   0, 1);
   line.plugins();
   if (!line.parse(arguments)) return 0;

@@ -3,7 +3,9 @@
 #include "core/config/schema.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "core/base/text.h"
 #include "core/experiment/catalogue.h"
@@ -107,18 +109,22 @@ Value compression_schema(const OptionInfo& section, const PartKind& codecs, Valu
   return part_schema(section, codecs, nested);
 }
 
-/// Schema of `probes`, a list of parts.
-Value probes_schema(const OptionInfo& probes, const PartKind& kind) {
+/// Sections that are lists of parts: name, kind, the kind's first part.
+constexpr std::array kLists{std::tuple("probes", "probe", "norms"),
+                            std::tuple("gradient_rules", "gradient_rule", "clip")};
+
+/// Schema of a list of parts, as `probes` is one.
+Value parts_schema(const OptionInfo& parts, const PartKind& kind, const char* fallback) {
   OptionInfo name;
   name.name = "name";
   name.type = OptionInfo::Type::Choice;
-  name.help = "Name of the probe.";
-  name.fallback = Value::of("norms");
+  name.help = "Name of the part.";
+  name.fallback = Value::of(fallback);
   for (const std::string& each : kind.names()) name.choices.push_back(Value::of(each));
-  OptionInfo each = probes;
-  each.help = "A probe and its options.";
+  OptionInfo each = parts;
+  each.help = "A part and its options.";
   each.section = {name};
-  Value schema = described("array", probes.help.c_str());
+  Value schema = described("array", parts.help.c_str());
   add(schema, "items", part_schema(each, kind));
   return schema;
 }
@@ -184,9 +190,10 @@ Value experiment_schema() {
   for (const PartKind& kind : part_kinds()) {
     const auto section = std::ranges::find(options, kind.name, &OptionInfo::name);
     if (section != options.end()) add(properties, kind.name, part_schema(*section, kind));
-    if (kind.name == "probe")
-      add(properties, "probes",
-          probes_schema(*std::ranges::find(options, "probes", &OptionInfo::name), kind));
+    for (const auto& [list, of, fallback] : kLists)
+      if (kind.name == of)
+        add(properties, list,
+            parts_schema(*std::ranges::find(options, list, &OptionInfo::name), kind, fallback));
     if (kind.name != "codec") continue;
     const auto pipeline = std::ranges::find(options, "pipeline", &OptionInfo::name);
     const auto codec = std::ranges::find(pipeline->section, "compression", &OptionInfo::name);

@@ -8,6 +8,7 @@
 #include "core/base/as_size.h"
 #include "core/base/error.h"
 #include "core/runtime/processes/channels.h"
+#include "core/runtime/processes/collectives.h"
 #include "core/runtime/processes/slice_reduction.h"
 #include "core/runtime/processes/wire_links.h"
 #include "core/stage/torch.h"
@@ -86,6 +87,23 @@ class WireTransport final : public Transport {
     return bytes;
   }
 
+  /// Replica 0 gives for all, because gradients are equal in all replicas.
+  void give_number(const Action& update, double number) override {
+    std::vector<double>& numbers = numbers_[update.minibatch];
+    numbers.resize(as_size(program_.schedule.shape.stages));
+    numbers[as_size(update.stage)] = update.replica == 0 ? number : 0;
+  }
+  double sum_of_numbers(const Action& update, int) override {
+    if (summed_minibatch_ != update.minibatch) {
+      summed_ = numbers_.extract(update.minibatch).mapped();
+      sum_over(team_, summed_);
+      summed_minibatch_ = update.minibatch;
+    }
+    double sum = 0;
+    for (const double number : summed_) sum += number;
+    return sum;
+  }
+
   void worker_finished() override {
     for (const auto& [peer, sender] : device_senders_) sender->finish();
   }
@@ -117,6 +135,9 @@ class WireTransport final : public Transport {
   std::map<int, std::shared_ptr<LinkReceiver>> receivers_, device_receivers_;  ///< by link; by peer
   /// Messages between stages of this worker, by link and turn.
   std::map<std::pair<int, std::int64_t>, Envelope> own_;
+  std::map<int, std::vector<double>> numbers_;  ///< given by this worker, by mini-batch and stage
+  std::vector<double> summed_;                  ///< over all workers, of one mini-batch
+  int summed_minibatch_ = -1;
 };
 
 }  // namespace

@@ -2,10 +2,11 @@
 // Adam (Kingma and Ba, 2015) and AdamW (Loshchilov and Hutter, 2019) as in PyTorch:
 //   m ← β1 m + (1−β1)g;  u ← β2 u + (1−β2)g²;  W ← W − lr·(m/(1−β1ᵗ)) / (√u/√(1−β2ᵗ) + ε)
 // Adam adds λW to g; AdamW first scales W by 1 − lr·λ. A prediction takes the same step with the
-// current moments and step count; it includes AdamW's decay only if the rule asks for it.
+// current moments and step count or, if geometric, the steps that gradients of 0 would make; it
+// includes AdamW's decay only if the rule asks for it.
 #include <cmath>
 
-#include "core/base/wording.h"
+#include "core/stage/optimizers/betas.h"
 #include "core/stage/optimizers/elementwise.h"
 
 namespace pipewright {
@@ -19,22 +20,15 @@ class AdamFamily : public Optimizer {
   AdamFamily(Options& options, bool decoupled, double default_weight_decay)
       : Optimizer(options, 1e-3),
         decoupled_(decoupled),
-        betas_(
-            options.numbers("betas", {0.9, 0.999},
-                            "Decay factors of the running means of the gradient and of its square.",
-                            {0, 0.9999999})),
+        betas_(read_betas(options, {0.9, 0.999},
+                          "Decay factors of the running means of the gradient and of its square.")),
         eps_(options.number("eps", 1e-8, "Number ε that is added to the denominator.",
                             kNotNegative)),
         weight_decay_(options.number(
             "weight_decay", default_weight_decay,
             decoupled ? "Decoupled weight decay λ: weights shrink by the factor 1 − lr·λ per step."
                       : "Weight decay λ, an L2 penalty added to the gradient.",
-            kNotNegative)) {
-    if (betas_.size() == 2) return;
-    options.problem("betas", concat("has ", counted(betas_.size(), "number"),
-                                    "; expected two, such as [0.9, 0.999]"));
-    betas_ = {0.9, 0.999};
-  }
+            kNotNegative)) {}
 
   std::vector<std::string> slot_names(bool) const override { return {"exp_avg", "exp_avg_sq"}; }
 
@@ -65,15 +59,17 @@ class AdamFamily : public Optimizer {
     return LinearRule{.momentum = betas_[0],
                       .dampening = betas_[0],
                       .decoupled = decoupled_ ? weight_decay_ : 0,
-                      .preconditioned = true};
+                      .preconditioned = true,
+                      .knows_geometric = true};
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {
     if (p.state.steps == 0)  // the bias corrections would divide by zero
       return elementwise::predict<0>(
           p, range, {}, []<class V>(const V& w, const std::array<V, 0>&) -> V { return w; });
-    const Correction correction(*this, p.state.steps, p.lr * p.steps);
-    const double decay = p.rule.weight_decay && decoupled_ ? p.lr * p.steps * weight_decay_ : 0;
+    if (p.rule.kind == PredictionRule::Kind::Geometric) return predict_decaying(p, range);
+    const Correction correction(*this, p.state.steps, p.distance());
+    const double decay = p.rule.weight_decay && decoupled_ ? p.distance() * weight_decay_ : 0;
     const double eps = eps_;
     elementwise::predict<2>(
         p, range, {&p.state.slots[0], &p.state.slots[1]},
@@ -92,6 +88,30 @@ class AdamFamily : public Optimizer {
     double step_size;
     double root2;
   };
+
+  /// Steps whose gradient is 0, one after another, as FTPipe (Eliad et al., 2021) predicts:
+  ///   Ŵ ← (1 − lr_j·λ)Ŵ − lr_j·β1^j m/(1−β1^(t+j)) / (√u/√(1−β2^(t+j)) + ε),  j = 1 … s
+  void predict_decaying(const Prediction& p, const FlatRange& range) const {
+    if (p.steps <= 0)
+      return elementwise::predict<0>(
+          p, range, {}, []<class V>(const V& w, const std::array<V, 0>&) -> V { return w; });
+    for (int j = 1; j <= p.steps; ++j) {
+      const double lr = p.rate_of(j - 1), eps = eps_;
+      const Correction correction(*this, p.state.steps + j, lr * std::pow(betas_[0], j));
+      const double kept = p.rule.weight_decay && decoupled_ ? 1 - lr * weight_decay_ : 1;
+      const Prediction from_before{.weights = j == 1 ? p.weights : p.ahead,
+                                   .ahead = p.ahead,
+                                   .state = p.state,
+                                   .rule = p.rule};
+      elementwise::predict<2>(
+          from_before, range, {&p.state.slots[0], &p.state.slots[1]},
+          [=]<class V>(const V& w, const std::array<V, 2>& x) -> V {
+            return w * factor<V>(kept) -
+                   factor<V>(correction.step_size) * x[0] /
+                       (root(x[1]) / factor<V>(correction.root2) + factor<V>(eps));
+          });
+    }
+  }
 
   bool decoupled_;
   std::vector<double> betas_;

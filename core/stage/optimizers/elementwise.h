@@ -33,6 +33,16 @@ inline at::Tensor root(const at::Tensor& x) {
   return x.sqrt();
 }
 
+inline float sign_of(float x) {
+  return static_cast<float>((x > 0) - (x < 0));
+}
+inline double sign_of(double x) {
+  return (x > 0) - (x < 0);
+}
+inline at::Tensor sign_of(const at::Tensor& x) {
+  return x.sign();
+}
+
 /// Steps one parameter of numbers T with a gradient of numbers G on the CPU. `next` may be
 /// `weights`: element i depends on element i only, which ivdep tells the compiler.
 template <std::size_t Slots, bool Keep, class T, class G, class Rule>
@@ -91,22 +101,30 @@ void step_tensors(const OptimizerStep& step, const at::Tensor& gradient,
   if (step.made) step.made(entry.offset, entry.offset + entry.size);
 }
 
+/// The gradient of a parameter as it lies in the flat weights, [size], not scaled; it may have
+/// fewer bits than the weights. Undefined: there is none, and the parameter has been left as it is.
+inline at::Tensor gradient_of(const OptimizerStep& step, std::size_t parameter) {
+  const FlatLayout::Entry& entry = step.layout.entries[parameter];
+  if (!step.gradients[parameter].defined()) {
+    if (!step.next.is_same(step.weights))
+      step.next.narrow(0, entry.offset, entry.size)
+          .copy_(step.weights.narrow(0, entry.offset, entry.size));
+    if (step.made) step.made(entry.offset, entry.offset + entry.size);
+    return {};
+  }
+  const at::Tensor gradient = entry.in_order(step.gradients[parameter]);
+  if (gradient.scalar_type() != at::kHalf) return gradient;
+  return gradient.to(step.weights.scalar_type()).div_(step.loss_scale);
+}
+
 /// Steps all parameters. rule(w, g&, slots&) returns the next w and overwrites the slots; it may
 /// add weight decay to g. It should hold its constants by value.
 template <std::size_t Slots, class Rule>
 void step(const OptimizerStep& step, const Rule& rule) {
   for (std::size_t p = 0; p < step.layout.entries.size(); ++p) {
     const FlatLayout::Entry& entry = step.layout.entries[p];
-    if (!step.gradients[p].defined()) {
-      if (!step.next.is_same(step.weights))
-        step.next.narrow(0, entry.offset, entry.size)
-            .copy_(step.weights.narrow(0, entry.offset, entry.size));
-      if (step.made) step.made(entry.offset, entry.offset + entry.size);
-      continue;
-    }
-    at::Tensor gradient = entry.in_order(step.gradients[p]);
-    if (gradient.scalar_type() == at::kHalf)
-      gradient = gradient.to(step.weights.scalar_type()).div_(step.loss_scale);
+    const at::Tensor gradient = gradient_of(step, p);
+    if (!gradient.defined()) continue;
     if (!gradient.is_cpu())
       step_tensors<Slots>(step, gradient, entry, rule);
     else if (gradient.scalar_type() == at::kBFloat16)

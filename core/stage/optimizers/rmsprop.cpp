@@ -59,7 +59,7 @@ class RmsProp final : public Optimizer {
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {
-    const double distance = p.lr * p.steps;
+    const double distance = p.distance();
     elementwise::predict<1>(p, range, {&p.state.slots[1]},
                             [=]<class V>(const V& w, const std::array<V, 1>& x) -> V {
                               return w - factor<V>(distance) * x[0];

@@ -72,7 +72,7 @@ class Sgd final : public Optimizer {
 
   void predict(const Prediction& p, const FlatRange& range) const override {
     const bool moves = p.state.steps > 0 && p.steps != 0;
-    const double distance = moves ? p.lr * p.steps : 0;
+    const double distance = moves ? p.distance() : 0;
     if (p.rule.kind == PredictionRule::Kind::Lookahead) {
       const double of_velocity = distance * momentum_;
       const double of_gradient = distance * p.rule.decay * (1 - dampening_);
@@ -83,9 +83,8 @@ class Sgd final : public Optimizer {
           });
       return;
     }
-    const double of_velocity = moves && p.rule.kind == PredictionRule::Kind::Geometric
-                                   ? distance / p.steps * geometric_sum(p.steps)
-                                   : distance;
+    const bool decays = moves && p.rule.kind == PredictionRule::Kind::Geometric;
+    const double of_velocity = decays ? geometric_distance(p) : distance;
     elementwise::predict<1>(p, range, {&p.state.slots[0]},
                             [=]<class V>(const V& w, const std::array<V, 1>& v) -> V {
                               return w - factor<V>(of_velocity) * v[0];
@@ -96,6 +95,14 @@ class Sgd final : public Optimizer {
   template <class V>
   static void add_decay(double lambda, const V& w, V& g) {
     if (lambda != 0) g = g + factor<V>(lambda) * w;
+  }
+
+  /// Σ lr_j μ^j.
+  double geometric_distance(const Prediction& p) const {
+    if (p.rates.empty()) return p.lr * geometric_sum(p.steps);
+    double sum = 0;
+    for (int j = 1; j <= p.steps; ++j) sum += p.rate_of(j - 1) * std::pow(momentum_, j);
+    return sum;
   }
 
   double geometric_sum(int steps) const {

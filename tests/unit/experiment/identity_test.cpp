@@ -52,6 +52,18 @@ TEST(Identity, IsThatOfEarlierProgramsWherePerturbIsIdle) {
   }
 }
 
+TEST(Identity, IsThatOfEarlierProgramsWithoutGradientRules) {
+  const Laboratory plain("{}"), ruled("{gradient_rules: [{name: clip}]}");
+  Value older = plain.experiment.resolved;
+  EXPECT_EQ(std::erase_if(older.fields,
+                          [](const auto& field) { return field.first == "gradient_rules"; }),
+            1U);
+  EXPECT_EQ(plain.experiment.digest, config_digest(older));
+  EXPECT_EQ(plain.experiment.identity, identity_of(older, {}));
+  EXPECT_NE(plain.experiment.digest, ruled.experiment.digest);
+  EXPECT_NE(plain.experiment.identity, ruled.experiment.identity);
+}
+
 TEST(Identity, IsChangedByEachPerturbation) {
   for (const char* option : {"gradient_delay: 1", "weight_noise: 0.001"}) {
     const Laboratory laboratory(concat("{perturb: {", option, "}}"));

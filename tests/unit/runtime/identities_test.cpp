@@ -12,6 +12,7 @@
 #include "tests/unit/runtime/laboratory.h"
 #include "tests/unit/schemes/scheme_cases.h"
 #include "tests/unit/source_dir.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright::test {
 namespace {
@@ -247,6 +248,112 @@ TEST(Identities, RecomputingActivationsChangesNothingInOtherShapes) {
 }
 
 /// The identities above are not there because nothing ever differs.
+/// Gradients are late by as much as the schedule says: by nothing, or by one update.
+TEST(Identities, SpikeCompensationFollowsTheDelayOfTheSchedule) {
+  const char* compensated = "optimizer: {name: spike_compensation, lr: 0.02, momentum: 0.9}";
+  const Changes fresh{kCnn, "train.epochs: 1", "scheme: {name: gpipe}, pipeline.microbatches: 2"};
+  EXPECT_EQ(other_bits(learned(fresh + compensated),
+                       learned(fresh + "optimizer: {name: sgd, lr: 0.02, momentum: 0.9}")),
+            "");
+  const Changes late{kCnn, "train.epochs: 1", "scheme: {name: delayed_sgd, delay: 1}"};
+  const Learned by_schedule = learned(late + compensated);
+  const Learned by_option =
+      learned(late + "optimizer: {name: spike_compensation, lr: 0.02, momentum: 0.9, delay: 1}");
+  EXPECT_NE(other_bits(by_schedule, by_option), "");  // the first gradient is not late
+  EXPECT_EQ(other_bits(by_option, learned(late + "optimizer: {name: sgd, lr: 0.02, momentum: 0.9, "
+                                                 "nesterov: true}")),
+            "");
+}
+
+/// Rules of no strength, under a scheme whose gradients are stale.
+TEST(Identities, AGradientRuleOfNoStrengthChangesNothing) {
+  for (const char* optimizer : {"{name: sgd, lr: 0.02, momentum: 0.9}", "{name: adam, lr: 0.002}"})
+    for (const char* scheme : {"{name: pipedream}", "{name: pipeoptim}", "{name: spectrain}"}) {
+      const Changes stale{kCnn, "train.epochs: 1", concat("scheme: ", scheme),
+                          concat("optimizer: ", optimizer)};
+      const Learned plain = learned(stale);
+      for (const char* rule :
+           {"{name: clip, norm: 1.0e+9}", "{name: dc_asgd, lambda: 0}",
+            "{name: dc_asgd, lambda: 0, adaptive: true}", "{name: staleness_lr, power: 0}"})
+        EXPECT_EQ(other_bits(plain, learned(stale + concat("gradient_rules: [", rule, "]"))), "")
+            << rule << " with " << scheme << optimizer;
+    }
+}
+
+/// Without staleness there is nothing to correct: in schemes that flush, and in one stage.
+TEST(Identities, ACorrectionOfStalenessChangesNothingWithoutAny) {
+  for (const char* shape :
+       {"scheme: {name: gpipe}, pipeline.microbatches: 2",
+        "scheme: {name: pipedream}, pipeline.stages: 1", "scheme: {name: delayed_sgd, delay: 0}"}) {
+    const Changes fresh{kCnn, "train.epochs: 1", shape};
+    const Learned plain = learned(fresh);
+    for (const char* rule :
+         {"{name: dc_asgd, lambda: 5}", "{name: dc_asgd, lambda: 5, adaptive: true}",
+          "{name: gap_aware}", "{name: staleness_lr}"})
+      EXPECT_EQ(other_bits(plain, learned(fresh + concat("gradient_rules: [", rule, "]"))), "")
+          << rule << " with " << shape;
+  }
+}
+
+TEST(Identities, ACorrectionOfStalenessChangesStaleTrainings) {
+  const Changes stale{kCnn, "train.epochs: 1", "scheme: {name: pipedream}"};
+  const Learned plain = learned(stale);
+  for (const char* rule :
+       {"{name: clip, norm: 0.01}", "{name: dc_asgd}", "{name: dc_asgd, adaptive: true}",
+        "{name: gap_aware}", "{name: staleness_lr}"})
+    EXPECT_NE(other_bits(plain, learned(stale + concat("gradient_rules: [", rule, "]"))), "")
+        << rule;
+}
+
+constexpr const char* kOfModel = "gradient_rules: [{name: clip, norm: 0.05, over: model}]";
+
+/// Every scheme that flushes, whatever its updates wait for.
+TEST(Identities, ClippingOverTheModelGivesTheSameBitsInEveryExecution) {
+  for (const char* shape :
+       {"scheme: {name: gpipe}, pipeline.microbatches: 2, pipeline.replicas: 2",
+        "scheme: {name: one_f_one_b}, pipeline.microbatches: 4",
+        "scheme: {name: interleaved}, pipeline.stages: 4, pipeline.microbatches: 2",
+        "scheme: {name: zb_h1}, pipeline.microbatches: 4", "scheme: {name: model_parallel}",
+        "scheme: {name: gpipe}, pipeline.placement: [0, 1, 0]"}) {
+    Laboratory laboratory(joined({kCnn, shape, kOfModel}));
+    expect_same_bits(laboratory, shape);
+  }
+}
+
+double largest_difference(const Learned& a, const Learned& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.parameters.size(); ++i)
+    largest = std::max(
+        largest, (a.parameters[i].second - b.parameters[i].second).abs().max().item<double>());
+  return largest;
+}
+
+TEST(Identities, TheCutDoesNotMatterToClippingOverTheModel) {
+  const Changes clipped{kCnn, "train.epochs: 1", "train.precision: float64",
+                        "scheme: {name: gpipe}", kOfModel};
+  const Learned whole = learned(clipped + "pipeline.stages: 1");
+  EXPECT_LT(largest_difference(whole, learned(clipped)), tolerance::kTrainedOtherwise);
+  EXPECT_LT(largest_difference(whole, learned(clipped + "pipeline.stages: 1" +
+                                              "gradient_rules: [{name: clip, norm: 0.05}]")),
+            tolerance::kTrainedOtherwise);
+  EXPECT_GT(
+      largest_difference(whole, learned(clipped + "gradient_rules: [{name: clip, norm: 0.05}]")),
+      tolerance::kTrainedOtherwise);
+}
+
+/// A stage keeps what its forwards have read although no backward needs it any more.
+TEST(Identities, RulesThatCompareVersionsGiveTheSameBitsInEveryExecution) {
+  for (const char* rules : {"[{name: gap_aware}, {name: clip, norm: 0.5}]",
+                            "[{name: staleness_lr}, {name: dc_asgd, adaptive: true}]"})
+    for (const char* scheme :
+         {"{name: pipedream}", "{name: pipedream, weight_stashing: false}", "{name: pipeoptim}",
+          "{name: spectrain, version: 2}", "{name: pipemare}", "{name: delayed_sgd, delay: 2}"}) {
+      Laboratory laboratory(concat("{scheme: ", scheme, ", gradient_rules: ", rules,
+                                   ", pipeline.replicas: 2, ", kCnn, "}"));
+      expect_same_bits(laboratory, concat(rules, " with ", scheme));
+    }
+}
+
 TEST(Identities, StalenessDoesMatter) {
   const Learned plain = learned({kCnn, "scheme: {name: model_parallel}"});
   for (const char* scheme : {"pipedream", "spectrain", "pipeoptim", "interlocking"}) {

@@ -69,6 +69,69 @@ TEST(Versions, TheLatestIsNeverFreed) {
     EXPECT_TRUE(weights.frees.empty());
 }
 
+Schedule comparing(Schedule schedule) {
+  schedule.updates_compare = true;
+  return schedule;
+}
+
+TEST(Versions, AnUpdateThatComparesKeepsWhatItsForwardHasRead) {
+  // F0 F1 B0 U0 B1 U1 with the latest weights: B1 reads version 1, F1 has read version 0.
+  const Schedule schedule = one_stage(
+      {{'F', kLatest}, {'F', kLatest}, {'B', kLatest}, {'U', {}}, {'B', kLatest}, {'U', {}}});
+  const auto plain = resolved(schedule), weights = resolved(comparing(schedule));
+  EXPECT_TRUE(plain[3].in_place);
+  EXPECT_FALSE(plain[5].read.has_value());
+  EXPECT_FALSE(weights[3].in_place);
+  EXPECT_FALSE(weights[3].read.has_value());  // F0 has read the version that U0 is applied to
+  EXPECT_EQ(weights[5].read, (WeightKey{0, 0, 0}));
+  EXPECT_EQ(weights[5].frees, (Keys{{0, 0, 0}}));
+  EXPECT_TRUE(weights[5].in_place);
+  EXPECT_EQ(resolve_versions(schedule).stages[0][0].copies, 1);
+  EXPECT_EQ(resolve_versions(comparing(schedule)).stages[0][0].copies, 2);
+}
+
+TEST(Versions, AnUpdateThatComparesKeepsAPrediction) {
+  const Weights ahead = Weights::latest(2);
+  const auto weights = resolved(comparing(one_stage({{'F', ahead}, {'B', kLatest}, {'U', {}}})));
+  EXPECT_EQ(weights[2].read, (WeightKey{0, 2, 0}));
+  EXPECT_EQ(weights[2].frees, (Keys{{0, 2, 0}}));
+  EXPECT_TRUE(weights[0].frees.empty());
+}
+
+TEST(Versions, AnUpdateCannotCompareWithSeveralVersions) {
+  Schedule schedule = comparing(empty_schedule({.microbatches = 2, .minibatches = 2}));
+  schedule.workers[0] = {
+      {.minibatch = 0, .microbatch = 0}, {.minibatch = 0, .microbatch = 1},
+      {.minibatch = 1, .microbatch = 0}, {.kind = ActionKind::Update, .minibatch = 0},
+      {.minibatch = 1, .microbatch = 1}, {.kind = ActionKind::Update, .minibatch = 1}};
+  EXPECT_NE(versions_refusal(schedule).find("versions 0 and 1"), std::string::npos)
+      << versions_refusal(schedule);
+  schedule.updates_compare = false;
+  EXPECT_EQ(versions_refusal(schedule), "accepted");
+}
+
+TEST(Versions, RatesFollowTheStalenessOfTheOldestForward) {
+  // F0 F1 B0 U0 F2 B1 U1 B2 U2: U0 is of version 0, U1 one update late, U2 one update late.
+  const Schedule schedule = one_stage({{'F', kLatest},
+                                       {'F', kLatest},
+                                       {'B', kLatest},
+                                       {'U', {}},
+                                       {'F', kLatest},
+                                       {'B', kLatest},
+                                       {'U', {}},
+                                       {'B', kLatest},
+                                       {'U', {}}});
+  const auto weights = resolved(schedule);
+  EXPECT_EQ(weights[3].staleness, 0);
+  EXPECT_EQ(weights[6].staleness, 1);
+  const auto factor = [](int staleness) { return 1.0 / (10 + staleness); };
+  const auto actions = with_rates_by_staleness(schedule, factor).workers[0];
+  EXPECT_EQ(actions[3].scale, 1.0 / 10);
+  EXPECT_EQ(actions[6].scale, 1.0 / 11);
+  EXPECT_EQ(actions[8].scale, 1.0 / 11);
+  EXPECT_EQ(actions[0].scale, 1);
+}
+
 TEST(Versions, APredictionIsMadeOnceAndGoesWithItsLastUse) {
   const Weights ahead = Weights::latest(2);
   const auto weights = resolved(

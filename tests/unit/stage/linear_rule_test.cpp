@@ -25,6 +25,8 @@ const std::vector<LinearCase> kLinear{
     {"sgd", "{momentum: 0.8, nesterov: true, weight_decay: 0.1}", 1},
     {"adam", "{eps: 1.0e+14, betas: [0.8, 0.9]}", 1e14},
     {"adamw", "{eps: 1.0e+14, weight_decay: 5.0e-15}", 1e14},
+    {"nadamw", "{eps: 1.0e+14, betas: [0.8, 0.9], momentum_decay: 10}", 1e14},
+    {"nadamw", "{eps: 1.0e+14, weight_decay: 5.0e-15, momentum_decay: 10}", 1e14},
     {"rmsprop", "{eps: 1.0e+14}", 1e14},
     {"rmsprop", "{eps: 1.0e+14, momentum: 0.7}", 1e14},
 };

@@ -67,8 +67,8 @@ inline void expect_near(const at::Tensor& a, const at::Tensor& b, double toleran
   EXPECT_LT((a - b).abs().max().item<double>(), tolerance) << what;
 }
 
-/// Every optimizer with options that reach each of its terms.
-inline const std::vector<std::pair<std::string, std::string>> kOptimizers{
+/// Every optimizer whose rule is elementwise, with options that reach each of its terms.
+inline const std::vector<std::pair<std::string, std::string>> kElementwise{
     {"sgd", "{}"},
     {"sgd", "{momentum: 0.9}"},
     {"sgd", "{weight_decay: 0.1}"},
@@ -80,6 +80,38 @@ inline const std::vector<std::pair<std::string, std::string>> kOptimizers{
     {"adamw", "{betas: [0.8, 0.9], weight_decay: 0.5}"},
     {"rmsprop", "{}"},
     {"rmsprop", "{alpha: 0.8, eps: 0.001, momentum: 0.7, weight_decay: 0.1}"},
+    {"spike_compensation", "{}"},
+    {"spike_compensation", "{momentum: 0.8, delay: 3, weight_decay: 0.1}"},
+    {"lion", "{}"},
+    {"lion", "{betas: [0.8, 0.95], weight_decay: 0.1}"},
+    {"nadamw", "{}"},
+    {"nadamw", "{betas: [0.8, 0.9], eps: 0.001, weight_decay: 0.5, momentum_decay: 0.3}"},
+    {"adan", "{}"},
+    {"adan", "{betas: [0.9, 0.8, 0.95], eps: 0.001, weight_decay: 0.5}"},
+    {"adan", "{weight_decay: 0.5, proximal: false}"},
 };
+
+/// Every optimizer that sees matrices, likewise.
+inline const std::vector<std::pair<std::string, std::string>> kOfMatrices{
+    {"muon", "{}"},
+    {"muon",
+     "{nesterov: false, momentum: 0.8, weight_decay: 0.5, adjust_lr: match_rms_adamw, "
+     "adamw: {betas: [0.8, 0.9], eps: 0.001, lr_factor: 0.5}}"},
+    {"soap", "{}"},
+    {"soap",
+     "{betas: [0.8, 0.9], shampoo_beta: 0.7, eps: 0.001, weight_decay: 0.5, "
+     "precondition_frequency: 1, max_precond_dim: 300}"},
+};
+
+inline const std::vector<std::pair<std::string, std::string>> kOptimizers = [] {
+  auto all = kElementwise;
+  all.insert(all.end(), kOfMatrices.begin(), kOfMatrices.end());
+  return all;
+}();
+
+/// Updates after which the optimizer has moved a weight: SOAP's first one makes its bases only.
+inline std::uint64_t updates_to_move(const std::string& optimizer) {
+  return optimizer == "soap" ? 2 : 1;
+}
 
 }  // namespace pipewright::test

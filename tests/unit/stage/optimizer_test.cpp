@@ -113,6 +113,142 @@ TEST(RmsProp, KeepsAMomentumOnlyWhereThereIsOneOrAPredictionReadsIt) {
               tolerance::kOptimizerSteps);
 }
 
+TEST(Lion, FollowsItsAuthors) {
+  at::Tensor m = at::zeros({3, 5}, at::kDouble);
+  expect_near(Steps::of("lion", "{betas: [0.8, 0.95], weight_decay: 0.1}"),
+              Steps::by([&](const at::Tensor& w, const at::Tensor& g, double) {
+                const at::Tensor direction = at::sign(0.8 * m + 0.2 * g);
+                m = 0.95 * m + 0.05 * g;
+                return w * (1 - 0.1 * 0.1) - 0.1 * direction;
+              }),
+              tolerance::kOptimizerSteps);
+}
+
+TEST(Lion, MovesEveryWeightByTheLearningRate) {
+  const auto optimizer = make_optimizer("lion", "{}");
+  Training training(*optimizer);
+  for (std::uint64_t t = 1; t <= 3; ++t) {
+    const at::Tensor before = training.part(training.weights, 0).clone();
+    training.step(training.gradients(t), 0.5);
+    expect_near((training.part(training.weights, 0) - before).abs(), at::full({3, 5}, 0.5),
+                tolerance::kPrediction);
+  }
+}
+
+TEST(SpikeCompensation, WithoutDelayIsSgdAndWithOneNesterovToTheBit) {
+  for (const auto& [delay, options] : {std::pair("0", "{momentum: 0.9, weight_decay: 0.1}"),
+                                       std::pair("1", "{momentum: 0.9, nesterov: true, weight_decay: 0.1}")})
+    EXPECT_TRUE(
+        at::equal(Steps::of("spike_compensation",
+                            concat("{momentum: 0.9, weight_decay: 0.1, delay: ", delay, "}")),
+                  Steps::of("sgd", options)))
+        << delay;
+}
+
+/// Two updates make up for a spike's two that were missed: 1 + μ + μ² of it is applied at once.
+TEST(SpikeCompensation, AppliesAtOnceWhatASpikeWouldHaveMadeMeanwhile) {
+  const auto optimizer = make_optimizer("spike_compensation", "{momentum: 0.5, delay: 2}");
+  Training training(*optimizer);
+  const at::Tensor before = training.weights.clone(), spike = training.gradients(1)[0];
+  training.step({spike, {}}, 0.1);
+  expect_near(training.part(training.weights, 0),
+              training.part(before, 0) - 0.1 * (1 + 0.5 + 0.25) * spike, tolerance::kPrediction);
+  // Later steps are those of the spike's fourth one on: μ³, μ⁴, …
+  const at::Tensor first = training.weights.clone();
+  training.step({at::zeros_like(spike), {}}, 0.1);
+  expect_near(training.part(training.weights, 0), training.part(first, 0) - 0.1 * 0.125 * spike,
+              tolerance::kPrediction);
+}
+
+/// On a quadratic loss with gradients D updates late, weights follow the recurrence of geometric
+/// prediction: with G = μ + … + μᴰ,
+///   w(t+1) − w(t) − μ(w(t) − w(t−1)) = −lr·h·((1 + G) w(t−D) − G w(t−D−1)).
+TEST(SpikeCompensation, FollowsTheRecurrenceOfGeometricPredictionOnAQuadratic) {
+  constexpr double kCurvature = 1.3, kMomentum = 0.8, kRate = 0.05;
+  for (const int delay : {1, 2, 5}) {
+    const auto optimizer = make_optimizer(
+        "spike_compensation", concat("{momentum: ", kMomentum, ", delay: ", delay, "}"));
+    Training training(*optimizer, false, false, flat_layout({{"w", {1}}}, 8));
+    std::vector<double> w{training.weights[0].item<double>()};
+    for (int t = 0; t < 40; ++t) {
+      const double read = w[static_cast<std::size_t>(std::max(0, t - delay))];
+      training.step({at::full({1}, kCurvature * read, at::kDouble)}, kRate);
+      w.push_back(training.weights[0].item<double>());
+    }
+    double sum = 0;
+    for (int j = 1; j <= delay; ++j) sum += std::pow(kMomentum, j);
+    for (std::size_t t = static_cast<std::size_t>(delay) + 1; t < 40; ++t) {
+      const double late = w[t - static_cast<std::size_t>(delay)],
+                   later = w[t - static_cast<std::size_t>(delay) - 1];
+      EXPECT_NEAR(w[t + 1] - w[t] - kMomentum * (w[t] - w[t - 1]),
+                  -kRate * kCurvature * ((1 + sum) * late - sum * later), tolerance::kPrediction)
+          << delay << ", " << t;
+    }
+  }
+}
+
+TEST(NAdamW, FollowsPyTorch) {
+  at::Tensor m = at::zeros({3, 5}, at::kDouble), u = m.clone();
+  double product = 1;
+  const auto momentum = [](double t) { return 0.8 * (1 - 0.5 * std::pow(0.96, t * 0.3)); };
+  expect_near(Steps::of("nadamw",
+                        "{betas: [0.8, 0.9], eps: 0.001, weight_decay: 0.5, momentum_decay: 0.3}"),
+              Steps::by([&](const at::Tensor& w, const at::Tensor& g, double t) {
+                m = 0.8 * m + 0.2 * g;
+                u = 0.9 * u + 0.1 * g * g;
+                product *= momentum(t);
+                const double next = momentum(t + 1);
+                const at::Tensor divisor = (u / (1 - std::pow(0.9, t))).sqrt() + 0.001;
+                return w * (1 - 0.1 * 0.5) - 0.1 * (1 - momentum(t)) / (1 - product) * g / divisor -
+                       0.1 * next / (1 - product * next) * m / divisor;
+              }),
+              tolerance::kOptimizerSteps);
+}
+
+/// The product of all momenta is not kept: it is made again in every step, as far as it matters.
+TEST(NAdamW, TakesTheStepsOfALongTraining) {
+  const auto optimizer = make_optimizer("nadamw", "{betas: [0.5, 0.9], eps: 0.001}");
+  Training training(*optimizer, false, false, flat_layout({{"w", {1}}}, 8));
+  double w = training.weights[0].item<double>(), m = 0, u = 0, product = 1;
+  for (int t = 1; t <= 200; ++t) {
+    const double g = std::sin(0.7 * t);
+    training.step({at::full({1}, g, at::kDouble)}, 0.01);
+    const auto momentum = [](int step) { return 0.5 * (1 - 0.5 * std::pow(0.96, step * 0.004)); };
+    m = 0.5 * m + 0.5 * g;
+    u = 0.9 * u + 0.1 * g * g;
+    product *= momentum(t);
+    const double divisor = std::sqrt(u / (1 - std::pow(0.9, t))) + 0.001;
+    w -= 0.01 *
+         ((1 - momentum(t)) / (1 - product) * g +
+          momentum(t + 1) / (1 - product * momentum(t + 1)) * m) /
+         divisor;
+  }
+  EXPECT_NEAR(training.weights[0].item<double>(), w, 200 * tolerance::kPrediction);
+}
+
+/// Adan as its paper has it: with a proximal decay, or with AdamW's.
+at::Tensor adan_steps(bool proximal) {
+  at::Tensor m = at::zeros({3, 5}, at::kDouble), v = m.clone(), n = m.clone(), previous;
+  return Steps::by([&, previous](const at::Tensor& w, const at::Tensor& g, double t) mutable {
+    const at::Tensor difference = t == 1 ? at::zeros_like(g) : g - previous;
+    m = 0.9 * m + (1 - 0.9) * g;
+    v = 0.8 * v + (1 - 0.8) * difference;
+    n = 0.95 * n + (1 - 0.95) * (g + 0.8 * difference).square();
+    previous = g;
+    const at::Tensor divisor = (n / (1 - std::pow(0.95, t))).sqrt() + 0.001;
+    const at::Tensor move =
+        0.1 * (m / (1 - std::pow(0.9, t)) + 0.8 * v / (1 - std::pow(0.8, t))) / divisor;
+    return proximal ? (w - move) / (1 + 0.1 * 0.5) : w * (1 - 0.1 * 0.5) - move;
+  });
+}
+
+TEST(Adan, FollowsItsAuthors) {
+  const std::string options = "betas: [0.9, 0.8, 0.95], eps: 0.001, weight_decay: 0.5";
+  expect_near(Steps::of("adan", "{" + options + "}"), adan_steps(true), tolerance::kOptimizerSteps);
+  expect_near(Steps::of("adan", "{" + options + ", proximal: false}"), adan_steps(false),
+              tolerance::kOptimizerSteps);
+}
+
 TEST(Optimizers, StepAlikeInTheFusedLoopAndOverTensors) {
   for (const auto& [name, options] : kOptimizers) {
     const auto fused = make_optimizer(name, options),
@@ -131,9 +267,10 @@ TEST(Optimizers, StepAlikeInTheFusedLoopAndOverTensors) {
   }
 }
 
-TEST(Optimizers, GiveTheSameBitsWithOneAndTwoThreads) {
+/// A product of matrices may add in another order with more threads, as it may in a layer.
+TEST(Optimizers, GiveTheSameBitsWithOneAndTwoThreadsWhereTheyAreElementwise) {
   const FlatLayout large = flat_layout({{"a", {3, 40'000}}, {"b", {70'001}}}, 8);
-  for (const auto& [name, options] : kOptimizers) {
+  for (const auto& [name, options] : kElementwise) {
     const auto optimizer = make_optimizer(name, options);
     auto trained = [&](int threads) {
       at::set_num_threads(threads);
@@ -172,9 +309,10 @@ TEST(Optimizers, LeaveAParameterWithoutGradientAlone) {
     for (const auto& [name, options] : kOptimizers) {
       const auto optimizer = make_optimizer(name, options);
       Training training(*optimizer);
+      const std::vector<at::Tensor> gradients{{}, random({7}, 3)};
+      for (std::uint64_t t = 1; t < updates_to_move(name); ++t) training.step(gradients);
       const at::Tensor before = training.weights.clone();
       at::Tensor next = in_place ? training.weights : at::full_like(training.weights, 7);
-      const std::vector<at::Tensor> gradients{{}, random({7}, 3)};
       optimizer->step({.layout = training.layout,
                        .gradients = gradients,
                        .weights = training.weights,

@@ -36,8 +36,14 @@ bool add(const char* name) {
   [[maybe_unused]] const bool elsewhere_##name = test::add<Type>(#name);
 #define is_cpu is_xpu
 #include "core/stage/optimizers/adam.cpp"
+#include "core/stage/optimizers/adan.cpp"
+#include "core/stage/optimizers/lion.cpp"
+#include "core/stage/optimizers/muon.cpp"
+#include "core/stage/optimizers/nadamw.cpp"
 #include "core/stage/optimizers/rmsprop.cpp"
 #include "core/stage/optimizers/sgd.cpp"
+#include "core/stage/optimizers/soap.cpp"
+#include "core/stage/optimizers/spike_compensation.cpp"
 #undef is_cpu
 
 namespace pipewright::test {

@@ -73,7 +73,11 @@ TEST_F(Checkpoint, GoesOnWithTheSameBits) {
        {"scheme: {name: pipedream}", "scheme: {name: spectrain, velocity: lookahead}",
         "scheme: {name: pipeoptim}, optimizer: {name: adam}", "optimizer: {name: rmsprop}",
         "scheme: {name: spectrain}, optimizer: {name: sgd}",
-        "scheme: {name: pipemare, annealing: 9}", "scheme: {name: interlocking}"}) {
+        "scheme: {name: pipemare, annealing: 9}", "scheme: {name: interlocking}",
+        "scheme: {name: xpipe}, optimizer: {name: muon}", "optimizer: {name: muon}",
+        "scheme: {name: spectrain}, optimizer: {name: soap, precondition_frequency: 2}",
+        "scheme: {name: pipeoptim}, optimizer: {name: lion}", "optimizer: {name: nadamw}",
+        "optimizer: {name: adan}"}) {
     const std::string changes = concat("{train.epochs: 2, ", of, "}");
     expect_the_same_bits(changes, changes);
   }
@@ -81,8 +85,19 @@ TEST_F(Checkpoint, GoesOnWithTheSameBits) {
                        concat("{pipeline.replicas: 2, ", kCnn, "}"));
 }
 
+TEST_F(Checkpoint, GoesOnWithTheSameBitsOfGradientRules) {
+  for (const char* rules : {"[{name: gap_aware}]", "[{name: dc_asgd, adaptive: true}]",
+                            "[{name: staleness_lr}, {name: clip, norm: 0.1}]"})
+    for (const char* of : {"scheme: {name: pipedream}", "scheme: {name: pipeoptim}"}) {
+      const std::string changes =
+          concat("{train.epochs: 2, gradient_rules: ", rules, ", ", of, "}");
+      expect_the_same_bits(changes, changes);
+    }
+}
+
 TEST_F(Checkpoint, GoesOnUnderAnotherCutWithTheSameBits) {
-  for (const char* optimizer : {"sgd, momentum: 0.9", "adam", "rmsprop"})
+  for (const char* optimizer : {"sgd, momentum: 0.9", "adam", "rmsprop", "lion", "adan", "muon",
+                                "soap, precondition_frequency: 2"})
     for (const char* layout :
          {"pipeline.stages: 2", "pipeline.stages: 1", "pipeline.balance: [1, 1, 1, 1]",
           "pipeline.execution: threads", "pipeline.placement: [0, 0, 1, 1]"})
@@ -156,8 +171,9 @@ std::map<std::string, std::string> files_in(const std::filesystem::path& folder)
 }
 
 TEST_F(Checkpoint, IsTheSameInBothMemoryFormats) {
-  for (const char* more : {"optimizer: {name: adam}", "optimizer: {name: rmsprop}",
-                           "scheme: {name: spectrain}", "train.precision: bfloat16"})
+  for (const char* more :
+       {"optimizer: {name: adam}", "optimizer: {name: rmsprop}", "optimizer: {name: muon}",
+        "optimizer: {name: soap}", "scheme: {name: spectrain}", "train.precision: bfloat16"})
     for (const auto& [from, to] :
          {std::pair("contiguous", "channels_last"), std::pair("channels_last", "contiguous")}) {
       const auto changes = [&](const char* format) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer: Lion (Chen et al., 2023).
-//   W ← W − lr·(sign(β₁m + (1−β₁)g) + λW),   m ← β₂m + (1−β₂)g
+// An optimizer: Signum (Bernstein et al., 2018).
+//   m ← βm + (1−β)g,   W ← W − lr·(sign(m) + λW)
 // Its weights are predicted along the sign of the momentum: Ŵ = W − s·lr·sign(m).
 #include <ATen/ATen.h>
 
@@ -9,12 +9,11 @@
 namespace pipewright {
 namespace {
 
-class Lion final : public Optimizer {
+class Signum final : public Optimizer {
  public:
-  explicit Lion(Options& options)
+  explicit Signum(Options& options)
       : Optimizer(options, 1e-4),
-        now_(options.number("beta1", 0.9, "β₁: the momentum's part of a step.", kFraction)),
-        kept_(options.number("beta2", 0.99, "β₂: what remains of the momentum.", kFraction)),
+        kept_(options.number("beta", 0.9, "β: what remains of the momentum.", kFraction)),
         decay_(options.number("weight_decay", 0, "Decoupled weight decay λ.", kNotNegative)) {}
 
   std::vector<std::string> slot_names(bool /*predicts*/) const override { return {"momentum"}; }
@@ -44,15 +43,14 @@ class Lion final : public Optimizer {
   void step(const at::Tensor& before, const at::Tensor& after, at::Tensor momentum,
             const at::Tensor& scaled, const OptimizerStep& s) const {
     const at::Tensor gradient = scaled.to(momentum.scalar_type()) / s.loss_scale;
-    const at::Tensor direction = (now_ * momentum + (1 - now_) * gradient).sign();
-    after.copy_(before - s.lr * (direction + decay_ * before));
     momentum.mul_(kept_).add_(gradient, 1 - kept_);
+    after.copy_(before - s.lr * (momentum.sign() + decay_ * before));
   }
 
-  double now_, kept_, decay_;
+  double kept_, decay_;
 };
 
-PIPEWRIGHT_OPTIMIZER(lion, Lion, "Lion: steps of one length, along the sign of the momentum.")
+PIPEWRIGHT_OPTIMIZER(signum, Signum, "Signum: steps of one length, along the sign of the momentum.")
 
 }  // namespace
 }  // namespace pipewright

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/synthesis/synthesis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/synthesis/improve_orders.h"
+#include "core/synthesis/list_orders.h"
+
+namespace pipewright {
+namespace {
+
+struct Start {
+  TimedOrders timed;
+  std::string name;
+};
+
+bool faster(const Start& a, const Start& b) {
+  return std::pair(a.timed.pace.seconds, a.timed.pace.mean_span) <
+         std::pair(b.timed.pace.seconds, b.timed.pace.mean_span);
+}
+
+class Search {
+ public:
+  Search(const OrderTask& task, const SynthesisSettings& settings)
+      : task_(task), settings_(settings), clock_(task), bound_(pace_bound(task)) {}
+
+  Synthesis run(const std::vector<NamedOrders>& candidates) {
+    for (const NamedOrders& candidate : candidates)
+      if (fits(task_, candidate.orders)) add(candidate.orders, candidate.name);
+    list();
+    PIPEWRIGHT_CHECK(!starts_.empty(), "a task with room for a micro-batch has some order");
+    std::ranges::stable_sort(starts_, faster);
+    improve();
+    Start& best = starts_.front();
+    return {.orders = std::move(best.timed.orders),
+            .pace = best.timed.pace,
+            .from = std::move(best.name),
+            .bound = std::move(bound_)};
+  }
+
+ private:
+  bool stopped() const { return settings_.stop && settings_.stop(); }
+  double enough() const { return bound_.seconds * (1 + kSumRounding); }
+
+  void add(Orders orders, const std::string& name) {
+    const Pace pace = clock_.pace(orders);
+    if (std::isfinite(pace.seconds)) starts_.push_back({{std::move(orders), pace}, name});
+  }
+
+  /// Tries the rules, the first of them in any case.
+  void list() {
+    for (const ListRule& rule : list_rules(task_)) {
+      if (!starts_.empty() && stopped()) return;
+      if (auto orders = list_orders(task_, rule)) add(*std::move(orders), "list");
+    }
+  }
+
+  /// Changes the fastest starts in turn, and the best of all again and again.
+  void improve() {
+    constexpr std::int64_t kEach = 20000;
+    constexpr std::size_t kStarts = 4;
+    starts_.resize(std::min(starts_.size(), kStarts));
+    std::vector<Start> first = starts_;
+    std::uint64_t round = 0;
+    for (std::int64_t tries = 0; tries < settings_.tries; tries += kEach, ++round) {
+      if (starts_.front().timed.pace.seconds <= enough() || stopped()) return;
+      const bool again = round >= first.size() && round % 2 == 0;
+      Start start = again ? starts_.front() : first[round % first.size()];
+      start.timed = improved(task_, std::move(start.timed),
+                             {.tries = std::min(kEach, settings_.tries - tries),
+                              .seed = settings_.seed + round,
+                              .enough = enough(),
+                              .stop = settings_.stop});
+      if (faster(start, starts_.front())) starts_.front() = std::move(start);
+    }
+  }
+
+  const OrderTask& task_;
+  const SynthesisSettings& settings_;
+  OrderClock clock_;
+  PaceBound bound_;
+  std::vector<Start> starts_;
+};
+
+}  // namespace
+
+double Synthesis::gap() const {
+  const double gap = pace.seconds / bound.seconds - 1;
+  return gap <= kSumRounding ? 0 : gap;
+}
+
+Synthesis synthesize(const OrderTask& task, const std::vector<NamedOrders>& candidates,
+                     const SynthesisSettings& settings) {
+  return Search(task, settings).run(candidates);
+}
+
+}  // namespace pipewright

@@ -180,6 +180,11 @@ class WorkerBound {
 
 }  // namespace
 
+double gap_of(double seconds, double bound) {
+  const double gap = seconds / bound - 1;
+  return gap <= kSumRounding ? 0 : gap;
+}
+
 PaceBound pace_bound(const OrderTask& task) {
   PaceBound largest;
   for (int worker = 0; worker < task.workers; ++worker)

@@ -14,6 +14,10 @@ struct PaceBound {
   std::string why;  ///< "its work", "its work, and waiting while the pipeline fills and drains", …
 };
 
+/// How much longer than the bound that is, as a part of the bound; 0 where the two are equal but
+/// for rounding.
+double gap_of(double seconds, double bound);
+
 /// The largest bound of all workers. Room that is too small for a micro-batch makes it infinite.
 PaceBound pace_bound(const OrderTask& task);
 

@@ -120,8 +120,7 @@ class ScheduleSearch {
   std::optional<double> consider(const Schedule& schedule, const std::string& from) {
     validate(schedule);
     Simulation simulation =
-        simulate(schedule, costs_, hardware_,
-                 {.memory = counts_bytes(), .optimizer_state = limits_.optimizer_state});
+        simulate(schedule, costs_, hardware_, {.optimizer_state = limits_.optimizer_state});
     excess_.assign(as_size(shape_.workers()), 0);
     for (int worker = 0; counts_bytes() && worker < shape_.workers(); ++worker)
       excess_[as_size(worker)] =
@@ -139,14 +138,16 @@ class ScheduleSearch {
   }
 
   void search(OrderTask of) {
-    const PaceBound bound = pace_bound(of);
-    if (bound.seconds < best_.bound.seconds) best_.bound = bound;
+    PaceBound bound = pace_bound(of);
     constexpr int kRetries = 6;
     for (int i = 0; i < kRetries && has_room(of); ++i) {
-      if (limits_.staleness > 0 ? list_stale(of) : synthesize_once(of)) return;
+      if (limits_.staleness > 0 ? list_stale(of, bound.seconds)
+                                : synthesize_once(of, i == 0 ? &bound : nullptr))
+        break;
       for (int worker = 0; worker < of.workers; ++worker)
         of.room[as_size(worker)] -= excess_[as_size(worker)];
     }
+    if (bound.seconds < best_.bound.seconds) best_.bound = bound;
   }
 
   static bool has_room(const OrderTask& of) {
@@ -158,22 +159,23 @@ class ScheduleSearch {
     return true;
   }
 
-  /// Whether the orders that are found keep to the memory.
-  bool synthesize_once(const OrderTask& of) {
+  /// Whether the orders that are found keep to the memory. `bound` is what is proved of the task.
+  bool synthesize_once(const OrderTask& of, PaceBound* bound) {
     std::vector<NamedOrders> candidates;
     for (const NamedSchedule& each : built_in_)
       candidates.push_back({each.name, orders_of(each.schedule, of.split)});
     const Synthesis found = synthesize(of, candidates, settings_);
+    if (bound != nullptr) *bound = found.bound;
     return consider(schedule_of(of, shape_, found.orders), "").has_value();
   }
 
   /// Of orders that overlap mini-batches only those made by rules are tried.
-  bool list_stale(const OrderTask& of) {
+  bool list_stale(const OrderTask& of, double bound) {
     bool some = false;
     std::vector<double> least(as_size(of.workers), kUnlimited);
     for (const ListRule& rule : list_rules(of)) {
       if (some && settings_.stop && settings_.stop()) break;
-      if (best_.seconds <= best_.bound.seconds * (1 + kSumRounding)) break;
+      if (some && best_.seconds <= bound * (1 + kSumRounding)) break;
       const auto orders = list_orders(of, rule);
       if (!orders) continue;
       some = consider(schedule_of(of, shape_, *orders), "").has_value() || some;
@@ -197,8 +199,14 @@ class ScheduleSearch {
 }  // namespace
 
 double SearchedSchedule::gap() const {
-  const double gap = seconds / bound.seconds - 1;
-  return gap <= kSumRounding ? 0 : gap;
+  return gap_of(seconds, bound.seconds);
+}
+
+double SearchedSchedule::bubble() const {
+  double computing = 0;
+  for (const WorkerReport& worker : simulation.workers) computing += worker.computing;
+  const double all = seconds * schedule.shape.minibatches * schedule.shape.workers();
+  return std::max(0.0, 1 - computing / all);
 }
 
 SearchedSchedule search_schedule(const PipelineShape& shape, std::span<const StageCost> costs,

@@ -39,9 +39,11 @@ struct SearchedSchedule {
   std::string built_in;
   double built_in_seconds = kUnlimited;
 
-  /// How much faster a schedule could be, as a part of the bound; 0 if this is proved to be the
+  /// How much longer it takes than the bound, as a part of that; 0 if it is proved to be the
   /// fastest.
   double gap() const;
+  /// The idle part of all workers' time in the steady part.
+  double bubble() const;
 };
 
 /// Searches among schedules whose backwards are all whole or all split, without jitter of the

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/synthesis/exact_bound.h"
 #include "core/synthesis/improve_orders.h"
 #include "core/synthesis/list_orders.h"
 
@@ -63,10 +64,10 @@ class Search {
     constexpr std::int64_t kEach = 20000;
     constexpr std::size_t kStarts = 4;
     starts_.resize(std::min(starts_.size(), kStarts));
-    std::vector<Start> first = starts_;
+    const std::vector<Start> first = starts_;
     std::uint64_t round = 0;
-    for (std::int64_t tries = 0; tries < settings_.tries; tries += kEach, ++round) {
-      if (starts_.front().timed.pace.seconds <= enough() || stopped()) return;
+    for (std::int64_t tries = 0; tries < settings_.tries && !ended(); tries += kEach, ++round) {
+      if (round == first.size()) look_at_all();
       const bool again = round >= first.size() && round % 2 == 0;
       Start start = again ? starts_.front() : first[round % first.size()];
       start.timed = improved(task_, std::move(start.timed),
@@ -76,6 +77,17 @@ class Search {
                               .stop = settings_.stop});
       if (faster(start, starts_.front())) starts_.front() = std::move(start);
     }
+    if (round < first.size() && !ended()) look_at_all();
+  }
+
+  bool ended() const { return starts_.front().timed.pace.seconds <= enough() || stopped(); }
+
+  /// Raises the bound if the task is so small that all orders can be looked at.
+  void look_at_all() {
+    const PaceBound bound = exact_bound(task_, {.below = starts_.front().timed.pace.seconds,
+                                                .most_steps = settings_.exact_steps,
+                                                .stop = settings_.stop});
+    if (bound.seconds > bound_.seconds) bound_ = bound;
   }
 
   const OrderTask& task_;
@@ -88,8 +100,7 @@ class Search {
 }  // namespace
 
 double Synthesis::gap() const {
-  const double gap = pace.seconds / bound.seconds - 1;
-  return gap <= kSumRounding ? 0 : gap;
+  return gap_of(pace.seconds, bound.seconds);
 }
 
 Synthesis synthesize(const OrderTask& task, const std::vector<NamedOrders>& candidates,

@@ -20,6 +20,8 @@ struct NamedOrders {
 
 struct SynthesisSettings {
   std::int64_t tries = 400000;  ///< changes of orders that are tried, all together
+  /// Passes appended to beginnings of orders for a bound of all of them.
+  std::int64_t exact_steps = 500000;
   std::uint64_t seed = 1;
   std::function<bool()> stop;  ///< asked now and then whether time is up; empty: never
 };
@@ -30,7 +32,7 @@ struct Synthesis {
   std::string from;  ///< what they were made from: the name of a candidate, or "list"
   PaceBound bound;   ///< of all orders of the task
 
-  /// How much faster orders could be, as a part of the bound; 0 where they are proved to be the
+  /// How much longer they take than the bound, as a part of that; 0 if they are proved to be the
   /// fastest.
   double gap() const;
 };

@@ -2,10 +2,11 @@
 // `pipewright synthesize`: searches for the fastest schedule within limits of memory and staleness.
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
-#include "core/config/file_kind.h"
 #include "core/drawing/render.h"
 #include "core/drawing/render_simulation.h"
 #include "core/experiment/experiment.h"
@@ -16,7 +17,9 @@
 #include "core/profiling/measured_balance.h"
 #include "core/schedule/builders.h"
 #include "core/simulation/shipped_hardware.h"
+#include "core/synthesis/memory_curve.h"
 #include "core/synthesis/schedule_search.h"
+#include "core/synthesis/search_text.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 #include "tools/commands/simulate_sweep.h"
@@ -93,7 +96,7 @@ ScheduleLimits limits_of(const CommandLine& line, const Experiment& experiment,
   ScheduleLimits limits;
   if (line.given("live") && line.given("memory")) refuse("--live and --memory exclude each other");
   if (line.given("live")) limits.live = whole(line, "live", 1);
-  if (line.given("staleness")) limits.staleness = whole(line, "staleness", 0);
+  limits.staleness = whole(line, "staleness", 0);
   limits.optimizer_state = optimizer_slots(experiment, pipeline_schedule(shape, {}));
   const auto workers = static_cast<std::size_t>(shape.workers_per_replica());
   if (line.given("memory"))
@@ -101,9 +104,10 @@ ScheduleLimits limits_of(const CommandLine& line, const Experiment& experiment,
         workers, static_cast<std::int64_t>(
                      positive(line, "memory", {{"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}},
                               "bytes, such as 12e9 or 12GiB")));
-  else if (!line.given("live") && hardware.devices.front().memory > 0)
+  else if (!line.given("live") && workers <= hardware.devices.size() &&
+           hardware.devices.front().memory > 0)
     for (std::size_t worker = 0; worker < workers; ++worker)
-      limits.memory.push_back(hardware.devices.at(worker).memory);
+      limits.memory.push_back(hardware.devices[worker].memory);
   return limits;
 }
 
@@ -124,59 +128,7 @@ SynthesisSettings settings_of(const CommandLine& line) {
   return settings;
 }
 
-std::string limits_text(const ScheduleLimits& limits) {
-  std::string text;
-  if (std::isfinite(limits.live))
-    text += concat(", at most ", counted(static_cast<int>(limits.live), "live forward"),
-                   " on a worker");
-  if (!limits.memory.empty()) {
-    const auto [least, most] = std::ranges::minmax(limits.memory);
-    text += concat(", at most ", bytes_text(static_cast<double>(least)),
-                   least == most ? "" : concat(" to ", bytes_text(static_cast<double>(most))),
-                   " on a worker");
-  }
-  if (limits.staleness > 0)
-    text += concat(", weights at most ", counted(limits.staleness, "update"), " old");
-  return text;
-}
-
-std::string percent(double share) {
-  return number_text(std::round(1000 * share) / 10) + " %";
-}
-
-void print_result(const SearchedSchedule& found, const PipelineShape& shape) {
-  print("pace        %s a mini-batch: %s\n", time_text(found.seconds).c_str(),
-        found.gap() == 0 ? "proved to be the fastest"
-                         : concat("within ", percent(found.gap()), " of the fastest").c_str());
-  print("bound       %s: worker %d needs as long for %s\n", time_text(found.bound.seconds).c_str(),
-        found.bound.worker, found.bound.why.c_str());
-  double computing = 0;
-  for (const WorkerReport& worker : found.simulation.workers) computing += worker.computing;
-  const double share = computing / (found.seconds * shape.minibatches *
-                                    static_cast<double>(found.simulation.workers.size()));
-  print("bubble      %s of all workers' time in the steady part\n",
-        percent(std::max(0.0, 1 - share)).c_str());
-  if (found.built_in.empty())
-    print("built-in    no scheme keeps to these limits\n");
-  else
-    print("built-in    %s is the fastest within these limits: %s a mini-batch\n",
-          found.built_in.c_str(), time_text(found.built_in_seconds).c_str());
-  const std::vector<int> live = most_live(found.schedule);
-  print("live        %s forwards on each worker at most\n", list_text(live).c_str());
-}
-
-int run_synthesize(const std::vector<std::string>& arguments) {
-  CommandLine line(
-      kSynthesize,
-      "Searches for the order of passes with which a mini-batch takes least time in the steady "
-      "state "
-      "of the pipeline, whatever scheme the experiment names: within a limit of memory, and of how "
-      "old weights may be. It prints the pace of the best schedule found, as `simulate` measures "
-      "it, "
-      "a pace that is proved to be beyond reach, and the gap between them. What the stages cost "
-      "and "
-      "what they run on is given as for `simulate`. No built-in scheme within the limits is faster "
-      "than what it finds.");
+void declare_options(CommandLine& line) {
   line.experiment(false);
   line.point();
   line.option(
@@ -185,14 +137,16 @@ int run_synthesize(const std::vector<std::string>& arguments) {
       "if the hardware says it");
   line.option("live", "N",
               "instead: how many forwards whose backward has not ended each worker may hold");
-  line.option("staleness", "S",
-              "how many updates may come between a forward and the update that applies its "
-              "gradient; default: 0, as in synchronous schemes");
+  line.option(
+      "staleness", "S",
+      "how many updates may come between a forward and the update that applies its gradient", "0");
   line.option("placement", "KIND",
               "several stages for each of --workers: loop (stage s on worker s mod p) or v (up to "
               "the last worker and down again); default: what pipeline.placement says");
   line.option("workers", "P", "the workers of --placement; the stages must be a multiple of them");
-  line.option("within", "TIME", "how long to search at most, such as 30s or 2min", "10s");
+  line.option("within", "TIME",
+              "how long a search may take, such as 30s or 2min; with --curve that of each point",
+              "10s");
   line.option("tries", "N",
               "how many changes of orders to try at most; with enough time the result depends on "
               "this and not on the machine",
@@ -213,37 +167,93 @@ int run_synthesize(const std::vector<std::string>& arguments) {
   line.option("pytorch-csv", "FILE",
               "write one mini-batch in the format of torch.distributed.pipelining, which "
               "csv_schedule reads, too; without --staleness");
-  line.option("svg", "FILE", "draw, to scale, what every worker does in the first mini-batches");
-  if (!line.parse(arguments)) return 0;
+  line.option("svg", "FILE", "draw, to scale, what every worker does in the first mini-batch");
+  line.option("json", "FILE", "write the figures as JSON");
+  line.option("curve", "FILE",
+              "search for every number of live forwards that matters, and every staleness up to "
+              "--staleness, and write memory, bubble and pace of each to this CSV file");
+}
 
+/// What a search is for.
+struct Request {
+  Experiment experiment;
+  PipelineShape shape;
+  Hardware hardware;
+  SourcedCosts costs;
+  ScheduleLimits limits;
+  SynthesisSettings settings;
+};
+
+Request read_request(const CommandLine& line) {
   Problems faults;
   const OneExperiment one = one_experiment(line.experiment_arguments(), faults);
-  Experiment experiment = read_experiment(one.document, faults);
-  const PipelineShape shape = shape_of(line, experiment);
-  SynthesisSettings settings = settings_of(line);
+  Request request{.experiment = read_experiment(one.document, faults)};
+  request.shape = shape_of(line, request.experiment);
+  request.settings = settings_of(line);
   need_libtorch();
   if (!one.remark.empty()) print_error("%s\n", one.remark.c_str());
   CostSource source(cost_files(line));
-  const Hardware machine = HardwareSource(hardware_file(line.text("hardware")))
-                               .of(one.document, shape.workers_per_replica());
-  SourcedCosts costs = source.of(experiment, machine);
-  const std::vector<std::string> untimed =
-      account_for_codecs(costs.stages, experiment, machine,
-                         source.is_table() ? MessageSizes::OfCosts : MessageSizes::OfModel);
-  const ScheduleLimits limits = limits_of(line, experiment, shape, machine);
-  print("times: %s\n%s: %s on %s, %s%s\n", costs.from.c_str(), experiment.name.c_str(),
-        counted(shape.stages, "stage").c_str(),
-        counted(shape.workers_per_replica(), "worker").c_str(),
-        counted(shape.microbatches, "micro-batch").c_str(), limits_text(limits).c_str());
-  const SearchedSchedule found = search_schedule(shape, costs.stages, machine, limits, settings);
-  print_result(found, shape);
+  request.hardware = HardwareSource(hardware_file(line.text("hardware")))
+                         .of(one.document, request.shape.workers_per_replica());
+  request.costs = source.of(request.experiment, request.hardware);
+  account_for_codecs(request.costs.stages, request.experiment, request.hardware,
+                     source.is_table() ? MessageSizes::OfCosts : MessageSizes::OfModel);
+  request.limits = limits_of(line, request.experiment, request.shape, request.hardware);
+  return request;
+}
+
+void print_request(const Request& request) {
+  print("times: %s\n%s: %s on %s, %s%s\n", request.costs.from.c_str(),
+        request.experiment.name.c_str(), counted(request.shape.stages, "stage").c_str(),
+        counted(request.shape.workers_per_replica(), "worker").c_str(),
+        counted_text(request.shape.microbatches, "micro-batch").c_str(),
+        limits_text(request.limits).c_str());
+}
+
+int print_curve(const CommandLine& line, Request& request) {
+  line.refuse_given({"memory", "live", "csv", "pytorch-csv", "svg", "json"},
+                    "is for one search, and --curve makes many");
+  request.limits.memory.clear();
+  print_request(request);
+  const double seconds = within(line);
+  const std::vector<CurvePoint> curve =
+      memory_curve(request.shape, request.costs.stages, request.hardware, request.limits,
+                   request.settings, [seconds] { return timer(seconds); });
+  print("%s", curve_text(curve).c_str());
+  write_output(line.text("curve"), curve_csv(curve));
+  return 0;
+}
+
+void write_files(const CommandLine& line, const Request& request, const SearchedSchedule& found) {
   if (line.given("csv")) write_output(line.text("csv"), render_csv(found.schedule));
   if (line.given("pytorch-csv"))
     write_output(line.text("pytorch-csv"), render_pytorch_csv(found.schedule));
   if (line.given("svg"))
     write_output(line.text("svg"),
-                 render_timeline_svg(found.schedule, found.simulation, experiment.name,
+                 render_timeline_svg(found.schedule, found.simulation, request.experiment.name,
                                      found.simulation.minibatch_ends.front()));
+  if (line.given("json")) write_output(line.text("json"), to_json(search_value(found)) + "\n");
+}
+
+int run_synthesize(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kSynthesize,
+      "Searches for the order of passes with which a mini-batch takes least time in the steady "
+      "state of the pipeline, whatever scheme the experiment names: within a limit of memory, and "
+      "of how old weights may be. It prints the pace of the fastest schedule found, as `simulate` "
+      "measures it, a bound that is proved to be beyond reach, and the gap between them. What the "
+      "stages cost and what they run on is given as for `simulate`. No built-in scheme within the "
+      "limits is faster than what it finds.");
+  declare_options(line);
+  if (!line.parse(arguments)) return 0;
+  Request request = read_request(line);
+  if (line.given("curve")) return print_curve(line, request);
+  print_request(request);
+  request.settings.stop = timer(within(line));
+  const SearchedSchedule found = search_schedule(
+      request.shape, request.costs.stages, request.hardware, request.limits, request.settings);
+  print("%s", search_text(found).c_str());
+  write_files(line, request, found);
   return 0;
 }
 

@@ -161,7 +161,7 @@ std::vector<double> spacings(const OrderTask& task) {
   }
   way += task.seconds_of({0, Part::Weight});
   const double room = task.room[as_size(task.worker_of.front())] / task.held.front();
-  std::vector<double> all{0, std::ranges::max(work)};
+  std::vector<double> all{0, std::ranges::max(work), 2 * task.seconds_of({0, Part::Forward})};
   if (std::isfinite(room))
     for (const double more : {0.0, 0.5, 1.0, 2.0})
       all.push_back(way / room + more * task.seconds_of({0, Part::Forward}));

@@ -119,13 +119,14 @@ std::function<bool()> timer(double seconds) {
   return [end] { return Clock::now() >= end; };
 }
 
+double within(const CommandLine& line) {
+  return positive(line, "within", {{"s", 1}, {"min", 60}}, "a time, such as 30s or 2min");
+}
+
 SynthesisSettings settings_of(const CommandLine& line) {
-  SynthesisSettings settings;
-  settings.tries = whole(line, "tries", 1);
-  settings.seed = static_cast<std::uint64_t>(whole(line, "seed", 0));
-  settings.stop =
-      timer(positive(line, "within", {{"s", 1}, {"min", 60}}, "a time, such as 30s or 2min"));
-  return settings;
+  within(line);  // refuses what is no time before anything is counted
+  return {.tries = whole(line, "tries", 1),
+          .seed = static_cast<std::uint64_t>(whole(line, "seed", 0))};
 }
 
 void declare_options(CommandLine& line) {

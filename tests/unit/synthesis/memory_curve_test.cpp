@@ -9,7 +9,7 @@
 namespace pipewright {
 namespace {
 
-const SynthesisSettings kFewTries{.tries = 4000, .stop = {}};
+const SynthesisSettings kFewTries{.tries = 4000, .exact_steps = 4000};
 
 TEST(MemoryCurve, HasTheBubbleThatTheWorkLeaves) {
   // 3 stages, 4 micro-batches, F = B = W = 1: 12 s of work; with room for n of them worker 0 waits

@@ -65,7 +65,7 @@ int oldest_weights(const Schedule& schedule) {
 }
 
 /// Fewer changes than by default, so that tests take little time.
-const SynthesisSettings kShort{.tries = 20000, .stop = {}};
+const SynthesisSettings kShort{.tries = 20000, .exact_steps = 20000};
 
 TEST(ScheduleSearch, IsNoSlowerThanAnySchemeWithinTheSameLimitsOnFiftyRandomTables) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {

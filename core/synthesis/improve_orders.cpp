@@ -34,16 +34,16 @@ class Annealing {
   }
 
  private:
-  /// Falls evenly from a hundredth of the pace to nothing.
+  /// Falls evenly from a small part of the pace to nothing.
   double temperature(std::int64_t i) const {
-    constexpr double kFirst = 0.01;
+    constexpr double kFirst = 0.003;
     const double left = 1 - static_cast<double>(i) / static_cast<double>(settings_.tries);
     return kFirst * left * best_.pace.seconds;
   }
 
   /// What is minimised. The spans show a way where many changes leave the pace as it is.
   static double energy(const Pace& pace) {
-    constexpr double kSpans = 0.1;
+    constexpr double kSpans = 2;
     return pace.seconds + kSpans * pace.mean_span;
   }
 

@@ -61,7 +61,7 @@ class Search {
 
   /// Changes the fastest starts in turn, and the best of all again and again.
   void improve() {
-    constexpr std::int64_t kEach = 20000;
+    constexpr std::int64_t kEach = 100000;
     constexpr std::size_t kStarts = 4;
     starts_.resize(std::min(starts_.size(), kStarts));
     const std::vector<Start> first = starts_;

@@ -19,9 +19,9 @@ struct NamedOrders {
 };
 
 struct SynthesisSettings {
-  std::int64_t tries = 400000;  ///< changes of orders that are tried, all together
+  std::int64_t tries = 1000000;  ///< changes of orders that are tried, all together
   /// Passes appended to beginnings of orders for a bound of all of them.
-  std::int64_t exact_steps = 500000;
+  std::int64_t exact_steps = 2000000;
   std::uint64_t seed = 1;
   std::function<bool()> stop;  ///< asked now and then whether time is up; empty: never
 };

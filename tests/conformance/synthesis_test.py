@@ -74,7 +74,7 @@ def synthesized(costs, microbatches, live, tries):
 
 
 class Synthesis(unittest.TestCase):
-    def compare(self, costs, microbatches, live, tries=400000):
+    def compare(self, costs, microbatches, live, tries=200000):
         theirs = proved_optimum(costs, microbatches, live)
         ours = synthesized(costs, microbatches, live, tries)
         case = f"{costs}, {microbatches} micro-batches, {live} live: {ours}"

@@ -151,7 +151,7 @@ void declare_options(CommandLine& line) {
   line.option("tries", "N",
               "how many changes of orders to try at most; with enough time the result depends on "
               "this and not on the machine",
-              "400000");
+              "1000000");
   line.option("seed", "N", "of the random changes", "1");
   line.option("minibatches", "N",
               "how many mini-batches the schedule has; its pace is that of the middle half", "24");

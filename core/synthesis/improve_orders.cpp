@@ -62,7 +62,7 @@ class Annealing {
       const double worse = energy(pace) - energy(now_.pace);
       if (worse <= 0 || random_.uniform(drawn_++) < std::exp(-worse / temperature)) {
         now_.pace = pace;
-        if (energy(pace) < energy(best_.pace) && pace.seconds <= best_.pace.seconds) best_ = now_;
+        if (faster(pace, best_.pace)) best_ = now_;
         return;
       }
     }

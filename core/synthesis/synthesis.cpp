@@ -18,11 +18,6 @@ struct Start {
   std::string name;
 };
 
-bool faster(const Start& a, const Start& b) {
-  return std::pair(a.timed.pace.seconds, a.timed.pace.mean_span) <
-         std::pair(b.timed.pace.seconds, b.timed.pace.mean_span);
-}
-
 class Search {
  public:
   Search(const OrderTask& task, const SynthesisSettings& settings)
@@ -33,7 +28,8 @@ class Search {
       if (fits(task_, candidate.orders)) add(candidate.orders, candidate.name);
     list();
     PIPEWRIGHT_CHECK(!starts_.empty(), "a task with room for a micro-batch has some order");
-    std::ranges::stable_sort(starts_, faster);
+    std::ranges::stable_sort(
+        starts_, [](const Start& a, const Start& b) { return faster(a.timed.pace, b.timed.pace); });
     improve();
     Start& best = starts_.front();
     return {.orders = std::move(best.timed.orders),
@@ -75,7 +71,7 @@ class Search {
                               .seed = settings_.seed + round,
                               .enough = enough(),
                               .stop = settings_.stop});
-      if (faster(start, starts_.front())) starts_.front() = std::move(start);
+      if (faster(start.timed.pace, starts_.front().timed.pace)) starts_.front() = std::move(start);
     }
     if (round < first.size() && !ended()) look_at_all();
   }

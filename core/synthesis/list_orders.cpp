@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/as_size.h"
+#include "core/base/random.h"
 
 namespace pipewright {
 namespace {
@@ -174,6 +175,27 @@ std::optional<Orders> list_orders(const OrderTask& task, const ListRule& rule) {
   return ListedOrders(task, rule).make();
 }
 
+namespace {
+
+/// Rules whose numbers are drawn between those that make sense: the fewer, the longer orders are.
+void add_drawn_rules(const OrderTask& task, std::vector<ListRule>& rules) {
+  constexpr int kMost = 2000, kPasses = 2000000;
+  const int count = std::min(kMost, kPasses / (task.stages() * task.passes()));
+  const RandomStream random(1, "list rules");
+  const double spacing = std::ranges::max(spacings(task));
+  const double room =
+      std::min(task.room[as_size(task.worker_of.front())] / task.held.front(), 2.0 * task.workers);
+  std::uint64_t drawn = 0;
+  for (int i = 0; i < count; ++i)
+    rules.push_back({.first = static_cast<ListRule::First>(random.below(drawn++, 3)),
+                     .patience = 1.5 * random.uniform(drawn++),
+                     .live = 1 + room * random.uniform(drawn++),
+                     .live_per_worker = 2 * random.uniform(drawn++),
+                     .spacing = spacing * random.uniform(drawn++)});
+}
+
+}  // namespace
+
 std::vector<ListRule> list_rules(const OrderTask& task) {
   struct Limit {
     double live, per_worker;
@@ -186,6 +208,7 @@ std::vector<ListRule> list_rules(const OrderTask& task) {
       for (const Limit& limit : limits)
         for (const double spacing : spacings(task))
           rules.push_back({first, patience, limit.live, limit.per_worker, spacing});
+  add_drawn_rules(task, rules);
   return rules;
 }
 

@@ -196,7 +196,7 @@ void add_drawn_rules(const OrderTask& task, std::vector<ListRule>& rules) {
 
 }  // namespace
 
-std::vector<ListRule> list_rules(const OrderTask& task) {
+std::vector<ListRule> list_rules(const OrderTask& task, std::int64_t tries) {
   struct Limit {
     double live, per_worker;
   };
@@ -209,6 +209,9 @@ std::vector<ListRule> list_rules(const OrderTask& task) {
         for (const double spacing : spacings(task))
           rules.push_back({first, patience, limit.live, limit.per_worker, spacing});
   add_drawn_rules(task, rules);
+  constexpr std::int64_t kTriesOfOne = 50, kLeast = 16;
+  const auto most = static_cast<std::size_t>(std::max(kLeast, tries / kTriesOfOne));
+  rules.resize(std::min(rules.size(), most));
   return rules;
 }
 

@@ -2,6 +2,7 @@
 /// Orders made pass by pass: whenever a worker is free it does what a rule says.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -29,7 +30,8 @@ struct ListRule {
 /// The orders that follow the rule; nullopt if workers wait for each other, for want of room.
 std::optional<Orders> list_orders(const OrderTask& task, const ListRule& rule);
 
-/// The rules that are worth a try for the task, in a fixed order.
-std::vector<ListRule> list_rules(const OrderTask& task);
+/// The rules that are worth a try for the task, in a fixed order; the more, the more changes of
+/// orders are tried afterwards.
+std::vector<ListRule> list_rules(const OrderTask& task, std::int64_t tries);
 
 }  // namespace pipewright

@@ -173,7 +173,7 @@ class ScheduleSearch {
   bool list_stale(const OrderTask& of, double bound) {
     bool some = false;
     std::vector<double> least(as_size(of.workers), kUnlimited);
-    for (const ListRule& rule : list_rules(of)) {
+    for (const ListRule& rule : list_rules(of, settings_.tries)) {
       if (some && settings_.stop && settings_.stop()) break;
       if (some && best_.seconds <= bound * (1 + kSumRounding)) break;
       const auto orders = list_orders(of, rule);

@@ -45,12 +45,13 @@ class Search {
   void add(Orders orders, const std::string& name) {
     const Pace pace = clock_.pace(orders);
     if (std::isfinite(pace.seconds)) starts_.push_back({{std::move(orders), pace}, name});
+    met_ = met_ || pace.seconds <= enough();
   }
 
   /// Tries the rules, the first of them in any case.
   void list() {
-    for (const ListRule& rule : list_rules(task_)) {
-      if (!starts_.empty() && stopped()) return;
+    for (const ListRule& rule : list_rules(task_, settings_.tries)) {
+      if (met_ || (!starts_.empty() && stopped())) return;
       if (auto orders = list_orders(task_, rule)) add(*std::move(orders), "list");
     }
   }
@@ -91,6 +92,7 @@ class Search {
   OrderClock clock_;
   PaceBound bound_;
   std::vector<Start> starts_;
+  bool met_ = false;  ///< whether a start is as fast as the bound
 };
 
 }  // namespace

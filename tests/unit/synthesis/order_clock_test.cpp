@@ -37,7 +37,7 @@ TEST(OrderClock, HasThePaceThatASimulationOfManyMinibatchesSettlesAt) {
     OrderTask task = order_task(shape, costs, hardware, seed % 2 == 0);
     for (double& room : task.room) room = 3;
     OrderClock clock(task);
-    for (const ListRule& rule : list_rules(task)) {
+    for (const ListRule& rule : list_rules(task, 1000)) {
       const auto orders = list_orders(task, rule);
       if (!orders) continue;
       const Simulation simulation =

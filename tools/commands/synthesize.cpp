@@ -129,7 +129,7 @@ SynthesisSettings settings_of(const CommandLine& line) {
           .seed = static_cast<std::uint64_t>(whole(line, "seed", 0))};
 }
 
-void declare_options(CommandLine& line) {
+void declare_synthesis_options(CommandLine& line) {
   line.experiment(false);
   line.point();
   line.option(
@@ -245,7 +245,7 @@ int run_synthesize(const std::vector<std::string>& arguments) {
       "measures it, a bound that is proved to be beyond reach, and the gap between them. What the "
       "stages cost and what they run on is given as for `simulate`. No built-in scheme within the "
       "limits is faster than what it finds.");
-  declare_options(line);
+  declare_synthesis_options(line);
   if (!line.parse(arguments)) return 0;
   Request request = read_request(line);
   if (line.given("curve")) return print_curve(line, request);

@@ -27,8 +27,8 @@ struct Command {
 /// Performs the program's arguments: prints an error and returns the exit code. Does not throw.
 int perform(const std::vector<std::string>& arguments);
 
-extern const Command kRun, kSweep, kWatch, kCheck, kSchedule, kSimulate, kStability, kProfile,
-    kTable, kPlot, kCompare, kTimeline, kFetch, kList, kDescribe, kSchema, kNew, kDoctor;
+extern const Command kRun, kSweep, kWatch, kCheck, kSchedule, kSimulate, kSynthesize, kStability,
+    kProfile, kTable, kPlot, kCompare, kTimeline, kFetch, kList, kDescribe, kSchema, kNew, kDoctor;
 
 /// Arguments of commands that read an experiment: FILE, --set, --profile, --point and --out.
 struct ExperimentArguments {

@@ -32,9 +32,9 @@ namespace pipewright {
 namespace {
 
 std::vector<const Command*> commands() {
-  return {&kRun,       &kSweep,   &kWatch,    &kCheck,  &kSchedule, &kSimulate,
-          &kStability, &kProfile, &kTable,    &kPlot,   &kCompare,  &kTimeline,
-          &kFetch,     &kList,    &kDescribe, &kSchema, &kNew,      &kDoctor};
+  return {&kRun,       &kSweep,    &kWatch,  &kCheck, &kSchedule, &kSimulate, &kSynthesize,
+          &kStability, &kProfile,  &kTable,  &kPlot,  &kCompare,  &kTimeline, &kFetch,
+          &kList,      &kDescribe, &kSchema, &kNew,   &kDoctor};
 }
 
 void print_usage(std::FILE* where) {

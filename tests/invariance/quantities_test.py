@@ -77,6 +77,13 @@ class Quantities(Invariance):
         quantities["simulate --sweep"] = self.of_json(self.folder / "all.json", "--json", opaque=("varied",)) | {
             f"--csv {column}" for column in self.header("all.csv") if column != "train.seed"
         }
+        self.write("costs.yaml", {"forward": 1})
+        few = ("s.yaml", "--costs", "costs.yaml", "--set", "pipeline.replicas=1", "--tries", 1000)
+        self.pipewright("synthesize", *few, "--json", "found.json")
+        self.pipewright("synthesize", *few, "--curve", "curve.csv")
+        quantities["synthesize"] = self.of_json(self.folder / "found.json", "--json") | {
+            f"--curve {column}" for column in self.header("curve.csv")
+        }
         flags = ("s.yaml", "--point", "1", "--run", run.path, "--hessian", "hessian.json")
         self.pipewright("stability", *flags, "--json", "st.json")
         table = self.pipewright("stability", *flags, "--format", "csv").out.splitlines()[0].split(",")

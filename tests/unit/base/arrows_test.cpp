@@ -30,6 +30,7 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/schedule", "core/base core/system core/config"},
     {"core/cost", "core/base core/system core/config core/schedule"},
     {"core/simulation", "core/base core/system core/config core/schedule core/cost"},
+    {"core/synthesis", "core/base core/system core/config core/schedule core/cost core/simulation"},
     {"core/drawing", "core/base core/system core/config core/schedule core/cost core/simulation"},
     {"core/traces",
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing"},
@@ -72,8 +73,9 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/comparison",
      "core/base core/system core/config core/schedule core/drawing core/records core/stage/files"},
     {"tools",
-     "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
-     "core/traces core/planning core/records core/reports core/fetch core/stability core/stage "
+     "core/base core/system core/config core/schedule core/cost core/simulation core/synthesis "
+     "core/drawing core/traces core/planning core/records core/reports core/fetch core/stability "
+     "core/stage "
      "core/codecs core/runtime core/probes core/experiment core/profiling core/modelling "
      "core/training core/sweep core/comparison"},
     {"schemes", "core/base core/system core/config core/schedule"},
@@ -81,10 +83,10 @@ const std::map<std::string, std::string> kMayLookInto{
     {"datasets", "core/base core/system core/config core/fetch core/stage core/stage/files"},
 };
 
-const Rooms kWithoutLibTorch{"core/base",      "core/system",     "core/config",  "core/schedule",
-                             "core/cost",      "core/simulation", "core/drawing", "core/traces",
-                             "core/planning",  "core/records",    "core/reports", "core/fetch",
-                             "core/stability", "core/statistics", "schemes"};
+const Rooms kWithoutLibTorch{"core/base",   "core/system",     "core/config",     "core/schedule",
+                             "core/cost",   "core/simulation", "core/synthesis",  "core/drawing",
+                             "core/traces", "core/planning",   "core/records",    "core/reports",
+                             "core/fetch",  "core/stability",  "core/statistics", "schemes"};
 
 /// Headers that may include more of LibTorch than the tensor: the precompiled header, and the
 /// template over tensors that only the optimizers' .cpp files read.

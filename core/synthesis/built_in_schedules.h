@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the registered schemes would do in a pipeline.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/schedule/schedule.h"
+
+namespace pipewright {
+
+struct NamedSchedule {
+  std::string name;
+  Schedule schedule;
+};
+
+/// The schedules of all registered schemes with their default options that can run in this shape,
+/// with as many chunks as its placement has stages on a worker. Without those that read a file.
+std::vector<NamedSchedule> built_in_schedules(const PipelineShape& shape);
+
+}  // namespace pipewright

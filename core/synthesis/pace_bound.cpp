@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pace is at least the time of each worker from its first pass to its last, so each worker
+// gives a bound. It is busy for all of its work, and idle in two windows:
+//  - before its first backward it can only do forwards, as many as it may hold, but that backward
+//    comes no sooner than micro-batch 0 has gone to the last stage and back;
+//  - behind its last forward it can only do the backwards of what it holds, but the last of them
+//    comes no sooner than the last micro-batch has gone to the last stage and back.
+// The windows do not overlap where it cannot hold all micro-batches at once. It also does the
+// forward of micro-batch i + c only when i is no longer held, if it may hold c of them. Where
+// mini-batches may overlap, idle windows do, too, and only the last of these bounds remains.
+#include "core/synthesis/pace_bound.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/as_size.h"
+
+namespace pipewright {
+namespace {
+
+/// Passes that a worker may do within a window: how many, and what each takes and occupies.
+struct Item {
+  double count = 0, seconds = 0, held = 0;
+};
+
+/// The most seconds of items that fit into the room together. Exact where all occupy as much, else
+/// parts of items count, too.
+double most_seconds(std::vector<Item> items, double room) {
+  std::ranges::sort(
+      items, [](const Item& a, const Item& b) { return a.seconds * b.held > b.seconds * a.held; });
+  const bool alike =
+      std::ranges::all_of(items, [&](const Item& item) { return item.held == items.front().held; });
+  double sum = 0;
+  for (const Item& item : items) {
+    double fitting = item.held == 0 ? item.count : room / item.held + kSumRounding;
+    if (alike) fitting = std::floor(fitting);
+    const double taken = std::clamp(fitting, 0.0, item.count);
+    sum += taken * item.seconds;
+    room -= taken * item.held;
+  }
+  return sum;
+}
+
+class WorkerBound {
+ public:
+  WorkerBound(const OrderTask& task, int worker)
+      : task_(task), room_(task.room[as_size(worker)]), bound_{.worker = worker} {
+    for (int stage = 0; stage < task.stages(); ++stage)
+      if (task.worker_of[as_size(stage)] == worker) stages_.push_back(stage);
+  }
+
+  PaceBound find() {
+    if (stages_.empty()) return bound_;
+    raise(work(task_.microbatches) + updates(), "its work");
+    if (task_.staleness > 0) return of_overlapping_minibatches();
+    const double fill = fill_idle(), drain = drain_idle();
+    const bool apart = held() * task_.microbatches > room_;
+    raise(work(task_.microbatches) + updates() + (apart ? fill + drain : std::max(fill, drain)),
+          "its work, and waiting while the pipeline fills and drains");
+    raise(rounds(drain), "the way of as many micro-batches as it may hold, again and again");
+    return bound_;
+  }
+
+ private:
+  void raise(double seconds, const char* why) {
+    if (seconds <= bound_.seconds) return;
+    bound_.seconds = seconds;
+    bound_.why = why;
+  }
+
+  double seconds(int stage, Part part) const { return task_.seconds_of({stage, part}); }
+  double backward(int stage) const {
+    return seconds(stage, Part::Backward) + seconds(stage, Part::Weight);
+  }
+
+  double work(int microbatches) const {
+    double sum = 0;
+    for (const int stage : stages_)
+      sum += microbatches * (seconds(stage, Part::Forward) + backward(stage));
+    return sum;
+  }
+  double updates() const {
+    double sum = 0;
+    for (const int stage : stages_) sum += task_.update[as_size(stage)];
+    return sum;
+  }
+  /// What a micro-batch takes at all stages of the worker together.
+  double held() const {
+    double sum = 0;
+    for (const int stage : stages_) sum += task_.held[as_size(stage)];
+    return sum;
+  }
+
+  /// From the end of a micro-batch's forward at `from` to the beginning of its backward at `to`.
+  double way(int from, int to) const {
+    double sum = 0;
+    for (int stage = from + 1; stage < task_.stages(); ++stage)
+      sum += task_.forward_delay[as_size(stage - 1)] + seconds(stage, Part::Forward);
+    for (int stage = task_.stages() - 1; stage > to; --stage)
+      sum += seconds(stage, Part::Backward) + task_.backward_delay[as_size(stage)];
+    return sum;
+  }
+
+  double fill_idle() const {
+    const int first = stages_.front();
+    std::vector<Item> items;
+    for (const int stage : stages_)
+      items.push_back({task_.microbatches - (stage == first ? 1.0 : 0.0),
+                       seconds(stage, Part::Forward), task_.held[as_size(stage)]});
+    const double room = room_ - task_.held[as_size(first)];
+    return std::max(0.0, way(first, stages_.back()) - most_seconds(items, room));
+  }
+
+  double drain_idle() const {
+    const int first = stages_.front();
+    double other_updates = updates() - task_.update[as_size(first)];
+    std::vector<Item> items;
+    for (const int stage : stages_)
+      items.push_back({task_.microbatches - (stage == first ? 1.0 : 0.0), backward(stage),
+                       task_.held[as_size(stage)]});
+    const double room = room_ - task_.held[as_size(first)];
+    return std::max(0.0, way(stages_.back(), first) - most_seconds(items, room) - other_updates);
+  }
+
+  /// Of the worker's first stage, whose passes of one micro-batch are the farthest apart: the
+  /// forward of micro-batch i + c comes behind the last backward of i, if it may hold c of them,
+  /// and mini-batch i + S + 1 begins behind the update of i, if weights may be S updates old.
+  PaceBound of_overlapping_minibatches() {
+    const int first = stages_.front();
+    const double at_once = std::floor(room_ / task_.held[as_size(first)] + kSumRounding);
+    const double round = seconds(first, Part::Forward) + way(first, first) + backward(first);
+    raise(round * task_.microbatches / at_once,
+          "the way of as many micro-batches as it may hold, again and again");
+    raise((longest_way(first) + backward(first) - seconds(first, Part::Backward) +
+           task_.update[as_size(first)]) /
+              (task_.staleness + 1),
+          "the way of as many mini-batches as weights may be old, again and again");
+    return bound_;
+  }
+
+  /// From the beginning of a mini-batch's first forward at a stage to the end of its last backward
+  /// there: some stage between does all of its forwards and backwards in turn.
+  double longest_way(int first) const {
+    double longest = 0, there = 0;
+    for (int stage = first; stage < task_.stages(); ++stage) {
+      const double passes = seconds(stage, Part::Forward) + seconds(stage, Part::Backward);
+      longest = std::max(longest, there + task_.microbatches * passes + way_back(stage, first));
+      there += seconds(stage, Part::Forward) + task_.forward_delay[as_size(stage)];
+    }
+    return std::max(longest, seconds(first, Part::Forward) + way(first, first) +
+                                 seconds(first, Part::Backward));
+  }
+
+  /// From the end of a backward at `from` to the end of the same micro-batch's at `to`.
+  double way_back(int from, int to) const {
+    double sum = 0;
+    for (int stage = from; stage > to; --stage)
+      sum += task_.backward_delay[as_size(stage)] + seconds(stage - 1, Part::Backward);
+    return sum;
+  }
+
+  /// Of the worker's first stage, which holds a micro-batch the longest.
+  double rounds(double drain) const {
+    const int first = stages_.front();
+    const double most = room_ / task_.held[as_size(first)] + kSumRounding;
+    if (!(most < task_.microbatches)) return 0;
+    const int at_once = static_cast<int>(most);
+    if (at_once == 0) return kUnlimited;
+    const double round = seconds(first, Part::Forward) + way(first, first) + backward(first);
+    const int full = (task_.microbatches - 1) / at_once;
+    const double last = std::max(round, work(task_.microbatches - full * at_once) + drain);
+    return full * round + last + task_.update[as_size(first)];
+  }
+
+  const OrderTask& task_;
+  double room_;
+  PaceBound bound_;
+  std::vector<int> stages_;  ///< that the worker holds, ascending
+};
+
+}  // namespace
+
+double gap_of(double seconds, double bound) {
+  const double gap = seconds / bound - 1;
+  return gap <= kSumRounding ? 0 : gap;
+}
+
+PaceBound pace_bound(const OrderTask& task) {
+  PaceBound largest;
+  for (int worker = 0; worker < task.workers; ++worker)
+    if (const PaceBound bound = WorkerBound(task, worker).find(); bound.seconds > largest.seconds)
+      largest = bound;
+  return largest;
+}
+
+}  // namespace pipewright

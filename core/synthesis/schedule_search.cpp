@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/synthesis/schedule_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/base/wording.h"
+#include "core/schedule/validate.h"
+#include "core/schedule/versions.h"
+#include "core/synthesis/list_orders.h"
+
+namespace pipewright {
+namespace {
+
+class ScheduleSearch {
+ public:
+  ScheduleSearch(const PipelineShape& shape, std::span<const StageCost> costs,
+                 const Hardware& hardware, const ScheduleLimits& limits,
+                 const SynthesisSettings& settings)
+      : shape_(shape), costs_(costs), hardware_(hardware), limits_(limits), settings_(settings) {
+    PIPEWRIGHT_CHECK(shape.replicas == 1, "a search is for one replica");
+  }
+
+  SearchedSchedule run() {
+    refuse_too_little();
+    built_in_ = built_in_schedules(shape_);
+    for (const NamedSchedule& each : built_in_) try_built_in(each);
+    best_.bound.seconds = kUnlimited;
+    search(task(true));
+    if (whole_backwards_may_be_faster()) search(task(false));
+    if (best_.schedule.workers.empty()) refuse_memory();
+    return std::move(best_);
+  }
+
+ private:
+  /// Where both halves of a backward take no longer than the whole, a split one with its halves
+  /// together is as good.
+  bool whole_backwards_may_be_faster() const {
+    return std::ranges::any_of(costs_, [](const StageCost& cost) {
+      return cost.backward < (cost.backward_input + cost.backward_weight) * (1 - kSumRounding);
+    });
+  }
+
+  bool counts_bytes() const { return !limits_.memory.empty(); }
+  double memory_of(int worker) const {
+    const std::int64_t bytes = limits_.memory[as_size(worker)];
+    return bytes == 0 ? kUnlimited : static_cast<double>(bytes);
+  }
+
+  /// What a worker holds in any schedule.
+  double always_held(int worker) const {
+    double bytes = 0;
+    for (int stage = 0; stage < shape_.stages; ++stage) {
+      const StageCost& cost = costs_[as_size(stage)];
+      if (shape_.worker_of(stage, 0) == worker)
+        bytes += static_cast<double>(cost.version_bytes() + cost.buffer_bytes) +
+                 static_cast<double>(cost.parameter_bytes) * limits_.optimizer_state;
+    }
+    return bytes;
+  }
+
+  OrderTask task(bool split) const {
+    OrderTask task = order_task(shape_, costs_, hardware_, split);
+    task.staleness = limits_.staleness;
+    if (limits_.staleness > 0) task.minibatches = shape_.minibatches;
+    for (double& room : task.room) room = limits_.live;
+    if (!counts_bytes()) return task;
+    for (int stage = 0; stage < shape_.stages; ++stage)
+      task.held[as_size(stage)] = static_cast<double>(costs_[as_size(stage)].activation_bytes +
+                                                      costs_[as_size(stage)].input_bytes);
+    for (int worker = 0; worker < task.workers; ++worker)
+      task.room[as_size(worker)] = memory_of(worker) - always_held(worker);
+    return task;
+  }
+
+  void refuse_too_little() const {
+    const OrderTask of = task(true);
+    for (int worker = 0; worker < of.workers; ++worker) {
+      double needed = 0;
+      for (int stage = 0; stage < of.stages(); ++stage)
+        if (of.worker_of[as_size(stage)] == worker) needed += of.held[as_size(stage)];
+      if (needed <= of.room[as_size(worker)] * (1 + kSumRounding)) continue;
+      if (counts_bytes())
+        refuse(concat("worker ", worker, " may hold ", bytes_text(memory_of(worker)),
+                      "; its weights, the optimizer's state and the activations of one micro-batch "
+                      "take ",
+                      bytes_text(always_held(worker) + needed),
+                      "; allow more, or make micro-batches smaller"));
+      refuse(concat("workers may hold ", counted(static_cast<int>(limits_.live), "forward"),
+                    "; worker ", worker, " has ", counted(static_cast<int>(needed), "stage"),
+                    " and must hold one of each; allow more"));
+    }
+  }
+  [[noreturn]] static void refuse(const std::string& message) {
+    throw Error(ErrorKind::Experiment, message);
+  }
+  [[noreturn]] void refuse_memory() const {
+    refuse(
+        "no order was found that keeps to the memory: weights, gradients and one micro-batch leave "
+        "nothing for what passes need while they run; allow more, or make micro-batches smaller");
+  }
+
+  void try_built_in(const NamedSchedule& each) {
+    const std::optional<int> staleness = staleness_of(each.schedule);
+    if (!staleness || *staleness > limits_.staleness) return;
+    const std::vector<int> live = most_live(each.schedule);
+    if (std::ranges::any_of(live, [&](int count) { return count > limits_.live; })) return;
+    const auto seconds = consider(each.schedule, each.name);
+    if (!seconds || *seconds >= best_.built_in_seconds) return;
+    best_.built_in = each.name;
+    best_.built_in_seconds = *seconds;
+  }
+
+  /// Simulates the schedule, and keeps it if it is the fastest so far. Its pace; nullopt if it does
+  /// not keep to the memory.
+  std::optional<double> consider(const Schedule& schedule, const std::string& from) {
+    validate(schedule);
+    Simulation simulation =
+        simulate(schedule, costs_, hardware_, {.optimizer_state = limits_.optimizer_state});
+    excess_.assign(as_size(shape_.workers()), 0);
+    for (int worker = 0; counts_bytes() && worker < shape_.workers(); ++worker)
+      excess_[as_size(worker)] =
+          std::max(0.0, static_cast<double>(simulation.workers[as_size(worker)].peak.total()) -
+                            memory_of(worker));
+    if (std::ranges::max(excess_) > 0) return std::nullopt;
+    const double seconds = simulation.seconds_per_minibatch();
+    if (best_.schedule.workers.empty() || seconds < best_.seconds * (1 - kSumRounding)) {
+      best_.from = from;
+      best_.schedule = schedule;
+      best_.simulation = std::move(simulation);
+      best_.seconds = seconds;
+    }
+    return seconds;
+  }
+
+  void search(OrderTask of) {
+    PaceBound bound = pace_bound(of);
+    constexpr int kRetries = 6;
+    for (int i = 0; i < kRetries && has_room(of); ++i) {
+      if (limits_.staleness > 0 ? list_stale(of, bound.seconds)
+                                : synthesize_once(of, i == 0 ? &bound : nullptr))
+        break;
+      for (int worker = 0; worker < of.workers; ++worker)
+        of.room[as_size(worker)] -= excess_[as_size(worker)];
+    }
+    if (bound.seconds < best_.bound.seconds) best_.bound = bound;
+  }
+
+  static bool has_room(const OrderTask& of) {
+    std::vector<double> needed(as_size(of.workers), 0);
+    for (int stage = 0; stage < of.stages(); ++stage)
+      needed[as_size(of.worker_of[as_size(stage)])] += of.held[as_size(stage)];
+    for (std::size_t worker = 0; worker < needed.size(); ++worker)
+      if (needed[worker] > of.room[worker] * (1 + kSumRounding)) return false;
+    return true;
+  }
+
+  /// Whether the orders that are found keep to the memory. `bound` is what is proved of the task.
+  bool synthesize_once(const OrderTask& of, PaceBound* bound) {
+    std::vector<NamedOrders> candidates;
+    for (const NamedSchedule& each : built_in_)
+      candidates.push_back({each.name, orders_of(each.schedule, of.split)});
+    const Synthesis found = synthesize(of, candidates, settings_);
+    if (bound != nullptr) *bound = found.bound;
+    return consider(schedule_of(of, shape_, found.orders), "").has_value();
+  }
+
+  /// Of orders that overlap mini-batches only those made by rules are tried.
+  bool list_stale(const OrderTask& of, double bound) {
+    bool some = false;
+    std::vector<double> least(as_size(of.workers), kUnlimited);
+    for (const ListRule& rule : list_rules(of, settings_.tries)) {
+      if (some && settings_.stop && settings_.stop()) break;
+      if (some && best_.seconds <= bound * (1 + kSumRounding)) break;
+      const auto orders = list_orders(of, rule);
+      if (!orders) continue;
+      some = consider(schedule_of(of, shape_, *orders), "").has_value() || some;
+      std::ranges::transform(least, excess_, least.begin(),
+                             [](double a, double b) { return std::min(a, b); });
+    }
+    excess_ = least;
+    return some;
+  }
+
+  const PipelineShape& shape_;
+  std::span<const StageCost> costs_;
+  const Hardware& hardware_;
+  const ScheduleLimits& limits_;
+  const SynthesisSettings& settings_;
+  std::vector<NamedSchedule> built_in_;
+  std::vector<double> excess_;  ///< [worker] → bytes beyond the memory, of the last simulation
+  SearchedSchedule best_;
+};
+
+}  // namespace
+
+double SearchedSchedule::gap() const {
+  return gap_of(seconds, bound.seconds);
+}
+
+double SearchedSchedule::bubble() const {
+  double computing = 0;
+  for (const WorkerReport& worker : simulation.workers) computing += worker.computing;
+  const double all = seconds * schedule.shape.minibatches * schedule.shape.workers();
+  return std::max(0.0, 1 - computing / all);
+}
+
+SearchedSchedule search_schedule(const PipelineShape& shape, std::span<const StageCost> costs,
+                                 Hardware hardware, const ScheduleLimits& limits,
+                                 const SynthesisSettings& settings) {
+  hardware.jitter = 0;
+  return ScheduleSearch(shape, costs, hardware, limits, settings).run();
+}
+
+std::vector<int> most_live(const Schedule& schedule) {
+  const PassIndex index(schedule);
+  std::vector<int> most;
+  for (int worker = 0; worker < std::ssize(schedule.workers); ++worker) {
+    const auto& actions = schedule.workers[as_size(worker)];
+    int live = 0, largest = 0;
+    for (int i = 0; i < std::ssize(actions); ++i) {
+      const Action& action = actions[as_size(i)];
+      if (action.kind == ActionKind::Forward) largest = std::max(largest, ++live);
+      const bool last =
+          action.kind == ActionKind::BackwardWeight || action.kind == ActionKind::Backward ||
+          (action.kind == ActionKind::BackwardInput && index.weight_backward(action) == kNowhere);
+      if (last && action.loss == schedule.shape.stages - 1) --live;
+    }
+    most.push_back(largest);
+  }
+  return most;
+}
+
+std::optional<int> staleness_of(const Schedule& schedule) {
+  for (const auto& actions : schedule.workers)
+    for (const Action& action : actions)
+      if (is_pass(action.kind) &&
+          (action.weights.ahead != 0 || action.kind == ActionKind::Recompute ||
+           (facts_of(action.kind).of_loss && action.loss != schedule.shape.stages - 1)))
+        return std::nullopt;
+  int most = 0;
+  for (const auto& replicas : resolve_versions(schedule).stages)
+    for (const StageVersions& stage : replicas)
+      most = std::max({most, stage.forward_staleness, stage.backward_staleness});
+  return most;
+}
+
+}  // namespace pipewright

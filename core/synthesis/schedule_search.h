@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The fastest schedule that is found for a pipeline, its simulation, and what no schedule can
+/// beat.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/cost/cost.h"
+#include "core/schedule/schedule.h"
+#include "core/simulation/hardware.h"
+#include "core/simulation/simulate.h"
+#include "core/synthesis/built_in_schedules.h"
+#include "core/synthesis/synthesis.h"
+
+namespace pipewright {
+
+/// What a schedule must keep to.
+struct ScheduleLimits {
+  /// Forwards whose backward has not ended, on a worker at once, of all its stages together.
+  double live = kUnlimited;
+  /// [worker] → bytes that it may hold in a simulation, 0: any number; empty: any number on all.
+  std::vector<std::int64_t> memory;
+  double optimizer_state = 0;  ///< bytes that the optimizer keeps per byte of parameters
+  /// Updates that may come between a forward and the update that applies its gradient.
+  int staleness = 0;
+};
+
+struct SearchedSchedule {
+  std::string from;  ///< the name of a built-in scheme, if none faster was found; else ""
+  Schedule schedule;
+  Simulation simulation;  ///< of it
+  double seconds = 0;     ///< per mini-batch in its steady part
+  PaceBound bound;  ///< no schedule of whole or of split backwards within the limits is faster
+  /// The fastest of the built-in schemes that keep to the limits, by its simulation.
+  std::string built_in;
+  double built_in_seconds = kUnlimited;
+
+  /// How much longer it takes than the bound, as a part of that; 0 if it is proved to be the
+  /// fastest.
+  double gap() const;
+  /// The idle part of all workers' time in the steady part.
+  double bubble() const;
+};
+
+/// Searches among schedules whose backwards are all whole or all split, without jitter of the
+/// hardware. The result has shape.minibatches mini-batches, of which the middle half counts as the
+/// steady part; it passes validate(), and no built-in scheme that keeps to the limits is faster.
+/// Equal arguments give equal results, unless the search is stopped. The shape has one replica.
+/// Throws Error{Experiment} if the limits leave no room for a micro-batch.
+SearchedSchedule search_schedule(const PipelineShape& shape, std::span<const StageCost> costs,
+                                 Hardware hardware, const ScheduleLimits& limits,
+                                 const SynthesisSettings& settings = {});
+
+/// The most forwards that each worker holds at once, from their beginning to the end of the last
+/// backward of their micro-batch at the stage.
+std::vector<int> most_live(const Schedule& schedule);
+
+/// The largest number of updates between a forward and the update that applies its gradient, of all
+/// stages, predicted steps not counted; nullopt of a schedule with predictions or with several
+/// losses.
+std::optional<int> staleness_of(const Schedule& schedule);
+
+}  // namespace pipewright

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a search has found, for people and for programs.
+#pragma once
+
+#include <string>
+
+#include "core/config/value.h"
+#include "core/synthesis/schedule_search.h"
+
+namespace pipewright {
+
+/// "12.5 %".
+std::string percent_text(double share);
+
+/// "proved" where a pace equals its bound, else "within 4 %": it is at most so much longer than
+/// that of the fastest.
+std::string gap_text(double seconds, double bound);
+
+/// ", at most 4 live forwards on a worker, weights at most 1 update old"; "" without limits.
+std::string limits_text(const ScheduleLimits& limits);
+
+/// Pace, bound, bubble, the fastest built-in scheme and what workers hold, a line each.
+std::string search_text(const SearchedSchedule& found);
+
+/// The same in seconds and bytes.
+Value search_value(const SearchedSchedule& found);
+
+}  // namespace pipewright

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules that the search returns: proved, within the limits, at the pace that is promised, and
+// no slower than any built-in scheme.
+#include "core/synthesis/schedule_search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/as_size.h"
+#include "core/base/error.h"
+#include "core/drawing/render.h"
+#include "core/schedule/action_list.h"
+#include "core/schedule/validate.h"
+#include "tests/unit/schemes/scheme_cases.h"
+#include "tests/unit/synthesis/search_cases.h"
+#include "tests/unit/tolerances.h"
+
+namespace pipewright {
+namespace {
+
+constexpr int kMinibatches = 24;
+
+/// The most micro-batches whose forward has begun and whose last pass has not ended, counted with a
+/// set.
+std::size_t held_by(const std::vector<Action>& actions) {
+  using Key = std::array<int, 3>;
+  std::map<Key, int> passes;
+  const auto key = [](const Action& action) {
+    return Key{action.stage, action.minibatch, action.microbatch};
+  };
+  for (const Action& action : actions)
+    if (is_pass(action.kind)) ++passes[key(action)];
+  std::set<Key> live;
+  std::size_t most = 0;
+  for (const Action& action : actions) {
+    if (!is_pass(action.kind)) continue;
+    live.insert(key(action));
+    most = std::max(most, live.size());
+    if (--passes[key(action)] == 0) live.erase(key(action));
+  }
+  return most;
+}
+
+std::size_t held_by(const Schedule& schedule) {
+  std::size_t most = 0;
+  for (const auto& actions : schedule.workers) most = std::max(most, held_by(actions));
+  return most;
+}
+
+/// Updates between a forward and the update of its mini-batch, of each forward, counted by walking.
+int oldest_weights(const Schedule& schedule) {
+  int most = 0;
+  for (const auto& actions : schedule.workers) {
+    std::map<int, int> updates;
+    for (const Action& action : actions) {
+      if (action.kind == ActionKind::Update) ++updates[action.stage];
+      if (action.kind == ActionKind::Forward)
+        most = std::max(most, action.minibatch - updates[action.stage]);
+    }
+  }
+  return most;
+}
+
+/// Fewer changes than by default, so that tests take little time.
+const SynthesisSettings kShort{.tries = 20000, .exact_steps = 20000};
+
+TEST(ScheduleSearch, IsNoSlowerThanAnySchemeWithinTheSameLimitsOnFiftyRandomTables) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const RandomStream random(seed, "shape");
+    const int stages = 2 + static_cast<int>(random.below(0, 4));
+    const int microbatches = 1 + static_cast<int>(random.below(1, 9));
+    const int live = 1 + static_cast<int>(random.below(2, 8));
+    const PipelineShape shape = straight(stages, microbatches, kMinibatches);
+    const std::vector<StageCost> costs = random_costs(stages, seed);
+    const Hardware hardware = ideal_hardware(stages);
+    const SearchedSchedule found =
+        search_schedule(shape, costs, hardware, {.live = static_cast<double>(live)}, kShort);
+    validate(found.schedule);
+    EXPECT_LE(held_by(found.schedule), as_size(live)) << seed;
+    EXPECT_EQ(oldest_weights(found.schedule), 0) << seed;
+    const double seconds = simulate(found.schedule, costs, hardware).seconds_per_minibatch();
+    EXPECT_EQ(seconds, found.seconds) << seed;
+    const double rounding = seconds * tolerance::rounded64(10000);  // sums of fewer passes
+    EXPECT_GE(seconds, found.bound.seconds - rounding) << seed;
+    for (const char* name : {"gpipe", "model_parallel", "one_f_one_b", "zb_h1", "zb_h2"}) {
+      const Schedule other = schedule_of(name, "{}", shape);
+      if (held_by(other) > as_size(live)) continue;
+      EXPECT_LE(seconds, simulate(other, costs, hardware).seconds_per_minibatch() + rounding)
+          << seed << " " << name;
+    }
+  }
+}
+
+/// What a CSV file of the schedule says, as csv_schedule reads it.
+Schedule of_list(const Schedule& schedule) {
+  return read_action_list(render_csv(schedule), "order.csv").schedule;
+}
+
+TEST(ScheduleSearch, WritesOrdersThatTakeThePromisedTimeWhenTheyAreReadAgain) {
+  for (const int staleness : {0, 2}) {
+    const PipelineShape shape = straight(4, 2, kMinibatches);
+    const std::vector<StageCost> costs = random_costs(4, 3);
+    const Hardware hardware = ideal_hardware(4);
+    const SearchedSchedule found =
+        search_schedule(shape, costs, hardware, {.live = 5, .staleness = staleness}, kShort);
+    const Simulation again = simulate(of_list(found.schedule), costs, hardware);
+    EXPECT_EQ(again.makespan, found.simulation.makespan);
+    EXPECT_EQ(again.seconds_per_minibatch(), found.seconds);
+  }
+}
+
+TEST(ScheduleSearch, KeepsToTheMemoryThatASimulationCounts) {
+  // A worker holds 100 B of weights and as many of the optimizer, then gradients, and 40 B for each
+  // live micro-batch. More memory is never slower.
+  const PipelineShape shape = straight(4, 8, kMinibatches);
+  std::vector<StageCost> costs = alike(4, 1, 1, 1);
+  for (StageCost& cost : costs) {
+    cost.parameter_bytes = 100;
+    cost.activation_bytes = 30;
+    cost.input_bytes = cost.output_bytes = 10;
+    cost.peak_bytes = 15;
+  }
+  const Hardware hardware = ideal_hardware(4);
+  double before = kUnlimited;
+  for (const std::int64_t memory : {400, 450, 500, 600, 700}) {
+    const SearchedSchedule found = search_schedule(
+        shape, costs, hardware,
+        {.memory = std::vector<std::int64_t>(4, memory), .optimizer_state = 1}, kShort);
+    const Simulation simulation = simulate(found.schedule, costs, hardware, {.optimizer_state = 1});
+    for (const WorkerReport& worker : simulation.workers) EXPECT_LE(worker.peak.total(), memory);
+    EXPECT_LE(found.seconds, before);
+    EXPECT_GE(found.seconds, found.bound.seconds);
+    before = found.seconds;
+  }
+  EXPECT_EQ(before, 24);
+}
+
+TEST(ScheduleSearch, RefusesLimitsThatLeaveNoRoom) {
+  std::vector<StageCost> costs = alike(2, 1, 1, 1);
+  costs[1].parameter_bytes = 100;
+  EXPECT_THROW(search_schedule(straight(2, 2, 4), costs, ideal_hardware(2), {.memory = {1000, 99}}),
+               Error);
+  PipelineShape shape = straight(4, 2, 4);
+  shape.placement = {0, 1, 0, 1};
+  EXPECT_THROW(search_schedule(shape, alike(4, 1, 1, 1), ideal_hardware(2), {.live = 1}), Error);
+}
+
+TEST(ScheduleSearch, IsFasterTheOlderWeightsMayBe) {
+  // 4 stages, F = B = W = 1, one micro-batch: 9 s for its way and the weight half, over as many
+  // mini-batches as may overlap; a worker works for 3 s.
+  const PipelineShape shape = straight(4, 1, kMinibatches);
+  const std::vector<StageCost> costs = alike(4, 1, 1, 1);
+  for (const auto& [staleness, seconds] : {std::pair(0, 9.0), {1, 4.5}, {2, 3.0}, {3, 3.0}}) {
+    const SearchedSchedule found =
+        search_schedule(shape, costs, ideal_hardware(4), {.staleness = staleness}, kShort);
+    validate(found.schedule);
+    EXPECT_LE(oldest_weights(found.schedule), staleness);
+    EXPECT_LE(staleness_of(found.schedule).value_or(staleness + 1), staleness);
+    EXPECT_NEAR(found.bound.seconds, seconds, 1e-12);
+    EXPECT_GE(found.seconds, found.bound.seconds);
+    EXPECT_LE(found.seconds, 1.12 * seconds);
+  }
+}
+
+TEST(ScheduleSearch, IsNoSlowerThanAsynchronousSchemesOfTheSameStaleness) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const int stages = 2 + static_cast<int>(seed % 3);
+    const PipelineShape shape = straight(stages, 1, kMinibatches);
+    const std::vector<StageCost> costs = random_costs(stages, seed);
+    const Hardware hardware = ideal_hardware(stages);
+    const SearchedSchedule found =
+        search_schedule(shape, costs, hardware, {.staleness = stages - 1}, kShort);
+    EXPECT_LE(oldest_weights(found.schedule), stages - 1);
+    const Schedule other = schedule_of("pipedream", "{}", shape);
+    EXPECT_LE(found.seconds, simulate(other, costs, hardware).seconds_per_minibatch());
+  }
+}
+
+TEST(ScheduleSearch, NamesTheSchemeThatNothingBeats) {
+  // With room for as many micro-batches as workers ZB-H1 is the fastest: 24 s of work and 3 s.
+  const SearchedSchedule found = search_schedule(straight(4, 8, kMinibatches), alike(4, 1, 1, 1),
+                                                 ideal_hardware(4), {.live = 4}, kShort);
+  EXPECT_EQ(found.from, "zb_h1");
+  EXPECT_EQ(found.built_in, "zb_h1");
+  EXPECT_EQ(found.built_in_seconds, 27);
+  EXPECT_EQ(found.seconds, 27);
+  EXPECT_EQ(found.gap(), 0);
+}
+
+TEST(ScheduleSearch, CountsLiveForwardsAsASetDoes) {
+  for (const SchemeCase& each : every_scheme()) {
+    Schedule schedule;
+    try {
+      schedule = schedule_of(each.name, each.options, straight(4, 4, 3));
+    } catch (const Error&) {
+      continue;  // a scheme that cannot run in this shape
+    }
+    if (!staleness_of(schedule)) continue;  // heads, or losses of other stages
+    const std::vector<int> live = most_live(schedule);
+    for (std::size_t worker = 0; worker < live.size(); ++worker)
+      EXPECT_EQ(as_size(live[worker]), held_by(schedule.workers[worker])) << scheme_text(each);
+  }
+}
+
+TEST(ScheduleSearch, OrdersSeveralStagesOfAWorker) {
+  PipelineShape shape = straight(8, 8, kMinibatches);
+  for (const std::vector<int>& placement :
+       {std::vector<int>{0, 1, 2, 3, 0, 1, 2, 3}, std::vector<int>{0, 1, 2, 3, 3, 2, 1, 0}}) {
+    shape.placement = placement;
+    const SearchedSchedule found =
+        search_schedule(shape, alike(8, 1, 1, 1), ideal_hardware(4), {.live = 8}, kShort);
+    validate(found.schedule);
+    EXPECT_LE(held_by(found.schedule), 8U);
+    EXPECT_GE(found.seconds, found.bound.seconds);
+    EXPECT_LE(found.seconds, 1.2 * found.bound.seconds);
+  }
+}
+
+}  // namespace
+}  // namespace pipewright

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright synthesize`: searches for the fastest schedule within limits of memory and staleness.
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/base/wording.h"
+#include "core/drawing/render.h"
+#include "core/drawing/render_simulation.h"
+#include "core/experiment/experiment.h"
+#include "core/experiment/reading.h"
+#include "core/modelling/codec_costs.h"
+#include "core/modelling/cost_source.h"
+#include "core/modelling/hardware_source.h"
+#include "core/profiling/measured_balance.h"
+#include "core/schedule/builders.h"
+#include "core/simulation/shipped_hardware.h"
+#include "core/synthesis/memory_curve.h"
+#include "core/synthesis/schedule_search.h"
+#include "core/synthesis/search_text.h"
+#include "core/system/terminal.h"
+#include "tools/command.h"
+#include "tools/commands/simulate_sweep.h"
+#include "tools/start/libtorch.h"
+
+namespace pipewright {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorKind::Experiment, message);
+}
+
+/// A number above 0 with one of these units, or without one.
+double positive(const CommandLine& line, const std::string& name,
+                std::initializer_list<std::pair<const char*, double>> units, const char* expected) {
+  std::string text = line.text(name);
+  double factor = 1;
+  for (const auto& [unit, times] : units)
+    if (text.ends_with(unit)) {
+      text.resize(text.size() - std::string_view(unit).size());
+      factor = times;
+      break;
+    }
+  const Value value = parse_scalar(text, "--" + name);
+  const double number =
+      value.is(Value::Kind::Integer) ? static_cast<double>(value.integer) : value.number;
+  const bool is_number = value.is(Value::Kind::Integer) || value.is(Value::Kind::Number);
+  if (!is_number || !std::isfinite(number) || number <= 0)
+    refuse(concat("--", name, " is '", line.text(name), "'; expected ", expected));
+  return number * factor;
+}
+
+int whole(const CommandLine& line, const std::string& name, int least) {
+  const int given = line.integer(name);
+  if (given < least) refuse(concat("--", name, " is ", given, "; expected at least ", least));
+  return given;
+}
+
+/// The worker of each stage if stages go round the workers, or up and down them.
+std::vector<int> placement(const std::string& kind, int stages, int workers) {
+  if (kind != "loop" && kind != "v")
+    refuse(
+        concat("--placement is '", kind,
+               "'; expected loop (stage s on worker s mod p) or v (up to the last worker and down "
+               "again)"));
+  if (stages % workers != 0)
+    refuse(concat("--workers is ", workers, ", of which ", counted(stages, "stage"),
+                  " cannot have equally many each; expected a divisor of ", stages));
+  std::vector<int> all;
+  for (int stage = 0; stage < stages; ++stage) {
+    const int place = stage % (2 * workers);
+    const bool down = kind == "v" && place >= workers;
+    all.push_back(down ? 2 * workers - 1 - place : stage % workers);
+  }
+  return all;
+}
+
+PipelineShape shape_of(const CommandLine& line, const Experiment& experiment) {
+  PipelineShape shape = experiment.shape(whole(line, "minibatches", 4));
+  if (shape.replicas > 1)
+    refuse(concat("pipeline.replicas is ", shape.replicas,
+                  "; a search is for one pipeline, and its order serves all replicas; expected 1"));
+  if (experiment.pipeline.recompute != Recomputation::Never)
+    refuse("pipeline.recompute is set; a search plans no recomputation; expected never");
+  if (line.given("placement") != line.given("workers"))
+    refuse("--placement and --workers need each other");
+  if (line.given("placement"))
+    shape.placement = placement(line.text("placement"), shape.stages, whole(line, "workers", 1));
+  return shape;
+}
+
+ScheduleLimits limits_of(const CommandLine& line, const Experiment& experiment,
+                         const PipelineShape& shape, const Hardware& hardware) {
+  ScheduleLimits limits;
+  if (line.given("live") && line.given("memory")) refuse("--live and --memory exclude each other");
+  if (line.given("live")) limits.live = whole(line, "live", 1);
+  limits.staleness = whole(line, "staleness", 0);
+  limits.optimizer_state = optimizer_slots(experiment, pipeline_schedule(shape, {}));
+  const auto workers = static_cast<std::size_t>(shape.workers_per_replica());
+  if (line.given("memory"))
+    limits.memory.assign(
+        workers, static_cast<std::int64_t>(
+                     positive(line, "memory", {{"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}},
+                              "bytes, such as 12e9 or 12GiB")));
+  else if (!line.given("live") && workers <= hardware.devices.size() &&
+           hardware.devices.front().memory > 0)
+    for (std::size_t worker = 0; worker < workers; ++worker)
+      limits.memory.push_back(hardware.devices[worker].memory);
+  return limits;
+}
+
+/// Ends the search after so many seconds of a clock that never goes back.
+std::function<bool()> timer(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(seconds));
+  return [end] { return Clock::now() >= end; };
+}
+
+double within(const CommandLine& line) {
+  return positive(line, "within", {{"s", 1}, {"min", 60}}, "a time, such as 30s or 2min");
+}
+
+SynthesisSettings settings_of(const CommandLine& line) {
+  within(line);  // refuses what is no time before anything is counted
+  return {.tries = whole(line, "tries", 1),
+          .seed = static_cast<std::uint64_t>(whole(line, "seed", 0))};
+}
+
+void declare_synthesis_options(CommandLine& line) {
+  line.experiment(false);
+  line.point();
+  line.option(
+      "memory", "BYTES",
+      "what each worker may hold, such as 12e9 or 12GiB; default: the memory of its device, "
+      "if the hardware says it");
+  line.option("live", "N",
+              "instead: how many forwards whose backward has not ended each worker may hold");
+  line.option(
+      "staleness", "S",
+      "how many updates may come between a forward and the update that applies its gradient", "0");
+  line.option("placement", "KIND",
+              "several stages for each of --workers: loop (stage s on worker s mod p) or v (up to "
+              "the last worker and down again); default: what pipeline.placement says");
+  line.option("workers", "P", "the workers of --placement; the stages must be a multiple of them");
+  line.option("within", "TIME",
+              "how long a search may take, such as 30s or 2min; with --curve that of each point",
+              "10s");
+  line.option("tries", "N",
+              "how many changes of orders to try at most; with enough time the result depends on "
+              "this and not on the machine",
+              "1000000");
+  line.option("seed", "N", "of the random changes", "1");
+  line.option("minibatches", "N",
+              "how many mini-batches the schedule has; its pace is that of the middle half", "24");
+  line.option(
+      "hardware", "FILE",
+      "a description of devices and links in the place of hardware.file, or the name of one "
+      "of `list hardware`");
+  line.option("profile-file", "FILE", "a profile of the model");
+  line.flag("other-device", "take the profile's times though the hardware's devices are others");
+  line.option("costs", "FILE",
+              "a table of the stages' costs instead of a profile, as for `simulate`");
+  line.option("csv", "FILE",
+              "write every action, one a line, to this CSV file, which csv_schedule reads");
+  line.option("pytorch-csv", "FILE",
+              "write one mini-batch in the format of torch.distributed.pipelining, which "
+              "csv_schedule reads, too; without --staleness");
+  line.option("svg", "FILE", "draw, to scale, what every worker does in the first mini-batch");
+  line.option("json", "FILE", "write the figures as JSON");
+  line.option("curve", "FILE",
+              "search for every number of live forwards that matters, and every staleness up to "
+              "--staleness, and write memory, bubble and pace of each to this CSV file");
+}
+
+/// What a search is for.
+struct Request {
+  Experiment experiment;
+  PipelineShape shape;
+  Hardware hardware;
+  SourcedCosts costs;
+  ScheduleLimits limits;
+  SynthesisSettings settings;
+};
+
+Request read_request(const CommandLine& line) {
+  Problems faults;
+  const OneExperiment one = one_experiment(line.experiment_arguments(), faults);
+  Request request{.experiment = read_experiment(one.document, faults)};
+  request.shape = shape_of(line, request.experiment);
+  request.settings = settings_of(line);
+  need_libtorch();
+  if (!one.remark.empty()) print_error("%s\n", one.remark.c_str());
+  CostSource source(cost_files(line));
+  request.hardware = HardwareSource(hardware_file(line.text("hardware")))
+                         .of(one.document, request.shape.workers_per_replica());
+  request.costs = source.of(request.experiment, request.hardware);
+  account_for_codecs(request.costs.stages, request.experiment, request.hardware,
+                     source.is_table() ? MessageSizes::OfCosts : MessageSizes::OfModel);
+  request.limits = limits_of(line, request.experiment, request.shape, request.hardware);
+  return request;
+}
+
+void print_request(const Request& request) {
+  print("times: %s\n%s: %s on %s, %s%s\n", request.costs.from.c_str(),
+        request.experiment.name.c_str(), counted(request.shape.stages, "stage").c_str(),
+        counted(request.shape.workers_per_replica(), "worker").c_str(),
+        counted_text(request.shape.microbatches, "micro-batch").c_str(),
+        limits_text(request.limits).c_str());
+}
+
+int print_curve(const CommandLine& line, Request& request) {
+  line.refuse_given({"memory", "live", "csv", "pytorch-csv", "svg", "json"},
+                    "is for one search, and --curve makes many");
+  request.limits.memory.clear();
+  print_request(request);
+  const double seconds = within(line);
+  const std::vector<CurvePoint> curve =
+      memory_curve(request.shape, request.costs.stages, request.hardware, request.limits,
+                   request.settings, [seconds] { return timer(seconds); });
+  print("%s", curve_text(curve).c_str());
+  write_output(line.text("curve"), curve_csv(curve));
+  return 0;
+}
+
+void write_files(const CommandLine& line, const Request& request, const SearchedSchedule& found) {
+  if (line.given("csv")) write_output(line.text("csv"), render_csv(found.schedule));
+  if (line.given("pytorch-csv"))
+    write_output(line.text("pytorch-csv"), render_pytorch_csv(found.schedule));
+  if (line.given("svg"))
+    write_output(line.text("svg"),
+                 render_timeline_svg(found.schedule, found.simulation, request.experiment.name,
+                                     found.simulation.minibatch_ends.front()));
+  if (line.given("json")) write_output(line.text("json"), to_json(search_value(found)) + "\n");
+}
+
+int run_synthesize(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kSynthesize,
+      "Searches for the order of passes with which a mini-batch takes least time in the steady "
+      "state of the pipeline, whatever scheme the experiment names: within a limit of memory, and "
+      "of how old weights may be. It prints the pace of the fastest schedule found, as `simulate` "
+      "measures it, a bound that is proved to be beyond reach, and the gap between them. What the "
+      "stages cost and what they run on is given as for `simulate`. No built-in scheme within the "
+      "limits is faster than what it finds.");
+  declare_synthesis_options(line);
+  if (!line.parse(arguments)) return 0;
+  Request request = read_request(line);
+  if (line.given("curve")) return print_curve(line, request);
+  print_request(request);
+  request.settings.stop = timer(within(line));
+  const SearchedSchedule found = search_schedule(
+      request.shape, request.costs.stages, request.hardware, request.limits, request.settings);
+  print("%s", search_text(found).c_str());
+  write_files(line, request, found);
+  return 0;
+}
+
+}  // namespace
+
+const Command kSynthesize{
+    "synthesize",
+    "synthesize FILE [--memory BYTES | --live N] [--staleness S] [--hardware H.yaml] [--csv F]…",
+    "the fastest schedule within limits that a search finds, and how much faster one could be",
+    run_synthesize};
+
+}  // namespace pipewright

@@ -66,7 +66,7 @@ double rms_between(const at::Tensor& a, const at::Tensor& b, const FlatLayout& l
   return root_of_mean(squares_between(a, b), layout);
 }
 
-Comparison compare(std::span<const at::Tensor> a, std::span<const at::Tensor> b) {
+GradientComparison compare(std::span<const at::Tensor> a, std::span<const at::Tensor> b) {
   PIPEWRIGHT_CHECK(a.size() == b.size(), "gradients of different stages");
   const at::NoGradGuard no_grad;
   double product = 0;

@@ -26,11 +26,11 @@ double squares_between(const at::Tensor& a, const at::Tensor& b);
 double rms_between(const at::Tensor& a, const at::Tensor& b, const FlatLayout& layout);
 
 /// How two gradients of the same parameters compare. Undefined ones count as 0.
-struct Comparison {
+struct GradientComparison {
   double cosine = 0;      ///< NaN if either is 0
   double norm_ratio = 0;  ///< |a| / |b|; NaN if b is 0
 };
-Comparison compare(std::span<const at::Tensor> a, std::span<const at::Tensor> b);
+GradientComparison compare(std::span<const at::Tensor> a, std::span<const at::Tensor> b);
 
 /// A copy of the gradients that the stage's next update applies, in the wide format and without
 /// loss scale.

@@ -36,7 +36,7 @@ void WholeGradient::ended(const Instruction& pass, const StageProbe::Added& adde
   if (++open.ended < stages_) return;
   Gradients scheme;
   for (Gradients& of_stage : open.added) std::ranges::move(of_stage, std::back_inserter(scheme));
-  const Comparison compared = compare(scheme, at_newest_weights(open));
+  const GradientComparison compared = compare(scheme, at_newest_weights(open));
   const Finding of_model = found.of_whole_model();
   of_model("cosine", compared.cosine);
   of_model("norm_ratio", compared.norm_ratio);

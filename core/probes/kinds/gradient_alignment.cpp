@@ -54,7 +54,7 @@ class BesideAtStage : public StageProbe {
       return each.minibatch == pass.action.minibatch && each.loss == pass.action.loss;
     });
     if (other == running_.end()) return;
-    const Comparison compared = compare(added.gradients, other->gradients);
+    const GradientComparison compared = compare(added.gradients, other->gradients);
     found("cosine", compared.cosine);
     found("norm_ratio", compared.norm_ratio / std::abs(pass.action.scale));
     running_.erase(other);

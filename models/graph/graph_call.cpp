@@ -15,28 +15,29 @@ namespace {
 
 using Source = MatchedArgument::Source;
 
-std::vector<std::int64_t> declared(const GraphOutput& output, const GraphFrame& frame) {
-  std::vector<std::int64_t> sizes;
-  for (const GraphSize& size : output.shape) sizes.push_back(frame.of(size));
-  return sizes;
-}
-
 /// Refuses a tensor that is not what the file says: plans and memory are counted from the file.
 void check_shape(const GraphOutput& output, const at::Tensor& made, const GraphFrame& frame,
                  const std::string& where) {
-  const std::vector<std::int64_t> wanted = declared(output, frame);
-  if (made.sizes() == at::IntArrayRef(wanted)) return;
+  const auto same = [&](std::int64_t size, const GraphSize& declared) {
+    return size == frame.of(declared);
+  };
+  if (std::ranges::equal(made.sizes(), output.shape, same)) return;
+  std::vector<std::int64_t> wanted;
+  for (const GraphSize& size : output.shape) wanted.push_back(frame.of(size));
   throw Error(ErrorKind::Data,
               concat("'", output.name, "' has the shape ", shape_text(made.sizes().vec()),
                      "; the file says ", shape_text(wanted), " for a batch of ", frame.batch),
               where);
 }
 
-std::vector<at::Tensor> tensors_in(const c10::Stack& stack) {
-  std::vector<at::Tensor> made;
-  for (const c10::IValue& each : stack) {
+using Made = c10::SmallVector<at::Tensor, 3>;
+
+/// The tensors of a stack, which gives them away.
+Made tensors_in(c10::Stack& stack) {
+  Made made;
+  for (c10::IValue& each : stack) {
     if (each.isTensor())
-      made.push_back(each.toTensor());
+      made.push_back(std::move(each).toTensor());
     else if (each.isTensorList())
       for (const at::Tensor& item : each.toTensorVector()) made.push_back(item);
   }
@@ -69,6 +70,13 @@ void check_growth(const GraphCall& call, const c10::Stack& given, const GraphFra
 }
 
 }  // namespace
+
+CallKind kind_of(const GraphNode& node) {
+  if (node.name == kBatchNormOperator) return CallKind::BatchNorm;
+  if (is_dropout(node.name)) return CallKind::Dropout;
+  if (node.name == "aten::view" && node.overload.empty()) return CallKind::View;
+  return grows_by_numbers(node.name) ? CallKind::Growing : CallKind::Plain;
+}
 
 const MatchedArgument* GraphCall::argument(const std::string& name) const {
   const auto index = handle->schema().argumentIndexWithName(name);
@@ -134,14 +142,18 @@ std::vector<at::Tensor> GraphCall::tensors(const GraphFrame& frame) const {
 
 void GraphCall::run(GraphFrame& frame, const Pass& pass) const {
   c10::Stack stack;
+  stack.reserve(arguments.size());
   for (const MatchedArgument& from : arguments) stack.push_back(value(from, frame, pass));
-  if (grows_by_numbers(node->name)) check_growth(*this, stack, frame);
-  if (node->name == "aten::view" && node->overload.empty())
-    stack = {stack[0].toTensor().reshape(stack[1].toIntVector())};  // what has crossed a cut is
-                                                                    // contiguous
+  if (kind == CallKind::Growing) check_growth(*this, stack, frame);
+  if (kind == CallKind::View)
+    stack = {stack[0].toTensor().reshape(stack[1].toIntVector())};
   else
     handle->callBoxed(&stack);
-  const std::vector<at::Tensor> made = tensors_in(stack);
+  Made made = tensors_in(stack);
+  store(made, frame);
+}
+
+void GraphCall::store(std::span<at::Tensor> made, GraphFrame& frame) const {
   if (made.size() != outputs.size())
     throw Error(
         ErrorKind::Data,
@@ -150,7 +162,7 @@ void GraphCall::run(GraphFrame& frame, const Pass& pass) const {
   for (std::size_t i = 0; i < made.size(); ++i) {
     if (std::ranges::count(ends, outputs[i]) == 0)  // torch.export is wrong about states of an LSTM
       check_shape(node->outputs[i], made[i], frame, node->where);
-    frame.tensors[outputs[i]] = made[i];
+    frame.tensors[outputs[i]] = std::move(made[i]);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/stage/layer.h"
@@ -23,14 +24,25 @@ struct GraphFrame {
   std::int64_t of(const GraphSize& size) const { return size[0] * batch + size[1]; }
 };
 
+/// What is to be done for a node besides calling its operator.
+enum class CallKind : std::uint8_t {
+  Plain,
+  View,       ///< of what has crossed a cut, which is contiguous
+  Growing,    ///< numbers among the arguments say how large the result is
+  BatchNorm,  ///< computed here
+  Dropout     ///< computed here
+};
+CallKind kind_of(const GraphNode& node);
+
 /// A node whose arguments are matched with its operator's schema.
 struct GraphCall {
   const GraphNode* node = nullptr;
+  CallKind kind = CallKind::Plain;
   std::optional<c10::OperatorHandle> handle;
   std::vector<MatchedArgument> arguments;  ///< one for each argument of the schema
   std::vector<std::size_t> outputs;        ///< places in the frame
   std::vector<std::size_t> ends;           ///< places whose values no later call reads
-  LayerPtr drops;                          ///< of a node that draws random numbers
+  std::vector<LayerPtr> drops;  ///< of a node that draws random numbers, one for each place
 
   /// The argument of that name, or null if the operator has none.
   const MatchedArgument* argument(const std::string& name) const;
@@ -44,9 +56,12 @@ struct GraphCall {
   /// The tensors among the arguments, also inside lists.
   std::vector<at::Tensor> tensors(const GraphFrame& frame) const;
 
-  /// Calls the operator and stores what it returns. Throws Error{Data} if it returns other shapes
-  /// than the file says.
+  /// Calls the operator and stores what it returns.
   void run(GraphFrame& frame, const Pass& pass) const;
+
+  /// Stores the operator's results. Throws Error{Data} if they have other shapes than the file
+  /// says.
+  void store(std::span<at::Tensor> made, GraphFrame& frame) const;
 };
 
 }  // namespace pipewright

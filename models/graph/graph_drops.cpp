@@ -9,6 +9,7 @@
 #include "core/stage/layers.h"
 #include "core/stage/torch.h"
 #include "models/graph/graph_operators.h"
+#include "models/graph/graph_recurrent.h"
 
 namespace pipewright {
 namespace {
@@ -77,7 +78,7 @@ at::Tensor channels_dropped(const GraphCall& call, const at::Tensor& x, const Pa
   std::vector<std::int64_t> sizes = x.sizes().vec();
   std::fill(shape.begin() + 2, shape.end(), GraphSize{0, 1});
   std::fill(sizes.begin() + 2, sizes.end(), 1);
-  return (x * mask(*call.drops, sizes, x, shape, pass)).to(x.scalar_type());
+  return (x * mask(*call.drops[0], sizes, x, shape, pass)).to(x.scalar_type());
 }
 
 /// −∞ where the mask forbids a key, or what a mask of numbers adds.
@@ -112,17 +113,34 @@ at::Tensor attention(const GraphCall& call, const GraphFrame& frame, const Pass&
   const at::Tensor shares = at::_safe_softmax(scores, -1, wide);
   std::vector<GraphSize> shape = call.node->outputs[0].shape;
   shape.back() = {0, shares.size(-1)};
-  return at::matmul(dropped(*call.drops, shares, shape, pass).to(v.scalar_type()), values);
+  return at::matmul(dropped(*call.drops[0], shares, shape, pass).to(v.scalar_type()), values);
+}
+
+/// Dropouts between the layers of a recurrent operator.
+std::vector<LayerPtr> between_layers(GraphCall& call) {
+  const double p = probability(call, "dropout");
+  if (p == 0) return {};
+  if (call.outputs.size() != call.handle->schema().returns().size())
+    refuse(call, concat("has other than ", call.handle->schema().returns().size(), " outputs"));
+  if (call.argument("batch_sizes") != nullptr)
+    refuse(call,
+           "drops between layers that read packed sequences; expected dropout=0, or sequences of "
+           "one length");
+  std::vector<LayerPtr> all;
+  for (std::int64_t layer = 1; layer < recurrent_layers(call); ++layer) all.push_back(dropout(p));
+  if (!all.empty()) check_shape(call, call.node->outputs[0]);
+  *call.argument("dropout") = {.constant = 0.0};
+  return all;
 }
 
 }  // namespace
 
-LayerPtr drops_of(GraphCall& call) {
+std::vector<LayerPtr> drops_of(GraphCall& call) {
   const std::string& name = call.node->name;
   const bool attends = name == kAttentionOperator;
   if (is_dropout(name) || attends) {
     const double p = probability(call, attends ? "dropout_p" : "p");
-    if (attends && p == 0) return nullptr;
+    if (attends && p == 0) return {};
     if (call.outputs.size() != 1) refuse(call, "has other than one output");
     const GraphOutput& output = call.node->outputs[0];
     check_shape(call, output);
@@ -131,13 +149,15 @@ LayerPtr drops_of(GraphCall& call) {
     if (name == "aten::feature_dropout" && output.shape.size() < 2)
       refuse(call, "has no dimension of channels");
     if (attends) *call.argument("dropout_p") = {.constant = 0.0};
-    return dropout(p);
+    return {dropout(p)};
   }
-  if (call.argument("dropout") != nullptr && probability(call, "dropout") != 0)
-    refuse(call,
-           "drops between the layers of one operator, which no seed of ours reaches; expected "
-           "dropout=0, and nn.Dropout between recurrent layers of their own");
-  return nullptr;
+  return call.argument("dropout") == nullptr ? std::vector<LayerPtr>() : between_layers(call);
+}
+
+void name_drops(const GraphCall& call, const std::string& layer) {
+  for (std::size_t i = 0; i < call.drops.size(); ++i)
+    call.drops[i]->set_name(concat(layer, ".", call.node->outputs.at(0).name,
+                                   i == 0 ? std::string() : concat(".", i + 1)));
 }
 
 bool draws(const GraphCall& call, const Pass& pass) {
@@ -152,15 +172,23 @@ void run_dropping(const GraphCall& call, GraphFrame& frame, const Pass& pass) {
     output = attention(call, frame, pass);
     return;
   }
+  if (!is_dropout(name)) {
+    const std::vector<GraphSize>& shape = call.node->outputs[0].shape;
+    run_by_layers(call, frame, pass, [&](std::size_t layer, const at::Tensor& x) {
+      return dropped(*call.drops.at(layer), x, shape, pass);
+    });
+    return;
+  }
   const at::Tensor input = call.value(call.arguments[0], frame, pass).toTensor();
   if (!draws(call, pass))
     output = input;
   else if (name == "aten::feature_dropout")
     output = channels_dropped(call, input, pass);
   else if (name.ends_with('_'))
-    output = input.mul_(mask(*call.drops, input.sizes(), input, call.node->outputs[0].shape, pass));
+    output =
+        input.mul_(mask(*call.drops[0], input.sizes(), input, call.node->outputs[0].shape, pass));
   else
-    output = dropped(*call.drops, input, call.node->outputs[0].shape, pass);
+    output = dropped(*call.drops[0], input, call.node->outputs[0].shape, pass);
 }
 
 }  // namespace pipewright

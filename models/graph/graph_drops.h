@@ -7,10 +7,14 @@
 
 namespace pipewright {
 
-/// The layer that draws for the node, or null if the node draws nothing. The operator of an
-/// attention itself then drops nothing any more. Throws Error{Data} with the node's place if it
-/// draws in a way that no stream of ours reaches.
-LayerPtr drops_of(GraphCall& call);
+/// The layers that draw for the node, in order: one, or of a recurrent operator one between every
+/// two of its layers; none if the node draws nothing. The operator itself then drops nothing any
+/// more. Throws Error{Data} with the node's place if it draws in a way that no stream of ours
+/// reaches.
+std::vector<LayerPtr> drops_of(GraphCall& call);
+
+/// Names the streams that the node's layers draw from, after the node's layer and its value.
+void name_drops(const GraphCall& call, const std::string& layer);
 
 /// Runs a node with `call.drops`. It draws only where the pass trains.
 void run_dropping(const GraphCall& call, GraphFrame& frame, const Pass& pass);

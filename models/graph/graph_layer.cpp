@@ -19,10 +19,8 @@
 namespace pipewright {
 namespace {
 
-constexpr const char* kBatchNorm = "aten::batch_norm";
-
 bool is_norm(const GraphNode& node) {
-  return node.name == kBatchNorm || node.name == "aten::layer_norm";
+  return node.name == kBatchNormOperator || node.name == "aten::layer_norm";
 }
 
 class GraphLayer final : public Layer {
@@ -42,8 +40,7 @@ class GraphLayer final : public Layer {
   }
 
   void set_name(std::string name) override {
-    for (GraphCall& each : calls_)
-      if (each.drops) each.drops->set_name(concat(name, ".", each.node->outputs.at(0).name));
+    for (const GraphCall& each : calls_) name_drops(each, name);
     Layer::set_name(std::move(name));
   }
 
@@ -126,6 +123,7 @@ class GraphLayer final : public Layer {
   GraphCall call(const GraphNode& node) {
     GraphCall made;
     made.node = &node;
+    made.kind = kind_of(node);
     made.handle = c10::Dispatcher::singleton().findSchema({node.name, node.overload});
     PIPEWRIGHT_CHECK(made.handle.has_value(), node.name);
     const auto placed = [&](const GraphReference& to) {
@@ -137,7 +135,7 @@ class GraphLayer final : public Layer {
     for (const GraphOutput& output : node.outputs)
       made.outputs.push_back(place("value", output.name));
     made.drops = drops_of(made);
-    if (node.name == kBatchNorm) check_norm(made);
+    if (made.kind == CallKind::BatchNorm) check_norm(made);
     return made;
   }
 
@@ -181,11 +179,11 @@ class GraphLayer final : public Layer {
 
   void run(const GraphCall& each, GraphFrame& frame, const Pass& pass) const {
     try {
-      if (each.node->name == kBatchNorm)
+      if (each.kind == CallKind::BatchNorm)
         frame.tensors[each.outputs.at(0)] = normalised(each, frame, pass);
       else if (frame.device.is_meta())
         run_on_meta(each, frame, pass);
-      else if (each.drops && (is_dropout(each.node->name) || draws(each, pass)))
+      else if (!each.drops.empty() && (each.kind == CallKind::Dropout || draws(each, pass)))
         run_dropping(each, frame, pass);
       else
         each.run(frame, pass);

@@ -40,7 +40,7 @@ double terms_of(const GraphCall& call, const GraphFrame& frame, const Pass& pass
 /// The scores that the backward of an attention keeps, before and after dropping.
 std::vector<at::Tensor> scores_of(const GraphCall& call, const GraphFrame& frame,
                                   const Pass& pass) {
-  if (!call.drops || call.node->name != kAttentionOperator || !draws(call, pass)) return {};
+  if (call.drops.empty() || call.node->name != kAttentionOperator || !draws(call, pass)) return {};
   const at::Tensor query = call.tensor("query", frame, pass);
   std::vector<std::int64_t> sizes = query.sizes().vec();
   sizes.back() = call.tensor("key", frame, pass).size(-2);

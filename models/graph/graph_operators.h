@@ -10,6 +10,9 @@ namespace pipewright {
 /// Attention, which may drop, too.
 inline constexpr const char* kAttentionOperator = "aten::scaled_dot_product_attention";
 
+/// Batch norm, which is computed as our own layer computes it.
+inline constexpr const char* kBatchNormOperator = "aten::batch_norm";
+
 /// Whether "aten::conv2d" may be called.
 bool is_allowed_operator(const std::string& name);
 /// Whether numbers among its arguments decide how large its result is.

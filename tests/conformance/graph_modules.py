@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules for graph_test.py, each with something that makes cutting or importing hard."""
 
+import math
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -172,13 +174,40 @@ class Masked(nn.Module):
 
 
 class DropsInLayers(nn.Module):
-    def __init__(self):
+    def __init__(self, p):
         super().__init__()
-        self.lstm = nn.LSTM(4, 6, 2, batch_first=True, dropout=0.5)
-        self.fc = nn.Linear(6, 10)
+        self.lstm = nn.LSTM(4, 6, 3, batch_first=True, bidirectional=True, dropout=p)
+        self.fc = nn.Linear(12, 10)
 
     def forward(self, x):
         return self.fc(self.lstm(x.view(-1, 3, 4))[0][:, -1])
+
+
+class CountsDropped(nn.Module):
+    """Of each sample the mean over WIDTH × places of tanh(tanh(d)), where d is what the dropout between two layers of an
+    LSTM makes of GIVEN: gates are open or closed, and only the second layer's cell reads its input.
+    """
+
+    WIDTH, P, OPEN = 64, 0.25, 40.0  # σ(40) is 1 to 17 digits
+    GIVEN = math.tanh(1.0)
+
+    def __init__(self):
+        super().__init__()
+        width = self.WIDTH
+        self.lstm = nn.LSTM(1, width, 2, batch_first=True, dropout=self.P)
+        self.fc = nn.Linear(1, 2)
+        with torch.no_grad():
+            for parameter in self.parameters():
+                parameter.zero_()
+            for bias in (self.lstm.bias_ih_l0, self.lstm.bias_ih_l1):
+                for gate, value in enumerate((self.OPEN, -self.OPEN, 0.0, self.OPEN)):  # input, forget, cell, output
+                    bias[gate * width : (gate + 1) * width] = value
+            self.lstm.bias_ih_l0[2 * width : 3 * width] = self.OPEN
+            self.lstm.weight_ih_l1[2 * width : 3 * width] = torch.eye(width)
+            self.fc.weight[0] = 1
+
+    def forward(self, x):
+        return self.fc(self.lstm(x)[0].mean((1, 2)).unsqueeze(1))
 
 
 class OtherInEvaluation(nn.Module):
@@ -246,7 +275,22 @@ def masked():
 
 
 def drops_in_layers():
-    return DropsInLayers()
+    torch.manual_seed(0)
+    return DropsInLayers(0.5)
+
+
+def drops_never():
+    torch.manual_seed(0)
+    return DropsInLayers(1e-300)
+
+
+def drops_nothing():
+    torch.manual_seed(0)
+    return DropsInLayers(0.0)
+
+
+def counts_dropped():
+    return CountsDropped()
 
 
 def other_in_evaluation():
@@ -282,7 +326,7 @@ def counts_by_itself():
 REFUSED = {
     "decided_by_data": "data-dependent",
     "of_two_outputs": "returns 2 values in training; expected one tensor, or one that is called logits (--output",
-    "of_two_inputs": "forward takes x, mask; expected one tensor",
+    "of_two_inputs": "forward takes x, mask; expected --input NAME=SIZES for each, also for mask, or a wrapper",
     "draws_by_itself": "aten.rand_like.default of module '' draws random numbers",
     "of_fixed_batch": "batch",
     "counts_by_itself": "writes into 'count'",

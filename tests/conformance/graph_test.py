@@ -8,6 +8,7 @@ or split their backwards. Weights and batch-norm statistics after them contain e
 import contextlib
 import io
 import json
+import math
 import os
 import sys
 import unittest
@@ -179,12 +180,41 @@ class Graph(graph_training.GraphTraining):
         untied = self.trained("untied", pipeline={"stages": 3, "balance": "layers"})
         self.assertFalse(torch.equal(untied["first.weight"], untied["second.weight"]))
 
-    def test_what_draws_where_no_seed_reaches_is_refused(self):
-        self.import_module("drops_in_layers", (12,))
-        self.write_data((12,), BATCH)
-        output = self.trained("drops", code=3)
-        self.assertIn("drops between the layers of one operator, which no seed of ours reaches", output)
-        self.assertEqual(len(output.splitlines()), 1, output)
+    def test_an_lstm_drops_between_its_layers_by_the_seed(self):
+        self.write_data((12,), BATCH * STEPS)
+
+        def trained(make, name, **changes):
+            self.import_module(make, (12,))
+            return self.trained(name, **changes)
+
+        nothing = trained("drops_nothing", "nothing")
+        self.same(trained("drops_never", "never"), nothing)
+        once = trained("drops_in_layers", "once")
+        self.assertFalse(torch.equal(once["lstm.weight_ih_l2"], nothing["lstm.weight_ih_l2"]))
+        cut = {"stages": 2, "balance": "layers", "recompute": "always", "execution": "threads"}
+        self.same(trained("drops_in_layers", "again", pipeline=cut, scheme={"name": "gpipe"}), once)
+        other = trained("drops_in_layers", "other", train={"seed": 2})
+        self.assertFalse(torch.equal(once["lstm.weight_ih_l2"], other["lstm.weight_ih_l2"]))
+
+    def test_an_lstm_drops_the_part_that_it_shall_and_enlarges_the_rest(self):
+        """The loss of a sample is log(1 + e^−m), where m is the mean of tanh(tanh(d)) over 4,096 elements."""
+        module, places, samples = graph_modules.CountsDropped, 64, 16
+        self.import_module("counts_dropped", (places, 1))
+        x, y = torch.ones(samples, places, 1, dtype=torch.float64), torch.zeros(samples, dtype=torch.int64)
+        save_file({"train.x": x, "train.y": y, "test.x": x.clone(), "test.y": y.clone()}, self.folder / "data.safetensors")
+        self.trained("counted", loader={"batch_size": 1}, optimizer={"lr": 1e-30})
+        elements, kept = places * module.WIDTH, math.tanh(math.tanh(module.GIVEN / (1 - module.P)))
+        counts = [-math.log(math.expm1(loss)) * elements / kept for loss in self.column("counted", "steps.csv", "loss")]
+        for count in counts:  # a whole number of elements, each enlarged by 1 / (1 − p)
+            self.assertLess(abs(count - round(count)), 1e-6)
+        deviation = math.sqrt(elements * module.P * (1 - module.P))  # of a binomial; 5 of them are passed once in 10^6
+        for count in counts:
+            self.assertLess(abs(count - elements * (1 - module.P)), 5 * deviation)
+        mean = sum(counts) / samples
+        self.assertLess(abs(mean - elements * (1 - module.P)), 5 * deviation / math.sqrt(samples))
+        self.assertGreater(len(set(map(round, counts))), samples // 2, "each step has a mask of its own")
+        evaluated = self.column("counted", "epochs.csv", "test_loss")[-1]
+        self.assertLess(abs(evaluated - math.log1p(math.exp(-math.tanh(math.tanh(module.GIVEN))))), 1e-12)
 
     def test_another_evaluation_is_said(self):
         self.assertIn("remark: in evaluation", self.import_module("other_in_evaluation", (12,)))

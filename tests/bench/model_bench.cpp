@@ -62,7 +62,10 @@ void answer(const std::string& request) {
     const Program program = compile(experiment.scheme->schedule(experiment.shape(steps)));
     const double begin = processor_seconds();
     execute(program, stages,
-            {.batches = batches, .lr = [](int) { return 1e-4; }, .minibatches_per_epoch = steps});
+            {.batches = batches,
+             .lr = [](int) { return 1e-4; },
+             .minibatches_per_epoch = steps,
+             .execution = experiment.pipeline.execution});
     std::cout << processor_seconds() - begin << std::endl;
   }
 }

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/stage/dataset.h"
 #include "core/stage/torch.h"
+#include "datasets/arrays/further_inputs.h"
 #include "datasets/arrays/sample_source.h"
 
 namespace pipewright {
@@ -152,11 +153,19 @@ class TensorDataset final : public Dataset {
  public:
   explicit TensorDataset(Options& options) : source_(options) {}
 
-  void open(const DatasetRequest& request) override { samples_ = read(request.real_targets); }
+  void open(const DatasetRequest& request) override {
+    input_names_.clear();
+    for (const NamedInput& input : request.model_inputs) input_names_.push_back(input.name);
+    const std::vector<std::string> x{"x"};
+    samples_ = settled(source_.read(input_names_.empty() ? x : input_names_), request.real_targets);
+    if (!input_names_.empty())
+      for (SamplePart& part : samples_.parts)
+        settle_further(part, std::span(request.model_inputs).subspan(1));
+  }
 
   SampleForm form(bool real_targets) const override {
     try {
-      const SettledSamples samples = read(real_targets);
+      const SettledSamples samples = settled(source_.read({"x"}, SampleDetail::Form), real_targets);
       std::vector<std::int64_t> shape = samples.parts[0].x.sizes().slice(1).vec();
       if (shape.empty()) shape = {1};
       return {.shape = shape, .classes = samples.classes, .vocabulary = samples.vocabulary};
@@ -174,6 +183,7 @@ class TensorDataset final : public Dataset {
   }
   std::int64_t classes() const override { return samples_.classes; }
   std::int64_t vocabulary() const override { return samples_.vocabulary; }
+  std::vector<std::string> input_names() const override { return input_names_; }
   Task task() const override {
     if (samples_.real) return Task::Regress;
     return samples_.parts[0].y.dim() == 2 ? Task::Continue : Task::Classify;
@@ -186,21 +196,31 @@ class TensorDataset final : public Dataset {
     const at::Tensor chosen = at::empty({count}, at::kLong);
     auto* const rows = chosen.mutable_data_ptr<std::int64_t>();
     std::ranges::transform(indices, rows, [&](std::int64_t index) { return row_of(from, index); });
-    std::vector<std::int64_t> shape = from.x.sizes().vec();
-    shape[0] = count;
-    Batch batch{{at::empty(shape, from.x.scalar_type())}, from.y.index_select(0, chosen)};
+    Batch batch{{copied(from.x, {rows, indices.size()})}, from.y.index_select(0, chosen)};
+    for (const auto& [name, input] : from.further)
+      batch.x.push_back(copied(input, {rows, indices.size()}));
     if (!samples_.real) batch.y = batch.y.to(at::kLong);
-    const std::size_t bytes = from.x.nbytes() / static_cast<std::size_t>(from.x.size(0));
-    const auto* in = static_cast<const char*>(from.x.const_data_ptr());
-    auto* out = static_cast<char*>(batch.x[0].mutable_data_ptr());
-    for (std::int64_t i = 0; i < count; ++i, out += bytes)
-      std::memcpy(out, in + static_cast<std::size_t>(rows[i]) * bytes, bytes);
     return batch;
   }
 
  private:
-  SettledSamples read(bool real_targets) const {
-    SettledSamples samples{.parts = source_.read(), .real = real_targets};
+  /// Those rows of a tensor.
+  static at::Tensor copied(const at::Tensor& from, std::span<const std::int64_t> rows) {
+    std::vector<std::int64_t> shape = from.sizes().vec();
+    shape[0] = std::ssize(rows);
+    at::Tensor made = at::empty(shape, from.scalar_type());
+    const std::size_t bytes = from.nbytes() / static_cast<std::size_t>(from.size(0));
+    const auto* in = static_cast<const char*>(from.const_data_ptr());
+    auto* out = static_cast<char*>(made.mutable_data_ptr());
+    for (const std::int64_t row : rows) {
+      std::memcpy(out, in + static_cast<std::size_t>(row) * bytes, bytes);
+      out += bytes;
+    }
+    return made;
+  }
+
+  static SettledSamples settled(std::array<SamplePart, 2> parts, bool real_targets) {
+    SettledSamples samples{.parts = std::move(parts), .real = real_targets};
     for (SamplePart& part : samples.parts) {
       settle_inputs(part);
       if (real_targets)
@@ -225,6 +245,7 @@ class TensorDataset final : public Dataset {
 
   SampleSource source_;
   SettledSamples samples_;
+  std::vector<std::string> input_names_;
 };
 
 }  // namespace

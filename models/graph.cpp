@@ -39,12 +39,19 @@ class Graph final : public Model {
   }
 
   std::vector<std::int64_t> input_shape() const override {
-    std::vector<std::int64_t> sizes;
-    for (std::size_t i = 1; i < file()->input.shape.size(); ++i)
-      sizes.push_back(file()->input.shape[i][1]);
-    return sizes;
+    return file()->inputs[0].sample_shape();
   }
-  std::int64_t vocabulary() const override { return file()->vocabulary; }
+  std::int64_t vocabulary() const override { return file()->inputs[0].vocabulary; }
+  std::vector<NamedInput> named_inputs() const override {
+    std::vector<NamedInput> all;
+    if (file()->inputs.size() < 2) return all;
+    for (const GraphInput& each : file()->inputs)
+      all.push_back({.name = each.name,
+                     .shape = each.sample_shape(),
+                     .type = each.type,
+                     .vocabulary = each.vocabulary});
+    return all;
+  }
   Task task() const override {
     return file()->output_shape.size() > 1 ? Task::Continue : Task::Classify;
   }

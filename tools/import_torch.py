@@ -12,14 +12,14 @@ calls make_model() of FILE.py, which returns an nn.Module, and exports its train
     constants.safetensors    other tensors that the module reads, if there are any
     rest.safetensors         what the module's state has beside these, if there is any
 
-docs/formats/graph.md describes them. Whatever this program cannot express is refused in one line. Of a module with
+A forward of several tensors has an --input for each, with its name: --input tokens=128:int64 --input mask=128:bool. The
+data set then has a tensor of each name. docs/formats/graph.md describes the files. Whatever this program cannot express is refused in one line. Of a module with
 several outputs the one called logits is trained; --output chooses another. tools/to_pytorch.py gives trained weights
 back to the module.
 """
 
 import argparse
 import importlib.util
-import inspect
 import json
 import os
 import sys
@@ -29,6 +29,7 @@ import torch
 from importing.evaluation import remark_on_evaluation
 from importing.export import FORMAT, Export
 from importing.files import write, write_safetensors
+from importing.inputs import TYPES, call_of, ordered, parsed, sample
 from importing.outputs import OneOutput, return_only
 from importing.refusal import Refusal
 from importing.ties import ties_of, untie
@@ -36,7 +37,6 @@ from importing.transformers_models import exportable
 
 OURS = f'{{"format": {FORMAT}, '.encode()  # how a graph.json of this program begins
 NAMES = ("graph.json", "weights.safetensors", "constants.safetensors", "rest.safetensors")
-SAMPLE_BATCH = 4  # not 1, which torch.export would take for a constant
 
 
 def made_by(spec):
@@ -57,34 +57,20 @@ def made_by(spec):
     return module
 
 
-def check_arguments(module):
-    """Refuses a forward that takes more than one tensor."""
-    empty = inspect.Parameter.empty
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(module.forward).parameters.values()
-    needed = [each.name for each in parameters if each.kind in positional and each.default is empty]
-    if len(needed) > 1:
-        raise Refusal(
-            f"the module's forward takes {', '.join(needed)}; expected one tensor, from which a wrapper may make the others "
-            "(mask = tokens != 0)"
-        )
-
-
 def prepare(module, choose):
     """Makes a module ready to be exported in training."""
-    check_arguments(module)
     if not module.training:  # as from_pretrained() leaves it; a training module may have parts that are not
         module.train()
     return_only(module, choose)
 
 
-def exported(module, shape, dtype):
-    size = (SAMPLE_BATCH, *shape)
-    sample = torch.zeros(size, dtype=dtype) if dtype == torch.int64 else torch.randn(size, dtype=dtype)
-    batch = torch.export.Dim("batch", min=2)
+def exported(module, inputs):
+    given, by_name = call_of(inputs, [sample(each, vocabulary=1) for each in inputs])
+    batch = {0: torch.export.Dim("batch", min=2)}
+    shapes = {name: batch for name in by_name} if by_name else (batch,)
     try:
         with exportable(module):
-            return torch.export.export(module, (sample,), dynamic_shapes=({0: batch},), strict=False)
+            return torch.export.export(module, given, by_name, dynamic_shapes=shapes, strict=False)
     except Refusal:
         raise
     except Exception as error:  # torch.export has no common class of them
@@ -92,14 +78,7 @@ def exported(module, shape, dtype):
         raise Refusal(f"torch.export cannot export the module: {type(error).__name__}: {lines[0]}") from error
 
 
-def sample_of(document):
-    size = (SAMPLE_BATCH, *document["input"]["shape"])
-    if document["input"]["vocabulary"]:
-        return torch.randint(document["input"]["vocabulary"], size)
-    return torch.randn(size, dtype=getattr(torch, document["input"]["type"]))
-
-
-def remarks(export, document, module, choose):
+def remarks(export, document, module, inputs, choose):
     """What a user should know about an import."""
     if choose.remark:
         yield choose.remark
@@ -108,7 +87,9 @@ def remarks(export, document, module, choose):
     frozen = [name for name in export.constants if name in dict(module.named_parameters())]
     if frozen:
         yield f"parameters that require no gradient are left as they are: {len(frozen)}, the first '{frozen[0]}'"
-    if remark := remark_on_evaluation(export.program, module, sample_of(document)):
+    written = [document["input"], *document.get("further_inputs", [])]
+    samples = [sample(each, described["vocabulary"]) for each, described in zip(inputs, written)]
+    if remark := remark_on_evaluation(export.program, module, *call_of(inputs, samples)):
         yield remark
 
 
@@ -131,14 +112,15 @@ def write_or_remove(path, tensors):
         path.unlink(missing_ok=True)
 
 
-def import_module(module, shape, dtype, out, output=None, separate=False):
+def import_module(module, inputs, out, output=None, separate=False):
     """Writes the folder. Returns what there is to say of it, a line each."""
     refuse_foreign(out)
+    inputs = ordered(module, inputs)
     choose = OneOutput(output)
     prepare(module, choose)
     if separate:
         untie(module)
-    export = Export(exported(module, shape, dtype), ties_of(module))
+    export = Export(exported(module, inputs), ties_of(module), [each.name for each in inputs])
     document = export.document()
     document["state"], rest = export.state(module)
     out.mkdir(parents=True, exist_ok=True)
@@ -149,25 +131,25 @@ def import_module(module, shape, dtype, out, output=None, separate=False):
     head = json.dumps(document, allow_nan=False)
     write(out / "graph.json", f'{head[:-1]},\n"nodes": [\n{nodes}\n]}}\n'.encode())
     counts = f"{out}: {len(export.nodes)} operators, {len(document['parameters'])} parameters"
-    return [counts, *(f"remark: {each}" for each in remarks(export, document, module, choose))]
+    return [counts, *(f"remark: {each}" for each in remarks(export, document, module, inputs, choose))]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("module", help="FILE.py:make_model, a function that returns the nn.Module")
-    parser.add_argument("--input", required=True, help="shape of one sample: 3,32,32; number of tokens: 64")
-    parser.add_argument("--dtype", default="float32", choices=["float32", "float64", "int64"], help="type of the input; int64 for tokens")
+    parser.add_argument(
+        "--input", required=True, action="append", metavar="[NAME=]SIZES[:TYPE]",
+        help="shape of one sample: 3,32,32; number of tokens: 64; once for each tensor that the forward takes, with its name",
+    )  # fmt: skip
+    parser.add_argument("--dtype", default="float32", choices=TYPES, help="type of inputs without one; int64 for tokens")
     parser.add_argument("--output", metavar="NAME", help="the output to train, of a module that returns several: a name or a position")
     parser.add_argument("--untie", action="store_true", help="parameters that share memory become parameters of their own")
     parser.add_argument("--out", required=True, type=Path, help="folder to write")
     given = parser.parse_args()
     try:
-        try:
-            shape = [int(size) for size in given.input.split(",")]
-        except ValueError:
-            raise Refusal(f"--input is '{given.input}'; expected sizes such as 3,32,32") from None
+        inputs = [parsed(text, given.dtype) for text in given.input]
         module = made_by(given.module)
-        for line in import_module(module, shape, getattr(torch, given.dtype), given.out, given.output, given.untie):
+        for line in import_module(module, inputs, given.out, given.output, given.untie):
             print(line)
     except Refusal as refusal:
         sys.exit(f"import_torch: {refusal}")

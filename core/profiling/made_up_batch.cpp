@@ -20,6 +20,22 @@ at::Tensor tokens(const Shape& shape, std::int64_t vocabulary, const at::TensorO
   return at::arange(count, whole(options)).remainder(vocabulary - first).add(first).view(shape);
 }
 
+/// Different numbers between −1 and 1.
+at::Tensor numbers(const Shape& shape, const at::TensorOptions& options) {
+  const at::Tensor x = at::empty(shape, options);
+  return x.is_meta() ? x : at::arange(x.numel(), options).sin_().view(shape);
+}
+
+/// Of an input that has no vocabulary and no fractions, such as a mask: ones.
+at::Tensor made_up(const NamedInput& input, std::int64_t samples,
+                   const at::TensorOptions& options) {
+  Shape shape = input.shape;
+  shape.insert(shape.begin(), samples);
+  if (input.vocabulary > 0) return tokens(shape, input.vocabulary, options);
+  if (at::isFloatingType(input.type)) return numbers(shape, options);
+  return at::ones(shape, options.dtype(input.type));
+}
+
 }  // namespace
 
 std::vector<at::Tensor> empty_parameters(const Layer& layer, const Precision& precision,
@@ -46,21 +62,22 @@ Batch made_up_batch(const Model& model, std::int64_t samples, const at::TensorOp
   shape.insert(shape.begin(), samples);
   Batch batch;
   if (model.vocabulary() == 0) {
-    at::Tensor x = at::empty(shape, options);
-    if (!x.is_meta()) x = at::arange(x.numel(), options).sin_().view(shape);
-    batch.x = {x};
+    batch.x = {numbers(shape, options)};
   } else {
     batch.x = {tokens(shape, model.vocabulary(), options)};
     if (model.task() == Task::Translate)
       batch.x.push_back(tokens({samples, shape[1] - 1}, model.vocabulary(), options));
   }
+  const std::vector<NamedInput> inputs = model.named_inputs();
+  for (std::size_t i = 1; i < inputs.size(); ++i)
+    batch.x.push_back(made_up(inputs[i], samples, options));
   if (real_targets) {
     batch.y = at::zeros({samples, model.classes()}, options);
     return batch;
   }
   Shape targets{samples};
   if (model.vocabulary() > 0 && model.task() != Task::Classify)
-    targets.push_back(batch.x.back().size(1));
+    targets.push_back((inputs.empty() ? batch.x.back() : batch.x.front()).size(1));
   batch.y = at::zeros(targets, whole(options));
   return batch;
 }

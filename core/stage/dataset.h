@@ -16,6 +16,7 @@
 #include "core/base/stamp.h"
 #include "core/config/options.h"
 #include "core/stage/layer.h"
+#include "core/stage/named_input.h"
 #include "core/stage/task.h"
 
 namespace pipewright {
@@ -29,6 +30,7 @@ struct DatasetRequest {
   bool model_flattens = false;
   std::int64_t model_classes = 0;
   std::int64_t model_vocabulary = 0;
+  std::vector<NamedInput> model_inputs;  ///< as Model::named_inputs()
   Task model_task = Task::Classify;
   bool real_targets = false;  ///< the loss compares with real numbers: Task::Regress, if possible
 };
@@ -41,8 +43,9 @@ struct SampleForm {
 };
 
 /// The inputs and targets of n samples. `x` has one tensor or more, [n, …] each: float32 (float64
-/// where the file has it) or int64 tokens. `y` is int64, [n] or, with a target per token, [n, T];
-/// positions without a target hold kNoTarget. Of Task::Regress, y is floating, [n, classes()].
+/// where the file has it) or int64 tokens; inputs beside the first may be any integers, or bool.
+/// `y` is int64, [n] or, with a target per token, [n, T]; positions without a target hold
+/// kNoTarget. Of Task::Regress, y is floating, [n, classes()].
 struct Batch {
   Tensors x;
   at::Tensor y;
@@ -68,6 +71,8 @@ class Dataset {
   virtual std::int64_t classes() const = 0;
   /// If positive, inputs are int64 tokens in [0, vocabulary).
   virtual std::int64_t vocabulary() const { return 0; }
+  /// Names of the tensors of Batch::x, of a data set that gives each sample several by name.
+  virtual std::vector<std::string> input_names() const { return {}; }
   virtual Task task() const { return Task::Classify; }
   /// Metrics that the task reports besides accuracy: names of registered metrics, or "bleu".
   virtual std::vector<std::string> metrics() const { return {}; }

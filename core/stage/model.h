@@ -12,6 +12,7 @@
 #include "core/base/stamp.h"
 #include "core/config/options.h"
 #include "core/stage/layer.h"
+#include "core/stage/named_input.h"
 #include "core/stage/task.h"
 
 namespace pipewright {
@@ -29,6 +30,9 @@ class Model {
   virtual bool flattens() const { return false; }
   /// If positive, inputs are int64 tokens in [0, vocabulary), at most input_shape()[0] per sample.
   virtual std::int64_t vocabulary() const { return 0; }
+  /// All inputs of a sample, the first as above, of a model that takes several by name: they are
+  /// the tensors of Batch::x. Empty where a sample has one input, or is a translation.
+  virtual std::vector<NamedInput> named_inputs() const { return {}; }
   virtual Task task() const { return Task::Classify; }
   virtual std::int64_t classes() const = 0;
   /// The auxiliary head behind layer `last_layer`, the last of a stage: it classifies the first

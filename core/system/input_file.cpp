@@ -59,6 +59,10 @@ std::uint64_t InputFile::read_at(std::uint64_t offset, char* out, std::uint64_t 
   return read(out, count);
 }
 
+void InputFile::skip(std::uint64_t count) {
+  if (::lseek(file_.number(), static_cast<off_t>(count), SEEK_CUR) < 0) fail("cannot read", errno);
+}
+
 void InputFile::fail(std::string_view what, int code) const {
   refuse_file(path_, what, code);
 }

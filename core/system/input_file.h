@@ -27,6 +27,8 @@ class InputFile {
   std::uint64_t read(char* out, std::uint64_t count);
   /// As read(), but from byte `offset` of the file; the next read() continues behind it.
   std::uint64_t read_at(std::uint64_t offset, char* out, std::uint64_t count);
+  /// The next read() continues that many bytes further on.
+  void skip(std::uint64_t count);
 
  private:
   [[noreturn]] void fail(std::string_view what, int code) const;

@@ -61,6 +61,7 @@ Tensors largest_inputs(const Plan& plan) {
   const Experiment& e = *plan.experiment;
   const auto meta = at::TensorOptions(e.train.precision.values).device(at::kMeta);
   Tensors inputs = made_up_batch(*e.model, e.loader.batch_size, meta).x;
+  if (!e.model->named_inputs().empty()) return inputs;  // whose shapes are fixed
   // A target text may be as long as the longest source.
   if (e.model->vocabulary() > 0) return Tensors(inputs.size(), inputs[0]);
   if (e.model->flattens() || plan.test.empty()) return inputs;

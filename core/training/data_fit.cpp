@@ -63,6 +63,18 @@ void check_task(const Experiment& e) {
                 e.where("model"));
 }
 
+/// Checks that the data set gives the inputs that the model takes by name.
+void check_inputs(const Experiment& e) {
+  std::vector<std::string> wanted;
+  for (const NamedInput& input : e.model->named_inputs()) wanted.push_back(input.name);
+  if (e.dataset->input_names() == wanted) return;
+  throw Error(ErrorKind::Experiment,
+              concat("the model takes the inputs '", join(wanted, "', '"),
+                     "', this data set gives one input; expected dataset: {name: tensors} with a "
+                     "tensor for each"),
+              e.where("dataset"));
+}
+
 void check_loss(const Experiment& e) {
   const bool real = e.dataset->task() == Task::Regress;
   const Task task = real ? Task::Regress : e.model->task();
@@ -138,6 +150,7 @@ void check_metrics(const Experiment& e) {
 void check_fit(const Experiment& e) {
   const Dataset& dataset = *e.dataset;
   const Model& model = *e.model;
+  check_inputs(e);
   check_task(e);
   check_loss(e);
   check_metrics(e);

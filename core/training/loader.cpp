@@ -191,12 +191,13 @@ Batch Loader::assembled(int position) const {
       settings_.dataset->batch(settings_.split, indices, settings_.augment ? &stream : nullptr);
   std::vector<std::int64_t> shape{static_cast<std::int64_t>(indices.size())};
   shape.insert(shape.end(), settings_.input_shape.begin(), settings_.input_shape.end());
-  for (at::Tensor& x : batch.x)
-    if (x.is_floating_point()) {
-      x = x.to(settings_.precision).contiguous();
-      if (!settings_.input_shape.empty()) x = x.reshape(shape);
-      x = laid_out(x, settings_.channels_last);
-    }
+  for (at::Tensor& x : batch.x) {
+    if (!x.is_floating_point()) continue;
+    x = x.to(settings_.precision).contiguous();
+    const bool first = &x == batch.x.begin();  // the model's other inputs are as they are
+    if (first && !settings_.input_shape.empty()) x = x.reshape(shape);
+    x = laid_out(x, settings_.channels_last);
+  }
   return batch;
 }
 

@@ -172,6 +172,7 @@ void open_data(Experiment& experiment) {
                             .model_flattens = experiment.model->flattens(),
                             .model_classes = experiment.model->classes(),
                             .model_vocabulary = experiment.model->vocabulary(),
+                            .model_inputs = experiment.model->named_inputs(),
                             .model_task = experiment.model->task(),
                             .real_targets = experiment.loss->fits(Task::Regress)});
 }

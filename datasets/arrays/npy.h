@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +40,11 @@ NpyHeader npy_header(std::string_view start, std::uint64_t size, const std::stri
 
 /// The array of a .npy file, contiguous. Throws Error{Data}.
 at::Tensor read_npy(const std::filesystem::path& path);
+
+/// As above, but an array of a type that `reads` does not accept is on the meta device, where it
+/// has a shape and takes no memory.
+at::Tensor read_npy(const std::filesystem::path& path,
+                    const std::function<bool(at::ScalarType)>& reads);
 
 /// The arrays of a .npz file by their names there, without ".npy". Throws Error{Data}, also for a
 /// member that is no array, for one that is encrypted or packed otherwise than by deflate, and,

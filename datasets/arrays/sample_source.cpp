@@ -13,7 +13,8 @@
 namespace pipewright {
 namespace {
 
-using NamedArrays = std::vector<std::pair<std::string, at::Tensor>>;
+using NamedArrays = std::vector<NamedArray>;
+using Names = std::vector<std::string>;
 
 bool is_npy(const std::filesystem::path& path) {
   return path.extension() == ".npy";
@@ -22,23 +23,49 @@ bool is_csv(const std::filesystem::path& path) {
   return path.extension() == ".csv";
 }
 
-NamedArrays read_arrays(const std::filesystem::path& path) {
-  return path.extension() == ".npz" ? read_npz(path) : read_safetensors(path).tensors;
+/// Whether a sample's form depends on the numbers of an array, not only on its shape.
+bool has_form(const std::string& name, at::ScalarType type) {
+  const bool targets = name == "y" || name.ends_with(".y") || name.starts_with("y_");
+  return targets || type == at::kLong;
+}
+
+NamedArrays read_arrays(const std::filesystem::path& path, SampleDetail detail) {
+  if (path.extension() == ".npz") return read_npz(path);
+  const bool all = detail == SampleDetail::All;
+  return (all ? read_safetensors(path) : read_safetensors(path, has_form)).tensors;
+}
+
+at::Tensor read_inputs(const std::filesystem::path& path, SampleDetail detail) {
+  return read_npy(path, [detail](at::ScalarType type) {
+    return detail == SampleDetail::All || has_form("x", type);
+  });
 }
 
 /// The array with one of two names, or null.
-const NamedArrays::value_type* find(const NamedArrays& arrays, const std::string& name,
-                                    const std::string& other) {
+const NamedArray* find(const NamedArrays& arrays, const std::string& name,
+                       const std::string& other) {
   const auto found = std::ranges::find_if(
       arrays, [&](const auto& array) { return array.first == name || array.first == other; });
   return found == arrays.end() ? nullptr : &*found;
 }
 
+/// "train.x, train.y, test.x and test.y"
+std::string names_text(const std::string& part, Names names) {
+  names.emplace_back("y");
+  Names all;
+  for (const std::string half : {"train.", "test."})
+    for (const std::string& name : names) all.push_back(part.empty() ? name : half + name);
+  if (part.empty()) all.resize(names.size());
+  const std::string last = all.back();
+  all.pop_back();
+  return concat(join(all, ", "), " and ", last);
+}
+
 /// As find(); throws if there is none. Python's keywords cannot be called train.x, so arrays of
 /// numpy.savez may be called x_train.
-const NamedArrays::value_type& named_array(const NamedArrays& arrays, const std::string& part,
-                                           const std::string& what,
-                                           const std::filesystem::path& path) {
+const NamedArray& named_array(const NamedArrays& arrays, const std::string& part,
+                              const std::string& what, const Names& inputs,
+                              const std::filesystem::path& path) {
   const std::string name = part.empty() ? what : concat(part, ".", what);
   if (const auto* found = find(arrays, name, part.empty() ? what : concat(what, "_", part)))
     return *found;
@@ -46,17 +73,22 @@ const NamedArrays::value_type& named_array(const NamedArrays& arrays, const std:
   for (const auto& [key, unused] : arrays) known.push_back(key);
   throw Error(
       ErrorKind::Data,
-      concat("there is no tensor '", name, "' in it; ",
-             part.empty() ? "x and y" : "train.x, train.y, test.x and test.y", " are needed, ",
-             part.empty() ? "" : "or x and y to be split, ", "and there are ", join(known, ", ")),
+      concat("there is no tensor '", name, "' in it; ", names_text(part, inputs), " are needed, ",
+             part.empty() ? "" : concat("or ", names_text("", inputs), " to be split, "),
+             "and there are ", join(known, ", ")),
       path.string());
 }
 
-SamplePart part_of(const NamedArrays& arrays, const std::string& part,
+SamplePart part_of(const NamedArrays& arrays, const std::string& part, const Names& inputs,
                    const std::filesystem::path& path) {
-  const auto &x = named_array(arrays, part, "x", path), &y = named_array(arrays, part, "y", path);
-  return {
+  const auto named = [&](const std::string& name) -> const NamedArray& {
+    return named_array(arrays, part, name, inputs, path);
+  };
+  const NamedArray &x = named(inputs.at(0)), &y = named("y");
+  SamplePart made{
       .path = path.string(), .x_name = x.first, .y_name = y.first, .x = x.second, .y = y.second};
+  for (std::size_t i = 1; i < inputs.size(); ++i) made.further.push_back(named(inputs[i]));
+  return made;
 }
 
 /// Reads a column, or a list of them: names, and numbers from 1.
@@ -97,7 +129,8 @@ SampleSource::SampleSource(Options& options)
           "(x_train and so on in .npz), or x and y, to be split; .npy has x; .csv has a row for "
           "each sample. x: [samples, ...] floating or small integers, or [samples, tokens] int64; "
           "y: [samples] integers from 0, or one for each token, -100 for none; real numbers "
-          "[samples] or [samples, targets] with the losses mse and l1.")),
+          "[samples] or [samples, targets] with the losses mse and l1. A model of several inputs "
+          "takes them by its own names in place of x, from .safetensors or .npz.")),
       targets_(options.path("target_file", "", "Where file is a .npy file: that of y.")),
       test_file_(options.path(
           "test_file", "",
@@ -139,34 +172,44 @@ void SampleSource::check(Options& options) const {
       options.problem(name, "is for .csv files; expected such a dataset.file");
 }
 
-std::array<SamplePart, 2> SampleSource::read() const {
+std::array<SamplePart, 2> SampleSource::read(const Names& inputs, SampleDetail detail) const {
+  const Wanted wanted{inputs, detail};
   if (!test_file_.empty())
-    return {read_whole(file_, targets_), read_whole(test_file_, test_targets_)};
-  if (is_npy(file_) || is_csv(file_)) return halves(read_whole(file_, targets_));
-  return read_named();
+    return {read_whole(file_, targets_, wanted), read_whole(test_file_, test_targets_, wanted)};
+  if (is_npy(file_) || is_csv(file_)) return halves(read_whole(file_, targets_, wanted));
+  return read_named(wanted);
 }
 
 /// Reads a file that may have both parts.
-std::array<SamplePart, 2> SampleSource::read_named() const {
-  const NamedArrays arrays = read_arrays(file_);
-  if (find(arrays, "x", "x") != nullptr) return halves(part_of(arrays, "", file_));
+std::array<SamplePart, 2> SampleSource::read_named(const Wanted& wanted) const {
+  const Names& inputs = wanted.inputs;
+  const NamedArrays arrays = read_arrays(file_, wanted.detail);
+  if (find(arrays, inputs[0], inputs[0]) != nullptr)
+    return halves(part_of(arrays, "", inputs, file_));
   if (split_.wanted())
     throw Error(ErrorKind::Experiment,
                 concat("dataset.split is for files of one part, with the arrays x and y, which ",
                        file_.filename().string(), " is not"),
                 split_.where());
-  return {part_of(arrays, "train", file_), part_of(arrays, "test", file_)};
+  return {part_of(arrays, "train", inputs, file_), part_of(arrays, "test", inputs, file_)};
 }
 
 SamplePart SampleSource::read_whole(const std::filesystem::path& file,
-                                    const std::filesystem::path& targets) const {
+                                    const std::filesystem::path& targets,
+                                    const Wanted& wanted) const {
+  const Names& inputs = wanted.inputs;
+  if (inputs.size() > 1 && (is_npy(file) || is_csv(file)))
+    throw Error(ErrorKind::Experiment,
+                concat(file.filename().string(), " has one input, x, the model takes ",
+                       join(inputs, ", "), "; expected a .safetensors or .npz file of these names"),
+                at_file_);
   if (is_npy(file))
     return {.path = file.string(),
             .x_name = "x",
             .y_name = "y",
-            .x = read_npy(file),
+            .x = read_inputs(file, wanted.detail),
             .y = read_npy(targets)};
-  if (!is_csv(file)) return part_of(read_arrays(file), "", file);
+  if (!is_csv(file)) return part_of(read_arrays(file, wanted.detail), "", inputs, file);
   CsvNumbers numbers = read_csv_numbers(file, columns_, separator_);
   if (numbers.y.size(1) == 1) numbers.y = numbers.y.squeeze(1);
   return {.path = file.string(),

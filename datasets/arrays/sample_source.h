@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/config/options.h"
@@ -17,14 +18,21 @@
 
 namespace pipewright {
 
+using NamedArray = std::pair<std::string, at::Tensor>;
+
 /// Inputs and targets as a file has them: row i of each belongs to one sample. `rows` are those of
 /// the part, in order; if there are none, all are. The names are for messages.
 struct SamplePart {
   std::string path, x_name, y_name;
   at::Tensor x, y;
+  std::vector<NamedArray> further;  ///< inputs beside x
   std::vector<std::int64_t> rows;
   bool of_text = false;  ///< every number was written as a real one, whole or not
 };
+
+/// How much of the samples is read: Form leaves the numbers of inputs out that are no tokens.
+/// Their arrays are on the meta device, except of .npz and .csv files, which have to be unpacked.
+enum class SampleDetail : std::uint8_t { All, Form };
 
 class SampleSource {
  public:
@@ -32,15 +40,20 @@ class SampleSource {
   /// `columns`, `target` and `separator`.
   explicit SampleSource(Options& options);
 
-  /// The training and the test part. Throws Error{Data}, and Error{Experiment} for a choice of
-  /// samples or columns that the files do not have.
-  std::array<SamplePart, 2> read() const;
+  /// The training and the test part, with inputs of these names. Throws Error{Data}, and
+  /// Error{Experiment} for a choice of samples, inputs or columns that the files do not have.
+  std::array<SamplePart, 2> read(const std::vector<std::string>& inputs,
+                                 SampleDetail detail = SampleDetail::All) const;
 
  private:
+  struct Wanted {
+    std::vector<std::string> inputs;
+    SampleDetail detail;
+  };
   std::array<SamplePart, 2> halves(SamplePart whole) const;
-  std::array<SamplePart, 2> read_named() const;
-  SamplePart read_whole(const std::filesystem::path& file,
-                        const std::filesystem::path& targets) const;
+  std::array<SamplePart, 2> read_named(const Wanted& wanted) const;
+  SamplePart read_whole(const std::filesystem::path& file, const std::filesystem::path& targets,
+                        const Wanted& wanted) const;
   void check(Options& options) const;
 
   std::filesystem::path file_, targets_, test_file_, test_targets_;

@@ -14,12 +14,12 @@ namespace {
 
 using Places = std::map<std::string, std::size_t>;
 
-/// When each value is made (node + 1; the input at 0) and when it is last read.
+/// When each value is made (node + 1; an input at 0) and when it is last read.
 struct Lives {
   Places made, read;
 
   explicit Lives(const GraphFile& file) {
-    made[file.input.name] = 0;
+    for (const GraphInput& input : file.inputs) made[input.name] = 0;
     for (std::size_t i = 0; i < file.nodes.size(); ++i) {
       for (const auto& [name, argument] : file.nodes[i].arguments)
         for_each_reference(argument, [&](const GraphReference& to) {
@@ -76,7 +76,8 @@ void forbid_parting(const GraphFile& file, std::vector<bool>& open) {
 
 void forbid_shapes(const GraphFile& file, const Lives& lives, const ConstantNodes& constants,
                    std::vector<bool>& open) {
-  std::set<std::string> by_sample{file.input.name};
+  std::set<std::string> by_sample;
+  for (const GraphInput& input : file.inputs) by_sample.insert(input.name);
   for (const GraphNode& node : file.nodes)
     for (const GraphOutput& output : node.outputs)
       if (output.by_sample()) by_sample.insert(output.name);
@@ -143,9 +144,11 @@ std::vector<GraphRun> graph_runs(const GraphFile& file, int depth) {
                     .leaves = {}});
   }
   const auto crossing = [&](std::size_t place) { return lives.crossing(place, constants); };
+  std::vector<std::string> inputs;
+  for (const GraphInput& input : file.inputs) inputs.push_back(input.name);
   for (GraphRun& run : runs) {
     run.again = constants.needed(run.first, run.last);
-    run.enters = run.first == 0 ? std::vector{file.input.name} : crossing(run.first);
+    run.enters = run.first == 0 ? inputs : crossing(run.first);
     run.leaves = run.last == open.size() ? std::vector{file.output} : crossing(run.last);
   }
   return runs;

@@ -105,6 +105,41 @@ struct GraphReader {
     for (const Value& each : sizes.items) made.shape.push_back(size(each));
     return made;
   }
+
+  GraphInput input(const Value& given) const {
+    GraphInput made;
+    made.name = text(given, "name");
+    made.type = type(given);
+    made.shape.push_back({1, 0});
+    for (const std::int64_t size : shape(made.name, field(given, "shape", Kind::Sequence)))
+      made.shape.push_back({0, size});
+    made.vocabulary = field(given, "vocabulary", Kind::Integer).integer;
+    return made;
+  }
+
+  /// The first says what the data set is: of tokens, or of numbers.
+  GraphInput first_input(const Value& given) const {
+    GraphInput made = input(given);
+    if (made.shape.size() < 2)
+      fail(concat("the shape of '", made.name, "' is empty; expected sizes"));
+    if (made.vocabulary < 0 || (made.vocabulary > 0) != (made.type == at::kLong))
+      fail(concat("'vocabulary' is ", made.vocabulary,
+                  "; expected a positive number where the input is int64, else 0"));
+    return made;
+  }
+
+  GraphInput further_input(const Value& given) const {
+    GraphInput made = input(given);
+    const bool known = made.type == at::kFloat || made.type == at::kDouble ||
+                       made.type == at::kLong || made.type == at::kBool;
+    if (!known)
+      fail(concat("the type of '", made.name, "' is ", text(given, "type"),
+                  "; expected float32, float64, int64 or bool"));
+    if (made.vocabulary < 0 || (made.vocabulary > 0 && made.type != at::kLong))
+      fail(concat("the 'vocabulary' of '", made.name, "' is ", made.vocabulary,
+                  "; expected 0, or a positive number where the input is int64"));
+    return made;
+  }
 };
 
 /// Checks that every reference of a node is to something that exists before it.
@@ -136,12 +171,22 @@ GraphNode read_node(const GraphReader& reader, const Value& given) {
   return node;
 }
 
+std::set<std::string> input_names(const std::string& path, const GraphFile& file) {
+  std::set<std::string> names;
+  for (const GraphInput& input : file.inputs)
+    if (input.name.empty() || !names.insert(input.name).second)
+      GraphReader{path}.fail(
+          concat("has two inputs of the name '", input.name, "', or one without a name"));
+  return names;
+}
+
 void read_nodes(const std::string& path, const Value& document, GraphFile& file) {
-  std::set<std::string> made{file.input.name};
+  std::set<std::string> made = input_names(path, file);
+  const std::set<std::string> given = made;
   std::size_t number = 0;
-  for (const Value& given : GraphReader{path}.field(document, "nodes", Kind::Sequence).items) {
+  for (const Value& each : GraphReader{path}.field(document, "nodes", Kind::Sequence).items) {
     const GraphReader reader{concat(path, ", node ", number++)};
-    GraphNode node = read_node(reader, given);
+    GraphNode node = read_node(reader, each);
     const GraphReader inside{node.where};
     check_references(inside, file, node, made);
     for (const GraphOutput& output : node.outputs)
@@ -150,7 +195,7 @@ void read_nodes(const std::string& path, const Value& document, GraphFile& file)
     file.nodes.push_back(std::move(node));
   }
   if (file.nodes.empty()) GraphReader{path}.fail("'nodes' is empty");
-  if (!made.contains(file.output) || file.output == file.input.name)
+  if (!made.contains(file.output) || given.contains(file.output))
     GraphReader{path}.fail(concat("no node makes the output '", file.output, "'"));
 }
 
@@ -163,6 +208,12 @@ void read_constants(const GraphReader& reader, const Value& document, const Find
 }
 
 }  // namespace
+
+std::vector<std::int64_t> GraphInput::sample_shape() const {
+  std::vector<std::int64_t> sizes;
+  for (std::size_t i = 1; i < shape.size(); ++i) sizes.push_back(shape[i][1]);
+  return sizes;
+}
 
 GraphReference reference_of(const Value& argument) {
   if (!argument.is(Kind::Mapping) || argument.fields.size() != 1) return {};
@@ -189,18 +240,10 @@ GraphFile graph_of(const Value& document, const std::string& path, const FindCon
                        ", which its tools/import_torch.py writes"));
   GraphFile file;
   file.torch = reader.text(document, "torch");
-  const Value& input = reader.field(document, "input", Kind::Mapping);
-  file.input.name = reader.text(input, "name");
-  file.input.type = reader.type(input);
-  file.input.shape.push_back({1, 0});
-  for (const std::int64_t size :
-       reader.shape("input", reader.field(input, "shape", Kind::Sequence)))
-    file.input.shape.push_back({0, size});
-  if (file.input.shape.size() < 2) reader.fail("the shape of 'input' is empty; expected sizes");
-  file.vocabulary = reader.field(input, "vocabulary", Kind::Integer).integer;
-  if (file.vocabulary < 0 || (file.vocabulary > 0) != (file.input.type == at::kLong))
-    reader.fail(concat("'vocabulary' is ", file.vocabulary,
-                       "; expected a positive number where the input is int64, else 0"));
+  file.inputs.push_back(reader.first_input(reader.field(document, "input", Kind::Mapping)));
+  if (document.find("further_inputs") != nullptr)
+    for (const Value& each : reader.field(document, "further_inputs", Kind::Sequence).items)
+      file.inputs.push_back(reader.further_input(each));
   file.output = reader.text(document, "output");
   file.output_shape =
       reader.shape("output", reader.field(document, "output_shape", Kind::Sequence));

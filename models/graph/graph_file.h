@@ -33,6 +33,13 @@ struct GraphOutput {
   bool by_sample() const { return !shape.empty() && shape[0] == GraphSize{1, 0}; }
 };
 
+/// A tensor that the data set gives, of the batch's samples.
+struct GraphInput : GraphOutput {
+  std::int64_t vocabulary = 0;  ///< of tokens, else 0
+
+  std::vector<std::int64_t> sample_shape() const;
+};
+
 /// One operator of the graph.
 struct GraphNode {
   std::string name;      ///< "aten::conv2d"
@@ -44,11 +51,10 @@ struct GraphNode {
   std::string where;  ///< "net/graph.json, node 3 (aten::conv2d of module 'conv1')", for messages
 };
 
-/// The whole file. A name of a value is that of the input or of an output of an earlier node.
+/// The whole file. A name of a value is that of an input or of an output of an earlier node.
 struct GraphFile {
-  std::string torch;  ///< version of PyTorch that exported the module
-  GraphOutput input;
-  std::int64_t vocabulary = 0;
+  std::string torch;               ///< version of PyTorch that exported the module
+  std::vector<GraphInput> inputs;  ///< one at least
   std::string output;
   std::vector<std::int64_t> output_shape;  ///< without the batch
   std::map<std::string, std::vector<std::int64_t>> parameters, buffers;

@@ -8,7 +8,8 @@
 namespace pipewright {
 
 GraphMemory::GraphMemory(const GraphFile& file) : file_(file) {
-  std::map<std::string, std::size_t> made{{file.input.name, 0}};
+  std::map<std::string, std::size_t> made;
+  for (const GraphInput& input : file.inputs) made[input.name] = 0;
   for (std::size_t i = 0; i < file.nodes.size(); ++i) {
     uses_.push_back(operator_use(file.nodes[i]));
     for (const GraphOutput& output : file.nodes[i].outputs) made[output.name] = i + 1;

@@ -44,11 +44,11 @@ def narrow_vit(dropout):
 
 
 class Recurrent(nn.Module):
-    def __init__(self):
+    def __init__(self, dropout=0.0):
         super().__init__()
-        self.first = nn.LSTM(12, 16, 2, batch_first=True, bidirectional=True)
+        self.first = nn.LSTM(12, 16, 3, batch_first=True, bidirectional=True, dropout=dropout)
         self.second = nn.LSTM(32, 16, batch_first=True)
-        self.third = nn.GRU(16, 16, batch_first=True)
+        self.third = nn.GRU(16, 16, 2, batch_first=True, dropout=dropout)
         self.fc = nn.Linear(16, CLASSES)
 
     def forward(self, x):
@@ -89,6 +89,49 @@ def bert(drop):
     )  # fmt: skip
 
 
+class TwoTowers(nn.Module):
+    """A tower of features, a tower of tokens behind it, and two numbers that only the end reads: each input is of another
+    type, and all but the first live longer than a stage.
+    """
+
+    def __init__(self, dropout):
+        super().__init__()
+        self.user = nn.ModuleList(nn.Linear(12, 12) for _ in range(3))
+        self.embedding = nn.Embedding(VOCABULARY, 12)
+        self.item = nn.Linear(12, 12)
+        self.drop = nn.Dropout(dropout)
+        self.fc = nn.Linear(24, CLASSES)
+
+    def forward(self, user, item, keep, scale):
+        for layer in self.user:
+            user = torch.tanh(layer(user))
+        item = self.embedding(item).masked_fill(~keep.unsqueeze(2), 0.0).sum(1)
+        item = self.drop(torch.tanh(self.item(item)))
+        return self.fc(torch.cat([user, item], 1)) * scale.unsqueeze(1)
+
+
+def some_tokens(samples):
+    return torch.randint(VOCABULARY, (samples, TOKENS))
+
+
+def padded_behind(samples):
+    """The attention mask of texts of half the tokens or more."""
+    return (torch.arange(TOKENS) < torch.randint(TOKENS // 2, TOKENS + 1, (samples, 1))).long()
+
+
+TOWER_INPUTS = {
+    "user": lambda samples: torch.randn(samples, 12),
+    "item": some_tokens,
+    "keep": lambda samples: torch.rand(samples, TOKENS) < 0.7,
+    "scale": lambda samples: 0.5 + torch.rand(samples),
+}
+TEXT_INPUTS = {
+    "input_ids": some_tokens,
+    "attention_mask": padded_behind,
+    "token_type_ids": lambda samples: torch.randint(2, (samples, TOKENS)),
+}
+
+
 def llama(drop=0.0):
     return transformers.LlamaForCausalLM(
         transformers.LlamaConfig(
@@ -123,10 +166,12 @@ CONVOLUTIONS = {
 SEQUENCES = {
     "swin_t": Case(lambda: narrow_swin(0.0), (3, 64, 64), dropping=lambda: narrow_swin(0.2)),
     "vit_b_16": Case(lambda: narrow_vit(0.0), (3, 32, 32), depth=4, dropping=lambda: narrow_vit(0.1)),
-    "lstm": Case(Recurrent, (7, 12)),
+    "lstm": Case(Recurrent, (7, 12), dropping=lambda: Recurrent(0.3)),
     "encoder": Case(lambda: Encoder(0.0), (TOKENS,), VOCABULARY, depth=3, dropping=lambda: Encoder(0.1)),
     "gpt2": Case(lambda: gpt2(0.0), (TOKENS,), VOCABULARY, True, 3, classes=VOCABULARY, dropping=lambda: gpt2(0.1)),
     "bert": Case(lambda: bert(0.0), (TOKENS,), VOCABULARY, depth=4, dropping=lambda: bert(0.1)),
+    "two_towers": Case(lambda: TwoTowers(0.0), (), depth=2, inputs=TOWER_INPUTS, dropping=lambda: TwoTowers(0.2)),
+    "bert_with_masks": Case(lambda: bert(0.0), (), depth=4, inputs=TEXT_INPUTS, dropping=lambda: bert(0.1)),
     # Its norms and rotations compute in float32 by name, which is the precision of the training here.
     "llama": Case(llama, (TOKENS,), VOCABULARY, True, 3, classes=VOCABULARY, precision="float32", dropping=lambda: llama(0.1)),
 }

@@ -25,7 +25,7 @@ class Evaluation(torch.fx.Interpreter):
         return super().call_function(target, tuple(args), kwargs)
 
 
-def inputs_of(program, sample):
+def inputs_of(program, samples):
     signature = program.graph_signature
     for node in program.graph.nodes:
         if node.op != "placeholder":
@@ -39,17 +39,18 @@ def inputs_of(program, sample):
                 yield source[named[node.name]].detach().clone()
                 break
         else:
-            yield sample
+            yield next(samples)
 
 
-def remark_on_evaluation(program, module, sample):
-    """What to say if the module computes something else in evaluation, or ""."""
+def remark_on_evaluation(program, module, given, by_name):
+    """What to say if the module computes something else in evaluation, or "". It is called as module(*given, **by_name)."""
     modes = [(each, each.training) for each in module.modules()]
     module.eval()
     try:
         with torch.no_grad():
-            theirs = module(sample)
-            (ours,) = Evaluation(program.graph_module).run(*inputs_of(program, sample))
+            theirs = module(*given, **by_name)
+            samples = iter((*given, *by_name.values()))
+            (ours,) = Evaluation(program.graph_module).run(*inputs_of(program, samples))
     finally:
         for each, mode in modes:
             each.training = mode

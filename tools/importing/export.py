@@ -41,8 +41,9 @@ def is_size(node):
 
 
 class Export:
-    def __init__(self, program, ties):
+    def __init__(self, program, ties, input_names):
         self.program, self.graph = program, program.graph
+        self.input_names = input_names  # of the tensors that the forward takes, in its order; [None] is one without a name
         self.ties = ties  # name of a parameter → the name under which it is written
         self.names = {}  # node → the reference that stands for it
         self.own = {}  # node → name in the module's state, of its own tensors
@@ -62,17 +63,14 @@ class Export:
         for node in self.graph.nodes:
             if node.op == "call_function":
                 self.call(node)
-        entering = self.inputs[0]
-        value = entering.meta["val"]
+        first, *further = [self.described_input(*each) for each in zip(self.inputs, self.input_names)]
+        if first["type"] == "int64" and not first["vocabulary"]:
+            raise Refusal(f"the input '{first['name']}' is of type int64, but no embedding reads it; expected tokens for an embedding")
         return {
             "format": FORMAT,
             "torch": torch.__version__.split("+")[0],
-            "input": {
-                "name": entering.name,
-                "shape": [int(size) for size in value.shape[1:]],
-                "type": type_name(value.dtype),
-                "vocabulary": self.vocabulary(entering),
-            },
+            "input": first,
+            **({"further_inputs": further} if further else {}),
             "output": self.names[output]["value"],
             "output_shape": [int(size) for size in output.meta["val"].shape[1:]],
             "parameters": {name: list(tensor.shape) for name, tensor in self.weights.items()},
@@ -89,8 +87,12 @@ class Export:
                 self.own[node] = named[node.name]
             elif node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor):
                 self.inputs.append(node)
-        if len(self.inputs) != 1:
-            raise Refusal(f"the module takes {len(self.inputs)} tensors; expected one (wrap the module to take one)")
+        if len(self.inputs) != len(self.input_names):
+            raise Refusal(f"the module takes {len(self.inputs)} tensors; expected --input for each, with its name")
+        self.input_names = [name or node.name for name, node in zip(self.input_names, self.inputs)]
+        for node in self.graph.nodes:
+            if node.name in self.input_names and node not in self.inputs:
+                raise Refusal(f"the input '{node.name}' has the name of one of the module's values; expected another name")
 
     def output(self):
         leaves = [leaf for leaf in tree_leaves(self.graph.output_node().args) if leaf is not None]
@@ -101,7 +103,7 @@ class Export:
     def placeholder(self, node):
         name = self.own.get(node)
         if name is None:
-            self.names[node] = {"value": node.name}
+            self.names[node] = {"value": self.input_names[self.inputs.index(node)]}
         elif node.name in self.program.graph_signature.inputs_to_parameters:
             self.parameter(node, name)
         else:
@@ -211,6 +213,15 @@ class Export:
             self.names[node] = {"value": node.name}
         return made
 
+    def described_input(self, entering, name):
+        value = entering.meta["val"]
+        return {
+            "name": name,
+            "shape": [int(size) for size in value.shape[1:]],
+            "type": type_name(value.dtype),
+            "vocabulary": self.vocabulary(entering),
+        }
+
     def vocabulary(self, entering):
         """Rows of the embedding that reads the input or a view of it, 0 if the input is not of tokens."""
         if entering.meta["val"].dtype != torch.int64:
@@ -221,9 +232,7 @@ class Export:
             for node in self.graph.nodes
             if node.op == "call_function" and node.target is EMBEDDING and memory.of[node.args[1]] is entering
         ]
-        if not rows:
-            raise Refusal("the input is of type int64, but no embedding reads it; expected tokens for an embedding")
-        return min(rows)
+        return min(rows, default=0)
 
     def state(self, module):
         """For each name in the module's state, that of the tensor which holds it; and those that no other file has."""

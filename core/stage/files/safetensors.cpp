@@ -80,10 +80,13 @@ OpenFile opened(Source in, std::uint64_t size, const std::filesystem::path& path
   return {std::move(in), std::move(layout)};
 }
 
-OpenFile open_file(const std::filesystem::path& path) {
+std::shared_ptr<InputFile> existing_file(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) fail(path, "cannot open: no such file");
-  auto file = std::make_shared<InputFile>(path);
+  return std::make_shared<InputFile>(path);
+}
+
+OpenFile open_file(const std::shared_ptr<InputFile>& file, const std::filesystem::path& path) {
   const std::uint64_t size = file->size();
   return opened([file](char* out, std::uint64_t count) { return file->read(out, count); }, size,
                 path);
@@ -140,7 +143,23 @@ const at::Tensor* TensorFile::find(const std::string& name) const {
 }
 
 TensorFile read_safetensors(const std::filesystem::path& path) {
-  return read_all(open_file(path), path);
+  return read_all(open_file(existing_file(path), path), path);
+}
+
+TensorFile read_safetensors(const std::filesystem::path& path, const ReadsTensor& reads) {
+  const auto file = existing_file(path);
+  const OpenFile from = open_file(file, path);
+  TensorFile found{.tensors = {}, .metadata = from.layout.metadata};
+  for (const TensorLayout& layout : from.layout.tensors) {
+    if (reads(layout.name, layout.type)) {
+      found.tensors.emplace_back(layout.name, read_tensor(from.in, layout, path));
+      continue;
+    }
+    file->skip(layout.bytes);
+    const auto meta = at::TensorOptions(layout.type).device(at::kMeta);
+    found.tensors.emplace_back(layout.name, at::empty(layout.shape, meta));
+  }
+  return found;
 }
 
 TensorFile parse_safetensors(std::string bytes, const std::string& name) {
@@ -157,7 +176,7 @@ TensorFile parse_safetensors(std::string bytes, const std::string& name) {
 
 std::vector<TensorHeader> read_safetensors_header(const std::filesystem::path& path) {
   std::vector<TensorHeader> tensors;
-  for (TensorLayout& layout : open_file(path).layout.tensors)
+  for (TensorLayout& layout : open_file(existing_file(path), path).layout.tensors)
     tensors.push_back({std::move(layout.name), layout.type, std::move(layout.shape)});
   return tensors;
 }

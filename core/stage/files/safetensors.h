@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -28,6 +29,13 @@ struct TensorFile {
 /// tensors overlap, a type is unknown, a name occurs twice, or a tensor's size does not match its
 /// shape.
 TensorFile read_safetensors(const std::filesystem::path& path);
+
+/// Whether the data of a tensor are to be read.
+using ReadsTensor = std::function<bool(const std::string& name, at::ScalarType type)>;
+
+/// Reads the data of those tensors only that `reads` accepts. The others are on the meta device,
+/// where they have a type and a shape and take no memory.
+TensorFile read_safetensors(const std::filesystem::path& path, const ReadsTensor& reads);
 
 /// Reads names and shapes, in the order of the data, from the header only. Throws like
 /// read_safetensors() for every fault that the header and the file size show.

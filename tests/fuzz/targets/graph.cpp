@@ -36,12 +36,13 @@ std::string run(const std::shared_ptr<const GraphFile>& file, int depth) {
   check_cut(*file, runs);
   std::vector<LayerPtr> layers;
   for (const GraphRun& each : runs) layers.push_back(graph_layer(file, each));
-  std::vector<std::int64_t> sizes{kBatch};
-  for (std::size_t i = 1; i < file->input.shape.size(); ++i)
-    sizes.push_back(file->input.shape[i][1]);
-  const bool tokens = file->input.type == at::kLong;
-  Tensors values{
-      at::empty(sizes, at::TensorOptions(tokens ? at::kLong : at::kFloat).device(at::kMeta))};
+  Tensors values;
+  for (const GraphInput& input : file->inputs) {
+    std::vector<std::int64_t> sizes = input.sample_shape();
+    sizes.insert(sizes.begin(), kBatch);
+    const at::ScalarType type = at::isFloatingType(input.type) ? at::kFloat : input.type;
+    values.push_back(at::empty(sizes, at::TensorOptions(type).device(at::kMeta)));
+  }
   std::string text;
   for (const LayerPtr& layer : layers) {
     auto buffers = on_meta(layer->buffers());

@@ -2,10 +2,12 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <set>
 
 #include "core/stage/files/safetensors.h"
+#include "core/system/file.h"
 #include "tests/unit/datasets/fixtures.h"
 
 namespace pipewright {
@@ -179,6 +181,87 @@ TEST_F(TensorsDataset, SaysWhatItsSamplesAreBeforeItIsOpened) {
   EXPECT_EQ(data->form(true).classes, 1) << "a real number for each sample";
   std::filesystem::remove(folder_ / "data.safetensors");
   EXPECT_EQ(data->form(false).classes, 0);
+}
+
+/// A file whose numbers take five terabytes, which no memory holds. On the disk, what was never
+/// written takes no room.
+TEST_F(TensorsDataset, SaysWhatItsSamplesAreWithoutReadingTheirNumbers) {
+  constexpr std::uint64_t kTerabyte = std::uint64_t{1} << 40;
+  const std::string header =
+      concat(R"({"test.y":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},)",
+             R"("train.y":{"dtype":"I64","shape":[4],"data_offsets":[8,40]},)",
+             R"("test.x":{"dtype":"F32","shape":[1,16],"data_offsets":[40,104]},)",
+             R"("train.x":{"dtype":"F32","shape":[4,16],"data_offsets":[104,360]}})");
+  std::string large = header;
+  const auto replace = [&](const std::string& old, const std::string& now) {
+    large.replace(large.find(old), old.size(), now);
+  };
+  // 2^38 numbers of a sample, 4 bytes each.
+  replace("[1,16]", "[1,274877906944]");
+  replace("[40,104]", concat("[40,", 40 + kTerabyte, "]"));
+  replace("[4,16]", "[4,274877906944]");
+  replace("[104,360]", concat("[", 40 + kTerabyte, ",", 40 + kTerabyte + 4 * kTerabyte, "]"));
+  const std::uint64_t length = large.size();
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &length, 8);
+  bytes += large;
+  const std::int64_t labels[] = {5, 1, 0, 6, 2};
+  bytes.append(reinterpret_cast<const char*>(labels), sizeof labels);
+  write_file(folder_ / "data.safetensors", bytes);
+  std::filesystem::resize_file(folder_ / "data.safetensors",
+                               8 + length + 40 + kTerabyte + 4 * kTerabyte);
+  const SampleForm form = dataset()->form(false);
+  EXPECT_EQ(form.shape, (std::vector<std::int64_t>{274877906944}));
+  EXPECT_EQ(form.classes, 7) << "the largest label, and one";
+  EXPECT_EQ(form.vocabulary, 0);
+}
+
+/// A model that takes tokens, truth values and one number of a sample by name.
+class NamedInputs : public TensorsDataset {
+ protected:
+  NamedInputs() {
+    tensors_["train.words"] = at::arange(8, at::kLong).reshape({4, 2});
+    tensors_["test.words"] = at::zeros({2, 2}, at::kLong);
+    tensors_["train.keep"] = at::tensor({1, 0, 0, 1, 1, 1, 0, 0}, at::kBool).reshape({4, 2});
+    tensors_["test.keep"] = at::ones({2, 2}, at::kBool);
+    tensors_["train.scale"] = at::tensor({1, 2, 3, 4}, at::kByte);
+    tensors_["test.scale"] = at::tensor({5.5, 6.5}, at::kDouble);
+    request_.model_inputs = {{.name = "words", .shape = {2}, .type = at::kLong, .vocabulary = 9},
+                             {.name = "keep", .shape = {2}, .type = at::kBool},
+                             {.name = "scale", .shape = {}, .type = at::kFloat}};
+  }
+};
+
+TEST_F(NamedInputs, AreGivenInTheModelsOrderRowByRow) {
+  const auto data = opened();
+  EXPECT_EQ(data->input_names(), (std::vector<std::string>{"words", "keep", "scale"}));
+  EXPECT_EQ(data->sample_shape(), (std::vector<std::int64_t>{2})) << "of the first";
+  const Batch batch = data->batch(Split::Train, std::vector<std::int64_t>{3, 0}, nullptr);
+  ASSERT_EQ(batch.x.size(), 3U);
+  EXPECT_EQ(values_of<std::int64_t>(batch.x[0]), (std::vector<std::int64_t>{6, 7, 0, 1}));
+  EXPECT_TRUE(batch.x[1].equal(at::tensor({0, 0, 1, 0}, at::kBool).reshape({2, 2})));
+  EXPECT_EQ(values_of<float>(batch.x[2]), (std::vector<float>{4, 1}));
+  EXPECT_EQ(values_of<std::int64_t>(batch.y), (std::vector<std::int64_t>{2, 2}));
+  EXPECT_EQ(data->batch(Split::Test, std::vector<std::int64_t>{1}, nullptr).x[2].item<double>(),
+            6.5);
+}
+
+TEST_F(NamedInputs, ThatDoNotFitTheModelAreRefusedByName) {
+  EXPECT_TRUE(contains(refusal_with("test.keep", at::ones({2, 3}, at::kBool)),
+                       "has shape [2, 3], must be [2, 2]"));
+  EXPECT_TRUE(contains(refusal_with("train.keep", at::ones({4, 2}, at::kLong)),
+                       "has type Long, the model's 'keep' is of truth values"));
+  EXPECT_TRUE(contains(refusal_with("train.scale", at::ones({4}, at::kInt)),
+                       "has type Int, the model's 'scale' is floating"));
+  EXPECT_TRUE(contains(refusal_with("train.scale", at::ones({3})), "must be [4]"));
+  request_.model_inputs[1] = {.name = "keep", .shape = {2}, .type = at::kLong, .vocabulary = 1};
+  EXPECT_TRUE(contains(error_of([this] { opened(); }),
+                       "record 0 (counted from 0) has the token 1, the model takes 0 to 0"));
+  tensors_.erase("test.scale");
+  EXPECT_TRUE(contains(error_of([this] { opened(); }),
+                       "'test.scale' in it; train.words, train.keep, train.scale, train.y, "
+                       "test.words, test.keep, test.scale and test.y are needed, or words, keep, "
+                       "scale and y to be split"));
 }
 
 /// A file of one part: sample i is the number i, its class i mod 3.

@@ -36,9 +36,9 @@ class Inputs(GraphTraining):
 
     def refused(self, code=3, **changes):
         (self.folder / "refused.yaml").write_text(json.dumps(self.experiment(CASE, **changes)))
-        output = self.do(PIPEWRIGHT, "check", "refused.yaml", code=code)
-        self.assertEqual(len(output.splitlines()), 1, output)
-        return output
+        verdict, *lines = self.do(PIPEWRIGHT, "check", "refused.yaml", code=code).splitlines()
+        self.assertEqual((verdict.split(), len(lines)), (["experiment", "refused"], 1), lines)
+        return lines[0]
 
     def test_the_file_names_the_inputs_with_their_types(self):
         graph = json.loads((self.folder / "net" / "graph.json").read_text())
@@ -106,9 +106,9 @@ class Inputs(GraphTraining):
         self.assertIn("data.csv has one input, x, the model takes user, item, keep, scale; expected a .safetensors or .npz", csv_file)
         experiment = self.experiment(CASE) | {"dataset": {"name": "digits"}}
         (self.folder / "digits.yaml").write_text(json.dumps(experiment))
-        output = self.do(PIPEWRIGHT, "check", "digits.yaml", code=2)
-        self.assertIn(wanted, output)
-        self.assertEqual(len(output.splitlines()), 1, output)
+        verdict, *lines = self.do(PIPEWRIGHT, "check", "digits.yaml", code=2).splitlines()
+        self.assertIn(wanted, lines[0])
+        self.assertEqual((verdict.split(), len(lines)), (["experiment", "digits"], 1), lines)
 
     def test_profiles_plan_and_measure_them(self):
         (self.folder / "profiled.yaml").write_text(json.dumps(self.experiment(CASE, pipeline=CUT)))

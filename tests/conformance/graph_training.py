@@ -144,17 +144,25 @@ def difference(ours, theirs):
     return ((ours - theirs).abs().max() / theirs.abs().max().clamp_min(1)).item()
 
 
-def roundings(case, module, x):
+def roundings(module, elements, steps):
     """How many rounded operations apart two results are, where kernels add the same terms in another order.
 
     A sum of n terms moves by about √n roundings. A chain of L layers, there and back, has 2·L such sums, whose errors add
     up like independent ones: √(2·L·n). n is the largest number of terms: of a layer's inputs, or of the samples and places
-    over which a weight's gradient is added up. Each step's update rounds three more times, here as there.
+    over which a weight's gradient is added up, which are fewer than the `elements` of a batch. Each step's update rounds
+    three more times, here as there.
     """
     weights = [each for each in module.parameters() if each.dim() > 1]
-    places = max(each[: case.batch].numel() for each in named(x).values())
-    terms = max([places, *(each.numel() // each.shape[0] for each in weights)])
-    return math.sqrt(2 * len(weights) * terms) + 2 * 3 * STEPS
+    terms = max([elements, *(each.numel() // each.shape[0] for each in weights)])
+    return math.sqrt(2 * len(weights) * terms) + 2 * 3 * steps
+
+
+def nudge(module):
+    """Moves each parameter by one unit in its last place or two, up or down."""
+    torch.manual_seed(7)
+    with torch.no_grad():
+        for each in module.parameters():
+            each.mul_(1 + torch.finfo(each.dtype).eps * (2.0 * torch.randint_like(each, 2) - 1))
 
 
 def tolerance(case, x, y, theirs):
@@ -162,11 +170,8 @@ def tolerance(case, x, y, theirs):
     in its last place away, which is a rounding, times the number of roundings. Batch norms over few values enlarge each.
     """
     module = case.module().to(case.dtype)
-    count = roundings(case, module, x)
-    with torch.no_grad():
-        torch.manual_seed(7)
-        for parameter in module.parameters():
-            parameter.mul_(1 + torch.finfo(case.dtype).eps * (2.0 * torch.randint_like(parameter, 2) - 1))
+    count = roundings(module, max(each[: case.batch].numel() for each in named(x).values()), STEPS)
+    nudge(module)
     train(case, module, x, y)
     moved = state(module)
     response = max(difference(moved[name], theirs[name]) for name in moved)

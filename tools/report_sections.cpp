@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/report_sections.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/experiment_keys.h"
+#include "core/experiment/catalogue.h"
 #include "core/modelling/hardware_source.h"
 #include "core/reports/claims.h"
 #include "core/reports/plot_spec.h"
 #include "core/reports/table_spec.h"
+#include "tools/part_kinds.h"
 
 namespace pipewright {
 namespace {
@@ -48,6 +53,16 @@ std::vector<OptionInfo> report_sections() {
   std::vector<OptionInfo> sections;
   for (const ExperimentKey& key : experiment_keys())
     if (key.use == KeyUse::Report) sections.push_back(report_section(key.name));
+  return sections;
+}
+
+std::vector<OptionInfo> plain_sections() {
+  std::vector<OptionInfo> sections;
+  for (OptionInfo& info : experiment_options())
+    if (std::ranges::none_of(part_kinds(),
+                             [&](const PartKind& kind) { return kind.name == info.name; }))
+      sections.push_back(std::move(info));
+  for (OptionInfo& section : report_sections()) sections.push_back(std::move(section));
   return sections;
 }
 

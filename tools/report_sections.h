@@ -12,4 +12,7 @@ namespace pipewright {
 /// One for each key of experiment_keys() whose use is Report, in their order.
 std::vector<OptionInfo> report_sections();
 
+/// The options and sections of an experiment file that do not name a part, these among them.
+std::vector<OptionInfo> plain_sections();
+
 }  // namespace pipewright

@@ -67,4 +67,9 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
   return concat("; did you mean ", text, "?");
 }
 
+std::string plugin_hint(std::string_view name, std::span<const std::string> known) {
+  return did_you_mean(name, known).empty() ? "; one of a plugin needs --plugin FILE"
+                                           : std::string();
+}
+
 }  // namespace pipewright

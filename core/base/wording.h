@@ -25,4 +25,8 @@ std::string counted(Count count, std::string_view noun) {
 /// one does; "" with nothing near.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
+/// "; one of a plugin needs --plugin FILE", for the name of a part that none of the known parts
+/// has; "" where did_you_mean() says which was meant.
+std::string plugin_hint(std::string_view name, std::span<const std::string> known);
+
 }  // namespace pipewright

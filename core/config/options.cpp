@@ -186,6 +186,19 @@ std::string Options::choice(const std::string& name, const std::vector<std::stri
   return result;
 }
 
+std::string Options::part(const std::string& name, const std::vector<std::string>& parts,
+                          const std::string& fallback, const std::string& help) {
+  const Value* const value = find(name);
+  const bool named = value != nullptr && value->is(Value::Kind::Text);
+  const std::string hint = named ? plugin_hint(value->text, parts) : std::string();
+  if (hint.empty()) return choice(name, parts, fallback, help);
+  OptionInfo info = described(name, Type::Choice, help, Value::of(fallback));
+  for (const std::string& each : parts) info.choices.push_back(Value::of(each));
+  refuse(declare(std::move(info)), *value, hint);
+  accept(name, Value::of(fallback));
+  return fallback;
+}
+
 int Options::choice(const std::string& name, std::initializer_list<int> choices, int fallback,
                     const std::string& help) {
   OptionInfo info = described(name, Type::Choice, help, Value::of(fallback));
@@ -369,9 +382,9 @@ void Options::accept(const std::string& name, Value value) {
   resolved_.at_or_add(name) = std::move(value);
 }
 
-void Options::refuse(const OptionInfo& info, const Value& value) {
+void Options::refuse(const OptionInfo& info, const Value& value, const std::string& hint) {
   problems_->add(value.place, concat(full_name(info.name), " is ", value.shown(), "; expected ",
-                                     expected(info), advice(info, value)));
+                                     expected(info), advice(info, value), hint));
 }
 
 /// Converts the given value; nullopt when none is given, or when it is wrong, which is recorded.

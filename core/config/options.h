@@ -61,6 +61,10 @@ class Options {
                      const std::string& fallback, const std::string& help);
   int choice(const std::string& name, std::initializer_list<int> choices, int fallback,
              const std::string& help);
+  /// A choice of a registered part, such as a scheme. The problem of a name that is nearly none of
+  /// them says that a part of a plugin needs --plugin.
+  std::string part(const std::string& name, const std::vector<std::string>& parts,
+                   const std::string& fallback, const std::string& help);
   std::vector<std::int64_t> integers(const std::string& name,
                                      const std::vector<std::int64_t>& fallback,
                                      const std::string& help, Range range = {});
@@ -109,7 +113,7 @@ class Options {
   const OptionInfo& declare(OptionInfo info);
   const Value* find(const std::string& name) const;
   void accept(const std::string& name, Value value);
-  void refuse(const OptionInfo& info, const Value& value);
+  void refuse(const OptionInfo& info, const Value& value, const std::string& hint = {});
   template <class Read>
   auto read(OptionInfo info, const Read& convert) -> decltype(convert(Value()));
   template <class Read>

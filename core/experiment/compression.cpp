@@ -15,8 +15,8 @@ constexpr const char* kNone = "none";
 NamedCodec read_codec(Options& options) {
   const Registry<Codec>& registry = Registry<Codec>::instance();
   NamedCodec named;
-  named.name = options.choice("name", registry.names(), kNone,
-                              "Name of the codec; `pipewright list codecs` shows all.");
+  named.name = options.part("name", registry.names(), kNone,
+                            "Name of the codec; `pipewright list codecs` shows all.");
   std::shared_ptr<const Codec> codec = registry.find(named.name)->make(options);
   if (named.name != kNone) named.codec = std::move(codec);
   return named;

@@ -25,8 +25,8 @@ std::unique_ptr<Part> read_part(Options& root, const std::string& section,
                                 const More& more) {
   const Registry<Part>& registry = Registry<Part>::instance();
   Options options = root.section(section, help);
-  const std::string name = options.choice("name", registry.names(), fallback,
-                                          "Name of the part; `pipewright list` shows all.");
+  const std::string name = options.part("name", registry.names(), fallback,
+                                        "Name of the part; `pipewright list` shows all.");
   std::unique_ptr<Part> part = registry.find(name)->make(options);
   more(options);
   options.finish();
@@ -68,8 +68,8 @@ std::vector<NamedProbe> read_probes(Options& root) {
            "and write probes.csv: a list such as [{name: weight_gap, every: 50}]; `pipewright list "
            "probes` shows all. They change no bit of the training.")) {
     NamedProbe& named = probes.emplace_back();
-    named.name = options.choice("name", registry.names(), "norms",
-                                "Name of the probe; `pipewright list probes` shows all.");
+    named.name = options.part("name", registry.names(), "norms",
+                              "Name of the probe; `pipewright list probes` shows all.");
     if (!options.given("name")) options.problem("name", "is missing; expected the name of a probe");
     named.probe = registry.find(named.name)->make(options);
     if (options.given("name") && std::ranges::count(probes, named.name, &NamedProbe::name) > 1)
@@ -136,24 +136,6 @@ void remember_named(const std::vector<std::string>& paths, const Value& resolved
       remember_named_path(named->text);
 }
 
-/// The problems of an experiment as one error, which says where an unknown scheme may come from,
-/// unless its name is nearly that of a known one.
-void throw_if_any(const Problems& problems, const Value& document) {
-  try {
-    problems.throw_if_any();
-  } catch (const Error& error) {
-    const std::vector<std::string> schemes = Registry<Scheme>::instance().names();
-    const Value* const name = document.find_path("scheme.name");
-    if (name == nullptr || !name->is(Value::Kind::Text) || !nearest(name->text, schemes).empty())
-      throw;
-    std::vector<std::string> lines = split(error.message(), '\n');
-    for (std::string& line : lines)
-      if (line.find("scheme.name is '") != std::string::npos)
-        line += "; one of a plugin needs --plugin FILE";
-    throw Error(error.kind(), join(lines, "\n"), error.where());
-  }
-}
-
 Experiment read_experiment(const Value& given) {
   return read_experiment(given, {});
 }
@@ -171,7 +153,7 @@ Experiment read_experiment(const Value& given, const Problems& faults) {
   root.finish();
   place_stages(e, document, problems);
   check_together(e, balance, document, root.resolved(), problems);
-  throw_if_any(problems, document);
+  problems.throw_if_any();
   e.given = written;
   e.resolved = root.resolved();
   e.digest = config_digest(e.resolved);

@@ -318,7 +318,7 @@ std::vector<std::string> read_metrics(Options& root) {
     auto known = Registry<Metric>::instance().names();
     known.push_back(kBleu);
     root.problem("metrics", concat("names ", item.shown(), ", which is no metric",
-                                   suggestion(item.text, known)));
+                                   suggestion(item.text, known), plugin_hint(item.text, known)));
   }
   return names;
 }

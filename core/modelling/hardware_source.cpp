@@ -5,6 +5,7 @@
 
 #include "core/base/registry.h"
 #include "core/base/text.h"
+#include "core/base/wording.h"
 #include "core/codecs/codec.h"
 #include "core/config/file_kind.h"
 #include "core/config/merge.h"
@@ -31,8 +32,9 @@ void check_codecs(const Value& document, Problems& problems) {
     if (name == nullptr || !name->is(Value::Kind::Text) || name->text.empty() ||
         std::ranges::count(known, name->text) > 0)
       continue;
-    problems.add(name->place, concat("hardware.codecs[", i, "].name: there is no codec '",
-                                     name->text, "'", suggestion(name->text, known)));
+    problems.add(name->place,
+                 concat("hardware.codecs[", i, "].name: there is no codec '", name->text, "'",
+                        suggestion(name->text, known), plugin_hint(name->text, known)));
   }
 }
 

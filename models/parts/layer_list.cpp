@@ -326,7 +326,7 @@ class Reader {
       return read_kind(name, "", reading(registered->make), item, options, shape, all);
     const std::vector<std::string> names = all_names();
     return wrong(item, concat("has no layer '", name, "'; expected ", join(names, ", "),
-                              did_you_mean(name, names)));
+                              did_you_mean(name, names), plugin_hint(name, names)));
   }
 
   bool read_kind(const std::string& name, const char* first, const ReadLayer& read_layer,

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
+#include "core/base/wording.h"
 #include "core/config/schema.h"
 #include "core/experiment/catalogue.h"
 #include "core/experiment/experiment.h"
@@ -18,17 +19,6 @@
 
 namespace pipewright {
 namespace {
-
-/// Sections of the experiment file that do not name a part.
-std::vector<OptionInfo> plain_sections() {
-  std::vector<OptionInfo> sections;
-  for (OptionInfo& info : experiment_options())
-    if (std::ranges::none_of(part_kinds(),
-                             [&](const PartKind& kind) { return kind.name == info.name; }))
-      sections.push_back(std::move(info));
-  for (OptionInfo& section : report_sections()) sections.push_back(std::move(section));
-  return sections;
-}
 
 /// A value in YAML's flow style, as within braces.
 std::string flow_text(const Value& value) {
@@ -108,8 +98,8 @@ void describe_part(const PartKind& kind, const std::string& name) {
     throw Error(ErrorKind::Experiment,
                 concat("NAME is missing: which ", kind.name, "? known: ", join(names, ", ")));
   if (std::ranges::count(names, name) == 0)
-    throw Error(ErrorKind::Experiment,
-                concat("there is no ", kind.name, " '", name, "'", suggestion(name, names)));
+    throw Error(ErrorKind::Experiment, concat("there is no ", kind.name, " '", name, "'",
+                                              suggestion(name, names), plugin_hint(name, names)));
   const bool has_options = kind.name != "metric";
   const std::vector<OptionInfo> options =
       has_options ? part_options(kind.name, name) : std::vector<OptionInfo>();

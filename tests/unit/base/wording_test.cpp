@@ -42,5 +42,12 @@ TEST(Wording, SuggestsTheNearestNameElseThoseThatBeginAlike) {
       << "so many are no suggestion";
 }
 
+TEST(PluginHint, IsForNamesThatAreNearlyNone) {
+  const std::vector<std::string> names{"cifar10", "cifar100"};
+  EXPECT_EQ(plugin_hint("spirals", names), "; one of a plugin needs --plugin FILE");
+  EXPECT_EQ(plugin_hint("cifar11", names), "");
+  EXPECT_EQ(plugin_hint("cifar", names), "");
+}
+
 }  // namespace
 }  // namespace pipewright

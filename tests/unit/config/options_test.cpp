@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 namespace pipewright {
 namespace {
@@ -44,6 +46,26 @@ TEST(Options, ReadsWhatIsGivenAndFallsBackOtherwise) {
     options.finish();
     EXPECT_EQ(reading->complaints(), "");
   }
+}
+
+TEST(Options, APartThatNobodyKnowsMayBeOneOfAPlugin) {
+  const std::vector<std::string> known{"gpipe", "pipedream"};
+  const auto complaint = [&](const std::string& name) {
+    Reading reading("{name: " + name + ", option: 1}", "scheme");
+    EXPECT_EQ(reading.options.part("name", known, "gpipe", ""),
+              name == "pipedream" ? "pipedream" : "gpipe");
+    reading.options.finish();  // which says nothing of the options of a part that is not known
+    return reading.complaints();
+  };
+  EXPECT_EQ(complaint("half_way"),
+            "dir/f.yaml:1:8: scheme.name is 'half_way'; expected gpipe or pipedream; one of a "
+            "plugin needs --plugin FILE\n");
+  EXPECT_EQ(complaint("pipedrem"),
+            "dir/f.yaml:1:8: scheme.name is 'pipedrem'; expected gpipe or pipedream; did you mean "
+            "'pipedream'?\n");
+  EXPECT_EQ(complaint("3"), "dir/f.yaml:1:8: scheme.name is 3; expected gpipe or pipedream\n");
+  EXPECT_EQ(complaint("pipedream"),
+            "dir/f.yaml:1:19: unknown option 'scheme.option'; known: name\n");
 }
 
 TEST(Options, AnAbsentOrEmptySectionGivesFallbacks) {

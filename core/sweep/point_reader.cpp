@@ -24,6 +24,14 @@ void add_key(const Value& value, std::string& key) {
   key += ']';
 }
 
+/// Devices "cuda" are as many GPUs; "cuda:2" is the third that a process sees.
+int gpus_of(const std::vector<std::string>& devices) {
+  int any = static_cast<int>(std::ranges::count(devices, "cuda"));
+  for (const std::string& device : devices)
+    if (device.starts_with("cuda:")) any = std::max(any, std::stoi(device.substr(5)) + 1);
+  return any;
+}
+
 PointExperiment planned(const Experiment& experiment) {
   const PipelineOptions& pipeline = experiment.pipeline;
   const int workers = experiment.shape(1).workers();
@@ -32,6 +40,7 @@ PointExperiment planned(const Experiment& experiment) {
           .digest = experiment.digest,
           .cores = pipeline.threads * (alone ? 1 : workers),
           .processes = pipeline.execution == Execution::Mpi ? workers : 0,
+          .gpus = gpus_of(pipeline.devices),
           .settled_late = experiment.measured_balance || experiment.pipeline.measures_format,
           .on_cpus = std::ranges::all_of(pipeline.devices,
                                          [](const std::string& name) { return name == "cpu"; })};

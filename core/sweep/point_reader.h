@@ -18,6 +18,7 @@ struct PointExperiment {
   std::string digest;         ///< digest of the configuration, as in run.json
   int cores = 1;              ///< cores that it keeps busy
   int processes = 0;          ///< processes that MPI starts; 0: a single process without MPI
+  int gpus = 0;               ///< GPUs that give each worker on one a GPU of its own
   bool settled_late = false;  ///< the run itself measures what it records: cut, memory format
   bool on_cpus = false;       ///< all its workers are on the CPU
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/wording.h"
@@ -74,6 +75,8 @@ std::string pattern_of(const fs::path& folder) {
 struct Resources {
   int tasks = 1;
   int cores_per_task = 1;
+  int gpus = 0;
+  bool gpus_on_one_node = false;  ///< because one process uses them
 };
 
 Resources resources_of(const std::vector<PlannedRun>& runs) {
@@ -82,8 +85,27 @@ Resources resources_of(const std::vector<PlannedRun>& runs) {
     const int processes = std::max(1, run.processes);
     most.tasks = std::max(most.tasks, processes);
     most.cores_per_task = std::max(most.cores_per_task, run.cores / processes);
+    most.gpus = std::max(most.gpus, run.gpus);
+    most.gpus_on_one_node = most.gpus_on_one_node || (run.gpus > 0 && processes == 1);
   }
   return most;
+}
+
+/// Whether an option of the user's says which GPUs, so that ours would contradict it.
+bool asks_for_gpus(const std::string& option) {
+  const std::vector<std::string> words = split(option, ' ');
+  return std::ranges::any_of(words, [](const std::string& word) {
+    return word.starts_with("--gres") || word.starts_with("--gpus") || word.starts_with("-G");
+  });
+}
+
+/// The line that asks for GPUs; "" where none are needed. --gres counts those of each node, --gpus
+/// those of all nodes together. Not --gpus-per-task: mpirun starts one process on each node, which
+/// would see the GPUs of one task only.
+std::string gpu_line(const Resources& resources, const SlurmSettings& settings) {
+  if (resources.gpus == 0 || std::ranges::any_of(settings.options, asks_for_gpus)) return {};
+  const std::string_view option = resources.gpus_on_one_node ? "--gres=gpu:" : "--gpus=";
+  return concat("\n#SBATCH ", option, resources.gpus);
 }
 
 std::string header(const std::vector<PlannedRun>& runs, const fs::path& folder,
@@ -100,7 +122,7 @@ std::string header(const std::vector<PlannedRun>& runs, const fs::path& folder,
              "made it; `pipewright sweep FILE --resume` collects.\n#SBATCH --job-name=",
              sbatch_quoted(name), "\n#SBATCH --array=1-", tasks, throttle,
              "\n#SBATCH --ntasks=", resources.tasks,
-             "\n#SBATCH --cpus-per-task=", resources.cores_per_task,
+             "\n#SBATCH --cpus-per-task=", resources.cores_per_task, gpu_line(resources, settings),
              "\n#SBATCH --output=", sbatch_quoted(pattern_of(folder) + "/task-%a.log"),
              "\n#SBATCH --open-mode=append\n");
   for (const std::string& option : settings.options) text += concat("#SBATCH ", option, "\n");

@@ -32,8 +32,9 @@ struct ArrayPoint {
 std::vector<ArrayPoint> array_points(const std::vector<PlannedRun>& runs, int points_per_task);
 
 /// The batch script of an array whose files are in `folder`, an absolute path
-/// <sweep>/slurm/<number>. Each task requests the cores of the largest run. Throws
-/// Error{Experiment} if the folder's name cannot be written in an sbatch option.
+/// <sweep>/slurm/<number>. Each task requests the cores and GPUs of the largest run, but no GPUs
+/// where the user's options name some. Throws Error{Experiment} if the folder's name cannot be
+/// written in an sbatch option.
 std::string array_script(const std::vector<PlannedRun>& runs, const std::filesystem::path& folder,
                          const SlurmSettings& settings);
 

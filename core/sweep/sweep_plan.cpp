@@ -68,6 +68,7 @@ void add_experiment(PlannedRun& run, PointExperiment experiment) {
   run.digest = std::move(experiment.digest);
   run.cores = experiment.cores;
   run.processes = experiment.processes;
+  run.gpus = experiment.gpus;
   run.settled_late = experiment.settled_late;
   run.on_cpus = experiment.on_cpus;
 }

@@ -6,6 +6,7 @@ Tasks are run here by bash, as slurmd would.
 """
 
 import os
+import re
 import signal
 import subprocess
 import unittest.mock
@@ -106,6 +107,28 @@ class SlurmArray(harness.EndToEnd):
         sweep = changed(TWO, threads | {"sweep": {"grid": {"pipeline.stages": [1, 2]}}})
         script = self.sweep(sweep, "--slurm", "--dry-run").out
         self.assertIn("\n#SBATCH --cpus-per-task=4\n", script)
+
+    def gpus(self, *flags, **changes):
+        """The lines of the script that ask for GPUs."""
+        sweep = changed(TWO, {"pipeline.stages": 4} | changes)
+        script = self.sweep(sweep, "--slurm", "--dry-run", *flags).out
+        return [line.removeprefix("#SBATCH ") for line in script.splitlines() if re.search("#SBATCH .*(gpu|gres|-G)", line)]
+
+    def test_a_task_asks_for_a_gpu_for_each_worker_on_one(self):
+        for device, threads, mpi in (
+            ("cpu", [], []),
+            ("cuda", ["--gres=gpu:4"], ["--gpus=4"]),
+            ("cuda:1", ["--gres=gpu:2"], ["--gpus=2"]),
+            (["cpu", "cuda", "cuda", "cpu"], ["--gres=gpu:2"], ["--gpus=2"]),
+        ):
+            for execution, lines in (("serial", threads), ("threads", threads), ("mpi", mpi)):
+                with self.subTest(device=device, execution=execution):
+                    self.assertEqual(
+                        lines, self.gpus(**{"pipeline.device": device, "pipeline.execution": execution})
+                    )
+        self.assertEqual(["--gres=gpu:4"], self.gpus("--set", "pipeline.device=cuda"))
+        mine = self.gpus("--set", "pipeline.device=cuda", "--sbatch=--gpus=1")
+        self.assertEqual(["--gpus=1"], mine)
 
     def test_points_per_task(self):
         three = changed(TWO, {"sweep": {"grid": {"train.seed": [1, 2, 3]}}})

@@ -19,6 +19,7 @@ from pathlib import Path
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
 SECONDS_LIMIT = 120  # of everything that is waited for
 CPUS = 2
+GPUS = 2  # which Slurm counts; there are none
 
 CONFIGURATION = """\
 ClusterName=pipewright
@@ -42,7 +43,8 @@ SelectTypeParameters=CR_CPU
 MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
+GresTypes=gpu
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} Gres=gpu:{gpus} State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -97,8 +99,10 @@ class Cluster:
                 controller_port=controller_port,
                 node_port=node_port,
                 cpus=CPUS,
+                gpus=GPUS,
             )
         )
+        (self.folder / "gres.conf").write_text(f"Name=gpu Count={GPUS}\n")
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
         key = self.folder / "munge.key"

@@ -168,6 +168,16 @@ class Slurm(harness.EndToEnd):
         alone = self.train(fine, "alone", "--set", "train.seed=1")
         self.assertIn(alone.bytes(), [run.bytes() for run in self.runs("sw").values()])
 
+    def test_a_task_has_the_gpus_that_its_workers_need(self):
+        """Of a cluster that counts two, which is what Slurm looks at; the program would find none."""
+        for execution in ("threads", "mpi"):
+            two = changed(MLP, {"pipeline.device": "cuda", "pipeline.execution": execution})
+            self.sweep(two, execution, "--slurm", "--sbatch=--hold")
+            self.assertRegex(cluster.ask("squeue", "--noheader", "--Format=tres:200"), r"gres/gpu=2\b")
+            cluster.cancel()
+            refused = self.sweep(changed(two, {"pipeline.stages": 3}), "more", "--slurm", code=EXPERIMENT)
+            self.assert_errors(refused, r"^sbatch did not submit the sweep: sbatch: error: .*not available")
+
     def test_what_slurm_refuses_is_said_and_leaves_nothing(self):
         refused = self.sweep(MIXED, "sw", "--slurm", "--sbatch", "--partition=none", code=EXPERIMENT)
         self.assert_errors(refused, r"^sbatch did not submit the sweep: sbatch: error: .*[Pp]artition")

@@ -7,15 +7,16 @@
 namespace pipewright {
 namespace {
 
-/// A run that keeps `cores` busy, with `processes` of MPI.
-PlannedRun planned(const std::string& title, int cores = 1, int processes = 0) {
+/// A run that keeps `cores` busy, with `processes` of MPI, on `gpus`.
+PlannedRun planned(const std::string& title, int cores = 1, int processes = 0, int gpus = 0) {
   return {.label = title,
           .title = title,
           .varied = Value::mapping(),
           .folder = "/sweep/" + title,
           .resolved = Value::mapping(),
           .cores = cores,
-          .processes = processes};
+          .processes = processes,
+          .gpus = gpus};
 }
 
 std::string script(const std::vector<PlannedRun>& runs, const std::string& folder = "/sweep") {
@@ -45,6 +46,32 @@ TEST(SlurmArray, ProcessesOfMpiAreTasksOfSlurm) {
   const std::string text = script({planned("a", 8, 4), planned("b", 2, 2)});
   EXPECT_TRUE(has_line(text, "#SBATCH --ntasks=4")) << text;
   EXPECT_TRUE(has_line(text, "#SBATCH --cpus-per-task=2")) << text;
+}
+
+TEST(SlurmArray, GpusOfOneProcessAreOnItsNode) {
+  const std::string text = script({planned("a"), planned("b", 4, 0, 4), planned("c", 2, 2, 2)});
+  EXPECT_TRUE(has_line(text, "#SBATCH --gres=gpu:4")) << text;
+  EXPECT_EQ(text.find("--gpus"), std::string::npos) << text;
+}
+
+TEST(SlurmArray, GpusOfProcessesMayBeOnSeveralNodes) {
+  const std::string text = script({planned("a", 8, 8, 8), planned("b", 1)});
+  EXPECT_TRUE(has_line(text, "#SBATCH --gpus=8")) << text;
+  EXPECT_EQ(text.find("--gres"), std::string::npos) << text;
+}
+
+TEST(SlurmArray, WithoutGpusNoneAreAskedFor) {
+  EXPECT_EQ(script({planned("a", 4), planned("b", 2, 2)}).find("gpu"), std::string::npos);
+}
+
+TEST(SlurmArray, GpusThatTheUserAsksForAreNotAskedForTwice) {
+  for (const std::string option : {"-p x --gres=gpu:a100:2", "--gpus=1", "-G 1", "-G1"}) {
+    const std::string text =
+        array_script({planned("a", 4, 0, 4)}, "/sweep/slurm/1",
+                     {.name = "x", .program = "/bin/pipewright", .options = {option}});
+    EXPECT_TRUE(has_line(text, "#SBATCH " + option)) << text;
+    EXPECT_EQ(text.find("gpu:4"), std::string::npos) << text;
+  }
 }
 
 TEST(SlurmArray, PercentSignsOfAFolderAreNoPattern) {

@@ -29,14 +29,18 @@ THINGS = {
     "instruction-sets": "this processor has no instruction set but the one that every processor has",
     "mpirun": "there is no mpirun (Debian: openmpi-bin)",
     "network-namespaces": "network namespaces need root, a kernel that has them, and ip and tc (Debian: iproute2)",
+    "other-users": "only root can become another user (setpriv, Debian: util-linux)",
+    "overlays": "overlay mounts need root and a kernel that allows them in a namespace of its own",
     "processor-of-rows": "no row of experiments/results was made on a processor with the instruction set of this one",
     "pmix": "this Slurm has no PMIx",
+    "python": "there is no environment for the Python package; python/tests/setup makes it (460 MB)",
     "real-data": "there are no real data in ../shared/data",
     "second-gpu": "there is only one CUDA device that LibTorch can use",
     "site": "there is no Python environment for tools/site; tools/site_pages/setup makes it (160 MB)",
     "slurm": "Slurm needs root, and its programs (Debian: slurm-wlm, munge)",
     "test-programs": "ctest names this program or library in a variable, if the build has it",
     "whole-memory": "this process may not use all memory of the machine",
+    "zsh": "there is no zsh (Debian: zsh)",
 }
 SKIPPED = 77  # exit code that ctest counts as skipped
 

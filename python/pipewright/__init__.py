@@ -12,6 +12,7 @@
 Everything is computed by the program; this package starts it, and reads the files that docs/formats describes.
 """
 
+from .importer import import_model
 from .program import PipewrightError, Settings, check, find_program, run, sweep, version
 from .results import Results, load
 from .schedule import Action, Schedule
@@ -24,6 +25,7 @@ __all__ = [
     "Settings",
     "check",
     "find_program",
+    "import_model",
     "load",
     "run",
     "sweep",

@@ -111,7 +111,7 @@ class Results:
             import pandas
         except ImportError as error:
             raise ImportError(
-                f"frames need pandas: pip install 'pipewright[frames]'; rows({table!r}) needs nothing"
+                f"frames need pandas: pip install pandas; rows({table!r}) needs nothing"
             ) from error
         return pandas.DataFrame(self.rows(table))
 

@@ -50,6 +50,23 @@ def _whole(text: str) -> int | None:
     return int(text) if text else None
 
 
+def _action(row: dict[str, str]) -> Action:
+    return Action(
+        worker=int(row["worker"]),
+        index=int(row["index"]),
+        kind=row["kind"],
+        stage=int(row["stage"]),
+        replica=int(row["replica"]),
+        minibatch=int(row["minibatch"]),
+        microbatch=_whole(row["microbatch"]),
+        loss=_whole(row["loss"]),
+        version=_whole(row["version"]),
+        ahead=_whole(row["ahead"]),
+        start=int(row["start"]),
+        slots=int(row["slots"]),
+    )
+
+
 class Schedule:
     """The actions of every worker, in their order."""
 
@@ -83,13 +100,7 @@ class Schedule:
             missing = set(Action.__dataclass_fields__) - set(rows.fieldnames or ())
             if missing:
                 raise ValueError(f"{file} is no schedule: it has no column {', '.join(sorted(missing))}")
-            return Schedule(
-                [
-                    Action(**{name: row[name] if name == "kind" else _whole(row[name]) for name in Action.__dataclass_fields__})
-                    for row in rows
-                ],
-                svg,
-            )
+            return Schedule([_action(row) for row in rows], svg)
 
     @property
     def workers(self) -> list[list[Action]]:
@@ -116,14 +127,17 @@ class Schedule:
     def _repr_svg_(self) -> str | None:
         return self._svg
 
-    def draw(self, axes: Axes | None = None) -> Axes:
-        """Draws the schedule with matplotlib: a row per worker, an action per bar with its mini-batch."""
+    def draw(self, axes: Axes | None = None, *, until: int | None = None) -> Axes:
+        """Draws the schedule with matplotlib: a row per worker, an action per bar with its mini-batch.
+
+        `until` leaves out what has not begun by the end of that slot, so that pictures for 0, 1, 2, … show the pipeline at work.
+        """
         if axes is None:
             import matplotlib.pyplot as plt
 
             _, axes = plt.subplots(figsize=(min(24.0, 2 + 0.35 * self.makespan), 1 + 0.45 * len(self.workers)))
         for action in self.actions:
-            if action.slots == 0:
+            if action.slots == 0 or (until is not None and action.start > until):
                 continue
             axes.barh(
                 action.worker,
@@ -137,6 +151,7 @@ class Schedule:
                 action.start + action.slots / 2, action.worker, str(action.minibatch), ha="center", va="center", color="white"
             )
         axes.set_yticks(range(len(self.workers)), [f"worker {worker}" for worker in range(len(self.workers))])
-        axes.invert_yaxis()
+        axes.set_xlim(0, self.makespan)
+        axes.set_ylim(len(self.workers) - 0.5, -0.5)
         axes.set_xlabel("slot")
         return axes

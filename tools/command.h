@@ -28,7 +28,19 @@ struct Command {
 int perform(const std::vector<std::string>& arguments);
 
 extern const Command kRun, kSweep, kCheck, kSchedule, kSimulate, kStability, kProfile, kTable,
-    kPlot, kTimeline, kFetch, kList, kDescribe, kSchema, kNew, kDoctor;
+    kPlot, kTimeline, kFetch, kList, kDescribe, kSchema, kNew, kDoctor, kCompletion;
+
+/// All commands, in the order of `pipewright --help`.
+std::vector<const Command*> commands();
+
+/// What a command's line may hold besides its arguments.
+struct CommandOutline {
+  std::vector<std::string> flags;    ///< options without a value: "--resume"
+  std::vector<std::string> options;  ///< options with one: "--out"
+};
+
+/// Has the command declare its options, and nothing else.
+CommandOutline outline_of(const Command& command);
 
 /// Arguments of commands that read an experiment: FILE, --set, --profile, --point and --out.
 struct ExperimentArguments {

@@ -59,6 +59,9 @@ std::string without_blanks_at_ends(const std::string& text) {
   return join(lines, "\n");
 }
 
+/// Where parse() writes what was declared instead of parsing; null: it parses.
+CommandOutline* outline_wanted = nullptr;
+
 /// Loads the plugins that the command line names, and before them those of PIPEWRIGHT_PLUGINS.
 void load_plugins(const std::vector<std::string>& named) {
   const char* const always = std::getenv("PIPEWRIGHT_PLUGINS");
@@ -88,6 +91,15 @@ struct CommandLine::Parsed {
   void add(const std::string& name, po::value_semantic* semantic, const std::string& help) {
     options.add_options()(name.c_str(), semantic, help.c_str());
     names.push_back(concat("--", name));
+  }
+
+  CommandOutline outline() const {
+    CommandOutline outline;
+    for (const std::string& name : names) {
+      const bool takes = options.find(name.substr(2), false).semantic()->max_tokens() > 0;
+      (takes ? outline.options : outline.flags).push_back(name);
+    }
+    return outline;
   }
 
   std::string help_text() const {
@@ -170,6 +182,10 @@ void CommandLine::plugins() {
 }
 
 bool CommandLine::parse(const std::vector<std::string>& arguments) {
+  if (outline_wanted != nullptr) {
+    *outline_wanted = parsed_->outline();
+    return false;
+  }
   const Command& command = parsed_->command;
   const auto plain_end = std::ranges::find(arguments, "--");
   for (auto argument = arguments.begin(); argument != plain_end; ++argument) {
@@ -230,6 +246,14 @@ std::vector<std::string> CommandLine::texts(const std::string& name) const {
   if (found == parsed_->values.end()) return {};
   const auto* all = boost::any_cast<std::vector<std::string>>(&found->second.value());
   return all == nullptr ? std::vector<std::string>{} : *all;
+}
+
+CommandOutline outline_of(const Command& command) {
+  CommandOutline outline;
+  outline_wanted = &outline;
+  command.run({});
+  outline_wanted = nullptr;
+  return outline;
 }
 
 ExperimentArguments CommandLine::experiment_arguments() const {

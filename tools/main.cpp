@@ -29,12 +29,14 @@
 #include "tools/start/libtorch.h"
 
 namespace pipewright {
-namespace {
 
 std::vector<const Command*> commands() {
-  return {&kRun,  &kSweep,    &kCheck, &kSchedule, &kSimulate, &kStability, &kProfile, &kTable,
-          &kPlot, &kTimeline, &kFetch, &kList,     &kDescribe, &kSchema,    &kNew,     &kDoctor};
+  return {&kRun,      &kSweep,  &kCheck, &kSchedule, &kSimulate,  &kStability,
+          &kProfile,  &kTable,  &kPlot,  &kTimeline, &kFetch,     &kList,
+          &kDescribe, &kSchema, &kNew,   &kDoctor,   &kCompletion};
 }
+
+namespace {
 
 void print_usage(std::FILE* where) {
   print_to(where,
@@ -42,7 +44,7 @@ void print_usage(std::FILE* where) {
            "  pipewright COMMAND …\n\n",
            build_info().version);
   for (const Command* command : commands())
-    print_to(where, "  %-10s %s\n", command->name, command->summary);
+    print_to(where, "  %-11s %s\n", command->name, command->summary);
   print_to(where,
            "\n`pipewright COMMAND --help` explains a command, `pipewright describe scheme "
            "NAME` a scheme.\n"

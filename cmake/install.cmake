@@ -1,31 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rules of `cmake --install`: installs the program, and the headers and library with which schemes, models and other
 # parts outside this repository are compiled. The prefix may be moved afterwards: files in it find each other by relative
-# paths. LibTorch stays where it was found at build time, and the other libraries are the system's
-# (docs/manual/reference/install.md). A plugin links none of them.
+# paths. LibTorch stays where it was found at build time, unless `cmake --install build --component libtorch` copies it;
+# the other libraries are the system's (docs/manual/reference/install.md). A plugin links none of them.
 #
 #   bin/pipewright                    the program, which starts without LibTorch
 #   lib/pipewright/with_libtorch      the program that it becomes when a command needs LibTorch
 #   lib/libpipewright.so              the rooms without tensors; lib/pipewright/no_cuda as in the build
 #   lib/pipewright                    modules loaded on demand: MPI and CUDA kernels, if they were built
+#   lib/pipewright/libtorch           LibTorch's libraries for CPUs, its headers and licence: the component libtorch
 #   lib/cmake/Pipewright              find_package(Pipewright): the targets Pipewright::pipewright, for schemes, and
 #                                     Pipewright::laboratory, for parts with tensors, with LibTorch's headers
 #   include/pipewright/core           headers that a part may include, with the paths of this repository
-#   share/pipewright, share/doc       experiments; README, manual and drawings
+#   share/pipewright, share/doc       experiments and the importer of PyTorch modules; README, manual and drawings
+#   share/man, share/bash-completion, share/zsh   what the program says of itself, for man and for TAB
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/Pipewright)
 set(_headers ${CMAKE_INSTALL_INCLUDEDIR}/pipewright)
 set(_no_cuda ${CMAKE_INSTALL_LIBDIR}/pipewright/no_cuda)
+set(_libtorch ${CMAKE_INSTALL_LIBDIR}/pipewright/libtorch)
 
 # Installs a program into a folder. The empty CUDA libraries come before LibTorch's folder, as in cmake/no_cuda.cmake.
 function(pipewright_install_program target folder)
   file(RELATIVE_PATH to_libraries /${folder} /${CMAKE_INSTALL_LIBDIR})
   file(RELATIVE_PATH to_no_cuda /${folder} /${_no_cuda})
-  set_target_properties(${target} PROPERTIES
-    INSTALL_RPATH "$ORIGIN/${to_no_cuda};$ORIGIN/${to_libraries};${PIPEWRIGHT_TORCH_ROOT}/lib")
+  file(RELATIVE_PATH to_libtorch /${folder} /${_libtorch}/lib)
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH
+    "$ORIGIN/${to_no_cuda};$ORIGIN/${to_libraries};$ORIGIN/${to_libtorch};${PIPEWRIGHT_TORCH_ROOT}/lib")
   install(TARGETS ${target} RUNTIME DESTINATION ${folder})
+  set_property(TARGET ${target} PROPERTY pipewright_folder ${folder})
+  set_property(GLOBAL APPEND PROPERTY pipewright_installed_programs ${target})
 endfunction()
 pipewright_install_program(pipewright ${CMAKE_INSTALL_BINDIR})
 if(TARGET pipewright_with_libtorch)
@@ -48,11 +54,11 @@ target_compile_features(pipewright_core INTERFACE cxx_std_20)
 add_library(pipewright_laboratory_headers INTERFACE)
 set_target_properties(pipewright_laboratory_headers PROPERTIES EXPORT_NAME laboratory)
 target_link_libraries(pipewright_laboratory_headers INTERFACE pipewright_core)
-target_include_directories(pipewright_laboratory_headers SYSTEM INTERFACE
-  "$<INSTALL_INTERFACE:${PIPEWRIGHT_TORCH_ROOT}/include>"
-  "$<INSTALL_INTERFACE:${PIPEWRIGHT_TORCH_ROOT}/include/torch/csrc/api/include>")
 install(TARGETS pipewright_core pipewright_laboratory_headers EXPORT Pipewright INCLUDES DESTINATION ${_headers})
-install(EXPORT Pipewright NAMESPACE Pipewright:: FILE PipewrightConfig.cmake DESTINATION ${_package})
+install(EXPORT Pipewright NAMESPACE Pipewright:: FILE PipewrightTargets.cmake DESTINATION ${_package})
+configure_package_config_file(cmake/PipewrightConfig.cmake.in ${PROJECT_BINARY_DIR}/PipewrightConfig.cmake
+  INSTALL_DESTINATION ${_package} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+install(FILES ${PROJECT_BINARY_DIR}/PipewrightConfig.cmake DESTINATION ${_package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/PipewrightConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/PipewrightConfigVersion.cmake DESTINATION ${_package})
@@ -69,3 +75,42 @@ endforeach()
 install(DIRECTORY experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pipewright)
 install(FILES README.md LICENSE CITATION.cff DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pipewright)
+install(PROGRAMS tools/import_torch.py DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools)
+install(DIRECTORY tools/importing DESTINATION ${CMAKE_INSTALL_DATADIR}/pipewright/tools FILES_MATCHING PATTERN "*.py")
+
+# The page for man and the completions are the program's own words.
+if(TARGET pipewright_with_libtorch)
+  set(_words ${PROJECT_BINARY_DIR}/words)
+  add_custom_command(OUTPUT ${_words}/pipewright.1 ${_words}/pipewright ${_words}/_pipewright
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/man_page $<TARGET_FILE:pipewright> ${_words}/pipewright.1
+    COMMAND $<TARGET_FILE:pipewright> completion bash > ${_words}/pipewright
+    COMMAND $<TARGET_FILE:pipewright> completion zsh > ${_words}/_pipewright
+    DEPENDS pipewright ${PROJECT_SOURCE_DIR}/tools/man_page VERBATIM)
+  add_custom_target(pipewright_words ALL DEPENDS ${_words}/pipewright.1)
+  add_dependencies(program pipewright_words)
+  install(FILES ${_words}/pipewright.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  install(FILES ${_words}/pipewright DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions OPTIONAL)
+  install(FILES ${_words}/_pipewright DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions OPTIONAL)
+endif()
+
+# `cmake --install build --component libtorch` copies LibTorch's half for CPUs, so that the installation needs nothing of
+# the user who has built it; the programs then look nowhere else for libraries.
+if(NOT PIPEWRIGHT_WITH_CUDA)
+  file(GLOB _libraries ${PIPEWRIGHT_TORCH_ROOT}/lib/libtorch_cpu.so ${PIPEWRIGHT_TORCH_ROOT}/lib/libc10.so
+    ${PIPEWRIGHT_TORCH_ROOT}/lib/libgomp*)
+  file(GLOB _licences ${PIPEWRIGHT_TORCH_ROOT}/../torch-*.dist-info/licenses/*)
+  install(FILES ${_libraries} DESTINATION ${_libtorch}/lib COMPONENT libtorch EXCLUDE_FROM_ALL)
+  install(FILES ${_licences} DESTINATION ${_libtorch} COMPONENT libtorch EXCLUDE_FROM_ALL)
+  install(DIRECTORY ${PIPEWRIGHT_TORCH_ROOT}/include DESTINATION ${_libtorch} COMPONENT libtorch EXCLUDE_FROM_ALL)
+  get_property(_programs GLOBAL PROPERTY pipewright_installed_programs)
+  foreach(_program ${_programs})
+    get_target_property(_rpath ${_program} INSTALL_RPATH)
+    list(JOIN _rpath ":" _old)
+    string(REPLACE ":${PIPEWRIGHT_TORCH_ROOT}/lib" "" _new "${_old}")
+    get_property(_folder TARGET ${_program} PROPERTY pipewright_folder)
+    install(CODE "set(_file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${_folder}/pipewright\")
+      if(EXISTS \"\${_file}\")
+        file(RPATH_CHANGE FILE \"\${_file}\" OLD_RPATH [[${_old}]] NEW_RPATH [[${_new}]])
+      endif()" COMPONENT libtorch EXCLUDE_FROM_ALL)
+  endforeach()
+endif()

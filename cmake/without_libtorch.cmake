@@ -16,5 +16,7 @@ add_custom_command(OUTPUT ${_definitions}
     ${PIPEWRIGHT_TORCH_ROOT}/lib/libtorch_cpu.so ${PIPEWRIGHT_TORCH_ROOT}/lib/libc10.so > ${_definitions}.part
   COMMAND ${CMAKE_COMMAND} -E copy_if_different ${_definitions}.part ${_definitions}
   DEPENDS pipewright_with_libtorch ${PROJECT_SOURCE_DIR}/cmake/without_libtorch.py VERBATIM)
+set_source_files_properties(tools/start/without_libtorch.cpp PROPERTIES COMPILE_DEFINITIONS
+  "PIPEWRIGHT_LIBTORCH=\"${PIPEWRIGHT_TORCH_ROOT}/lib/libtorch_cpu.so\"")
 add_executable(pipewright tools/start/without_libtorch.cpp ${_definitions} ${program_objects})
 target_link_libraries(pipewright PRIVATE pipewright_libraries Boost::program_options)

@@ -18,6 +18,10 @@ printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(tree NONE)' \
   '    COMMENT "Building ${part}")' \
   'endforeach()' \
   'add_custom_target(program DEPENDS program.built)' \
+  'install(FILES ${CMAKE_BINARY_DIR}/program.built DESTINATION bin)' \
+  'install(FILES CMakeLists.txt DESTINATION lib RENAME libtorch COMPONENT libtorch EXCLUDE_FROM_ALL)' \
+  'set(CPACK_GENERATOR DEB)' 'set(CPACK_PACKAGE_CONTACT nobody)' 'set(CPACK_PACKAGE_NAME pipewright)' \
+  'set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)' 'include(CPack)' \
   'add_custom_target(everything ALL DEPENDS program.built tests.built)' \
   >"$work/tree/CMakeLists.txt"
 
@@ -110,6 +114,18 @@ setup --program
 expect 0 "== Build: done"
 [ -e "$work/tree/build/program.built" ]
 [ ! -e "$work/tree/build/tests.built" ]
+
+echo "An installation has its LibTorch, and needs a prefix"
+setup --install
+[ "$status" != 0 ]
+setup --install "$work/prefix"
+expect 0 "== Install: into $work/prefix" "== Install: done"
+[ -e "$work/prefix/bin/program.built" ]
+[ -e "$work/prefix/lib/libtorch" ]
+
+echo "A package is made beside the program"
+setup --package
+expect 0 "== Package: build/pipewright_" ".deb"
 
 echo "The folder of a TorchConfig.cmake is understood"
 torch=$(echo "$private"/lib/python3*/site-packages/torch)

@@ -191,10 +191,10 @@ class EveryTest(unittest.TestCase):
         """All skips go through ../skips.py, skips.h and skip; and say a word that is listed there."""
         own = {"skips.py", "skip", "skips.h", "skips_test.py", "skipping_tests.cpp", "CMakeLists.txt", "entry.py"}
         past = re.compile(r"GTEST_SKIP|unittest\.skip|SkipTest|skipTest|exit\(?\s*77|SKIP_REGULAR")
-        words = re.compile(r"""(?:PIPEWRIGHT_LACKS\(|skips\.needs\(|skips\.lacks\(|tests/skip |/\.\./skip" )"?([\w-]+)""")
+        words = re.compile(r"""(?:PIPEWRIGHT_LACKS\(|skips\.needs\(|skips\.lacks\(|tests/skip"? |/\.\./skip" )"?([\w-]+)""")
         parts = re.compile(r"""skips\.left_out\([^()]*?, "([\w-]+)""")
         said = set()
-        for path in TESTS.rglob("*"):
+        for path in (*TESTS.rglob("*"), *(TESTS.parent / "python/tests").rglob("*")):
             if path.suffix in {".py", ".cpp", ".h", ".sh", ".txt", ""} and path.is_file() and path.name not in own:
                 text = path.read_text(encoding="utf-8", errors="replace")
                 self.assertIsNone(past.search(text), f"{path} skips without saying what is lacking")

@@ -19,7 +19,7 @@ from pathlib import Path
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
 SECONDS_LIMIT = 120  # of everything that is waited for
 CPUS = 2
-GPUS = 2  # which Slurm counts; there are none
+GPUS = ("/dev/null", "/dev/zero")  # Slurm wants files of theirs, and opens none
 
 CONFIGURATION = """\
 ClusterName=pipewright
@@ -99,10 +99,10 @@ class Cluster:
                 controller_port=controller_port,
                 node_port=node_port,
                 cpus=CPUS,
-                gpus=GPUS,
+                gpus=len(GPUS),
             )
         )
-        (self.folder / "gres.conf").write_text(f"Name=gpu Count={GPUS}\n")
+        (self.folder / "gres.conf").write_text("".join(f"Name=gpu File={file}\n" for file in GPUS))
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
         key = self.folder / "munge.key"

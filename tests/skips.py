@@ -29,6 +29,8 @@ THINGS = {
     "instruction-sets": "this processor has no instruction set but the one that every processor has",
     "mpirun": "there is no mpirun (Debian: openmpi-bin)",
     "network-namespaces": "network namespaces need root, a kernel that has them, and ip and tc (Debian: iproute2)",
+    "other-users": "only root can become another user (setpriv, Debian: util-linux)",
+    "overlays": "overlay mounts need root and a kernel that allows them in a namespace of its own",
     "processor-of-rows": "no row of experiments/results was made on a processor with the instruction set of this one",
     "other-users": "only root can become another user (setpriv, Debian: util-linux)",
     "overlays": "overlay mounts need root and a kernel that allows them in a namespace of its own",

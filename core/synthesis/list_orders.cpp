@@ -148,9 +148,16 @@ class ListedOrders {
   Orders orders_;
 };
 
-/// The spacings of forwards that may help where room is scarce: what a micro-batch takes on the
-/// busiest worker, and the time of its way through the first stage, divided by how many may be
-/// there.
+/// The most micro-batches that may be between their forward and their update at the first stage.
+double most_at_once(const OrderTask& task) {
+  const double room = task.room[as_size(task.worker_of.front())] / task.held.front();
+  const double begun = task.microbatches * (task.staleness + 1);
+  return task.staleness > 0 ? std::min(room, begun) : room;
+}
+
+/// The spacings of forwards that may help where few micro-batches may be at the first stage: what a
+/// micro-batch takes on the busiest worker, and the time of its way and its update, divided by how
+/// many may be there.
 std::vector<double> spacings(const OrderTask& task) {
   std::vector<double> work(as_size(task.workers), 0);
   double way = 0;
@@ -160,12 +167,12 @@ std::vector<double> spacings(const OrderTask& task) {
     way += forward + backward + task.forward_delay[as_size(stage)] +
            task.backward_delay[as_size(stage)];
   }
-  way += task.seconds_of({0, Part::Weight});
-  const double room = task.room[as_size(task.worker_of.front())] / task.held.front();
+  way += task.seconds_of({0, Part::Weight}) + task.update.front();
+  const double at_once = most_at_once(task);
   std::vector<double> all{0, std::ranges::max(work), 2 * task.seconds_of({0, Part::Forward})};
-  if (std::isfinite(room))
+  if (std::isfinite(at_once))
     for (const double more : {0.0, 0.5, 1.0, 2.0})
-      all.push_back(way / room + more * task.seconds_of({0, Part::Forward}));
+      all.push_back(way / at_once + more * task.seconds_of({0, Part::Forward}));
   return all;
 }
 
@@ -183,8 +190,7 @@ void add_drawn_rules(const OrderTask& task, std::vector<ListRule>& rules) {
   const int count = std::min(kMost, kPasses / (task.stages() * task.passes()));
   const RandomStream random(1, "list rules");
   const double spacing = std::ranges::max(spacings(task));
-  const double room =
-      std::min(task.room[as_size(task.worker_of.front())] / task.held.front(), 2.0 * task.workers);
+  const double room = std::min(most_at_once(task), 2.0 * task.workers);
   std::uint64_t drawn = 0;
   for (int i = 0; i < count; ++i)
     rules.push_back({.first = static_cast<ListRule::First>(random.below(drawn++, 3)),

@@ -63,7 +63,7 @@ class WorkerBound {
 
  private:
   void raise(double seconds, const char* why) {
-    if (seconds <= bound_.seconds) return;
+    if (!(seconds > bound_.seconds)) return;
     bound_.seconds = seconds;
     bound_.why = why;
   }

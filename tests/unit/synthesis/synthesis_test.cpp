@@ -37,8 +37,8 @@ TEST(Synthesis, FindsWhatAnExactSolverHasProvedAndProvesItToo) {
 
 TEST(Synthesis, FindsTheOptimaOfLittleRoom) {
   for (const Optimum& each : {Optimum{4, 8, 2, 41}, Optimum{8, 16, 4, 79}}) {
-    const Synthesis found =
-        synthesize(equal_task(each.stages, each.microbatches, each.live), {}, {.tries = 200000});
+    const Synthesis found = synthesize(equal_task(each.stages, each.microbatches, each.live), {},
+                                       {.tries = 200000, .exact_steps = 200000});
     EXPECT_LE(found.pace.seconds, each.seconds);
     EXPECT_LE(found.gap(), 0.12);
   }

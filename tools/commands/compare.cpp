@@ -137,8 +137,8 @@ void compare_schedules(const Schedule& a, const Schedule& b, Answer& answer) {
   const std::vector<WorkerDifference> workers = schedule_differences(a, b);
   print("\nschedules of %s\n%s", counted(a.shape.minibatches, "mini-batch").c_str(),
         schedule_difference_text(workers).c_str());
-  const auto differing =
-      std::ranges::count_if(workers, [](const WorkerDifference& each) { return each.first; });
+  const auto differs = [](const WorkerDifference& each) { return each.first.has_value(); };
+  const auto differing = std::ranges::count_if(workers, differs);
   answer.add(differing > 0,
              concat("schedules differ on ", differing, " of ", counted(workers.size(), "worker")),
              "schedules are equal");

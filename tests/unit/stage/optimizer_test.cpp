@@ -136,8 +136,9 @@ TEST(Lion, MovesEveryWeightByTheLearningRate) {
 }
 
 TEST(SpikeCompensation, WithoutDelayIsSgdAndWithOneNesterovToTheBit) {
-  for (const auto& [delay, options] : {std::pair("0", "{momentum: 0.9, weight_decay: 0.1}"),
-                                       std::pair("1", "{momentum: 0.9, nesterov: true, weight_decay: 0.1}")})
+  for (const auto& [delay, options] :
+       {std::pair("0", "{momentum: 0.9, weight_decay: 0.1}"),
+        std::pair("1", "{momentum: 0.9, nesterov: true, weight_decay: 0.1}")})
     EXPECT_TRUE(
         at::equal(Steps::of("spike_compensation",
                             concat("{momentum: 0.9, weight_decay: 0.1, delay: ", delay, "}")),

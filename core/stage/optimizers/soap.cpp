@@ -158,11 +158,21 @@ class Soap final : public Optimizer {
       bases.shampoo[kColumns].lerp_(at::mm(matrix.t(), matrix), 1 - shampoo_beta_);
   }
 
+  static at::Tensor largest_first(const at::Tensor& values) {
+    return at::argsort(values, /*stable=*/true, 0, /*descending=*/true);
+  }
+  /// The rows or columns of a matrix in that order, by operations that the meta device has, too.
+  static at::Tensor in_order(const at::Tensor& matrix, Side of, const at::Tensor& order) {
+    return of == kRows ? matrix.take_along_dim(order.unsqueeze(1), 0)
+                       : matrix.take_along_dim(order.unsqueeze(0), 1);
+  }
+
   static void find_basis(const Bases& bases, Side side) {
     constexpr double kAboveZero = 1e-30;  // as the authors add to the diagonal
     at::Tensor matrix = bases.shampoo[side].clone();
     matrix.diagonal().add_(kAboveZero);
-    bases.basis[side].copy_(std::get<1>(at::linalg_eigh(matrix)).flip({1}));
+    const auto [values, vectors] = at::linalg_eigh(matrix);
+    bases.basis[side].copy_(in_order(vectors, kColumns, largest_first(values)));
   }
 
   /// One power iteration of both bases; the means go over to the new ones.
@@ -175,9 +185,9 @@ class Soap final : public Optimizer {
       if (!bases.has(side)) continue;
       const at::Tensor turned = at::mm(bases.shampoo[side], bases.basis[side]);
       const at::Tensor lengths = (bases.basis[side] * turned).sum(0);
-      const at::Tensor order = at::argsort(lengths, /*stable=*/true, 0, /*descending=*/true);
-      squares = squares.index_select(static_cast<std::int64_t>(side), order);
-      bases.basis[side].copy_(std::get<0>(at::linalg_qr(turned.index_select(1, order))));
+      const at::Tensor order = largest_first(lengths);
+      squares = in_order(squares, side, order);
+      bases.basis[side].copy_(std::get<0>(at::linalg_qr(in_order(turned, kColumns, order))));
     }
     square.copy_(squares.reshape(one.entry.shape));
     mean.copy_(into_basis(bases, original).reshape(one.entry.shape));

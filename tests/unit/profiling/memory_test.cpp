@@ -107,6 +107,25 @@ TEST(Memory, IsPredictedInChannelsLastMemoryToo) {
         expect_predicted({model}, scheme, precision, "channels_last");
 }
 
+/// Tables have shapes of their own: two squares of each side, and squares of vectors.
+TEST(Memory, OfAnOptimizersTablesIsCountedToTheByte) {
+  const std::int64_t first = 64 * 32, second = 32 * 16, biases = 32 + 16;
+  const std::int64_t slot = first + second + biases;
+  const std::int64_t bases = 2 * (64 * 64 + 32 * 32) + 2 * (32 * 32 + 16 * 16);
+  for (const auto& [optimizer, numbers] :
+       {std::pair("{name: soap, precondition_frequency: 1}", 2 * slot + bases),
+        std::pair("{name: muon}", slot + biases), std::pair("{name: adan}", 4 * slot)}) {
+    const Experiment e = read_experiment(
+        parse_yaml(concat("{dataset: {name: synthetic}, model: {name: mlp, widths: [64, 32, 16]}, "
+                          "loader: {batch_size: 2}, optimizer: ",
+                          optimizer, "}"),
+                   "f.yaml"));
+    const Profile counted = measure(e, {.device = at::kMeta});
+    const StageMemory memory = stage_memories(e, counted, 1).of_cut(e.balance)[0];
+    EXPECT_EQ(memory.optimizer, 4 * numbers) << optimizer;
+  }
+}
+
 Experiment of_two_samples(const Small& small) {
   return read_experiment(parse_yaml(concat("{dataset: {name: synthetic}, model: ", small.model,
                                            ", ", small.more, "loader: {batch_size: 2}}"),

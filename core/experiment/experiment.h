@@ -24,7 +24,7 @@
 #include "core/schedule/recompute.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
-#include "core/stage/gradient_rule.h"
+#include "core/stage/gradient_rules/gradient_rule.h"
 #include "core/stage/loss.h"
 #include "core/stage/metric.h"
 #include "core/stage/model.h"

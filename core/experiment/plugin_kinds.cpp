@@ -13,7 +13,7 @@
 #include "core/probes/probe.h"
 #include "core/schedule/schedule.h"
 #include "core/stage/dataset.h"
-#include "core/stage/gradient_rule.h"
+#include "core/stage/gradient_rules/gradient_rule.h"
 #include "core/stage/layer_kind.h"
 #include "core/stage/loss.h"
 #include "core/stage/metric.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/stage/deferred_statistics.h"
-#include "core/stage/gradient_rule.h"
+#include "core/stage/gradient_rules/gradient_rule.h"
 #include "core/stage/gradient_sums.h"
 #include "core/stage/kept_forwards.h"
 #include "core/stage/layer.h"

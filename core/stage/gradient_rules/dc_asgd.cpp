@@ -3,7 +3,7 @@
 // computed with older weights. g⊙g stands for the diagonal of the Hessian.
 //   g ← g + λ g⊙g⊙(W_now − W_read)
 // Adaptive: λ / √(s + ε) in place of λ, with s ← m·s + (1−m) g⊙g.
-#include "core/stage/gradient_rule.h"
+#include "core/stage/gradient_rules/gradient_rule.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {

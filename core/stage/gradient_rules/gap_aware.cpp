@@ -6,7 +6,7 @@
 // the paper has it. The decoupled weight decay is not penalised.
 #include <cmath>
 
-#include "core/stage/gradient_rule.h"
+#include "core/stage/gradient_rules/gradient_rule.h"
 #include "core/stage/torch.h"
 
 namespace pipewright {

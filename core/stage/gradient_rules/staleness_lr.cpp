@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/stage/gradient_rule.h"
+#include "core/stage/gradient_rules/gradient_rule.h"
 
 namespace pipewright {
 namespace {

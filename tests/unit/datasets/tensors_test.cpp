@@ -222,7 +222,7 @@ class NamedInputs : public TensorsDataset {
   NamedInputs() {
     tensors_["train.words"] = at::arange(8, at::kLong).reshape({4, 2});
     tensors_["test.words"] = at::zeros({2, 2}, at::kLong);
-    tensors_["train.keep"] = at::tensor({1, 0, 0, 1, 1, 1, 0, 0}, at::kBool).reshape({4, 2});
+    tensors_["train.keep"] = at::tensor({1, 0, 0, 1, 1, 1, 0, 0}).reshape({4, 2}).to(at::kBool);
     tensors_["test.keep"] = at::ones({2, 2}, at::kBool);
     tensors_["train.scale"] = at::tensor({1, 2, 3, 4}, at::kByte);
     tensors_["test.scale"] = at::tensor({5.5, 6.5}, at::kDouble);
@@ -239,7 +239,7 @@ TEST_F(NamedInputs, AreGivenInTheModelsOrderRowByRow) {
   const Batch batch = data->batch(Split::Train, std::vector<std::int64_t>{3, 0}, nullptr);
   ASSERT_EQ(batch.x.size(), 3U);
   EXPECT_EQ(values_of<std::int64_t>(batch.x[0]), (std::vector<std::int64_t>{6, 7, 0, 1}));
-  EXPECT_TRUE(batch.x[1].equal(at::tensor({0, 0, 1, 0}, at::kBool).reshape({2, 2})));
+  EXPECT_TRUE(batch.x[1].equal(at::tensor({0, 0, 1, 0}).reshape({2, 2}).to(at::kBool)));
   EXPECT_EQ(values_of<float>(batch.x[2]), (std::vector<float>{4, 1}));
   EXPECT_EQ(values_of<std::int64_t>(batch.y), (std::vector<std::int64_t>{2, 2}));
   EXPECT_EQ(data->batch(Split::Test, std::vector<std::int64_t>{1}, nullptr).x[2].item<double>(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient rules by hand, on the gradient of one small stage.
-#include "core/stage/gradient_rule.h"
+#include "core/stage/gradient_rules/gradient_rule.h"
 
 #include <gtest/gtest.h>
 

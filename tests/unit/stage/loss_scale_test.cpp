@@ -156,7 +156,8 @@ TEST_F(ScaledStage, SkipsAnUpdateWhoseGradientsAreNotFinite) {
       for (std::size_t i = 0; i < slots.size(); ++i)
         EXPECT_TRUE(at::equal(s.optimizer_state().slots[i], slots[i])) << what;
       EXPECT_TRUE(at::equal(s.weights().latest(), weights)) << what;
-      EXPECT_FALSE(at::equal(s.weights().version({2, 1, 0}), weights)) << what;
+      EXPECT_EQ(at::equal(s.weights().version({2, 1, 0}), weights), name == "soap")
+          << what << "; SOAP's first update only begins its matrices, so that none is predicted";
       for (const int ahead : {0, 1}) {
         s.weights().install({2, ahead, 0});
         const FlatLayout::Entry& entry = s.layout().entries[0];

@@ -90,7 +90,8 @@ TEST_F(MixedStage, MakesACopyOfEveryVersionAndPrediction) {
           expect_leaves_of(s, {version, 0, 0}, what);
           if (version == 1) s.use({.key = {version, 2, 0}, .makes = true}, rules, 0.1);
           expect_leaves_of(s, {version, 2, 0}, what + " predicted");
-          EXPECT_FALSE(at::equal(s.weights().version({version, 2, 0}), s.weights().latest()));
+          const bool begins = name == "soap" && version == 1;  // SOAP's first update moves nothing
+          EXPECT_EQ(at::equal(s.weights().version({version, 2, 0}), s.weights().latest()), begins);
           if (!in_place) expect_leaves_of(s, {version - 1, 0, 0}, what + " before");
           s.weights().free({version, 2, 0});
           if (!in_place) s.weights().free({version - 1, 0, 0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/stage/gradient_rule.h"
+#include "core/stage/gradient_rules/gradient_rule.h"
 
 #include <algorithm>
 

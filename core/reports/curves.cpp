@@ -277,7 +277,7 @@ std::vector<Picture> make_pictures(const PlotSpec& given, const std::vector<RunR
   const std::vector<RunRecord> with_probes = probe_columns_added(records, {spec.metric.name});
   const std::vector<RunRecord>& runs = with_probes.empty() ? records : with_probes;
   Problems problems;
-  check_plot_keys(spec, runs, problems);
+  check_plot_keys(given, runs, problems);
   check_metric(spec.metric, spec.metric_option, runs, problems);
   const std::optional<PublishedNumbers> numbers = published_of(spec, problems);
   const Axis axis = axis_of(spec, runs, problems);

@@ -145,7 +145,6 @@ TableSpec laid_out(TableSpec spec, const std::vector<RunRecord>& runs) {
   spec.rows = keys_of(layout.further);
   for (const TableKey& key : keys_of(layout.lines)) spec.rows.push_back(key);
   if (!layout.across.empty()) (free ? spec.columns : spec.rows).push_back({layout.across, {}});
-  if (spec.rows.empty()) spec.rows = keys_of(varied_keys(runs, taken));  // as of a single run
   if (spec.rows.empty()) spec.rows.push_back({"name", {}});
   return spec;
 }

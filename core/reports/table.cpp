@@ -339,8 +339,8 @@ Table make_table(const TableSpec& given, const std::vector<RunRecord>& records) 
   const std::vector<RunRecord> with_probes = probe_columns_added(records, metrics);
   const std::vector<RunRecord>& runs = with_probes.empty() ? records : with_probes;
   Problems problems;
-  for (const TableKey& key : spec.rows) check_key(key, "table.rows", runs, problems);
-  for (const TableKey& key : spec.columns) check_key(key, "table.columns", runs, problems);
+  for (const TableKey& key : given.rows) check_key(key, "table.rows", runs, problems);
+  for (const TableKey& key : given.columns) check_key(key, "table.columns", runs, problems);
   if (spec.published)
     for (const auto& [column, key] : spec.published->match)
       check_key(key, "table.published.match", runs, problems);

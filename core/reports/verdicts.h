@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/reports/claims.h"
-#include "core/reports/moments.h"
+#include "core/reports/mean_difference.h"
 #include "core/reports/table.h"
 #include "core/statistics/tests.h"
 

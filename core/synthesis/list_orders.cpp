@@ -186,8 +186,9 @@ namespace {
 
 /// Rules whose numbers are drawn between those that make sense: the fewer, the longer orders are.
 void add_drawn_rules(const OrderTask& task, std::vector<ListRule>& rules) {
-  constexpr int kMost = 2000, kPasses = 2000000;
-  const int count = std::min(kMost, kPasses / (task.stages() * task.passes()));
+  constexpr double kMost = 2000, kPasses = 2e6;
+  const int count = static_cast<int>(
+      std::min(kMost, kPasses / (static_cast<double>(task.stages()) * task.passes())));
   const RandomStream random(1, "list rules");
   const double spacing = std::ranges::max(spacings(task));
   const double room = std::min(most_at_once(task), 2.0 * task.workers);

@@ -26,6 +26,7 @@ class ScheduleSearch {
   }
 
   SearchedSchedule run() {
+    refuse_too_much();
     refuse_too_little();
     built_in_ = built_in_schedules(shape_);
     for (const NamedSchedule& each : built_in_) try_built_in(each);
@@ -75,6 +76,17 @@ class ScheduleSearch {
     for (int worker = 0; worker < task.workers; ++worker)
       task.room[as_size(worker)] = memory_of(worker) - always_held(worker);
     return task;
+  }
+
+  /// The clock of orders has a time for each pass and worker.
+  void refuse_too_much() const {
+    constexpr double kMostTimes = 1e8;
+    const double times = 2.0 * shape_.stages * shape_.microbatches * shape_.workers();
+    if (limits_.staleness == 0 && times > kMostTimes)
+      refuse(concat("a search for ", counted(shape_.stages, "stage"), ", ",
+                    counted(shape_.microbatches, "micro-batch"), " and ",
+                    counted(shape_.workers(), "worker"),
+                    " is too large: their product is above 50 million; expected fewer"));
   }
 
   void refuse_too_little() const {

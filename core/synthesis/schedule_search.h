@@ -50,7 +50,8 @@ struct SearchedSchedule {
 /// hardware. The result has shape.minibatches mini-batches, of which the middle half counts as the
 /// steady part; it passes validate(), and no built-in scheme that keeps to the limits is faster.
 /// Equal arguments give equal results, unless the search is stopped. The shape has one replica.
-/// Throws Error{Experiment} if the limits leave no room for a micro-batch.
+/// Throws Error{Experiment} if the limits leave no room for a micro-batch, or the search is too
+/// large.
 SearchedSchedule search_schedule(const PipelineShape& shape, std::span<const StageCost> costs,
                                  Hardware hardware, const ScheduleLimits& limits,
                                  const SynthesisSettings& settings = {});

@@ -16,6 +16,7 @@
 #include "core/modelling/hardware_source.h"
 #include "core/profiling/measured_balance.h"
 #include "core/schedule/builders.h"
+#include "core/schedule/schedule_size.h"
 #include "core/simulation/shipped_hardware.h"
 #include "core/synthesis/memory_curve.h"
 #include "core/synthesis/schedule_search.h"
@@ -88,6 +89,7 @@ PipelineShape shape_of(const CommandLine& line, const Experiment& experiment) {
     refuse("--placement and --workers need each other");
   if (line.given("placement"))
     shape.placement = placement(line.text("placement"), shape.stages, whole(line, "workers", 1));
+  check_schedule_size(shape, shape.minibatches);
   return shape;
 }
 

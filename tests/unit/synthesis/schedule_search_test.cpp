@@ -148,6 +148,11 @@ TEST(ScheduleSearch, RefusesLimitsThatLeaveNoRoom) {
   EXPECT_THROW(search_schedule(shape, alike(4, 1, 1, 1), ideal_hardware(2), {.live = 1}), Error);
 }
 
+TEST(ScheduleSearch, RefusesPipelinesThatAreTooLarge) {
+  EXPECT_THROW(search_schedule(straight(512, 512), alike(512, 1, 1, 1), ideal_hardware(512), {}),
+               Error);
+}
+
 TEST(ScheduleSearch, IsFasterTheOlderWeightsMayBe) {
   // 4 stages, F = B = W = 1, one micro-batch: 9 s for its way and the weight half, over as many
   // mini-batches as may overlap; a worker works for 3 s.

@@ -28,7 +28,7 @@ struct Command {
 int perform(const std::vector<std::string>& arguments);
 
 extern const Command kRun, kSweep, kCheck, kSchedule, kSimulate, kStability, kProfile, kTable,
-    kPlot, kTimeline, kFetch, kList, kDescribe, kSchema, kNew, kDoctor;
+    kPlot, kReport, kTimeline, kFetch, kList, kDescribe, kSchema, kNew, kDoctor;
 
 /// Arguments of commands that read an experiment: FILE, --set, --profile, --point and --out.
 struct ExperimentArguments {

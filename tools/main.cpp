@@ -32,8 +32,9 @@ namespace pipewright {
 namespace {
 
 std::vector<const Command*> commands() {
-  return {&kRun,  &kSweep,    &kCheck, &kSchedule, &kSimulate, &kStability, &kProfile, &kTable,
-          &kPlot, &kTimeline, &kFetch, &kList,     &kDescribe, &kSchema,    &kNew,     &kDoctor};
+  return {&kRun,     &kSweep,    &kCheck,  &kSchedule, &kSimulate, &kStability,
+          &kProfile, &kTable,    &kPlot,   &kReport,   &kTimeline, &kFetch,
+          &kList,    &kDescribe, &kSchema, &kNew,      &kDoctor};
 }
 
 void print_usage(std::FILE* where) {

@@ -39,9 +39,10 @@ std::string paragraphs(const std::string& lines) {
       go_to("");
       continue;
     }
-    const bool was = !open.empty();
-    go_to(line.starts_with("  ") ? "pre" : "p");
-    text += concat(was ? "\n" : "", html_text(trimmed(line)));
+    const std::string element = line.starts_with("  ") ? "pre" : "p";
+    const bool goes_on = open == element;
+    go_to(element);
+    text += concat(goes_on ? "\n" : "", html_text(trimmed(line)));
   }
   go_to("");
   return text;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
+
 namespace pipewright {
 namespace {
 

@@ -19,6 +19,7 @@ import unittest
 
 # Every word that may stand in $PIPEWRIGHT_MAY_LACK, and how it is said that there is none.
 THINGS = {
+    "chromium": "there is no Chromium (Debian: chromium)",
     "clang-format": "there is no clang-format (Debian: clang-format)",
     "clang": "there is no clang++ (Debian: clang)",
     "clang-tidy": "there is no clang-tidy (Debian: clang-tidy)",

@@ -306,7 +306,8 @@ void refuse_results_file(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
   std::error_code none;
   const bool ours = name == kFolderMarker || is_run_file(name) || is_sweep_file(name);
-  if (!ours || name == "timeline.svg") return;  // which `timeline` itself writes here
+  const bool written_here = name == "timeline.svg" || name == "report.html";  // by their commands
+  if (!ours || written_here) return;
   if (std::filesystem::exists(folder_of(file) / kFolderMarker, none))
     throw Error(ErrorKind::Experiment,
                 "is the name of a file of the results in this folder; give another name",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Shared by `sweep`, `table` and `plot`: where results are and how they are shown.
+/// Shared by `sweep`, `table`, `plot` and `report`: where results are and how they are shown.
 #pragma once
 
 #include <filesystem>

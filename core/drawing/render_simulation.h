@@ -8,6 +8,7 @@
 
 #include "core/config/value.h"
 #include "core/schedule/schedule.h"
+#include "core/schedule/versions.h"
 #include "core/simulation/hardware.h"
 #include "core/simulation/idle_parts.h"
 #include "core/simulation/simulate.h"
@@ -42,9 +43,11 @@ struct TimelinePart {
 };
 
 /// A stand-alone SVG of several timelines of one schedule below each other, to one scale, until
-/// `end` seconds.
+/// `end` seconds. With `versions`, which are parallel to the schedule's actions, tooltips name the
+/// weights that passes read.
 std::string render_timelines_svg(const Schedule& schedule, const std::vector<TimelinePart>& parts,
-                                 const std::string& title, double end);
+                                 const std::string& title, double end,
+                                 const Versions* versions = nullptr);
 
 /// A stand-alone SVG of the actions of every worker, to scale, until `end` seconds (0: all).
 std::string render_timeline_svg(const Schedule& schedule, const Simulation& simulation,

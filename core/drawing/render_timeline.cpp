@@ -31,8 +31,9 @@ double tick_of(double end) {
 class Timeline {
  public:
   Timeline(const Schedule& schedule, const std::vector<TimelinePart>& parts,
-           const std::string& title, double end)
+           const std::string& title, double end, const Versions* versions)
       : schedule_(schedule),
+        versions_(versions),
         parts_(parts),
         labels_(schedule),
         end_(end),
@@ -71,11 +72,18 @@ class Timeline {
     for (std::size_t i = 0; i < schedule_.workers[w].size(); ++i) {
       const Span& span = spans[i];
       if (span.begin >= end_) break;
-      draw_action(schedule_.workers[w][i], span, y);
+      draw_action(schedule_.workers[w][i], span, y, weights_of(w, i));
     }
   }
 
-  void draw_action(const Action& action, const Span& span, double y) {
+  /// "; weights w2" of a pass, if they are known.
+  std::string weights_of(std::size_t w, std::size_t i) const {
+    if (versions_ == nullptr || !is_pass(schedule_.workers[w][i].kind)) return {};
+    const WeightKey& key = versions_->workers[w][i].key;
+    return concat("; weights ", weights_text(key.version, key.ahead));
+  }
+
+  void draw_action(const Action& action, const Span& span, double y, const std::string& weights) {
     const Shade shade = shade_of(action.kind, action.minibatch);
     const double left = x(span.begin), width = x(span.end) - left;
     kinds_.insert(action.kind);
@@ -87,7 +95,7 @@ class Timeline {
     page_.box(left + gap, y + 3, std::max(kThinnest, width - 2 * gap), kTimelineLane - 6,
               shade.fill, std::min(3.0, width / 4),
               concat(kind_name(action.kind), " of ", labels_.action(action), ", ",
-                     time_text(span.begin), " to ", time_text(span.end)));
+                     time_text(span.begin), " to ", time_text(span.end), weights));
     const std::string name = labels_.action(action);
     if (text_width(name, 10) < width - 4)
       page_.text(left + width / 2, y + 21, name,
@@ -126,6 +134,7 @@ class Timeline {
   }
 
   const Schedule& schedule_;
+  const Versions* const versions_;
   const std::vector<TimelinePart>& parts_;
   const RenderLabels labels_;
   const double end_;
@@ -148,8 +157,8 @@ std::string render_timeline_svg(const Schedule& schedule, const Simulation& simu
 }
 
 std::string render_timelines_svg(const Schedule& schedule, const std::vector<TimelinePart>& parts,
-                                 const std::string& title, double end) {
-  return Timeline(schedule, parts, title, end).svg();
+                                 const std::string& title, double end, const Versions* versions) {
+  return Timeline(schedule, parts, title, end, versions).svg();
 }
 
 }  // namespace pipewright

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/records/run_record.h"
@@ -62,6 +63,11 @@ std::string mixing_note(const Table& table);
 
 /// Name of a cell, in which numbers have their key: "vgg16, PD4" or "stages 2, PD4".
 std::string cell_name(const Table& table, std::size_t row, std::size_t column);
+
+/// Header and rows of the table as texts; the first row_keys.size() columns are names. `escaped`
+/// makes a text from outside fit for what it is shown in.
+std::vector<std::vector<std::string>> table_texts(const Table& table,
+                                                  std::string (*escaped)(std::string_view));
 
 enum class TableFormat : std::uint8_t { Markdown, Csv, Latex };
 

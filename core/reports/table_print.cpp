@@ -90,29 +90,12 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
   return text;
 }
 
-/// Header and rows as texts. The first row_keys.size() columns are names.
-std::vector<std::vector<std::string>> grid_of(const Table& table, Escaped escaped) {
-  std::vector<std::vector<std::string>> grid{table.row_keys};
-  grid[0].insert(grid[0].end(), table.column_names.begin(), table.column_names.end());
-  for (const Table& other : table.beside)
-    grid[0].push_back(other.metric + (other.percent ? ", percent" : ""));
-  for (std::string& name : grid[0]) name = escaped(name);
-  for (std::size_t r = 0; r < table.cells.size(); ++r) {
-    std::vector<std::string>& line = grid.emplace_back(table.row_names[r]);
-    for (std::string& name : line) name = escaped(name);
-    for (const TableCell& cell : table.cells[r]) line.push_back(cell_text(table, cell, escaped));
-    for (const Table& other : table.beside)
-      line.push_back(cell_text(other, other.cells[r][0], escaped));
-  }
-  return grid;
-}
-
 std::string choices_heading(const Table& table) {
   return concat(table.best_over, " chosen on held-out samples (their mean, runs):");
 }
 
 std::string markdown(const Table& table) {
-  std::vector<std::vector<std::string>> grid = grid_of(table, for_markdown);
+  std::vector<std::vector<std::string>> grid = table_texts(table, for_markdown);
   std::vector<std::size_t> widths(grid[0].size(), 3);
   for (std::vector<std::string>& line : grid)
     for (std::size_t c = 0; c < line.size(); ++c)
@@ -142,7 +125,7 @@ std::string markdown(const Table& table) {
 }
 
 std::string latex(const Table& table) {
-  const std::vector<std::vector<std::string>> grid = grid_of(table, shortened);
+  const std::vector<std::vector<std::string>> grid = table_texts(table, shortened);
   std::string out = concat(
       "% needs \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n  \\caption{",
       latex_text(table.caption), "}\n  \\begin{tabular}{", std::string(table.row_keys.size(), 'l'),
@@ -208,6 +191,22 @@ std::string csv(const Table& table) {
 }
 
 }  // namespace
+
+std::vector<std::vector<std::string>> table_texts(const Table& table, Escaped escaped) {
+  std::vector<std::vector<std::string>> grid{table.row_keys};
+  grid[0].insert(grid[0].end(), table.column_names.begin(), table.column_names.end());
+  for (const Table& other : table.beside)
+    grid[0].push_back(other.metric + (other.percent ? ", percent" : ""));
+  for (std::string& name : grid[0]) name = escaped(name);
+  for (std::size_t r = 0; r < table.cells.size(); ++r) {
+    std::vector<std::string>& line = grid.emplace_back(table.row_names[r]);
+    for (std::string& name : line) name = escaped(name);
+    for (const TableCell& cell : table.cells[r]) line.push_back(cell_text(table, cell, escaped));
+    for (const Table& other : table.beside)
+      line.push_back(cell_text(other, other.cells[r][0], escaped));
+  }
+  return grid;
+}
 
 std::string print_table(const Table& table, TableFormat format) {
   switch (format) {

@@ -23,6 +23,7 @@ import xml.dom.minidom
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
 
 import harness
+import report_pages
 import skips
 from harness import BINARY, MLP, changed
 
@@ -364,6 +365,13 @@ class Labels(harness.EndToEnd):
         self.read_clean("drawn/test_loss.svg", "\t")  # gnuplot indents with tabs
         self.assertTrue((self.folder / "drawn/test_loss.png").read_bytes().startswith(b"\x89PNG"))
 
+    def check_report(self):
+        code, _, said = self.run_bytes("report", "s.yaml", "--out", "sw", "--output", "r.html")
+        self.assertEqual(code, 0, said)
+        page = report_pages.Page(self.read_clean("r.html"))
+        self.assertEqual(page.faults, [])
+        self.assertLessEqual(len(page.all("script")), 3)
+
     def check_errors(self, texts):
         """Runs that say they have failed, and why."""
         for path, text in zip(self.recorded, texts):
@@ -382,6 +390,7 @@ class Labels(harness.EndToEnd):
                 self.record(some)
                 self.publish(some)
                 self.check_table(some)
+                self.check_report()
                 if skips.has("gnuplot"):
                     self.check_pictures()
                 else:

@@ -39,7 +39,7 @@ class Commands(harness.EndToEnd):
     def test_help_everywhere(self):
         commands = self.commands()
         self.assertLessEqual(
-            {"run", "sweep", "check", "schedule", "simulate", "stability", "profile", "table", "plot", "timeline", "fetch", "list"}
+            {"run", "sweep", "check", "schedule", "simulate", "stability", "profile", "table", "plot", "report", "timeline", "fetch", "list"}
             | {"describe", "schema", "doctor", "compare", "watch"},
             set(commands),
         )

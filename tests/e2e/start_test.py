@@ -77,6 +77,7 @@ class Start(harness.EndToEnd):
         _, loaded = self.look("sweep", "x.yaml", "--out", "o")
         self.assertTrue(loaded)
         self.assertIn("| 2 ", self.assert_starts_without("table", "x.yaml", "--out", "o").out)
+        self.assert_starts_without("report", "x.yaml", "--out", "o")
         if shutil.which("gnuplot"):
             self.assert_starts_without("plot", "x.yaml", "--out", "o")
 

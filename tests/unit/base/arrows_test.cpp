@@ -39,6 +39,9 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/statistics", "core/base"},
     {"core/reports",
      "core/base core/system core/config core/schedule core/records core/statistics"},
+    {"core/page",
+     "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
+     "core/traces core/records core/reports"},
     {"core/fetch", "core/base core/system"},
     {"core/stability", "core/base core/system core/config core/schedule"},
     {"core/stage/files", "core/base core/system core/config"},
@@ -74,7 +77,8 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/base core/system core/config core/schedule core/drawing core/records core/stage/files"},
     {"tools",
      "core/base core/system core/config core/schedule core/cost core/simulation core/synthesis "
-     "core/drawing core/traces core/planning core/records core/reports core/fetch core/stability "
+     "core/drawing core/traces core/planning core/records core/reports core/page core/fetch "
+     "core/stability "
      "core/stage "
      "core/codecs core/runtime core/probes core/experiment core/profiling core/modelling "
      "core/training core/sweep core/comparison"},
@@ -83,10 +87,11 @@ const std::map<std::string, std::string> kMayLookInto{
     {"datasets", "core/base core/system core/config core/fetch core/stage core/stage/files"},
 };
 
-const Rooms kWithoutLibTorch{"core/base",   "core/system",     "core/config",     "core/schedule",
-                             "core/cost",   "core/simulation", "core/synthesis",  "core/drawing",
-                             "core/traces", "core/planning",   "core/records",    "core/reports",
-                             "core/fetch",  "core/stability",  "core/statistics", "schemes"};
+const Rooms kWithoutLibTorch{"core/base",   "core/system",     "core/config",    "core/schedule",
+                             "core/cost",   "core/simulation", "core/synthesis", "core/drawing",
+                             "core/traces", "core/planning",   "core/records",   "core/reports",
+                             "core/page",   "core/fetch",      "core/stability", "core/statistics",
+                             "schemes"};
 
 /// Headers that may include more of LibTorch than the tensor: the precompiled header, and the
 /// template over tensors that only the optimizers' .cpp files read.

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/page/chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/base/printable.h"
+#include "core/base/text.h"
+#include "core/base/wording.h"
+#include "core/page/html.h"
+#include "core/page/line_looks.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kMostPoints = 400;    // of a line; more cannot be told apart
+constexpr std::size_t kMostNumbers = 1500;  // in the table below a chart
+constexpr std::size_t kLongestName = 120;
+
+/// At most kMostPoints of the points, with the first and the last.
+std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points) {
+  if (points.size() <= kMostPoints) return points;
+  std::vector<ChartPoint> some;
+  for (std::size_t i = 0; i < kMostPoints; ++i)
+    some.push_back(points[i * (points.size() - 1) / (kMostPoints - 1)]);
+  return some;
+}
+
+std::vector<ChartPoint> points_of(const std::vector<CurvePoint>& points) {
+  std::vector<ChartPoint> all;
+  for (const CurvePoint& p : points)
+    if (std::isfinite(p.x) && std::isfinite(p.mean))
+      all.push_back({p.x, p.mean, std::isfinite(p.reach) ? p.reach : 0, p.runs, {}});
+  return all;
+}
+
+std::string x_text(const Chart& chart, double x) {
+  const auto place = static_cast<std::size_t>(std::max(0., x));
+  return place < chart.x_names.size() ? chart.x_names[place] : rounded_text(x, 6);
+}
+
+std::string number_of(const ChartPoint& point) {
+  std::string text = rounded_text(point.y, 5);
+  if (point.reach > 0) text += concat(" ± ", rounded_text(point.reach, 3));
+  if (point.runs > 1) text += concat(" (", point.runs, ")");
+  return text;
+}
+
+/// All x of the lines, ascending, with what each line has there.
+std::map<double, std::vector<std::string>> numbers_of(const Chart& chart) {
+  std::map<double, std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < chart.lines.size(); ++i) {
+    const auto cell = [&](double x) -> std::string& {
+      std::vector<std::string>& row = rows[x];
+      row.resize(chart.lines.size());
+      return row[i];
+    };
+    for (const ChartPoint& point : chart.lines[i].points) {
+      std::string& text = cell(point.x);
+      if (!text.empty()) text += ", ";
+      text += html_text(
+          point.name.empty() ? number_of(point) : concat(point.name, ": ", number_of(point)),
+          kLongestName);
+    }
+    for (const double x : chart.lines[i].crosses) cell(x) += " diverged";
+  }
+  return rows;
+}
+
+std::string numbers_table(const Chart& chart) {
+  const std::map<double, std::vector<std::string>> rows = numbers_of(chart);
+  if (rows.size() * chart.lines.size() > kMostNumbers) return {};
+  std::vector<std::string> heads{html_text(chart.x_label)};
+  for (const ChartLine& line : chart.lines) heads.push_back(html_text(line.name, kLongestName));
+  HtmlTable table(concat(chart.title.empty() ? "" : chart.title + ": ", chart.y_label), heads);
+  for (const auto& [x, texts] : rows) {
+    std::vector<std::string> cells{html_text(x_text(chart, x), kLongestName)};
+    for (const std::string& text : texts) cells.push_back(text.empty() ? "–" : text);
+    table.row(cells);
+  }
+  return html_details("Numbers", std::move(table).html());
+}
+
+/// [low, high, tick, tick, …]
+Value scale_value(const AxisScale& scale) {
+  Value value = Value::sequence({Value::of(scale.low), Value::of(scale.high)});
+  for (const double tick : scale.ticks) value.items.push_back(Value::of(tick));
+  return value;
+}
+
+/// The legend, which tells lines apart by dashes and markers as well as by colour.
+std::string legend(const Chart& chart) {
+  std::string text = "<ul class=\"legend\">";
+  for (const ChartLine& line : chart.lines)
+    text += concat("<li>", look_sample(line), "<span>", html_text(line.name, kLongestName),
+                   "</span></li>");
+  return text + "</ul>\n";
+}
+
+}  // namespace
+
+bool Chart::empty() const {
+  return std::ranges::all_of(
+      lines, [](const ChartLine& line) { return line.points.empty() && line.crosses.empty(); });
+}
+
+Chart chart_of(const Picture& picture) {
+  Chart chart{.title = picture.title,
+              .x_label = picture.x.label,
+              .y_label = concat(picture.metric, picture.percent ? " in percent" : ""),
+              .log_x = picture.x.log,
+              .log_y = picture.log_y,
+              .bars = picture.x.keyed,
+              .x_names = picture.x.names};
+  bool intervals = false, diverged = false;
+  for (std::size_t i = 0; i < picture.curves.size(); ++i) {
+    const Curve& curve = picture.curves[i];
+    ChartLine line{.name = curve.name.empty() ? picture.metric : curve.name, .look = i};
+    line.points = thinned(points_of(curve.points));
+    for (const Diverged& each : curve.diverged) line.crosses.push_back(each.x);
+    for (const ChartPoint& point : line.points) intervals = intervals || point.reach > 0;
+    diverged = diverged || !line.crosses.empty();
+    chart.lines.push_back(std::move(line));
+    if (curve.published.empty()) continue;
+    chart.lines.push_back({.name = chart.lines.back().name + ", published",
+                           .kind = ChartLine::Kind::Published,
+                           .look = i,
+                           .points = thinned(points_of(curve.published))});
+  }
+  if (picture.over) {
+    ChartLine over{.name = picture.over->name,
+                   .kind = ChartLine::Kind::Published,
+                   .look = picture.curves.size()};
+    for (const auto& [x, y] : picture.over->points)
+      if (std::isfinite(x) && std::isfinite(y)) over.points.push_back({x, y, 0, 1, {}});
+    over.points = thinned(over.points);
+    chart.lines.push_back(std::move(over));
+  }
+  if (intervals)
+    chart.note = concat(chart.bars ? "Bars" : "Bands", ": ",
+                        picture.interval == PlotInterval::Deviation
+                            ? "sample standard deviation over runs."
+                            : "95 % confidence interval of the mean.");
+  if (diverged) chart.note += " × at the lower edge: runs diverged.";
+  return chart;
+}
+
+Value chart_data(const Chart& chart) {
+  const auto text = [](const std::string& any) { return Value::of(printable(any, kLongestName)); };
+  Value value = Value::mapping();
+  value.at_or_add("title") = text(chart.title);
+  value.at_or_add("x") = text(chart.x_label);
+  value.at_or_add("y") = text(chart.y_label);
+  value.at_or_add("logX") = Value::of(chart.log_x);
+  value.at_or_add("logY") = Value::of(chart.log_y);
+  value.at_or_add("bars") = Value::of(chart.bars);
+  value.at_or_add("scaleX") = scale_value(x_scale(chart));
+  value.at_or_add("scaleY") = scale_value(y_scale(chart));
+  Value& names = value.at_or_add("names") = Value::sequence();
+  for (const std::string& name : chart.x_names) names.items.push_back(text(name));
+  Value& lines = value.at_or_add("lines") = Value::sequence();
+  for (const ChartLine& line : chart.lines) {
+    Value& one = lines.items.emplace_back(Value::mapping());
+    one.at_or_add("name") = text(line.name);
+    one.at_or_add("kind") = Value::of(kind_word(line.kind));
+    one.at_or_add("look") = Value::of(static_cast<std::int64_t>(line.look));
+    Value& points = one.at_or_add("points") = Value::sequence();
+    for (const ChartPoint& point : line.points) {
+      Value& each = points.items.emplace_back(Value::sequence());
+      each.items = {Value::of(point.x), Value::of(point.y), Value::of(point.reach),
+                    Value::of(point.runs)};
+      if (!point.name.empty()) each.items.push_back(text(point.name));
+    }
+    Value& crosses = one.at_or_add("crosses") = Value::sequence();
+    for (const double cross : line.crosses) crosses.items.push_back(Value::of(cross));
+  }
+  return value;
+}
+
+std::string chart_figure(const Chart& chart, Value& data) {
+  const std::size_t number = data.items.size();
+  data.items.push_back(chart_data(chart));
+  return concat("<figure class=\"chart\" data-chart=\"", number, "\">\n",
+                chart.title.empty()
+                    ? std::string()
+                    : concat("<figcaption>", html_text(chart.title), "</figcaption>\n"),
+                "<div class=\"still\">", still_chart(chart), "</div>\n", legend(chart),
+                chart.note.empty() ? std::string()
+                                   : concat("<p class=\"quiet\">", html_text(chart.note), "</p>\n"),
+                numbers_table(chart), "</figure>\n");
+}
+
+}  // namespace pipewright

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Charts of the page: as pictures that are always there, and as data from which the page's script
+/// draws the same with Chart.js.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/config/value.h"
+#include "core/reports/curves.h"
+
+namespace pipewright {
+
+struct ChartPoint {
+  double x = 0, y = 0;
+  double reach = 0;  ///< half the interval around y; 0: none is known
+  int runs = 1;
+  std::string name;  ///< of a point that has one of its own
+};
+
+struct ChartLine {
+  enum class Kind : std::uint8_t { Measured, Published, Points, Steps };
+  std::string name;
+  Kind kind = Kind::Measured;
+  std::size_t look = 0;  ///< which colour, dashes and marker
+  std::vector<ChartPoint> points;
+  std::vector<double> crosses;  ///< x of runs that diverged
+};
+
+struct Chart {
+  std::string title;
+  std::string x_label, y_label;
+  bool log_x = false, log_y = false;
+  bool from_zero = false;            ///< the y-axis begins at 0, as for counts
+  bool bars = false;                 ///< intervals are bars, not bands
+  std::vector<std::string> x_names;  ///< names of the values 0, 1, … on the x-axis; none: numbers
+  std::string note;                  ///< what bands or bars are, and what else must be said
+  std::vector<ChartLine> lines;
+
+  bool empty() const;
+};
+
+/// The picture as `pipewright plot` would draw it.
+Chart chart_of(const Picture& picture);
+
+/// The range of an axis and where it has ticks, in the axis' own numbers.
+struct AxisScale {
+  double low = 0, high = 1;
+  bool log = false;
+  std::vector<double> ticks;
+
+  /// The place of a value between 0 (low) and 1 (high).
+  double share(double value) const;
+};
+
+/// A scale with ticks at round numbers that holds all values; those of a logarithmic axis must be
+/// above 0. Values that are not finite are passed over.
+AxisScale scale_of(const std::vector<double>& values, bool log);
+AxisScale x_scale(const Chart& chart);
+AxisScale y_scale(const Chart& chart);
+
+/// The chart as SVG that uses the page's classes for colours, so that it is dark where the page is.
+std::string still_chart(const Chart& chart);
+
+/// The chart as data for the script.
+Value chart_data(const Chart& chart);
+
+/// A figure: picture, legend and numbers. Appends the chart's data to `data`, whose number the
+/// figure names.
+std::string chart_figure(const Chart& chart, Value& data);
+
+}  // namespace pipewright

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metric against time: which settings no other beats in both.
+#include "core/base/text.h"
+#include "core/base/wording.h"
+#include "core/page/sections.h"
+#include "core/reports/run_keys.h"
+
+namespace pipewright {
+
+PageSection front_section(const Report& report, Value& data) {
+  PageSection section{.id = "front", .title = concat(report.metric, " against time")};
+  if (!report.front || report.front->rows.empty()) return section;
+  const ReportFront& front = *report.front;
+  const bool percent = is_share(report.metric);
+  const double scale = percent ? 100 : 1;
+  const std::string metric = concat(report.metric, percent ? " in percent" : "");
+  ChartLine best{.name = "not beaten in both", .look = 0}, rest{.name = "others", .look = 1};
+  rest.kind = ChartLine::Kind::Points;
+  HtmlTable table(concat(metric, " against ", front.time, "; ★: no other is as good in both"),
+                  {"", html_text(metric), html_text(front.time), "runs", "front"});
+  for (const ReportFront::Row& row : front.rows) {
+    ChartLine& line = row.efficient ? best : rest;
+    line.points.push_back(
+        {row.time, scale * row.metric, scale * row.std, static_cast<int>(row.runs), row.name});
+    table.row({html_text(row.name, 200),
+               concat(rounded_text(scale * row.metric),
+                      row.runs > 1 ? concat(" ± ", rounded_text(scale * row.std, 3)) : ""),
+               concat(rounded_text(row.time), " ", front.unit), std::to_string(row.runs),
+               row.efficient ? "★" : ""});
+  }
+  Chart chart{.title = {}, .x_label = concat(front.time, ", ", front.unit), .y_label = metric};
+  chart.bars = true;
+  for (ChartLine* const line : {&best, &rest})
+    if (!line->points.empty()) chart.lines.push_back(std::move(*line));
+  section.body = chart_figure(chart, data) + std::move(table).html();
+  return section;
+}
+
+}  // namespace pipewright

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/page/line_looks.h"
+
+#include <array>
+#include <cmath>
+
+#include "core/base/text.h"
+#include "core/page/html.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::array kDashes{"", "7 3", "2 3", "9 3 2 3"};
+
+std::string place(double pixels) {
+  return number_text(std::round(pixels * 10) / 10);
+}
+
+std::string shape(std::size_t look, double x, double y) {
+  const std::string left = place(x - 3.5), right = place(x + 3.5), top = place(y - 3.5),
+                    bottom = place(y + 3.5), at_x = place(x), at_y = place(y);
+  switch (look % 4) {
+    case 0: return concat("<circle cx=\"", at_x, "\" cy=\"", at_y, "\" r=\"3.4\"");
+    case 1:
+      return concat("<rect x=\"", place(x - 3), "\" y=\"", place(y - 3),
+                    "\" width=\"6\" height=\"6\"");
+    case 2:
+      return concat("<path d=\"M", left, " ", bottom, "L", right, " ", bottom, "L", at_x, " ", top,
+                    "Z\"");
+    default:
+      return concat("<path d=\"M", left, " ", at_y, "L", at_x, " ", top, "L", right, " ", at_y, "L",
+                    at_x, " ", bottom, "Z\"");
+  }
+}
+
+}  // namespace
+
+const char* kind_word(ChartLine::Kind kind) {
+  switch (kind) {
+    case ChartLine::Kind::Measured: return "measured";
+    case ChartLine::Kind::Published: return "published";
+    case ChartLine::Kind::Points: return "points";
+    case ChartLine::Kind::Steps: return "steps";
+  }
+  return "";
+}
+
+std::string line_attributes(const ChartLine& line) {
+  const char* const dashes = line.kind == ChartLine::Kind::Published
+                                 ? "1 4"
+                                 : kDashes[line.look / kLineColors % kDashes.size()];
+  return concat(" class=\"line c", line.look % kLineColors, "\"",
+                *dashes == 0 ? std::string() : concat(" stroke-dasharray=\"", dashes, "\""));
+}
+
+std::string marker(const ChartLine& line, double x, double y, const std::string& tooltip) {
+  const std::string begin =
+      concat(shape(line.look, x, y), " class=\"mark c", line.look % kLineColors, "\"");
+  if (tooltip.empty()) return begin + "/>";
+  const std::string element = begin.substr(1, begin.find(' ') - 1);
+  return concat(begin, "><title>", html_text(tooltip, 200), "</title></", element, ">");
+}
+
+std::string look_sample(const ChartLine& line) {
+  std::string text =
+      "<svg class=\"sample\" viewBox=\"0 0 34 12\" width=\"34\" height=\"12\" "
+      "aria-hidden=\"true\">";
+  if (line.kind != ChartLine::Kind::Points)
+    text += concat("<path d=\"M1 6H33\"", line_attributes(line), "/>");
+  return concat(text, marker(line, 17, 6, ""), "</svg>");
+}
+
+}  // namespace pipewright

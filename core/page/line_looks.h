@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How lines of a chart are told apart: by colour, and without it by dashes and markers.
+#pragma once
+
+#include <string>
+
+#include "core/page/chart.h"
+
+namespace pipewright {
+
+inline constexpr std::size_t kLineColors = 8;  ///< classes c0 … c7 of the page's style
+
+/// A word for the script: "measured", "published", "points" or "steps".
+const char* kind_word(ChartLine::Kind kind);
+
+/// SVG's attributes of the line itself.
+std::string line_attributes(const ChartLine& line);
+
+/// A marker at a place, of a line's shape. `tooltip` may be "".
+std::string marker(const ChartLine& line, double x, double y, const std::string& tooltip);
+
+/// A small picture of the line with its marker, for a legend.
+std::string look_sample(const ChartLine& line);
+
+}  // namespace pipewright

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What schedules hold over time: versions of weights, and micro-batches whose backward is to come.
+// Where hardware is known the report has bytes, too.
+#include <array>
+#include <map>
+
+#include "core/base/as_size.h"
+#include "core/base/text.h"
+#include "core/base/wording.h"
+#include "core/page/sections.h"
+#include "core/schedule/slots.h"
+#include "core/simulation/simulate.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::size_t kMostMemoryLines = 8;
+
+/// Costs in which the simulator's seconds are slots, and its bytes are whole things: 1 for a
+/// version of a stage's weights, 1 for the activations of a micro-batch.
+StageCost cost_in_slots() {
+  const auto slots = [](ActionKind kind) { return static_cast<double>(slots_of(kind)); };
+  StageCost cost;
+  cost.forward = slots(ActionKind::Forward);
+  cost.backward = slots(ActionKind::Backward);
+  cost.backward_input = slots(ActionKind::BackwardInput);
+  cost.backward_weight = slots(ActionKind::BackwardWeight);
+  cost.head = slots(ActionKind::Head);
+  cost.activation_bytes = 1;
+  cost.parameter_bytes = 1;
+  return cost;
+}
+
+/// The sum over workers of a part of their memory, at each moment at which it changes.
+std::vector<ChartPoint> sum_over_workers(const Simulation& simulation,
+                                         std::int64_t MemoryUse::*part) {
+  std::map<double, std::int64_t> changes;
+  for (const WorkerReport& worker : simulation.workers) {
+    std::int64_t before = 0;
+    for (const MemoryStep& step : worker.memory) {
+      changes[step.time] += step.use.*part - before;
+      before = step.use.*part;
+    }
+  }
+  std::vector<ChartPoint> points;
+  std::int64_t held = 0;
+  for (const auto& [time, change] : changes) {
+    held += change;
+    const auto height = static_cast<double>(held);
+    if (points.empty() || points.back().y != height) points.push_back({time, height, 0, 1, {}});
+  }
+  if (!points.empty() && points.back().x < simulation.makespan)
+    points.push_back({simulation.makespan, points.back().y, 0, 1, {}});
+  return points;
+}
+
+struct HeldPart {
+  const char* what;
+  std::int64_t MemoryUse::*part;
+};
+constexpr std::array kHeldParts{
+    HeldPart{"versions of a stage’s weights, all stages together", &MemoryUse::weights},
+    HeldPart{"micro-batches kept for their backward, all stages together",
+             &MemoryUse::activations}};
+
+/// Two charts for schedules of so many stages.
+std::vector<Chart> charts_of_stages(int stages, const std::vector<const ReportSchedule*>& all) {
+  std::vector<Chart> charts;
+  for (const HeldPart& held : kHeldParts)
+    charts.push_back({.title = concat(counted(stages, "stage"), ": ", std::string_view(held.what)),
+                      .x_label = "slot",
+                      .y_label = held.part == &MemoryUse::weights ? "versions" : "micro-batches",
+                      .from_zero = true});
+  for (const ReportSchedule* const each : all) {
+    if (charts.front().lines.size() == kMostMemoryLines) break;
+    const std::vector<StageCost> costs(as_size(each->schedule.shape.stages), cost_in_slots());
+    const Simulation simulation = simulate(
+        each->schedule, costs, ideal_hardware(static_cast<int>(each->schedule.workers.size())),
+        {.memory_over_time = true});
+    for (std::size_t i = 0; i < charts.size(); ++i)
+      charts[i].lines.push_back({.name = each->title,
+                                 .kind = ChartLine::Kind::Steps,
+                                 .look = charts[i].lines.size(),
+                                 .points = sum_over_workers(simulation, kHeldParts[i].part)});
+  }
+  if (all.size() > kMostMemoryLines)
+    charts.front().note = concat(counted(all.size() - kMostMemoryLines, "schedule"),
+                                 " more would not be told apart and are left out.");
+  return charts;
+}
+
+}  // namespace
+
+PageSection memory_section(const Report& report, Value& data) {
+  PageSection section{.id = "memory", .title = "Memory over time", .body = {}};
+  for (const Chart& chart : report.memory)
+    if (!chart.empty()) section.body += chart_figure(chart, data);
+  std::map<int, std::vector<const ReportSchedule*>> by_stages;
+  for (const ReportSchedule& each : report.schedules)
+    if (each.why_not.empty()) by_stages[each.schedule.shape.stages].push_back(&each);
+  if (!by_stages.empty())
+    section.body +=
+        "<p class=\"quiet\">Of the schedules above, in slots: a forward takes one, a backward "
+        "two.</p>\n";
+  for (const auto& [stages, all] : by_stages)
+    for (const Chart& chart : charts_of_stages(stages, all))
+      section.body += chart_figure(chart, data);
+  return section;
+}
+
+}  // namespace pipewright

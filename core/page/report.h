@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A report of an experiment's runs as one HTML page that needs nothing else: no network, no server
+/// and, to be read, no scripts.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/page/chart.h"
+#include "core/records/run_record.h"
+#include "core/reports/heat_map.h"
+#include "core/reports/table.h"
+#include "core/reports/tradeoff.h"
+#include "core/reports/verdicts.h"
+#include "core/schedule/schedule.h"
+#include "core/traces/trace_file.h"
+
+namespace pipewright {
+
+/// The schedule of one or more runs.
+struct ReportSchedule {
+  std::string title;    ///< "pipedream, 4 stages"
+  std::string why_not;  ///< it cannot be drawn; "": it can
+  std::string command;  ///< that draws it again
+  Schedule schedule;
+  std::vector<std::size_t> runs;       ///< indices into Report::runs
+  std::optional<MeasuredTrace> trace;  ///< what one of them did
+  std::string traced_run;
+  std::optional<Schedule> traced_schedule;  ///< with its weights, which a trace does not have
+};
+
+struct ReportCommand {
+  std::string what;  ///< "trains all runs"
+  std::string line;  ///< for a shell
+};
+
+/// Accuracy, or another metric, against time.
+struct ReportFront {
+  std::string time;  ///< what the time is
+  std::string unit;  ///< "h" or "s"
+  struct Row {
+    std::string name;
+    double metric = 0, std = 0, time = 0;
+    std::size_t runs = 0;
+    bool efficient = false;  ///< no other is at least as good in both and better in one
+  };
+  std::vector<Row> rows;
+};
+
+/// All that the page shows.
+struct Report {
+  std::string title;
+  std::string question;  ///< what the file says it is for; lines
+  std::vector<RunRecord> runs;
+  std::string metric;
+  std::optional<Table> table;
+  std::string best;  ///< one sentence on the best and the worst cell
+  std::vector<Verdict> verdicts;
+  std::vector<Chart> curves, against, edges, memory;
+  /// By runs' indices: the largest curvature of each stage that is stable at its learning rate.
+  std::map<std::size_t, std::vector<double>> limits;
+  std::vector<HeatMap> maps;
+  std::optional<ReportFront> front;
+  std::vector<ReportSchedule> schedules;
+  std::vector<ReportCommand> commands;
+  std::vector<std::string> remarks;  ///< what a reader of the figures should know
+  std::string version, commit;       ///< of the program that writes the page
+};
+
+/// The page.
+std::string report_page(const Report& report);
+
+}  // namespace pipewright

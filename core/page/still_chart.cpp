@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// A chart as SVG: what readers without scripts and printers get.
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/text.h"
+#include "core/page/chart.h"
+#include "core/page/html.h"
+#include "core/page/line_looks.h"
+
+namespace pipewright {
+namespace {
+
+constexpr double kStillWidth = 760, kStillHeight = 380, kStillLeft = 58, kStillRight = 744,
+                 kStillTop = 14, kStillBottom = 326;
+constexpr std::size_t kMostMarkers = 60;  // of a line; more would hide it
+
+std::string pixel(double value) {
+  return number_text(std::round(value * 10) / 10);
+}
+
+class StillChart {
+ public:
+  explicit StillChart(const Chart& chart) : chart_(chart), x_(x_scale(chart)), y_(y_scale(chart)) {}
+
+  std::string svg() && {
+    out_ = concat("<svg viewBox=\"0 0 ", kStillWidth, " ", kStillHeight,
+                  "\" role=\"img\" aria-label=\"",
+                  html_text(concat(chart_.title.empty() ? "" : chart_.title + ": ", chart_.y_label,
+                                   " over ", chart_.x_label),
+                            200),
+                  "\">\n");
+    draw_axes();
+    for (const ChartLine& line : chart_.lines) draw_interval(line);
+    for (const ChartLine& line : chart_.lines) draw_line(line);
+    for (const ChartLine& line : chart_.lines) draw_marks(line);
+    return std::move(out_) + "</svg>\n";
+  }
+
+ private:
+  double left_of(double x) const { return kStillLeft + x_.share(x) * (kStillRight - kStillLeft); }
+  double top_of(double y) const { return kStillBottom - y_.share(y) * (kStillBottom - kStillTop); }
+
+  void text(double x, double y, const char* anchor, std::string_view words,
+            std::string_view more = {}) {
+    out_ += concat("<text x=\"", pixel(x), "\" y=\"", pixel(y), "\" text-anchor=\"", anchor, "\"",
+                   more, ">", html_text(words, 40), "</text>\n");
+  }
+
+  void draw_axes() {
+    for (const double tick : y_.ticks) {
+      const std::string y = pixel(top_of(tick));
+      out_ += concat("<path class=\"grid\" d=\"M", kStillLeft, " ", y, "H", kStillRight, "\"/>\n");
+      text(kStillLeft - 8, top_of(tick) + 4, "end", rounded_text(tick, 6));
+    }
+    const std::size_t every = 1 + x_.ticks.size() / 12;
+    for (std::size_t i = 0; i < x_.ticks.size(); ++i) {
+      const std::string x = pixel(left_of(x_.ticks[i]));
+      out_ += concat("<path class=\"axis\" d=\"M", x, " ", kStillBottom, "v5\"/>\n");
+      if (i % every == 0)
+        text(left_of(x_.ticks[i]), kStillBottom + 20, "middle",
+             i < chart_.x_names.size() ? chart_.x_names[i] : rounded_text(x_.ticks[i], 6));
+    }
+    out_ += concat("<path class=\"axis\" d=\"M", kStillLeft, " ", kStillBottom, "H", kStillRight,
+                   "\"/>\n");
+    text((kStillLeft + kStillRight) / 2, kStillBottom + 44, "middle", chart_.x_label);
+    const std::string middle = pixel((kStillTop + kStillBottom) / 2);
+    text(14, (kStillTop + kStillBottom) / 2, "middle", chart_.y_label,
+         concat(" transform=\"rotate(-90 14 ", middle, ")\""));
+  }
+
+  void draw_interval(const ChartLine& line) {
+    if (std::ranges::none_of(line.points, [](const ChartPoint& p) { return p.reach > 0; })) return;
+    const std::string color = concat("c", line.look % kLineColors);
+    if (chart_.bars) {
+      for (const ChartPoint& p : line.points)
+        if (p.reach > 0)
+          out_ += concat("<path class=\"line ", color, "\" d=\"M", pixel(left_of(p.x)), " ",
+                         pixel(top_of(p.y - p.reach)), "V", pixel(top_of(p.y + p.reach)), "\"/>\n");
+      return;
+    }
+    std::string path;
+    for (const ChartPoint& p : line.points)
+      path +=
+          concat(path.empty() ? "M" : "L", pixel(left_of(p.x)), " ", pixel(top_of(p.y + p.reach)));
+    for (auto p = line.points.rbegin(); p != line.points.rend(); ++p)
+      path += concat("L", pixel(left_of(p->x)), " ", pixel(top_of(p->y - p->reach)));
+    out_ += concat("<path class=\"band ", color, "\" d=\"", path, "Z\"/>\n");
+  }
+
+  void draw_line(const ChartLine& line) {
+    if (line.points.size() < 2 || line.kind == ChartLine::Kind::Points) return;
+    std::string path;
+    for (const ChartPoint& p : line.points) {
+      if (line.kind == ChartLine::Kind::Steps && !path.empty())
+        path += concat("H", pixel(left_of(p.x)), "V", pixel(top_of(p.y)));
+      else
+        path += concat(path.empty() ? "M" : "L", pixel(left_of(p.x)), " ", pixel(top_of(p.y)));
+    }
+    out_ += concat("<path", line_attributes(line), " d=\"", path, "\"/>\n");
+  }
+
+  void draw_marks(const ChartLine& line) {
+    const std::size_t every = 1 + line.points.size() / kMostMarkers;
+    for (std::size_t i = 0; i < line.points.size(); i += every) {
+      const ChartPoint& p = line.points[i];
+      out_ += marker(line, left_of(p.x), top_of(p.y),
+                     concat(p.name.empty() ? line.name : p.name, ": ", rounded_text(p.y, 5),
+                            p.reach > 0 ? concat(" ± ", rounded_text(p.reach, 3)) : "")) +
+              "\n";
+    }
+    for (const double x : line.crosses)
+      text(left_of(x), kStillBottom - 4, "middle", "×",
+           concat(" class=\"cross c", line.look % kLineColors, "\""));
+  }
+
+  const Chart& chart_;
+  const AxisScale x_, y_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string still_chart(const Chart& chart) {
+  return StillChart(chart).svg();
+}
+
+}  // namespace pipewright

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`pipewright report`: what its page says, that nothing in it acts, and what is said where there is little to show."""
+
+import csv
+import io
+import json
+import shutil
+
+import harness
+import many_runs
+from harness import DATA, EXPERIMENT, MLP, SWEEP, changed
+from report_pages import CLAIM, HOSTILE, QUESTION, Page, experiment
+
+MOST_BYTES = 5_000_000  # of a page about 100 runs
+SECTIONS = [
+    "results", "verdicts", "curves", "against", "front", "schedules", "strips", "memory", "settings", "failures",
+    "machine", "commands", "cite",
+]  # fmt: skip
+
+
+class Report(harness.EndToEnd):
+    def page(self, name="sw/report.html"):
+        page = Page((self.folder / name).read_text())
+        self.assertEqual(page.faults, [])
+        self.assertEqual(len(page.ids), len(set(page.ids)), "two elements have one name")
+        for link in page.links:
+            self.assertTrue(link.startswith("#") and link[1:] in page.ids, link)
+        return page
+
+    def sweep_and_report(self, *flags, code=SWEEP, **settings):
+        self.write("s.yaml", experiment(**settings))
+        self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2", code=code)
+        done = self.pipewright("report", "s.yaml", "--out", "sw", *flags)
+        self.assertIn("wrote sw/report.html", done.out)
+        return self.page()
+
+
+class Whole(Report):
+    def test_the_page_of_a_sweep_has_all_sections(self):
+        page = self.sweep_and_report()
+        self.assertEqual([each for each in page.ids if each in SECTIONS], SECTIONS)
+        said = page.said()
+        for words in (
+            QUESTION, CLAIM, "12 runs: 9 done, 3 diverged", "PipeDream", "commit", "processor",
+            "pipewright sweep s.yaml --out sw", "@software{pipewright", "narayanan2019pipedream", "huang2019gpipe",
+            "planned, with the medians of its own times", "Weight gap of the forward", "optimizer.lr",
+            "Settings that all runs share", "versions of a stage’s weights",
+        ):  # fmt: skip
+            self.assertIn(words, said)
+        digests = {json.loads(path.read_text())["digest"] for path in (self.folder / "sw").glob("*/run.json")}
+        self.assertEqual(len(digests), 12)
+        for digest in digests:
+            self.assertIn(digest, said)
+        reason = json.loads(next((self.folder / "sw").glob("diverges-*/run.json")).read_text())["error"]
+        self.assertIn(reason, said)
+        # Cells are those of the table.
+        table = self.pipewright("table", "s.yaml", "--out", "sw").out
+        for row in [line for line in table.splitlines() if line.startswith("| PipeDream ")]:
+            for cell in row.strip("| ").split(" | "):
+                self.assertIn(cell.strip(), said)
+        # Schedules say the version of the weights, also of what was measured.
+        titles = [text for text in page.words if "; weights " in text]
+        self.assertTrue(any("slots" in text for text in titles))
+        self.assertTrue(any(" to " in text and "s; weights " in text for text in titles))
+        self.assertLess(len(page.text), MOST_BYTES)
+
+    def test_the_page_of_a_folder_has_the_same_runs(self):
+        self.sweep_and_report(seeds=(1,))
+        self.pipewright("report", "sw", "--output", "folder.html")
+        said = self.page("folder.html").said()
+        for words in ("4 runs: 3 done, 1 diverged", "PipeDream", "GPipe", "pipewright report sw"):
+            self.assertIn(words, said)
+        run = next((self.folder / "sw").glob("PipeDream-*"))
+        self.pipewright("report", str(run.relative_to(self.folder)), "--output", "run.html")
+        self.assertIn("1 run: 1 done", self.page("run.html").said())
+        self.assert_errors(
+            self.pipewright("report", "sw", "--set", "train.epochs=1", code=EXPERIMENT),
+            r"^--set needs the experiment's file in the place of a folder of its runs$",
+        )
+
+    def test_labels_are_shown_and_do_not_act(self):
+        self.write("s.yaml", experiment(seeds=(1,)))
+        self.pipewright("sweep", "s.yaml", "--out", "sw", code=SWEEP)
+        runs = sorted((self.folder / "sw").glob("*/run.json"))
+        for text in HOSTILE:
+            with self.subTest(text=text):
+                for path in runs:
+                    run = json.loads(path.read_text())
+                    path.write_text(
+                        json.dumps(run | {"error": text, "machine": text, "processor": text, "started": text})
+                    )
+                    point = json.loads((path.parent / "point.json").read_text())
+                    varied = {text: text, "label": text, "pipeline.stages": 2}
+                    (path.parent / "point.json").write_text(json.dumps(point | {"label": text, "varied": varied}))
+                self.pipewright("report", "sw", "--output", "hostile.html")
+                page = self.page("hostile.html")
+                for forbidden in ("\u202e", "\u0007", "\u001b"):
+                    self.assertNotIn(forbidden, page.text)
+                scripts = page.all("script")
+                self.assertLessEqual(len(scripts), 3)
+                if "<" in text:
+                    self.assertIn(text.split("window")[0].strip()[:8], page.said())
+
+    def test_the_policy_allows_no_network_and_no_other_script(self):
+        page = self.sweep_and_report(seeds=(1,))
+        policy = page.all("meta", **{"http-equiv": "Content-Security-Policy"})[0]["content"]
+        self.assertTrue(policy.startswith("default-src 'none'; "), policy)
+        self.assertNotIn("unsafe", policy)
+        self.assertNotIn("http", policy)
+
+    def test_a_file_that_is_read_is_not_replaced(self):
+        self.sweep_and_report(seeds=(1,))
+        before = (self.folder / "s.yaml").read_text()
+        done = self.pipewright("report", "s.yaml", "--out", "sw", "--output", "s.yaml", code=EXPERIMENT)
+        self.assertEqual((self.folder / "s.yaml").read_text(), before)
+        self.assertRegex(done.err, "s.yaml")
+        # The page itself may be written again.
+        self.pipewright("report", "s.yaml", "--out", "sw")
+
+
+class Little(Report):
+    def test_runs_that_are_not_there(self):
+        self.write("s.yaml", experiment())
+        self.assert_errors(
+            self.pipewright("report", "s.yaml", "--out", "sw", code=DATA),
+            r"no run of s\.yaml has begun here; `pipewright sweep s\.yaml` makes them$",
+        )
+        (self.folder / "empty").mkdir()
+        self.assert_errors(
+            self.pipewright("report", "empty", code=DATA), r"^empty: holds no runs; expected the folder of a run"
+        )
+        self.assertEqual(list(self.folder.rglob("*.html")), [])
+        self.pipewright("report", "nowhere.yaml", code=EXPERIMENT)
+
+    def test_runs_that_failed_or_go_on_are_shown(self):
+        self.write("s.yaml", changed(MLP, {"optimizer.lr": 1e30, "sweep": {"grid": {"train.seed": [1, 2, 3]}}}))
+        self.pipewright("sweep", "s.yaml", "--out", "sw", code=SWEEP)
+        running, broken, _ = sorted((self.folder / "sw").glob("*/run.json"))
+        running.write_text(json.dumps(json.loads(running.read_text()) | {"state": "running", "error": ""}))
+        broken.write_text("{")
+        self.pipewright("report", "s.yaml", "--out", "sw")
+        said = self.page().said()
+        self.assertIn("it is still running, or was killed", said)
+        self.assertIn("No run is done yet", said)
+        self.assertIn("is no JSON at byte 2", said)
+        shutil.rmtree(running.parent)
+        self.pipewright("report", "s.yaml", "--out", "sw")
+        self.assertIn("it has not begun", self.page().said())
+        self.pipewright("report", "sw")
+        self.assertIn("2 runs: 1 diverged, 1 failed", self.page().said())
+
+    def test_rows_of_another_version_are_told(self):
+        self.write("s.yaml", changed(MLP, {"sweep": {"grid": {"train.seed": [1, 2]}}}))
+        self.pipewright("sweep", "s.yaml", "--out", "sw")
+        self.pipewright("table", "s.yaml", "--out", "sw", "--keep", "rows.csv")
+        shutil.rmtree(self.folder / "sw")
+        rows = list(csv.DictReader(io.StringIO((self.folder / "rows.csv").read_text())))
+        self.write_rows([row | {"pipewright": "0.1.0"} for row in rows])
+        self.pipewright("report", "s.yaml", "--out", "sw", "--results", "rows.csv")
+        said = self.page().said()
+        self.assertIn("2 runs: 2 done", said)
+        self.assertIn("2 rows of rows.csv were made by version 0.1.0, and this is ", said)
+        self.write_rows([{"digests" if key == "digest" else key: text for key, text in row.items()} for row in rows])
+        done = self.pipewright("report", "s.yaml", "--out", "sw", "--results", "rows.csv", code=DATA)
+        self.assertRegex(done.err, r"rows\.csv:1")
+
+    def write_rows(self, rows):
+        out = io.StringIO()
+        writer = csv.DictWriter(out, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        self.write("rows.csv", out.getvalue())
+
+
+class Many(Report):
+    def test_a_hundred_runs_make_a_small_page_soon(self):
+        self.assertEqual(many_runs.make(self.folder, 100), 100)
+        _, seconds, _, _ = many_runs.pipewright(self.folder, "report", "many.yaml", "--out", "sw")
+        self.assertLess(seconds, 5)
+        page = self.page()
+        self.assertIn("100 runs: 100 done", page.said())
+        self.assertLess(len(page.text), MOST_BYTES)
+
+
+if __name__ == "__main__":
+    harness.main()

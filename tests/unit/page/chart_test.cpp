@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Charts: what their pictures, numbers and data say, and that texts in them do not act.
+#include "core/page/chart.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "core/page/line_looks.h"
+
+namespace pipewright {
+namespace {
+
+constexpr const char* kHostile = "</script><b>\x1b[31m";
+
+std::size_t occurrences(const std::string& text, const std::string& what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    ++count;
+  return count;
+}
+
+Picture two_curves() {
+  Picture picture{.title = "stages 4", .metric = "test_accuracy", .percent = true};
+  picture.curves = {
+      {.name = "a", .points = {{1, 50, 2, 3}, {2, 60, 1, 3}}},
+      {.name = "b", .points = {{1, 40, 0, 1}, {2, 45, 0, 1}}, .published = {{2, 46, 0, 1}}}};
+  return picture;
+}
+
+TEST(Charts, HaveTheLinesOfTheirPicture) {
+  const Chart chart = chart_of(two_curves());
+  ASSERT_EQ(chart.lines.size(), 3u);
+  EXPECT_EQ(chart.lines[2].name, "b, published");
+  EXPECT_EQ(chart.lines[2].look, chart.lines[1].look) << "in the colour of ours";
+  EXPECT_EQ(chart.lines[2].kind, ChartLine::Kind::Published);
+  EXPECT_EQ(chart.y_label, "test_accuracy in percent");
+  EXPECT_NE(chart.note.find("standard deviation"), std::string::npos);
+}
+
+TEST(Charts, DrawABandOnlyWhereThereIsAnInterval) {
+  const std::string svg = still_chart(chart_of(two_curves()));
+  EXPECT_EQ(occurrences(svg, "class=\"band"), 1u);
+  EXPECT_EQ(occurrences(svg, "class=\"line"), 2u) << "one point makes no line";
+  EXPECT_EQ(occurrences(svg, "class=\"mark"), 5u);
+}
+
+TEST(Charts, DrawBarsOverTheValuesOfAKey) {
+  Picture picture = two_curves();
+  picture.x.keyed = true;
+  picture.curves[0].diverged = {{4, 1}};
+  const Chart chart = chart_of(picture);
+  const std::string svg = still_chart(chart);
+  EXPECT_EQ(occurrences(svg, "class=\"band"), 0u);
+  EXPECT_EQ(occurrences(svg, "class=\"cross"), 1u);
+  EXPECT_NE(chart.note.find("diverged"), std::string::npos);
+}
+
+TEST(Charts, TellLinesApartWithoutColours) {
+  std::set<std::string> looks;
+  const std::size_t several = 4 * kLineColors;
+  for (std::size_t look = 0; look < several; ++look) {
+    std::string sample = look_sample({.look = look});
+    for (std::size_t color = 0; color < kLineColors; ++color) {
+      const std::string name = "c" + std::to_string(color);
+      for (std::size_t at = sample.find(name + "\""); at != std::string::npos;
+           at = sample.find(name + "\""))
+        sample.erase(at, name.size());
+    }
+    looks.insert(sample);
+  }
+  EXPECT_EQ(looks.size(), 16u) << "four markers with four kinds of dashes";
+}
+
+TEST(Charts, LinesOfOneColourDifferInDashesAndNeighboursInMarkers) {
+  EXPECT_NE(line_attributes({.look = 0}), line_attributes({.look = kLineColors}));
+  EXPECT_NE(marker({.look = 0}, 1, 1, ""), marker({.look = 1}, 1, 1, ""));
+}
+
+TEST(Charts, SayTheirNumbersInATable) {
+  Value data = Value::sequence();
+  const std::string figure = chart_figure(chart_of(two_curves()), data);
+  EXPECT_NE(figure.find("<td class=\"n\">60 ± 1 (3)</td>"), std::string::npos) << figure;
+  EXPECT_NE(figure.find("data-chart=\"0\""), std::string::npos);
+  ASSERT_EQ(data.items.size(), 1u);
+  const Value* const point = data.items[0].find_path("lines.0.points.1");
+  ASSERT_NE(point, nullptr);
+  EXPECT_EQ(to_json(*point), "[2.0,60.0,1.0,3]");
+}
+
+TEST(Charts, LongLinesAreThinnedAndKeepTheirEnds) {
+  Picture picture = two_curves();
+  picture.curves[0].points.clear();
+  for (int i = 0; i < 5000; ++i) picture.curves[0].points.push_back({i * 1., i * 2., 0, 1});
+  const Chart chart = chart_of(picture);
+  EXPECT_LE(chart.lines[0].points.size(), 1000u);
+  EXPECT_EQ(chart.lines[0].points.front().x, 0);
+  EXPECT_EQ(chart.lines[0].points.back().x, 4999);
+}
+
+TEST(Charts, LeaveOutWhatIsNotFinite) {
+  Picture picture = two_curves();
+  picture.curves[0].points[0].mean = HUGE_VAL;
+  EXPECT_EQ(chart_of(picture).lines[0].points.size(), 1u);
+}
+
+TEST(Charts, TextsFromOutsideDoNotAct) {
+  Picture picture = two_curves();
+  picture.title = picture.metric = picture.curves[0].name = kHostile;
+  picture.x = {.label = kHostile, .keyed = true, .names = {kHostile, kHostile, kHostile}};
+  Value data = Value::sequence();
+  const std::string figure = chart_figure(chart_of(picture), data);
+  EXPECT_EQ(figure.find("</script"), std::string::npos);
+  EXPECT_EQ(figure.find("<b>"), std::string::npos);
+  for (const std::string& text : {figure, to_json(data)})
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace pipewright

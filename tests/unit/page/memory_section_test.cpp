@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory over time: the versions and micro-batches that a schedule holds, from its own actions.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/base/registry.h"
+#include "core/config/options.h"
+#include "core/page/sections.h"
+
+namespace pipewright {
+namespace {
+
+ReportSchedule schedule_named(const std::string& name, int stages, int minibatches) {
+  const Value options = parse_yaml("{name: " + name + "}", "x.yaml");
+  Problems problems;
+  Options read(&options, "scheme", problems);
+  PipelineShape shape{.stages = stages, .minibatches = minibatches};
+  return {.title = name,
+          .schedule = Registry<Scheme>::instance().find(name)->make(read)->schedule(shape)};
+}
+
+/// The largest y of the first line of a chart, as the data for the script has it.
+double top_of(const Value& chart) {
+  double top = 0;
+  for (const Value& point : chart.find_path("lines.0.points")->items)
+    top = std::max(top, point.items[1].number);
+  return top;
+}
+
+TEST(MemoryOverTime, PipeDreamHoldsAVersionForEachMiniBatchInFlight) {
+  Report report;
+  report.schedules = {schedule_named("pipedream", 4, 12)};
+  Value data = Value::sequence();
+  memory_section(report, data);
+  ASSERT_EQ(data.items.size(), 2u);
+  // Stage k of 4 has 4 − k mini-batches in flight and a version for each: 4 + 3 + 2 + 1. The last
+  // stage's only version is its newest one.
+  EXPECT_EQ(top_of(data.items[0]), 10);
+  EXPECT_EQ(top_of(data.items[1]), 10);
+}
+
+TEST(MemoryOverTime, ModelParallelismHoldsOneVersionAStage) {
+  Report report;
+  report.schedules = {schedule_named("model_parallel", 4, 6)};
+  Value data = Value::sequence();
+  memory_section(report, data);
+  EXPECT_EQ(top_of(data.items[0]), 4);
+  EXPECT_EQ(top_of(data.items[1]), 4) << "all stages keep the one micro-batch until it returns";
+}
+
+TEST(MemoryOverTime, WhatCannotBeDrawnIsPassedOver) {
+  Report report;
+  report.schedules = {{.title = "x", .why_not = "unknown"}};
+  Value data = Value::sequence();
+  EXPECT_EQ(memory_section(report, data).body, "");
+}
+
+}  // namespace
+}  // namespace pipewright

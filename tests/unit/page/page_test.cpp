@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page as a whole: which sections there are, which scripts may run, and that no text acts.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "core/base/text.h"
+#include "core/page/report.h"
+#include "core/page/sections.h"
+
+namespace pipewright {
+namespace {
+
+constexpr const char* kHostilePage = "</script><script>x()</script><!--\"'";
+
+RunRecord run_that(const std::string& state, const std::string& error = {}) {
+  RunRecord run;
+  run.state = state;
+  run.error = error;
+  run.label = "a";
+  run.folder = "nowhere/a-1";
+  run.varied = Value::mapping();
+  return run;
+}
+
+Report small_report() {
+  Report report{.title = "an experiment", .question = "Is it so?\n\nMore.\n  a command\n"};
+  report.runs = {run_that("done"), run_that("failed", "it broke")};
+  report.metric = "test_accuracy";
+  report.version = "1.2.3";
+  return report;
+}
+
+std::size_t count_in(const std::string& text, const std::string& what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(Pages, HaveTheQuestionAndTheStatesOfRuns) {
+  const std::string page = report_page(small_report());
+  EXPECT_NE(page.find("<p class=\"lead\">Is it so?</p>"), std::string::npos);
+  EXPECT_NE(page.find("2 runs: 1 done, 1 failed"), std::string::npos);
+  EXPECT_NE(page.find("<pre>a command</pre>"), std::string::npos);
+}
+
+TEST(Pages, LeaveOutSectionsWithoutAnythingToSay) {
+  const std::string page = report_page(small_report());
+  EXPECT_EQ(page.find("id=\"schedules\""), std::string::npos);
+  EXPECT_EQ(page.find("href=\"#schedules\""), std::string::npos);
+  EXPECT_NE(page.find("id=\"failures\""), std::string::npos);
+  EXPECT_NE(page.find("it broke"), std::string::npos);
+}
+
+TEST(Pages, NameEveryScriptAndStyleInTheirPolicy) {
+  const std::string page = report_page(small_report());
+  std::smatch policy;
+  ASSERT_TRUE(std::regex_search(page, policy,
+                                std::regex("Content-Security-Policy\" content=\"([^\"]*)\"")));
+  const std::string text = policy[1];
+  EXPECT_TRUE(text.starts_with("default-src 'none';")) << text;
+  // Each digest is 32 bytes in base 64.
+  const std::regex digest("'sha256-[A-Za-z0-9+/]{43}='");
+  const auto digests = static_cast<std::size_t>(std::distance(
+      std::sregex_iterator(text.begin(), text.end(), digest), std::sregex_iterator()));
+  EXPECT_EQ(digests, count_in(page, "<script>") + count_in(page, "<style>"));
+}
+
+TEST(Pages, NoTextEndsAnElementOrBeginsAScript) {
+  Report report = small_report();
+  const std::size_t scripts = count_in(report_page(report), "<script");
+  report.title = report.question = report.metric = kHostilePage;
+  report.remarks = {kHostilePage};
+  report.runs[1].error = report.runs[1].label = kHostilePage;
+  report.runs[0].folder = kHostilePage;
+  report.commands = {{kHostilePage, kHostilePage}};
+  report.verdicts = {{.say = kHostilePage, .why = kHostilePage}};
+  report.curves = {{.title = kHostilePage,
+                    .x_label = kHostilePage,
+                    .y_label = kHostilePage,
+                    .lines = {{.name = kHostilePage, .points = {{1, 1, 0, 1, kHostilePage}}}}}};
+  report.schedules = {{.title = kHostilePage, .why_not = kHostilePage}};
+  report.front = {.time = kHostilePage, .unit = "s", .rows = {{.name = kHostilePage}}};
+  const std::string page = report_page(report);
+  EXPECT_EQ(count_in(page, "<script"), scripts);
+  EXPECT_EQ(count_in(page, "</script"), scripts);
+  EXPECT_EQ(count_in(page, "<!--"), 0u);
+  EXPECT_NE(page.find("&lt;/script&gt;"), std::string::npos) << "it is shown all the same";
+}
+
+TEST(Pages, CitePapersOfTheSchemesThatRan) {
+  Report report = small_report();
+  EXPECT_EQ(citation_section(report).body.find("zero"), std::string::npos);
+  report.runs[0].config = parse_yaml("scheme: {name: zb_h1}", "x.yaml");
+  EXPECT_NE(citation_section(report).body.find("@inproceedings{qi2024zero"), std::string::npos);
+  EXPECT_EQ(citation_section(report).body.find("huang2019gpipe"), std::string::npos);
+}
+
+TEST(Pages, SettingsThatDifferStandApartFromSharedOnes) {
+  Report report = small_report();
+  report.runs[0].config = parse_yaml("a: {x: 1, y: 2}", "x.yaml");
+  report.runs[1].config = parse_yaml("a: {x: 1, y: 3}", "x.yaml");
+  const std::string body = settings_section(report).body;
+  const std::size_t shared = body.find("1 setting that all runs share");
+  ASSERT_NE(shared, std::string::npos) << body;
+  EXPECT_LT(body.find("<code>a.y</code>"), shared);
+  EXPECT_GT(body.find("<code>a.x</code>"), shared);
+  EXPECT_NE(body.find("<code>2</code> 1 run, <code>3</code> 1 run"), std::string::npos) << body;
+}
+
+}  // namespace
+}  // namespace pipewright

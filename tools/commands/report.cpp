@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// `pipewright report`: all about an experiment's runs as one HTML page.
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/experiment/plugins.h"
+#include "core/modelling/hardware_source.h"
+#include "core/page/comparisons.h"
+#include "core/page/report.h"
+#include "core/reports/best_cells.h"
+#include "core/reports/heat_map.h"
+#include "core/runtime/build_info.h"
+#include "core/system/file.h"
+#include "core/system/terminal.h"
+#include "tools/command.h"
+#include "tools/commands/report_edges.h"
+#include "tools/commands/report_memory.h"
+#include "tools/commands/report_sources.h"
+#include "tools/results.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What the command was asked for, as read.
+struct ReportSource {
+  Value document;
+  std::vector<RunRecord> runs;
+  fs::path folder;        ///< of the results
+  bool labelled = false;  ///< the runs of a folder have labels of their own
+};
+
+/// The table of a report. A modelled metric without hardware gives way to the usual one.
+TableSpec report_table(const ReportSource& source, Report& report) {
+  TableSpec spec = read_table_spec(source.document);
+  spec.labelled = spec.labelled || source.labelled;
+  const TableKey* const modelled = metric_without_hardware(spec);
+  if (modelled == nullptr) return spec;
+  report.remarks.push_back(concat(modelled->name,
+                                  " is simulated on hardware, and none was given; `pipewright "
+                                  "report FILE --hardware H.yaml` shows it."));
+  std::erase_if(spec.beside, [](const TableKey& each) { return is_modelled(each.name); });
+  if (is_modelled(spec.metric.name)) spec.metric = {default_metric(source.document), {}};
+  return spec;
+}
+
+/// The curves of the section `plot` or, without one, of the table's rows; and of the loss.
+void add_curves(const Value& document, const TableSpec& table, Report& report) {
+  PlotSpec spec = read_plot_spec(document);
+  spec.hardware.clear();  // curves are over epochs; the section on time has the modelled hours
+  if (spec.kind == PlotKind::Map && !is_modelled(spec.metric.name))
+    report.maps = make_maps(spec, report.runs);
+  const bool drawable = spec.kind == PlotKind::Lines && !is_modelled(spec.metric.name);
+  if (!drawable) spec = read_plot_spec(Value::mapping());
+  if (!drawable || document.find("plot") == nullptr) {
+    spec.metric = table.metric;
+    spec.lines.clear();
+    for (const std::string& key : report.table->row_keys) spec.lines.push_back({key, {}});
+    spec.pictures = table.columns;
+  }
+  const auto add = [&] {
+    for (const Picture& picture : make_pictures(spec, report.runs)) {
+      Chart chart = chart_of(picture);
+      chart.title = concat(picture.metric, picture.title.empty() ? "" : ", ", picture.title);
+      report.curves.push_back(std::move(chart));
+    }
+  };
+  add();
+  const auto has_loss = [](const RunRecord& run) {
+    return std::ranges::count(run.columns, "train_loss") > 0;
+  };
+  if (spec.x.name != "epoch" || spec.metric.name == "train_loss" ||
+      std::ranges::none_of(report.runs, has_loss))
+    return;
+  spec.metric = {"train_loss", {}};
+  spec.published.reset();
+  spec.over.reset();
+  spec.log_y = false;
+  std::erase_if(spec.lines, [](const TableKey& key) { return key.name == "stage"; });
+  add();
+}
+
+/// All but what the runs themselves say.
+void add_results(const ReportSource& source, Report& report) {
+  const TableSpec table = report_table(source, report);
+  report.metric = table.metric.name;
+  report.table = make_table(table, report.runs);
+  if (const auto best = best_cells(*report.table)) report.best = best->sentence + ".";
+  report.verdicts = judge(read_claims(source.document), table, report.runs);
+  add_curves(source.document, table, report);
+  report.against = charts_against(table, *report.table, report.runs);
+  report.front = front_of(table, *report.table, report.runs);
+}
+
+/// The commands that repeat the report of a file.
+std::vector<ReportCommand> commands_of_file(const ExperimentArguments& given,
+                                            const Value& document) {
+  const bool sweep = document.find("sweep") != nullptr;
+  std::vector<ReportCommand> commands;
+  commands.push_back({"Train all runs", command_with(sweep ? "sweep" : "run", given, "")});
+  commands.push_back({"Print the table and the verdicts", command_with("table", given, "")});
+  commands.push_back({"Draw the curves", command_with("plot", given, "")});
+  commands.push_back({"Write this page", command_with("report", given, "")});
+  for (ReportCommand& each : commands)
+    while (each.line.ends_with(' ')) each.line.pop_back();
+  return commands;
+}
+
+std::vector<ReportCommand> commands_of_folder(const fs::path& folder,
+                                              const std::vector<RunRecord>& runs) {
+  std::vector<ReportCommand> commands;
+  for (const RunRecord& run : runs) {
+    if (commands.size() == 20) break;
+    const fs::path file = run.folder / "experiment.yaml";
+    std::error_code none;
+    if (fs::exists(file, none))
+      commands.push_back(
+          {concat("Train ", run.label, " again"),
+           concat("pipewright run ", shell_quoted(file.string()), plugin_words(), " --out ",
+                  shell_quoted("again-" + run.folder.filename().string()))});
+  }
+  commands.push_back({"Write this page",
+                      concat("pipewright report ", shell_quoted(folder.string()), plugin_words())});
+  return commands;
+}
+
+/// What a reader should know of runs that are not done.
+void add_remarks(Report& report) {
+  const auto in_state = [&](const char* state) {
+    return std::ranges::any_of(report.runs,
+                               [&](const RunRecord& run) { return run.state == state; });
+  };
+  if (in_state("running"))
+    report.remarks.emplace_back(
+        "Some runs were going on, or had been killed, when this page was written.");
+  if (std::ranges::none_of(report.runs, &RunRecord::done))
+    report.remarks.emplace_back("No run is done yet, so there are no results.");
+}
+
+void require_a_run(const ReportSource& source, const ExperimentArguments& given) {
+  const auto missing = [](const RunRecord& run) { return run.state == "missing"; };
+  if (!std::ranges::all_of(source.runs, missing)) return;
+  throw Error(ErrorKind::Data,
+              concat("no run of ", given.file.string(), " has begun here; `pipewright sweep ",
+                     shell_quoted(given.file.string()), "` makes them"),
+              source.folder.string());
+}
+
+ReportSource source_of(const CommandLine& line, const ExperimentArguments& given) {
+  std::error_code none;
+  if (fs::is_directory(given.file, none)) {
+    line.refuse_given({"set", "profile", "out", "results", "hardware"},
+                      "needs the experiment's file in the place of a folder of its runs");
+    std::vector<RunRecord> runs = runs_of_folder(given.file);
+    Value document = document_of(runs, given.file);
+    const bool labelled = have_own_labels(runs);
+    return {std::move(document), std::move(runs), given.file, labelled};
+  }
+  Value document = given.document();
+  apply_hardware(line, "table.hardware", document);
+  const fs::path folder = results_folder(given, document);
+  const TableSpec table = read_table_spec(document);
+  std::vector<RunRecord> runs =
+      results_on(table.hardware, document, folder, {.results = line.text("results"), .keep = {}});
+  ReportSource source{std::move(document), std::move(runs), folder, false};
+  require_a_run(source, given);
+  return source;
+}
+
+int run_report(const std::vector<std::string>& arguments) {
+  CommandLine line(
+      kReport,
+      "Writes one HTML page about all runs of an experiment, which needs no network and no server: "
+      "the question, the table beside published numbers, verdicts, curves, the metric against "
+      "settings and against time, each schedule (planned above measured where a run was traced), "
+      "what probes measured, settings, failures with their reasons, machines and digests, the "
+      "commands that repeat it, and BibTeX. Instead of FILE, which has the sections table, plot "
+      "and claims, the folder of a run or of a sweep can be given.");
+  line.experiment(true);
+  line.option("hardware", "FILE",
+              "simulate every run on this hardware, for the metric against modelled time: a file, "
+              "or a name of `list hardware`");
+  declare_results(line);
+  line.option("output", "FILE", "write the page there; default: report.html in the runs' folder");
+  if (!line.parse(arguments)) return 0;
+  const ExperimentArguments given = line.experiment_arguments();
+  std::error_code none;
+  const bool of_folder = fs::is_directory(given.file, none);
+  ReportSource source = source_of(line, given);
+  Report report{.title = source.document.find("name")->text,
+                .question = of_folder ? std::string() : leading_comment(given.file),
+                .runs = std::move(source.runs),
+                .remarks = versions_of_rows(line.text("results"))};
+  report.version = build_info().version;
+  report.commit = build_info().commit;
+  add_remarks(report);
+  add_results(source, report);
+  report.schedules = schedules_of(report.runs);
+  add_edges(report);
+  if (const fs::path hardware = read_table_spec(source.document).hardware; !hardware.empty())
+    report.memory = memory_on(load_hardware(hardware), report);
+  report.commands = of_folder ? commands_of_folder(given.file, report.runs)
+                              : commands_of_file(given, source.document);
+  fs::path output = line.text("output");
+  if (output.empty()) {
+    if (!of_folder) make_folders(source.folder);
+    output = source.folder / "report.html";
+  }
+  write_output(output, report_page(report));
+  if (!of_folder) tell_leftovers(given, source.document, source.folder, report.runs);
+  return 0;
+}
+
+}  // namespace
+
+const Command kReport{"report",
+                      "report FILE|DIR [--hardware H] [--results ROWS] [--out DIR] [--output FILE]",
+                      "all about the runs as one HTML page", run_report};
+
+}  // namespace pipewright

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Edges of stability of a report's runs: which product of learning rate and curvature each stage
+/// tolerates.
+#pragma once
+
+#include "core/page/report.h"
+
+namespace pipewright {
+
+/// Adds charts of the edges, one for each number of stages, and the curvature up to which each
+/// stage of a run is stable at its learning rate. Runs without edges, such as those of optimizers
+/// that are no linear recurrence, get none.
+void add_edges(Report& report);
+
+}  // namespace pipewright

@@ -328,6 +328,7 @@ std::vector<Experiment> cases_with_defects(const std::string& scheme, int count)
     options.weight_stashing = true;
     options.vertical_sync = false;
     options.refill = false;
+    options.in_flight = 0;  // the authors' queue has no such limit
     if (&e == &experiments.front() || e.microbatches > 1) continue;
     e.microbatches = 3;  // 3, 3 and 1 sample, which read different versions
     e.microbatch_sizes = "torch_chunk";

@@ -13,9 +13,9 @@
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
-#include "tools/commands/report_edges.h"
-#include "tools/commands/report_memory.h"
-#include "tools/commands/report_sources.h"
+#include "tools/report/edges.h"
+#include "tools/report/memory.h"
+#include "tools/report/sources.h"
 #include "tools/results.h"
 
 namespace pipewright {

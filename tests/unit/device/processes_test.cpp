@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "core/base/as_size.h"
 #include "core/stage/torch.h"
 #include "tests/unit/device/elsewhere.h"
 #include "tests/unit/device/fake_device.h"
@@ -81,12 +82,18 @@ class Processes : public testing::Test {
   DeviceGroups::Find nccl_ = fake_nccl;
 };
 
-/// Messages of one epoch between two workers.
+/// Messages of one epoch between two workers; those between two stages of one worker stay there.
 int links_messages(const std::string& changes) {
   Laboratory laboratory(changes);
+  const Program& program = laboratory.plan().training;
+  const auto crosses = [&](int number) {
+    const Link& link = program.links[as_size(number)];
+    return link.from != link.to;
+  };
   int messages = 0;
-  for (const auto& worker : laboratory.plan().training.workers)
-    for (const Instruction& instruction : worker) messages += instruction.send.link >= 0 ? 1 : 0;
+  for (const auto& worker : program.workers)
+    for (const Instruction& instruction : worker)
+      messages += instruction.send.used() && crosses(instruction.send.link) ? 1 : 0;
   return messages;
 }
 

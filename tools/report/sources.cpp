@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/commands/report_sources.h"
+#include "tools/report/sources.h"
 
 #include <algorithm>
 #include <map>

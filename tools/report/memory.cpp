@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/commands/report_memory.h"
+#include "tools/report/memory.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/commands/report_edges.h"
+#include "tools/report/edges.h"
 
 #include <cmath>
 #include <map>

@@ -176,7 +176,7 @@ class Given(harness.EndToEnd):
     def test_without_it_the_scheme_is_unknown_and_the_run_says_that_none_took_part(self):
         self.write("h.yaml", HALF_WAY)
         unknown = self.pipewright("check", "h.yaml", code=EXPERIMENT)
-        self.assert_errors(unknown, r"scheme\.name is 'half_way'; expected .* or zb_h2; one of a plugin needs --plugin FILE$")
+        self.assert_errors(unknown, r"scheme\.name is 'half_way'; expected .* or zb_v; one of a plugin needs --plugin FILE$")
         near = self.pipewright("check", "h.yaml", "--set", "scheme={name: gpip}", code=EXPERIMENT)
         self.assertNotIn("--plugin", near.err)
         run = self.train(MLP, "plain")

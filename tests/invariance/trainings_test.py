@@ -21,6 +21,9 @@ SYNCHRONOUS = {
 }
 ASYNCHRONOUS = {
     "delayed_sgd": {},
+    "features_replay": {},
+    "lwp": {},
+    "paci": {},
     "pipedream": {},
     "pipedream_2bw": {"pipeline.microbatches": 4},
     "pipemare": {},
@@ -28,7 +31,8 @@ ASYNCHRONOUS = {
     "spectrain": {},
     "xpipe": {},
 }
-ELSEWHERE = {"data_parallel", "csv_schedule"}
+# The last four place several stages on each worker themselves; e2e_every_scheme compares their executions.
+ELSEWHERE = {"data_parallel", "csv_schedule", "hanayo", "v_half", "v_min", "zb_v"}
 # Of these the values follow from whole mini-batches; gradient_alignment and mismatch look at one part of one.
 WHOLE = ["weight_gap", "delay_alignment", "norms"]
 SHARPNESS = {"name": "sharpness", "every": 4, "samples": 24, "tolerance": 1e-10}

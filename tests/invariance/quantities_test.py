@@ -114,7 +114,7 @@ class Quantities(Invariance):
             header = self.header(run.path / file)
             quantities |= {f"{file} {re.sub(r'loss_[0-9]+', 'loss_<stage>', column)}" for column in header}
         known = self.pipewright("check", "s.yaml", "--set", "metrics=[nonsense]", code=harness.EXPERIMENT).err
-        metrics = re.search(r"known: (.*)$", known)
+        metrics = re.search(r"known: ([^;\n]*)", known)
         self.assertIsNotNone(metrics, known)
         quantities |= {f"epochs.csv test_{metric}" for metric in metrics[1].split(", ")}
         return quantities

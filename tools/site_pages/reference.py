@@ -92,7 +92,7 @@ def parts(program):
 
 def sections(program):
     known = re.search(r"a section of the experiment file: ([^\n]+)", program("describe", "--help"))
-    names = known[1].split(", ")
+    names = known[1].partition(" and so on")[0].split(", ")
     rows = "\n".join(f"- [`{name}`]({name}.md)" for name in names)
     yield "sections", "README.md", f"# Sections of the experiment file\n\n{rows}\n"
     for name in names:

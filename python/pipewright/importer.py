@@ -7,7 +7,7 @@ import importlib.util
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Union
@@ -17,7 +17,7 @@ from .program import PipewrightError, find_program
 if TYPE_CHECKING:
     import torch
 
-    Example = Union[torch.Tensor, Sequence[int]]
+    Example = Union[torch.Tensor, Mapping[str, torch.Tensor], Sequence[int]]
 
 EXPERIMENT_IS_WRONG = 2  # exit code
 
@@ -44,6 +44,18 @@ def _loaded() -> ModuleType:
     return module
 
 
+def _inputs(example: Example) -> list[Any]:
+    """What import_torch.py is told of the tensors that the module takes."""
+    import torch
+
+    described = importlib.import_module("importing.inputs").Input
+    if isinstance(example, torch.Tensor):
+        return [described(tuple(example.shape[1:]), example.dtype)]
+    if isinstance(example, Mapping):
+        return [described(tuple(each.shape[1:]), each.dtype, name) for name, each in example.items()]
+    return [described(tuple(example))]
+
+
 def import_model(
     module: torch.nn.Module,
     example: Example,
@@ -54,20 +66,15 @@ def import_model(
 ) -> dict[str, Any]:
     """Exports a PyTorch module into the folder `out` and returns the `model` section of experiments that train it.
 
-    `example` is a batch as the module takes it, or the shape of one sample of floats. `output` chooses one of several
+    `example` is a batch as the module takes it, a mapping from names of its forward's parameters to such batches where it
+    takes several, or the shape of one sample of floats. `output` chooses one of several
     outputs, by name or position; `untie` makes parameters that share memory parameters of their own. What a user should
     know of the import comes as warnings. Needs torch. Raises PipewrightError for what cannot be imported.
     """
-    import torch
-
     tool = _loaded()
-    if isinstance(example, torch.Tensor):
-        shape, dtype = list(example.shape[1:]), example.dtype
-    else:
-        shape, dtype = list(example), torch.float32
     folder = Path(out).resolve()
     try:
-        remarks = tool.import_module(module, shape, dtype, folder, None if output is None else str(output), untie)[1:]
+        remarks = tool.import_module(module, _inputs(example), folder, None if output is None else str(output), untie)[1:]
     except tool.Refusal as refusal:
         raise PipewrightError(EXPERIMENT_IS_WRONG, str(refusal)) from refusal
     for remark in remarks:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """import_model of the Python package: a live module is exported as tools/import_torch.py exports it, and is trained."""
 
+import json
 import os
 import subprocess
 import sys
@@ -35,6 +36,15 @@ def make_model():
     return space["make_model"]()
 
 
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(4, 2)
+
+    def forward(self, a, b):
+        return self.last(a + b)
+
+
 class ImportModel(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="pipewright-import-")
@@ -65,12 +75,13 @@ class ImportModel(unittest.TestCase):
         section = pw.import_model(nn.Sequential(nn.Embedding(7, 4), nn.Flatten(), nn.Linear(12, 2)), torch.zeros(2, 3, dtype=torch.int64), "net")
         self.assertIn('"vocabulary": 7', (Path(section["file"]) / "graph.json").read_text())
 
-    def test_what_cannot_be_imported_is_an_error_in_one_line(self):
-        class Two(nn.Module):
-            def forward(self, a, b):
-                return a + b
+    def test_several_inputs_have_the_names_of_the_forward(self):
+        section = pw.import_model(Two(), {"a": torch.zeros(2, 4), "b": torch.zeros(2, 4)}, "net")
+        graph = json.loads((Path(section["file"]) / "graph.json").read_text())
+        self.assertEqual((["b"], [[4]]), tuple([each[key] for each in graph["further_inputs"]] for key in ("name", "shape")))
 
-        with self.assertRaisesRegex(pw.PipewrightError, "^the module's forward takes a, b; expected one tensor") as caught:
+    def test_what_cannot_be_imported_is_an_error_in_one_line(self):
+        with self.assertRaisesRegex(pw.PipewrightError, "^the module's forward takes a, b; expected .* also for b") as caught:
             pw.import_model(Two(), (4,), "net")
         self.assertEqual(2, caught.exception.code)
         self.assertFalse(Path("net").exists())

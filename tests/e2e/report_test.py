@@ -78,6 +78,16 @@ class Whole(Report):
             r"^--set needs the experiment's file in the place of a folder of its runs$",
         )
 
+    def test_curves_do_not_pool_what_the_table_tells_apart(self):
+        grid = {"scheme.name": ["gpipe", "pipedream"], "pipeline.stages": [2, 3], "train.seed": [1, 2]}
+        self.write("s.yaml", changed(MLP, {"train.epochs": 2, "sweep": {"grid": grid}}))
+        self.pipewright("sweep", "s.yaml", "--out", "sw")
+        self.pipewright("report", "s.yaml", "--out", "sw", "--output", "s.html")
+        said = self.page("s.html").said()
+        for metric in ("test_accuracy", "train_loss"):
+            for stages in (2, 3):
+                self.assertIn(f"{metric}, stages {stages}", said)
+
     def test_labels_are_shown_and_do_not_act(self):
         self.write("s.yaml", experiment(seeds=(1,)))
         self.pipewright("sweep", "s.yaml", "--out", "sw", code=SWEEP)

@@ -8,6 +8,7 @@
 #include "core/page/comparisons.h"
 #include "core/page/report.h"
 #include "core/reports/best_cells.h"
+#include "core/reports/default_layout.h"
 #include "core/reports/heat_map.h"
 #include "core/runtime/build_info.h"
 #include "core/system/file.h"
@@ -45,7 +46,8 @@ TableSpec report_table(const ReportSource& source, Report& report) {
   return spec;
 }
 
-/// The curves of the section `plot` or, without one, of the table's rows; and of the loss.
+/// The curves of the section `plot` or, without one, of the table's rows, a picture per column; and
+/// of the loss.
 void add_curves(const Value& document, const TableSpec& table, Report& report) {
   PlotSpec spec = read_plot_spec(document);
   spec.hardware.clear();  // curves are over epochs; the section on time has the modelled hours
@@ -88,7 +90,7 @@ void add_results(const ReportSource& source, Report& report) {
   report.table = make_table(table, report.runs);
   if (const auto best = best_cells(*report.table)) report.best = best->sentence + ".";
   report.verdicts = judge(read_claims(source.document), table, report.runs);
-  add_curves(source.document, table, report);
+  add_curves(source.document, laid_out(table, report.runs), report);
   report.against = charts_against(table, *report.table, report.runs);
   report.front = front_of(table, *report.table, report.runs);
 }

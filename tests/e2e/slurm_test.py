@@ -119,12 +119,12 @@ class Slurm(harness.EndToEnd):
     def test_processes_of_srun_that_cannot_find_each_other(self):
         code, said = self.srun("--mpi=none")
         self.assertEqual(code, EXPERIMENT)
-        self.assertRegex(said, r"^e.yaml:\d+:\d+: srun started 2 processes that cannot find each other; use srun --mpi")
+        self.assertRegex(said, r"(?m)^e.yaml:\d+:\d+: srun started 2 processes that cannot find each other; use srun --mpi")
         self.assertEqual(said.count("srun started"), 1)
         self.assertFalse((self.folder / "srun").exists())
         code, said = self.srun("--mpi=none", execution="serial")
         self.assertEqual(code, EXPERIMENT)
-        self.assertRegex(said, r"^e.yaml:\d+:\d+: 2 processes were started, but this execution is one process")
+        self.assertRegex(said, r"(?m)^e.yaml:\d+:\d+: 2 processes were started, but this execution is one process")
 
     def test_a_failing_point_does_not_stop_the_others_of_its_task(self):
         self.compare("--points-per-task", "2")

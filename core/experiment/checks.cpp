@@ -95,13 +95,13 @@ void check_rules_over_model(const Experiment& e, const Value& document, Problems
     const auto refuse = [&](const std::string& why) {
       problems.add(
           document.find("gradient_rules")->items[i].place,
-          concat("gradient_rules[", i, "] ", e.gradient_rules[i].name, " over the model ", why),
+          concat("gradient_rules[", i, "] ", e.gradient_rules[i].name, " with over: model ", why),
           ErrorKind::Experiment);
     };
     if (e.train.precision.narrow() == at::kHalf)
       refuse(
-          "knows nothing of stages that skip an update; expected over: stage, or another "
-          "train.precision than float16");
+          "needs the gradients of all stages, but in float16 a stage may skip an update; expected "
+          "over: stage, or another train.precision than float16");
     constexpr int kFew = 3;  // mini-batches
     if (!updates_together(e.schedule_in(e.shape(kFew))))
       refuse(
@@ -124,8 +124,10 @@ void check_gradient_rules(const Experiment& e, const Value& document, Problems& 
                  ErrorKind::Experiment);
   };
   if (const int delay = e.perturbation.gradient_delay; delay > 0)
-    refuse(concat("knows nothing of gradients that wait; expected perturb.gradient_delay: 0, not ",
-                  delay));
+    refuse(concat(
+        "compares an update's weights with those of its own mini-batch, but here the gradient of "
+        "an earlier one is applied; expected perturb.gradient_delay: 0, not ",
+        delay));
   constexpr int kManyStages = 64;
   PipelineShape shape = e.shape(2 * std::min(e.pipeline.stages, kManyStages) + 2);
   try {

@@ -28,10 +28,12 @@ PipelineShape Experiment::shape(int minibatches, int first_minibatch) const {
 Schedule Experiment::schedule_in(const PipelineShape& wanted) const {
   Schedule schedule = with_recomputation(scheme->schedule(wanted), pipeline.recompute);
   if (!wanted.training) return schedule;
+  schedule.gradient_delay = perturbation.gradient_delay;
   for (const NamedGradientRule& each : gradient_rules) {
     const GradientRule& rule = *each.rule;
     schedule.updates_compare |= rule.compares_versions();
-    if (rule.lr_factor(2) != 1)
+    schedule.updates_meet |= rule.over_model();
+    if (rule.changes_lr())
       schedule = with_rates_by_staleness(std::move(schedule),
                                          [&](int staleness) { return rule.lr_factor(staleness); });
   }

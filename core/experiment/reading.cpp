@@ -59,49 +59,60 @@ std::vector<std::string> read_fresh(Options& options) {
   return layers;
 }
 
-std::vector<NamedProbe> read_probes(Options& root) {
-  const Registry<Probe>& registry = Registry<Probe>::instance();
-  std::vector<NamedProbe> probes;
-  for (Options& options : root.sections(
-           "probes",
-           "Probes, which measure beside the training what a scheme does to weights and gradients, "
-           "and write probes.csv: a list such as [{name: weight_gap, every: 50}]; `pipewright list "
-           "probes` shows all. They change no bit of the training.")) {
-    NamedProbe& named = probes.emplace_back();
-    named.name = options.part("name", registry.names(), "norms",
-                              "Name of the probe; `pipewright list probes` shows all.");
-    if (!options.given("name")) options.problem("name", "is missing; expected the name of a probe");
-    named.probe = registry.find(named.name)->make(options);
-    if (options.given("name") && std::ranges::count(probes, named.name, &NamedProbe::name) > 1)
+/// What messages say of a list of registered parts.
+struct ListWords {
+  std::string key, what;     ///< of the section
+  std::string name_default;  ///< of `name` in `describe`; an entry must give it
+  std::string part;          ///< "probe"
+  std::string once;          ///< why each may stand there only once, after "expected each "
+};
+
+/// Reads a list of registered parts, each with its own options and at most once.
+template <class Named, class Part>
+std::vector<Named> read_list(Options& root, const ListWords& words,
+                             std::shared_ptr<const Part> Named::*part) {
+  const Registry<Part>& registry = Registry<Part>::instance();
+  std::vector<Named> all;
+  for (Options& options : root.sections(words.key, words.what)) {
+    Named& named = all.emplace_back();
+    named.name = options.part(
+        "name", registry.names(), words.name_default,
+        concat("Name of the ", words.part, "; `pipewright list ", words.key, "` shows all."));
+    if (!options.given("name"))
+      options.problem("name", concat("is missing; expected the name of a ", words.part));
+    named.*part = registry.find(named.name)->make(options);
+    if (options.given("name") && std::ranges::count(all, named.name, &Named::name) > 1)
       options.problem("name",
-                      concat("is '", named.name,
-                             "' a second time; expected each probe once, "
-                             "because rows of probes.csv name nothing but the probe: keep one of "
-                             "them, or give each a run of its own"));
+                      concat("is '", named.name, "' a second time; expected each ", words.once));
     options.finish();
   }
-  return probes;
+  return all;
+}
+
+std::vector<NamedProbe> read_probes(Options& root) {
+  return read_list(
+      root,
+      {.key = "probes",
+       .what = "Probes, which measure beside the training what a scheme does to weights and "
+               "gradients, and write probes.csv: a list such as [{name: weight_gap, every: 50}]; "
+               "`pipewright list probes` shows all. They change no bit of the training.",
+       .name_default = "norms",
+       .part = "probe",
+       .once = "probe once, because rows of probes.csv name nothing but the probe: keep one of "
+               "them, or give each a run of its own"},
+      &NamedProbe::probe);
 }
 
 std::vector<NamedGradientRule> read_gradient_rules(Options& root) {
-  const Registry<GradientRule>& registry = Registry<GradientRule>::instance();
-  std::vector<NamedGradientRule> rules;
-  for (Options& options : root.sections(
-           "gradient_rules",
-           "What is done to the gradient of a stage before its update, in this order: a list such "
-           "as [{name: clip, norm: 1}]; `pipewright list gradient_rules` shows all.")) {
-    NamedGradientRule& named = rules.emplace_back();
-    named.name = options.choice("name", registry.names(), "clip",
-                                "Name of the rule; `pipewright list gradient_rules` shows all.");
-    if (!options.given("name")) options.problem("name", "is missing; expected the name of a rule");
-    named.rule = registry.find(named.name)->make(options);
-    if (options.given("name") &&
-        std::ranges::count(rules, named.name, &NamedGradientRule::name) > 1)
-      options.problem(
-          "name", concat("is '", named.name, "' a second time; expected each gradient rule once"));
-    options.finish();
-  }
-  return rules;
+  return read_list(root,
+                   {.key = "gradient_rules",
+                    .what = "What is done to the gradient of a stage before its update, in this "
+                            "order: a list such as [{name: clip, norm: 1}]; `pipewright list "
+                            "gradient_rules` shows all.",
+                    .name_default = "clip",
+                    .part = "rule",
+                    .once = "gradient rule once"},
+                   &NamedGradientRule::rule);
 }
 
 }  // namespace

@@ -21,11 +21,12 @@ double round_step(double range) {
 
 /// Powers of ten between the ends; 2 and 5 times them where there would be few.
 void add_log_ticks(AxisScale& scale) {
-  const double first = std::floor(std::log10(scale.low)), last = std::ceil(std::log10(scale.high));
-  const double step = std::max(1., std::ceil((last - first) / 8));
+  const auto first = static_cast<int>(std::floor(std::log10(scale.low))),
+             last = static_cast<int>(std::ceil(std::log10(scale.high)));
+  const int step = std::max(1, (last - first + 7) / 8);
   const bool few = last - first <= 3;
-  for (double power = first; power <= last; power += step)
-    for (const double factor : {1., 2., 5.}) {
+  for (int power = first; power <= last; power += step)
+    for (const int factor : {1, 2, 5}) {
       const double tick = factor * std::pow(10, power);
       const bool inside = tick >= scale.low * (1 - 1e-9) && tick <= scale.high * (1 + 1e-9);
       if (inside && (few || factor == 1)) scale.ticks.push_back(tick);
@@ -72,8 +73,9 @@ AxisScale scale_of(const std::vector<double>& values, bool log) {
   const bool from_zero = scale.low >= 0 && scale.low - margin < 0;
   scale.low = from_zero ? 0 : scale.low - margin;
   scale.high += margin;
-  for (double i = std::ceil(scale.low / step - 1e-9); i * step <= scale.high; ++i)
-    scale.ticks.push_back(i == 0 ? 0 : i * step);  // never −0
+  const double first = std::ceil(scale.low / step - 1e-9);
+  for (int i = 0; (first + i) * step <= scale.high; ++i)
+    scale.ticks.push_back(first + i == 0 ? 0 : (first + i) * step);  // never −0
   return scale;
 }
 

@@ -359,8 +359,9 @@ class Interpreter {
 
   /// Ends the update that the stage has begun, if there is one.
   void end_update(std::size_t place, int worker) {
-    if (const std::optional<Instruction> begun = std::exchange(begun_[place], {}))
-      update(*begun, *stages_[place], worker, transport_->sum_of_numbers(begun->action, worker));
+    if (!begun_[place]) return;
+    const Instruction begun = *std::exchange(begun_[place], {});
+    update(begun, *stages_[place], worker, transport_->sum_of_numbers(begun.action, worker));
   }
   void end_updates_of(int worker) {
     const PipelineShape& shape = program_.schedule.shape;

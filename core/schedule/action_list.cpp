@@ -83,6 +83,7 @@ std::optional<PredictionRule> rule_of(std::string_view text) {
     if (flag == flags.end() || *flag->second) return {};
     *flag->second = true;
   }
+  if (rule.last_lr && rule.each_lr) return {};
   return rule;
 }
 
@@ -343,7 +344,7 @@ class Reader {
     fail(column_, concat("the weights '", field,
                          "' are none; expected latest, forward or the number of a version, as in "
                          "latest+2 or 3-1, and after it a rule: lookahead 0.9, geometric, drift "
-                         "0.5, weight_decay, last_lr"));
+                         "0.5, weight_decay, and last_lr or each_lr"));
   }
   [[noreturn]] void fail(std::size_t column, const std::string& message) const {
     throw Error(ErrorKind::Data, concat(file_.string(), ":", line_, ":", column, ": ", message));

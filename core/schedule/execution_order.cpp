@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/schedule/execution_order.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -224,7 +225,16 @@ class OrderProgress {
 }  // namespace
 
 std::vector<ActionPlace> execution_order(const Schedule& schedule, const PassIndex& index) {
-  return OrderProgress(schedule, index).order();
+  std::vector<ActionPlace> order = OrderProgress(schedule, index).order();
+  const auto minibatch_of = [&](ActionPlace place) {
+    return schedule.workers[as_size(place.first)][as_size(place.second)].minibatch;
+  };
+  // Actions take their input from their own mini-batch, so this order is legal, too.
+  if (schedule.updates_meet)
+    std::stable_sort(order.begin(), order.end(), [&](ActionPlace a, ActionPlace b) {
+      return minibatch_of(a) < minibatch_of(b);
+    });
+  return order;
 }
 
 }  // namespace pipewright

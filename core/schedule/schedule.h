@@ -113,6 +113,10 @@ struct Schedule {
   /// Whether updates compare the weights that they are applied to with those that the forwards of
   /// their gradient have read, which a stage then keeps until the update.
   bool updates_compare = false;
+  /// Whether every update needs the gradients of all stages of its mini-batch. Whoever executes the
+  /// schedule one action after the other then begins no mini-batch before all have given theirs.
+  bool updates_meet = false;
+  int gradient_delay = 0;  ///< updates that a gradient waits for before it is applied
   std::vector<std::vector<Action>> workers;  ///< [worker] → its actions in order
 
   int earlier_of(int stage) const {

@@ -43,6 +43,7 @@ class WorkerVersions {
     int latest = 0;
     int earlier = 0;                             ///< Schedule::earlier
     std::vector<Read> reads;                     ///< of mini-batches without an update yet
+    std::vector<int> staleness;                  ///< of the gradients that updates have been given
     std::vector<std::vector<LastUse>> versions;  ///< [version + earlier]
 
     /// Whether the version is there when the next schedule begins; asked after the first walk.
@@ -108,14 +109,21 @@ class WorkerVersions {
   }
 
   /// ActionWeights::staleness of an update, which applies all gradients up to its mini-batch.
-  static int staleness_at(const Action& update, StageKeys& stage) {
+  /// Those that wait count from their own update; of a gradient from before the schedule nothing is
+  /// known, and the one that begins to wait stands for it.
+  int staleness_at(const Action& update, StageKeys& stage) const {
     int staleness = 0;
     std::erase_if(stage.reads, [&](const StageKeys::Read& read) {
       if (read.minibatch > update.minibatch) return false;
       staleness = std::max(staleness, stage.latest - read.oldest);
       return true;
     });
-    return staleness;
+    const auto delay = as_size(schedule_.gradient_delay);
+    if (delay == 0) return staleness;
+    stage.staleness.push_back(staleness);
+    if (stage.staleness.size() > delay)
+      staleness = *(stage.staleness.rbegin() + schedule_.gradient_delay);
+    return staleness + schedule_.gradient_delay;
   }
 
   /// Finds the weights that an update compares its own with.

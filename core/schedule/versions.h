@@ -35,6 +35,7 @@ struct ActionWeights {
   int latest = 0;  ///< updates of this stage before this action
   /// Update: the version that it is applied to, minus the one that a forward of its gradient has
   /// read, predicted steps taken off, of the micro-batch for which that is the most; at least 0.
+  /// Schedule::gradient_delay is added.
   int staleness = 0;
   std::vector<WeightKey> frees;  ///< not needed after this action (never the latest version)
 };

@@ -147,8 +147,9 @@ Schedule looped_schedule(PipelineShape shape, const LoopedOrder& order, const st
                                     looped_steps(order, stage, shape.stages, shape.microbatches)));
     return schedule_of_stages(shape, std::move(orders));
   }
+  std::vector<int> placement = looped_placement(shape.stages, order.chunks);
   shape = with_placement(
-      std::move(shape), looped_placement(shape.stages, order.chunks),
+      std::move(shape), std::move(placement),
       concat(scheme, " with ", counted(order.chunks, "stage"), " per worker (scheme.chunks)"));
   const int workers = shape.workers_per_replica();
   const int rounds = std::max(1, shape.microbatches / workers);

@@ -361,14 +361,11 @@ double Stage::square_of_gradients(const std::optional<WeightKey>& read) {
   const at::NoGradGuard no_grad;
   if (idle_) return 0;
   apply_rules(StageGradientRules::Part::BeforeModel, read);
-  double sum = 0;
+  std::vector<at::Tensor> norms;
   for (const at::Tensor& gradient : gradients_.sums())
-    if (gradient.defined()) {
-      const double norm =
-          at::linalg_vector_norm(gradient, 2, {}, false, at::kDouble).item<double>();
-      sum += norm * norm;
-    }
-  return sum;
+    if (gradient.defined())
+      norms.push_back(at::linalg_vector_norm(gradient, 2, {}, false, at::kDouble));
+  return norms.empty() ? 0 : at::stack(norms).square_().sum().item<double>();
 }
 
 void Stage::update(bool in_place, double lr, const std::optional<Ahead>& ahead,

@@ -43,7 +43,7 @@ std::unique_ptr<Scheme> made(const Registry<Scheme>::Entry& entry, int chunks) {
 }
 
 /// Its schedule; nullopt if it cannot run in this shape, or places stages elsewhere.
-std::optional<Schedule> schedule_in(const Scheme& scheme, PipelineShape shape) {
+std::optional<Schedule> schedule_in(const Scheme& scheme, const PipelineShape& shape) {
   PipelineShape own = shape;
   try {
     own.placement = scheme.placement(shape.stages);

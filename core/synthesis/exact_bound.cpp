@@ -196,7 +196,10 @@ class FirstWorker {
     const int worker = task_.worker_of[as_size(first_)];
     const double room = task_.room[as_size(worker)] / task_.held[as_size(first_)] + kSumRounding;
     const int at_once = room < task_.microbatches ? static_cast<int>(room) : task_.microbatches;
-    if (forwards > 0) end = std::max(end, free + ((forwards - 1) / at_once + 1) * round());
+    if (forwards > 0) {
+      const int rounds = (forwards - 1) / at_once + 1;
+      end = std::max(end, free + rounds * round());
+    }
     return std::max(end, returned(done, times));
   }
 

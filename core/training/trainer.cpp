@@ -154,35 +154,35 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
   const auto epoch = static_cast<int>(first / per_epoch);
   const auto last_epoch = static_cast<int>((first + count - 1) / per_epoch);
   const auto skipped = static_cast<int>(first % per_epoch);
-  const int last_step = per_epoch * e.train.epochs - 1;
+  const std::int64_t last_step = std::int64_t{per_epoch} * e.train.epochs - 1;
   Loader loader = plan_.training_loader(epoch, last_epoch + 1 - epoch, skipped);
-  return execute(
-      program, stages_,
-      {.batches = loader,
-       // Predictions may stand for updates before the first and after the last one.
-       .lr =
-           [&](int minibatch) {
-             return lr_at(std::clamp<std::int64_t>(first + minibatch, 0, std::max(0, last_step)));
-           },
-       .seed = e.train.seed,
-       .first_epoch = epoch,
-       .first_minibatch = skipped,
-       .minibatches_per_epoch = per_epoch,
-       .sum_gradients = e.train.sum_gradients,
-       .execution = e.pipeline.execution,
-       .threads = e.pipeline.threads,
-       .timeout = e.pipeline.timeout,
-       .on_minibatch =
-           [&](int) {
-             if (progress_ != nullptr) progress_->step();
-           },
-       .stop = stop_,
-       .trace = e.output.trace ? &trace_ : nullptr,
-       .team = &team_,
-       .log = log_,
-       .edges = edges_.empty() ? nullptr : &edges_,
-       .exchanges = exchanges_.empty() ? nullptr : &exchanges_,
-       .observer = measurements_.begin(first)});
+  return execute(program, stages_,
+                 {.batches = loader,
+                  // Predictions may stand for updates before the first and after the last one.
+                  .lr =
+                      [&](int minibatch) {
+                        return lr_at(std::clamp<std::int64_t>(
+                            first + minibatch, 0, std::max<std::int64_t>(0, last_step)));
+                      },
+                  .seed = e.train.seed,
+                  .first_epoch = epoch,
+                  .first_minibatch = skipped,
+                  .minibatches_per_epoch = per_epoch,
+                  .sum_gradients = e.train.sum_gradients,
+                  .execution = e.pipeline.execution,
+                  .threads = e.pipeline.threads,
+                  .timeout = e.pipeline.timeout,
+                  .on_minibatch =
+                      [&](int) {
+                        if (progress_ != nullptr) progress_->step();
+                      },
+                  .stop = stop_,
+                  .trace = e.output.trace ? &trace_ : nullptr,
+                  .team = &team_,
+                  .log = log_,
+                  .edges = edges_.empty() ? nullptr : &edges_,
+                  .exchanges = exchanges_.empty() ? nullptr : &exchanges_,
+                  .observer = measurements_.begin(first)});
 }
 
 /// Trains one segment, from an empty pipeline to an empty pipeline.

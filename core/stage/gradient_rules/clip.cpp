@@ -2,7 +2,6 @@
 // Gradient clipping by norm (Pascanu et al., 2013) as PyTorch's clip_grad_norm_:
 //   g ← g · min(1, c / (‖g‖ + 10⁻⁶)),  with the norm over all parameters of the stage or of the
 //   model.
-#include <algorithm>
 #include <cmath>
 
 #include "core/stage/gradient_rules/gradient_rule.h"
@@ -26,8 +25,11 @@ class Clip final : public GradientRule {
   bool over_model() const override { return over_model_; }
 
   void apply(const RuledGradient& of) const override {
-    if (over_model_)
-      return scale(of, std::min(1.0, norm_ / (std::sqrt(of.model_square) + kAboveZero)));
+    if (over_model_) {
+      const double factor = norm_ / (std::sqrt(of.model_square) + kAboveZero);
+      if (factor >= 1) return;  // not so if the norm is NaN, which gradients then show
+      return scale(of, factor);
+    }
     std::vector<at::Tensor> norms;
     for (const at::Tensor& gradient : of.gradients)
       if (gradient.defined()) norms.push_back(at::linalg_vector_norm(gradient, 2));

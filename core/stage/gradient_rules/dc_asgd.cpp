@@ -28,13 +28,15 @@ class DelayCompensation final : public GradientRule {
   bool compares_versions() const override { return true; }
 
   void apply(const RuledGradient& of) const override {
+    const bool corrects = of.is_stale() && lambda_ != 0;
+    if (!corrects && !adaptive_) return;
     for (std::size_t p = 0; p < of.gradients.size(); ++p) {
       at::Tensor& gradient = of.gradients[p];
       if (!gradient.defined()) continue;
       const FlatLayout::Entry& entry = of.layout.entries[p];
       at::Tensor square = gradient * gradient;
       if (adaptive_) entry.of(of.slots[0]).mul_(decay_).add_(square, 1 - decay_);
-      if (!of.is_stale() || lambda_ == 0) continue;
+      if (!corrects) continue;
       if (adaptive_) square = square / (entry.of(of.slots[0]) + eps_).sqrt_();
       gradient = gradient + square * (entry.of(of.weights) - entry.of(of.read)) * lambda_;
     }

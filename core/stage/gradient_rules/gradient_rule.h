@@ -63,6 +63,8 @@ class GradientRule {
   virtual bool over_model() const { return false; }
   /// Whether it wants stepped().
   virtual bool follows_steps() const { return false; }
+  /// Whether lr_factor() is ever another number than 1.
+  virtual bool changes_lr() const { return false; }
   /// The factor of the learning rate of an update whose gradient is so many updates old.
   virtual double lr_factor(int staleness) const {
     static_cast<void>(staleness);

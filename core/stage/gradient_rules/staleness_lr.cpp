@@ -15,6 +15,7 @@ class StalenessRate final : public GradientRule {
       : power_(options.number("power", 1, "Exponent ρ of the staleness; 0 changes nothing.",
                               kNotNegative)) {}
 
+  bool changes_lr() const override { return power_ != 0; }
   double lr_factor(int staleness) const override {
     return std::pow(std::max(1, staleness), -power_);
   }

@@ -34,6 +34,18 @@ void step_by_parameter(const OptimizerStep& s, const Rule& rule) {
   }
 }
 
+/// Predicts along the last step, which is flat: Ŵ = W − s·lr·last; with a rule that has it, weights
+/// decay, too, but not before the first step.
+inline void predict_along(const Prediction& p, const FlatRange& range, const at::Tensor& last_step,
+                          double weight_decay) {
+  const double distance = p.distance();
+  const double decay = p.rule.weight_decay && p.state.steps > 0 ? distance * weight_decay : 0;
+  elementwise::predict<1>(
+      p, range, {&last_step}, [=]<class V>(const V& w, const std::array<V, 1>& last) -> V {
+        return w - elementwise::factor<V>(decay) * w - elementwise::factor<V>(distance) * last[0];
+      });
+}
+
 /// A parameter of several dimensions as the matrix [first, all others]: a convolution's weight is
 /// [out, in × height × width], whatever its memory order. A copy where it is no view.
 inline at::Tensor as_matrix(const at::Tensor& parameter) {

@@ -33,14 +33,15 @@ inline at::Tensor root(const at::Tensor& x) {
   return x.sqrt();
 }
 
+/// The sign of zero is zero, and that of NaN is NaN, so that a training that has diverged shows it.
 inline float sign_of(float x) {
-  return static_cast<float>((x > 0) - (x < 0));
+  return x > 0 ? 1.0f : x < 0 ? -1.0f : x;
 }
 inline double sign_of(double x) {
-  return (x > 0) - (x < 0);
+  return x > 0 ? 1.0 : x < 0 ? -1.0 : x;
 }
 inline at::Tensor sign_of(const at::Tensor& x) {
-  return x.sign();
+  return at::where(x.isnan(), x, x.sign());
 }
 
 /// Steps one parameter of numbers T with a gradient of numbers G on the CPU. `next` may be

@@ -88,12 +88,7 @@ class Muon final : public Optimizer {
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {
-    const double distance = p.distance();
-    const double decay = p.rule.weight_decay && p.state.steps > 0 ? distance * weight_decay_ : 0;
-    elementwise::predict<1>(
-        p, range, {&p.state.slots[1]}, [=]<class V>(const V& w, const std::array<V, 1>& last) -> V {
-          return w - elementwise::factor<V>(decay) * w - elementwise::factor<V>(distance) * last[0];
-        });
+    predict_along(p, range, p.state.slots[1], weight_decay_);
   }
 
  private:

@@ -46,6 +46,9 @@ class Soap final : public Optimizer {
                                  "Longest side of a matrix that gets an eigenbasis; a longer one "
                                  "is left as it is.",
                                  {0, 1e9})) {
+    if (shampoo_beta_ < 0 && shampoo_beta_ != -1)
+      options.problem("shampoo_beta",
+                      concat("is ", shampoo_beta_, "; expected -1 or a number from 0 to below 1"));
     if (shampoo_beta_ < 0) shampoo_beta_ = betas_[1];
   }
 
@@ -88,12 +91,7 @@ class Soap final : public Optimizer {
   }
 
   void predict(const Prediction& p, const FlatRange& range) const override {
-    const double distance = p.distance();
-    const double decay = p.rule.weight_decay && p.state.steps > 0 ? distance * weight_decay_ : 0;
-    elementwise::predict<1>(
-        p, range, {&p.state.slots[2]}, [=]<class V>(const V& w, const std::array<V, 1>& last) -> V {
-          return w - elementwise::factor<V>(decay) * w - elementwise::factor<V>(distance) * last[0];
-        });
+    predict_along(p, range, p.state.slots[2], weight_decay_);
   }
 
  private:
@@ -169,7 +167,8 @@ class Soap final : public Optimizer {
 
   static void find_basis(const Bases& bases, Side side) {
     constexpr double kAboveZero = 1e-30;  // as the authors add to the diagonal
-    at::Tensor matrix = bases.shampoo[side].clone();
+    // In float32, kAboveZero would vanish beside larger numbers, and close eigenvalues be mixed up.
+    at::Tensor matrix = bases.shampoo[side].to(at::kDouble, false, /*copy=*/true);
     matrix.diagonal().add_(kAboveZero);
     const auto [values, vectors] = at::linalg_eigh(matrix);
     bases.basis[side].copy_(in_order(vectors, kColumns, largest_first(values)));

@@ -126,6 +126,24 @@ TEST(Memory, OfAnOptimizersTablesIsCountedToTheByte) {
   }
 }
 
+/// Beside the momentum: the mean of squared steps, and that of squared gradients.
+TEST(Memory, OfGradientRulesIsCountedToTheByte) {
+  const std::int64_t slot = 64 * 32 + 32 * 16 + 32 + 16;
+  for (const auto& [rules, slots] :
+       {std::pair("[]", 1), std::pair("[{name: clip}, {name: dc_asgd}]", 1),
+        std::pair("[{name: gap_aware}, {name: dc_asgd, adaptive: true}]", 3)}) {
+    const Experiment e = read_experiment(
+        parse_yaml(concat("{dataset: {name: synthetic}, model: {name: mlp, widths: [64, 32, 16]}, "
+                          "loader: {batch_size: 2}, optimizer: {name: sgd, momentum: 0.9}, "
+                          "gradient_rules: ",
+                          rules, "}"),
+                   "f.yaml"));
+    const Profile counted = measure(e, {.device = at::kMeta});
+    EXPECT_EQ(stage_memories(e, counted, 1).of_cut(e.balance)[0].optimizer, 4 * slots * slot)
+        << rules;
+  }
+}
+
 Experiment of_two_samples(const Small& small) {
   return read_experiment(parse_yaml(concat("{dataset: {name: synthetic}, model: ", small.model,
                                            ", ", small.more, "loader: {batch_size: 2}}"),

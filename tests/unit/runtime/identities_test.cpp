@@ -265,6 +265,18 @@ TEST(Identities, SpikeCompensationFollowsTheDelayOfTheSchedule) {
             "");
 }
 
+/// A gradient that waits is as stale as one whose passes were early.
+TEST(Identities, AGradientThatWaitsIsStale) {
+  const Changes late{kCnn, "scheme: {name: model_parallel}", "perturb.gradient_delay: 2"};
+  EXPECT_EQ(other_bits(learned(late + "optimizer: {name: spike_compensation, lr: 0.02}"),
+                       learned(late + "optimizer: {name: spike_compensation, lr: 0.02, delay: 2}")),
+            "");
+  EXPECT_EQ(other_bits(learned(late + "optimizer: {name: sgd, lr: 0.02, momentum: 0.9}" +
+                               "gradient_rules: [{name: staleness_lr}]"),
+                       learned(late + "optimizer: {name: sgd, lr: 0.01, momentum: 0.9}")),
+            "");
+}
+
 /// Rules of no strength, under a scheme whose gradients are stale.
 TEST(Identities, AGradientRuleOfNoStrengthChangesNothing) {
   for (const char* optimizer : {"{name: sgd, lr: 0.02, momentum: 0.9}", "{name: adam, lr: 0.002}"})
@@ -314,7 +326,12 @@ TEST(Identities, ClippingOverTheModelGivesTheSameBitsInEveryExecution) {
         "scheme: {name: one_f_one_b}, pipeline.microbatches: 4",
         "scheme: {name: interleaved}, pipeline.stages: 4, pipeline.microbatches: 2",
         "scheme: {name: zb_h1}, pipeline.microbatches: 4", "scheme: {name: model_parallel}",
-        "scheme: {name: gpipe}, pipeline.placement: [0, 1, 0]"}) {
+        "scheme: {name: gpipe}, pipeline.placement: [0, 1, 0]",
+        // A worker has two stages, of which one is updated long after the next mini-batch began
+        // elsewhere.
+        "scheme: {name: zb_v}, pipeline.stages: 6, pipeline.microbatches: 6",
+        "scheme: {name: hanayo}, pipeline.stages: 8, pipeline.microbatches: 4",
+        "scheme: {name: v_min}, pipeline.stages: 8, pipeline.microbatches: 8"}) {
     Laboratory laboratory(joined({kCnn, shape, kOfModel}));
     expect_same_bits(laboratory, shape);
   }

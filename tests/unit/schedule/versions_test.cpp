@@ -110,6 +110,27 @@ TEST(Versions, AnUpdateCannotCompareWithSeveralVersions) {
   EXPECT_EQ(versions_refusal(schedule), "accepted");
 }
 
+/// A gradient that waits for two updates is two updates staler than at its own.
+TEST(Versions, WaitingAddsToTheStalenessOfAGradient) {
+  // F0 F1 B0 U0 B1 U1 F2 B2 U2 F3 B3 U3: at their own updates they are 0, 1, 0 and 0 updates old.
+  Schedule schedule = one_stage({{'F', kLatest},
+                                 {'F', kLatest},
+                                 {'B', kLatest},
+                                 {'U', {}},
+                                 {'B', kLatest},
+                                 {'U', {}},
+                                 {'F', kLatest},
+                                 {'B', kLatest},
+                                 {'U', {}},
+                                 {'F', kLatest},
+                                 {'B', kLatest},
+                                 {'U', {}}});
+  schedule.gradient_delay = 2;
+  const auto weights = resolved(schedule);
+  EXPECT_EQ(weights[8].staleness, 2);
+  EXPECT_EQ(weights[11].staleness, 3);
+}
+
 TEST(Versions, RatesFollowTheStalenessOfTheOldestForward) {
   // F0 F1 B0 U0 F2 B1 U1 B2 U2: U0 is of version 0, U1 one update late, U2 one update late.
   const Schedule schedule = one_stage({{'F', kLatest},

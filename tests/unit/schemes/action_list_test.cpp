@@ -208,6 +208,7 @@ TEST(ActionList, WhatIsWrongIsNamedWithItsPlace) {
            {changed("latest+1", "latest+-1"), "f.csv:3:15: the weights 'latest+-1"},
            {changed("latest+1", "latest+99999999999"), "f.csv:3:15: the weights"},
            {changed("last_lr", "last_lr last_lr"), "f.csv:3:15: the weights"},
+           {changed("last_lr", "last_lr each_lr"), "f.csv:3:15: the weights"},
            {changed("0,backward,0,0", "1,backward,0,0"),
             "f.csv:4:1: stage 0 of replica 0 is on worker 1 here, but on worker 0 above"},
            {"worker,kind,stage,minibatch\n",

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "core/stage/torch.h"
 #include "core/stage/weight_store.h"
@@ -93,6 +94,21 @@ TEST(Clip, TakesParametersWithoutGradientForZero) {
   EXPECT_NEAR(ruled[1].norm().item<double>(), 0.5, 1e-6);  // PyTorch adds 10⁻⁶ to the norm
   stage.gradients[1].reset();
   EXPECT_FALSE(stage.ruled()[1].defined());
+}
+
+TEST(Clip, KeepsWhatIsNoNumber) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  RuledStage stage("clip", "{norm: 0.5}");
+  stage.gradients[0].view(-1)[0] = nan;
+  EXPECT_TRUE(stage.ruled()[1].isnan().all().item<bool>());
+  const RuledStage of("clip", "{norm: 0.5, over: model}");
+  std::vector<at::Tensor> all = of.gradients;
+  of.rules.apply(StageGradientRules::Part::FromModel, {.layout = of.layout,
+                                                       .gradients = all,
+                                                       .weights = of.weights,
+                                                       .read = of.weights,
+                                                       .model_square = nan});
+  EXPECT_TRUE(all[1].isnan().all().item<bool>());
 }
 
 /// Those behind a rule over the model wait for the norm of the model, too.

@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/unit/stage/optimizer_fixture.h"
 #include "tests/unit/tolerances.h"
@@ -133,6 +134,17 @@ TEST(Lion, MovesEveryWeightByTheLearningRate) {
     expect_near((training.part(training.weights, 0) - before).abs(), at::full({3, 5}, 0.5),
                 tolerance::kPrediction);
   }
+}
+
+TEST(Lion, KeepsAGradientThatIsNoNumber) {
+  const auto optimizer = make_optimizer("lion", "{}");
+  Training training(*optimizer);
+  std::vector<at::Tensor> gradients = training.gradients(1);
+  gradients[0].view(-1)[7] = std::numeric_limits<double>::quiet_NaN();
+  training.step(gradients, 0.5);
+  const at::Tensor wrong = training.part(training.weights, 0).isnan();
+  EXPECT_EQ(wrong.sum().item<int>(), 1);
+  EXPECT_TRUE(wrong.view(-1)[7].item<bool>());
 }
 
 TEST(SpikeCompensation, WithoutDelayIsSgdAndWithOneNesterovToTheBit) {

@@ -97,7 +97,7 @@ class Quadratic final : public Model {
   }
 
   std::int64_t layers_, width_;
-  SquareMatrix form_;  ///< A
+  FormMatrix form_;  ///< A
   double discrepancy_, relative_discrepancy_;
   std::string start_;
 };

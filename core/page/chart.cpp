@@ -27,9 +27,9 @@ std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points) {
   return some;
 }
 
-std::vector<ChartPoint> points_of(const std::vector<CurvePoint>& points) {
+std::vector<ChartPoint> points_of(const std::vector<LinePoint>& points) {
   std::vector<ChartPoint> all;
-  for (const CurvePoint& p : points)
+  for (const LinePoint& p : points)
     if (std::isfinite(p.x) && std::isfinite(p.mean))
       all.push_back({p.x, p.mean, std::isfinite(p.reach) ? p.reach : 0, p.runs, {}});
   return all;

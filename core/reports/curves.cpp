@@ -111,12 +111,12 @@ bool check_columns(const PlotPublished& wanted, const PublishedNumbers& numbers,
 }
 
 /// The rows of the file that match the line's first run, without those that are not numbers.
-std::vector<CurvePoint> published_points(const Line& line, const PlotPublished& wanted,
-                                         const PublishedNumbers& numbers) {
+std::vector<LinePoint> published_points(const Line& line, const PlotPublished& wanted,
+                                        const PublishedNumbers& numbers) {
   std::vector<std::pair<std::string, std::string>> texts;
   for (const auto& [column, key] : wanted.numbers.match)
     texts.emplace_back(column, key_text(*line.runs.front(), key.name));
-  std::vector<CurvePoint> points;
+  std::vector<LinePoint> points;
   for (const std::size_t row : numbers.matching(texts)) {
     const auto epoch = published_number(numbers.rows[row][numbers.index_of(wanted.epoch.name)]);
     const auto value =
@@ -124,7 +124,7 @@ std::vector<CurvePoint> published_points(const Line& line, const PlotPublished& 
     if (epoch && value)
       points.push_back({.x = *epoch - wanted.first_epoch + 1, .mean = *value, .runs = 1});
   }
-  std::ranges::sort(points, {}, &CurvePoint::x);
+  std::ranges::sort(points, {}, &LinePoint::x);
   return points;
 }
 
@@ -153,7 +153,7 @@ std::optional<PublishedNumbers> published_of(const PlotSpec& spec, Problems& pro
 void check_log_y(const Picture& picture, const PlotSpec& spec, Problems& problems) {
   if (!picture.log_y) return;
   for (const Curve& curve : picture.curves)
-    for (const CurvePoint& point : curve.points)
+    for (const LinePoint& point : curve.points)
       if (point.mean <= 0)
         return problems.add(spec.metric.place,
                             concat(std::string_view(spec.metric_option), ": ", curve.name, " has ",
@@ -176,7 +176,7 @@ void add_curves(Picture& picture, const Lines& group, const PlotSpec& spec,
   }
 }
 
-bool same_point(const CurvePoint& a, const CurvePoint& b) {
+bool same_point(const LinePoint& a, const LinePoint& b) {
   return a.x == b.x && a.mean == b.mean && a.reach == b.reach && a.runs == b.runs;
 }
 

@@ -14,7 +14,7 @@
 
 namespace pipewright {
 
-struct CurvePoint {
+struct LinePoint {
   double x = 0;  ///< epoch, from 1, or modelled hours; or what Picture::x says
   double mean = 0;
   double reach = 0;  ///< half the interval around the mean (PlotInterval); 0 with one run
@@ -30,10 +30,10 @@ struct Diverged {
 
 struct Curve {
   std::string name;  ///< "gpipe", or "gpipe = zb_h1" for lines that are equal everywhere
-  std::vector<CurvePoint> points;     ///< ascending by x
-  std::vector<CurvePoint> published;  ///< published points, without an interval
-  std::vector<Diverged> diverged;     ///< ascending by x; none where x is the stage
-  std::size_t color = 0;              ///< the same for a name in all pictures
+  std::vector<LinePoint> points;     ///< ascending by x
+  std::vector<LinePoint> published;  ///< published points, without an interval
+  std::vector<Diverged> diverged;    ///< ascending by x; none where x is the stage
+  std::size_t color = 0;             ///< the same for a name in all pictures
 };
 
 /// A curve of PlotSpec::over.

@@ -30,12 +30,12 @@ bool is_hole(const std::vector<Diverged>& diverged, double from, double to) {
 
 /// Points of a curve. An empty line, at which gnuplot interrupts a line, is where runs diverged and
 /// no other has a point. `aside`: where to draw the points of a place.
-std::string data_block(const std::string& name, const std::vector<CurvePoint>& points,
+std::string data_block(const std::string& name, const std::vector<LinePoint>& points,
                        const std::vector<Diverged>& diverged,
                        const std::function<double(double)>& aside) {
   std::string text = name + " << END\n";
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const CurvePoint& p = points[i];
+    const LinePoint& p = points[i];
     if (i > 0 && is_hole(diverged, points[i - 1].x, p.x)) text += "\n";
     text += concat(number_text(aside(p.x)), " ", number_text(p.mean), " ",
                    number_text(p.mean - p.reach), " ", number_text(p.mean + p.reach), "\n");
@@ -44,12 +44,12 @@ std::string data_block(const std::string& name, const std::vector<CurvePoint>& p
 }
 
 bool has_interval(const Curve& curve) {
-  return std::ranges::any_of(curve.points, [](const CurvePoint& p) { return p.runs > 1; });
+  return std::ranges::any_of(curve.points, [](const LinePoint& p) { return p.runs > 1; });
 }
 
 /// Plot style of a curve: a line through a single point would be invisible, and a key has few
 /// values, which a line alone would hide.
-const char* style(const Picture& picture, const std::vector<CurvePoint>& points) {
+const char* style(const Picture& picture, const std::vector<LinePoint>& points) {
   if (points.size() == 1) return "points pt 7";
   return picture.x.keyed ? "linespoints lw 2 pt 7 ps 0.7" : "lines lw 2";
 }
@@ -57,7 +57,7 @@ const char* style(const Picture& picture, const std::vector<CurvePoint>& points)
 /// What the legend says behind a name: "(3 runs, 1 diverged)"; "" of one run.
 std::string runs_of(const Curve& curve) {
   int runs = 0, diverged = 0;
-  for (const CurvePoint& point : curve.points) runs = std::max(runs, point.runs);
+  for (const LinePoint& point : curve.points) runs = std::max(runs, point.runs);
   for (const Diverged& each : curve.diverged) diverged += each.runs;
   std::vector<std::string> parts;
   if (runs > 1) parts.push_back(concat(runs, " runs"));
@@ -91,7 +91,7 @@ std::string interval_words(const Picture& picture) {
 std::vector<double> places_of(const Picture& picture) {
   std::set<double> places;
   for (const Curve& curve : picture.curves) {
-    for (const CurvePoint& point : curve.points) places.insert(point.x);
+    for (const LinePoint& point : curve.points) places.insert(point.x);
     for (const Diverged& each : curve.diverged) places.insert(each.x);
   }
   return {places.begin(), places.end()};

@@ -185,9 +185,9 @@ class IdleTimes {
 
 }  // namespace
 
-const char* blame_name(Blame blame, Messages messages) {
+const char* blame_name(Blame blame, MessagePath messages) {
   switch (blame) {
-    case Blame::Link: return messages == Messages::HandedOver ? "handover" : "link";
+    case Blame::Link: return messages == MessagePath::HandedOver ? "handover" : "link";
     case Blame::Straggler: return "straggler";
     case Blame::Order: return "order";
     case Blame::Codec: return "codec";

@@ -28,8 +28,8 @@ inline constexpr std::array kBlames{Blame::Link, Blame::Straggler, Blame::Order,
 /// Seconds by Blame.
 using BlameParts = std::array<double, kBlames.size()>;
 /// How workers get their messages: over links, or handed over in the memory of one process.
-enum class Messages : std::uint8_t { OverLinks, HandedOver };
-const char* blame_name(Blame blame, Messages messages);
+enum class MessagePath : std::uint8_t { OverLinks, HandedOver };
+const char* blame_name(Blame blame, MessagePath messages);
 
 /// Time in which a worker did nothing.
 struct Idle {

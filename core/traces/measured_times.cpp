@@ -47,7 +47,7 @@ double running(const std::vector<Span>& spans) {
 }
 
 /// "order 2.10 ms, link 40.0 µs": the parts of an idle time, the largest first.
-std::string parts_text(const BlameParts& parts, Messages messages) {
+std::string parts_text(const BlameParts& parts, MessagePath messages) {
   std::vector<Blame> blames(kBlames.begin(), kBlames.end());
   std::ranges::stable_sort(blames, std::greater<>(),
                            [&](Blame blame) { return parts[static_cast<std::size_t>(blame)]; });
@@ -133,7 +133,7 @@ std::string measured_times_text(const Schedule& schedule, const Spans& spans, bo
 }
 
 std::string timeline_answer(const Schedule& schedule, const Spans& spans, bool in_turns,
-                            Messages messages, double planned) {
+                            MessagePath messages, double planned) {
   if (in_turns && spans.size() > 1)
     return "In short: one thread let the workers take turns, so that nobody waited for another; "
            "`execution: threads` measures waits.\n";
@@ -170,7 +170,8 @@ std::string shared_cores_remark(std::size_t workers, std::int64_t cores) {
                 ": waits are the scheduler's, too\n");
 }
 
-std::string idle_text(const Schedule& schedule, const Spans& spans, int most, Messages messages) {
+std::string idle_text(const Schedule& schedule, const Spans& spans, int most,
+                      MessagePath messages) {
   std::vector<Idle> all = idle_times(schedule, spans);
   BlameParts sums{};
   for (const Idle& idle : all)

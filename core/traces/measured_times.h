@@ -34,12 +34,12 @@ std::string measured_times_text(const Schedule& schedule, const Spans& spans, bo
 
 /// The longest idle times, at most `most`, one line each: who waited with which action for which
 /// worker, and what was to blame.
-std::string idle_text(const Schedule& schedule, const Spans& spans, int most, Messages messages);
+std::string idle_text(const Schedule& schedule, const Spans& spans, int most, MessagePath messages);
 
 /// One sentence: how much of their time the workers computed, what most of the idle time is to be
 /// blamed on, and how much longer the run took than `planned` seconds.
 std::string timeline_answer(const Schedule& schedule, const Spans& spans, bool in_turns,
-                            Messages messages, double planned);
+                            MessagePath messages, double planned);
 
 /// A line on more workers than cores of one machine, which cannot all run at the same time, so that
 /// waits are the operating system's, too; "" if there are enough.

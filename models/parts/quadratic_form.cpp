@@ -12,7 +12,7 @@
 namespace pipewright {
 namespace {
 
-std::span<double> row_of(SquareMatrix& matrix, std::size_t row) {
+std::span<double> row_of(FormMatrix& matrix, std::size_t row) {
   return std::span(matrix.values).subspan(row * matrix.size, matrix.size);
 }
 
@@ -21,7 +21,7 @@ double product(std::span<const double> a, std::span<const double> b) {
 }
 
 /// Subtracts from a row what it has of the rows before it.
-void make_orthogonal(SquareMatrix& matrix, std::size_t row) {
+void make_orthogonal(FormMatrix& matrix, std::size_t row) {
   const std::span<double> own = row_of(matrix, row);
   for (std::size_t before = 0; before < row; ++before) {
     const std::span<const double> other = row_of(matrix, before);
@@ -30,14 +30,14 @@ void make_orthogonal(SquareMatrix& matrix, std::size_t row) {
   }
 }
 
-std::size_t largest_pivot(const SquareMatrix& rest) {
+std::size_t largest_pivot(const FormMatrix& rest) {
   std::size_t largest = 0;
   for (std::size_t i = 1; i < rest.size; ++i)
     if (rest.at(i, i) > rest.at(largest, largest)) largest = i;
   return largest;
 }
 
-double largest_magnitude(const SquareMatrix& matrix) {
+double largest_magnitude(const FormMatrix& matrix) {
   double largest = 0;
   for (const double value : matrix.values) largest = std::max(largest, std::abs(value));
   return largest;
@@ -45,9 +45,9 @@ double largest_magnitude(const SquareMatrix& matrix) {
 
 }  // namespace
 
-SquareMatrix random_orthogonal(std::size_t size, std::uint64_t seed) {
+FormMatrix random_orthogonal(std::size_t size, std::uint64_t seed) {
   const RandomStream stream(seed, "quadratic.basis");
-  SquareMatrix basis(size);
+  FormMatrix basis(size);
   for (std::size_t i = 0; i < basis.values.size(); ++i) basis.values[i] = stream.normal(i);
   for (std::size_t row = 0; row < size; ++row) {
     make_orthogonal(basis, row);
@@ -59,11 +59,11 @@ SquareMatrix random_orthogonal(std::size_t size, std::uint64_t seed) {
   return basis;
 }
 
-SquareMatrix form_of_eigenvalues(const std::vector<double>& eigenvalues,
-                                 const std::optional<SquareMatrix>& basis) {
+FormMatrix form_of_eigenvalues(const std::vector<double>& eigenvalues,
+                               const std::optional<FormMatrix>& basis) {
   const std::size_t size = eigenvalues.size();
   PIPEWRIGHT_CHECK(!basis || basis->size == size, size, " eigenvalues and another basis");
-  SquareMatrix form(size);
+  FormMatrix form(size);
   for (std::size_t row = 0; row < size; ++row) {
     const double root = std::sqrt(eigenvalues[row]);
     if (!basis) form.at(row, row) = root;
@@ -73,9 +73,9 @@ SquareMatrix form_of_eigenvalues(const std::vector<double>& eigenvalues,
   return form;
 }
 
-std::optional<SquareMatrix> form_of_hessian(SquareMatrix hessian) {
+std::optional<FormMatrix> form_of_hessian(FormMatrix hessian) {
   const std::size_t size = hessian.size;
-  SquareMatrix form(size);
+  FormMatrix form(size);
   // What rounding may leave of a semidefinite matrix: a few units for each of `size` subtractions.
   const double rounding = 8 * static_cast<double>(size) * std::numeric_limits<double>::epsilon() *
                           largest_magnitude(hessian);

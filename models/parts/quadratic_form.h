@@ -9,9 +9,9 @@
 
 namespace pipewright {
 
-/// A square matrix, row by row.
-struct SquareMatrix {
-  explicit SquareMatrix(std::size_t size) : size(size), values(size * size) {}
+/// The square matrix of a form, row by row.
+struct FormMatrix {
+  explicit FormMatrix(std::size_t size) : size(size), values(size * size) {}
   double& at(std::size_t row, std::size_t column) { return values[row * size + column]; }
   double at(std::size_t row, std::size_t column) const { return values[row * size + column]; }
 
@@ -21,16 +21,16 @@ struct SquareMatrix {
 
 /// An orthogonal matrix, uniformly distributed (Haar measure): the rows are independent normal
 /// vectors of the stream (seed, "quadratic.basis"), made orthonormal one after another.
-SquareMatrix random_orthogonal(std::size_t size, std::uint64_t seed);
+FormMatrix random_orthogonal(std::size_t size, std::uint64_t seed);
 
 /// A = Λ^½ Q for non-negative eigenvalues: AᵀA = QᵀΛQ, whose eigenvectors are the rows of Q.
 /// Without `basis`, Q is the identity.
-SquareMatrix form_of_eigenvalues(const std::vector<double>& eigenvalues,
-                                 const std::optional<SquareMatrix>& basis = {});
+FormMatrix form_of_eigenvalues(const std::vector<double>& eigenvalues,
+                               const std::optional<FormMatrix>& basis = {});
 
 /// A with AᵀA = H for a symmetric H, by Cholesky's method with pivots (Higham, Accuracy and
 /// Stability of Numerical Algorithms, section 10.3): each row of A takes one pivot of what remains.
 /// Empty if H is not positive semidefinite, up to the rounding of the method.
-std::optional<SquareMatrix> form_of_hessian(SquareMatrix hessian);
+std::optional<FormMatrix> form_of_hessian(FormMatrix hessian);
 
 }  // namespace pipewright

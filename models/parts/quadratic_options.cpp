@@ -86,7 +86,7 @@ std::vector<double> read_spectrum(Options& options, std::size_t size, bool hessi
 }
 
 /// Reads the numbers of row `number` into H. Returns false if there is a problem with them.
-bool read_row(Options& options, const Value& row, std::size_t number, SquareMatrix& hessian) {
+bool read_row(Options& options, const Value& row, std::size_t number, FormMatrix& hessian) {
   const std::string name = concat("hessian[", number, "]");
   if (!row.is(Value::Kind::Sequence)) {
     options.problem(
@@ -110,7 +110,7 @@ bool read_row(Options& options, const Value& row, std::size_t number, SquareMatr
   return true;
 }
 
-bool check_symmetry(Options& options, const SquareMatrix& hessian) {
+bool check_symmetry(Options& options, const FormMatrix& hessian) {
   for (std::size_t row = 0; row < hessian.size; ++row)
     for (std::size_t column = 0; column < row; ++column) {
       const double below = hessian.at(row, column), above = hessian.at(column, row);
@@ -124,7 +124,7 @@ bool check_symmetry(Options& options, const SquareMatrix& hessian) {
 }
 
 /// A of a given H; empty if there is a problem with it.
-std::optional<SquareMatrix> form_of_given(Options& options, const Value& given, std::size_t size) {
+std::optional<FormMatrix> form_of_given(Options& options, const Value& given, std::size_t size) {
   if (!given.is(Value::Kind::Sequence)) {
     options.problem("hessian",
                     concat("is ", given.shown(), "; expected a list of rows: [[2, 1], [1, 2]]"));
@@ -135,11 +135,11 @@ std::optional<SquareMatrix> form_of_given(Options& options, const Value& given, 
                                       size, ": layers x width"));
     return std::nullopt;
   }
-  SquareMatrix hessian(size);
+  FormMatrix hessian(size);
   for (std::size_t row = 0; row < size; ++row)
     if (!read_row(options, given.items[row], row, hessian)) return std::nullopt;
   if (!check_symmetry(options, hessian)) return std::nullopt;
-  std::optional<SquareMatrix> form = form_of_hessian(std::move(hessian));
+  std::optional<FormMatrix> form = form_of_hessian(std::move(hessian));
   if (!form)
     options.problem("hessian",
                     "has a negative eigenvalue, so the loss has no minimum; expected a positive "
@@ -149,7 +149,7 @@ std::optional<SquareMatrix> form_of_given(Options& options, const Value& given, 
 
 }  // namespace
 
-SquareMatrix read_quadratic_form(Options& options, std::size_t size) {
+FormMatrix read_quadratic_form(Options& options, std::size_t size) {
   const Value given = options.any("hessian", Value::sequence(),
                                   "H itself, instead of a spectrum: a symmetric, positive "
                                   "semidefinite matrix of layers x width "
@@ -165,7 +165,7 @@ SquareMatrix read_quadratic_form(Options& options, std::size_t size) {
       options.integer("seed", 0, "Seed of the random orthogonal basis.", kNotNegative);
   if (coupled && hessian_given)
     options.problem("coupled", "is true, but a hessian says itself which parameters are coupled");
-  if (hessian_given) return form_of_given(options, given, size).value_or(SquareMatrix(size));
+  if (hessian_given) return form_of_given(options, given, size).value_or(FormMatrix(size));
   if (!coupled) return form_of_eigenvalues(eigenvalues);
   return form_of_eigenvalues(eigenvalues,
                              random_orthogonal(size, static_cast<std::uint64_t>(seed)));

@@ -9,6 +9,6 @@ namespace pipewright {
 
 /// Reads `spectrum`, `hessian`, `coupled` and `seed`. Returns A, AᵀA = H, with `size` rows and
 /// columns; some other one if there is a problem, which is recorded.
-SquareMatrix read_quadratic_form(Options& options, std::size_t size);
+FormMatrix read_quadratic_form(Options& options, std::size_t size);
 
 }  // namespace pipewright

@@ -21,7 +21,7 @@ std::string idle_share(double bubble) {
 }
 
 /// Idle times in the colours of what is mostly to blame.
-std::vector<TimelineMark> marks_of(const MeasuredTrace& trace, Messages messages) {
+std::vector<TimelineMark> marks_of(const MeasuredTrace& trace, MessagePath messages) {
   if (trace.in_turns) return {};
   constexpr std::array<const char*, kBlames.size()> kColors{"#5b6b82", "#c8372d", "#b9c2cf",
                                                             "#8a5bc7", "#c9a227"};
@@ -36,7 +36,7 @@ std::vector<TimelineMark> marks_of(const MeasuredTrace& trace, Messages messages
 }
 
 /// Planned above measured.
-std::string picture(const MeasuredTrace& trace, Messages messages, const Simulation& plan,
+std::string picture(const MeasuredTrace& trace, MessagePath messages, const Simulation& plan,
                     const MeasuredTimes& times, const std::string& title) {
   return render_timelines_svg(
       trace.schedule,
@@ -50,7 +50,7 @@ std::string picture(const MeasuredTrace& trace, Messages messages, const Simulat
       title, std::max(plan.makespan, times.makespan));
 }
 
-Value idle_value(const Idle& idle, Messages messages) {
+Value idle_value(const Idle& idle, MessagePath messages) {
   Value value = Value::mapping();
   value.at_or_add("worker") = Value::of(idle.worker);
   value.at_or_add("begin") = Value::of(idle.begin);
@@ -63,7 +63,7 @@ Value idle_value(const Idle& idle, Messages messages) {
   return value;
 }
 
-Value figures(const MeasuredTrace& trace, Messages messages, const Simulation& plan,
+Value figures(const MeasuredTrace& trace, MessagePath messages, const Simulation& plan,
               const MeasuredTimes& times) {
   Value value = Value::mapping();
   value.at_or_add("planned") = Value::of(plan.makespan);
@@ -139,7 +139,7 @@ int run_timeline(const std::vector<std::string>& arguments) {
   print("planned  %s%s\n%s", time_text(plan.makespan).c_str(), idle_share(plan.bubble).c_str(),
         measured_times_text(trace.schedule, trace.spans, trace.in_turns).c_str());
   const bool shared = shared_a_processor(trace, folder);
-  const Messages messages = shared ? Messages::HandedOver : Messages::OverLinks;
+  const MessagePath messages = shared ? MessagePath::HandedOver : MessagePath::OverLinks;
   if (!trace.in_turns)
     print("\n%s", idle_text(trace.schedule, trace.spans, longest, messages).c_str());
   if (shared)

@@ -250,6 +250,33 @@ TEST(Architecture, NoFolderHasMoreThanTwentyFiveUnitsAndNoneMoreThanAnEighthOfTh
   }
 }
 
+/// The types that the headers define, with their namespace: "pipewright::Stage".
+std::map<std::string, std::vector<std::string>> types_of_headers() {
+  const std::regex type(
+      "^(?:struct|class|enum class) (?:PIPEWRIGHT_\\w+ )?(\\w+)(?: final)?(?: ?:[^;]*)?(?: "
+      "\\{.*)?$");
+  std::map<std::string, std::vector<std::string>> headers;
+  for (const fs::path& file : sources()) {
+    if (!is_header(file.generic_string())) continue;
+    std::string space;
+    for (const std::string& line : split(read_file(source_dir() / file), '\n')) {
+      if (line.starts_with("namespace ")) space = split(line, ' ')[1];
+      if (std::smatch match; std::regex_match(line, match, type))
+        headers[concat(space, "::", match[1].str())].push_back(file.generic_string());
+    }
+  }
+  return headers;
+}
+
+/// Two types of one name are one type to the linker: code for the one then runs on the other.
+TEST(Architecture, NoTwoHeadersDefineTypesOfOneName) {
+  const auto types = types_of_headers();
+  EXPECT_GT(types.size(), 300U);
+  EXPECT_TRUE(types.contains("pipewright::Stage"));
+  for (const auto& [name, headers] : types)
+    EXPECT_EQ(headers.size(), 1U) << name << " in " << join(headers, ", ");
+}
+
 TEST(Architecture, TheExceptionsAreStillNeeded) {
   for (const std::string& header : kHeavyOnPurpose)
     EXPECT_TRUE(std::ranges::any_of(includes(), [&](const Include& include) {

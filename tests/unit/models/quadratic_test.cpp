@@ -179,7 +179,7 @@ TEST(QuadraticModel, HasNoDiscrepancyBetweenEqualWeights) {
 
 TEST(QuadraticForm, IsRefusedToAMatrixWithANegativeEigenvalue) {
   const auto refused = [](std::vector<double> values) {
-    SquareMatrix matrix(2);
+    FormMatrix matrix(2);
     matrix.values = std::move(values);
     return !form_of_hessian(matrix);
   };

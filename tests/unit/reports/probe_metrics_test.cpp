@@ -96,7 +96,7 @@ TEST_F(ProbeMetrics, WithoutStepsMiniBatchesOfLaterEpochsHaveNoPlace) {
 TEST_F(ProbeMetrics, AProbeIsDrawnOverStages) {
   const auto drawn = pictures("{x: stage, y: probe.weight_gap.forward_relative, lines: label}",
                               {probed("a", kLog)});
-  const std::vector<CurvePoint>& points = drawn.at(0).curves.at(0).points;
+  const std::vector<LinePoint>& points = drawn.at(0).curves.at(0).points;
   ASSERT_EQ(points.size(), 2u);
   EXPECT_EQ(points[0].mean, 4) << "of the last epoch";
   EXPECT_EQ(points[1].x, 1);

@@ -43,10 +43,10 @@ TEST(Idle, IsAnsweredForInOneSentence) {
   // Two workers compute 2 of 7 s each. Of 10 s of waiting 7 are the order's and 3 the link's.
   const Schedule schedule = forwards(2, 1);
   const Spans spans{{{0, 2}}, {{5, 7}}};
-  EXPECT_EQ(timeline_answer(schedule, spans, false, Messages::HandedOver, 4),
+  EXPECT_EQ(timeline_answer(schedule, spans, false, MessagePath::HandedOver, 4),
             "In short: workers computed 29 % of their time; of the time that they waited, 70 % is "
             "to be blamed on order; the run took 1.75 times as long as planned.\n");
-  EXPECT_NE(timeline_answer(schedule, spans, true, Messages::HandedOver, 4).find("take turns"),
+  EXPECT_NE(timeline_answer(schedule, spans, true, MessagePath::HandedOver, 4).find("take turns"),
             std::string::npos);
 }
 

@@ -28,7 +28,7 @@ constexpr std::array<KnownNames, 3> kKnownNames{
     {{"wiki.train.tokens", "wiki.test.tokens"}, {"train.txt", "test.txt"}, {"input.txt", ""}}};
 constexpr const char* kTextOrigin =
     "the user's own text, or that of a public set such as WikiText-2 (wiki.train.tokens; Merity et "
-    "al., 2016) or Tiny Shakespeare (input.txt; Karpathy's char-rnn); give dataset.root or "
+    "al., 2016) or Tiny Shakespeare (input.txt; Karpathy's char-rnn); set dataset.root or "
     "dataset.train";
 
 class Text final : public Dataset {

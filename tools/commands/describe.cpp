@@ -11,6 +11,7 @@
 #include "core/experiment/experiment.h"
 #include "core/probes/probe.h"
 #include "core/reports/claims.h"
+#include "core/schedule/other_names.h"
 #include "core/simulation/shipped_hardware.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
@@ -93,6 +94,13 @@ std::string quantities_of(const std::string& name) {
   return text;
 }
 
+/// "; 'Schedule1F1B' of PyTorch is the scheme one_f_one_b here", of a name that another project
+/// uses.
+std::string elsewhere(const std::string& name) {
+  const std::string explained = explain_other_name(name);
+  return explained.empty() ? "" : concat("; ", explained);
+}
+
 void print_page(const std::string& title, const std::string& summary, const std::string& remark,
                 const std::vector<OptionInfo>& options, const std::string& example,
                 const std::string& quantities = {}) {
@@ -101,6 +109,11 @@ void print_page(const std::string& title, const std::string& summary, const std:
   print("\nOptions\n%s",
         options.empty() ? "  There are none.\n" : describe_options(options).c_str());
   print("%s\nExample\n  %s\n", quantities.c_str(), example.c_str());
+}
+
+void print_other_names(const std::string& scheme) {
+  if (const std::string names = other_names_of(scheme); !names.empty())
+    print("\nElsewhere\n  %s\n", names.c_str());
 }
 
 /// The top-level key of the experiment file that names parts of the kind, or null.
@@ -132,6 +145,7 @@ void describe_part(const PartKind& kind, const std::string& name) {
   if (name.empty()) return describe_kind(kind);
   if (std::ranges::count(names, name) == 0)
     throw Error(ErrorKind::Experiment, concat("there is no ", kind.name, " '", name, "'",
+                                              kind.name == "scheme" ? elsewhere(name) : "",
                                               suggestion(name, names), plugin_hint(name, names)));
   const bool has_options = kind.name != "metric";
   const std::vector<OptionInfo> options =
@@ -145,6 +159,7 @@ void describe_part(const PartKind& kind, const std::string& name) {
   if (kind.name == "probe") example = concat("probes: [", example_line(name, options), "]");
   print_page(concat(kind.name, " ", name), kind.summary(name), remark_on(kind, name, options),
              options, example, kind.name == "probe" ? quantities_of(name) : "");
+  if (kind.name == "scheme") print_other_names(name);
 }
 
 /// Commands for a user who named a part without its kind.
@@ -244,7 +259,7 @@ int run_describe(const std::vector<std::string>& arguments) {
     if (std::ranges::count(known, key.name) == 0) known.push_back(key.name);
   const std::string commands = commands_for(wanted);
   throw Error(ErrorKind::Experiment,
-              concat("there is nothing called '", wanted, "'",
+              concat("there is nothing called '", wanted, "'", elsewhere(wanted),
                      commands.empty() ? suggestion(wanted, known) : concat("; try ", commands)));
 }
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/schedule/other_names.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <vector>
+
+#include "core/base/text.h"
+
+namespace pipewright {
+namespace {
+
+constexpr std::string_view kAsCsv =
+    "the scheme csv_schedule reads the table of actions that PyTorch writes of it";
+
+constexpr std::array<OtherName, 20> kOtherNames{{
+    {"PyTorch", "ScheduleGPipe", "gpipe", ""},
+    {"PyTorch", "Schedule1F1B", "one_f_one_b", ""},
+    {"PyTorch", "ScheduleInterleaved1F1B", "interleaved", ""},
+    {"PyTorch", "ScheduleZBVZeroBubble", "zb_v", ""},
+    {"PyTorch", "ScheduleInterleavedZeroBubble", "", kAsCsv},
+    {"PyTorch", "ScheduleLoopedBFS", "", kAsCsv},
+    {"PyTorch", "ScheduleDualPipeV", "", kAsCsv},
+    {"torchtitan", "GPipe", "gpipe", ""},
+    {"torchtitan", "1F1B", "one_f_one_b", ""},
+    {"torchtitan", "Interleaved1F1B", "interleaved", ""},
+    {"torchtitan", "ZBVZeroBubble", "zb_v", ""},
+    {"torchtitan", "InterleavedZeroBubble", "", kAsCsv},
+    {"torchtitan", "LoopedBFS", "", kAsCsv},
+    {"torchtitan", "DualPipeV", "", kAsCsv},
+    {"DeepSpeed", "TrainSchedule", "one_f_one_b", ""},
+    {"DeepSpeed", "DataParallelSchedule", "data_parallel", ""},
+    {"DeepSpeed", "InferenceSchedule", "",
+     "it does not train; evaluation runs forwards alone here"},
+    {"Megatron-LM", "forward_backward_no_pipelining", "model_parallel", "with pipeline.stages: 1"},
+    {"Megatron-LM", "forward_backward_pipelining_without_interleaving", "one_f_one_b", ""},
+    {"Megatron-LM", "forward_backward_pipelining_with_interleaving", "interleaved", ""},
+}};
+
+bool same_letters(std::string_view a, std::string_view b) {
+  const auto lower = [](unsigned char c) { return std::tolower(c); };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+}  // namespace
+
+std::span<const OtherName> other_names() {
+  return kOtherNames;
+}
+
+std::string explain_other_name(std::string_view name) {
+  const auto* const found = std::ranges::find_if(
+      kOtherNames, [&](const OtherName& each) { return same_letters(each.name, name); });
+  if (found == kOtherNames.end()) return {};
+  const std::string of = concat("'", found->name, "' of ", found->project);
+  if (found->scheme.empty()) return concat(of, " is no scheme here; ", found->remark);
+  return concat(of, " is the scheme ", found->scheme, " here",
+                found->remark.empty() ? "" : concat(", ", found->remark));
+}
+
+std::string other_names_of(std::string_view scheme) {
+  std::vector<std::string> projects;
+  std::map<std::string, std::vector<std::string>> names;
+  for (const OtherName& each : kOtherNames) {
+    if (each.scheme != scheme) continue;
+    const std::string project(each.project);
+    if (!names.contains(project)) projects.push_back(project);
+    names[project].emplace_back(each.name);
+  }
+  for (std::string& project : projects) project = concat(project, ": ", join(names[project], ", "));
+  return join(projects, "; ");
+}
+
+}  // namespace pipewright

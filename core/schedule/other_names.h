@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What other projects call schedules, for people who know those names.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace pipewright {
+
+struct OtherName {
+  std::string_view project;
+  std::string_view name;    ///< a class, function or value of an option there
+  std::string_view scheme;  ///< of ours; "": there is none
+  std::string_view remark;  ///< what differs, or what to do without one; "": nothing
+};
+
+std::span<const OtherName> other_names();
+
+/// "'1F1B' of PyTorch and torchtitan is the scheme one_f_one_b here"; "" for a name that nobody
+/// uses. Names are compared without regard to case.
+std::string explain_other_name(std::string_view name);
+
+/// The other names of a scheme: "PyTorch: Schedule1F1B, …; DeepSpeed: TrainSchedule"; "": none.
+std::string other_names_of(std::string_view scheme);
+
+}  // namespace pipewright

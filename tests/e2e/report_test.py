@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import shutil
+import subprocess
 
 import harness
 import many_runs
@@ -190,6 +191,30 @@ class Many(Report):
         page = self.page()
         self.assertIn("100 runs: 100 done", page.said())
         self.assertLess(len(page.text), MOST_BYTES)
+
+
+class ChartLibrary(harness.EndToEnd):
+    def said(self, library):
+        """What a build says of this library."""
+        self.write("CMakeLists.txt", f"""
+            cmake_minimum_required(VERSION 3.25)
+            project(embeds NONE)
+            set(PROJECT_SOURCE_DIR {harness.SOURCE_DIR})
+            include({harness.SOURCE_DIR}/cmake/embed.cmake)
+        """)
+        given = f"-DPIPEWRIGHT_CHART_LIBRARY={library}"
+        done = subprocess.run(["cmake", "-S", ".", "-B", "build", given], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return next(line for line in done.stdout.splitlines() if "Chart.js" in line)
+
+    def test_a_build_says_which_version_it_found_and_which_it_expected(self):
+        for version, words in (
+            ("Chart.js v3.9.1", "Chart.js 3.9.1: found in "),
+            ("Chart.js v4.4.0", "Chart.js 3.9.1: found 4.4.0 in .*, expected 3.9.1, so reports have pictures only"),
+            ("another file", "Chart.js 3.9.1: found no version in .*, expected 3.9.1, so reports have pictures only"),
+        ):
+            self.write("chart.js", f"/*!\n * {version}\n */\n")
+            self.assertRegex(self.said(self.folder / "chart.js"), words)
 
 
 if __name__ == "__main__":

@@ -123,5 +123,14 @@ class Package(harness.EndToEnd):
         self.assert_same_weights(harness.Run(self.folder / "here"), harness.Run(theirs / "run"))
 
 
+class Image(unittest.TestCase):
+    def test_commands_mount_the_folder_in_which_the_program_works(self):
+        image = (harness.SOURCE_DIR / "Containerfile").read_text()
+        works_in = re.search(r"^WORKDIR (\S+)$", image, re.MULTILINE)[1]
+        for text in (image, (harness.SOURCE_DIR / "docs/manual/reference/install.md").read_text()):
+            mounted = re.findall(r'podman run .*--volume "\$PWD:(\S+)"', text)
+            self.assertEqual([works_in], mounted)
+
+
 if __name__ == "__main__":
     harness.main()

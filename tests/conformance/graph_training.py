@@ -157,12 +157,12 @@ def roundings(module, elements, steps):
     return math.sqrt(2 * len(weights) * terms) + 2 * 3 * steps
 
 
-def nudge(module):
-    """Moves each parameter by one unit in its last place or two, up or down."""
+def nudge(module, dtype=None):
+    """Moves each parameter by one unit in its last place or two, up or down; in the last place of `dtype`, if given."""
     torch.manual_seed(7)
     with torch.no_grad():
         for each in module.parameters():
-            each.mul_(1 + torch.finfo(each.dtype).eps * (2.0 * torch.randint_like(each, 2) - 1))
+            each.mul_(1 + torch.finfo(dtype or each.dtype).eps * (2.0 * torch.randint_like(each, 2) - 1))
 
 
 def tolerance(case, x, y, theirs):

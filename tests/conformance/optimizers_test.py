@@ -15,10 +15,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import skips
 
 PROBE = os.environ["PIPEWRIGHT_OPTIMIZER_PROBE"]
-TOLERANCE = 1e-12  # ten steps of some ten operations on values of size 1, and of some hundred in an iteration of Muon
 STEPS = 10
 SHAPES = {"a.weight": (5, 5), "a.bias": (5,), "b.weight": (4, 6), "c.weight": (6, 4)}
 RATES = [0.01 * (1 - step / 20) for step in range(STEPS)]  # a learning rate that changes
+
+# How far two right programs may be apart. Most optimizers treat each number by itself, with at most 20 operations in a
+# step; weights, means of gradients and steps are below 4, and each operation is off by at most 2^-53 here and there.
+OPERATIONS = 20 * STEPS
+ELEMENTWISE = 2 * 4 * OPERATIONS * 2**-53
+# What multiplies matrices enlarges what it rounds: an iteration of Newton and Schulz up to 3.4 times, a basis of eigenvectors
+# by how near the eigenvalues are. These may be so many times as far apart as the definition's own result moves when each
+# gradient is one unit in its last place away: rounded operations one after another, with sums of at most 6 products.
+MUON = OPERATIONS + 5 * 3 * 6 * STEPS  # 5 iterations of 3 products
+SOAP = OPERATIONS + (4 + 2 + 3) * 5 * STEPS  # 4 products turn a step, 2 make the sides, 3 go through a basis
 
 
 class Training:
@@ -61,6 +70,13 @@ class Training:
                 optimizer.step()
             after.append({key: parameter.detach().numpy().copy() for key, parameter in parameters.items()})
         return after
+
+    def response(self, definition):
+        """What the results of `definition()` change by when each gradient is one unit in its last place away."""
+        given, first, random = self.gradients, definition(), np.random.default_rng(7)
+        self.gradients = [{key: g * (1 + 2**-52 * random.choice([-1, 1], g.shape)) for key, g in each.items()} for each in given]
+        moved, self.gradients = definition(), given
+        return max(np.abs(a[key] - b[key]).max() for a, b in zip(first, moved) for key in a)
 
     def by(self, rule):
         """`rule(name)` makes a function (weights, gradient, rate) → weights."""
@@ -140,7 +156,9 @@ def soap(betas, eps, decay, every):
 
 
 class Optimizers(unittest.TestCase):
-    def near(self, ours, theirs, what, tolerance=TOLERANCE):
+    def near(self, ours, theirs, what, tolerance=ELEMENTWISE):
+        far = max(np.abs(one[key] - other[key]).max() for one, other in zip(ours, theirs) for key in one)
+        print(f"{what:20} {far:.1e} of {tolerance:.1e}", flush=True)
         self.assertFalse(np.array_equal(ours[0]["a.bias"], ours[-1]["a.bias"]), what)
         for step, (one, other) in enumerate(zip(ours, theirs, strict=True)):
             for key in one:
@@ -152,6 +170,11 @@ class Optimizers(unittest.TestCase):
 
     def torch_is_near(self, name, options, make):
         self.near(self.training.ours(name, options), self.training.of_torch(make), name)
+
+    def is_near(self, name, options, definition, operations):
+        """`definition` returns the results; it enlarges what is rounded."""
+        limit = operations * max(self.training.response(definition), 2**-52)
+        self.near(self.training.ours(name, options), definition(), name, limit)
 
     def test_sgd(self):
         self.torch_is_near(
@@ -203,19 +226,22 @@ class Optimizers(unittest.TestCase):
                 torch.optim.AdamW([p["a.bias"], p["c.weight"]], **(vectors or {"lr": 1, "weight_decay": 0.1})),
             ]
 
-        self.torch_is_near("muon", "{adamw: {layers: [c]}}", lambda p: muon(p, {}))
-        self.torch_is_near(
+        self.is_near("muon", "{adamw: {layers: [c]}}", lambda: self.training.of_torch(lambda p: muon(p, {})), MUON)
+        self.is_near(
             "muon",
             "{momentum: 0.8, nesterov: false, weight_decay: 0.5, adjust_lr: match_rms_adamw, ns_steps: 3, "
             "adamw: {betas: [0.8, 0.9], eps: 0.001, lr_factor: 0.25, layers: [c]}}",
-            lambda p: muon(
-                p,
-                {"adjust_lr_fn": "match_rms_adamw", "ns_steps": 3},
-                {"lr": 0.25, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 2},
-                momentum=0.8,
-                nesterov=False,
-                weight_decay=0.5,
+            lambda: self.training.of_torch(
+                lambda p: muon(
+                    p,
+                    {"adjust_lr_fn": "match_rms_adamw", "ns_steps": 3},
+                    {"lr": 0.25, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 2},
+                    momentum=0.8,
+                    nesterov=False,
+                    weight_decay=0.5,
+                )
             ),
+            MUON,
         )
 
     def test_lion(self):
@@ -241,13 +267,11 @@ class Optimizers(unittest.TestCase):
         """Square matrices: the first gradient of another has no unique basis on its longer side."""
         self.training = Training({"a.weight": (5, 5), "a.bias": (5,), "b.weight": (3, 3)})
         for every in (1, 3):
-            self.near(
-                self.training.ours(
-                    "soap",
-                    "{betas: [0.8, 0.9], eps: 0.001, weight_decay: 0.5, precondition_frequency: %d}" % every,
-                ),
-                self.training.by(lambda _: soap((0.8, 0.9), 1e-3, 0.5, every)),
+            self.is_near(
                 "soap",
+                "{betas: [0.8, 0.9], eps: 0.001, weight_decay: 0.5, precondition_frequency: %d}" % every,
+                lambda: self.training.by(lambda _: soap((0.8, 0.9), 1e-3, 0.5, every)),
+                SOAP,
             )
 
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/base/as_size.h"
 #include "core/experiment/reading.h"
@@ -21,19 +20,6 @@ int first_try(const Experiment& experiment) {
   const int stages = experiment.pipeline.stages, each = experiment.pipeline.microbatches;
   return std::clamp((4 * stages + each - 1) / each, kFewestMiniBatches,
                     steady_minibatches(experiment));
-}
-
-/// The optimizer's tables, stage by stage; none before the model is cut.
-std::vector<std::int64_t> table_bytes_of_stages(const Experiment& e) {
-  const std::vector<std::int64_t> layers = table_bytes(e);
-  std::vector<std::int64_t> stages;
-  if (layers.empty()) return stages;
-  auto layer = layers.begin();
-  for (const std::int64_t count : e.balance) {
-    stages.push_back(std::accumulate(layer, layer + count, std::int64_t{0}));
-    layer += count;
-  }
-  return stages;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "core/profiling/measured_balance.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -84,6 +85,18 @@ std::vector<std::int64_t> table_bytes(const Experiment& e) {
     bytes.push_back(each *
                     numbers_in_tables(*e.optimizer, flat_layout(parameter_shapes({layer}), each)));
   return bytes;
+}
+
+std::vector<std::int64_t> table_bytes_of_stages(const Experiment& e) {
+  const std::vector<std::int64_t> layers = table_bytes(e);
+  std::vector<std::int64_t> stages;
+  if (layers.empty()) return stages;
+  auto layer = layers.begin();
+  for (const std::int64_t count : e.balance) {
+    stages.push_back(std::accumulate(layer, layer + count, std::int64_t{0}));
+    layer += count;
+  }
+  return stages;
 }
 
 StageMemories stage_memories(const Experiment& e, const Profile& profile, int stages) {

@@ -17,6 +17,8 @@ CutRules cut_rules(const Experiment& experiment, int stages);
 int optimizer_slots(const Experiment& experiment, const Schedule& schedule);
 /// Bytes of the optimizer's tables (Optimizer::tables) for each layer; empty if it has none.
 std::vector<std::int64_t> table_bytes(const Experiment& experiment);
+/// The same for each stage; empty before the model is cut, too.
+std::vector<std::int64_t> table_bytes_of_stages(const Experiment& experiment);
 /// The memory of each possible stage under the experiment's schedule with so many stages.
 StageMemories stage_memories(const Experiment& experiment, const Profile& profile, int stages);
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/as_size.h"
+#include "core/base/text.h"
 
 namespace pipewright {
 namespace {
@@ -119,7 +120,7 @@ class FirstWorker {
         const bool another_fits = std::ranges::any_of(passes_, [&](const Pass& other) {
           return other.end <= pass.begin && other.begin < pass.begin;
         });
-        if (another_fits || pass.begin < times.front()) continue;
+        if (another_fits) continue;
         if (++steps_ > settings_.most_steps || stopped()) return false;
         append(done, times, pass, best);
       }
@@ -265,7 +266,10 @@ PaceBound exact_bound(const OrderTask& task, const ExactSettings& settings) {
     const auto least = FirstWorker(task, first, settings, steps).find();
     if (!least) return largest;
     if (*least > largest.seconds)
-      largest = {.seconds = *least, .worker = first, .why = "any order, as all were looked at"};
+      largest = {.seconds = *least,
+                 .worker = first,
+                 .why = concat("no order gives worker ", first,
+                               " less time for a mini-batch, as a search of all orders showed")};
     if (largest.seconds >= settings.below * (1 - kSumRounding)) return largest;
   }
   return largest;

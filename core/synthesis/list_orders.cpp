@@ -151,7 +151,7 @@ class ListedOrders {
 /// The most micro-batches that may be between their forward and their update at the first stage.
 double most_at_once(const OrderTask& task) {
   const double room = task.room[as_size(task.worker_of.front())] / task.held.front();
-  const double begun = task.microbatches * (task.staleness + 1);
+  const double begun = task.microbatches * (task.staleness + 1.0);
   return task.staleness > 0 ? std::min(room, begun) : room;
 }
 

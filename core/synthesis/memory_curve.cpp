@@ -2,6 +2,7 @@
 #include "core/synthesis/memory_curve.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/as_size.h"
 #include "core/base/text.h"
@@ -15,13 +16,23 @@ CurvePoint point_of(const SearchedSchedule& found, int staleness, int live) {
   CurvePoint point{.staleness = staleness,
                    .live = live,
                    .bubble = found.bubble(),
-                   .seconds = found.seconds,
+                   .seconds = found.pace.seconds,
                    .bound = found.bound.seconds,
                    .built_in = found.built_in,
                    .built_in_seconds = found.built_in.empty() ? 0 : found.built_in_seconds};
   for (const WorkerReport& worker : found.simulation.workers)
     point.peak = std::max(point.peak, worker.peak.total());
   return point;
+}
+
+/// Takes the schedule of another search, which keeps to the limits of this one, if it is faster.
+void take_if_faster(SearchedSchedule& found, const SearchedSchedule& other) {
+  if (other.pace.seconds >= found.pace.seconds * (1 - kSumRounding)) return;
+  found.from = other.from;
+  found.schedule = other.schedule;
+  found.simulation = other.simulation;
+  found.pace = other.pace;
+  if (found.pace.seconds < found.bound.seconds) found.bound = other.bound;
 }
 
 /// The most stages that a worker has: it must hold a forward of each.
@@ -47,14 +58,14 @@ std::vector<CurvePoint> memory_curve(const PipelineShape& shape, std::span<const
   for (limits.staleness = 0; limits.staleness <= most_stale; ++limits.staleness) {
     const SearchedSchedule fastest = search(kUnlimited);
     const int needed = std::ranges::max(most_live(fastest.schedule));
-    for (int live = least_live(shape); live < needed; ++live) {
-      const SearchedSchedule found = search(live);
+    SearchedSchedule found;
+    for (int live = least_live(shape); live <= needed; ++live) {
+      const SearchedSchedule before = std::exchange(found, search(live));
+      if (live > least_live(shape)) take_if_faster(found, before);
+      if (live == needed) take_if_faster(found, fastest);
       curve.push_back(point_of(found, limits.staleness, live));
-      if (found.seconds <= fastest.seconds * (1 + kSumRounding)) break;
+      if (found.pace.seconds <= fastest.pace.seconds * (1 + kSumRounding)) break;
     }
-    if (curve.empty() || curve.back().staleness < limits.staleness ||
-        curve.back().seconds > fastest.seconds * (1 + kSumRounding))
-      curve.push_back(point_of(fastest, limits.staleness, needed));
   }
   return curve;
 }

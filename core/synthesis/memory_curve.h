@@ -24,8 +24,9 @@ struct CurvePoint {
 };
 
 /// For each staleness from 0 to the largest, the fastest schedules found for 1, 2, … live forwards,
-/// up to as many as make a pipeline no faster. `stop` makes what SynthesisSettings::stop is for one
-/// search. Throws what search_schedule() throws.
+/// up to as many as make a pipeline no faster. A schedule that was found for fewer live forwards
+/// counts, too, so that none of these is slower than the one before. `stop` makes what
+/// SynthesisSettings::stop is for one search. Throws what search_schedule() throws.
 std::vector<CurvePoint> memory_curve(const PipelineShape& shape, std::span<const StageCost> costs,
                                      const Hardware& hardware, ScheduleLimits limits,
                                      SynthesisSettings settings,

@@ -7,13 +7,17 @@
 //    comes no sooner than the last micro-batch has gone to the last stage and back.
 // The windows do not overlap where it cannot hold all micro-batches at once. It also does the
 // forward of micro-batch i + c only when i is no longer held, if it may hold c of them. Where
-// mini-batches may overlap, idle windows do, too, and only the last of these bounds remains.
+// mini-batches may overlap, idle windows do, too, and only the last of these bounds remains. A
+// worker with several stages may begin a mini-batch at one before it ends the last at another, even
+// where weights are never stale; bounds of idle windows then hold for some schedules only.
 #include "core/synthesis/pace_bound.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/as_size.h"
+#include "core/base/text.h"
+#include "core/base/wording.h"
 
 namespace pipewright {
 namespace {
@@ -43,29 +47,47 @@ double most_seconds(std::vector<Item> items, double room) {
 
 class WorkerBound {
  public:
-  WorkerBound(const OrderTask& task, int worker)
-      : task_(task), room_(task.room[as_size(worker)]), bound_{.worker = worker} {
+  WorkerBound(const OrderTask& task, int worker, bool in_turn)
+      : task_(task),
+        room_(task.room[as_size(worker)]),
+        in_turn_(in_turn),
+        bound_{.worker = worker} {
     for (int stage = 0; stage < task.stages(); ++stage)
       if (task.worker_of[as_size(stage)] == worker) stages_.push_back(stage);
   }
 
   PaceBound find() {
     if (stages_.empty()) return bound_;
-    raise(work(task_.microbatches) + updates(), "its work");
-    if (task_.staleness > 0) return of_overlapping_minibatches();
+    raise(work(task_.microbatches) + updates(), "computes so long for each mini-batch");
+    if (!in_turn_) return of_overlapping_minibatches();
+    const double before = bound_.seconds;
     const double fill = fill_idle(), drain = drain_idle();
     const bool apart = held() * task_.microbatches > room_;
     raise(work(task_.microbatches) + updates() + (apart ? fill + drain : std::max(fill, drain)),
-          "its work, and waiting while the pipeline fills and drains");
-    raise(rounds(drain), "the way of as many micro-batches as it may hold, again and again");
+          "computes, and waits while the pipeline fills and drains");
+    raise(rounds(drain), round_text());
+    bound_.in_turn = stages_.size() > 1 && bound_.seconds > before;
     return bound_;
   }
 
  private:
-  void raise(double seconds, const char* why) {
+  /// `why`: what the worker does, without its name.
+  void raise(double seconds, const std::string& why) {
     if (!(seconds > bound_.seconds)) return;
     bound_.seconds = seconds;
-    bound_.why = why;
+    bound_.why = concat("worker ", bound_.worker, " ", why);
+  }
+
+  /// How many micro-batches its first stage may hold at once.
+  double at_once() const {
+    return std::floor(room_ / task_.held[as_size(stages_.front())] + kSumRounding);
+  }
+  std::string round_text() const {
+    const double most = std::clamp(at_once(), 0.0, static_cast<double>(task_.passes()));
+    return concat("may hold ", counted(static_cast<int>(most), "micro-batch"),
+                  most == 1 ? " at once, which goes" : " at once, which go",
+                  " to the last stage and back before it begins ",
+                  most == 1 ? "another" : "others");
   }
 
   double seconds(int stage, Part part) const { return task_.seconds_of({stage, part}); }
@@ -127,14 +149,14 @@ class WorkerBound {
   /// and mini-batch i + S + 1 begins behind the update of i, if weights may be S updates old.
   PaceBound of_overlapping_minibatches() {
     const int first = stages_.front();
-    const double at_once = std::floor(room_ / task_.held[as_size(first)] + kSumRounding);
     const double round = seconds(first, Part::Forward) + way(first, first) + backward(first);
-    raise(round * task_.microbatches / at_once,
-          "the way of as many micro-batches as it may hold, again and again");
+    raise(round * task_.microbatches / at_once(), round_text());
     raise((longest_way(first) + backward(first) - seconds(first, Part::Backward) +
            task_.update[as_size(first)]) /
-              (task_.staleness + 1),
-          "the way of as many mini-batches as weights may be old, again and again");
+              (task_.staleness + 1.0),
+          concat("begins a mini-batch after the update by the one ",
+                 task_.staleness == 0 ? "" : concat(task_.staleness + 1.0, " "),
+                 "before it, as weights may be ", counted(task_.staleness, "update"), " old"));
     return bound_;
   }
 
@@ -162,35 +184,52 @@ class WorkerBound {
   /// Of the worker's first stage, which holds a micro-batch the longest.
   double rounds(double drain) const {
     const int first = stages_.front();
-    const double most = room_ / task_.held[as_size(first)] + kSumRounding;
-    if (!(most < task_.microbatches)) return 0;
-    const int at_once = static_cast<int>(most);
-    if (at_once == 0) return kUnlimited;
+    if (!(at_once() < task_.microbatches)) return 0;
+    const int most = static_cast<int>(at_once());
+    if (most <= 0) return kUnlimited;
     const double round = seconds(first, Part::Forward) + way(first, first) + backward(first);
-    const int full = (task_.microbatches - 1) / at_once;
-    const double last = std::max(round, work(task_.microbatches - full * at_once) + drain);
+    const int full = (task_.microbatches - 1) / most;
+    const double last = std::max(round, work(task_.microbatches - full * most) + drain);
     return full * round + last + task_.update[as_size(first)];
   }
 
   const OrderTask& task_;
   double room_;
+  bool in_turn_;  ///< whether it ends each mini-batch before it begins the next
   PaceBound bound_;
   std::vector<int> stages_;  ///< that the worker holds, ascending
 };
 
+PaceBound largest_bound(const OrderTask& task, bool in_turn) {
+  PaceBound largest;
+  for (int worker = 0; worker < task.workers; ++worker)
+    if (const PaceBound bound = WorkerBound(task, worker, in_turn).find();
+        bound.seconds > largest.seconds)
+      largest = bound;
+  return largest;
+}
+
 }  // namespace
 
 double gap_of(double seconds, double bound) {
+  if (seconds <= bound) return 0;
   const double gap = seconds / bound - 1;
   return gap <= kSumRounding ? 0 : gap;
 }
 
 PaceBound pace_bound(const OrderTask& task) {
-  PaceBound largest;
-  for (int worker = 0; worker < task.workers; ++worker)
-    if (const PaceBound bound = WorkerBound(task, worker).find(); bound.seconds > largest.seconds)
-      largest = bound;
-  return largest;
+  return largest_bound(task, task.staleness == 0);
+}
+
+PaceBound pace_bound_of_any(const OrderTask& split, const OrderTask& whole) {
+  OrderTask least = split;
+  for (std::size_t stage = 0; stage < least.seconds.size(); ++stage) {
+    const auto& [forward, input, weight] = split.seconds[stage];
+    const double both = whole.seconds[stage][1];
+    const double gradient = std::min(input, both);
+    least.seconds[stage] = {forward, gradient, std::min(input + weight, both) - gradient};
+  }
+  return largest_bound(least, false);
 }
 
 }  // namespace pipewright

@@ -11,7 +11,10 @@ namespace pipewright {
 struct PaceBound {
   double seconds = 0;  ///< per mini-batch
   int worker = 0;      ///< the worker that needs them
-  std::string why;  ///< "its work", "its work, and waiting while the pipeline fills and drains", …
+  std::string why;     ///< a sentence about that worker: "worker 0 computes so long …"
+  /// Whether it holds only for schedules in which each worker ends a mini-batch before it begins
+  /// the next. Where a worker has one stage, all synchronous schedules are such.
+  bool in_turn = false;
 };
 
 /// How much longer than the bound that is, as a part of the bound; 0 where the two are equal but
@@ -20,5 +23,10 @@ double gap_of(double seconds, double bound);
 
 /// The largest bound of all workers. Room that is too small for a micro-batch makes it infinite.
 PaceBound pace_bound(const OrderTask& task);
+
+/// The same of all schedules, also of those in which a worker begins a mini-batch before it has
+/// ended the one before, and which mix whole and split backwards. The two tasks are that of split
+/// and that of whole backwards of one pipeline.
+PaceBound pace_bound_of_any(const OrderTask& split, const OrderTask& whole);
 
 }  // namespace pipewright

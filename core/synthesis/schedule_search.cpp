@@ -34,6 +34,13 @@ class ScheduleSearch {
     search(task(true));
     if (whole_backwards_may_be_faster()) search(task(false));
     if (best_.schedule.workers.empty()) refuse_memory();
+    best_.mixed_may_be_faster = whole_backwards_may_be_faster();
+    if (!is_searched(best_.schedule)) {
+      best_.bound = pace_bound_of_any(task(true), task(false));
+      best_.mixed_may_be_faster = false;
+    }
+    PIPEWRIGHT_CHECK(best_.pace.seconds >= best_.bound.seconds * (1 - kSumRounding),
+                     "a schedule is faster than what is proved of all schedules");
     return std::move(best_);
   }
 
@@ -44,6 +51,22 @@ class ScheduleSearch {
     return std::ranges::any_of(costs_, [](const StageCost& cost) {
       return cost.backward < (cost.backward_input + cost.backward_weight) * (1 - kSumRounding);
     });
+  }
+
+  /// Whether the schedule is of the kind that pace_bound() is about.
+  bool is_searched(const Schedule& schedule) const {
+    bool whole = false, split = false, overlaps = false;
+    for (const auto& actions : schedule.workers) {
+      int latest = 0;
+      for (const Action& action : actions) {
+        whole = whole || action.kind == ActionKind::Backward;
+        split = split || action.kind == ActionKind::BackwardInput;
+        overlaps = overlaps || action.minibatch < latest;
+        latest = std::max(latest, action.minibatch);
+      }
+    }
+    return !(overlaps && limits_.staleness == 0) &&
+           !(whole && split && whole_backwards_may_be_faster());
   }
 
   bool counts_bytes() const { return !limits_.memory.empty(); }
@@ -59,7 +82,10 @@ class ScheduleSearch {
       const StageCost& cost = costs_[as_size(stage)];
       if (shape_.worker_of(stage, 0) == worker)
         bytes += static_cast<double>(cost.version_bytes() + cost.buffer_bytes) +
-                 static_cast<double>(cost.parameter_bytes) * limits_.optimizer_state;
+                 static_cast<double>(cost.parameter_bytes) * limits_.optimizer_state +
+                 (limits_.optimizer_tables.empty()
+                      ? 0.0
+                      : static_cast<double>(limits_.optimizer_tables[as_size(stage)]));
     }
     return bytes;
   }
@@ -131,22 +157,23 @@ class ScheduleSearch {
   /// not keep to the memory.
   std::optional<double> consider(const Schedule& schedule, const std::string& from) {
     validate(schedule);
-    Simulation simulation =
-        simulate(schedule, costs_, hardware_, {.optimizer_state = limits_.optimizer_state});
+    Simulation simulation = simulate(
+        schedule, costs_, hardware_,
+        {.optimizer_state = limits_.optimizer_state, .optimizer_tables = limits_.optimizer_tables});
     excess_.assign(as_size(shape_.workers()), 0);
     for (int worker = 0; counts_bytes() && worker < shape_.workers(); ++worker)
       excess_[as_size(worker)] =
           std::max(0.0, static_cast<double>(simulation.workers[as_size(worker)].peak.total()) -
                             memory_of(worker));
     if (std::ranges::max(excess_) > 0) return std::nullopt;
-    const double seconds = simulation.seconds_per_minibatch();
-    if (best_.schedule.workers.empty() || seconds < best_.seconds * (1 - kSumRounding)) {
+    const SteadyPace pace = steady_pace(schedule, simulation);
+    if (best_.schedule.workers.empty() || pace.seconds < best_.pace.seconds * (1 - kSumRounding)) {
       best_.from = from;
       best_.schedule = schedule;
       best_.simulation = std::move(simulation);
-      best_.seconds = seconds;
+      best_.pace = pace;
     }
-    return seconds;
+    return pace.seconds;
   }
 
   void search(OrderTask of) {
@@ -187,7 +214,7 @@ class ScheduleSearch {
     std::vector<double> least(as_size(of.workers), kUnlimited);
     for (const ListRule& rule : list_rules(of, settings_.tries)) {
       if (some && settings_.stop && settings_.stop()) break;
-      if (some && best_.seconds <= bound * (1 + kSumRounding)) break;
+      if (some && best_.pace.seconds <= bound * (1 + kSumRounding)) break;
       const auto orders = list_orders(of, rule);
       if (!orders) continue;
       some = consider(schedule_of(of, shape_, *orders), "").has_value() || some;
@@ -211,13 +238,13 @@ class ScheduleSearch {
 }  // namespace
 
 double SearchedSchedule::gap() const {
-  return gap_of(seconds, bound.seconds);
+  return gap_of(pace.seconds, bound.seconds);
 }
 
 double SearchedSchedule::bubble() const {
   double computing = 0;
   for (const WorkerReport& worker : simulation.workers) computing += worker.computing;
-  const double all = seconds * schedule.shape.minibatches * schedule.shape.workers();
+  const double all = pace.seconds * schedule.shape.minibatches * schedule.shape.workers();
   return std::max(0.0, 1 - computing / all);
 }
 

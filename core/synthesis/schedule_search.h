@@ -14,6 +14,7 @@
 #include "core/simulation/hardware.h"
 #include "core/simulation/simulate.h"
 #include "core/synthesis/built_in_schedules.h"
+#include "core/synthesis/steady_pace.h"
 #include "core/synthesis/synthesis.h"
 
 namespace pipewright {
@@ -25,6 +26,8 @@ struct ScheduleLimits {
   /// [worker] → bytes that it may hold in a simulation, 0: any number; empty: any number on all.
   std::vector<std::int64_t> memory;
   double optimizer_state = 0;  ///< bytes that the optimizer keeps per byte of parameters
+  /// [stage] bytes that it keeps besides; empty: none.
+  std::vector<std::int64_t> optimizer_tables = {};
   /// Updates that may come between a forward and the update that applies its gradient.
   int staleness = 0;
 };
@@ -33,8 +36,11 @@ struct SearchedSchedule {
   std::string from;  ///< the name of a built-in scheme, if none faster was found; else ""
   Schedule schedule;
   Simulation simulation;  ///< of it
-  double seconds = 0;     ///< per mini-batch in its steady part
-  PaceBound bound;  ///< no schedule of whole or of split backwards within the limits is faster
+  SteadyPace pace;
+  /// No schedule of whole or of split backwards within the limits has a faster pace.
+  PaceBound bound;
+  /// Whether schedules that mix whole and split backwards may be faster than the bound.
+  bool mixed_may_be_faster = false;
   /// The fastest of the built-in schemes that keep to the limits, by its simulation.
   std::string built_in;
   double built_in_seconds = kUnlimited;
@@ -47,11 +53,11 @@ struct SearchedSchedule {
 };
 
 /// Searches among schedules whose backwards are all whole or all split, without jitter of the
-/// hardware. The result has shape.minibatches mini-batches, of which the middle half counts as the
-/// steady part; it passes validate(), and no built-in scheme that keeps to the limits is faster.
-/// Equal arguments give equal results, unless the search is stopped. The shape has one replica.
-/// Throws Error{Experiment} if the limits leave no room for a micro-batch, or the search is too
-/// large.
+/// hardware. The result has shape.minibatches mini-batches, of whose middle half steady_pace()
+/// tells the pace, which is never below the bound; it passes validate(), and no built-in scheme
+/// that keeps to the limits is faster. Equal arguments give equal results, unless the search is
+/// stopped. The shape has one replica. Throws Error{Experiment} if the limits leave no room for a
+/// micro-batch, or the search is too large.
 SearchedSchedule search_schedule(const PipelineShape& shape, std::span<const StageCost> costs,
                                  Hardware hardware, const ScheduleLimits& limits,
                                  const SynthesisSettings& settings = {});

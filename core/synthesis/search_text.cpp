@@ -37,23 +37,52 @@ std::string limits_text(const ScheduleLimits& limits) {
   return text;
 }
 
+namespace {
+
+std::string unsteady_text(const SearchedSchedule& found) {
+  if (found.pace.repeats) return "";
+  return concat(", fill and drain included, as no part of ",
+                counted(found.schedule.shape.minibatches, "mini-batch"),
+                " repeats itself (more --minibatches may show one)");
+}
+
+/// Which schedules the bound is about, if it is not about all.
+std::string scope_text(const SearchedSchedule& found) {
+  std::string text;
+  if (found.bound.in_turn)
+    text +=
+        "scope     the bound is proved only of schedules in which each worker ends a mini-batch "
+        "before it begins the next\n";
+  if (found.mixed_may_be_faster)
+    text +=
+        "scope     the bound is proved only of schedules whose backwards are all whole or all "
+        "split\n";
+  return text;
+}
+
+}  // namespace
+
 std::string search_text(const SearchedSchedule& found) {
-  std::string text =
-      concat("pace      ", time_text(found.seconds), " a mini-batch: ",
-             found.gap() == 0 ? "proved to be the fastest"
-                              : gap_text(found.seconds, found.bound.seconds) + " of the fastest",
-             "\nbound     ", time_text(found.bound.seconds), ", which worker ", found.bound.worker,
-             " needs for ", found.bound.why, "\nbubble    ", percent_text(found.bubble()),
-             " of all workers' time in the steady part\nlive      ",
-             list_text(most_live(found.schedule)), " forwards at most on each worker\n");
-  if (found.built_in.empty()) return text + "built-in  no scheme keeps to these limits\n";
+  const std::string scope = scope_text(found);
+  std::string text = concat(
+      "pace      ", time_text(found.pace.seconds), " a mini-batch", unsteady_text(found),
+      found.gap() == 0
+          ? ": proved to be the fastest"
+          : concat(": ", gap_text(found.pace.seconds, found.bound.seconds), " of the fastest"),
+      scope.empty() ? "" : " within the scope", "\nbound     ", time_text(found.bound.seconds),
+      ": ", found.bound.why, "\n", scope, "bubble    ", percent_text(found.bubble()),
+      " of all workers' time", found.pace.repeats ? " in the steady part" : "", "\nlive      ",
+      list_text(most_live(found.schedule)), " forwards at most on each worker\n");
+  if (found.built_in.empty())
+    return text + "built-in  no scheme with its default options keeps to these limits\n";
   return text + concat("built-in  ", time_text(found.built_in_seconds), " with ", found.built_in,
-                       ", the fastest scheme within these limits\n");
+                       ", the fastest scheme with default options within these limits\n");
 }
 
 Value search_value(const SearchedSchedule& found) {
   Value value = Value::mapping();
-  value.at_or_add("seconds") = Value::of(found.seconds);
+  value.at_or_add("seconds") = Value::of(found.pace.seconds);
+  value.at_or_add("steady") = Value::of(found.pace.repeats);
   value.at_or_add("bound") = Value::of(found.bound.seconds);
   value.at_or_add("gap") = Value::of(found.gap());
   value.at_or_add("bubble") = Value::of(found.bubble());

@@ -3,7 +3,8 @@
 
 The solver minimises the longest time of a worker from its first pass of a mini-batch to its last, with times
 that are whole numbers. For given orders that is the pace of the pipeline, rounded up to a whole number. So the
-fastest schedule is more than the solver's optimum − 1, and at most the optimum.
+fastest schedule is more than the solver's optimum − 1, and at most the optimum. The pipelines are so small that
+`synthesize` looks at all orders where nothing simpler proves the optimum, so its bound is as near.
 """
 
 import json
@@ -78,9 +79,10 @@ class Synthesis(unittest.TestCase):
         theirs = proved_optimum(costs, microbatches, live)
         ours = synthesized(costs, microbatches, live, tries)
         case = f"{costs}, {microbatches} micro-batches, {live} live: {ours}"
-        self.assertLessEqual(ours["bound"], theirs * (1 + ROUNDING), case)
+        self.assertLessEqual(ours["bound"], ours["seconds"] * (1 + ROUNDING), case)
         self.assertGreater(ours["seconds"], theirs - 1, case)
         self.assertLessEqual(ours["seconds"], theirs * (1 + ROUNDING), case)
+        self.assertGreater(ours["bound"], theirs - 1, f"the bound proves too little: {case}")
 
     def test_equal_stages(self):
         for stages, microbatches, live in ((4, 8, 2), (4, 8, 4), (4, 8, 6), (4, 8, 7), (3, 4, 3), (3, 6, 1)):

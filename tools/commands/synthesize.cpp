@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright synthesize`: searches for the fastest schedule within limits of memory and staleness.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -33,9 +34,10 @@ namespace {
   throw Error(ErrorKind::Experiment, message);
 }
 
-/// A number above 0 with one of these units, or without one.
+/// A number from `least` to `most` with one of these units, or without one.
 double positive(const CommandLine& line, const std::string& name,
-                std::initializer_list<std::pair<const char*, double>> units, const char* expected) {
+                std::initializer_list<std::pair<const char*, double>> units, const char* expected,
+                double least, double most) {
   std::string text = line.text(name);
   double factor = 1;
   for (const auto& [unit, times] : units)
@@ -48,7 +50,8 @@ double positive(const CommandLine& line, const std::string& name,
   const double number =
       value.is(Value::Kind::Integer) ? static_cast<double>(value.integer) : value.number;
   const bool is_number = value.is(Value::Kind::Integer) || value.is(Value::Kind::Number);
-  if (!is_number || !std::isfinite(number) || number <= 0)
+  const bool in_range = number > 0 && number * factor >= least && number * factor <= most;
+  if (!is_number || !in_range)
     refuse(concat("--", name, " is '", line.text(name), "'; expected ", expected));
   return number * factor;
 }
@@ -78,19 +81,36 @@ std::vector<int> placement(const std::string& kind, int stages, int workers) {
   return all;
 }
 
+/// Where mini-batches overlap, S + 1 of them repeat themselves; a pipeline is full with no more
+/// than two for each stage.
+int minibatches(const CommandLine& line, int stages) {
+  if (line.given("minibatches")) return whole(line, "minibatches", 4);
+  constexpr int kLeast = 24, kBunches = 12;
+  return std::max(kLeast, kBunches * (std::min(whole(line, "staleness", 0), 2 * stages) + 1));
+}
+
 PipelineShape shape_of(const CommandLine& line, const Experiment& experiment) {
-  PipelineShape shape = experiment.shape(whole(line, "minibatches", 4));
+  PipelineShape shape = experiment.shape(minibatches(line, experiment.pipeline.stages));
   if (shape.replicas > 1)
     refuse(concat("pipeline.replicas is ", shape.replicas,
                   "; a search is for one pipeline, and its order serves all replicas; expected 1"));
   if (experiment.pipeline.recompute != Recomputation::Never)
     refuse("pipeline.recompute is set; a search plans no recomputation; expected never");
+  if (line.given("pytorch-csv") && line.integer("staleness") > 0)
+    refuse(
+        "--pytorch-csv is for one mini-batch of a synchronous schedule, and --staleness lets "
+        "mini-batches overlap; expected --csv, which csv_schedule reads, too");
   if (line.given("placement") != line.given("workers"))
     refuse("--placement and --workers need each other");
   if (line.given("placement"))
     shape.placement = placement(line.text("placement"), shape.stages, whole(line, "workers", 1));
   check_schedule_size(shape, shape.minibatches);
   return shape;
+}
+
+double memory(const CommandLine& line) {
+  return positive(line, "memory", {{"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}},
+                  "bytes from 1 to 2^60, such as 12e9 or 12GiB", 1, 0x1p60);
 }
 
 ScheduleLimits limits_of(const CommandLine& line, const Experiment& experiment,
@@ -100,12 +120,10 @@ ScheduleLimits limits_of(const CommandLine& line, const Experiment& experiment,
   if (line.given("live")) limits.live = whole(line, "live", 1);
   limits.staleness = whole(line, "staleness", 0);
   limits.optimizer_state = optimizer_slots(experiment, pipeline_schedule(shape, {}));
+  limits.optimizer_tables = table_bytes_of_stages(experiment);
   const auto workers = static_cast<std::size_t>(shape.workers_per_replica());
   if (line.given("memory"))
-    limits.memory.assign(
-        workers, static_cast<std::int64_t>(
-                     positive(line, "memory", {{"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}},
-                              "bytes, such as 12e9 or 12GiB")));
+    limits.memory.assign(workers, static_cast<std::int64_t>(memory(line)));
   else if (!line.given("live") && workers <= hardware.devices.size() &&
            hardware.devices.front().memory > 0)
     for (std::size_t worker = 0; worker < workers; ++worker)
@@ -122,7 +140,9 @@ std::function<bool()> timer(double seconds) {
 }
 
 double within(const CommandLine& line) {
-  return positive(line, "within", {{"s", 1}, {"min", 60}}, "a time, such as 30s or 2min");
+  constexpr double kMost = 1e9;  // a clock counts nanoseconds in 63 bits
+  return positive(line, "within", {{"s", 1}, {"min", 60}}, "a time up to 1e9s, such as 30s or 2min",
+                  0, kMost);
 }
 
 SynthesisSettings settings_of(const CommandLine& line) {
@@ -134,47 +154,48 @@ SynthesisSettings settings_of(const CommandLine& line) {
 void declare_synthesis_options(CommandLine& line) {
   line.experiment(false);
   line.point();
-  line.option(
-      "memory", "BYTES",
-      "what each worker may hold, such as 12e9 or 12GiB; default: the memory of its device, "
-      "if the hardware says it");
+  line.option("memory", "BYTES",
+              "the memory of each worker, such as 12e9 or 12GiB; default: that of its device, if "
+              "the hardware says it");
   line.option("live", "N",
-              "instead: how many forwards whose backward has not ended each worker may hold");
-  line.option(
-      "staleness", "S",
-      "how many updates may come between a forward and the update that applies its gradient", "0");
+              "limits forwards in the place of bytes: a worker holds at most N of them whose "
+              "backward has not ended");
+  line.option("staleness", "S",
+              "allows S updates between a forward and the update that applies its gradient", "0");
   line.option("placement", "KIND",
-              "several stages for each of --workers: loop (stage s on worker s mod p) or v (up to "
-              "the last worker and down again); default: what pipeline.placement says");
-  line.option("workers", "P", "the workers of --placement; the stages must be a multiple of them");
+              "puts several stages on each of --workers: loop (stage s is on worker s mod p) or v "
+              "(stages go up to the last worker and down again); default: pipeline.placement");
+  line.option("workers", "P",
+              "the number of workers for --placement; the number of stages must be a multiple");
   line.option("within", "TIME",
-              "how long a search may take, such as 30s or 2min; with --curve that of each point",
+              "ends a search after this time, such as 30s or 2min; --curve makes a search for "
+              "each row",
               "10s");
   line.option("tries", "N",
-              "how many changes of orders to try at most; with enough time the result depends on "
-              "this and not on the machine",
+              "ends a search after N changes of an order; a search that ends so gives the same "
+              "result on every machine",
               "1000000");
-  line.option("seed", "N", "of the random changes", "1");
+  line.option("seed", "N", "the seed of the random changes", "1");
   line.option("minibatches", "N",
-              "how many mini-batches the schedule has; its pace is that of the middle half", "24");
-  line.option(
-      "hardware", "FILE",
-      "a description of devices and links in the place of hardware.file, or the name of one "
-      "of `list hardware`");
-  line.option("profile-file", "FILE", "a profile of the model");
-  line.flag("other-device", "take the profile's times though the hardware's devices are others");
-  line.option("costs", "FILE",
-              "a table of the stages' costs instead of a profile, as for `simulate`");
+              "the number of mini-batches of the schedule; default: 24, or 12 (S + 1) if that is "
+              "more");
+  line.option("hardware", "FILE",
+              "a description of devices and links, or the name of one of `list hardware`; "
+              "default: hardware.file");
+  line.option("profile-file", "FILE", "a profile of the model, which says what layers cost");
+  line.flag("other-device", "allows a profile that was measured on other devices");
+  line.option("costs", "FILE", "a table of what stages cost, in the place of a profile");
   line.option("csv", "FILE",
-              "write every action, one a line, to this CSV file, which csv_schedule reads");
+              "writes every action to this CSV file, which csv_schedule reads, one a line");
   line.option("pytorch-csv", "FILE",
-              "write one mini-batch in the format of torch.distributed.pipelining, which "
-              "csv_schedule reads, too; without --staleness");
-  line.option("svg", "FILE", "draw, to scale, what every worker does in the first mini-batch");
-  line.option("json", "FILE", "write the figures as JSON");
+              "writes one mini-batch in the format of torch.distributed.pipelining, which "
+              "csv_schedule reads, too; not with --staleness");
+  line.option("svg", "FILE", "draws, to scale, what every worker does in the first mini-batch");
+  line.option("json", "FILE", "writes the figures as JSON");
   line.option("curve", "FILE",
-              "search for every number of live forwards that matters, and every staleness up to "
-              "--staleness, and write memory, bubble and pace of each to this CSV file");
+              "searches once for each limit of live forwards, from the least to the one beyond "
+              "which nothing is faster, and for each staleness up to --staleness; writes memory, "
+              "bubble and pace of each to this CSV file");
 }
 
 /// What a search is for.
@@ -241,12 +262,12 @@ void write_files(const CommandLine& line, const Request& request, const Searched
 int run_synthesize(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSynthesize,
-      "Searches for the order of passes with which a mini-batch takes least time in the steady "
-      "state of the pipeline, whatever scheme the experiment names: within a limit of memory, and "
-      "of how old weights may be. It prints the pace of the fastest schedule found, as `simulate` "
-      "measures it, a bound that is proved to be beyond reach, and the gap between them. What the "
-      "stages cost and what they run on is given as for `simulate`. No built-in scheme within the "
-      "limits is faster than what it finds.");
+      "Searches for the schedule with which a mini-batch takes least time in the steady state of "
+      "the pipeline, within limits of memory and of the staleness of weights. The scheme of the "
+      "experiment does not matter. The command prints the pace of the fastest schedule that it "
+      "found, which `simulate` confirms, a bound that no schedule can beat, and the gap between "
+      "them. It reads costs and hardware as `simulate` does. No built-in scheme with its default "
+      "options that keeps to the limits is faster than the schedule that it prints.");
   declare_synthesis_options(line);
   if (!line.parse(arguments)) return 0;
   Request request = read_request(line);
@@ -265,7 +286,7 @@ int run_synthesize(const std::vector<std::string>& arguments) {
 const Command kSynthesize{
     "synthesize",
     "synthesize FILE [--memory BYTES | --live N] [--staleness S] [--hardware H.yaml] [--csv F]…",
-    "the fastest schedule within limits that a search finds, and how much faster one could be",
+    "the fastest schedule that a search finds within limits, and a bound that none can beat",
     run_synthesize};
 
 }  // namespace pipewright

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/unit/synthesis/search_cases.h"
 
 namespace pipewright {
@@ -30,6 +32,24 @@ TEST(MemoryCurve, HasTheBubbleThatTheWorkLeaves) {
   EXPECT_EQ(curve.back().live, 4);
 }
 
+TEST(MemoryCurve, ComparesEachRowWithWhatKeepsToItsLimits) {
+  // The last row is as fast as a search without a limit, in which ZB-H2 is the fastest scheme, but
+  // holds fewer forwards than that; of the second table its bound is higher, too.
+  for (const auto& [stages, microbatches, seed] :
+       {std::tuple(2, 4, std::uint64_t{14}), {3, 6, std::uint64_t{25}}}) {
+    const std::vector<StageCost> costs = random_costs(stages, seed);
+    const PipelineShape shape = straight(stages, microbatches, 24);
+    const Hardware hardware = ideal_hardware(stages);
+    for (const CurvePoint& point : memory_curve(shape, costs, hardware, {}, kFewTries)) {
+      const SearchedSchedule alone = search_schedule(
+          shape, costs, hardware, {.live = static_cast<double>(point.live)}, kFewTries);
+      EXPECT_EQ(point.built_in, alone.built_in) << point.live;
+      EXPECT_EQ(point.bound, alone.bound.seconds) << point.live;
+      EXPECT_LE(point.seconds, alone.pace.seconds) << point.live;
+    }
+  }
+}
+
 TEST(MemoryCurve, IsFasterTheMoreMayBeHeldAndTheOlderWeightsMayBe) {
   const std::vector<CurvePoint> curve = memory_curve(
       straight(4, 2, 24), random_costs(4, 1), ideal_hardware(4), {.staleness = 2}, kFewTries);
@@ -38,8 +58,7 @@ TEST(MemoryCurve, IsFasterTheMoreMayBeHeldAndTheOlderWeightsMayBe) {
     const CurvePoint &before = curve[i - 1], &point = curve[i];
     if (point.staleness == before.staleness) {
       EXPECT_EQ(point.live, before.live + 1);
-      EXPECT_LE(point.seconds,
-                before.seconds * 1.02);  // a search may miss what a smaller one found
+      EXPECT_LE(point.seconds, before.seconds);
     } else {
       EXPECT_EQ(point.staleness, before.staleness + 1);
       EXPECT_EQ(point.live, 1);

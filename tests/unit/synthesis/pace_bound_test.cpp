@@ -69,6 +69,37 @@ TEST(PaceBound, IsReachedOrBelowTheFastestOfAllOrdersAndTheSearchFindsThat) {
   EXPECT_GE(2 * reached, tried);  // a bound that is never reached would be a poor one
 }
 
+TEST(PaceBound, OfAnyScheduleIsNoLargerThanThatOfWholeOrOfSplitBackwards) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const std::vector<StageCost> costs = random_costs(4, seed);
+    PipelineShape shape = straight(4, 6);
+    if (seed % 2 == 0) shape.placement = {0, 1, 1, 0};
+    const Hardware hardware = ideal_hardware(4);
+    OrderTask split = order_task(shape, costs, hardware, true);
+    OrderTask whole = order_task(shape, costs, hardware, false);
+    for (OrderTask* task : {&split, &whole}) std::ranges::fill(task->room, 3.0);
+    const PaceBound any = pace_bound_of_any(split, whole);
+    EXPECT_FALSE(any.in_turn);
+    EXPECT_GT(any.seconds, 0);
+    EXPECT_LE(any.seconds, pace_bound(split).seconds) << seed;
+    EXPECT_LE(any.seconds, pace_bound(whole).seconds) << seed;
+  }
+}
+
+TEST(PaceBound, HoldsForSomeSchedulesOnlyWhereWorkersHaveSeveralStages) {
+  // Workers of two stages wait for 2 s while the pipeline fills and drains, unless they begin the
+  // next mini-batch meanwhile.
+  OrderTask task = equal_task(4, 4, 4);
+  EXPECT_FALSE(pace_bound(task).in_turn);
+  task.worker_of = {0, 1, 0, 1};
+  task.workers = 2;
+  task.room.assign(2, 3);
+  EXPECT_TRUE(pace_bound(task).in_turn);
+  EXPECT_GT(pace_bound(task).seconds, pace_bound_of_any(task, task).seconds);
+  task.room.assign(2, kUnlimited);
+  EXPECT_FALSE(pace_bound(task).in_turn);  // its work
+}
+
 TEST(PaceBound, IsExactForAPipelineThatMayHoldOneMicrobatch) {
   // Each micro-batch then goes alone: forwards and input halves of all 3 stages, the weight half of
   // the first, before the next one begins.

@@ -19,11 +19,6 @@ Table table_of(TableSpec spec, const std::string& metric, const std::vector<RunR
   return make_table(spec, runs);
 }
 
-bool beats(const TradeoffRow& a, const TradeoffRow& b, bool smaller) {
-  const bool as_good = smaller ? a.metric <= b.metric : a.metric >= b.metric;
-  return as_good && a.hours <= b.hours && (a.metric != b.metric || a.hours < b.hours);
-}
-
 std::string fixed_text(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f", number);
@@ -57,10 +52,20 @@ std::string line_of(const TradeoffRow& row, bool percent) {
                 100 * row.bubble, row.worker_gib, row.efficient ? "★" : " ");
   return concat("| ", markdown_text(row.name), " | ", fixed_text(scale * row.metric),
                 row.runs > 1 ? concat(" ± ", fixed_text(scale * row.std)) : std::string(), " (",
-                row.runs, ") | ", time_of(row.hours), " | ", std::string_view(text), "\n");
+                runs_text(row.runs, row.diverged), ") | ", time_of(row.hours), " | ",
+                std::string_view(text), "\n");
 }
 
 }  // namespace
+
+std::size_t diverged_runs(const TableCell& cell, const std::vector<RunRecord>& runs) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(cell.runs, [&](std::size_t run) { return runs[run].diverged(); }));
+}
+
+std::string runs_text(std::size_t runs, std::size_t diverged) {
+  return diverged == 0 ? concat(runs) : concat(runs, ", ", diverged, " diverged");
+}
 
 std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<RunRecord>& runs) {
   const Table reached = table_of(spec, spec.metric.name, runs),
@@ -77,15 +82,13 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
                       .metric = cell.mean(),
                       .std = cell.values.size() > 1 ? cell.std() : 0,
                       .runs = cell.values.size(),
+                      .diverged = diverged_runs(cell, runs),
                       .hours = hours.cells[r][c].mean(),
                       .samples_per_second = rate.cells[r][c].mean(),
                       .bubble = bubble.cells[r][c].mean(),
                       .worker_gib = memory.cells[r][c].mean()});
     }
-  const bool smaller = better_values(spec.metric.name) == Better::Smaller;
-  for (TradeoffRow& row : rows)
-    row.efficient = std::ranges::none_of(
-        rows, [&](const TradeoffRow& other) { return beats(other, row, smaller); });
+  mark_efficient(rows, &TradeoffRow::hours, better_values(spec.metric.name) == Better::Smaller);
   std::ranges::sort(rows, {}, &TradeoffRow::hours);
   return rows;
 }
@@ -93,12 +96,15 @@ std::vector<TradeoffRow> make_tradeoff(const TableSpec& spec, const std::vector<
 std::string print_tradeoff(const TableSpec& spec, const std::vector<TradeoffRow>& rows) {
   const bool percent = is_share(spec.metric.name);
   const std::string metric = markdown_text(spec.metric.name);
-  std::string text = concat(metric, percent ? " in percent" : "", " against the time modelled on ",
-                            markdown_text(spec.hardware.stem().string()),
-                            "; ★ marks those that no other beats in both.\n\n| | ", metric,
-                            " | time | samples/s | bubble in % | GiB of state on the fullest "
-                            "worker | |\n|:--|--:|--:|--:|--:|"
-                            "--:|:--|\n");
+  const bool some_diverged =
+      std::ranges::any_of(rows, [](const TradeoffRow& row) { return row.diverged > 0; });
+  std::string text = concat(
+      metric, percent ? " in percent" : "", " against the time modelled on ",
+      markdown_text(spec.hardware.stem().string()), "; ★ marks those that no other beats in both",
+      some_diverged ? ", among those of which no run diverged" : "", ".\n\n| | ", metric,
+      " | time | samples/s | bubble in % | GiB of state on the fullest "
+      "worker | |\n|:--|--:|--:|--:|--:|"
+      "--:|:--|\n");
   for (const TradeoffRow& row : rows) text += line_of(row, percent);
   return text;
 }

@@ -99,5 +99,22 @@ TEST_F(Tradeoffs, AModelledMetricNeedsNoTraining) {
   EXPECT_NE(table.caption.find("modelled_hours on h, "), std::string::npos) << table.caption;
 }
 
+TEST_F(Tradeoffs, RowsWithRunsThatDivergedAreNotInTheParetoSetAndBeatNone) {
+  RunRecord diverged = trained("lucky", "0.1", 1);
+  diverged.state = "failed";
+  diverged.exit_code = 6;
+  const auto rows =
+      make_tradeoff(spec(), {trained("slow", "0.8", 10), trained("lucky", "0.9", 1), diverged});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_FALSE(rows[0].efficient);
+  EXPECT_TRUE(rows[1].efficient);
+  const std::string text = print_tradeoff(spec(), rows);
+  EXPECT_NE(text.find("| lucky | 90.00 (1, 1 diverged) | 1 h | 100 | 25.0 | 2 |   |"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("beats in both, among those of which no run diverged."), std::string::npos)
+      << text;
+}
+
 }  // namespace
 }  // namespace pipewright

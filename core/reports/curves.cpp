@@ -76,7 +76,8 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
 
 /// `hours`: modelled hours per epoch; 1 if the x-axis has none.
 Curve curve_of(const Collected& line, PlotInterval interval, double hours) {
-  Curve curve{.name = line.name, .points = {}, .published = {}, .diverged = {}, .color = 0};
+  Curve curve{
+      .name = line.name, .points = {}, .published = {}, .diverged = {}, .color = 0, .series = {}};
   for (const auto& [x, values] : line.values) {
     const Moments moments = moments_of(values);
     curve.points.push_back({.x = x * hours,
@@ -208,8 +209,10 @@ void join_equal(std::vector<Curve>& curves) {
 void color(std::vector<Picture>& pictures) {
   std::map<std::string, std::size_t> colors;
   for (Picture& picture : pictures)
-    for (Curve& curve : picture.curves)
+    for (Curve& curve : picture.curves) {
+      curve.series = curve.name;
       curve.color = colors.try_emplace(curve.name, colors.size()).first->second;
+    }
 }
 
 /// The keys of lines, without the stages of probes' values.
@@ -220,6 +223,21 @@ std::vector<TableKey> run_keys_of(const PlotSpec& spec) {
 }
 
 }  // namespace
+
+std::string Curve::runs_text() const {
+  int most = 0, lost = 0;
+  for (const LinePoint& point : points) most = std::max(most, point.runs);
+  for (const Diverged& each : diverged) lost += each.runs;
+  std::vector<std::string> parts;
+  if (most > 1) parts.push_back(concat(most, " runs"));
+  if (lost > 0) parts.push_back(concat(lost, " diverged"));
+  return join(parts, ", ");
+}
+
+bool Curve::is_hole(double from, double to) const {
+  return std::ranges::any_of(diverged,
+                             [&](const Diverged& each) { return from < each.x && each.x < to; });
+}
 
 std::string mixing_note(const PlotSpec& given, const std::vector<RunRecord>& runs) {
   const PlotSpec spec = laid_out(given, runs);

@@ -33,7 +33,13 @@ struct Curve {
   std::vector<LinePoint> points;     ///< ascending by x
   std::vector<LinePoint> published;  ///< published points, without an interval
   std::vector<Diverged> diverged;    ///< ascending by x; none where x is the stage
-  std::size_t color = 0;             ///< the same for a name in all pictures
+  std::size_t color = 0;             ///< the same for a series in all pictures
+  std::string series;                ///< its name; of curves that became one, that of the first
+
+  /// How many runs it has: "3 runs, 1 diverged"; "" of one run.
+  std::string runs_text() const;
+  /// Whether all runs between two neighbouring points have diverged, so that no line may join them.
+  bool is_hole(double from, double to) const;
 };
 
 /// A curve of PlotSpec::over.

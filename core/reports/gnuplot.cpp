@@ -22,21 +22,15 @@ std::string color_of(std::size_t i) {
   return concat("rgb '", kColors[i % kColors.size()], "'");
 }
 
-/// Whether all runs between two points have diverged, so that no line may join these.
-bool is_hole(const std::vector<Diverged>& diverged, double from, double to) {
-  return std::ranges::any_of(diverged,
-                             [&](const Diverged& each) { return from < each.x && each.x < to; });
-}
-
-/// Points of a curve. An empty line, at which gnuplot interrupts a line, is where runs diverged and
-/// no other has a point. `aside`: where to draw the points of a place.
-std::string data_block(const std::string& name, const std::vector<LinePoint>& points,
-                       const std::vector<Diverged>& diverged,
+/// Points of a curve, or its published ones. An empty line, at which gnuplot interrupts a line, is
+/// where runs diverged and no other has a point. `aside`: where to draw the points of a place.
+std::string data_block(const std::string& name, const Curve& curve, bool published,
                        const std::function<double(double)>& aside) {
+  const std::vector<LinePoint>& points = published ? curve.published : curve.points;
   std::string text = name + " << END\n";
   for (std::size_t i = 0; i < points.size(); ++i) {
     const LinePoint& p = points[i];
-    if (i > 0 && is_hole(diverged, points[i - 1].x, p.x)) text += "\n";
+    if (i > 0 && !published && curve.is_hole(points[i - 1].x, p.x)) text += "\n";
     text += concat(number_text(aside(p.x)), " ", number_text(p.mean), " ",
                    number_text(p.mean - p.reach), " ", number_text(p.mean + p.reach), "\n");
   }
@@ -54,23 +48,13 @@ const char* style(const Picture& picture, const std::vector<LinePoint>& points) 
   return picture.x.keyed ? "linespoints lw 2 pt 7 ps 0.7" : "lines lw 2";
 }
 
-/// What the legend says behind a name: "(3 runs, 1 diverged)"; "" of one run.
-std::string runs_of(const Curve& curve) {
-  int runs = 0, diverged = 0;
-  for (const LinePoint& point : curve.points) runs = std::max(runs, point.runs);
-  for (const Diverged& each : curve.diverged) diverged += each.runs;
-  std::vector<std::string> parts;
-  if (runs > 1) parts.push_back(concat(runs, " runs"));
-  if (diverged > 0) parts.push_back(concat(diverged, " diverged"));
-  return parts.empty() ? std::string() : concat(" (", join(parts, ", "), ")");
-}
-
 /// The title of a curve in lines of the legend, which must not be wide: the names of equal curves
 /// go on below the first.
 std::vector<std::string> title_of(const Curve& curve) {
   constexpr std::size_t kWidest = 36;  // characters
   std::vector<std::string> lines{""};
-  std::string rest = curve.name + runs_of(curve);
+  std::string rest = curve.name;
+  if (const std::string runs = curve.runs_text(); !runs.empty()) rest += concat(" (", runs, ")");
   for (std::size_t at; (at = rest.find(" = ")) != std::string::npos; rest = rest.substr(at + 3)) {
     if (lines.back().size() + at > kWidest && !lines.back().empty()) lines.emplace_back();
     lines.back() += rest.substr(0, at) + " = ";
@@ -206,10 +190,8 @@ std::string gnuplot_script(const Picture& picture, PictureFormat format,
   for (std::size_t i = 0; i < picture.curves.size(); ++i) {
     const Curve& curve = picture.curves[i];
     const auto aside = aside_of(picture, places, i);
-    if (!curve.points.empty())
-      text += data_block(concat("$ours", i), curve.points, curve.diverged, aside);
-    if (!curve.published.empty())
-      text += data_block(concat("$theirs", i), curve.published, {}, aside);
+    if (!curve.points.empty()) text += data_block(concat("$ours", i), curve, false, aside);
+    if (!curve.published.empty()) text += data_block(concat("$theirs", i), curve, true, aside);
     add_plots(picture, i, drawn);
     diverged = diverged || !curve.diverged.empty();
   }

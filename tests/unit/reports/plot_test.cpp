@@ -117,6 +117,7 @@ TEST_F(Plots, LinesThatAreEqualEverywhereAreOne) {
   ASSERT_EQ(pictures.size(), 2u);
   ASSERT_EQ(pictures[0].curves.size(), 2u);
   EXPECT_EQ(pictures[0].curves[0].name, "MP = GP");
+  EXPECT_EQ(pictures[0].curves[0].series, "MP");
   EXPECT_EQ(pictures[0].curves[1].name, "PD") << "one point of two is another";
   ASSERT_EQ(pictures[1].curves.size(), 2u) << "they differ with four stages";
   EXPECT_EQ(pictures[1].curves[0].color, pictures[0].curves[0].color);

@@ -18,12 +18,19 @@ constexpr std::size_t kMostPoints = 400;    // of a line; more cannot be told ap
 constexpr std::size_t kMostNumbers = 1500;  // in the table below a chart
 constexpr std::size_t kLongestName = 120;
 
-/// At most kMostPoints of the points, with the first and the last.
+/// At most kMostPoints of the points, with the first and the last. The line is broken between two
+/// of them if it was broken anywhere between them.
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points) {
   if (points.size() <= kMostPoints) return points;
   std::vector<ChartPoint> some;
-  for (std::size_t i = 0; i < kMostPoints; ++i)
-    some.push_back(points[i * (points.size() - 1) / (kMostPoints - 1)]);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < kMostPoints; ++i) {
+    const std::size_t at = i * (points.size() - 1) / (kMostPoints - 1);
+    bool broken = false;
+    for (; next <= at; ++next) broken = broken || points[next].broken;
+    some.push_back(points[at]);
+    some.back().broken = broken;
+  }
   return some;
 }
 
@@ -33,6 +40,19 @@ std::vector<ChartPoint> points_of(const std::vector<LinePoint>& points) {
     if (std::isfinite(p.x) && std::isfinite(p.mean))
       all.push_back({p.x, p.mean, std::isfinite(p.reach) ? p.reach : 0, p.runs, {}});
   return all;
+}
+
+/// The line of a curve, broken where all of its runs diverged.
+ChartLine line_of(const Curve& curve, const std::string& metric) {
+  ChartLine line{.name = curve.name.empty() ? metric : curve.name, .look = curve.color};
+  std::vector<ChartPoint> points = points_of(curve.points);
+  for (std::size_t i = 1; i < points.size(); ++i)
+    points[i].broken = curve.is_hole(points[i - 1].x, points[i].x);
+  line.points = thinned(points);
+  for (const Diverged& each : curve.diverged) line.crosses.push_back(each.x);
+  line.runs = curve.runs_text();
+  line.series = curve.series.empty() ? line.name : curve.series;
+  return line;
 }
 
 std::string x_text(const Chart& chart, double x) {
@@ -94,6 +114,7 @@ std::string legend(const Chart& chart) {
   std::string text = "<ul class=\"legend\">";
   for (const ChartLine& line : chart.lines)
     text += concat("<li>", look_sample(line), "<span>", html_text(line.name, kLongestName),
+                   line.runs.empty() ? std::string() : concat(" (", html_text(line.runs), ")"),
                    "</span></li>");
   return text + "</ul>\n";
 }
@@ -105,6 +126,12 @@ bool Chart::empty() const {
       lines, [](const ChartLine& line) { return line.points.empty() && line.crosses.empty(); });
 }
 
+void add_note(Chart& chart, const std::string& sentence) {
+  if (sentence.empty()) return;
+  if (!chart.note.empty()) chart.note += ' ';
+  chart.note += sentence;
+}
+
 Chart chart_of(const Picture& picture) {
   Chart chart{.title = picture.title,
               .x_label = picture.x.label,
@@ -114,24 +141,26 @@ Chart chart_of(const Picture& picture) {
               .bars = picture.x.keyed,
               .x_names = picture.x.names};
   bool intervals = false, diverged = false;
-  for (std::size_t i = 0; i < picture.curves.size(); ++i) {
-    const Curve& curve = picture.curves[i];
-    ChartLine line{.name = curve.name.empty() ? picture.metric : curve.name, .look = i};
-    line.points = thinned(points_of(curve.points));
-    for (const Diverged& each : curve.diverged) line.crosses.push_back(each.x);
+  std::size_t looks = 0;
+  for (const Curve& curve : picture.curves) {
+    ChartLine line = line_of(curve, picture.metric);
+    looks = std::max(looks, line.look + 1);
     for (const ChartPoint& point : line.points) intervals = intervals || point.reach > 0;
     diverged = diverged || !line.crosses.empty();
     chart.lines.push_back(std::move(line));
     if (curve.published.empty()) continue;
     chart.lines.push_back({.name = chart.lines.back().name + ", published",
                            .kind = ChartLine::Kind::Published,
-                           .look = i,
-                           .points = thinned(points_of(curve.published))});
+                           .look = curve.color,
+                           .points = thinned(points_of(curve.published)),
+                           .series = chart.lines.back().series});
   }
   if (picture.over) {
     ChartLine over{.name = picture.over->name,
                    .kind = ChartLine::Kind::Published,
-                   .look = picture.curves.size()};
+                   .look = looks,
+                   .points = {},
+                   .series = concat("over: ", picture.over->name)};
     for (const auto& [x, y] : picture.over->points)
       if (std::isfinite(x) && std::isfinite(y)) over.points.push_back({x, y, 0, 1, {}});
     over.points = thinned(over.points);
@@ -142,7 +171,7 @@ Chart chart_of(const Picture& picture) {
                         picture.interval == PlotInterval::Deviation
                             ? "sample standard deviation over runs."
                             : "95 % confidence interval of the mean.");
-  if (diverged) chart.note += " × at the lower edge: runs diverged.";
+  if (diverged) add_note(chart, "× at the lower edge: runs diverged.");
   return chart;
 }
 
@@ -174,6 +203,9 @@ Value chart_data(const Chart& chart) {
     }
     Value& crosses = one.at_or_add("crosses") = Value::sequence();
     for (const double cross : line.crosses) crosses.items.push_back(Value::of(cross));
+    Value& breaks = one.at_or_add("breaks") = Value::sequence();
+    for (std::size_t i = 0; i < line.points.size(); ++i)
+      if (line.points[i].broken) breaks.items.push_back(Value::of(static_cast<std::int64_t>(i)));
   }
   return value;
 }

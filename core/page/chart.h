@@ -17,7 +17,8 @@ struct ChartPoint {
   double x = 0, y = 0;
   double reach = 0;  ///< half the interval around y; 0: none is known
   int runs = 1;
-  std::string name;  ///< of a point that has one of its own
+  std::string name;     ///< of a point that has one of its own
+  bool broken = false;  ///< no line leads to it from the point before: all runs between diverged
 };
 
 struct ChartLine {
@@ -27,6 +28,8 @@ struct ChartLine {
   std::size_t look = 0;  ///< which colour, dashes and marker
   std::vector<ChartPoint> points;
   std::vector<double> crosses;  ///< x of runs that diverged
+  std::string runs;             ///< how many it has: "3 runs, 1 diverged"; "" of one
+  std::string series;           ///< what is drawn, by which SeriesLooks knows it; "": no series
 };
 
 struct Chart {
@@ -41,6 +44,9 @@ struct Chart {
 
   bool empty() const;
 };
+
+/// Puts a sentence behind those of the chart's note. "" adds nothing.
+void add_note(Chart& chart, const std::string& sentence);
 
 /// The picture as `pipewright plot` would draw it.
 Chart chart_of(const Picture& picture);

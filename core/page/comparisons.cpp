@@ -79,29 +79,22 @@ std::vector<ReportFront::Row> measured_rows(const Table& table,
                       .metric = cell.mean(),
                       .std = cell.values.size() > 1 ? cell.std() : 0,
                       .time = mean,
-                      .runs = cell.values.size()});
+                      .runs = cell.values.size(),
+                      .diverged = diverged_runs(cell, runs)});
     }
   return rows;
-}
-
-/// Marks rows that no other beats: none is as good in both and better in one.
-void mark_efficient(std::vector<ReportFront::Row>& rows, bool smaller) {
-  for (ReportFront::Row& row : rows)
-    row.efficient = std::ranges::none_of(rows, [&](const ReportFront::Row& other) {
-      const bool as_good = smaller ? other.metric <= row.metric : other.metric >= row.metric;
-      return as_good && other.time <= row.time &&
-             (other.metric != row.metric || other.time < row.time);
-    });
-  std::ranges::sort(rows, {}, &ReportFront::Row::time);
 }
 
 }  // namespace
 
 std::vector<Chart> charts_against(const TableSpec& spec, const Table& table,
-                                  const std::vector<RunRecord>& runs) {
+                                  const std::vector<RunRecord>& records) {
   std::vector<Chart> charts;
-  if (std::ranges::none_of(runs, &RunRecord::done)) return charts;
-  for (const std::string& key : numeric_keys(runs)) {
+  if (std::ranges::none_of(records, &RunRecord::done)) return charts;
+  for (const std::string& key :
+       numeric_keys(runs_beside(table, {{table.best_over, {}}}, records))) {
+    const std::vector<RunRecord> runs = runs_beside(table, {{key, {}}}, records);
+    if (numbers_of_key(key, runs).empty()) continue;  // those with chosen values share one
     PlotSpec plot;
     plot.x = {key, {}};
     plot.metric = spec.metric;
@@ -115,7 +108,7 @@ std::vector<Chart> charts_against(const TableSpec& spec, const Table& table,
     for (const Picture& picture : make_pictures(plot, runs)) {
       Chart chart = chart_of(picture);
       chart.title = concat(spec.metric.name, " against ", key);
-      if (!mixing_note(plot, runs).empty()) chart.note += " " + mixing_note(plot, runs);
+      add_note(chart, mixing_note(plot, runs));
       charts.push_back(std::move(chart));
     }
   }
@@ -136,10 +129,13 @@ std::optional<ReportFront> front_of(const TableSpec& spec, const Table& table,
              .rows = {}};
     for (const TradeoffRow& row : make_tradeoff(spec, runs))
       if (std::isfinite(row.hours))
-        front.rows.push_back({row.name, row.metric, row.std, row.hours, row.runs, false});
+        front.rows.push_back(
+            {row.name, row.metric, row.std, row.hours, row.runs, row.diverged, false});
   }
   if (front.rows.size() < 2) return std::nullopt;
-  mark_efficient(front.rows, better_values(spec.metric.name) == Better::Smaller);
+  mark_efficient(front.rows, &ReportFront::Row::time,
+                 better_values(spec.metric.name) == Better::Smaller);
+  std::ranges::sort(front.rows, {}, &ReportFront::Row::time);
   return front;
 }
 

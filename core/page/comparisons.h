@@ -15,7 +15,8 @@
 namespace pipewright {
 
 /// A chart of the metric against each setting with numbers that vary: workers, stages, learning
-/// rates and so on, at most three. Rows of the table are the lines. None if nothing is done.
+/// rates and so on, at most three. The lines are what rows and columns tell apart, so that a point
+/// is the mean over the runs of a cell; `spec` must be laid_out(). None if nothing is done.
 std::vector<Chart> charts_against(const TableSpec& spec, const Table& table,
                                   const std::vector<RunRecord>& runs);
 

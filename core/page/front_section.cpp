@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The metric against time: which settings no other beats in both.
+#include <algorithm>
+
 #include "core/base/text.h"
 #include "core/base/wording.h"
 #include "core/page/sections.h"
@@ -16,7 +18,10 @@ PageSection front_section(const Report& report, Value& data) {
   const std::string metric = concat(report.metric, percent ? " in percent" : "");
   ChartLine best{.name = "not beaten in both", .look = 0}, rest{.name = "others", .look = 1};
   rest.kind = ChartLine::Kind::Points;
-  HtmlTable table(concat(metric, " against ", front.time, "; ★: no other is as good in both"),
+  const bool some_diverged =
+      std::ranges::any_of(front.rows, [](const ReportFront::Row& row) { return row.diverged > 0; });
+  HtmlTable table(concat(metric, " against ", front.time, "; ★: no other is as good in both",
+                         some_diverged ? ", among those of which no run diverged" : ""),
                   {"", html_text(metric), html_text(front.time), "runs", "front"});
   for (const ReportFront::Row& row : front.rows) {
     ChartLine& line = row.efficient ? best : rest;
@@ -25,7 +30,7 @@ PageSection front_section(const Report& report, Value& data) {
     table.row({html_text(row.name, 200),
                concat(rounded_text(scale * row.metric),
                       row.runs > 1 ? concat(" ± ", rounded_text(scale * row.std, 3)) : ""),
-               concat(rounded_text(row.time), " ", front.unit), std::to_string(row.runs),
+               concat(rounded_text(row.time), " ", front.unit), runs_text(row.runs, row.diverged),
                row.efficient ? "★" : ""});
   }
   Chart chart{.title = {}, .x_label = concat(front.time, ", ", front.unit), .y_label = metric};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/page/line_looks.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -34,6 +35,17 @@ std::string shape(std::size_t look, double x, double y) {
 }
 
 }  // namespace
+
+void SeriesLooks::give(Chart& chart) {
+  std::map<std::string, std::size_t> lines;  // of each series
+  for (ChartLine& line : chart.lines) {
+    if (line.series.empty()) continue;
+    std::size_t& count = lines[line.series];
+    if (line.kind != ChartLine::Kind::Published) ++count;
+    line.look = known_.try_emplace({line.series, std::max<std::size_t>(count, 1)}, known_.size())
+                    .first->second;
+  }
+}
 
 const char* kind_word(ChartLine::Kind kind) {
   switch (kind) {

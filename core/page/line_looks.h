@@ -2,13 +2,27 @@
 /// How lines of a chart are told apart: by colour, and without it by dashes and markers.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include "core/page/chart.h"
 
 namespace pipewright {
 
 inline constexpr std::size_t kLineColors = 8;  ///< classes c0 … c7 of the page's style
+
+/// Gives each series a look of its own, in the order in which they come, so that a scheme has one
+/// colour in all charts of a page.
+class SeriesLooks {
+ public:
+  /// Gives the lines of the chart that have a series its look, and a further line of the same
+  /// series another one. What was published looks as ours does.
+  void give(Chart& chart);
+
+ private:
+  std::map<std::pair<std::string, std::size_t>, std::size_t> known_;  ///< series, which of it
+};
 
 /// A word for the script: "measured", "published", "points" or "steps".
 const char* kind_word(ChartLine::Kind kind);

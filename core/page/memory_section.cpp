@@ -80,12 +80,13 @@ std::vector<Chart> charts_of_stages(int stages, const std::vector<const ReportSc
     for (std::size_t i = 0; i < charts.size(); ++i)
       charts[i].lines.push_back({.name = each->title,
                                  .kind = ChartLine::Kind::Steps,
-                                 .look = charts[i].lines.size(),
-                                 .points = sum_over_workers(simulation, kHeldParts[i].part)});
+                                 .points = sum_over_workers(simulation, kHeldParts[i].part),
+                                 .series = each->series});
   }
   if (all.size() > kMostMemoryLines)
-    charts.front().note = concat(counted(all.size() - kMostMemoryLines, "schedule"),
-                                 " more would not be told apart and are left out.");
+    for (Chart& chart : charts)
+      add_note(chart, concat(counted(all.size() - kMostMemoryLines, "schedule"),
+                             " more would not be told apart and are left out."));
   return charts;
 }
 
@@ -102,9 +103,12 @@ PageSection memory_section(const Report& report, Value& data) {
     section.body +=
         "<p class=\"quiet\">Of the schedules above, in slots: a forward takes one, a backward "
         "two.</p>\n";
+  SeriesLooks looks = report.looks;
   for (const auto& [stages, all] : by_stages)
-    for (const Chart& chart : charts_of_stages(stages, all))
+    for (Chart& chart : charts_of_stages(stages, all)) {
+      looks.give(chart);
       section.body += chart_figure(chart, data);
+    }
   return section;
 }
 

@@ -10,6 +10,16 @@
 namespace pipewright {
 namespace {
 
+constexpr std::string_view kPageBegin = "<!DOCTYPE html>\n";
+constexpr std::string_view kPageMarker = "<meta name=\"generator\" content=\"Pipewright ";
+
+/// Gives lines of one series one look.
+void give_looks(Report& report) {
+  for (std::vector<Chart>* const charts :
+       {&report.curves, &report.against, &report.edges, &report.memory})
+    for (Chart& chart : *charts) report.looks.give(chart);
+}
+
 /// Bytes, given as hexadecimal digits, in base 64.
 std::string base64_of_hex(std::string_view hex) {
   constexpr std::string_view kLetters =
@@ -79,7 +89,12 @@ std::string foot(const Report& report) {
 
 }  // namespace
 
-std::string report_page(const Report& report) {
+bool is_report_page(std::string_view beginning) {
+  return beginning.starts_with(kPageBegin) && beginning.find(kPageMarker) != beginning.npos;
+}
+
+std::string report_page(Report report) {
+  give_looks(report);
   Value data = Value::sequence();
   std::vector<PageSection> sections{
       results_section(report),   verdicts_section(report),      curves_section(report, data),
@@ -98,14 +113,14 @@ std::string report_page(const Report& report) {
                       "</script>\n<script>", kChartLibrary, "</script>\n");
   scripts += concat("<script>", kPageScript, "</script>\n");
   return concat(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      kPageBegin,
+      "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"",
       policy(),
       "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" "
-      "content=\"Pipewright ",
-      html_text(report.version), "\">\n<title>", html_text(report.title, 200), "</title>\n<style>",
-      kPageStyle,
+      "<meta name=\"color-scheme\" content=\"light dark\">\n",
+      kPageMarker, html_text(report.version), "\">\n<title>", html_text(report.title, 200),
+      "</title>\n<style>", kPageStyle,
       "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#content\">Skip to the results</a>\n",
       page_head(report), contents(sections), "<main id=\"content\" tabindex=\"-1\">\n", body,
       "</main>\n", foot(report), scripts, "</body>\n</html>\n");

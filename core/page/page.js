@@ -157,8 +157,12 @@
       this.eachLine(chart, (ctx, line, x, y) => {
         if (!line.points.some((point) => point[2] > 0)) return;
         const at = ([px, mean, reach], sign) => [x.getPixelForValue(px), y.getPixelForValue(mean + sign * reach)];
-        for (const point of line.points) ctx.lineTo(...at(point, 1));
-        for (const point of [...line.points].reverse()) ctx.lineTo(...at(point, -1));
+        [0, ...line.breaks].forEach((begin, i) => {
+          const joined = line.points.slice(begin, line.breaks[i]);
+          joined.forEach((point, k) => (k ? ctx.lineTo(...at(point, 1)) : ctx.moveTo(...at(point, 1))));
+          for (const point of joined.reverse()) ctx.lineTo(...at(point, -1));
+          ctx.closePath();
+        });
         ctx.globalAlpha = 0.13;
         ctx.fillStyle = lineColor(line);
         ctx.fill();
@@ -196,6 +200,9 @@
     showLine: line.kind !== "points", stepped: line.kind === "steps" ? "before" : false,
     borderColor: () => lineColor(line), pointBackgroundColor: () => lineColor(line), pointBorderColor: () => lineColor(line),
     pointHoverBackgroundColor: () => lineColor(line), borderWidth: 2, pointStyle: kShapes[line.look % kShapes.length],
+    ...(line.breaks.length > 0 && {
+      segment: { borderColor: ({ p1DataIndex }) => (line.breaks.includes(p1DataIndex) ? "transparent" : undefined) },
+    }),
     borderDash: line.kind === "published" ? [1, 4] : kDashes[Math.floor(line.look / kColors) % kDashes.length],
     pointRadius: line.points.length > 60 || line.kind === "steps" ? 0 : 3.5, pointHoverRadius: 6, pointHitRadius: 8,
   });

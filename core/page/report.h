@@ -6,9 +6,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/page/chart.h"
+#include "core/page/line_looks.h"
 #include "core/records/run_record.h"
 #include "core/reports/heat_map.h"
 #include "core/reports/table.h"
@@ -22,6 +24,7 @@ namespace pipewright {
 /// The schedule of one or more runs.
 struct ReportSchedule {
   std::string title;    ///< "pipedream, 4 stages"
+  std::string series;   ///< "pipedream": what has one colour for all numbers of stages
   std::string why_not;  ///< it cannot be drawn; "": it can
   std::string command;  ///< that draws it again
   Schedule schedule;
@@ -43,8 +46,8 @@ struct ReportFront {
   struct Row {
     std::string name;
     double metric = 0, std = 0, time = 0;
-    std::size_t runs = 0;
-    bool efficient = false;  ///< no other is at least as good in both and better in one
+    std::size_t runs = 0, diverged = 0;
+    bool efficient = false;  ///< mark_efficient()
   };
   std::vector<Row> rows;
 };
@@ -59,17 +62,23 @@ struct Report {
   std::string best;  ///< one sentence on the best and the worst cell
   std::vector<Verdict> verdicts;
   std::vector<Chart> curves, against, edges, memory;
-  /// By runs' indices: the largest curvature of each stage that is stable at its learning rate.
-  std::map<std::size_t, std::vector<double>> limits;
+  std::vector<std::string> edges_notes;  ///< which edges are not drawn, and why
+  /// By runs' indices: each stage's edge of stability, a learning rate × curvature.
+  std::map<std::size_t, std::vector<double>> stage_edges;
   std::vector<HeatMap> maps;
+  std::string maps_note;  ///< in what the runs of a map's cell differ; "": in their seed alone
   std::optional<ReportFront> front;
   std::vector<ReportSchedule> schedules;
   std::vector<ReportCommand> commands;
   std::vector<std::string> remarks;  ///< what a reader of the figures should know
+  SeriesLooks looks;                 ///< report_page() fills it, and gives each chart its own
   std::string version, commit;       ///< of the program that writes the page
 };
 
-/// The page.
-std::string report_page(const Report& report);
+/// The page. Lines of one series get one look in all charts.
+std::string report_page(Report report);
+
+/// Whether a file that begins so is a page that report_page() made. A page's first 4 KiB suffice.
+bool is_report_page(std::string_view beginning);
 
 }  // namespace pipewright

@@ -17,6 +17,12 @@ PageSection results_section(const Report& report) {
   if (!report.best.empty()) section.body += concat("<p>", html_text(report.best), "</p>\n");
   if (const std::string note = mixing_note(table); !note.empty())
     section.body += concat("<p class=\"quiet\">", html_text(note), "</p>\n");
+  if (!table.choices.empty()) {
+    section.body += concat("<p class=\"quiet\">", html_text(choices_heading(table)), "</p>\n<ul>");
+    for (const std::string& choice : table.choices)
+      section.body += concat("<li>", html_text(choice, 400), "</li>");
+    section.body += "</ul>\n";
+  }
   if (table.notes.empty()) return section;
   section.body += "<p class=\"quiet\">Differs from what was published:</p>\n<ol class=\"notes\">";
   for (const std::string& note : table.notes)

@@ -14,16 +14,6 @@ namespace {
 
 constexpr std::size_t kMostValues = 12, kLongestValue = 80;
 
-/// Dotted keys and texts of all scalars and lists of a document.
-void flatten(const Value& value, const std::string& key, std::map<std::string, std::string>& all) {
-  if (value.is(Value::Kind::Mapping)) {
-    for (const auto& [name, field] : value.fields)
-      flatten(field, key.empty() ? name : concat(key, ".", name), all);
-    return;
-  }
-  all[key] = value.is(Value::Kind::Sequence) ? to_json(value) : value_text(value);
-}
-
 using Settings = std::map<std::string, std::map<std::string, std::size_t>>;  // key, text, runs
 
 /// How many runs have each value of each setting. Runs of equal documents are flattened once.
@@ -36,7 +26,7 @@ Settings settings_of(const std::vector<RunRecord>& runs, std::size_t& known) {
     ++known;
     const Value& document = run.config.of_any_seed();
     const auto [found, added] = flat.try_emplace(&document);
-    if (added) flatten(document, "", found->second);
+    if (added) found->second = option_texts(document);
     for (const auto& [key, text] : found->second) {
       const bool seed = key == "train.seed";
       ++settings[key][seed ? key_text(run, key) : text];

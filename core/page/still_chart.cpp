@@ -2,6 +2,8 @@
 // A chart as SVG: what readers without scripts and printers get.
 #include <algorithm>
 #include <cmath>
+#include <ranges>
+#include <span>
 
 #include "core/base/text.h"
 #include "core/page/chart.h"
@@ -80,12 +82,23 @@ class StillChart {
       return;
     }
     std::string path;
-    for (const ChartPoint& p : line.points)
+    for (auto begin = line.points.begin(); begin != line.points.end();) {
+      const auto end = std::ranges::find_if(begin + 1, line.points.end(), &ChartPoint::broken);
+      path += band(std::span(begin, end));
+      begin = end;
+    }
+    out_ += concat("<path class=\"band ", color, "\" d=\"", path, "\"/>\n");
+  }
+
+  /// The outline of the band around points that are joined.
+  std::string band(std::span<const ChartPoint> points) const {
+    std::string path;
+    for (const ChartPoint& p : points)
       path +=
           concat(path.empty() ? "M" : "L", pixel(left_of(p.x)), " ", pixel(top_of(p.y + p.reach)));
-    for (auto p = line.points.rbegin(); p != line.points.rend(); ++p)
-      path += concat("L", pixel(left_of(p->x)), " ", pixel(top_of(p->y - p->reach)));
-    out_ += concat("<path class=\"band ", color, "\" d=\"", path, "Z\"/>\n");
+    for (const ChartPoint& p : std::views::reverse(points))
+      path += concat("L", pixel(left_of(p.x)), " ", pixel(top_of(p.y - p.reach)));
+    return path + "Z";
   }
 
   void draw_line(const ChartLine& line) {
@@ -95,7 +108,8 @@ class StillChart {
       if (line.kind == ChartLine::Kind::Steps && !path.empty())
         path += concat("H", pixel(left_of(p.x)), "V", pixel(top_of(p.y)));
       else
-        path += concat(path.empty() ? "M" : "L", pixel(left_of(p.x)), " ", pixel(top_of(p.y)));
+        path += concat(path.empty() || p.broken ? "M" : "L", pixel(left_of(p.x)), " ",
+                       pixel(top_of(p.y)));
     }
     out_ += concat("<path", line_attributes(line), " d=\"", path, "\"/>\n");
   }

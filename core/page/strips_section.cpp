@@ -122,33 +122,57 @@ std::string strip_bars(int stage, const std::vector<Bin>& bins, double floor, do
   return svg;
 }
 
-/// The limit that a stage's values are held against: a dashed line, if it is within the lane.
-std::string strip_limit(double limit, double floor, double per_unit) {
-  if (!std::isfinite(limit)) return {};
-  const double rise = per_unit * limit;
-  std::string svg = concat("<text x=\"", kStripNames + kStripWidth + 8, "\" y=\"", floor,
-                           "\">limit ", rounded_text(limit, 3), "</text>");
-  if (rise > 0 && rise <= kStripHeight - 4)
-    svg += concat("<path class=\"limit\" d=\"M", kStripNames, " ", short_number(floor - rise), "h",
-                  kStripWidth, "\"/>");
-  return svg;
+/// What a run's sharpness is held against: a stage's edge over the learning rate.
+struct Limits {
+  std::vector<double> edges;  ///< of each stage, learning rate × curvature; empty: not known
+  std::vector<double> rates;  ///< with which each epoch began
+
+  /// The curvature up to which a stage is stable in an epoch; NaN or infinite if there is none.
+  double at(int stage, int epoch) const {
+    const auto s = static_cast<std::size_t>(stage), e = static_cast<std::size_t>(epoch);
+    if (s >= edges.size() || e >= rates.size()) return kNoNumber;
+    return edges[s] / rates[e];
+  }
+};
+
+/// The limit that a stage's values are held against: dashed where it is within the lane, and at the
+/// right its range over the training.
+std::string strip_limit(int stage, const std::vector<Bin>& bins, const Limits& limits, double floor,
+                        double per_unit) {
+  const double width = kStripWidth / static_cast<double>(bins.size());
+  double least = HUGE_VAL, most = -HUGE_VAL;
+  std::string path;
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    const double limit = limits.at(stage, bins[i].first_epoch);
+    if (bins[i].count == 0 || !std::isfinite(limit)) continue;
+    least = std::min(least, limit);
+    most = std::max(most, limit);
+    const double rise = per_unit * limit;
+    if (rise > 0 && rise <= kStripHeight - 4)
+      path += concat("M", short_number(kStripNames + width * static_cast<double>(i)), " ",
+                     short_number(floor - rise), "h", short_number(width));
+  }
+  if (least > most) return {};
+  const std::string low = rounded_text(least, 3), high = rounded_text(most, 3);
+  return concat("<text x=\"", kStripNames + kStripWidth + 8, "\" y=\"", floor, "\">limit ", low,
+                low == high ? "" : concat("–", high), "</text>",
+                path.empty() ? "" : concat("<path class=\"limit\" d=\"", path, "\"/>"));
 }
 
-/// A lane of bars for each stage. `limits` may have a number for each.
+/// A lane of bars for each stage.
 std::string strip_svg(const Strips& strips, double largest, const char* what,
-                      const std::vector<double>& limits) {
+                      const Limits& limits) {
   std::string lanes;
   double top = 0;
   const double per_unit = largest > 0 ? (kStripHeight - 8) / largest : 0;
   for (const auto& [stage, bins] : strips.stages) {
     const double floor = top + kStripHeight - 3;
-    const bool limited = stage >= 0 && static_cast<std::size_t>(stage) < limits.size();
+    const std::string limit = strip_limit(stage, bins, limits, floor, per_unit);
     lanes += concat("<text x=\"0\" y=\"", top + 22, "\">stage ", stage,
                     "</text><path class=\"axis\" d=\"M", kStripNames, " ", floor, "h", kStripWidth,
                     "\"/>", strip_bars(stage, bins, floor, per_unit), "<text x=\"",
-                    kStripNames + kStripWidth + 8, "\" y=\"", top + (limited ? 14 : 22), "\">",
-                    rounded_text(strip_mean(bins), 3), "</text>");
-    if (limited) lanes += strip_limit(limits[static_cast<std::size_t>(stage)], floor, per_unit);
+                    kStripNames + kStripWidth + 8, "\" y=\"", top + (limit.empty() ? 22 : 14),
+                    "\">", rounded_text(strip_mean(bins), 3), "</text>", limit);
     top += kStripHeight;
   }
   return concat("<svg class=\"strip\" viewBox=\"0 0 ", kStripNames + kStripWidth + kStripEnd, " ",
@@ -157,20 +181,28 @@ std::string strip_svg(const Strips& strips, double largest, const char* what,
                 "</svg>");
 }
 
-/// Of each label the first run that has measured something.
+/// What tells a run from others: all that varies but its seed, and its label, which may have the
+/// seed in it. Runs of no sweep have their label alone.
+std::string setting_of(const RunRecord& run) {
+  if (run.varied.fields.empty()) return run.label;
+  std::string setting;
+  for (const auto& [key, value] : run.varied.fields)
+    if (key != "train.seed" && key != "label") setting += concat(key, " ", to_json(value), "\n");
+  return setting;
+}
+
+/// Of each setting the first run that has measured something.
 std::map<std::size_t, std::vector<ProbeValue>> logs_of(const Report& report) {
   std::map<std::size_t, std::vector<ProbeValue>> logs;
   std::set<std::string> seen;
   for (std::size_t i = 0; i < report.runs.size(); ++i) {
     const RunRecord& run = report.runs[i];
-    std::string settings = run.label;
-    for (const auto& [key, value] : run.varied.fields)
-      if (key != "train.seed") settings += concat("\n", key, " ", to_json(value));
-    if (seen.contains(settings)) continue;
+    const std::string setting = setting_of(run);
+    if (seen.contains(setting)) continue;
     try {
       std::vector<ProbeValue> log = read_probe_log(run.folder);
       if (log.empty()) continue;
-      seen.insert(settings);
+      seen.insert(setting);
       logs.emplace(i, std::move(log));
     } catch (const Error&) {
       continue;  // the run counts as failed where a table needs the file, and says so there
@@ -179,11 +211,25 @@ std::map<std::size_t, std::vector<ProbeValue>> logs_of(const Report& report) {
   return logs;
 }
 
+/// The learning rate of each epoch, as the run recorded it.
+std::vector<double> rates_of(const RunRecord& run) {
+  const auto column = std::ranges::find(run.columns, "lr");
+  std::vector<double> rates;
+  if (column == run.columns.end()) return rates;
+  for (const std::vector<double>& epoch : run.epochs)
+    rates.push_back(epoch.at(static_cast<std::size_t>(column - run.columns.begin())));
+  return rates;
+}
+
+bool has_limits(const StripKind& kind, const Report& report) {
+  return std::string_view(kind.probe) == "sharpness" && !report.stage_edges.empty();
+}
+
 /// Sharpness has limits where the run's edges are known.
-std::vector<double> limits_for(const Report& report, const StripKind& kind, const Strips& strips) {
-  const auto found = report.limits.find(strips.index);
-  const bool curvature = std::string_view(kind.probe) == "sharpness";
-  return curvature && found != report.limits.end() ? found->second : std::vector<double>();
+Limits limits_for(const Report& report, const StripKind& kind, const Strips& strips) {
+  const auto found = report.stage_edges.find(strips.index);
+  if (!has_limits(kind, report) || found == report.stage_edges.end()) return {};
+  return {.edges = found->second, .rates = rates_of(report.runs[strips.index])};
 }
 
 }  // namespace
@@ -192,6 +238,8 @@ PageSection strips_section(const Report& report, Value& data) {
   PageSection section{
       .id = "strips", .title = "Stage by stage: edges, and what probes measured", .body = {}};
   for (const Chart& chart : report.edges) section.body += chart_figure(chart, data);
+  for (const std::string& note : report.edges_notes)
+    section.body += concat("<p class=\"quiet\">", html_text(note), "</p>\n");
   const std::map<std::size_t, std::vector<ProbeValue>> logs = logs_of(report);
   std::size_t drawn = 0;
   for (const StripKind& kind : kStripKinds) {
@@ -207,8 +255,12 @@ PageSection strips_section(const Report& report, Value& data) {
     section.body += concat("<h3>", html_text(kind.what),
                            "</h3>\n<p class=\"quiet\">All bars have "
                            "one scale, up to ",
-                           rounded_text(largest, 3),
-                           "; at the right the mean. One run for each setting.</p>\n");
+                           rounded_text(largest, 3), "; at the right the mean",
+                           has_limits(kind, report)
+                               ? ", and the limit: the stage’s edge of stability over the learning "
+                                 "rate with which the epoch began"
+                               : "",
+                           ". One run for each setting.</p>\n");
     for (const Strips& strips : all) {
       if (++drawn > kMostStrips) continue;
       section.body +=

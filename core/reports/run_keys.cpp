@@ -16,6 +16,16 @@
 namespace pipewright {
 namespace {
 
+void add_texts(const Value& value, const std::string& key,
+               std::map<std::string, std::string>& texts) {
+  if (value.is(Value::Kind::Mapping)) {
+    for (const auto& [name, field] : value.fields)
+      add_texts(field, key.empty() ? name : concat(key, ".", name), texts);
+    return;
+  }
+  texts[key] = value.is(Value::Kind::Sequence) ? to_json(value) : value_text(value);
+}
+
 /// The placement by the run's scheme; empty if the scheme does not decide it, or can no longer be
 /// made from the configuration.
 std::vector<int> placement_by_scheme(const Value& config, std::int64_t stages) {
@@ -111,6 +121,12 @@ std::string value_text(const Value& value) {
     case Value::Kind::Number: return number_text(value.number);
     default: return to_json(value);
   }
+}
+
+std::map<std::string, std::string> option_texts(const Value& document) {
+  std::map<std::string, std::string> texts;
+  add_texts(document, "", texts);
+  return texts;
 }
 
 std::string key_text(const RunRecord& run, const std::string& key) {

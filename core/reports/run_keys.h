@@ -4,6 +4,7 @@
 /// workers it used), "=text" (that text).
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ inline constexpr const char* kNoValue = "–";
 
 /// A value as tables have it: "0.1" for the number 1e-1.
 std::string value_text(const Value& value);
+/// Dotted keys and texts of all scalars and lists of a document.
+std::map<std::string, std::string> option_texts(const Value& document);
 /// The run's value of a key as text; "–" if it has none, as for an option of another scheme.
 std::string key_text(const RunRecord& run, const std::string& key);
 /// The value as a title: "gpipe" for a text, with the key's name for other values ("stages 4").

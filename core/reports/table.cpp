@@ -318,6 +318,24 @@ std::string cell_name(const Table& table, std::size_t row, std::size_t column) {
   return join(parts, ", ");
 }
 
+std::vector<RunRecord> runs_beside(const Table& table, const std::vector<TableKey>& keys,
+                                   const std::vector<RunRecord>& runs) {
+  if (table.best_over.empty()) return runs;
+  std::vector<bool> shown(runs.size());
+  if (std::ranges::find(keys, table.best_over, &TableKey::name) != keys.end()) {
+    const bool held_out = std::ranges::all_of(runs, has_held_out);
+    for (std::size_t i = 0; i < runs.size(); ++i) shown[i] = has_held_out(runs[i]) == held_out;
+  } else {
+    for (const std::vector<TableCell>& row : table.cells)
+      for (const TableCell& cell : row)
+        for (const std::size_t run : cell.runs) shown[run] = true;
+  }
+  std::vector<RunRecord> some;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (shown[i]) some.push_back(runs[i]);
+  return some;
+}
+
 std::string mixing_note(const Table& table) {
   std::vector<std::string> parts;
   const auto add = [&](const std::string& of, const std::vector<std::string>& keys) {

@@ -57,6 +57,15 @@ struct Table {
 /// published numbers that do not fit, no held-out samples to choose by.
 Table make_table(const TableSpec& spec, const std::vector<RunRecord>& runs);
 
+/// The runs that stand in a picture beside the table: those of its cells. With best_over these are
+/// the runs with the chosen values; where `keys`, which the picture tells apart, have its key, too,
+/// they are those with all of its values, evaluated on the same samples.
+std::vector<RunRecord> runs_beside(const Table& table, const std::vector<TableKey>& keys,
+                                   const std::vector<RunRecord>& runs);
+
+/// What stands above the sentences of Table::choices.
+std::string choices_heading(const Table& table);
+
 /// A remark on cells whose runs differ in more than their seed ("Cells mix optimizer.lr: …"), or
 /// "". It covers the tables in `beside`, too. Markdown and LaTeX have it below the table.
 std::string mixing_note(const Table& table);

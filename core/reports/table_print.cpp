@@ -90,10 +90,6 @@ std::string cell_text(const Table& table, const TableCell& cell, Escaped escaped
   return text;
 }
 
-std::string choices_heading(const Table& table) {
-  return concat(table.best_over, " chosen on held-out samples (their mean, runs):");
-}
-
 std::string markdown(const Table& table) {
   std::vector<std::vector<std::string>> grid = table_texts(table, for_markdown);
   std::vector<std::size_t> widths(grid[0].size(), 3);
@@ -191,6 +187,10 @@ std::string csv(const Table& table) {
 }
 
 }  // namespace
+
+std::string choices_heading(const Table& table) {
+  return concat(table.best_over, " chosen on held-out samples (their mean, runs):");
+}
 
 std::vector<std::vector<std::string>> table_texts(const Table& table, Escaped escaped) {
   std::vector<std::vector<std::string>> grid{table.row_keys};

@@ -16,7 +16,7 @@ import browser
 import harness
 import skips
 from harness import SWEEP
-from report_pages import HOSTILE, experiment
+from report_pages import HOSTILE, experiment, with_a_hole
 
 SHOWN = os.environ.get("PIPEWRIGHT_SCREENSHOTS")
 
@@ -83,6 +83,25 @@ class Browsers(unittest.TestCase):
         before = shown.run(f"{first}.getVisibleDatasetCount()")
         shown.run("document.querySelector('.legend button').click()")
         self.assertLess(shown.run(f"{first}.getVisibleDatasetCount()"), before)
+
+    def test_no_line_crosses_a_place_where_all_runs_diverged(self):
+        folder = self.folder / "hole"
+        folder.mkdir()
+        (folder / "s.yaml").write_text(with_a_hole())
+        for command, code in (("sweep", SWEEP), ("report", 0)):
+            done = subprocess.run(
+                [os.path.abspath(harness.BINARY), command, "s.yaml", "--out", "sw"],
+                cwd=folder, capture_output=True, text=True, timeout=harness.SECONDS_LIMIT, check=False,
+            )  # fmt: skip
+            self.assertEqual(done.returncode, code, done.stderr)
+        shown = self.opened(folder / "sw/report.html")
+        colors = shown.run(
+            "[...document.querySelectorAll('figure.chart')].map((figure) => figure.chart)"
+            ".filter((chart) => chart.options.scales.x.title.text === 'loader.batch_size')"
+            ".flatMap((chart) => chart.getDatasetMeta(0).dataset.segments.map((part) => part.style?.borderColor))"
+        )
+        self.assertEqual(colors, ["transparent"])
+        self.keep(shown, "hole")
 
     def test_schedules_say_versions_and_zoom(self):
         shown = self.opened()

@@ -109,3 +109,13 @@ def experiment(labels=("PipeDream", "GPipe"), seeds=(1, 2, 3)):
         },
     )
     return f"# {QUESTION}\n#\n# More of it <b>here</b>.\n#   pipewright sweep s.yaml\n{json.dumps(value)}\n"
+
+
+def with_a_hole():
+    """Mini-batches of three sizes, of which the runs with the middle one diverge."""
+    points = [
+        {"label": "a", "loader.batch_size": size, "optimizer.lr": lr, "train.seed": seed}
+        for size, lr, seeds in ((8, 0.02, [1]), (16, 1e30, [1, 2]), (32, 0.02, [1]))
+        for seed in seeds
+    ]
+    return json.dumps(changed(MLP, {"sweep": {"points": points}, "table": {"rows": "label"}}))

@@ -4,13 +4,14 @@
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 
 import harness
 import many_runs
 from harness import DATA, EXPERIMENT, MLP, SWEEP, changed
-from report_pages import CLAIM, HOSTILE, QUESTION, Page, experiment
+from report_pages import CLAIM, HOSTILE, QUESTION, Page, experiment, with_a_hole
 
 MOST_BYTES = 5_000_000  # of a page about 100 runs
 SECTIONS = [
@@ -33,6 +34,14 @@ class Report(harness.EndToEnd):
         self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2", code=code)
         done = self.pipewright("report", "s.yaml", "--out", "sw", *flags)
         self.assertIn("wrote sw/report.html", done.out)
+        return self.page()
+
+
+    def swept(self, changes, *flags):
+        """The page of a sweep of small experiments."""
+        self.write("s.yaml", changed(MLP, changes))
+        self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2")
+        self.pipewright("report", "s.yaml", "--out", "sw", *flags)
         return self.page()
 
 
@@ -80,14 +89,121 @@ class Whole(Report):
         )
 
     def test_curves_do_not_pool_what_the_table_tells_apart(self):
-        grid = {"scheme.name": ["gpipe", "pipedream"], "pipeline.stages": [2, 3], "train.seed": [1, 2]}
-        self.write("s.yaml", changed(MLP, {"train.epochs": 2, "sweep": {"grid": grid}}))
-        self.pipewright("sweep", "s.yaml", "--out", "sw")
-        self.pipewright("report", "s.yaml", "--out", "sw", "--output", "s.html")
-        said = self.page("s.html").said()
+        grid = {
+            "scheme.name": ["gpipe", "pipedream"], "pipeline.stages": [2, 3], "optimizer.lr": [0.01, 0.02],
+            "train.seed": [1, 2],
+        }  # fmt: skip
+        page = self.swept({"train.epochs": 2, "sweep": {"grid": grid}})
+        said = page.said()
         for metric in ("test_accuracy", "train_loss"):
             for stages in (2, 3):
                 self.assertIn(f"{metric}, stages {stages}", said)
+        charts = {chart["title"]: chart for chart in page.data() if chart["y"].startswith(("test_acc", "train_loss"))}
+        for axis in ("workers", "optimizer.lr"):
+            names = [line["name"] for line in charts[f"test_accuracy against {axis}"]["lines"]]
+            self.assertEqual(len(" = ".join(names).split(" = ")), 4, names)  # equal lines are one
+        for title, chart in charts.items():
+            for line in chart["lines"]:
+                self.assertEqual({point[3] for point in line["points"]}, {2}, f"{title}: {line['name']}")
+        self.assertNotIn("Means mix", said)
+
+    def test_one_scheme_has_one_colour(self):
+        grid = {"scheme.name": ["gpipe", "pipedream"], "optimizer.lr": [0.01, 0.02], "pipeline.stages": [2, 3]}
+        looks = {}
+        for chart in self.swept({"sweep": {"grid": grid}, "table": {"rows": "scheme.name"}}).data():
+            for line in chart["lines"]:
+                name = line["name"].split(",")[0]
+                if name in grid["scheme.name"]:
+                    looks.setdefault(name, set()).add(line["look"])
+        self.assertEqual(looks.keys(), set(grid["scheme.name"]))
+        self.assertEqual([len(each) for each in looks.values()], [1, 1], looks)
+
+    def test_curves_say_what_they_pool(self):
+        grid = {"scheme.name": ["gpipe", "pipedream"], "optimizer.lr": [0.01, 0.02]}
+        page = self.swept({"sweep": {"grid": grid}, "table": {"rows": "scheme.name"}})
+        curves = page.text[page.text.index('id="curves"') : page.text.index('id="against"')]
+        self.assertEqual(curves.count("Means mix optimizer.lr: ± is over all their runs"), 2)
+
+    def test_where_the_table_chooses_a_rate_its_runs_alone_are_drawn(self):
+        grid = {
+            "scheme.name": ["gpipe", "pipedream"], "optimizer.lr": [0.001, 0.05], "loader.validation": [32, 0],
+            "train.seed": [1, 2],
+        }  # fmt: skip
+        table = {"rows": "scheme.name", "best_over": "optimizer.lr"}
+        page = self.swept({"train.epochs": 2, "sweep": {"grid": grid}, "table": table})
+        said = page.said()
+        chosen = dict(re.findall(r"(gpipe|pipedream): ([\d.]+) \([\d.]+, 2 runs\)", said))
+        self.assertEqual(chosen.keys(), {"gpipe", "pipedream"}, said)
+        self.assertIn("optimizer.lr chosen on held-out samples", said)
+        self.assertNotIn("Means mix", said)
+        charts = {chart["title"]: chart for chart in page.data()}
+        self.assertNotIn("test_accuracy against loader.validation", charts)
+        losses = {}
+        for path in (self.folder / "sw").glob("*/point.json"):
+            varied = json.loads(path.read_text())["varied"]
+            if varied["loader.validation"] == 0 and str(varied["optimizer.lr"]) == chosen[varied["scheme.name"]]:
+                last = harness.Run(path.parent).rows("epochs.csv")[-1]
+                losses.setdefault(varied["scheme.name"], []).append(float(last["train_loss"]))
+        for line in charts["train_loss"]["lines"]:
+            x, mean, _, runs = line["points"][-1]
+            self.assertEqual((x, runs), (2, 2))
+            own = losses[line["name"].split(" = ")[0]]
+            self.assertAlmostEqual(mean, sum(own) / len(own))
+        for line in charts["test_accuracy against optimizer.lr"]["lines"]:
+            self.assertEqual([(point[0], point[3]) for point in line["points"]], [(0.001, 2), (0.05, 2)])
+
+    def test_no_line_crosses_a_place_where_all_runs_diverged(self):
+        self.write("s.yaml", with_a_hole())
+        self.pipewright("sweep", "s.yaml", "--out", "sw", code=SWEEP)
+        self.pipewright("report", "s.yaml", "--out", "sw")
+        page = self.page()
+        charts = {chart["title"]: chart for chart in page.data()}
+        (line,) = charts["test_accuracy against loader.batch_size"]["lines"]
+        self.assertEqual([point[0] for point in line["points"]], [8, 32])
+        self.assertEqual((line["crosses"], line["breaks"]), ([16], [1]))
+        self.assertIn("a (2 diverged)", page.said())
+
+    def test_edges_of_other_optimizers_have_names_of_their_own(self):
+        sgd = {"name": "sgd", "lr": 0.01}
+        points = [
+            {"label": name, "optimizer": optimizer}
+            for name, optimizer in (
+                ("plain", sgd), ("heavy", sgd | {"momentum": 0.9}), ("lion", {"name": "lion", "lr": 0.001}),
+                ("adam", {"name": "adam", "lr": 0.01}), ("slower", sgd | {"lr": 0.005}),
+            )
+        ]  # fmt: skip
+        page = self.swept({"scheme": {"name": "pipedream"}, "sweep": {"points": points}})
+        (edges,) = (chart for chart in page.data() if "edge of stability" in chart["title"])
+        self.assertEqual(
+            [line["name"] for line in edges["lines"]],
+            [
+                "pipedream, 2 stages, sgd, optimizer.momentum 0",
+                "pipedream, 2 stages, sgd, optimizer.momentum 0.9",
+                "pipedream, 2 stages, adam",
+            ],
+        )
+        self.assertEqual(len({line["look"] for line in edges["lines"]}), 3)
+        self.assertIn("No edge of stability is known of 1 setting: ", page.said())
+
+    def test_maps_sharpness_and_modelled_memory_are_shown(self):
+        grid = {"scheme.name": ["gpipe", "pipedream"], "optimizer.lr": [0.01, 0.02], "train.seed": [1, 2]}
+        changes = {
+            "probes": [{"name": "sharpness", "every": 4, "samples": 8, "products": 6}],
+            "lr_schedule": {"name": "step", "size": 1, "gamma": 0.5}, "train.epochs": 2, "sweep": {"grid": grid},
+            "plot": {"kind": "map", "x": "optimizer.lr", "y": "scheme.name", "color": "test_accuracy"},
+        }  # fmt: skip
+        page = self.swept(changes, "--hardware", "dgx1-v100")
+        maps = page.text[page.text.index('id="maps"') : page.text.index('id="against"')]
+        self.assertEqual(len(re.findall(r'class="heat h\d">[\d.]+ \(2\)<', maps)), 4)
+        # The limit of the second epoch, at half the rate, is twice that of the first.
+        limits = re.findall(r">limit ([\d.e+]+)–([\d.e+]+)<", page.text)
+        self.assertEqual(len(limits), 8, "two stages of each of four settings")
+        for low, high in limits:
+            self.assertAlmostEqual(float(high) / float(low), 2, delta=0.02)
+        (memory,) = (chart for chart in page.data() if "as modelled on" in chart["title"])
+        self.assertEqual([line["name"] for line in memory["lines"]], ["gpipe, 2 stages", "pipedream, 2 stages"])
+        for line in memory["lines"]:
+            self.assertGreater(max(point[1] for point in line["points"]), 0)
 
     def test_labels_are_shown_and_do_not_act(self):
         self.write("s.yaml", experiment(seeds=(1,)))
@@ -128,6 +244,24 @@ class Whole(Report):
         # The page itself may be written again.
         self.pipewright("report", "s.yaml", "--out", "sw")
 
+    def test_a_page_of_somebody_else_is_not_replaced(self):
+        self.sweep_and_report(seeds=(1,))
+        page = self.folder / "sw/report.html"
+        ours = page.read_text()
+        for theirs in ("<!DOCTYPE html>\n<title>My thesis</title>\n", "", "x" * 10_000):
+            page.write_text(theirs)
+            for source in ("s.yaml", "sw"):
+                out = ("--out", "sw") if source == "s.yaml" else ()
+                self.assert_errors(
+                    self.pipewright("report", source, *out, code=DATA),
+                    r"^sw/report\.html: is no page of `pipewright report` and stays; --output FILE writes",
+                )
+            self.assertEqual(page.read_text(), theirs)
+        self.pipewright("report", "sw", "--output", "sw/report.html")
+        self.assertIn("4 runs: 3 done", self.page().said())
+        page.write_text(ours)
+        self.pipewright("report", "sw")
+
 
 class Little(Report):
     def test_runs_that_are_not_there(self):
@@ -142,6 +276,13 @@ class Little(Report):
         )
         self.assertEqual(list(self.folder.rglob("*.html")), [])
         self.pipewright("report", "nowhere.yaml", code=EXPERIMENT)
+
+    def test_a_folder_that_cannot_be_read_is_not_called_empty(self):
+        (self.folder / "sw").mkdir()
+        self.assert_errors(
+            self.pipewright("report", "sw", code=DATA, environment=self.failing("/sw", "list", 1)),
+            r"^sw: cannot be read: Input/output error$",
+        )
 
     def test_runs_that_failed_or_go_on_are_shown(self):
         self.write("s.yaml", changed(MLP, {"optimizer.lr": 1e30, "sweep": {"grid": {"train.seed": [1, 2, 3]}}}))

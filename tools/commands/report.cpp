@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipewright report`: all about an experiment's runs as one HTML page.
 #include <algorithm>
+#include <fstream>
 
 #include "core/base/error.h"
 #include "core/experiment/plugins.h"
@@ -9,11 +10,11 @@
 #include "core/page/report.h"
 #include "core/reports/best_cells.h"
 #include "core/reports/default_layout.h"
-#include "core/reports/heat_map.h"
 #include "core/runtime/build_info.h"
 #include "core/system/file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
+#include "tools/report/curves.h"
 #include "tools/report/edges.h"
 #include "tools/report/memory.h"
 #include "tools/report/sources.h"
@@ -46,43 +47,6 @@ TableSpec report_table(const ReportSource& source, Report& report) {
   return spec;
 }
 
-/// The curves of the section `plot` or, without one, of the table's rows, a picture per column; and
-/// of the loss.
-void add_curves(const Value& document, const TableSpec& table, Report& report) {
-  PlotSpec spec = read_plot_spec(document);
-  spec.hardware.clear();  // curves are over epochs; the section on time has the modelled hours
-  if (spec.kind == PlotKind::Map && !is_modelled(spec.metric.name))
-    report.maps = make_maps(spec, report.runs);
-  const bool drawable = spec.kind == PlotKind::Lines && !is_modelled(spec.metric.name);
-  if (!drawable) spec = read_plot_spec(Value::mapping());
-  if (!drawable || document.find("plot") == nullptr) {
-    spec.metric = table.metric;
-    spec.lines.clear();
-    for (const std::string& key : report.table->row_keys) spec.lines.push_back({key, {}});
-    spec.pictures = table.columns;
-  }
-  const auto add = [&] {
-    for (const Picture& picture : make_pictures(spec, report.runs)) {
-      Chart chart = chart_of(picture);
-      chart.title = concat(picture.metric, picture.title.empty() ? "" : ", ", picture.title);
-      report.curves.push_back(std::move(chart));
-    }
-  };
-  add();
-  const auto has_loss = [](const RunRecord& run) {
-    return std::ranges::count(run.columns, "train_loss") > 0;
-  };
-  if (spec.x.name != "epoch" || spec.metric.name == "train_loss" ||
-      std::ranges::none_of(report.runs, has_loss))
-    return;
-  spec.metric = {"train_loss", {}};
-  spec.published.reset();
-  spec.over.reset();
-  spec.log_y = false;
-  std::erase_if(spec.lines, [](const TableKey& key) { return key.name == "stage"; });
-  add();
-}
-
 /// All but what the runs themselves say.
 void add_results(const ReportSource& source, Report& report) {
   const TableSpec table = report_table(source, report);
@@ -90,8 +54,9 @@ void add_results(const ReportSource& source, Report& report) {
   report.table = make_table(table, report.runs);
   if (const auto best = best_cells(*report.table)) report.best = best->sentence + ".";
   report.verdicts = judge(read_claims(source.document), table, report.runs);
-  add_curves(source.document, laid_out(table, report.runs), report);
-  report.against = charts_against(table, *report.table, report.runs);
+  const TableSpec layout = laid_out(table, report.runs);
+  add_curves(source.document, layout, report);
+  report.against = charts_against(layout, *report.table, report.runs);
   report.front = front_of(table, *report.table, report.runs);
 }
 
@@ -170,6 +135,23 @@ ReportSource source_of(const CommandLine& line, const ExperimentArguments& given
   return source;
 }
 
+/// Throws Error{Data} if the file is there and is no page of this command: somebody else's page has
+/// the name that nobody gave.
+void require_own_page(const fs::path& file) {
+  constexpr std::streamsize kBeginning = 4096;
+  std::error_code none;
+  if (!fs::exists(file, none)) return;
+  std::string beginning(kBeginning, '\0');
+  std::ifstream in(file, std::ios::binary);  // not as an input, which could not be replaced
+  in.read(beginning.data(), kBeginning);
+  beginning.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  if (!is_report_page(beginning))
+    throw Error(ErrorKind::Data,
+                "is no page of `pipewright report` and stays; --output FILE writes the page "
+                "elsewhere",
+                file.string());
+}
+
 int run_report(const std::vector<std::string>& arguments) {
   CommandLine line(
       kReport,
@@ -209,7 +191,8 @@ int run_report(const std::vector<std::string>& arguments) {
     if (!of_folder) make_folders(source.folder);
     output = source.folder / "report.html";
   }
-  write_output(output, report_page(report));
+  if (!line.given("output")) require_own_page(output);
+  write_output(output, report_page(std::move(report)));
   if (!of_folder) tell_leftovers(given, source.document, source.folder, report.runs);
   return 0;
 }

@@ -7,9 +7,9 @@
 
 namespace pipewright {
 
-/// Adds charts of the edges, one for each number of stages, and the curvature up to which each
-/// stage of a run is stable at its learning rate. Runs without edges, such as those of optimizers
-/// that are no linear recurrence, get none.
+/// Adds charts of the edges, one for each number of stages, the edges of each run's stages, and
+/// notes on what the charts do not show. Runs without edges, such as those of optimizers that are
+/// no linear recurrence, get none.
 void add_edges(Report& report);
 
 }  // namespace pipewright

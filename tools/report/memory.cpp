@@ -32,12 +32,16 @@ std::vector<ChartPoint> fullest_worker(const Simulation& simulation) {
 
 std::vector<Chart> memory_on(const Hardware& hardware, const Report& report) {
   std::map<int, Chart> charts;
+  std::map<int, std::size_t> left_out;
   CostSource source(CostFiles{});
   for (const ReportSchedule& each : report.schedules) {
     if (!each.why_not.empty()) continue;
     const int stages = each.schedule.shape.stages;
     Chart& chart = charts[stages];
-    if (chart.lines.size() == kMostLinesOfMemory) continue;
+    if (chart.lines.size() == kMostLinesOfMemory) {
+      ++left_out[stages];
+      continue;
+    }
     chart.title = concat(counted(stages, "stage"), ": the worker that holds most, as modelled on ",
                          hardware.name);
     chart.x_label = "seconds";
@@ -49,14 +53,19 @@ std::vector<Chart> memory_on(const Hardware& hardware, const Report& report) {
           simulator.on(hardware, {.minibatches = kMinibatchesOfMemory, .memory_over_time = true});
       chart.lines.push_back({.name = each.title,
                              .kind = ChartLine::Kind::Steps,
-                             .look = chart.lines.size(),
-                             .points = fullest_worker(steady.simulation)});
+                             .points = fullest_worker(steady.simulation),
+                             .series = each.series});
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::Bug) throw;
     }
   }
   std::vector<Chart> all;
-  for (auto& [stages, chart] : charts) all.push_back(std::move(chart));
+  for (auto& [stages, chart] : charts) {
+    if (left_out[stages] > 0)
+      add_note(chart, concat(counted(left_out[stages], "schedule"),
+                             " more would not be told apart and are left out."));
+    all.push_back(std::move(chart));
+  }
   return all;
 }
 

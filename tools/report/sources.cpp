@@ -35,11 +35,10 @@ std::string schedule_key(const Value& document) {
   return key;
 }
 
-/// "spectrain, version 2, 4 stages"
-std::string schedule_title(const Experiment& experiment) {
-  const std::string title = drawing_title(experiment);
-  std::string text = title.substr(experiment.name.size() + 2);
-  text += concat(", ", counted(experiment.pipeline.stages, "stage"));
+/// "spectrain, version 2, 4 stages", and the same without its stages.
+std::string schedule_title(const Experiment& experiment, bool with_stages) {
+  std::string text = drawing_title(experiment).substr(experiment.name.size() + 2);
+  if (with_stages) text += concat(", ", counted(experiment.pipeline.stages, "stage"));
   if (experiment.pipeline.replicas > 1)
     text += concat(", ", counted(experiment.pipeline.replicas, "replica"));
   if (experiment.pipeline.microbatches > 1)
@@ -48,10 +47,11 @@ std::string schedule_title(const Experiment& experiment) {
 }
 
 ReportSchedule schedule_of(const RunRecord& run) {
-  ReportSchedule schedule{.title = run.label};
+  ReportSchedule schedule{.title = run.label, .series = run.label};
   try {
     const Experiment experiment = read_experiment(run.config.whole());
-    schedule.title = schedule_title(experiment);
+    schedule.title = schedule_title(experiment, true);
+    schedule.series = schedule_title(experiment, false);
     schedule.schedule = experiment.schedule(kScheduleMinibatches);
     validate(schedule.schedule);
   } catch (const Error& error) {
@@ -83,12 +83,13 @@ void add_trace(ReportSchedule& schedule, const RunRecord& run) {
 }  // namespace
 
 std::vector<RunRecord> runs_of_folder(const fs::path& folder) {
-  std::error_code unreadable;
-  if (fs::exists(folder / "run.json", unreadable)) return {read_run(folder)};
+  std::error_code fault;
+  if (fs::exists(folder / "run.json", fault)) return {read_run(folder)};
   std::vector<RunRecord> runs;
-  for (fs::directory_iterator at(folder, unreadable), end; !unreadable && at != end;
-       at.increment(unreadable))
+  for (fs::directory_iterator at(folder, fault), end; !fault && at != end; at.increment(fault))
     if (is_run_folder(*at)) runs.push_back(read_run(at->path()));
+  if (fault)
+    throw Error(ErrorKind::Data, concat("cannot be read: ", fault.message()), folder.string());
   if (runs.empty())
     throw Error(ErrorKind::Data,
                 "holds no runs; expected the folder of a run or of a sweep, such as runs/<name>",

@@ -13,7 +13,7 @@
 namespace pipewright {
 
 /// The records of a run's folder, or of all run folders directly in a sweep's, sorted by name.
-/// Throws Error{Data} if there are none.
+/// Throws Error{Data} if there are none, or the folder cannot be read.
 std::vector<RunRecord> runs_of_folder(const std::filesystem::path& folder);
 
 /// A document for runs without their file: the name, and the loss, on which the metric depends.

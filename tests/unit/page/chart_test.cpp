@@ -23,9 +23,11 @@ std::size_t occurrences(const std::string& text, const std::string& what) {
 
 Picture two_curves() {
   Picture picture{.title = "stages 4", .metric = "test_accuracy", .percent = true};
-  picture.curves = {
-      {.name = "a", .points = {{1, 50, 2, 3}, {2, 60, 1, 3}}},
-      {.name = "b", .points = {{1, 40, 0, 1}, {2, 45, 0, 1}}, .published = {{2, 46, 0, 1}}}};
+  picture.curves = {{.name = "a", .points = {{1, 50, 2, 3}, {2, 60, 1, 3}}},
+                    {.name = "b",
+                     .points = {{1, 40, 0, 1}, {2, 45, 0, 1}},
+                     .published = {{2, 46, 0, 1}},
+                     .color = 1}};
   return picture;
 }
 
@@ -115,6 +117,72 @@ TEST(Charts, TextsFromOutsideDoNotAct) {
   EXPECT_EQ(figure.find("<b>"), std::string::npos);
   for (const std::string& text : {figure, to_json(data)})
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+Picture curve_with_a_hole() {
+  Picture picture{.metric = "test_accuracy", .percent = true};
+  picture.curves = {{.name = "a",
+                     .points = {{1, 50, 2, 3}, {2, 60, 1, 3}, {4, 55, 1, 2}, {5, 50, 1, 3}},
+                     .diverged = {{3, 3}, {4, 1}}}};
+  return picture;
+}
+
+TEST(Charts, BreakALineWhereAllOfItsRunsDiverged) {
+  const Chart chart = chart_of(curve_with_a_hole());
+  const std::string svg = still_chart(chart);
+  const std::size_t line = svg.find("class=\"line"), band = svg.find("class=\"band");
+  ASSERT_NE(line, std::string::npos);
+  ASSERT_NE(band, std::string::npos);
+  const std::string drawn = svg.substr(line, svg.find("/>", line) - line);
+  EXPECT_EQ(occurrences(drawn, "M"), 2u) << drawn;
+  EXPECT_EQ(occurrences(drawn, "L"), 2u) << drawn;
+  EXPECT_EQ(occurrences(svg.substr(band, svg.find("/>", band) - band), "Z"), 2u);
+  const Value data = chart_data(chart);
+  EXPECT_EQ(to_json(*data.find_path("lines.0.breaks")), "[2]")
+      << "where one run of three diverged, the line goes on";
+}
+
+TEST(Charts, CountRunsAndThoseThatDivergedInTheirLegend) {
+  Value data = Value::sequence();
+  const std::string figure = chart_figure(chart_of(curve_with_a_hole()), data);
+  const std::size_t legend = figure.find("<ul class=\"legend\">");
+  ASSERT_NE(legend, std::string::npos);
+  EXPECT_NE(figure.find("<span>a (3 runs, 4 diverged)</span>", legend), std::string::npos)
+      << figure;
+}
+
+TEST(Charts, ThinnedLinesKeepTheirBreaks) {
+  Picture picture = curve_with_a_hole();
+  picture.curves[0].points.clear();
+  for (int i = 0; i < 5000; ++i) picture.curves[0].points.push_back({i * 1., i * 2., 0, 1});
+  picture.curves[0].diverged = {{1234.5, 1}, {2000, 1}};
+  std::vector<double> broken;
+  for (const ChartPoint& point : chart_of(picture).lines[0].points)
+    if (point.broken) broken.push_back(point.x);
+  ASSERT_EQ(broken.size(), 1u) << "a run that diverged where others have a point breaks nothing";
+  EXPECT_GE(broken[0], 1235);
+  EXPECT_LT(broken[0], 1235 + 5000 / 399 + 1);
+}
+
+TEST(Charts, OneSeriesHasOneLookInAllChartsOfAPage) {
+  Picture first = two_curves(), second = two_curves();
+  std::swap(second.curves[0], second.curves[1]);
+  second.curves[1].name = "a = c";
+  second.curves[1].series = "a";
+  std::vector<Chart> charts{chart_of(first), chart_of(second)};
+  SeriesLooks looks;
+  for (Chart& chart : charts) looks.give(chart);
+  EXPECT_EQ(charts[0].lines[0].look, charts[1].lines[2].look) << "a";
+  EXPECT_EQ(charts[0].lines[1].look, charts[1].lines[0].look) << "b";
+  EXPECT_EQ(charts[1].lines[0].look, charts[1].lines[1].look) << "b, published";
+  EXPECT_NE(charts[0].lines[0].look, charts[0].lines[1].look);
+}
+
+TEST(Charts, TwoLinesOfOneSeriesDifferInTheirLooks) {
+  Chart chart{.lines = {{.name = "x, 1", .series = "x"}, {.name = "x, 2", .series = "x"}}};
+  SeriesLooks looks;
+  looks.give(chart);
+  EXPECT_NE(chart.lines[0].look, chart.lines[1].look);
 }
 
 }  // namespace

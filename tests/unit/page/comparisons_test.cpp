@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.h"
+#include "core/reports/default_layout.h"
 
 namespace pipewright {
 namespace {
@@ -17,8 +18,9 @@ RunRecord trained(const std::string& label, int stages, double accuracy, double 
   run.varied = Value::mapping();
   run.varied.at_or_add("label") = Value::of(label);
   run.varied.at_or_add("pipeline.stages") = Value::of(stages);
-  run.config =
-      parse_yaml(concat("pipeline: {stages: ", stages, ", replicas: 1, placement: []}"), "x.yaml");
+  run.config = parse_yaml(concat("{scheme: {name: gpipe}, pipeline: {stages: ", stages,
+                                 ", replicas: 1, placement: []}}"),
+                          "x.yaml");
   run.columns = {"epoch", "test_accuracy", "seconds"};
   run.epochs = {{0, 0.1, seconds / 2}, {1, accuracy, seconds / 2}};
   return run;
@@ -69,6 +71,41 @@ TEST(Comparisons, WithoutAFinishedRunThereAreNone) {
   const Table table = make_table(spec, runs);
   EXPECT_TRUE(charts_against(spec, table, runs).empty());
   EXPECT_FALSE(front_of(spec, table, runs));
+}
+
+TEST(Comparisons, ChartsDoNotPoolWhatTheTableTellsApart) {
+  std::vector<RunRecord> runs;
+  for (const int stages : {2, 4})
+    for (const int rate : {1, 2}) {
+      for (const double accuracy : {0.1, 0.2})
+        runs.push_back(trained("a", stages, accuracy * stages, 1));
+      for (RunRecord* const run : {&runs.back(), &runs.back() - 1})
+        run->varied.at_or_add("optimizer.lr") = Value::of(rate);
+    }
+  const TableSpec spec =
+      laid_out(read_table_spec(parse_yaml("table: {metric: test_accuracy}", "x.yaml")), runs);
+  ASSERT_EQ(spec.columns.size(), 1u);
+  const std::vector<Chart> charts = charts_against(spec, make_table(spec, runs), runs);
+  ASSERT_EQ(charts.size(), 2u);
+  EXPECT_EQ(charts[1].title, "test_accuracy against optimizer.lr");
+  ASSERT_EQ(charts[1].lines.size(), 2u) << "one for each number of stages";
+  for (const ChartLine& line : charts[1].lines)
+    for (const ChartPoint& point : line.points) EXPECT_EQ(point.runs, 2) << line.name;
+  EXPECT_EQ(charts[1].note.find("mix"), std::string::npos) << charts[1].note;
+}
+
+TEST(Comparisons, WhatDivergedInSomeRunsIsNotEfficientAndBeatsNone) {
+  std::vector<RunRecord> runs{trained("slow", 2, 0.8, 10), trained("lucky", 2, 0.9, 5),
+                              trained("lucky", 2, 0.1, 5)};
+  runs[2].state = "failed";
+  runs[2].exit_code = 6;
+  const TableSpec spec = labelled_spec();
+  const auto front = front_of(spec, make_table(spec, runs), runs);
+  ASSERT_TRUE(front);
+  EXPECT_EQ(front->rows.at(0).name, "lucky");
+  EXPECT_EQ(front->rows[0].diverged, 1u);
+  EXPECT_FALSE(front->rows[0].efficient);
+  EXPECT_TRUE(front->rows.at(1).efficient) << "a mean of survivors beats nobody";
 }
 
 }  // namespace

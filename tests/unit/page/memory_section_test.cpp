@@ -56,5 +56,32 @@ TEST(MemoryOverTime, WhatCannotBeDrawnIsPassedOver) {
   EXPECT_EQ(memory_section(report, data).body, "");
 }
 
+TEST(MemoryOverTime, SchedulesHaveTheirColourForAllNumbersOfStages) {
+  Report report;
+  for (const int stages : {2, 4})
+    for (const char* const name : {"gpipe", "pipedream"}) {
+      if (stages == 4 && std::string_view(name) == "gpipe") continue;
+      report.schedules.push_back(schedule_named(name, stages, 6));
+      report.schedules.back().series = name;
+    }
+  Value data = Value::sequence();
+  memory_section(report, data);
+  ASSERT_EQ(data.items.size(), 4u);
+  EXPECT_EQ(data.items[0].find_path("lines.0.look")->integer, 0);
+  EXPECT_EQ(data.items[0].find_path("lines.1.look")->integer, 1);
+  EXPECT_EQ(data.items[2].find_path("lines.0.look")->integer, 1) << "pipedream in four stages";
+}
+
+TEST(MemoryOverTime, SchedulesThatAreNotDrawnAreCountedBelowEachChart) {
+  Report report;
+  for (int i = 0; i < 10; ++i) report.schedules.push_back(schedule_named("gpipe", 2, 4));
+  Value data = Value::sequence();
+  const std::string body = memory_section(report, data).body;
+  const std::string note = "2 schedules more would not be told apart and are left out.";
+  const std::size_t first = body.find(note);
+  ASSERT_NE(first, std::string::npos) << body;
+  EXPECT_NE(body.find(note, first + 1), std::string::npos);
+}
+
 }  // namespace
 }  // namespace pipewright

@@ -109,5 +109,58 @@ TEST(Pages, SettingsThatDifferStandApartFromSharedOnes) {
   EXPECT_NE(body.find("<code>2</code> 1 run, <code>3</code> 1 run"), std::string::npos) << body;
 }
 
+TEST(Pages, AreKnownByTheirBeginning) {
+  const std::string page = report_page(small_report());
+  EXPECT_TRUE(is_report_page(page.substr(0, 4096)));
+  EXPECT_FALSE(is_report_page("<!DOCTYPE html>\n<html><head><title>Mine</title></head></html>"));
+  EXPECT_FALSE(is_report_page(""));
+}
+
+TEST(Pages, SayWhichValueEachCellChoseAndHow) {
+  Report report = small_report();
+  report.table = Table{.metric = "test_accuracy",
+                       .caption = "accuracy",
+                       .row_keys = {"label"},
+                       .best_over = "optimizer.lr",
+                       .choices = {"gpipe: 0.1 (80.00, 2 runs)", "<xpipe>: none"}};
+  const std::string body = results_section(report).body;
+  const std::size_t heading = body.find("optimizer.lr chosen on held-out samples");
+  ASSERT_NE(heading, std::string::npos) << body;
+  EXPECT_NE(body.find("<li>gpipe: 0.1 (80.00, 2 runs)</li>", heading), std::string::npos) << body;
+  EXPECT_NE(body.find("<li>&lt;xpipe&gt;: none</li>", heading), std::string::npos) << body;
+}
+
+TEST(Pages, LinesOfOneSchemeHaveOneColourInAllSections) {
+  Report report = small_report();
+  const auto chart = [](const std::vector<std::string>& names) {
+    Chart made;
+    for (const std::string& name : names)
+      made.lines.push_back({.name = name, .points = {{1, 1}}, .series = name});
+    return made;
+  };
+  report.curves = {chart({"a", "b"})};
+  report.edges = {chart({"b"})};
+  const std::string page = report_page(report);
+  const std::size_t edges = page.find("id=\"strips\"");
+  ASSERT_NE(edges, std::string::npos);
+  EXPECT_NE(page.find("class=\"mark c1\"", edges), std::string::npos);
+  EXPECT_EQ(page.find("class=\"mark c0\"", edges), std::string::npos);
+}
+
+TEST(Pages, FrontsCountTheRunsThatDiverged) {
+  Report report = small_report();
+  report.front =
+      ReportFront{.time = "time",
+                  .unit = "s",
+                  .rows = {{.name = "a", .metric = 0.5, .time = 1, .runs = 2, .diverged = 1},
+                           {.name = "b", .metric = 0.4, .time = 2, .runs = 3, .efficient = true}}};
+  Value data = Value::sequence();
+  const std::string body = front_section(report, data).body;
+  EXPECT_NE(body.find("<td class=\"n\">2, 1 diverged</td>"), std::string::npos) << body;
+  EXPECT_NE(body.find("among those of which no run diverged"), std::string::npos) << body;
+  report.front->rows.erase(report.front->rows.begin());
+  EXPECT_EQ(front_section(report, data).body.find("diverged"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace pipewright

@@ -107,5 +107,28 @@ TEST_F(BestOver, AKeyThatDividesRowsCannotBeChosenFrom) {
             std::string::npos);
 }
 
+TEST_F(BestOver, PicturesBesideTheTableHaveTheChosenRuns) {
+  for (const int held_out : {200, 0})
+    for (const char* const lr : {"0.1", "0.2"}) {
+      add("gpipe", lr, held_out, 1, lr);
+      add("xpipe", lr, held_out, 1, "0.5");
+    }
+  const Table all = table();
+  const auto described = [&](const std::vector<TableKey>& keys) {
+    std::vector<std::string> texts;
+    for (const RunRecord& run : runs_beside(all, keys, runs_))
+      texts.push_back(concat(run.label, " ", to_json(*run.varied.find("optimizer.lr")), " ",
+                             to_json(*run.varied.find("loader.validation"))));
+    return texts;
+  };
+  EXPECT_EQ(described({{"label", {}}}), (std::vector<std::string>{"xpipe 0.1 0", "gpipe 0.2 0"}));
+  EXPECT_EQ(described({{"optimizer.lr", {}}}),
+            (std::vector<std::string>{"gpipe 0.1 0", "xpipe 0.1 0", "gpipe 0.2 0", "xpipe 0.2 0"}))
+      << "a picture over the key tells its values apart, and does not mix kinds of samples";
+  const Table plain = make_table(
+      read_table_spec(parse_yaml("table: {rows: [label, optimizer.lr]}", "t.yaml")), runs_);
+  EXPECT_EQ(runs_beside(plain, {}, runs_).size(), runs_.size());
+}
+
 }  // namespace
 }  // namespace pipewright

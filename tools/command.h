@@ -28,8 +28,8 @@ struct Command {
 int perform(const std::vector<std::string>& arguments);
 
 extern const Command kRun, kSweep, kWatch, kCheck, kSchedule, kSimulate, kSynthesize, kStability,
-    kProfile, kTable, kPlot, kReport, kCompare, kTimeline, kFetch, kList, kDescribe, kSchema, kNew,
-    kDoctor, kCompletion;
+    kProfile, kTable, kPlot, kReport, kExport, kCompare, kTimeline, kFetch, kList, kDescribe,
+    kSchema, kNew, kDoctor, kCompletion;
 
 /// All commands, in the order of `pipewright --help`.
 std::vector<const Command*> commands();
@@ -106,6 +106,9 @@ class CommandLine {
 /// prints anything it calls `when_read`: commands that compute pass need_libtorch.
 Experiment experiment_of(const CommandLine& line, void (*when_read)() = nullptr);
 
+/// Throws Error unless a file that the user has requested may be written: its folder is there, and
+/// neither a file that this command reads nor one of a folder of results has that name.
+void check_output(const std::filesystem::path& file);
 /// Writes a file that the user has requested, and prints its name.
 void write_output(const std::filesystem::path& file, const std::string& content);
 /// Writes a file into which the command has merged what it held, unless that is its content

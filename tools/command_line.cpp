@@ -316,7 +316,7 @@ void refuse_results_file(const std::filesystem::path& file) {
 
 }  // namespace
 
-void write_output(const std::filesystem::path& file, const std::string& content) {
+void check_output(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.parent_path();
   std::error_code none;
   if (!folder.empty() && !std::filesystem::is_directory(folder, none))
@@ -325,6 +325,10 @@ void write_output(const std::filesystem::path& file, const std::string& content)
                 file.string());
   refuse_given_file(file);
   refuse_results_file(file);
+}
+
+void write_output(const std::filesystem::path& file, const std::string& content) {
+  check_output(file);
   write_file(file, content);
   print("wrote %s\n", file.c_str());
 }

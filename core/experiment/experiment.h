@@ -89,7 +89,7 @@ struct TrainOptions {
 };
 
 struct OutputOptions {
-  bool steps = true, weights = true, trace = false;
+  bool steps = true, weights = true, trace = false, tensorboard = false;
 };
 
 /// How test sources are translated for the metric BLEU.

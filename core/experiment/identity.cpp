@@ -50,14 +50,14 @@ Value without_idle_perturb(Value resolved) {
   return resolved;
 }
 
-/// Without sections that change nothing as they are: the experiment is then that of a program
-/// without them.
+/// Without sections and options that change nothing as they are: the experiment is then that of a
+/// program without them.
 Value without_idle(Value resolved) {
   const Value* const rules = resolved.find("gradient_rules");
   if (rules != nullptr && rules->is(Value::Kind::Sequence) && rules->items.empty())
     std::erase_if(resolved.fields,
                   [](const auto& field) { return field.first == "gradient_rules"; });
-  return without_idle_perturb(std::move(resolved));
+  return without_idle_perturb(without_idle_output(std::move(resolved)));
 }
 
 Value without_name(const Value& resolved) {
@@ -118,6 +118,14 @@ void add_changes(const std::string& path, const Value* before, const Value* now,
 }
 
 }  // namespace
+
+Value without_idle_output(Value resolved) {
+  if (Value* const output = resolved.find("output"))
+    std::erase_if(output->fields, [](const auto& field) {
+      return field.first == "tensorboard" && field.second == Value::of(false);
+    });
+  return resolved;
+}
 
 std::string config_digest(Value resolved) {
   std::erase_if(resolved.fields, [](const auto& field) { return field.first == "name"; });

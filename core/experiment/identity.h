@@ -21,6 +21,10 @@ std::string identity_of(const Value& resolved, const std::vector<std::string>& p
 std::string identity_changes(const Value& before, const Value& now,
                              const std::vector<std::string>& paths);
 
+/// The document without output.tensorboard if that is false: it is then that of a program which
+/// does not have the option.
+Value without_idle_output(Value resolved);
+
 /// Digest of an experiment without its name; it is `digest` in run.json.
 std::string config_digest(Value resolved);
 

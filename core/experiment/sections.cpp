@@ -297,6 +297,10 @@ OutputOptions read_output(Options& root) {
       o.flag("trace", false,
              "Whether to write trace.json, which says when each action of the last epoch ran, for "
              "chrome://tracing or Perfetto.");
+  output.tensorboard =
+      o.flag("tensorboard", false,
+             "Whether to write the curves to an event file while the run goes on: `tensorboard "
+             "--logdir DIR` shows those of all runs below DIR.");
   o.finish();
   return output;
 }

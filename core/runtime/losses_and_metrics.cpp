@@ -33,6 +33,8 @@ LossesAndMetrics::LossesAndMetrics(const Program& program, const RunRequest& req
       sums_(as_size(program.minibatches) * as_size(sites_ * shape_.replicas), 0),
       readings_(program.workers.size()),
       metric_sums_(sums_of(request.metrics), 0) {
+  if (request.on_loss && RunRequest::tells_losses(request.execution, shape_.replicas))
+    parts_.resize(as_size(program.minibatches), 0);
   site_of_.back() = 0;
   int site = 1;
   for (const int stage : program.schedule.auxiliary) site_of_[as_size(stage)] = site++;
@@ -71,6 +73,14 @@ void LossesAndMetrics::account(const Reading& reading, int worker) {
                         action.microbatch == shape_.microbatches - 1 && action.replica == 0 &&
                         request_.execution != Execution::Mpi;
   if (complete && request_.on_minibatch) request_.on_minibatch(action.minibatch);
+  if (!parts_.empty() && action.stage == shape_.stages - 1) tell_loss(action);
+}
+
+/// Calls on_loss once all micro-batches of the action's mini-batch have been read, in whatever
+/// order the schedule has them.
+void LossesAndMetrics::tell_loss(const Action& action) {
+  if (++parts_[as_size(action.minibatch)] < shape_.microbatches) return;
+  request_.on_loss(action.minibatch, sums_[as_size(action.minibatch) * as_size(sites_)]);
 }
 
 void LossesAndMetrics::add(const Action& action, double loss, const Share& share) {

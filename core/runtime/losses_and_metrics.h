@@ -47,6 +47,7 @@ class LossesAndMetrics {
   void read(int worker, int minibatch);
   void account(const Reading& reading, int worker);
   void add(const Action& action, double loss, const Share& share);
+  void tell_loss(const Action& action);
   [[noreturn]] void refuse(const Reading& reading, double loss, int worker) const;
   const at::Tensor& value_of(const LateValue& late) const;
 
@@ -56,6 +57,7 @@ class LossesAndMetrics {
   int sites_;
   std::vector<int> site_of_;
   std::vector<double> sums_;  ///< [mini-batch][site][replica]; each is written by one thread only
+  std::vector<int> parts_;    ///< losses of micro-batches read, per mini-batch, for on_loss
   std::vector<std::deque<Reading>> readings_;  ///< values in flight, per worker
   std::vector<double> metric_sums_;            ///< one writer: an evaluation has one last stage
 };

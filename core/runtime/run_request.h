@@ -41,6 +41,13 @@ struct RunRequest {
   /// Called after each mini-batch: in `mpi` by worker 0 after its update, otherwise by the thread
   /// that reads the last micro-batch's loss.
   std::function<void(int minibatch)> on_minibatch;
+  /// Called with the loss of each mini-batch, the mean over its samples, by the thread that reads
+  /// its last micro-batch's loss; not where replicas or the processes of `mpi` have parts of it.
+  std::function<void(int minibatch, double loss)> on_loss = nullptr;
+  /// Whether on_loss is called.
+  static bool tells_losses(Execution execution, int replicas) {
+    return execution != Execution::Mpi && replicas == 1;
+  }
   /// Polled if set: once it is true, execute() throws Error{Interrupted}.
   const std::atomic<bool>* stop = nullptr;
   /// If set, filled with the span of every instruction, per worker.

@@ -131,6 +131,11 @@ void Measurements::keep_found() {
   }
   sort_rows(rows);
   if (rows_) rows_->append(probe_rows(rows, plan_.experiment->probes, plan_.minibatches));
+  if (events_ == nullptr) return;
+  for (const ProbeRow& row : rows)
+    events_->probe(row.minibatch,
+                   plan_.experiment->probes[static_cast<std::size_t>(row.probe)].name, row.quantity,
+                   row.stage < 0 ? std::nullopt : std::optional(row.stage), row.value);
 }
 
 std::string Measurements::farthest_past_edge() const {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/exports/training_events.h"
 #include "core/records/row_log.h"
 #include "core/runtime/observer.h"
 #include "core/runtime/processes/team.h"
@@ -31,6 +32,8 @@ class Measurements {
   void keep_rows(const std::filesystem::path& checkpoints, std::int64_t done);
   /// Continues the log that belongs to a checkpoint, if that has one. Throws Error{Data}.
   void go_on(const std::filesystem::path& checkpoints, const RowLogPart& part);
+  /// From now on also shows what the probes find as curves. `events` must outlive this object.
+  void show_in(TrainingEvents& events) { events_ = &events; }
   /// The log of rows, if this process keeps one.
   std::optional<RowLog>& rows() { return rows_; }
   const std::optional<RowLog>& rows() const { return rows_; }
@@ -67,7 +70,8 @@ class Measurements {
   std::vector<ProbeRow> whole_;   ///< of the whole model, found by process 0
   std::vector<Probes::Cost> whole_costs_;
   std::optional<EdgeWatch> edges_;  ///< in process 0, if sharpness is measured
-  std::optional<RowLog> rows_;      ///< in process 0: the rows of probes.csv
+  TrainingEvents* events_ = nullptr;
+  std::optional<RowLog> rows_;  ///< in process 0: the rows of probes.csv
 };
 
 }  // namespace pipewright

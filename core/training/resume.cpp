@@ -58,7 +58,7 @@ Value recorded(const RunFolder& folder) {
 Value outcome_of(const Value& resolved) {
   Value outcome = Value::mapping();
   if (const Value* output = resolved.find("output")) outcome.at_or_add("output") = *output;
-  return outcome;
+  return without_idle_output(std::move(outcome));
 }
 
 std::string joined(const std::string& a, const std::string& b) {

@@ -83,6 +83,22 @@ void Trainer::begin_logs() {
   if (keeps_steps() && !steps_)
     steps_ = begin_steps(folder_->checkpoints(), done(), plan_.auxiliary);
   if (folder_ != nullptr) measurements_.keep_rows(folder_->checkpoints(), done());
+  if (folder_ == nullptr || !team_.first() || !plan_.experiment->output.tensorboard) return;
+  events_.emplace(folder_->path(), done(), std::ssize(state_.epochs));
+  measurements_.show_in(*events_);
+}
+
+/// Whether the event file gets losses while a segment is trained, and not at its end.
+bool Trainer::tells_losses() const {
+  return events_ && RunRequest::tells_losses(plan_.experiment->pipeline.execution,
+                                             plan_.training.schedule.shape.replicas);
+}
+
+/// What puts losses of the segment that begins after `first` mini-batches into the event file; null
+/// where nothing does before its end.
+std::function<void(int, double)> Trainer::loss_recorder(std::int64_t first) {
+  if (!tells_losses()) return nullptr;
+  return [this, first](int minibatch, double loss) { events_->loss(first + minibatch, loss); };
 }
 
 /// Removes the row logs at the end if no checkpoint refers to them.
@@ -118,6 +134,7 @@ void Trainer::train() {
   measurements_.tell_costs(seconds_, progress_);
   if (folder_ == nullptr) return;
   write_tables({});
+  if (events_) events_->sync();
   remove_logs();
   if (!plan_.experiment->output.weights) return;
   const TensorFile weights = latest_weights();
@@ -176,6 +193,7 @@ RunResult Trainer::run(const Program& program, std::int64_t first) {
                       [&](int) {
                         if (progress_ != nullptr) progress_->step();
                       },
+                  .on_loss = loss_recorder(first),
                   .stop = stop_,
                   .trace = e.output.trace ? &trace_ : nullptr,
                   .team = &team_,
@@ -209,6 +227,7 @@ void Trainer::train_to(std::int64_t end) {
 
 void Trainer::keep_losses(const std::vector<std::vector<double>>& losses, std::int64_t first) {
   if (steps_) steps_->append(step_rows(losses, first, plan_.minibatches));
+  if (events_) events_->losses(losses, first, plan_.auxiliary, tells_losses());
   if (collected_ != nullptr) collected_->insert(collected_->end(), losses.begin(), losses.end());
 }
 
@@ -232,6 +251,7 @@ void Trainer::finish_epoch() {
   row.metrics.assign(e.metrics.size() - 1, kNoNumber);
   if (due || row.epoch + 1 == e.train.epochs) evaluate(row);
   state_.epochs.push_back(row);
+  if (events_) events_->epoch(row, own_metrics());
   if (progress_ != nullptr) progress_->epoch(row, e.train.epochs, own_metrics());
 }
 
@@ -295,6 +315,7 @@ void Trainer::check_weights() const {
 
 void Trainer::save() {
   if (folder_ == nullptr || !plan_.drains.checkpoint_at(done())) return;
+  if (events_) events_->sync();  // no record before a checkpoint may be lost
   const std::optional<RowLog>& rows = measurements_.rows();
   save_checkpoint(folder_->checkpoints(), plan_, stages_, edges_, exchanges_, state_,
                   {.steps = steps_ ? &*steps_ : nullptr, .probes = rows ? &*rows : nullptr}, team_);

@@ -5,11 +5,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/exports/training_events.h"
 #include "core/records/row_log.h"
 #include "core/records/run_folder.h"
 #include "core/runtime/action_log.h"
@@ -65,6 +67,8 @@ class Trainer {
   TensorFile latest_weights();
   double lr_at(std::int64_t step) const;
   bool keeps_steps() const;
+  bool tells_losses() const;
+  std::function<void(int, double)> loss_recorder(std::int64_t first);
   void write_traffic(Syncs syncs) const;
 
   const Plan& plan_;
@@ -79,7 +83,8 @@ class Trainer {
   Measurements measurements_;
   Programs programs_;
   TrainingState state_;
-  std::optional<RowLog> steps_;  ///< in process 0, with output.steps
+  std::optional<RowLog> steps_;           ///< in process 0, with output.steps
+  std::optional<TrainingEvents> events_;  ///< in process 0, with output.tensorboard
   std::vector<std::vector<double>>* collected_ = nullptr;
   const Program* last_;
   std::vector<std::vector<Span>> trace_;

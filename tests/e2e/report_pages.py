@@ -108,7 +108,7 @@ def experiment(labels=("PipeDream", "GPipe"), seeds=(1, 2, 3)):
             ],
         },
     )
-    return f"# {QUESTION}\n#\n# More of it <b>here</b>.\n#   pipewright sweep s.yaml\n{json.dumps(value)}\n"
+    return f"# yaml-language-server: $schema=x.json\n# {QUESTION}\n#\n# More of it <b>here</b>.\n#   pipewright sweep s.yaml\n{json.dumps(value)}\n"
 
 
 def with_a_hole():

@@ -57,6 +57,7 @@ class Whole(Report):
             "Settings that all runs share", "versions of a stage’s weights",
         ):  # fmt: skip
             self.assertIn(words, said)
+        self.assertNotIn("yaml-language-server", said)
         digests = {json.loads(path.read_text())["digest"] for path in (self.folder / "sw").glob("*/run.json")}
         self.assertEqual(len(digests), 12)
         for digest in digests:

@@ -140,7 +140,9 @@ std::string leading_comment(const fs::path& file) {
     if (!line.starts_with('#')) break;
     std::string_view text = std::string_view(line).substr(1);
     if (text.starts_with(' ')) text.remove_prefix(1);
-    if (!text.starts_with("SPDX-")) comment += concat(text, "\n");
+    const bool for_programs =
+        text.starts_with("SPDX-") || text.starts_with("yaml-language-server:");
+    if (!for_programs) comment += concat(text, "\n");
   }
   return comment;
 }

@@ -23,7 +23,8 @@ Value document_of(const std::vector<RunRecord>& runs, const std::filesystem::pat
 /// runs that differ in nothing but their seed have different ones.
 bool have_own_labels(const std::vector<RunRecord>& runs);
 
-/// The comment that an experiment's file begins with, without its signs; "" without one.
+/// The comment that an experiment's file begins with, without its signs and without the lines in it
+/// that are for programs; "" without one.
 std::string leading_comment(const std::filesystem::path& file);
 
 /// One line for each other version of Pipewright that made rows of the file; none for "".

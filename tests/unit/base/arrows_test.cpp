@@ -42,6 +42,7 @@ const std::map<std::string, std::string> kMayLookInto{
     {"core/page",
      "core/base core/system core/config core/schedule core/cost core/simulation core/drawing "
      "core/traces core/records core/reports"},
+    {"core/exports", "core/base core/system core/config core/records core/reports"},
     {"core/fetch", "core/base core/system"},
     {"core/stability", "core/base core/system core/config core/schedule"},
     {"core/stage/files", "core/base core/system core/config"},
@@ -67,8 +68,8 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/stage core/codecs core/experiment core/profiling"},
     {"core/training",
      "core/base core/system core/config core/schedule core/drawing core/traces core/records "
-     "core/fetch core/stability core/stage core/stage/files core/translation core/codecs "
-     "core/runtime core/probes core/experiment core/profiling"},
+     "core/exports core/fetch core/stability core/stage core/stage/files core/translation "
+     "core/codecs core/runtime core/probes core/experiment core/profiling"},
     {"core/sweep",
      "core/base core/system core/config core/schedule core/cost core/simulation core/planning "
      "core/records core/reports core/stability core/experiment core/profiling core/modelling "
@@ -77,7 +78,8 @@ const std::map<std::string, std::string> kMayLookInto{
      "core/base core/system core/config core/schedule core/drawing core/records core/stage/files"},
     {"tools",
      "core/base core/system core/config core/schedule core/cost core/simulation core/synthesis "
-     "core/drawing core/traces core/planning core/records core/reports core/page core/fetch "
+     "core/drawing core/traces core/planning core/records core/reports core/page core/exports "
+     "core/fetch "
      "core/stability "
      "core/stage "
      "core/codecs core/runtime core/probes core/experiment core/profiling core/modelling "
@@ -87,11 +89,11 @@ const std::map<std::string, std::string> kMayLookInto{
     {"datasets", "core/base core/system core/config core/fetch core/stage core/stage/files"},
 };
 
-const Rooms kWithoutLibTorch{"core/base",   "core/system",     "core/config",    "core/schedule",
-                             "core/cost",   "core/simulation", "core/synthesis", "core/drawing",
-                             "core/traces", "core/planning",   "core/records",   "core/reports",
-                             "core/page",   "core/fetch",      "core/stability", "core/statistics",
-                             "schemes"};
+const Rooms kWithoutLibTorch{
+    "core/base",       "core/system",     "core/config",  "core/schedule", "core/cost",
+    "core/simulation", "core/synthesis",  "core/drawing", "core/traces",   "core/planning",
+    "core/records",    "core/reports",    "core/page",    "core/exports",  "core/fetch",
+    "core/stability",  "core/statistics", "schemes"};
 
 /// Headers that may include more of LibTorch than the tensor: the precompiled header, and the
 /// template over tensors that only the optimizers' .cpp files read.

@@ -64,6 +64,17 @@ TEST(Identity, IsThatOfEarlierProgramsWithoutGradientRules) {
   EXPECT_NE(plain.experiment.identity, ruled.experiment.identity);
 }
 
+TEST(Identity, IsThatOfEarlierProgramsWithoutAnEventFile) {
+  const Laboratory plain("{}"), shown("{output: {tensorboard: true}}");
+  Value older = plain.experiment.resolved;
+  EXPECT_EQ(std::erase_if(older.find("output")->fields,
+                          [](const auto& field) { return field.first == "tensorboard"; }),
+            1U);
+  EXPECT_EQ(plain.experiment.digest, config_digest(older));
+  EXPECT_NE(plain.experiment.digest, shown.experiment.digest);
+  EXPECT_EQ(plain.experiment.identity, shown.experiment.identity);
+}
+
 TEST(Identity, IsChangedByEachPerturbation) {
   for (const char* option : {"gradient_delay: 1", "weight_noise: 0.001"}) {
     const Laboratory laboratory(concat("{perturb: {", option, "}}"));

@@ -12,8 +12,8 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(RunFiles, AreKnownByTheirWholeNames) {
-  for (const char* const name :
-       {"run.json", "steps.csv", "last-actions-0.txt", "last-actions-12.txt"})
+  for (const char* const name : {"run.json", "steps.csv", "last-actions-0.txt",
+                                 "last-actions-12.txt", "events.out.tfevents.pipewright"})
     EXPECT_TRUE(is_run_file(name)) << name;
   for (const char* const name :
        {"", "run.jsonx", "Run.json", "last-actions-.txt", "last-actions-plan.txt",

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/exports/metric_rows.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/wording.h"
+#include "core/config/json.h"
+#include "core/records/row_log.h"
+#include "core/records/run_folder.h"
+
+namespace pipewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPlaceFields = 2;  // of a row of steps.csv: epoch and mini-batch
+
+bool is_there(const fs::path& file) {
+  std::error_code ignored;
+  return fs::status(file, ignored).type() != fs::file_type::not_found;
+}
+
+template <class Number>
+Number read_field(std::string_view text, const std::string& where) {
+  Number number{};
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size())
+    throw Error(ErrorKind::Data, concat("'", text, "' is not a number"), where);
+  return number;
+}
+
+std::vector<std::string> loss_columns(std::string_view header, const std::string& where) {
+  std::vector<std::string> columns = split(header, ',');
+  if (columns.size() <= kPlaceFields || columns[0] != "epoch" || columns[1] != "minibatch")
+    throw Error(ErrorKind::Data, "is no header of steps.csv; expected epoch,minibatch,loss", where);
+  columns.erase(columns.begin(), columns.begin() + kPlaceFields);
+  return columns;
+}
+
+StepRow step_row(std::string_view line, const StepTable& table, const std::string& where) {
+  const std::vector<std::string> fields = split(line, ',');
+  if (fields.size() != kPlaceFields + table.columns.size())
+    throw Error(ErrorKind::Data,
+                concat("has ", counted(fields.size(), "field"), ", but the header has ",
+                       kPlaceFields + table.columns.size()),
+                where);
+  StepRow row{read_field<int>(fields[0], where), read_field<int>(fields[1], where), {}};
+  for (std::size_t i = kPlaceFields; i < fields.size(); ++i)
+    row.losses.push_back(fields[i].empty() ? kNoNumber : read_field<double>(fields[i], where));
+  return row;
+}
+
+void read_epochs(const RunRecord& record, const std::function<void(const MetricRow&)>& take) {
+  const auto epoch = std::ranges::find(record.columns, "epoch") - record.columns.begin();
+  for (const std::vector<double>& row : record.epochs)
+    for (std::ptrdiff_t i = 0; i < std::ssize(row); ++i) {
+      const double value = row[static_cast<std::size_t>(i)];
+      if (i == epoch || epoch == std::ssize(row) || std::isnan(value)) continue;
+      take({static_cast<int>(row[static_cast<std::size_t>(epoch)]), std::nullopt,
+            record.columns[static_cast<std::size_t>(i)], value});
+    }
+}
+
+}  // namespace
+
+void check_files(const RunRecord& record) {
+  for (const char* name : {"run.json", "point.json"})
+    if (is_there(record.folder / name)) static_cast<void>(load_json(record.folder / name));
+  const RunFolder folder(record.folder);
+  if (is_there(folder.experiment())) static_cast<void>(load_yaml(folder.experiment()));
+  if (is_there(record.folder / "epochs.csv"))
+    static_cast<void>(read_number_table(record.folder / "epochs.csv"));
+  if (is_there(folder.traffic())) static_cast<void>(read_number_table(folder.traffic(), "kind"));
+}
+
+StepTable read_steps(const fs::path& run_folder,
+                     const std::function<void(const StepTable&, const StepRow&)>& take) {
+  const fs::path file = RunFolder(run_folder).steps();
+  StepTable table;
+  if (!is_there(file)) return table;
+  table.is_there = true;
+  std::error_code unknown;
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(file, unknown));
+  std::size_t number = 0;
+  read_row_log(run_folder, {.name = file.filename().string(), .bytes = unknown ? 0 : bytes},
+               [&](std::string_view line) {
+                 const std::string where = concat(file.string(), ":", ++number);
+                 if (number == 1)
+                   table.columns = loss_columns(line, where);
+                 else if (!line.empty())
+                   take(table, step_row(line, table, where));
+               });
+  return table;
+}
+
+void read_metric_rows(const RunRecord& record, const std::function<void(const MetricRow&)>& take) {
+  read_epochs(record, take);
+  read_steps(record.folder, [&](const StepTable& table, const StepRow& row) {
+    for (std::size_t i = 0; i < row.losses.size(); ++i)
+      if (!std::isnan(row.losses[i]))
+        take({row.epoch, row.minibatch, table.columns[i], row.losses[i]});
+  });
+  for (const ProbeValue& each : read_probe_log(record.folder))
+    take({each.epoch, each.minibatch,
+          concat("probe.", each.probe, ".", each.quantity,
+                 each.stage ? concat("[", *each.stage, "]") : ""),
+          each.value});
+}
+
+}  // namespace pipewright

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Everything that a run has measured, one number at a time: epochs.csv, traffic.csv, steps.csv and
+/// probes.csv of its folder.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/records/probe_log.h"
+#include "core/records/run_record.h"
+
+namespace pipewright {
+
+/// A run that leaves its folder for another program.
+struct ExportedRun {
+  std::string name;        ///< the folder's, behind that of its sweep where several are exported
+  std::size_t source = 0;  ///< which of the folders and files that are exported it is from
+  RunRecord record;
+};
+
+/// Throws Error{Data} with the file and its line if a file of a run cannot be read. A record counts
+/// a run with such files among those that failed.
+void check_files(const RunRecord& record);
+
+/// A row of steps.csv.
+struct StepRow {
+  int epoch = 0, minibatch = 0;  ///< both from 0; the mini-batch within its epoch
+  std::vector<double> losses;    ///< as the columns; NaN for empty fields
+};
+struct StepTable {
+  std::vector<std::string> columns;  ///< of the losses: "loss", "loss_2"
+  bool is_there = false;
+};
+/// Reads steps.csv row by row, so that it may be larger than the memory; a last line that is not
+/// complete yet is left out. Throws Error{Data} with file and line.
+StepTable read_steps(const std::filesystem::path& run_folder,
+                     const std::function<void(const StepTable&, const StepRow&)>& take);
+
+/// A number with its place in the training.
+struct MetricRow {
+  int epoch = 0;
+  std::optional<int> minibatch;  ///< within the epoch; none: a number of the whole epoch
+  std::string metric;            ///< "test_loss", "loss", "probe.norms.gradient[0]"
+  double value = 0;
+};
+/// Calls `take` with the numbers of epochs, then of steps, then of probes. Fields without a number
+/// are left out. Throws Error{Data}.
+void read_metric_rows(const RunRecord& record, const std::function<void(const MetricRow&)>& take);
+
+}  // namespace pipewright

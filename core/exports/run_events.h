@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Event files of runs, made from what their folders hold: a folder for each run, so that
+/// `tensorboard --logdir` shows the runs side by side under their names.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/exports/metric_rows.h"
+
+namespace pipewright {
+
+/// The name of every event file of ours. TensorBoard takes files with ".tfevents." in their names.
+inline constexpr const char* kEventFile = "events.out.tfevents.pipewright";
+
+/// The event file of a run. Times are those of the run: `started` in run.json and the seconds of
+/// its epochs. The numbers of traffic.csv, which are of the whole training, are no curves and are
+/// left out. So are probes after the first epoch, if there is no steps.csv that says how many
+/// mini-batches an epoch has; a remark is then appended to `remarks`. Throws Error{Data}.
+std::string event_file_of(const RunRecord& record, std::vector<std::string>& remarks);
+
+/// Writes an event file for each run to the folder `out`/<name of the run>. Nothing is written if
+/// one of these folders holds an event file of somebody else, is a run's own folder or a link:
+/// that is an Error{Data}. Returns remarks for the user.
+std::vector<std::string> write_event_files(const std::filesystem::path& out,
+                                           const std::vector<ExportedRun>& runs);
+
+}  // namespace pipewright

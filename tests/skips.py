@@ -32,7 +32,6 @@ THINGS = {
     "network-namespaces": "network namespaces need root, a kernel that has them, and ip and tc (Debian: iproute2)",
     "other-users": "only root can become another user (setpriv, Debian: util-linux)",
     "overlays": "overlay mounts need root and a kernel that allows them in a namespace of its own",
-    "processor-of-rows": "no row of experiments/results was made on a processor with the instruction set of this one",
     "other-users": "only root can become another user (setpriv, Debian: util-linux)",
     "overlays": "overlay mounts need root and a kernel that allows them in a namespace of its own",
     "pmix": "this Slurm has no PMIx",

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Committed rows of the study: a run that begins anew has the losses of the stored run, to the last digit.
+"""Committed rows of the study: a run that begins anew has the losses of the stored run.
 
 Of each task one run is begun, which is not the reference's, and stopped after its first epoch. Bits depend on the
-kernels that LibTorch chooses, so a row is compared only on a processor with the same instruction set.
+kernels that LibTorch chooses: two processors with the same instruction set have other sums in bfloat16. So a row that
+was made on a processor like this one is met to the last digit, and a row of another within a thousandth: between an
+Intel Xeon and an AMD EPYC it was 1.4e-4, between two seeds of a scheme 1e-2.
 """
 
 import csv
@@ -20,9 +22,10 @@ def csv_rows(path):
 
 
 class StudyRows(harness.EndToEnd):
-    def instruction_set(self):
-        """As a run of ours records it."""
-        return json.loads((self.train(harness.MLP, "any").path / "run.json").read_text())["instruction_set"]
+    def processor(self):
+        """With its instruction set, as a run of ours records them."""
+        run = json.loads((self.train(harness.MLP, "any").path / "run.json").read_text())
+        return run["processor"], run["instruction_set"]
 
     def first_loss(self, task, row):
         """Begins the run of that row and returns the loss of its first epoch."""
@@ -40,18 +43,23 @@ class StudyRows(harness.EndToEnd):
     def test_the_first_epoch_of_a_run_of_each_task_has_the_stored_loss(self):
         if not DATA_DIR.is_dir():
             skips.lacks("real-data", f"there is no folder {DATA_DIR}")
-        here, compared = self.instruction_set(), 0
+        here = self.processor()
         for task in csv_rows(SOURCE_DIR / "docs/study/tasks.csv"):
             file = SOURCE_DIR / task["rows"]
-            rows = csv_rows(file) if file.exists() else []
-            rows = [row for row in rows if row["state"] == "done" and row["label"] != task["reference"]]
-            if not rows or rows[0]["instruction_set"] != here:
+            rows = [
+                row for row in (csv_rows(file) if file.exists() else [])
+                if row["state"] == "done" and row["label"] != task["reference"]
+            ]  # fmt: skip
+            if not rows:
                 continue
-            with self.subTest(task=task["task"], row=rows[0]["label"]):
-                self.assertEqual(self.first_loss(task, rows[0]), rows[0]["each.train_loss"].split()[0])
-            compared += 1
-        if compared == 0:
-            skips.lacks("processor-of-rows", f"no row of experiments/results was made with {here}")
+            ours = [row for row in rows if (row["processor"], row["instruction_set"]) == here]
+            row = (ours or rows)[0]
+            with self.subTest(task=task["task"], row=row["label"]):
+                first, stored = self.first_loss(task, row), row["each.train_loss"].split()[0]
+                if ours:
+                    self.assertEqual(first, stored)
+                else:
+                    self.assertAlmostEqual(float(first), float(stored), delta=0.001 * float(stored))
 
 
 if __name__ == "__main__":

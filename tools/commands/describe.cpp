@@ -94,6 +94,14 @@ std::string quantities_of(const std::string& name) {
   return text;
 }
 
+/// What stands before the example of some kinds: what a probe measures, and what other projects
+/// call a scheme.
+std::string more_on(const PartKind& kind, const std::string& name) {
+  if (kind.name == "probe") return quantities_of(name);
+  const std::string names = kind.name == "scheme" ? other_names_of(name) : std::string();
+  return names.empty() ? names : concat("\nElsewhere\n  ", names, "\n");
+}
+
 /// "; 'Schedule1F1B' of PyTorch is the scheme one_f_one_b here", of a name that another project
 /// uses.
 std::string elsewhere(const std::string& name) {
@@ -103,17 +111,12 @@ std::string elsewhere(const std::string& name) {
 
 void print_page(const std::string& title, const std::string& summary, const std::string& remark,
                 const std::vector<OptionInfo>& options, const std::string& example,
-                const std::string& quantities = {}) {
+                const std::string& more = {}) {
   print("%s\n  %s\n", title.c_str(), summary.c_str());
   if (!remark.empty()) print("\nNote: %s\n", remark.c_str());
   print("\nOptions\n%s",
         options.empty() ? "  There are none.\n" : describe_options(options).c_str());
-  print("%s\nExample\n  %s\n", quantities.c_str(), example.c_str());
-}
-
-void print_other_names(const std::string& scheme) {
-  if (const std::string names = other_names_of(scheme); !names.empty())
-    print("\nElsewhere\n  %s\n", names.c_str());
+  print("%s\nExample\n  %s\n", more.c_str(), example.c_str());
 }
 
 /// The top-level key of the experiment file that names parts of the kind, or null.
@@ -158,8 +161,7 @@ void describe_part(const PartKind& kind, const std::string& name) {
     example = concat("gradient_rules: [", example_line(name, options), "]");
   if (kind.name == "probe") example = concat("probes: [", example_line(name, options), "]");
   print_page(concat(kind.name, " ", name), kind.summary(name), remark_on(kind, name, options),
-             options, example, kind.name == "probe" ? quantities_of(name) : "");
-  if (kind.name == "scheme") print_other_names(name);
+             options, example, more_on(kind, name));
 }
 
 /// Commands for a user who named a part without its kind.

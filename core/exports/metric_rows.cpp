@@ -54,14 +54,11 @@ StepRow step_row(std::string_view line, const StepTable& table, const std::strin
 }
 
 void read_epochs(const RunRecord& record, const std::function<void(const MetricRow&)>& take) {
-  const auto epoch = std::ranges::find(record.columns, "epoch") - record.columns.begin();
+  const std::size_t epoch = epoch_column(record);
   for (const std::vector<double>& row : record.epochs)
-    for (std::ptrdiff_t i = 0; i < std::ssize(row); ++i) {
-      const double value = row[static_cast<std::size_t>(i)];
-      if (i == epoch || epoch == std::ssize(row) || std::isnan(value)) continue;
-      take({static_cast<int>(row[static_cast<std::size_t>(epoch)]), std::nullopt,
-            record.columns[static_cast<std::size_t>(i)], value});
-    }
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (i != epoch && !std::isnan(row[i]))
+        take({static_cast<int>(row[epoch]), std::nullopt, record.columns[i], row[i]});
 }
 
 }  // namespace
@@ -70,10 +67,21 @@ void check_files(const RunRecord& record) {
   for (const char* name : {"run.json", "point.json"})
     if (is_there(record.folder / name)) static_cast<void>(load_json(record.folder / name));
   const RunFolder folder(record.folder);
-  if (is_there(folder.experiment())) static_cast<void>(load_yaml(folder.experiment()));
+  if (is_there(folder.experiment())) try {
+      static_cast<void>(load_yaml(folder.experiment()));
+    } catch (const Error& error) {  // of a run it is data, not the experiment given
+      throw Error(ErrorKind::Data, error.message(), error.where());
+    }
   if (is_there(record.folder / "epochs.csv"))
     static_cast<void>(read_number_table(record.folder / "epochs.csv"));
   if (is_there(folder.traffic())) static_cast<void>(read_number_table(folder.traffic(), "kind"));
+}
+
+std::size_t epoch_column(const RunRecord& record) {
+  const auto found = std::ranges::find(record.columns, "epoch");
+  if (found == record.columns.end() && !record.columns.empty())
+    throw Error(ErrorKind::Data, "has no column 'epoch'", (record.folder / "epochs.csv").string());
+  return static_cast<std::size_t>(found - record.columns.begin());
 }
 
 StepTable read_steps(const fs::path& run_folder,

@@ -24,6 +24,10 @@ struct ExportedRun {
 /// a run with such files among those that failed.
 void check_files(const RunRecord& record);
 
+/// The place of the column `epoch`; 0 for a run without epochs.csv. Throws Error{Data} naming the
+/// file if it has no such column.
+std::size_t epoch_column(const RunRecord& record);
+
 /// A row of steps.csv.
 struct StepRow {
   int epoch = 0, minibatch = 0;  ///< both from 0; the mini-batch within its epoch

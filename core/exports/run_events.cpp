@@ -75,14 +75,13 @@ class RunEvents {
     const auto is_traffic = [](const std::string& column) {
       return std::ranges::count(kTrafficColumns, column) > 0;
     };
-    const auto epoch = static_cast<std::size_t>(std::ranges::find(record_.columns, "epoch") -
-                                                record_.columns.begin());
+    const std::size_t epoch = epoch_column(record_);
     for (const std::vector<double>& row : record_.epochs) {
       std::vector<TaggedValue> values;
       for (std::size_t i = 0; i < row.size(); ++i)
         if (i != epoch && !std::isnan(row[i]) && !is_traffic(record_.columns[i]))
           values.push_back({epoch_tag(record_.columns[i]), row[i]});
-      if (epoch < row.size() && !values.empty())
+      if (!values.empty())
         file_ += event_record(clock_.at(row[epoch] + 1), std::llround(row[epoch]), values);
     }
   }

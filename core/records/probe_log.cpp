@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kProbeFields = 6;
+constexpr std::uint64_t kLargestLog = 1 << 30;  // bytes
 
 template <class Number>
 std::optional<Number> whole_number(const std::string& text) {
@@ -48,7 +49,7 @@ std::vector<ProbeValue> read_probe_log(const fs::path& run_folder) {
   const fs::path file = run_folder / "probes.csv";
   std::error_code none;
   if (fs::status(file, none).type() == fs::file_type::not_found) return {};
-  std::vector<std::string> lines = split(read_file(file), '\n');
+  std::vector<std::string> lines = split(read_file(file, kLargestLog), '\n');
   lines.pop_back();  // what follows the last line feed: nothing, or a line that is being written
   std::vector<ProbeValue> values;
   for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -127,6 +127,9 @@ void read_row_log(const fs::path& folder, const RowLogPart& part,
     for (std::size_t end = 0; (end = rest.find('\n', begin)) != std::string::npos; begin = end + 1)
       take(std::string_view(rest).substr(begin, end - begin));
     rest.erase(0, begin);
+    if (rest.size() > kBlock)
+      throw Error(ErrorKind::Data, concat("has a line of more than ", kBlock, " bytes"),
+                  (folder / part.name).string());
   });
 }
 

@@ -26,7 +26,7 @@ struct RowLogPart {
 void check_row_log(const std::filesystem::path& folder, const RowLogPart& part);
 
 /// Calls `take` for every line of the part, the header first, without its line break. Throws
-/// Error{Data}.
+/// Error{Data}, also for a line of more than 64 KiB, which no table has.
 void read_row_log(const std::filesystem::path& folder, const RowLogPart& part,
                   const std::function<void(std::string_view line)>& take);
 

@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 constexpr const char* kEpochsHeader =
     "epoch,train_loss,test_loss,test_accuracy,lr,seconds,samples_per_second";
 
+constexpr std::uint64_t kLargestTable = 1 << 28;  // bytes; a row takes some hundred
+
 std::string field(double value) {
   return std::isnan(value) ? std::string() : number_text(value);
 }
@@ -127,7 +129,7 @@ void RunFolder::write_last_actions(int worker, const std::string& actions) const
 }
 
 NumberTable read_number_table(const std::filesystem::path& path, std::string_view words) {
-  const std::string text = read_file(path);
+  const std::string text = read_file(path, kLargestTable);
   NumberTable table;
   std::size_t number = 0;
   for (const std::string& line : split(text, '\n')) {

@@ -723,6 +723,27 @@ def run_folders():
 
 run_folders()
 
+# --- runs that are taken to other programs -----------------------------------------------------------------------------------------------
+
+HEADERS = {"epochs.csv": b"epoch,train_loss\n", "steps.csv": b"epoch,minibatch,loss\n", "probes.csv": b"epoch,minibatch,stage,probe,quantity,value\n"}
+for form in ("csv", "tensorboard"):
+    EXPORT = ("export", "out", "--format", form, "--out", "exported")
+    tampered(f"exported as {form}", lambda path: None, command=EXPORT, code=FINE, seconds=4)
+    for file, header in HEADERS.items():
+        def put(content, file=file):
+            return lambda path: ((path / file).unlink(missing_ok=True), attack.put(path, {file: content}))
+
+        for name, content in (
+            ("letters", header + b"0,a,b,c,d,e\n"), ("too few columns", header + b"1\n"), ("zeros", bytes(300) + b"\n"), ("a sparse TB", hole(1 << 40)),
+            ("a sparse TB behind its header", hole(1 << 40, header)), *SPECIAL,
+        ):
+            nothing = name.startswith("a link to ")  # which is not there, under either name
+            tampered(
+                f"{file} {name}, exported as {form}", put(content), *(() if nothing else (file,)), command=EXPORT,
+                code=FINE if nothing else DATA, seconds=4,
+            )
+    tampered(f"run.json cut, exported as {form}", cut("run.json", lambda size: size // 2), "run.json", command=EXPORT, seconds=4)
+
 # --- numbers of others -------------------------------------------------------------------------------------------------------------------
 
 PUBLISHED = TRAINED + "table: {rows: model.name, published: {file: p.csv, match: {model: model.name}, value: value}}\n"

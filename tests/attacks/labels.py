@@ -372,6 +372,27 @@ class Labels(harness.EndToEnd):
         self.assertEqual(page.faults, [])
         self.assertLessEqual(len(page.all("script")), 3)
 
+    def check_export(self, texts):
+        shutil.rmtree(self.folder / "exported", ignore_errors=True)
+        readable = all("\0" not in text for text in texts)  # or an experiment.yaml is damaged, and is named
+        for form, out in (("csv", "exported.csv"), ("jsonl", "exported.jsonl"), ("tensorboard", "exported")):
+            code, _, said = self.run_bytes("export", "sw", "--format", form, "--out", out)
+            self.assertEqual(code, 0 if readable else harness.DATA, said)
+        if not readable:
+            return
+        read = list(csv.reader(io.StringIO(self.read_clean("exported.csv")), strict=True))
+        self.assertEqual({len(row) for row in read}, {len(read[0])})
+        for cell in {cell for row in read for cell in row}:
+            number = re.fullmatch(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", cell)
+            dangerous = cell.startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠"))
+            self.assertFalse(dangerous and not number, cell)
+        text = (self.folder / "exported.jsonl").read_text()  # which keeps texts as they are, but for control characters
+        self.assertIsNone(re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text))
+        self.assertTrue({json.loads(line)["label"] for line in text.split("\n")[:-1]} == set(texts))
+        folders = {path.relative_to(self.folder / "exported").as_posix() for path in (self.folder / "exported").rglob("*")}
+        runs = {path.parent.name for path in self.recorded}
+        self.assertEqual(folders, runs | {f"{run}/events.out.tfevents.pipewright" for run in runs})
+
     def check_errors(self, texts):
         """Runs that say they have failed, and why."""
         for path, text in zip(self.recorded, texts):
@@ -391,6 +412,7 @@ class Labels(harness.EndToEnd):
                 self.publish(some)
                 self.check_table(some)
                 self.check_report()
+                self.check_export(some)
                 if skips.has("gnuplot"):
                     self.check_pictures()
                 else:

@@ -5,9 +5,11 @@ import csv
 import json
 import shutil
 import struct
+import subprocess
 
 import event_files
 import harness
+import skips
 from harness import CNN, DATA, EXPERIMENT, MLP, SWEEP, changed
 from report_pages import HOSTILE
 
@@ -204,6 +206,23 @@ class Events(Export):
         process.communicate()
         self.pipewright("run", "serial.yaml", "--out", "long", "--overwrite", "--set", "output.tensorboard=false")
         self.assertFalse(events.exists())
+
+    @skips.needs("mpirun")
+    def test_processes_and_replicas_show_the_same_once_the_pipeline_is_empty(self):
+        shown = changed(MLP, {"output.tensorboard": True, "probes": SWEPT["probes"], "scheme": {"name": "gpipe"}})
+        file = self.write("mpi.yaml", changed(shown, {"pipeline.execution": "mpi"}))
+        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", harness.BINARY, "run", file.name, "--out", "mpi"]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=harness.SECONDS_LIMIT, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for run in (harness.Run(self.folder / "mpi"), self.train(changed(shown, {"pipeline.replicas": 2}), "replicas")):
+            self.assertEqual(event_files.read(run.path / EVENTS), self.curves(run))
+
+    def test_auxiliary_losses_have_curves_of_their_own(self):
+        run = self.train(changed(CNN, {"output.tensorboard": True, "scheme": {"name": "interlocking"}, "train.epochs": 1}), "out")
+        curves = event_files.read(run.path / EVENTS)
+        for column, tag in (("loss", "train"), ("loss_0", "stage_0"), ("loss_1", "stage_1")):
+            told = [(step, float32(row[column])) for step, row in enumerate(run.rows("steps.csv"))]
+            self.assertEqual(curves[f"loss_per_step/{tag}"], told)
 
     def test_a_resumed_run_has_each_step_once(self):
         shown = changed(

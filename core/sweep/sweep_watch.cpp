@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -27,7 +29,10 @@ std::string short_name(const fs::path& folder) {
 
 WatchedRun watched(const fs::path& folder, bool& at_work) {
   const RunOutcome outcome = read_outcome(folder);
-  WatchedRun run{.name = short_name(folder), .state = outcome.state, .error = outcome.error};
+  WatchedRun run{.folder = folder.filename().string(),
+                 .name = short_name(folder),
+                 .state = outcome.state,
+                 .error = outcome.error};
   const bool open = run.state == "running" || run.state == "missing";
   const bool held = open && is_held(folder);
   at_work = at_work || held;
@@ -35,6 +40,15 @@ WatchedRun watched(const fs::path& folder, bool& at_work) {
   if (run.state == "missing") run.state = held ? "running" : "waiting";
   if (run.state == "running") run.share = trained_share(folder / "log.txt", 0);
   return run;
+}
+
+/// Gives runs whose short names are equal, as those of a label with several seeds, the names of
+/// their folders.
+void tell_apart(std::vector<WatchedRun>& runs) {
+  std::map<std::string, int> known;
+  for (const WatchedRun& run : runs) ++known[run.name];
+  for (WatchedRun& run : runs)
+    if (known[run.name] > 1) run.name = run.folder;
 }
 
 constexpr const char* kStates[] = {"done",    "failed",  "interrupted",
@@ -57,7 +71,9 @@ WatchedSweep look_at(const fs::path& folder) {
   else
     for (const auto& entry : fs::directory_iterator(folder, none))
       if (is_run_folder(entry)) sweep.runs.push_back(watched(entry.path(), sweep.at_work));
-  std::ranges::sort(sweep.runs, {}, &WatchedRun::name);
+  std::ranges::sort(sweep.runs, {},
+                    [](const WatchedRun& run) { return std::pair(run.name, run.folder); });
+  tell_apart(sweep.runs);
   if (sweep.runs.empty() && !sweep.at_work)
     throw Error(ErrorKind::Experiment,
                 "has no runs, and nobody works there; expected the folder of a sweep or a run",
@@ -82,7 +98,7 @@ std::string state_text(const WatchedSweep& sweep) {
 std::vector<std::string> changes_since(const WatchedSweep& before, const WatchedSweep& now) {
   std::vector<std::string> changes;
   for (const WatchedRun& run : now.runs) {
-    const auto known = std::ranges::find(before.runs, run.name, &WatchedRun::name);
+    const auto known = std::ranges::find(before.runs, run.folder, &WatchedRun::folder);
     if (known != before.runs.end() && known->state == run.state) continue;
     changes.push_back(
         concat(run.name, ": ", run.state, run.error.empty() ? "" : concat(", ", run.error)));

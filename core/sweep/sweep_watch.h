@@ -10,10 +10,11 @@
 namespace pipewright {
 
 struct WatchedRun {
-  std::string name;   ///< of its folder, without the digest
-  std::string state;  ///< done, failed, interrupted, running, waiting, or stopped (killed)
-  double share = 0;   ///< of its mini-batches that it has trained, while it is running
-  std::string error;  ///< why it failed
+  std::string folder;  ///< its name, which no other run of the sweep has
+  std::string name;    ///< that of the folder without the digest, unless another run has it, too
+  std::string state;   ///< done, failed, interrupted, running, waiting, or stopped (killed)
+  double share = 0;    ///< of its mini-batches that it has trained, while it is running
+  std::string error;   ///< why it failed
 };
 
 struct WatchedSweep {
@@ -30,7 +31,7 @@ WatchedSweep look_at(const std::filesystem::path& folder);
 /// "12 done, 1 failed, 2 running (gpipe-2 40 %, xpipe-2)": one line.
 std::string state_text(const WatchedSweep& sweep);
 
-/// What has changed since another look, a line for each run.
+/// What has changed since another look at the same folder, a line for each run.
 std::vector<std::string> changes_since(const WatchedSweep& before, const WatchedSweep& now);
 
 }  // namespace pipewright

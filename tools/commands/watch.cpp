@@ -36,11 +36,13 @@ void print_end(const WatchedSweep& sweep) {
 int run_watch(const std::vector<std::string>& arguments) {
   CommandLine line(
       kWatch,
-      "Shows the states of the runs in the folder of a sweep, or of one run, which another process "
-      "performs: on a terminal one line with how far each has come, otherwise a line whenever the "
-      "state of a run changes. It reads their files only, and ends when no process works there any "
-      "more, with the states of all and the reasons of those that failed. Ctrl-C ends it, and not "
-      "the runs. Runs that a cluster has not started yet are not seen.");
+      "Watches the runs of a sweep, or one run, that another process performs in DIR. On a "
+      "terminal it shows one line: how many runs are in which state, and how far each running one "
+      "has come. Elsewhere it prints a line whenever the state of a run changes. It ends when no "
+      "process works in the folder any more; then it prints the state of every run that is not "
+      "done, and why those that failed did. It only reads files, so Ctrl-C ends the watching and "
+      "not the runs. A run that a cluster has not started yet is not shown, because it has no "
+      "folder.");
   line.positional("DIR", "the folder of a sweep or of a run", 1, 1);
   if (!line.parse(arguments)) return 0;
   const std::filesystem::path folder = line.text("DIR");

@@ -29,6 +29,22 @@ TEST_F(Watching, TellsWhatTheFilesOfEachRunSay) {
   EXPECT_EQ(changes_since(sweep, sweep), Lines());
 }
 
+TEST_F(Watching, RunsOfOneLabelAreToldApartByTheirFolders) {
+  run("old-0123456789abcdef", "old", "done", "{name: x}");
+  run("old-fedcba9876543210", "old", "interrupted", "{name: x}");
+  const WatchedSweep sweep = look_at(root_);
+  EXPECT_EQ(changes_since({}, sweep),
+            (Lines{"old-0123456789abcdef: done", "old-fedcba9876543210: interrupted"}));
+  EXPECT_EQ(changes_since(sweep, sweep), Lines()) << "nothing has changed";
+}
+
+TEST_F(Watching, ASecondRunOfALabelDoesNotTellTheFirstAgain) {
+  run("old-0123456789abcdef", "old", "done", "{name: x}");
+  const WatchedSweep before = look_at(root_);
+  run("old-fedcba9876543210", "old", "done", "{name: x}");
+  EXPECT_EQ(changes_since(before, look_at(root_)), Lines{"old-fedcba9876543210: done"});
+}
+
 TEST_F(Watching, ARunInWhichAProcessWorksIsRunningAndHowFar) {
   run("c", "c", "running", "{name: x}");
   put("c/log.txt", "epoch 2/5  loss 2.30\n");

@@ -95,10 +95,43 @@ std::string shape_text(const at::Tensor& tensor) {
   return concat("[", join(sizes, ", "), "]");
 }
 
+std::size_t not_finite(const at::Tensor& tensor) {
+  if (!tensor.is_floating_point()) return 0;
+  return static_cast<std::size_t>(at::isfinite(tensor).logical_not().sum().item<std::int64_t>());
+}
+
+/// "float32" of kFloat
+std::string type_text(const at::Tensor& tensor) {
+  const at::ScalarType type = tensor.scalar_type();
+  switch (type) {
+    case at::kDouble: return "float64";
+    case at::kFloat: return "float32";
+    case at::kHalf: return "float16";
+    case at::kBFloat16: return "bfloat16";
+    default: return c10::toString(type);
+  }
+}
+
+/// The largest distance between values of two tensors of one shape, as far as both are finite.
+std::string distance_text(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor first = a.to(at::kDouble), second = b.to(at::kDouble);
+  const at::Tensor both = at::isfinite(first).logical_and(at::isfinite(second));
+  if (!both.any().item<bool>()) return "in values of which none is finite in both";
+  const double most = (first - second).abs().masked_select(both).max().item<double>();
+  const bool all = both.all().item<bool>();
+  if (most > 0)
+    return concat("by at most ", number_text(most), all ? "" : " where both are finite");
+  if (!all) return "in values that are not finite";
+  return a.scalar_type() == b.scalar_type() ? "in the signs of zeros" : "with equal values";
+}
+
 std::string how_differs(const at::Tensor& a, const at::Tensor& b) {
-  if (a.sizes() != b.sizes()) return concat("in shape: ", shape_text(a), " and ", shape_text(b));
-  const at::Tensor distance = (a.to(at::kDouble) - b.to(at::kDouble)).abs();
-  return concat("by at most ", number_text(distance.max().item<double>()));
+  const std::string types = a.scalar_type() == b.scalar_type()
+                                ? std::string()
+                                : concat("in type: ", type_text(a), " and ", type_text(b), ", ");
+  if (a.sizes() != b.sizes())
+    return concat(types, "in shape: ", shape_text(a), " and ", shape_text(b));
+  return types + distance_text(a, b);
 }
 
 TensorDifference difference_of(const std::string& when, const Tensors& a, const Tensors& b) {
@@ -112,6 +145,8 @@ TensorDifference difference_of(const std::string& when, const Tensors& a, const 
       continue;
     }
     ++difference.tensors;
+    difference.not_finite_a += not_finite(tensor);
+    difference.not_finite_b += not_finite(*other->second);
     if (!same_bytes(tensor, *other->second) && ++difference.differing == 1) {
       difference.first = name;
       difference.how = how_differs(tensor, *other->second);
@@ -134,6 +169,22 @@ std::vector<std::string> checkpoints_of(const RunFolder& run) {
   return found;
 }
 
+/// Whether a text of steps.csv is that of a loss that is NaN or infinite.
+bool is_not_finite(const std::string& text) {
+  return text == "nan" || text == "-nan" || text == "inf" || text == "-inf";
+}
+
+std::size_t rows_not_finite(const Texts& texts) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      texts.rows, [](const auto& row) { return std::ranges::any_of(row, is_not_finite); }));
+}
+
+/// "3 values of the first and 1 of the second"; "" if there are none.
+std::string of_both(std::size_t a, std::size_t b, const char* what) {
+  if (a == 0 && b == 0) return {};
+  return concat(counted(a, what), " of the first and ", b, " of the second");
+}
+
 std::string only_text(const std::vector<std::string>& names, const char* whose) {
   if (names.empty()) return {};
   return concat("; only the ", std::string_view(whose), " has ", names.front(),
@@ -146,23 +197,30 @@ std::optional<LossDifference> loss_difference(const fs::path& a, const fs::path&
   const fs::path file_a = RunFolder(a).steps(), file_b = RunFolder(b).steps();
   if (!is_file(file_a) || !is_file(file_b)) return std::nullopt;
   const Texts texts_a = read_texts(file_a), texts_b = read_texts(file_b);
-  LossDifference difference{.rows_a = texts_a.rows.size(), .rows_b = texts_b.rows.size()};
+  LossDifference difference{.rows_a = texts_a.rows.size(),
+                            .rows_b = texts_b.rows.size(),
+                            .not_finite_a = rows_not_finite(texts_a),
+                            .not_finite_b = rows_not_finite(texts_b)};
   const auto field = [](const Texts& texts, std::size_t row, const std::string& column) {
     const std::size_t index = texts.index_of(column);
     return index < texts.columns.size() ? texts.rows[row][index] : std::string();
   };
-  for (std::size_t row = 0; row < std::min(difference.rows_a, difference.rows_b); ++row) {
+  const std::size_t both = std::min(difference.rows_a, difference.rows_b);
+  std::size_t first = both;
+  for (std::size_t row = 0; row < both; ++row) {
     const auto differs = std::ranges::find_if(texts_a.columns, [&](const std::string& column) {
       return texts_b.index_of(column) < texts_b.columns.size() &&
              field(texts_a, row, column) != field(texts_b, row, column);
     });
     if (differs == texts_a.columns.end() || ++difference.differing > 1) continue;
+    first = row;
     difference.epoch = field(texts_a, row, "epoch");
     difference.minibatch = field(texts_a, row, "minibatch");
     difference.column = *differs;
     difference.a = field(texts_a, row, *differs);
     difference.b = field(texts_b, row, *differs);
   }
+  difference.to_the_end = difference.differing > 0 && difference.differing == both - first;
   return difference;
 }
 
@@ -190,6 +248,11 @@ std::string loss_difference_text(const LossDifference& difference) {
           ? ""
           : concat("; the first trained ", counted(difference.rows_a, "mini-batch"),
                    ", the second ", grouped_text(static_cast<double>(difference.rows_b)));
+  if (const std::string where =
+          of_both(difference.not_finite_a, difference.not_finite_b, "mini-batch");
+      !where.empty())
+    text += concat("; the loss is not finite in ", where);
+  if (both == 0) return concat("losses      not compared: no mini-batch is in both", text, "\n");
   if (difference.differing == 0)
     return concat("losses      equal in ", counted(both, "mini-batch"), text, "\n");
   return concat("losses      differ in ", difference.differing, " of ", counted(both, "mini-batch"),
@@ -207,8 +270,26 @@ std::string tensor_difference_text(const TensorDifference& difference) {
   else
     text += concat(difference.differing, " of ", difference.tensors, " differ, first ",
                    difference.first, ", ", difference.how);
+  if (const std::string values = of_both(difference.not_finite_a, difference.not_finite_b, "value");
+      !values.empty())
+    text += concat("; ", values, " are not finite");
   return concat(text, only_text(difference.only_a, "first"), only_text(difference.only_b, "second"),
                 "\n");
+}
+
+std::string losses_in_short(const LossDifference& difference) {
+  const std::size_t both = std::min(difference.rows_a, difference.rows_b);
+  const bool longer = difference.rows_a != difference.rows_b;
+  if (both == 0) return "no mini-batch is in both";
+  if (difference.differing == 0)
+    return longer ? concat("losses are equal in the ", counted(both, "mini-batch"),
+                           " that both have trained")
+                  : std::string("losses are equal");
+  const std::string first = concat("mini-batch ", difference.minibatch, " of epoch ",
+                                   difference.epoch, " (counted from 0)");
+  if (difference.to_the_end) return concat("losses differ from ", first, " on");
+  return concat("losses differ in ", difference.differing, " of ", counted(both, "mini-batch"),
+                ", first in ", first);
 }
 
 }  // namespace pipewright

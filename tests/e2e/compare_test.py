@@ -46,6 +46,12 @@ class Compare(harness.EndToEnd):
         differing = [name for name in tensors[0] if tensors[0][name] != tensors[1][name]]
         self.assertIn(f"at the end: {len(differing)} of {len(tensors[0])} differ, first {differing[0]}, by at most ", said)
 
+    def test_in_short_a_longer_run_agrees_as_far_as_both_have_trained(self):
+        self.train(BASE, "a")
+        self.train(changed(BASE, {"train.epochs": 3}), "b")
+        said = self.compare("a", "b").out
+        self.assertIn("In short: 1 setting differs; losses are equal in the 12 mini-batches that both have trained; ", said)
+
     def test_schedules_are_compared_action_by_action(self):
         sweep = {"grid": {"scheme.name": ["model_parallel", "pipedream", "spectrain"]}}
         self.write("s.yaml", changed(BASE, {"sweep": sweep, "pipeline.stages": 2}))

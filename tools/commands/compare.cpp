@@ -112,10 +112,7 @@ void compare_results(const Side& a, const Side& b, Answer& answer) {
   if (!a.folder || !b.folder) return;
   if (const auto losses = loss_difference(*a.folder, *b.folder)) {
     print("%s", loss_difference_text(*losses).c_str());
-    answer.add(losses->differing > 0,
-               concat("losses differ from mini-batch ", losses->minibatch, " of epoch ",
-                      losses->epoch, " on"),
-               "losses are equal");
+    answer.parts.push_back(losses_in_short(*losses));
   } else {
     print("losses      not compared: not both have steps.csv (output.steps: true writes it)\n");
   }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/comparison/run_difference.h"
 
+#include <cmath>
+#include <limits>
+
 #include "core/stage/files/safetensors.h"
 #include "core/stage/torch.h"
 #include "tests/unit/records/run_folders.h"
@@ -32,6 +35,39 @@ TEST_F(RunDifference, TheFirstRowWithAnotherLossIsNamed) {
   EXPECT_EQ(loss_difference_text(*difference),
             "losses      differ in 1 of 4 mini-batches, first in mini-batch 0 of epoch 1 (counted "
             "from 0): loss 2 and 2.125; the first trained 4 mini-batches, the second 5\n");
+}
+
+TEST_F(RunDifference, InShortLossesDifferFromARowOnOnlyIfAllThatFollowDo) {
+  const auto in_short = [&](const std::string& rows_a, const std::string& rows_b) {
+    steps("a", rows_a);
+    steps("b", rows_b);
+    return losses_in_short(*loss_difference(root_ / "a", root_ / "b"));
+  };
+  EXPECT_EQ(in_short("0,0,2\n0,1,2\n1,0,2\n", "0,0,2\n0,1,3\n1,0,3\n"),
+            "losses differ from mini-batch 1 of epoch 0 (counted from 0) on");
+  EXPECT_EQ(
+      in_short("0,0,2\n0,1,2\n1,0,2\n", "0,0,2\n0,1,3\n1,0,2\n"),
+      "losses differ in 1 of 3 mini-batches, first in mini-batch 1 of epoch 0 (counted from 0)");
+  EXPECT_EQ(in_short("0,0,2\n0,1,2\n1,0,2\n", "0,0,2\n0,1,3\n"),
+            "losses differ from mini-batch 1 of epoch 0 (counted from 0) on")
+      << "as far as both have trained";
+  EXPECT_EQ(in_short("0,0,2\n0,1,2\n", "0,0,2\n0,1,2\n"), "losses are equal");
+  EXPECT_EQ(in_short("0,0,2\n0,1,2\n", "0,0,2\n0,1,2\n1,0,2\n"),
+            "losses are equal in the 2 mini-batches that both have trained");
+  EXPECT_EQ(in_short("0,0,2\n", ""), "no mini-batch is in both");
+}
+
+TEST_F(RunDifference, LossesThatAreNotFiniteAreCountedAndNaNEqualsNaN) {
+  steps("a", "0,0,2.5\n0,1,nan\n");
+  steps("b", "0,0,2.5\n0,1,nan\n0,2,inf\n");
+  EXPECT_EQ(loss_difference_text(*loss_difference(root_ / "a", root_ / "b")),
+            "losses      equal in 2 mini-batches; the first trained 2 mini-batches, the second 3; "
+            "the loss is not finite in 1 mini-batch of the first and 2 of the second\n");
+  steps("a", "");
+  EXPECT_EQ(loss_difference_text(*loss_difference(root_ / "a", root_ / "b")),
+            "losses      not compared: no mini-batch is in both; the first trained 0 mini-batches, "
+            "the second 3; the loss is not finite in 0 mini-batches of the first and 2 of the "
+            "second\n");
 }
 
 TEST_F(RunDifference, ColumnsThatOneLacksAreLeftOut) {
@@ -66,6 +102,41 @@ TEST_F(RunDifference, ATensorOfAnotherShapeDiffersInShape) {
   tensors("a/final.safetensors", {{"x", at::ones({4, 2})}});
   tensors("b/final.safetensors", {{"x", at::ones({4, 3})}});
   EXPECT_EQ(of_tensors().at(0).how, "in shape: [4, 2] and [4, 3]");
+}
+
+TEST_F(RunDifference, ATensorOfAnotherTypeDiffersInType) {
+  const at::Tensor values = at::tensor({1.0, 0.5, 3.0}), third = at::tensor({1.0 / 3});
+  tensors("a/final.safetensors", {{"x", values.to(at::kFloat)}});
+  tensors("b/final.safetensors", {{"x", values.to(at::kBFloat16)}});
+  EXPECT_EQ(of_tensors().at(0).how, "in type: float32 and bfloat16, with equal values");
+  tensors("b/final.safetensors", {{"x", (values + 0.25).to(at::kDouble)}});
+  EXPECT_EQ(of_tensors().at(0).how, "in type: float32 and float64, by at most 0.25");
+  tensors("b/final.safetensors", {{"x", third.to(at::kDouble)}});
+  EXPECT_EQ(of_tensors().at(0).how, "in type: float32 and float64, in shape: [3] and [1]");
+}
+
+TEST_F(RunDifference, ValuesThatAreNotFiniteAreCountedAndNoDistance) {
+  const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+  const auto of = [&](const std::vector<double>& a, const std::vector<double>& b) {
+    tensors("a/final.safetensors", {{"x", at::tensor(a)}});
+    tensors("b/final.safetensors", {{"x", at::tensor(b)}});
+    return tensor_difference_text(of_tensors().at(0));
+  };
+  EXPECT_EQ(of({1, nan, inf, 2}, {1.5, nan, -inf, 2}),
+            "tensors     at the end: 1 of 1 differ, first x, by at most 0.5 where both are finite; "
+            "2 values of the first and 2 of the second are not finite\n");
+  EXPECT_EQ(of({1, nan}, {1, nan}),
+            "tensors     at the end: equal in all 1 that both have; 1 value of the first and 1 of "
+            "the second are not finite\n");
+  EXPECT_EQ(
+      of({1, inf}, {1, nan}),
+      "tensors     at the end: 1 of 1 differ, first x, in values that are not finite; 1 value "
+      "of the first and 1 of the second are not finite\n");
+  EXPECT_EQ(of({1, 2}, {nan, nan}),
+            "tensors     at the end: 1 of 1 differ, first x, in values of which none is finite in "
+            "both; 0 values of the first and 2 of the second are not finite\n");
+  EXPECT_EQ(of({0.0, 1}, {-0.0, 1}),
+            "tensors     at the end: 1 of 1 differ, first x, in the signs of zeros\n");
 }
 
 TEST_F(RunDifference, CheckpointsAfterEqualNumbersOfMiniBatchesAreComparedHoweverTheyAreCut) {

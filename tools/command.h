@@ -91,6 +91,9 @@ class CommandLine {
   bool given(const std::string& name) const;
   /// Throws Error{Experiment} if one of these options is given: "--run needs --sweep".
   void refuse_given(std::initializer_list<const char*> names, const char* why) const;
+  /// Throws as write_output() would if one of these options names a file that cannot be written, or
+  /// Error{Experiment} if two of them name the same one. For commands that compute for long first.
+  void check_outputs(std::initializer_list<const char*> names) const;
   std::string text(const std::string& name) const;
   int integer(const std::string& name) const;  ///< Error{Experiment} if it is not a whole number
   std::vector<std::string> texts(const std::string& name) const;

@@ -16,6 +16,8 @@
 #include "core/system/file.h"
 #include "core/system/folder_lock.h"
 #include "core/system/given_files.h"
+#include "core/system/plain_file.h"
+#include "core/system/temporary_file.h"
 #include "core/system/terminal.h"
 #include "tools/command.h"
 
@@ -325,6 +327,23 @@ void check_output(const std::filesystem::path& file) {
                 file.string());
   refuse_given_file(file);
   refuse_results_file(file);
+}
+
+void CommandLine::check_outputs(std::initializer_list<const char*> names) const {
+  std::map<std::filesystem::path, std::string> options;
+  for (const char* name : names) {
+    if (!given(name)) continue;
+    const std::filesystem::path file = text(name);
+    check_output(file);
+    const auto [other, added] =
+        options.emplace(std::filesystem::absolute(file).lexically_normal(), name);
+    if (!added)
+      throw Error(ErrorKind::Experiment,
+                  concat("is given to both --", other->second, " and --", std::string_view(name)),
+                  file.string());
+    require_plain_file(file);
+    const TemporaryFile fits_here(file);
+  }
 }
 
 void write_output(const std::filesystem::path& file, const std::string& content) {

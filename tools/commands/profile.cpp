@@ -125,6 +125,7 @@ int run_profile(const std::vector<std::string>& arguments) {
     throw Error(ErrorKind::Experiment,
                 concat("--stages is ", stages, "; the model has ", experiment.layers.size(),
                        " layers, and a stage holds at least one"));
+  line.check_outputs({"out"});
   const Profile profile = measure(experiment, settings);
   status.clear();
   print("%s", render_profile(profile).c_str());

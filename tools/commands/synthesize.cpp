@@ -237,6 +237,7 @@ void print_request(const Request& request) {
 int print_curve(const CommandLine& line, Request& request) {
   line.refuse_given({"memory", "live", "csv", "pytorch-csv", "svg", "json"},
                     "is for one search, and --curve makes many");
+  line.check_outputs({"curve"});
   request.limits.memory.clear();
   print_request(request);
   const double seconds = within(line);
@@ -272,6 +273,7 @@ int run_synthesize(const std::vector<std::string>& arguments) {
   if (!line.parse(arguments)) return 0;
   Request request = read_request(line);
   if (line.given("curve")) return print_curve(line, request);
+  line.check_outputs({"csv", "pytorch-csv", "svg", "json"});
   print_request(request);
   request.settings.stop = timer(within(line));
   const SearchedSchedule found = search_schedule(

@@ -123,9 +123,41 @@ expect 0 "== Install: into $work/prefix" "== Install: done"
 [ -e "$work/prefix/bin/program.built" ]
 [ -e "$work/prefix/lib/libtorch" ]
 
-echo "A package is made beside the program"
+echo "A relative prefix is one of the folder in which the command was given"
+mkdir "$work/here"
+(cd "$work/here" && setup --install ../other/prefix && expect 0 "== Install: done")
+[ -e "$work/other/prefix/bin/program.built" ]
+
+echo "A prefix that cannot be a folder is refused before anything is built"
+touch "$work/file"
+rm -r "$work/tree/build"
+setup --install "$work/file/prefix"
+expect 1 "== Install: cannot install into $work/file/prefix: $work/file is no folder"
+[ "$(wc -l <<<"$said")" = 1 ]
+[ ! -e "$work/tree/build" ]
+
+echo "An argument too many is refused, and nothing is done"
+setup --install "$work/prefix" "$work/other"
+expect 2 "unexpected argument '$work/other'" "usage: tools/setup"
+setup --program --suites
+expect 2 "unexpected argument '--suites'"
+[ ! -e "$work/tree/build" ]
+
+echo "A package is made beside the program, in the place of an older one"
+mkdir "$work/tree/build"
+touch "$work/tree/build/pipewright_0.0.1_all.deb"
 setup --package
 expect 0 "== Package: build/pipewright_" ".deb"
+[ "$(find "$work/tree/build" -maxdepth 1 -name '*.deb' | wc -l)" = 1 ]
+[ ! -e "$work/tree/build/pipewright_0.0.1_all.deb" ]
+[ ! -e "$work/tree/build/_package" ]
+
+echo "A package that cannot be made leaves the older one"
+fake cpack 'exit 1'
+setup --package
+expect 1 "== Package: cpack failed, see build/package.log"
+[ "$(find "$work/tree/build" -maxdepth 1 -name '*.deb' | wc -l)" = 1 ]
+rm "$work/bin/cpack"
 
 echo "The folder of a TorchConfig.cmake is understood"
 torch=$(echo "$private"/lib/python3*/site-packages/torch)

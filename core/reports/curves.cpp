@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -43,6 +44,7 @@ struct Collected {
   std::string name;
   std::map<double, std::vector<double>> values;
   std::map<double, int> diverged;
+  std::set<const RunRecord*> runs;  ///< that are in one of these
 };
 
 /// Half the interval around the mean.
@@ -63,13 +65,14 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
       std::vector<std::string> parts;
       for (const std::string& part : {line.name, sample.stage})
         if (!part.empty()) parts.push_back(part);
-      named(all, &Collected::name, join(parts, ", "))
-          .values[sample.x]
-          .push_back(scale * sample.value);
+      Collected& here = named(all, &Collected::name, join(parts, ", "));
+      here.values[sample.x].push_back(scale * sample.value);
+      here.runs.insert(run);
     }
-    if (run->diverged() && !spec.line_per_stage() && spec.x.name != "stage")
-      ++named(all, &Collected::name, line.name)
-            .diverged[spec.over_key() ? axis.place(key_text(*run, spec.x.name)) : last];
+    if (!run->diverged() || spec.line_per_stage() || spec.x.name == "stage") continue;
+    Collected& here = named(all, &Collected::name, line.name);
+    ++here.diverged[spec.over_key() ? axis.place(key_text(*run, spec.x.name)) : last];
+    here.runs.insert(run);
   }
   return all;
 }
@@ -78,6 +81,7 @@ std::vector<Collected> collected(const Line& line, const PlotSpec& spec, const A
 Curve curve_of(const Collected& line, PlotInterval interval, double hours) {
   Curve curve{
       .name = line.name, .points = {}, .published = {}, .diverged = {}, .color = 0, .series = {}};
+  curve.runs = static_cast<int>(line.runs.size());
   for (const auto& [x, values] : line.values) {
     const Moments moments = moments_of(values);
     curve.points.push_back({.x = x * hours,
@@ -172,6 +176,7 @@ void add_curves(Picture& picture, const Lines& group, const PlotSpec& spec,
     for (const Collected& each : collected(line, spec, picture.x, picture.percent ? 100 : 1)) {
       Curve curve = curve_of(each, spec.interval, hours);
       if (numbers && !in_hours) curve.published = published_points(line, *spec.published, *numbers);
+      curve.keyed = picture.x.keyed;
       picture.curves.push_back(std::move(curve));
     }
   }
@@ -225,12 +230,18 @@ std::vector<TableKey> run_keys_of(const PlotSpec& spec) {
 }  // namespace
 
 std::string Curve::runs_text() const {
-  int most = 0, lost = 0;
-  for (const LinePoint& point : points) most = std::max(most, point.runs);
+  int fewest = runs, most = 0, lost = 0;
+  for (const LinePoint& point : points) {
+    fewest = std::min(fewest, point.runs);
+    most = std::max(most, point.runs);
+  }
   for (const Diverged& each : diverged) lost += each.runs;
+  const int all = std::max(runs, most);
   std::vector<std::string> parts;
-  if (most > 1) parts.push_back(concat(most, " runs"));
-  if (lost > 0) parts.push_back(concat(lost, " diverged"));
+  if (keyed && most > 1)
+    parts.push_back(concat(fewest < most ? "up to " : "", most, " runs per point"));
+  if (!keyed && all > 1) parts.push_back(concat(all, " runs"));
+  if (lost > 0) parts.push_back(concat(lost, keyed ? concat(" of ", all) : "", " diverged"));
   return join(parts, ", ");
 }
 

@@ -36,7 +36,11 @@ struct Curve {
   std::size_t color = 0;             ///< the same for a series in all pictures
   std::string series;                ///< its name; of curves that became one, that of the first
 
-  /// How many runs it has: "3 runs, 1 diverged"; "" of one run.
+  int runs = 0;        ///< with a point, or diverged; each counts once
+  bool keyed = false;  ///< x is a key, so that each point is of other runs
+
+  /// How many runs it has: "3 runs, 1 diverged" or, where x is a key, "3 runs per point, 2 of 12
+  /// diverged"; "" if no point is of several runs and none diverged.
   std::string runs_text() const;
   /// Whether all runs between two neighbouring points have diverged, so that no line may join them.
   bool is_hole(double from, double to) const;

@@ -22,8 +22,9 @@ std::string color_of(std::size_t i) {
   return concat("rgb '", kColors[i % kColors.size()], "'");
 }
 
-/// Points of a curve, or its published ones. An empty line, at which gnuplot interrupts a line, is
-/// where runs diverged and no other has a point. `aside`: where to draw the points of a place.
+/// The points of a curve, or its published ones, as a data block. Where is_hole() holds between two
+/// points, an empty line separates them, at which gnuplot interrupts the curve. `aside` maps the x
+/// of a point to the x at which it is drawn.
 std::string data_block(const std::string& name, const Curve& curve, bool published,
                        const std::function<double(double)>& aside) {
   const std::vector<LinePoint>& points = published ? curve.published : curve.points;
@@ -49,18 +50,22 @@ const char* style(const Picture& picture, const std::vector<LinePoint>& points) 
 }
 
 /// The title of a curve in lines of the legend, which must not be wide: the names of equal curves
-/// go on below the first.
+/// continue on further lines, and so do the numbers of runs.
 std::vector<std::string> title_of(const Curve& curve) {
   constexpr std::size_t kWidest = 36;  // characters
   std::vector<std::string> lines{""};
   std::string rest = curve.name;
-  if (const std::string runs = curve.runs_text(); !runs.empty()) rest += concat(" (", runs, ")");
   for (std::size_t at; (at = rest.find(" = ")) != std::string::npos; rest = rest.substr(at + 3)) {
     if (lines.back().size() + at > kWidest && !lines.back().empty()) lines.emplace_back();
     lines.back() += rest.substr(0, at) + " = ";
   }
   if (lines.back().size() + rest.size() > kWidest && !lines.back().empty()) lines.emplace_back();
   lines.back() += rest;
+  const std::string runs = curve.runs_text();
+  if (lines.back().size() + runs.size() + 2 >= kWidest && !runs.empty())
+    lines.push_back(concat("(", runs, ")"));
+  else if (!runs.empty())
+    lines.back() += concat(" (", runs, ")");
   return lines;
 }
 
@@ -71,7 +76,7 @@ std::string interval_words(const Picture& picture) {
                                                      : "mean and its 95 % interval";
 }
 
-/// The x of all points and diverged runs, each once.
+/// Every x at which some curve has a point or a run that diverged, ascending.
 std::vector<double> places_of(const Picture& picture) {
   std::set<double> places;
   for (const Curve& curve : picture.curves) {
@@ -81,7 +86,8 @@ std::vector<double> places_of(const Picture& picture) {
   return {places.begin(), places.end()};
 }
 
-constexpr double kAside = 0.3;  // of the distance between places, which curves may fill
+/// How far curves may be drawn beside their x, as a share of the distance between neighbouring x.
+constexpr double kAside = 0.3;
 
 /// The smallest distance between places of a keyed axis, or quotient if it is logarithmic.
 double nearest_of(const Axis& axis, const std::vector<double>& places) {
@@ -114,7 +120,8 @@ std::string ticks_of(const Picture& picture, const std::vector<double>& places) 
   return epochs && !places.empty() && places.back() <= kMost ? "set xtics 1\n" : "";
 }
 
-/// Crosses where runs diverged, at the lower edge, a row per curve.
+/// The commands that draw a cross at each x where runs diverged. The crosses of a curve form a row
+/// above the lower edge, and each curve has its own row.
 std::string crosses(const Picture& picture) {
   std::string text;
   double row = 0.02;  // part of the height
@@ -127,8 +134,9 @@ std::string crosses(const Picture& picture) {
   return text;
 }
 
-/// Where the points of a curve stand on a keyed axis: error bars of several curves at one place
-/// would hide one another, so that the curves keep a part of the smallest distance between places.
+/// Maps the x of a point of curve i to the x at which it is drawn. On a keyed axis error bars of
+/// several curves at one x would hide one another, so each curve is moved aside by a small part of
+/// the distance between neighbouring x.
 std::function<double(double)> aside_of(const Picture& picture, const std::vector<double>& places,
                                        std::size_t i) {
   const auto there = [](double x) { return x; };

@@ -10,11 +10,13 @@
 
 namespace pipewright {
 
-/// The complete gnuplot script, data included, that draws the picture into `file`: the mean of each
-/// curve as a line, its interval as a band or, where x is a key, as error bars, published points
-/// dashed in the same colour, a cross at the lower edge where runs diverged, whose number the
-/// legend says, and the curve of PlotSpec::over in black. Error bars of several curves stand side
-/// by side, and a line is interrupted where all its runs diverged.
+/// The complete gnuplot script, data included, that draws the picture into `file`.
+///
+/// A curve is a line through its means. Its interval is a band or, where x is a key, error bars;
+/// those of several curves stand side by side. Published points are a dashed line of the same
+/// colour. Crosses at the lower edge show where runs diverged, and the line is interrupted where
+/// all of them did. The legend says how many runs a curve has, and how many of these diverged. The
+/// curve of PlotSpec::over is black.
 std::string gnuplot_script(const Picture& picture, PictureFormat format,
                            const std::filesystem::path& file);
 

@@ -75,7 +75,7 @@ class Plot(harness.EndToEnd):
         self.plot()
         texts = self.texts("sw/plots/train_loss-over-optimizer.lr.svg")
         # GPipe with one micro-batch is the same training in any number of stages.
-        for text in ("stages 1 =", "stages 2 (2 runs, 2 diverged)", "runs diverged", "mean ± sample standard deviation"):
+        for text in ("stages 1 =", "(2 runs per point, 2 of 4 diverged)", "runs diverged", "mean ± sample standard deviation"):
             self.assertIn(text, texts)
 
         self.write("edge.csv", "lr,stages\n1,1\n10,2\n")
@@ -104,7 +104,7 @@ class Plot(harness.EndToEnd):
         self.assertEqual(said.err, "", "gnuplot has nothing to say, and no mean mixes settings")
         texts = self.texts(f"{stem}-0.1.svg")
         # GPipe with one micro-batch computes what model parallelism does; PipeDream does not, with two stages.
-        for text in ("model_parallel = gpipe (2 runs)", "pipedream (2 runs)", "pipeline.stages"):
+        for text in ("(2 runs per point)", "pipedream (2 runs per point)", "pipeline.stages"):
             self.assertIn(text, texts)
         table = self.pipewright("table", "s.yaml", "--out", "sw", "--metric", "train_loss").out
         self.assertRegex(table, r"\| optimizer.lr +\| scheme.name +\| +stages 1 \|")

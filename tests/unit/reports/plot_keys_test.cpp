@@ -127,7 +127,24 @@ TEST_F(PlotsOverKeys, NoLineJoinsPointsOverAPlaceWhereAllRunsDiverged) {
   using Places = std::vector<std::optional<double>>;
   EXPECT_EQ(places_in(drawn(""), "$ours0"), (Places{1, std::nullopt, 3}));
   EXPECT_EQ(places_in(drawn("0.3"), "$ours0"), (Places{1, 2, 3})) << "one run is done there";
-  EXPECT_NE(drawn("").find("title \"gpipe (2 diverged)\""), std::string::npos);
+  EXPECT_NE(drawn("").find("title \"gpipe (2 of 4 diverged)\""), std::string::npos);
+}
+
+TEST_F(PlotsOverKeys, TheLegendCountsRunsOfAPointAndOfTheWholeLineApart) {
+  const auto drawn = [&](const std::vector<RunRecord>& runs) {
+    return gnuplot_script(make_pictures(spec(kOverLr), runs).at(0), PictureFormat::Svg, "x.svg");
+  };
+  std::vector<RunRecord> runs;
+  for (const char* lr : {"1", "2", "3"})
+    for (const int seed : {1, 2}) runs.push_back(at("gpipe", lr, seed, concat("0.", seed)));
+  EXPECT_NE(drawn(runs).find("title \"gpipe (2 runs per point)\""), std::string::npos);
+  for (const int seed : {1, 2}) runs.push_back(at("gpipe", "4", seed, ""));
+  runs.push_back(at("gpipe", "5", 1, "0.1"));
+  runs.push_back(at("gpipe", "5", 2, ""));
+  const std::string script = drawn(runs);
+  EXPECT_NE(script.find("title \"gpipe\""), std::string::npos) << script;
+  EXPECT_NE(script.find("title \"(up to 2 runs per point, 3 of 10 diverged)\""), std::string::npos)
+      << script;
 }
 
 TEST_F(PlotsOverKeys, ARunThatOnlyFailedHasNoCross) {

@@ -146,6 +146,15 @@ TEST_F(Plots, ALineOfEpochsCountsItsRunsThatDiverged) {
   EXPECT_EQ(curve.diverged[0].x, 1) << "its last epoch";
   const std::string script = gnuplot_script(pictures[0], PictureFormat::Svg, "x.svg");
   EXPECT_NE(script.find("title \"PD (2 runs, 1 diverged)\""), std::string::npos) << script;
+  RunRecord at_once = vgg("c", "PD", 3, {});
+  at_once.state = "failed";
+  at_once.exit_code = 6;
+  const auto all =
+      make_pictures(spec("{}"), {vgg("a", "PD", 2, {"0.5", "0.7"}), diverged, at_once});
+  EXPECT_NE(gnuplot_script(all.at(0), PictureFormat::Svg, "x.svg")
+                .find("title \"PD (3 runs, 2 diverged)\""),
+            std::string::npos)
+      << "one has no epoch, and counts";
 }
 
 TEST_F(Plots, NoTextIsCodeOfGnuplotOrTheEndOfATextOfXml) {

@@ -10,10 +10,11 @@
 
 namespace pipewright {
 
-/// Compares each cell with that of the row whose name has `name` in the place of its own, or, where
-/// columns have that name, with that of this column: the mean of the first minus that of the
-/// second, paired by seed, as compare_groups() does. Cells without such a partner are left out.
-/// Throws Error{Experiment} if there is no such name.
+/// Compares each cell with its partner: the mean of the cell minus that of the partner, paired by
+/// seed, as compare_groups() does. `name` is the value of a key of rows or columns, such as
+/// "pipedream", or "KEY=VALUE", or the title of a column. The partner is the cell with that value
+/// of the key and with the cell's own values of all other keys; a cell without a partner is left
+/// out. Throws Error{Experiment} if no key has the value, or if several have it.
 std::vector<ClaimTest> differences_from(const std::string& name, const Table& table,
                                         const std::vector<RunRecord>& runs);
 

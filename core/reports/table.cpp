@@ -71,6 +71,13 @@ void count(const RunRecord& run, const TableSpec& spec, TableCell& cell) {
   }
 }
 
+/// The run's values of keys.
+std::vector<std::string> values_of(const std::vector<TableKey>& keys, const RunRecord& run) {
+  std::vector<std::string> values;
+  for (const TableKey& key : keys) values.push_back(key_text(run, key.name));
+  return values;
+}
+
 std::vector<std::string> row_of(const Table& table, const RunRecord& run) {
   std::vector<std::string> row;
   for (const std::string& key : table.row_keys) row.push_back(key_text(run, key));
@@ -90,7 +97,8 @@ void name_in_order(Table& table, const TableSpec& spec, const std::vector<RunRec
   Indices columns(table.column_names);
   for (const std::size_t i : slowest_first(spec.rows, runs)) rows.of(row_of(table, runs[i]));
   for (const std::size_t i : slowest_first(spec.columns, runs))
-    columns.of(column_of(spec, runs[i]));
+    if (columns.of(column_of(spec, runs[i])) == table.column_values.size())
+      table.column_values.push_back(values_of(spec.columns, runs[i]));
 }
 
 /// The cell of each run, as row · columns + column. Names rows and columns.
@@ -254,15 +262,16 @@ void add_published(Table& table, const TablePublished& wanted, const std::vector
 }
 
 std::string choice_caption(const TableSpec& spec, const BestChoice& choice) {
-  return concat(" Each cell has its best ", spec.best_over->name, ", by mean ", spec.chosen_by,
-                " on held-out samples",
+  return concat(" Each cell shows the runs with its best value of ", spec.best_over->name,
+                ": the value with the best mean ", spec.chosen_by, " on held-out samples.",
                 choice.shows_held_out
-                    ? ", which are also what is shown and flatter therefore; a sweep of "
-                      "loader.validation with 0, too, shows test results."
-                    : ".");
+                    ? " The results shown are those on the same samples, and so are too good; to "
+                      "show test results, sweep loader.validation over 0, too."
+                    : "");
 }
 
-/// `runs`: how many the table shows.
+/// The caption: what a cell's numbers are, and from how many of its `runs`
+/// runs they come.
 std::string caption_of(const Table& table, const TableSpec& spec, std::size_t runs) {
   TableCell all;
   for (const std::vector<TableCell>& row : table.cells)
@@ -292,8 +301,8 @@ std::string caption_of(const Table& table, const TableSpec& spec, std::size_t ru
   add(all.running, "running");
   if (all.without > 0) text += concat(", ", all.without, " without ", table.metric);
   if (spec.published)
-    text += concat("; behind it the number published (", spec.published->file.filename().string(),
-                   ") and ours minus that");
+    text += concat(". Behind our number stand the published one (",
+                   spec.published->file.filename().string(), ") and ours minus the published one");
   return text + ".";
 }
 
@@ -367,6 +376,7 @@ Table make_table(const TableSpec& given, const std::vector<RunRecord>& records) 
   table.metric = spec.metric.name;
   table.percent = is_share(spec.metric.name);
   for (const TableKey& key : spec.rows) table.row_keys.push_back(key.name);
+  for (const TableKey& key : spec.columns) table.column_keys.push_back(key.name);
   const std::vector<std::size_t> cells = place(table, spec, runs);
   const std::optional<BestChoice> choice = choose(table, spec, runs, cells, problems);
   const std::vector<bool> shown = choice ? choice->shown : std::vector<bool>();

@@ -43,11 +43,13 @@ struct Table {
   std::string caption;
   std::vector<std::string> row_keys;  ///< keys of the columns of row names
   std::vector<std::vector<std::string>> row_names;
+  std::vector<std::string> column_keys;  ///< that divide the columns; empty: one column, the metric
   std::vector<std::string> column_names;
-  std::vector<std::vector<TableCell>> cells;  ///< [row][column]
-  std::vector<std::string> notes;             ///< differences from published recipes
-  std::vector<Table> beside;                  ///< tables of further metrics: same rows, one column
-  std::string best_over;                      ///< the key of TableCell::chosen; "" without one
+  std::vector<std::vector<std::string>> column_values;  ///< of column_keys, for each column
+  std::vector<std::vector<TableCell>> cells;            ///< [row][column]
+  std::vector<std::string> notes;                       ///< differences from published recipes
+  std::vector<Table> beside;         ///< tables of further metrics: same rows, one column
+  std::string best_over;             ///< the key of TableCell::chosen; "" without one
   std::vector<std::string> choices;  ///< how TableCell::chosen was chosen, a sentence for each cell
   std::vector<std::string> mixed;    ///< keys other than train.seed in which runs of a cell differ
 };

@@ -101,12 +101,16 @@ void check_alike(const ClaimGroup& group, const std::vector<RunRecord>& runs, Pr
   }
 }
 
-/// "2 of 3 runs of gpipe diverged"; "" if all have the metric, and it is finite.
+/// Why the runs of a group cannot be compared: "2 of 3 runs of gpipe diverged"; "" if all have
+/// a finite metric and they differ in nothing but their seeds.
 std::string lacking(const MeasuredGroup& group, const Shown& shown) {
   const auto measured = static_cast<int>(group.measured.values.size());
   const auto of = [&](int count, const std::string& what) {
     return concat(count, " of ", counted(group.runs, "run"), " of ", group.name, " ", what);
   };
+  if (!group.mixed.empty())
+    return concat(group.name, " mixes ", join(group.mixed, " and "),
+                  ": its runs differ in more than their seeds");
   if (group.diverged > 0 && measured < group.runs) return of(group.diverged, "diverged");
   if (measured < group.runs)
     return group.done < group.runs ? of(group.done, "done so far")

@@ -58,11 +58,13 @@ struct ClaimTest {
 struct MeasuredGroup {
   std::string name;
   int runs = 0, done = 0, diverged = 0;
-  SeededValues measured;  ///< the metric of those that have it
+  std::vector<std::string> mixed;  ///< keys other than the seed in which they differ
+  SeededValues measured;           ///< the metric of those that have it
 };
 
 /// Compares mean(first) − mean(second) of each pair, as `less` compares two groups, with Holm's
-/// correction over all pairs. Held: it is significantly positive; NotHeld: negative.
+/// correction over all pairs. Held: it is significantly positive; NotHeld: negative. Groups whose
+/// runs differ in more than their seed are not compared.
 std::vector<ClaimTest> compare_groups(
     const std::vector<std::pair<MeasuredGroup, MeasuredGroup>>& pairs, const std::string& metric);
 

@@ -65,8 +65,9 @@ int run_table(const std::vector<std::string>& arguments) {
   line.option("epoch", "E",
               "show the last epoch that was evaluated, or the best of each run: last or best");
   line.option("against", "NAME",
-              "below the table, print by how much each row differs from the one with this name, "
-              "such as a scheme, in pairs of equal seeds, and whether that is a difference");
+              "below the table, print by how much each row, or column, differs from the one with "
+              "this name, such as a scheme or KEY=VALUE, in pairs of equal seeds, and whether that "
+              "is a difference");
   line.option("hardware", "FILE",
               "simulate every run on this hardware: a file, or a name of `list hardware`");
   declare_results(line);

@@ -2,10 +2,13 @@
 // Differences of the cells of a table from one scheme: which are compared, and what is said.
 #include "core/reports/against.h"
 
+#include <cmath>
+
 #include "core/config/json.h"
 #include "core/reports/results_json.h"
 #include "tests/unit/config/error_text.h"
 #include "tests/unit/records/run_folders.h"
+#include "tests/unit/tolerances.h"
 
 namespace pipewright {
 namespace {
@@ -107,6 +110,126 @@ TEST_F(Against, CellsAreComparedWithinTheirColumnAndOtherKeysOfTheirRow) {
       (Names{"stages 2, gpipe − stages 2, pipedream", "stages 4, gpipe − stages 4, pipedream"}));
 }
 
+TEST_F(Against, CellsThatMixSettingsAreNotComparedAndSayWhy) {
+  for (const int stages : {2, 4}) {
+    add("gpipe", {"0.8", "0.7", "0.9"}, stages);
+    add("pipedream", {"0.7", "0.6", "0.8"}, stages);
+  }
+  add("xpipe", {"0.6", "0.5", "0.7"});
+  const Table all = table("{rows: scheme.name, metric: test_accuracy}");
+  const auto differences = differences_from("xpipe", all, runs_);
+  ASSERT_EQ(differences.size(), 2u);
+  for (const ClaimTest& test : differences) EXPECT_FALSE(test.compared);
+  const std::string text = print_differences("xpipe", all.metric, differences, TableFormat::Csv);
+  EXPECT_NE(text.find("- gpipe: not compared. gpipe mixes pipeline.stages: its runs differ in more "
+                      "than their seeds\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(Against, OnlyTheCellsThatMixAreLeftOut) {
+  add("gpipe", {"0.8", "0.7", "0.9"});
+  add("pipedream", {"0.7", "0.61", "0.79"});
+  add("xpipe", {"0.6", "0.5", "0.7"}, 2);
+  add("xpipe", {"0.6", "0.5", "0.7"}, 4);
+  const Table all = table("{rows: scheme.name}");
+  const auto differences = differences_from("pipedream", all, runs_);
+  ASSERT_EQ(differences.size(), 2u);
+  EXPECT_TRUE(differences[0].compared);
+  EXPECT_EQ(differences[0].p, differences[0].p_adjusted) << "one comparison needs no correction";
+  EXPECT_FALSE(differences[1].compared);
+}
+
+TEST_F(Against, AValueOfSeveralKeysIsRefusedUnlessItsKeyIsGiven) {
+  const auto add_at = [&](int stages, int microbatches, const char* accuracy) {
+    for (int seed = 1; seed <= 3; ++seed)
+      runs_.push_back(run(concat(stages, "-", microbatches, "-", seed), "x", "done",
+                          concat("{train: {seed: ", seed, "}}"), accuracies({accuracy}),
+                          concat("{pipeline.stages: ", stages, ", pipeline.microbatches: ",
+                                 microbatches, ", train.seed: ", seed, "}")));
+  };
+  add_at(2, 4, "0.5");
+  add_at(4, 4, "0.6");
+  add_at(4, 8, "0.7");
+  const auto pairs = [&](const std::string& section, const char* name) {
+    std::vector<std::string> names;
+    for (const ClaimTest& test : differences_from(name, table(section), runs_))
+      names.push_back(concat(test.of, " − ", test.minus));
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  const std::string rows = "{rows: [pipeline.stages, pipeline.microbatches]}";
+  const std::string columns = "{rows: pipeline.stages, columns: pipeline.microbatches}";
+  for (const std::string& section : {rows, columns}) {
+    const std::string text = error_text([&] { pairs(section, "4"); });
+    EXPECT_NE(text.find("--against: '4' is a value of several keys; give pipeline.stages=4 or "
+                        "pipeline.microbatches=4"),
+              std::string::npos)
+        << text;
+  }
+  const Names by_stages{"stages 2, microbatches 4 − stages 4, microbatches 4"};
+  const Names by_microbatches{"stages 4, microbatches 8 − stages 4, microbatches 4"};
+  EXPECT_EQ(pairs(rows, "pipeline.stages=4"), by_stages);
+  EXPECT_EQ(pairs(columns, "pipeline.stages=4"), by_stages);
+  EXPECT_EQ(pairs(rows, "pipeline.microbatches=4"), by_microbatches);
+  EXPECT_EQ(pairs(columns, "pipeline.microbatches=4"), by_microbatches);
+  EXPECT_EQ(pairs(columns, "8"), (Names{"stages 4, microbatches 4 − stages 4, microbatches 8"}));
+  EXPECT_EQ(pairs(columns, "microbatches 8"), pairs(columns, "8")) << "the title of the column";
+}
+
+TEST_F(Against, AColumnOfSeveralKeysIsComparedWithTheOneThatDiffersInTheGivenKey) {
+  for (const int stages : {2, 4}) {
+    add("gpipe", {"0.8", "0.7", "0.9"}, stages);
+    add("pipedream", {"0.7", "0.6", "0.8"}, stages);
+  }
+  const Table all = table("{rows: =all, columns: [scheme.name, pipeline.stages]}");
+  const auto differences = differences_from("pipedream", all, runs_);
+  ASSERT_EQ(differences.size(), 2u);
+  EXPECT_EQ(differences[1].of, "all, gpipe, stages 4");
+  EXPECT_EQ(differences[1].minus, "all, pipedream, stages 4");
+}
+
+TEST_F(Against, HolmsCorrectionTakesAwayWhatOneComparisonWouldShow) {
+  add("pipedream", {"0.5", "0.25", "0.75"});
+  // Differences of 5, 6, 7 / 64: t = 6 √3 = 10.4, and 2, 3, 6 / 64: t = 3.05, each with two degrees
+  // of freedom: p = 1 − t / √(t² + 2).
+  add("gpipe", {"0.578125", "0.34375", "0.859375"});
+  const double p = 1 - 6 * std::sqrt(3.) / std::sqrt(110.);
+  const Table alone = table();
+  const ClaimTest one = differences_from("pipedream", alone, runs_).at(0);
+  EXPECT_NEAR(one.p, p, tolerance::kHundredOperations);
+  EXPECT_EQ(one.p_adjusted, one.p);
+  EXPECT_EQ(one.outcome, Outcome::Held);
+  for (const char* other : {"xpipe", "spectrain", "lwp", "paci", "hanayo", "zb_v"})
+    add(other, {"0.53125", "0.296875", "0.84375"});
+  const Table all = table();
+  const ClaimTest corrected = differences_from("pipedream", all, runs_).at(0);
+  EXPECT_NEAR(corrected.p, p, tolerance::kHundredOperations) << "the p of the comparison itself";
+  EXPECT_NEAR(corrected.p_adjusted, 7 * p, tolerance::kHundredOperations)
+      << "the smallest of seven";
+  EXPECT_EQ(corrected.outcome, Outcome::NotShown);
+  EXPECT_NE(said("pipedream").find("- gpipe: no difference shown. "), std::string::npos);
+}
+
+TEST_F(Against, TheDifferenceIsThatOfTheRowMinusTheNamedOne) {
+  add("gpipe", {"0.80", "0.70", "0.90"});
+  add("pipedream", {"0.70", "0.61", "0.79"});
+  const Table all = table();
+  const ClaimTest up = differences_from("pipedream", all, runs_).at(0);
+  EXPECT_EQ(up.of, "gpipe");
+  EXPECT_EQ(up.minus, "pipedream");
+  EXPECT_NEAR(up.effect, 0.1, tolerance::kHundredOperations);
+  EXPECT_GT(up.interval.low, 0);
+  EXPECT_EQ(up.wins, 3u);
+  const ClaimTest down = differences_from("gpipe", all, runs_).at(0);
+  EXPECT_EQ(down.of, "pipedream");
+  EXPECT_EQ(down.minus, "gpipe");
+  EXPECT_NEAR(down.effect, -0.1, tolerance::kHundredOperations);
+  EXPECT_LT(down.interval.high, 0);
+  EXPECT_EQ(down.losses, 3u);
+  EXPECT_NE(said("gpipe").find("- pipedream: worse. "), std::string::npos);
+}
+
 TEST_F(Against, AnUnknownNameIsRefusedWithTheNearest) {
   add("pipedream", {"0.7"});
   EXPECT_NE(
@@ -119,14 +242,37 @@ TEST_F(Against, AnUnknownNameIsRefusedWithTheNearest) {
 TEST_F(Against, JsonHasTheNumbersOfEachDifference) {
   add("gpipe", {"0.80", "0.70", "0.90"});
   add("pipedream", {"0.70", "0.61", "0.79"});
+  add("xpipe", {"0.60", "0.52", "0.68"});
   const Table all = table();
   const Value json =
       parse_json(results_json(all, {}, differences_from("pipedream", all, runs_)), "x.json");
   const Value* differences = json.find("against");
   ASSERT_NE(differences, nullptr);
-  ASSERT_EQ(differences->items.size(), 1u);
-  EXPECT_EQ(differences->items[0].find("verdict")->text, "more");
-  EXPECT_EQ(differences->items[0].find("wins")->integer, 3);
+  ASSERT_EQ(differences->items.size(), 2u);
+  const Value &more = differences->items[0], &less = differences->items[1];
+  for (const Value* each : {&more, &less}) {
+    EXPECT_EQ(each->find("kind")->text, "against");
+    EXPECT_EQ(each->find("metric")->text, "test_accuracy");
+    EXPECT_EQ(each->find("minus")->text, "pipedream");
+    EXPECT_EQ(each->find("n_of")->integer, 3);
+    EXPECT_EQ(each->find("n_minus")->integer, 3);
+    EXPECT_TRUE(each->find("paired")->flag);
+    EXPECT_NEAR(each->find("p_holm")->number, 2 * each->find("p")->number,
+                tolerance::kHundredOperations)
+        << "the p of both are equal";
+  }
+  EXPECT_EQ(more.find("of")->text, "gpipe");
+  EXPECT_EQ(more.find("verdict")->text, "more");
+  EXPECT_NEAR(more.find("mean_of")->number, 0.8, tolerance::kHundredOperations);
+  EXPECT_NEAR(more.find("mean_minus")->number, 0.7, tolerance::kHundredOperations);
+  EXPECT_NEAR(more.find("effect")->number, 0.1, tolerance::kHundredOperations);
+  EXPECT_GT(more.find("interval")->items.at(0).number, 0);
+  EXPECT_EQ(more.find("wins")->integer, 3);
+  EXPECT_EQ(less.find("of")->text, "xpipe");
+  EXPECT_EQ(less.find("verdict")->text, "less");
+  EXPECT_NEAR(less.find("effect")->number, -0.1, tolerance::kHundredOperations);
+  EXPECT_LT(less.find("interval")->items.at(1).number, 0);
+  EXPECT_EQ(less.find("losses")->integer, 3);
 }
 
 }  // namespace

@@ -23,12 +23,29 @@ class Resolved {
   const Action& action(std::size_t worker, std::size_t i) const {
     return schedule_.workers[worker][i];
   }
+  /// The action as it is compared: without weights, which are compared as what they resolve to, and
+  /// with the model's own loss, that of the last stage, as one loss whatever the number of stages.
+  Action comparable(std::size_t worker, std::size_t i) const {
+    Action own = action(worker, i);
+    own.weights = {};
+    if (!facts_of(own.kind).of_loss || own.loss == schedule_.shape.stages - 1) own.loss = -1;
+    return own;
+  }
   /// What the action reads: a version, and how far and by which rule it is predicted.
   WeightKey key(std::size_t worker, std::size_t i) const {
     return is_pass(action(worker, i).kind) ? versions_.workers[worker][i].key : WeightKey{};
   }
   const PredictionRule& rule(std::size_t worker, std::size_t i) const {
     return schedule_.rules[static_cast<std::size_t>(key(worker, i).rule)];
+  }
+
+  /// What the name does not say: " (scale 0.5)", " (loss of stage 3)"
+  std::string details(std::size_t worker, std::size_t i) const {
+    const Action& own = action(worker, i);
+    std::vector<std::string> parts;
+    if (own.scale != 1) parts.push_back(concat("scale ", own.scale));
+    if (facts_of(own.kind).of_loss) parts.push_back(concat("loss of stage ", own.loss));
+    return parts.empty() ? std::string() : concat(" (", join(parts, ", "), ")");
   }
 
   /// "F3 with weights 2→5(+3)"
@@ -46,17 +63,12 @@ class Resolved {
   const Versions versions_;
 };
 
-bool same_action(Action a, Action b) {
-  a.weights = b.weights = {};  // compared as what they resolve to
-  return a == b;
-}
-
 WorkerDifference difference_of(const Resolved& a, const Resolved& b, std::size_t worker) {
   WorkerDifference difference{.actions_a = a.actions(worker), .actions_b = b.actions(worker)};
   const std::size_t most = std::max(difference.actions_a, difference.actions_b);
   for (std::size_t i = 0; i < most; ++i) {
     const bool both = i < difference.actions_a && i < difference.actions_b;
-    const bool same = both && same_action(a.action(worker, i), b.action(worker, i));
+    const bool same = both && a.comparable(worker, i) == b.comparable(worker, i);
     const bool weights = same && a.key(worker, i).version == b.key(worker, i).version &&
                          a.key(worker, i).ahead == b.key(worker, i).ahead &&
                          (a.key(worker, i).ahead == 0 || a.rule(worker, i) == b.rule(worker, i));
@@ -68,6 +80,11 @@ WorkerDifference difference_of(const Resolved& a, const Resolved& b, std::size_t
     difference.first = i;
     difference.first_a = a.name(worker, i);
     difference.first_b = b.name(worker, i);
+    if (difference.first_a != difference.first_b) continue;
+    difference.first_a += a.details(worker, i);
+    difference.first_b += b.details(worker, i);
+    if (difference.first_a == difference.first_b)
+      difference.first_b += ", predicted by another rule";
   }
   return difference;
 }

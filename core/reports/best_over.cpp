@@ -77,9 +77,9 @@ BestChoice choose_best(const TableSpec& spec, const std::vector<RunRecord>& runs
     problems.add(spec.best_over->place,
                  concat("table.best_over: no run holds out training samples, and a value of ",
                         spec.best_over->name,
-                        " that is chosen by test results flatters; set loader.validation: 200, or "
-                        "sweep loader.validation: [200, 0] to choose on 200 held-out samples and "
-                        "show test results"));
+                        " that is chosen by test results makes these look too good; set "
+                        "loader.validation: 200, or sweep loader.validation: [200, 0] to choose on "
+                        "200 held-out samples and show test results"));
     return choice;
   }
   choice.shows_held_out = held_out == std::ssize(runs);

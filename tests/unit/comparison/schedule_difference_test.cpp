@@ -58,6 +58,34 @@ TEST(ScheduleDifference, NamesDoNotHideThatTheSameWeightsAreNamedOtherwise) {
   EXPECT_FALSE(schedule_differences(one_stage(2), other)[0].first);
 }
 
+TEST(ScheduleDifference, TheModelsOwnLossIsTheSameInAnyNumberOfStages) {
+  Schedule longer = one_stage(2);
+  longer.shape.stages = 2;
+  longer.shape.placement = {0, 1};
+  longer.learns_from = {{1}, {1}};
+  for (Action& action : longer.workers[0]) action.loss = 1;
+  longer.workers.emplace_back();
+  EXPECT_EQ(schedule_differences(one_stage(2), longer)[0].same, 6u);
+}
+
+TEST(ScheduleDifference, OfActionsWithEqualNamesItSaysWhatDiffers) {
+  const auto with = [](double scale, int loss) {
+    Schedule schedule = one_stage(1);
+    schedule.shape.stages = 2;
+    schedule.learns_from = {{0, 1}, {1}};
+    schedule.workers[0][1].loss = loss;
+    schedule.workers[0][1].scale = scale;
+    return schedule;
+  };
+  const WorkerDifference scales = schedule_differences(with(1, 1), with(0.5, 1)).at(0);
+  EXPECT_EQ(scales.same, 2u) << "F0 and U0";
+  EXPECT_EQ(scales.first_a, "B0 with weights 0 (loss of stage 1)");
+  EXPECT_EQ(scales.first_b, "B0 with weights 0 (scale 0.5, loss of stage 1)");
+  const WorkerDifference losses = schedule_differences(with(1, 1), with(1, 0)).at(0);
+  EXPECT_EQ(losses.first_a, "B0 with weights 0 (loss of stage 1)");
+  EXPECT_EQ(losses.first_b, "B0 with weights 0 (loss of stage 0)");
+}
+
 TEST(ScheduleDifference, OfSchedulesOfUnequalSizesTheRestIsNothing) {
   Schedule wider = one_stage(1);
   wider.workers.emplace_back();

@@ -96,9 +96,11 @@ TEST_F(Plots, GnuplotIsToldOfLinesBandsAndWhatWasPublished) {
       .title = "it's",
       .metric = "test_accuracy",
       .percent = true,
-      .curves = {
-          {.name = "PD", .points = {{1, 50, 2, 3}, {2, 60, 1, 3}}, .published = {{1, 55, 0, 1}}},
-          {.name = "ST", .points = {{1, 40, 0, 1}}, .color = 1}}};
+      .curves = {{.name = "PD",
+                  .points = {{1, 50, 2, 3}, {2, 60, 1, 3}},
+                  .published = {{1, 55, 0, 1}},
+                  .runs = 3},
+                 {.name = "ST", .points = {{1, 40, 0, 1}}, .color = 1, .runs = 1}}};
   const std::string script = gnuplot_script(picture, PictureFormat::Svg, "x.svg");
   for (const char* part :
        {"set title \"it\\047s\"", "set ylabel \"test_accuracy (%)\"",
@@ -146,7 +148,7 @@ TEST_F(Plots, ALineOfEpochsCountsItsRunsThatDiverged) {
   EXPECT_EQ(curve.diverged[0].x, 1) << "its last epoch";
   const std::string script = gnuplot_script(pictures[0], PictureFormat::Svg, "x.svg");
   EXPECT_NE(script.find("title \"PD (2 runs, 1 diverged)\""), std::string::npos) << script;
-  RunRecord at_once = vgg("c", "PD", 3, {});
+  RunRecord at_once = vgg("c", "PD", 2, {});
   at_once.state = "failed";
   at_once.exit_code = 6;
   const auto all =

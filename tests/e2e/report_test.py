@@ -162,7 +162,7 @@ class Whole(Report):
         (line,) = charts["test_accuracy against loader.batch_size"]["lines"]
         self.assertEqual([point[0] for point in line["points"]], [8, 32])
         self.assertEqual((line["crosses"], line["breaks"]), ([16], [1]))
-        self.assertIn("a (2 diverged)", page.said())
+        self.assertIn("a (2 of 4 diverged)", page.said())
 
     def test_edges_of_other_optimizers_have_names_of_their_own(self):
         sgd = {"name": "sgd", "lr": 0.01}

@@ -100,7 +100,7 @@ TEST_F(Plots, GnuplotIsToldOfLinesBandsAndWhatWasPublished) {
                   .points = {{1, 50, 2, 3}, {2, 60, 1, 3}},
                   .published = {{1, 55, 0, 1}},
                   .runs = 3},
-                 {.name = "ST", .points = {{1, 40, 0, 1}}, .runs = 1, .color = 1}}};
+                 {.name = "ST", .points = {{1, 40, 0, 1}}, .color = 1, .runs = 1}}};
   const std::string script = gnuplot_script(picture, PictureFormat::Svg, "x.svg");
   for (const char* part :
        {"set title \"it\\047s\"", "set ylabel \"test_accuracy (%)\"",

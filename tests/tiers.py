@@ -39,7 +39,7 @@ class Tier:
 
 
 QUICK = Tier("quick", 1, 90, "90 s after a change of one file", "tools/test --quick")
-DEFAULT = Tier("default", 30, 18 * 60, "18 min from a fresh clone without ccache", "tools/test")
+DEFAULT = Tier("default", 25, 18 * 60, "18 min from a fresh clone without ccache", "tools/test")
 ALL = Tier("all", float("inf"), float("inf"), "as long as it takes", "tools/test --all")
 TIERS = [QUICK, DEFAULT, ALL]
 
@@ -94,6 +94,11 @@ class Entry:
     def is_suite(self):
         return "suite" in self.labels
 
+    def seconds(self, times):
+        """Of one shard, an equal part of its executable's."""
+        shards = re.search(r"\.\d+of(\d+)$", self.name)
+        return times.get(self.in_table, 0) / (int(shards[1]) if shards else 1)
+
 
 def entries():
     shown = subprocess.run(
@@ -110,14 +115,14 @@ def belongs(entry, tier, times):
     """Executables of GoogleTest are in every tier: which of their cases run is decided in entry.py."""
     if entry.is_suite or tier is ALL:
         return True
-    return tier is DEFAULT and tier_of(times.get(entry.in_table, 0)) in (QUICK, DEFAULT)
+    return tier is DEFAULT and tier_of(entry.seconds(times)) in (QUICK, DEFAULT)
 
 
 def parts(exhaustive, times):
     """The exhaustive tests, dealt out into parts of PART_SECONDS at most; longest first, each into the first with room."""
     dealt = []
-    for entry in sorted(exhaustive, key=lambda each: (-times.get(each.in_table, 0), each.name)):
-        seconds = times.get(entry.in_table, 0)
+    for entry in sorted(exhaustive, key=lambda each: (-each.seconds(times), each.name)):
+        seconds = entry.seconds(times)
         room = next((part for part in dealt if part[0] + seconds <= PART_SECONDS), None)
         if room is None:
             room = [0, []]

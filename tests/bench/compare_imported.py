@@ -64,6 +64,8 @@ def request(arguments, case, model):
     pipeline = {"stages": arguments.stages, "execution": arguments.execution}
     if arguments.stages > 1:
         pipeline["balance"] = "layers"
+    if arguments.memory_format:
+        pipeline["memory_format"] = arguments.memory_format
     return {**case, "model": model, "pipeline": pipeline, "scheme": {"name": arguments.scheme}}
 
 
@@ -114,6 +116,7 @@ def main():
     parser.add_argument("--stages", type=int, default=1)
     parser.add_argument("--execution", choices=("serial", "threads"), default="serial")
     parser.add_argument("--scheme", default="model_parallel")
+    parser.add_argument("--memory-format", choices=("auto", "contiguous", "channels_last"), help="of Pipewright's two")
     parser.add_argument("--strict", action="store_true", help=f"fail where a ratio is above {LIMIT}")
     arguments = parser.parse_args()
     print("| case | import | check | imported | built in | PyTorch | ratio | medians |\n|---|---|---|---|---|---|---|---|", flush=True)

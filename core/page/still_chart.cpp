@@ -2,7 +2,6 @@
 // A chart as SVG: what readers without scripts and printers get.
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <span>
 
 #include "core/base/text.h"
@@ -96,8 +95,8 @@ class StillChart {
     for (const ChartPoint& p : points)
       path +=
           concat(path.empty() ? "M" : "L", pixel(left_of(p.x)), " ", pixel(top_of(p.y + p.reach)));
-    for (const ChartPoint& p : std::views::reverse(points))
-      path += concat("L", pixel(left_of(p.x)), " ", pixel(top_of(p.y - p.reach)));
+    for (auto p = points.rbegin(); p != points.rend(); ++p)
+      path += concat("L", pixel(left_of(p->x)), " ", pixel(top_of(p->y - p->reach)));
     return path + "Z";
   }
 

@@ -92,8 +92,11 @@ struct CommandLine::Parsed {
 
   void add(const std::string& name, po::value_semantic* semantic, const std::string& help) {
     options.add_options()(name.c_str(), semantic, help.c_str());
-    names.push_back(concat("--", name));
+    names.push_back(concat("--", long_name(name)));
   }
+
+  /// "output" of "output,o".
+  static std::string long_name(const std::string& name) { return name.substr(0, name.find(',')); }
 
   CommandOutline outline() const {
     CommandOutline outline;
@@ -151,7 +154,7 @@ void CommandLine::option(const std::string& name, const std::string& placeholder
                          const std::string& help, const std::string& fallback) {
   parsed_->add(name, po::value<std::string>()->value_name(placeholder),
                fallback.empty() ? help : concat(help, "; default: ", fallback));
-  parsed_->fallbacks[name] = fallback;
+  parsed_->fallbacks[Parsed::long_name(name)] = fallback;
 }
 
 void CommandLine::list(const std::string& name, const std::string& placeholder,

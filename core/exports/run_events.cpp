@@ -127,7 +127,7 @@ class RunEvents {
 void check_folder(const fs::path& folder) {
   std::error_code none;
   const auto refuse = [&](std::string_view why) {
-    throw Error(ErrorKind::Data, concat(why, "; give another --out"), folder.string());
+    throw Error(ErrorKind::Data, concat(why, "; give another --output"), folder.string());
   };
   const fs::file_status status = fs::symlink_status(folder, none);
   if (status.type() == fs::file_type::not_found) return;

@@ -727,7 +727,7 @@ run_folders()
 
 HEADERS = {"epochs.csv": b"epoch,train_loss\n", "steps.csv": b"epoch,minibatch,loss\n", "probes.csv": b"epoch,minibatch,stage,probe,quantity,value\n"}
 for form in ("csv", "tensorboard"):
-    EXPORT = ("export", "out", "--format", form, "--out", "exported")
+    EXPORT = ("export", "out", "--format", form, "--output", "exported")
     tampered(f"exported as {form}", lambda path: None, command=EXPORT, code=FINE, seconds=4)
     for file, header in HEADERS.items():
         def put(content, file=file):

@@ -376,7 +376,7 @@ class Labels(harness.EndToEnd):
         shutil.rmtree(self.folder / "exported", ignore_errors=True)
         readable = all("\0" not in text for text in texts)  # or an experiment.yaml is damaged, and is named
         for form, out in (("csv", "exported.csv"), ("jsonl", "exported.jsonl"), ("tensorboard", "exported")):
-            code, _, said = self.run_bytes("export", "sw", "--format", form, "--out", out)
+            code, _, said = self.run_bytes("export", "sw", "--format", form, "--output", out)
             self.assertEqual(code, 0 if readable else harness.DATA, said)
         if not readable:
             return

@@ -87,7 +87,7 @@ class TensorBoard(harness.EndToEnd):
     def test_an_export_has_every_value_of_a_sweep(self):
         self.write("s.yaml", changed(EXPERIMENT, {"probes": PROBES, "sweep": {"grid": {"train.seed": [1, 2]}}}))
         self.pipewright("sweep", "s.yaml", "--out", "sw")
-        self.pipewright("export", "sw", "--format", "tensorboard", "--out", "logs")
+        self.pipewright("export", "sw", "--format", "tensorboard", "--output", "logs")
         runs = [path.parent for path in (self.folder / "sw").glob("*/run.json")]
         self.assertEqual(len(runs), 2)
         self.assertEqual({path.name for path in (self.folder / "logs").iterdir()}, {run.name for run in runs})
@@ -118,18 +118,7 @@ class TensorBoard(harness.EndToEnd):
         """Killed between checkpoints, its file has epochs and mini-batches that its checkpoint has not."""
         long = changed(CNN, {"train.epochs": 400, "output.tensorboard": True, "train.checkpoint.every": 40})
         self.write("x.yaml", long)
-        process = self.start("run", "x.yaml", "--out", "out")
-        manifest, events = self.folder / "out/checkpoint/manifest.json", self.folder / "out/events.out.tfevents.pipewright"
-
-        def trained():
-            return json.loads(manifest.read_text())["minibatches"] if manifest.exists() else 0
-
-        self.wait_until(trained, process)
-        size = events.stat().st_size
-        self.wait_until(lambda: events.stat().st_size > size, process)
-        process.kill()
-        process.communicate()
-        kept = trained()
+        kept = self.killed_past_a_checkpoint("x.yaml", "events.out.tfevents.pipewright")
         before, _ = read(self.folder / "out")
         self.assertGreater(len(before["loss_per_step/train"]), kept)
         self.pipewright("run", "x.yaml", "--out", "out", "--resume", "--set", f"train.epochs={kept // 6 + 2}")

@@ -58,7 +58,7 @@ class Export(harness.EndToEnd):
 class LongRows(Export):
     def test_a_sweep_as_csv_and_as_json_lines(self):
         runs = self.sweep()
-        done = self.export("runs/sw", "--out", "out.csv")
+        done = self.export("runs/sw", "--output", "out.csv")
         rows = self.csv_rows("out.csv")
         self.assertIn(f"wrote out.csv: {len(rows):,} rows of 4 runs", done.out)
         self.assertEqual(
@@ -77,7 +77,7 @@ class LongRows(Export):
             self.assertEqual(len(told), len([row for row in own if row["metric"] not in traffic]), "a number stands there twice")
             self.assertEqual({row["metric"] for row in own} & traffic, traffic)
 
-        self.export("runs/sw", "--format", "jsonl", "--out", "out.jsonl")
+        self.export("runs/sw", "--format", "jsonl", "--output", "out.jsonl")
         objects = [json.loads(line) for line in (self.folder / "out.jsonl").read_text().splitlines()]
         as_texts = [{"step": ""} | {key: str(value) for key, value in each.items() if key != "value"} for each in objects]
         self.assertEqual(as_texts, [{"step": ""} | {key: text for key, text in row.items() if key != "value"} for row in rows])
@@ -85,23 +85,25 @@ class LongRows(Export):
 
         # From the file of the experiment, whose results lie in runs/<name> unless it says otherwise.
         self.write("sw.yaml", changed(SWEPT, {"name": "sw"}))
-        self.export("sw.yaml", "--out", "file.csv")
+        self.export("s.yaml", "--out", "runs/sw", "-o", "file.csv")
+        self.assertEqual(sorted((self.folder / "file.csv").read_text().splitlines()), sorted((self.folder / "out.csv").read_text().splitlines()))
+        self.export("sw.yaml", "--output", "file.csv")
         self.assertEqual(sorted((self.folder / "file.csv").read_text().splitlines()), sorted((self.folder / "out.csv").read_text().splitlines()))
 
     def test_runs_from_several_places_say_what_they_differ_in(self):
         one = self.train(MLP, "one")
         self.train(changed(MLP, {"optimizer.lr": 0.05}), "other")
-        self.export("one", "other", "--out", "out.csv")
+        self.export("one", "other", "--output", "out.csv")
         rows = self.csv_rows("out.csv")
         self.assertEqual({(row["run"], row["optimizer.lr"]) for row in rows}, {("one", "0.02"), ("other", "0.05")})
         self.assertEqual(list(rows[0]), ["run", "label", "state", "optimizer.lr", "epoch", "step", "metric", "value"])
         shutil.copytree(one.path, self.folder / "else/one")
-        self.assert_errors(self.export("one", "else/one", "--out", "x.csv", code=EXPERIMENT), r"two of the exported runs are called one; ")
+        self.assert_errors(self.export("one", "else/one", "--output", "x.csv", code=EXPERIMENT), r"two of the exported runs are called one; ")
 
     def test_runs_that_have_failed_leave_what_they_have(self):
         runs = self.sweep(changed(MLP, {"train.epochs": 2, "sweep": {"grid": {"optimizer.lr": [0.01, 1e30]}}}), code=SWEEP)
         self.assertEqual(len(runs), 2)
-        self.export("runs/sw", "--out", "out.csv")
+        self.export("runs/sw", "--output", "out.csv")
         self.assertEqual({row["optimizer.lr"] for row in self.csv_rows("out.csv") if row["state"] == "done"}, {"0.01"})
 
     def test_texts_of_others_do_not_act(self):
@@ -109,15 +111,15 @@ class LongRows(Export):
         for text in [*HOSTILE, "=1+1", "../../out", "/etc"]:
             for run in runs:
                 (run.path / "point.json").write_text(json.dumps({"label": text, "varied": {text: text, "value": 3}}))
-            self.export("runs/sw", "--out", "out.csv")
+            self.export("runs/sw", "--output", "out.csv")
             for row in self.csv_rows("out.csv"):
                 for cell in [*row, *row.values()]:
                     self.assertFalse(cell.startswith(("=", "@", "\t", "\r")), cell)
                     self.assertTrue(cell.isprintable(), cell)
-            self.export("runs/sw", "--format", "jsonl", "--out", "out.jsonl")
+            self.export("runs/sw", "--format", "jsonl", "--output", "out.jsonl")
             for line in (self.folder / "out.jsonl").read_text().splitlines():
                 self.assertEqual(json.loads(line)["label"], text)
-            self.export("runs/sw", "--format", "tensorboard", "--out", "logs")
+            self.export("runs/sw", "--format", "tensorboard", "--output", "logs")
             self.assertEqual({path.name for path in (self.folder / "logs").iterdir()}, {run.path.name for run in runs})
         self.assertEqual({path.name for path in self.folder.iterdir()}, {"s.yaml", "runs", "out.csv", "out.jsonl", "logs"})
 
@@ -126,18 +128,20 @@ class LongRows(Export):
         (self.folder / "empty").mkdir()
         self.write("s.yaml", SWEPT)
         for arguments, code, pattern in (
-            (("empty", "--out", "x.csv"), DATA, r"^empty: holds no runs; expected the folder of a run or of a sweep"),
-            (("s.yaml", "--out", "x.csv"), DATA, r"^runs/s: no run of s\.yaml has begun here; `pipewright sweep s\.yaml` makes them$"),
-            (("out",), EXPERIMENT, r"^--out is missing"),
-            (("out", "--format", "xml", "--out", "x"), EXPERIMENT, r"^--format is 'xml'; expected csv, jsonl or tensorboard$"),
-            (("out", "--set", "train.epochs=1", "--out", "x.csv"), EXPERIMENT, r"^--set needs the experiment's file"),
-            (("out", "--out", "none/x.csv"), DATA, r"^none/x\.csv: cannot be written: there is no folder none$"),
-            (("out", "--out", "out/steps.csv"), EXPERIMENT, r"^out/steps\.csv: "),
-            (("s.yaml", "out", "--out", "s.yaml"), DATA, r"^runs/s: no run of s\.yaml"),
-            (("out", "--out", "empty"), DATA, r"^empty: is a folder; only a regular file is replaced"),
-            (("out", "--format", "tensorboard", "--out", "out"), DATA, r"^out: is a folder of runs, which exports leave as it is; give another --out$"),
-            (("out", "--format", "tensorboard", "--out", "."), DATA, r"^\./out: is a folder of runs"),
-            (("out", "--format", "tensorboard", "--out", "s.yaml"), DATA, r"^s\.yaml: is no folder; give another --out$"),
+            (("empty", "--output", "x.csv"), DATA, r"^empty: holds no runs; expected the folder of a run or of a sweep"),
+            (("s.yaml", "--output", "x.csv"), DATA, r"^runs/s: no run of s\.yaml has begun here; `pipewright sweep s\.yaml` makes them$"),
+            (("out",), EXPERIMENT, r"^--output is missing"),
+            (("out", "--out", "runs/s", "--output", "x.csv"), EXPERIMENT, r"^--out needs the experiment's file"),
+            (("s.yaml", "out", "--out", "runs/s", "-o", "x.csv"), EXPERIMENT, r"^--out is the folder of one file's results; give that folder"),
+            (("out", "--format", "xml", "--output", "x"), EXPERIMENT, r"^--format is 'xml'; expected csv, jsonl or tensorboard$"),
+            (("out", "--set", "train.epochs=1", "--output", "x.csv"), EXPERIMENT, r"^--set needs the experiment's file"),
+            (("out", "--output", "none/x.csv"), DATA, r"^none/x\.csv: cannot be written: there is no folder none$"),
+            (("out", "--output", "out/steps.csv"), EXPERIMENT, r"^out/steps\.csv: "),
+            (("s.yaml", "out", "--output", "s.yaml"), DATA, r"^runs/s: no run of s\.yaml"),
+            (("out", "--output", "empty"), DATA, r"^empty: is a folder; only a regular file is replaced"),
+            (("out", "--format", "tensorboard", "--output", "out"), DATA, r"^out: is a folder of runs, which exports leave as it is; give another --output$"),
+            (("out", "--format", "tensorboard", "--output", "."), DATA, r"^\./out: is a folder of runs"),
+            (("out", "--format", "tensorboard", "--output", "s.yaml"), DATA, r"^s\.yaml: is no folder; give another --output$"),
         ):
             with self.subTest(arguments=arguments):
                 self.assert_errors(self.export(*arguments, code=code), pattern)
@@ -151,7 +155,7 @@ class LongRows(Export):
             before = run.bytes(file)
             (run.path / file).write_text(text)
             for form in ("csv", "jsonl", "tensorboard"):
-                self.assert_errors(self.export("out", "--format", form, "--out", "x", code=DATA), pattern)
+                self.assert_errors(self.export("out", "--format", form, "--output", "x", code=DATA), pattern)
             (run.path / file).write_bytes(before)
         self.assertEqual({path.name for path in self.folder.iterdir()}, names)
 
@@ -175,16 +179,16 @@ class Events(Export):
 
     def test_each_run_has_a_folder_with_its_curves(self):
         runs = self.sweep()
-        done = self.export("runs/sw", "--format", "tensorboard", "--out", "a/logs")
+        done = self.export("runs/sw", "--format", "tensorboard", "--output", "a/logs")
         self.assertIn("wrote the event files of 4 runs; `tensorboard --logdir a/logs` shows them", done.out)
         for run in runs:
             self.assertEqual(event_files.read(self.folder / "a/logs" / run.path.name / EVENTS), self.curves(run))
         written = {path: path.read_bytes() for path in (self.folder / "a").rglob("events*")}
         self.assertEqual(len(written), 4)
-        self.export("runs/sw", "--format", "tensorboard", "--out", "a/logs")
+        self.export("runs/sw", "--format", "tensorboard", "--output", "a/logs")
         self.assertEqual({path: path.read_bytes() for path in (self.folder / "a").rglob("events*")}, written)
         one = self.train(MLP, "one")
-        self.export("runs/sw", "one", "--format", "tensorboard", "--out", "b")
+        self.export("runs/sw", "one", "--format", "tensorboard", "--output", "b")
         self.assertEqual(
             {path.parent.relative_to(self.folder / "b").as_posix() for path in (self.folder / "b").rglob(EVENTS)},
             {f"sw/{run.path.name}" for run in runs} | {one.path.name},
@@ -232,19 +236,9 @@ class Events(Export):
         whole = self.train(shown, "whole")
         self.assertEqual(event_files.read(whole.path / EVENTS), self.curves(whole))
         file = self.write("out.yaml", changed(shown, {"train.epochs": 2000}))
-        process = self.start("run", file.name, "--out", "out", "--quiet")
+        kept = self.killed_past_a_checkpoint(file.name, EVENTS)
         run = harness.Run(self.folder / "out")
-        manifest, events = run.path / "checkpoint/manifest.json", run.path / EVENTS
-
-        def trained():
-            return json.loads(manifest.read_text())["minibatches"] if manifest.exists() else 0
-
-        self.wait_until(trained, process)
-        size = events.stat().st_size
-        self.wait_until(lambda: events.stat().st_size > size, process)
-        process.kill()
-        process.communicate()
-        kept = trained()
+        events = run.path / EVENTS
         with open(events, "ab") as file:  # as if the kill had come in the middle of a record
             file.write(b"\x10\0\0")
         self.resume("out", "--set", f"train.epochs={kept // 6 + 2}")
@@ -258,12 +252,12 @@ class Events(Export):
         self.train(MLP, "out")
         self.write("logs/out/events.out.tfevents.1700000000.host", "theirs")
         self.assert_errors(
-            self.export("out", "--format", "tensorboard", "--out", "logs", code=DATA), r"^logs/out: has an event file of another program"
+            self.export("out", "--format", "tensorboard", "--output", "logs", code=DATA), r"^logs/out: has an event file of another program"
         )
         (self.folder / "elsewhere").mkdir()
         (self.folder / "links").mkdir()
         (self.folder / "links/out").symlink_to(self.folder / "elsewhere")
-        self.assert_errors(self.export("out", "--format", "tensorboard", "--out", "links", code=DATA), r"^links/out: is a link")
+        self.assert_errors(self.export("out", "--format", "tensorboard", "--output", "links", code=DATA), r"^links/out: is a link")
         self.assertEqual(list((self.folder / "elsewhere").iterdir()), [])
 
 

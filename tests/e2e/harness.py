@@ -184,6 +184,22 @@ class EndToEnd(unittest.TestCase):
             "FAILING_FILES_AT": str(at),
         } | ({"FAILING_FILES_KILL": "1"} if kill else {})
 
+    def killed_past_a_checkpoint(self, experiment, growing):
+        """Runs this file into the folder `out`, and kills it when `growing`, a file of the run, has grown since a
+        checkpoint. Returns how many mini-batches that checkpoint has trained."""
+        process = self.start("run", experiment, "--out", "out", "--quiet")
+        manifest, growing = self.folder / "out/checkpoint/manifest.json", self.folder / "out" / growing
+
+        def trained():
+            return json.loads(manifest.read_text())["minibatches"] if manifest.exists() else 0
+
+        self.wait_until(trained, process)
+        size = growing.stat().st_size
+        self.wait_until(lambda: growing.stat().st_size > size, process)
+        process.kill()
+        process.communicate()
+        return trained()
+
     def assert_errors(self, finished, *patterns):
         """Expects one line on stderr for each pattern, in that order."""
         self.assertEqual(len(finished.lines), len(patterns), finished.err)

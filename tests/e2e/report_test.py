@@ -82,7 +82,7 @@ class Whole(Report):
         for words in ("4 runs: 3 done, 1 diverged", "PipeDream", "GPipe", "pipewright report sw"):
             self.assertIn(words, said)
         run = next((self.folder / "sw").glob("PipeDream-*"))
-        self.pipewright("report", str(run.relative_to(self.folder)), "--output", "run.html")
+        self.pipewright("report", str(run.relative_to(self.folder)), "-o", "run.html")
         self.assertIn("1 run: 1 done", self.page("run.html").said())
         self.assert_errors(
             self.pipewright("report", "sw", "--set", "train.epochs=1", code=EXPERIMENT),

@@ -59,12 +59,13 @@ std::vector<ExportedRun> runs_of(const fs::path& source, const CommandLine& line
   std::error_code none;
   const bool of_folder = fs::is_directory(source, none);
   if (of_folder)
-    line.refuse_given({"set", "profile"},
+    line.refuse_given({"set", "profile", "out"},
                       "needs the experiment's file in the place of a folder of its runs");
-  auto [records, sweep] =
-      of_folder ? std::pair(runs_of_folder(source), source)
-                : runs_of_file(
-                      {.file = source, .profile = line.text("profile"), .sets = line.texts("set")});
+  auto [records, sweep] = of_folder ? std::pair(runs_of_folder(source), source)
+                                    : runs_of_file({.file = source,
+                                                    .profile = line.text("profile"),
+                                                    .sets = line.texts("set"),
+                                                    .out = line.text("out")});
   std::vector<ExportedRun> runs;
   for (RunRecord& record : records) {
     if (!has_begun(record)) continue;
@@ -92,45 +93,47 @@ int run_export(const std::vector<std::string>& arguments) {
       "table, a row for each number: run, label, state, the settings in which the runs differ, "
       "epoch, step (the mini-batch within the epoch; empty for numbers of an epoch), metric and "
       "value. jsonl has the same rows as JSON objects, one a line. tensorboard writes an event "
-      "file "
-      "for each run into a folder of its own; `tensorboard --logdir PATH` shows them: loss/train, "
-      "accuracy/test and so on over epochs, loss_per_step/train and probes over mini-batches. Runs "
-      "that have not ended are exported as far as they have come.");
+      "file for each run into a folder of its own; `tensorboard --logdir PATH` shows them: "
+      "loss/train, accuracy/test and so on over epochs, loss_per_step/train and probes over "
+      "mini-batches. Runs that have not ended are exported as far as they have come.");
   line.positional("SOURCE", "the folder of a run or of a sweep, or an experiment's file", 1, 1000);
   line.option("format", "F", "csv (or long-csv), jsonl or tensorboard", "csv");
-  line.option("out", "PATH",
+  line.option("output,o", "PATH",
               "the file to write or, with tensorboard, the folder, which is made if it is missing");
+  line.option("out", "DIR", "the folder of the file's results; default: runs/<name>");
   line.list("set", "KEY=VALUE", "as in the sweep of the file");
   line.option("profile", "P", "as in the sweep of the file");
   line.plugins();
   if (!line.parse(arguments)) return 0;
   const std::optional<LongFormat> format = export_format(line.text("format"));
-  const fs::path out = line.text("out");
-  if (out.empty())
-    throw Error(ErrorKind::Experiment, "--out is missing; expected where the export is written");
+  const fs::path output = line.text("output");
+  if (output.empty())
+    throw Error(ErrorKind::Experiment, "--output is missing; expected where the export is written");
   const std::vector<std::string> sources = line.texts("SOURCE");
+  if (sources.size() > 1)
+    line.refuse_given({"out"}, "is the folder of one file's results; give that folder as a SOURCE");
   std::vector<ExportedRun> runs;
   for (std::size_t i = 0; i < sources.size(); ++i)
     std::ranges::move(runs_of(sources[i], line, i, sources.size() > 1), std::back_inserter(runs));
   check_names(runs);
   const std::string what = counted(runs.size(), "run");
   if (format) {
-    check_output(out);
-    const std::size_t rows = write_long_rows(out, runs, *format);
-    print("wrote %s: %s of %s\n", out.c_str(), counted(rows, "row").c_str(), what.c_str());
+    check_output(output);
+    const std::size_t rows = write_long_rows(output, runs, *format);
+    print("wrote %s: %s of %s\n", output.c_str(), counted(rows, "row").c_str(), what.c_str());
     return 0;
   }
-  for (const std::string& remark : write_event_files(out, runs))
+  for (const std::string& remark : write_event_files(output, runs))
     print_error("%s\n", remark.c_str());
   print("wrote the event files of %s; `tensorboard --logdir %s` shows them\n", what.c_str(),
-        shell_quoted(out.string()).c_str());
+        shell_quoted(output.string()).c_str());
   return 0;
 }
 
 }  // namespace
 
 const Command kExport{
-    "export", "export SOURCE… --out PATH [--format csv|jsonl|tensorboard] [--set KEY=VALUE]…",
+    "export", "export SOURCE… --output PATH [--format csv|jsonl|tensorboard] [--out DIR]",
     "what runs have measured, as long CSV, JSON lines or for TensorBoard", run_export};
 
 }  // namespace pipewright

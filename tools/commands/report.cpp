@@ -166,7 +166,7 @@ int run_report(const std::vector<std::string>& arguments) {
               "simulate every run on this hardware, for the metric against modelled time: a file, "
               "or a name of `list hardware`");
   declare_results(line);
-  line.option("output", "FILE", "write the page there; default: report.html in the runs' folder");
+  line.option("output,o", "FILE", "write the page there; default: report.html in the runs' folder");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   std::error_code none;

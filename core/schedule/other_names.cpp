@@ -12,24 +12,18 @@
 namespace pipewright {
 namespace {
 
+constexpr std::string_view kClass = "Schedule";  // before it in the names of PyTorch's classes
 constexpr std::string_view kAsCsv =
     "the scheme csv_schedule reads the table of actions that PyTorch writes of it";
 
-constexpr std::array<OtherName, 20> kOtherNames{{
-    {"PyTorch", "ScheduleGPipe", "gpipe", ""},
-    {"PyTorch", "Schedule1F1B", "one_f_one_b", ""},
-    {"PyTorch", "ScheduleInterleaved1F1B", "interleaved", ""},
-    {"PyTorch", "ScheduleZBVZeroBubble", "zb_v", ""},
-    {"PyTorch", "ScheduleInterleavedZeroBubble", "", kAsCsv},
-    {"PyTorch", "ScheduleLoopedBFS", "", kAsCsv},
-    {"PyTorch", "ScheduleDualPipeV", "", kAsCsv},
-    {"torchtitan", "GPipe", "gpipe", ""},
-    {"torchtitan", "1F1B", "one_f_one_b", ""},
-    {"torchtitan", "Interleaved1F1B", "interleaved", ""},
-    {"torchtitan", "ZBVZeroBubble", "zb_v", ""},
-    {"torchtitan", "InterleavedZeroBubble", "", kAsCsv},
-    {"torchtitan", "LoopedBFS", "", kAsCsv},
-    {"torchtitan", "DualPipeV", "", kAsCsv},
+constexpr std::array<OtherName, 13> kOtherNames{{
+    {"PyTorch", "GPipe", "gpipe", ""},
+    {"PyTorch", "1F1B", "one_f_one_b", ""},
+    {"PyTorch", "Interleaved1F1B", "interleaved", ""},
+    {"PyTorch", "ZBVZeroBubble", "zb_v", ""},
+    {"PyTorch", "InterleavedZeroBubble", "", kAsCsv},
+    {"PyTorch", "LoopedBFS", "", kAsCsv},
+    {"PyTorch", "DualPipeV", "", kAsCsv},
     {"DeepSpeed", "TrainSchedule", "one_f_one_b", ""},
     {"DeepSpeed", "DataParallelSchedule", "data_parallel", ""},
     {"DeepSpeed", "InferenceSchedule", "",
@@ -51,8 +45,9 @@ std::span<const OtherName> other_names() {
 }
 
 std::string explain_other_name(std::string_view name) {
-  const auto* const found = std::ranges::find_if(
-      kOtherNames, [&](const OtherName& each) { return same_letters(each.name, name); });
+  const auto* const found = std::ranges::find_if(kOtherNames, [&](const OtherName& each) {
+    return same_letters(each.name, name) || same_letters(concat(kClass, each.name), name);
+  });
   if (found == kOtherNames.end()) return {};
   const std::string of = concat("'", found->name, "' of ", found->project);
   if (found->scheme.empty()) return concat(of, " is no scheme here; ", found->remark);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What other projects call schedules, for people who know those names.
+/// What other projects call schedules, for people who know those names. torchtitan has PyTorch's.
 #pragma once
 
 #include <span>
@@ -10,18 +10,18 @@ namespace pipewright {
 
 struct OtherName {
   std::string_view project;
-  std::string_view name;    ///< a class, function or value of an option there
+  std::string_view name;    ///< a schedule, class or function there
   std::string_view scheme;  ///< of ours; "": there is none
   std::string_view remark;  ///< what differs, or what to do without one; "": nothing
 };
 
 std::span<const OtherName> other_names();
 
-/// "'1F1B' of PyTorch and torchtitan is the scheme one_f_one_b here"; "" for a name that nobody
-/// uses. Names are compared without regard to case.
+/// "'1F1B' of PyTorch is the scheme one_f_one_b here"; "" for a name that nobody uses. Names are
+/// compared without regard to case, and PyTorch's classes are known, too: Schedule1F1B.
 std::string explain_other_name(std::string_view name);
 
-/// The other names of a scheme: "PyTorch: Schedule1F1B, …; DeepSpeed: TrainSchedule"; "": none.
+/// The other names of a scheme: "PyTorch: 1F1B; DeepSpeed: TrainSchedule"; "": none.
 std::string other_names_of(std::string_view scheme);
 
 }  // namespace pipewright

@@ -22,17 +22,17 @@ TEST(OtherNames, NameSchemesThatThereAreOrSayWhatToDo) {
 }
 
 TEST(OtherNames, AreExplainedWhateverTheirCase) {
-  EXPECT_EQ(explain_other_name("schedule1f1b"),
-            "'Schedule1F1B' of PyTorch is the scheme one_f_one_b here");
+  EXPECT_EQ(explain_other_name("schedule1f1b"), "'1F1B' of PyTorch is the scheme one_f_one_b here");
+  EXPECT_EQ(explain_other_name("1F1B"), explain_other_name("Schedule1F1B"));
   EXPECT_EQ(explain_other_name("LoopedBFS"),
-            "'LoopedBFS' of torchtitan is no scheme here; the scheme csv_schedule reads the table "
+            "'LoopedBFS' of PyTorch is no scheme here; the scheme csv_schedule reads the table "
             "of actions that PyTorch writes of it");
   EXPECT_EQ(explain_other_name("pipedream"), "");
 }
 
 TEST(OtherNames, OfASchemeAreListedByProject) {
   EXPECT_EQ(other_names_of("one_f_one_b"),
-            "PyTorch: Schedule1F1B; torchtitan: 1F1B; DeepSpeed: TrainSchedule; Megatron-LM: "
+            "PyTorch: 1F1B; DeepSpeed: TrainSchedule; Megatron-LM: "
             "forward_backward_pipelining_without_interleaving");
   EXPECT_EQ(other_names_of("spectrain"), "");
 }

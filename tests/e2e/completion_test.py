@@ -46,7 +46,7 @@ class Completion(harness.EndToEnd):
         self.assertEqual(self.commands(), self.words(""))
         self.assertEqual(["schedule", "schema"], self.words("sche"))
         for command in self.commands():
-            told = set(re.findall(r"(?m)^  (--[\w-]+)", self.pipewright(command, "--help").out)) | {"--help"}
+            told = set(re.findall(r"(?m)^  (?:-\w \[ )?(--[\w-]+)", self.pipewright(command, "--help").out))
             self.assertEqual(told, set(self.words(command, "--")), command)
             self.assertEqual(told, set(self.words(command, "first.yaml", "-")), command)
 

@@ -53,7 +53,7 @@ class Plot(harness.EndToEnd):
         link.unlink()
         self.assertEqual(mine.read_text(), "mine")
 
-        self.plot("--metric", "lr", "--output", "elsewhere", "--set", "plot.pictures=train.seed")
+        self.plot("--metric", "lr", "-o", "elsewhere", "--set", "plot.pictures=train.seed")
         self.assertEqual(
             sorted(path.name for path in (self.folder / "elsewhere").iterdir()),
             ["lr-seed-1.png", "lr-seed-1.svg", "lr-seed-2.png", "lr-seed-2.svg"],

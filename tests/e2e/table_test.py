@@ -59,7 +59,7 @@ class Table(harness.EndToEnd):
         latex = self.table("--format", "latex").out
         for text in (r"\begin{tabular}{lr}", r"$\pm$", r"3 failed", r"\end{table}", r"train\_loss"):
             self.assertIn(text, latex)
-        self.table("--format", "csv", "--output", "t.csv")
+        self.table("--format", "csv", "-o", "t.csv")
         self.assertEqual((self.folder / "t.csv").read_text(), self.table("--format", "csv").out)
         self.assert_errors(
             self.table("--metric", "train_los", code=EXPERIMENT),

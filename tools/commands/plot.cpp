@@ -124,7 +124,7 @@ int run_plot(const std::vector<std::string>& arguments) {
               "draw against the hours that training would take on this hardware, as simulated: a "
               "file, or a name of `list hardware`");
   declare_results(line);
-  line.option("output", "FOLDER", "write the pictures into this folder instead");
+  line.option("output,o", "FOLDER", "write the pictures into this folder instead");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   Value document = given.document();

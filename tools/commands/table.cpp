@@ -74,7 +74,7 @@ int run_table(const std::vector<std::string>& arguments) {
   line.option("keep", "FILE",
               "keep the results of finished runs as rows of this CSV file: it gets those that it "
               "lacks, the rows that it has stay, and the table is of both");
-  line.option("output", "FILE", "write the table there instead of printing it");
+  line.option("output,o", "FILE", "write the table there instead of printing it");
   if (!line.parse(arguments)) return 0;
   const ExperimentArguments given = line.experiment_arguments();
   const std::optional<TableFormat> format = format_of(line.text("format"));

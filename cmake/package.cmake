@@ -6,6 +6,10 @@ set(CPACK_PACKAGE_NAME pipewright)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "laboratory for pipeline-parallel training")
 set(CPACK_PACKAGE_DESCRIPTION "Trains the same model under many pipeline-parallel schemes and measures what stale,
 stashed and predicted weights do to it. Comes with LibTorch for CPUs.")
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+if(PIPEWRIGHT_CANDIDATE)
+  string(APPEND CPACK_PACKAGE_VERSION "~${PIPEWRIGHT_CANDIDATE}")  # before the version itself, as dpkg sorts
+endif()
 set(CPACK_PACKAGE_CONTACT "The Pipewright authors")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_INSTALL_CMAKE_PROJECTS

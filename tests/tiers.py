@@ -39,7 +39,7 @@ class Tier:
 
 
 QUICK = Tier("quick", 1, 90, "90 s after a change of one file", "tools/test --quick")
-DEFAULT = Tier("default", 25, 18 * 60, "18 min from a fresh clone without ccache", "tools/test")
+DEFAULT = Tier("default", 12, 18 * 60, "18 min from a fresh clone without ccache", "tools/test")
 ALL = Tier("all", float("inf"), float("inf"), "as long as it takes", "tools/test --all")
 TIERS = [QUICK, DEFAULT, ALL]
 

@@ -6,9 +6,17 @@
 namespace pipewright {
 namespace {
 
-/// "0.1" of "0.1.7"
-std::string_view minor_version(std::string_view version) {
-  return version.substr(0, version.rfind('.'));
+/// "1.0" of "1.0.7" and of "1.0.7-rc.2"
+std::string minor_version(std::string_view version) {
+  return std::string(version.substr(0, version.find('.', version.find('.') + 1)));
+}
+
+/// What two versions have to share: "1.0" of "1.0.7", "1.0-rc.2" of "1.0.7-rc.2".
+std::string compatible_version(std::string_view version) {
+  const std::size_t candidate = version.find('-');
+  return concat(minor_version(version), candidate == std::string_view::npos
+                                            ? std::string_view()
+                                            : version.substr(candidate));
 }
 
 }  // namespace
@@ -29,8 +37,8 @@ std::vector<Stamp> read_stamps(std::string_view bytes) {
 }
 
 std::string misfit(const Stamp& stamp, std::string_view libtorch) {
-  const std::string_view wanted = minor_version(PIPEWRIGHT_VERSION);
-  if (minor_version(stamp.version) != wanted)
+  const std::string wanted = minor_version(PIPEWRIGHT_VERSION);
+  if (compatible_version(stamp.version) != compatible_version(PIPEWRIGHT_VERSION))
     return concat("was compiled with Pipewright ", stamp.version, ", this is " PIPEWRIGHT_VERSION,
                   "; build it again with find_package(Pipewright ", wanted, ")");
   if (stamp.standard_library != PIPEWRIGHT_STANDARD_LIBRARY)

@@ -98,9 +98,19 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// The words of a name in alphabetical order: "limit", "train" of "train_limit".
+std::vector<std::string> sorted_words(std::string_view name) {
+  std::vector<std::string> words = split(name, '_');
+  std::ranges::sort(words);
+  return words;
+}
+
 }  // namespace
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
+  const std::vector<std::string> words = sorted_words(name);
+  for (const std::string& candidate : candidates)
+    if (words.size() > 1 && sorted_words(candidate) == words) return candidate;
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

@@ -48,9 +48,9 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trimmed(std::string_view text);
 
-/// The candidate with the smallest edit distance to `name` (a letter too many, too few, another
-/// one, or two swapped count one each); "" when even that exceeds a third of the name's length (at
-/// least 1).
+/// The candidate of the same words in another order (limit_train for train_limit), or the one with
+/// the smallest edit distance to `name` (a letter too many, too few, another one, or two swapped
+/// count one each); "" when even that exceeds a third of the name's length (at least 1).
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 /// "; did you mean 'x'?" or, with nothing near, "; known: a, b, c" ("" without candidates).

@@ -194,10 +194,15 @@ std::string Options::choice(const std::string& name, const std::vector<std::stri
 }
 
 std::string Options::part(const std::string& name, const std::vector<std::string>& parts,
-                          const std::string& fallback, const std::string& help) {
+                          const std::string& fallback, const std::string& help,
+                          std::string (*explain)(std::string_view)) {
   const Value* const value = find(name);
-  const bool named = value != nullptr && value->is(Value::Kind::Text);
-  const std::string hint = named ? plugin_hint(value->text, parts) : std::string();
+  const bool unknown = value != nullptr && value->is(Value::Kind::Text) &&
+                       std::ranges::count(parts, value->text) == 0;
+  const std::string known = unknown && explain != nullptr ? explain(value->text) : std::string();
+  const std::string hint = !known.empty() ? concat("; ", known)
+                           : unknown      ? plugin_hint(value->text, parts)
+                                          : std::string();
   if (hint.empty()) return choice(name, parts, fallback, help);
   OptionInfo info = described(name, Type::Choice, help, Value::of(fallback));
   for (const std::string& each : parts) info.choices.push_back(Value::of(each));

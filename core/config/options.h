@@ -15,6 +15,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/config/value.h"
@@ -61,10 +62,12 @@ class Options {
                      const std::string& fallback, const std::string& help);
   int choice(const std::string& name, std::initializer_list<int> choices, int fallback,
              const std::string& help);
-  /// A choice of a registered part, such as a scheme. The problem of a name that is nearly none of
-  /// them says that a part of a plugin needs --plugin.
+  /// A choice of a registered part, such as a scheme. `explain` says what an unknown name means
+  /// elsewhere, "" where it has none; the problem of a name that is nearly none of the parts then
+  /// says that a part of a plugin needs --plugin.
   std::string part(const std::string& name, const std::vector<std::string>& parts,
-                   const std::string& fallback, const std::string& help);
+                   const std::string& fallback, const std::string& help,
+                   std::string (*explain)(std::string_view) = nullptr);
   std::vector<std::int64_t> integers(const std::string& name,
                                      const std::vector<std::int64_t>& fallback,
                                      const std::string& help, Range range = {});

@@ -2,6 +2,7 @@
 #include "core/experiment/reading.h"
 
 #include <algorithm>
+#include <concepts>
 #include <memory>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "core/experiment/identity.h"
 #include "core/experiment/model_defaults.h"
 #include "core/experiment/perturbation.h"
+#include "core/schedule/other_names.h"
 #include "core/system/given_files.h"
 
 namespace pipewright {
@@ -25,8 +27,9 @@ std::unique_ptr<Part> read_part(Options& root, const std::string& section,
                                 const More& more) {
   const Registry<Part>& registry = Registry<Part>::instance();
   Options options = root.section(section, help);
+  constexpr auto kExplain = std::same_as<Part, Scheme> ? explain_other_name : nullptr;
   const std::string name = options.part("name", registry.names(), fallback,
-                                        "Name of the part; `pipewright list` shows all.");
+                                        "Name of the part; `pipewright list` shows all.", kExplain);
   std::unique_ptr<Part> part = registry.find(name)->make(options);
   more(options);
   options.finish();

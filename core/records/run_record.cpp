@@ -103,6 +103,8 @@ RunOutcome recorded_outcome(const Value& run) {
           .name = text_of(run, "name"),
           .digest = text_of(run, "digest"),
           .error = text_of(run, "error"),
+          .started = text_of(run, "started"),
+          .finished = text_of(run, "finished"),
           .exit_code = integer_of(run, "exit_code")};
 }
 

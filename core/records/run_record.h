@@ -20,7 +20,9 @@ struct RunOutcome {
   std::string name;    ///< name of its experiment
   std::string digest;  ///< digest of the configuration that ran
   std::string error;   ///< why it failed
-  int exit_code = 0;   ///< of the run that failed; 0: it has not recorded one
+  /// As run.json has them, "2026-09-25T10:00:00Z"; empty: not recorded.
+  std::string started, finished;
+  int exit_code = 0;  ///< of the run that failed; 0: it has not recorded one
 
   bool done() const { return state == "done"; }
   /// Whether it failed because a loss or a weight was NaN or infinite.

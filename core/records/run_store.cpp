@@ -28,7 +28,8 @@ PRAGMA synchronous = OFF;
 BEGIN;
 CREATE TABLE runs(
   folder TEXT PRIMARY KEY, label TEXT NOT NULL, state TEXT NOT NULL, digest TEXT NOT NULL,
-  error TEXT NOT NULL, varied TEXT NOT NULL, config TEXT NOT NULL, point INTEGER) WITHOUT ROWID;
+  error TEXT NOT NULL, varied TEXT NOT NULL, config TEXT NOT NULL, point INTEGER,
+  started TEXT, finished TEXT) WITHOUT ROWID;
 CREATE TABLE epochs(
   folder TEXT NOT NULL REFERENCES runs(folder), epoch INTEGER NOT NULL, metric TEXT NOT NULL,
   value REAL NOT NULL, PRIMARY KEY(folder, epoch, metric)) WITHOUT ROWID;
@@ -112,7 +113,7 @@ void bind(const Value* value, Statement& statement) {
 class RunRows {
  public:
   explicit RunRows(const Database& database)
-      : runs_(database, "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
+      : runs_(database, "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
         epochs_(database, "INSERT OR REPLACE INTO epochs VALUES (?, ?, ?, ?)") {}
 
   void add(const RunRecord& run, const Value& point) {
@@ -125,6 +126,10 @@ class RunRows {
         .bind(to_json(run.varied))
         .bind(run.config.known() ? to_json(run.config.whole()) : "null");
     bind(&point, runs_);
+    for (const std::string* date : {&run.started, &run.finished}) {
+      const Value value = date->empty() ? Value() : Value::of(*date);
+      bind(&value, runs_);
+    }
     runs_.step();
     for (const std::vector<double>& row : run.epochs) add_epoch(run, folder, row);
   }

@@ -114,15 +114,31 @@ Value claim_value(const Verdict& verdict) {
                      {"tests", std::move(tests)}});
 }
 
+Value tradeoff_value(const TradeoffRow& row) {
+  return mapping_of({{"name", Value::of(row.name)},
+                     {"metric", Value::of(row.metric)},
+                     {"std", Value::of(row.std)},
+                     {"n", whole(row.runs)},
+                     {"diverged", whole(row.diverged)},
+                     {"hours", Value::of(row.hours)},
+                     {"samples_per_second", Value::of(row.samples_per_second)},
+                     {"bubble", Value::of(row.bubble)},
+                     {"worker_state_gib", Value::of(row.worker_gib)},
+                     {"efficient", Value::of(row.efficient)}});
+}
+
 }  // namespace
 
 std::string results_json(const Table& table, const std::vector<Verdict>& verdicts,
-                         const std::vector<ClaimTest>& differences) {
-  Value cells = Value::sequence(), claims = Value::sequence(), against = Value::sequence();
+                         const std::vector<ClaimTest>& differences,
+                         const std::vector<TradeoffRow>& tradeoff) {
+  Value cells = Value::sequence(), claims = Value::sequence(), against = Value::sequence(),
+        rows = Value::sequence();
   add_cells(table, cells);
   for (const Table& other : table.beside) add_cells(other, cells);
   for (const Verdict& verdict : verdicts) claims.items.push_back(claim_value(verdict));
   for (const ClaimTest& test : differences) against.items.push_back(comparison_value(test));
+  for (const TradeoffRow& row : tradeoff) rows.items.push_back(tradeoff_value(row));
   return to_json(mapping_of({{"metric", Value::of(table.metric)},
                              {"caption", Value::of(table.caption)},
                              {"row_keys", listed_values(table.row_keys)},
@@ -130,6 +146,7 @@ std::string results_json(const Table& table, const std::vector<Verdict>& verdict
                              {"notes", listed_values(table.notes)},
                              {"mixed", listed_values(table.mixed)},
                              {"choices", listed_values(table.choices)},
+                             {"tradeoff", std::move(rows)},
                              {"against", std::move(against)},
                              {"claims", std::move(claims)}})) +
          "\n";

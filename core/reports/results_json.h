@@ -6,14 +6,17 @@
 #include <vector>
 
 #include "core/reports/table.h"
+#include "core/reports/tradeoff.h"
 #include "core/reports/verdicts.h"
 
 namespace pipewright {
 
 /// One JSON mapping and a line feed. Numbers are in the metric's own unit and read back as the same
 /// double; what is not known, and what JSON cannot write (infinity), is null.
-/// `differences`: those of differences_from(), if they were asked for.
+/// `differences`: those of differences_from(), if they were asked for; `tradeoff`: the rows of
+/// make_tradeoff(), if runs were modelled.
 std::string results_json(const Table& table, const std::vector<Verdict>& verdicts,
-                         const std::vector<ClaimTest>& differences = {});
+                         const std::vector<ClaimTest>& differences = {},
+                         const std::vector<TradeoffRow>& tradeoff = {});
 
 }  // namespace pipewright

@@ -88,7 +88,7 @@ class Package(harness.EndToEnd):
         return subprocess.run(["dpkg-deb", "-f", self.package, name], capture_output=True, text=True).stdout.strip()
 
     def test_it_is_installed_used_by_another_user_and_removed(self):
-        self.assertRegex(self.package.name, r"^pipewright_[\d.]+_\w+\.deb$")
+        self.assertRegex(self.package.name, r"^pipewright_[\d.]+(~rc\.\d+)?_\w+\.deb$")
         for library in ("libyaml-cpp", "libsqlite3-0", "libgomp1|libc6"):
             self.assertRegex(self.field("Depends"), library)
         self.assertNotIn("torch", self.field("Depends"))

@@ -267,9 +267,9 @@ int begin(const std::vector<std::string>& arguments) {
     throw Error(ErrorKind::Experiment,
                 failed ? concat("cannot make the folder '", name, "': ", failed.message())
                        : concat("'", name, "' exists already; choose another name or folder"));
-  const std::string version = PIPEWRIGHT_VERSION;
+  const std::vector<std::string> version = split(PIPEWRIGHT_VERSION, '.');
   std::string cmake = filled(filled(kCmake, "NAME", name), "TARGET", of.target);
-  cmake = filled(cmake, "MINOR", version.substr(0, version.rfind('.')));
+  cmake = filled(cmake, "MINOR", concat(version[0], ".", version[1]));
   write_file(folder / "CMakeLists.txt", cmake);
   write_file(folder / concat(name, ".cpp"),
              filled(filled(of.source, "NAME", name), "Type", class_name(name, of.kind)));

@@ -95,10 +95,12 @@ int run_table(const std::vector<std::string>& arguments) {
   const std::string against = line.text("against");
   const std::vector<ClaimTest> differences =
       against.empty() ? std::vector<ClaimTest>() : differences_from(against, table, runs);
+  const std::vector<TradeoffRow> tradeoff =
+      shows_tradeoff(spec, runs) ? make_tradeoff(spec, runs) : std::vector<TradeoffRow>();
   std::string text =
-      format ? print_table(table, *format) : results_json(table, verdicts, differences);
-  if (shows_tradeoff(spec, runs) && format == TableFormat::Markdown)
-    text += "\n" + print_tradeoff(spec, make_tradeoff(spec, runs));
+      format ? print_table(table, *format) : results_json(table, verdicts, differences, tradeoff);
+  if (!tradeoff.empty() && format == TableFormat::Markdown)
+    text += "\n" + print_tradeoff(spec, tradeoff);
   std::string claims = format ? print_verdicts(verdicts, *format) : std::string();
   if (format && !against.empty())
     claims = concat(print_differences(against, table.metric, differences, *format),

@@ -96,6 +96,13 @@ TEST(Nearest, FindsSlipsOfTheFinger) {
   EXPECT_EQ(nearest("as-coded", known), "as_coded");
 }
 
+TEST(Nearest, FindsTheSameWordsInAnotherOrder) {
+  const TextWords known{"limit_test", "limit_train", "train"};
+  EXPECT_EQ(nearest("train_limit", known), "limit_train");
+  EXPECT_EQ(nearest("test_limit", known), "limit_test");
+  EXPECT_EQ(nearest("limit_limit", TextWords{"limit"}), "");
+}
+
 TEST(Nearest, TakesTwoSwappedLettersForOneSlip) {
   const TextWords known{"run", "list", "sgd"};
   EXPECT_EQ(nearest("rnu", known), "run");

@@ -88,6 +88,20 @@ TEST_F(RunStore, ResultsAreTodaysPointsWithTheirKeysAndLastNumbers) {
   EXPECT_FALSE(curves.step());
 }
 
+TEST_F(RunStore, SaysWhenRunsBeganAndEnded) {
+  put("PD-1/run.json",
+      R"({"state": "done", "started": "2026-09-25T10:00:00Z", "finished": "2026-09-25T10:02:30Z"})");
+  rebuild_run_store(root_);
+  Database database = open();
+  Statement runs(database,
+                 "SELECT unixepoch(finished) - unixepoch(started), started IS NULL FROM runs "
+                 "ORDER BY folder");
+  ASSERT_TRUE(runs.step());
+  EXPECT_EQ(runs.integer(0), 150);
+  ASSERT_TRUE(runs.step());
+  EXPECT_EQ(runs.integer(1), 1) << "PD-2 has not recorded it";
+}
+
 TEST_F(RunStore, DeletingItLosesNothing) {
   rebuild_run_store(root_);
   const std::string before = content();

@@ -2,6 +2,8 @@
 // Accuracy against modelled time: which rows there are, and which of them no other beats.
 #include "core/reports/tradeoff.h"
 
+#include "core/config/json.h"
+#include "core/reports/results_json.h"
 #include "tests/unit/records/run_folders.h"
 
 namespace pipewright {
@@ -35,6 +37,25 @@ TEST_F(Tradeoffs, TheParetoSetIsWhatNoOtherBeatsInBoth) {
   for (const TradeoffRow& row : rows)
     if (row.efficient) efficient.push_back(row.name);
   EXPECT_EQ(efficient, (std::vector<std::string>{"fastest", "fast and fair", "slow and good"}));
+}
+
+TEST_F(Tradeoffs, StandInJsonWithTheirNumbers) {
+  const std::vector<RunRecord> runs{trained("a", "0.75", 3), trained("b", "0.5", 4)};
+  const Value json =
+      parse_json(results_json(make_table(spec(), runs), {}, {}, make_tradeoff(spec(), runs)), "x");
+  const Value* const rows = json.find("tradeoff");
+  ASSERT_NE(rows, nullptr);
+  ASSERT_EQ(rows->items.size(), 2u);
+  const auto number = [&](std::size_t row, const char* key) {
+    return rows->items[row].find(key)->number;
+  };
+  EXPECT_EQ(number(0, "metric"), 0.75);
+  EXPECT_EQ(number(0, "hours"), 3);
+  EXPECT_EQ(number(0, "samples_per_second"), 100);
+  EXPECT_EQ(number(0, "bubble"), 0.25);
+  EXPECT_EQ(number(0, "worker_state_gib"), 2);
+  EXPECT_TRUE(rows->items[0].find("efficient")->flag);
+  EXPECT_FALSE(rows->items[1].find("efficient")->flag);
 }
 
 TEST_F(Tradeoffs, EqualRowsBothStay) {

@@ -21,8 +21,20 @@ class ScheduleSearch {
   ScheduleSearch(const PipelineShape& shape, std::span<const StageCost> costs,
                  const Hardware& hardware, const ScheduleLimits& limits,
                  const SynthesisSettings& settings)
-      : shape_(shape), costs_(costs), hardware_(hardware), limits_(limits), settings_(settings) {
+      : shape_(shape),
+        costs_(costs),
+        hardware_(hardware),
+        limits_(limits),
+        settings_(settings),
+        whole_may_be_faster_(whole_backwards_may_be_faster(costs)) {
     PIPEWRIGHT_CHECK(shape.replicas == 1, "a search is for one replica");
+  }
+
+  PaceBound bound() const {
+    const PaceBound split = pace_bound(task(true));
+    if (!whole_may_be_faster_) return split;
+    const PaceBound whole = pace_bound(task(false));
+    return whole.seconds < split.seconds ? whole : split;
   }
 
   SearchedSchedule run() {
@@ -32,9 +44,9 @@ class ScheduleSearch {
     for (const NamedSchedule& each : built_in_) try_built_in(each);
     best_.bound.seconds = kUnlimited;
     search(task(true));
-    if (whole_backwards_may_be_faster()) search(task(false));
+    if (whole_may_be_faster_) search(task(false));
     if (best_.schedule.workers.empty()) refuse_memory();
-    best_.mixed_may_be_faster = whole_backwards_may_be_faster();
+    best_.mixed_may_be_faster = whole_may_be_faster_;
     if (!is_searched(best_.schedule)) {
       best_.bound = pace_bound_of_any(task(true), task(false));
       best_.mixed_may_be_faster = false;
@@ -45,14 +57,6 @@ class ScheduleSearch {
   }
 
  private:
-  /// Where both halves of a backward take no longer than the whole, a split one with its halves
-  /// together is as good.
-  bool whole_backwards_may_be_faster() const {
-    return std::ranges::any_of(costs_, [](const StageCost& cost) {
-      return cost.backward < (cost.backward_input + cost.backward_weight) * (1 - kSumRounding);
-    });
-  }
-
   /// Whether the schedule is of the kind that pace_bound() is about.
   bool is_searched(const Schedule& schedule) const {
     bool whole = false, split = false, overlaps = false;
@@ -65,8 +69,7 @@ class ScheduleSearch {
         latest = std::max(latest, action.minibatch);
       }
     }
-    return !(overlaps && limits_.staleness == 0) &&
-           !(whole && split && whole_backwards_may_be_faster());
+    return !(overlaps && limits_.staleness == 0) && !(whole && split && whole_may_be_faster_);
   }
 
   bool counts_bytes() const { return !limits_.memory.empty(); }
@@ -230,6 +233,7 @@ class ScheduleSearch {
   const Hardware& hardware_;
   const ScheduleLimits& limits_;
   const SynthesisSettings& settings_;
+  bool whole_may_be_faster_;
   std::vector<NamedSchedule> built_in_;
   std::vector<double> excess_;  ///< [worker] → bytes beyond the memory, of the last simulation
   SearchedSchedule best_;
@@ -253,6 +257,19 @@ SearchedSchedule search_schedule(const PipelineShape& shape, std::span<const Sta
                                  const SynthesisSettings& settings) {
   hardware.jitter = 0;
   return ScheduleSearch(shape, costs, hardware, limits, settings).run();
+}
+
+PaceBound schedule_bound(const PipelineShape& shape, std::span<const StageCost> costs,
+                         const Hardware& hardware, const ScheduleLimits& limits) {
+  return ScheduleSearch(shape, costs, hardware, limits, {}).bound();
+}
+
+// Where both halves of a backward take no longer than the whole, a split one with its halves
+// together is as good.
+bool whole_backwards_may_be_faster(std::span<const StageCost> costs) {
+  return std::ranges::any_of(costs, [](const StageCost& cost) {
+    return cost.backward < (cost.backward_input + cost.backward_weight) * (1 - kSumRounding);
+  });
 }
 
 std::vector<int> most_live(const Schedule& schedule) {

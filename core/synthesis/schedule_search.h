@@ -62,6 +62,14 @@ SearchedSchedule search_schedule(const PipelineShape& shape, std::span<const Sta
                                  Hardware hardware, const ScheduleLimits& limits,
                                  const SynthesisSettings& settings = {});
 
+/// A pace that no schedule within the limits can beat, without a search; of the kinds that
+/// search_schedule() looks for. Infinite where a worker has no room for a micro-batch.
+PaceBound schedule_bound(const PipelineShape& shape, std::span<const StageCost> costs,
+                         const Hardware& hardware, const ScheduleLimits& limits);
+
+/// Whether a whole backward of some stage takes less time than its halves together.
+bool whole_backwards_may_be_faster(std::span<const StageCost> costs);
+
 /// The most forwards that each worker holds at once, from their beginning to the end of the last
 /// backward of their micro-batch at the stage.
 std::vector<int> most_live(const Schedule& schedule);

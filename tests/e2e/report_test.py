@@ -34,6 +34,7 @@ class Report(harness.EndToEnd):
         self.pipewright("sweep", "s.yaml", "--out", "sw", "--jobs", "2", code=code)
         done = self.pipewright("report", "s.yaml", "--out", "sw", *flags)
         self.assertIn("wrote sw/report.html", done.out)
+        self.assertEqual(done.err, "")
         return self.page()
 
 
@@ -87,6 +88,13 @@ class Whole(Report):
         self.assert_errors(
             self.pipewright("report", "sw", "--set", "train.epochs=1", code=EXPERIMENT),
             r"^--set needs the experiment's file in the place of a folder of its runs$",
+        )
+
+    def test_runs_of_another_version_of_the_file_are_told_and_no_others(self):
+        self.swept({"train.epochs": 1, "sweep": {"grid": {"train.seed": [1, 2]}}})
+        done = self.pipewright("report", "s.yaml", "--out", "sw", "--set", "sweep.grid.train.seed=[1]")
+        self.assertEqual(
+            done.err.split("; `")[0], "1 run of another version of this file is left here", done.err
         )
 
     def test_curves_do_not_pool_what_the_table_tells_apart(self):

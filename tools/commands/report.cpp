@@ -192,8 +192,8 @@ int run_report(const std::vector<std::string>& arguments) {
     output = source.folder / "report.html";
   }
   if (!line.given("output")) require_own_page(output);
-  write_output(output, report_page(std::move(report)));
   if (!of_folder) tell_leftovers(given, source.document, source.folder, report.runs);
+  write_output(output, report_page(std::move(report)));
   return 0;
 }
 

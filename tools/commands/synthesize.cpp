@@ -20,6 +20,7 @@
 #include "core/schedule/schedule_size.h"
 #include "core/simulation/shipped_hardware.h"
 #include "core/synthesis/memory_curve.h"
+#include "core/synthesis/placement_search.h"
 #include "core/synthesis/schedule_search.h"
 #include "core/synthesis/search_text.h"
 #include "core/system/terminal.h"
@@ -62,14 +63,19 @@ int whole(const CommandLine& line, const std::string& name, int least) {
   return given;
 }
 
-/// The worker of each stage if stages go round the workers, or up and down them.
+constexpr const char* kFree = "free";
+
+/// The worker of each stage if stages go round the workers, or up and down them. A free placement
+/// goes round them until it is searched.
 std::vector<int> placement(const std::string& kind, int stages, int workers) {
-  if (kind != "loop" && kind != "v")
-    refuse(
-        concat("--placement is '", kind,
-               "'; expected loop (stage s on worker s mod p) or v (up to the last worker and down "
-               "again)"));
-  if (stages % workers != 0)
+  if (kind != "loop" && kind != "v" && kind != kFree)
+    refuse(concat("--placement is '", kind,
+                  "'; expected loop (stage s on worker s mod p), v (up to the last worker and down "
+                  "again) or free (any that is faster)"));
+  if (kind == kFree && workers > stages)
+    refuse(concat("--workers is ", workers, ", and there are ", counted(stages, "stage"),
+                  "; expected at most as many workers as stages"));
+  if (kind != kFree && stages % workers != 0)
     refuse(concat("--workers is ", workers, ", of which ", counted(stages, "stage"),
                   " cannot have equally many each; expected a divisor of ", stages));
   std::vector<int> all;
@@ -163,10 +169,12 @@ void declare_synthesis_options(CommandLine& line) {
   line.option("staleness", "S",
               "allows S updates between a forward and the update that applies its gradient", "0");
   line.option("placement", "KIND",
-              "puts several stages on each of --workers: loop (stage s is on worker s mod p) or v "
-              "(stages go up to the last worker and down again); default: pipeline.placement");
+              "puts several stages on each of --workers: loop (stage s is on worker s mod p), v "
+              "(stages go up to the last worker and down again) or free (whichever placement is "
+              "found to be the fastest); default: pipeline.placement");
   line.option("workers", "P",
-              "the number of workers for --placement; the number of stages must be a multiple");
+              "the number of workers for --placement; the number of stages must be a multiple, but "
+              "for a free one");
   line.option("within", "TIME",
               "ends a search after this time, such as 30s or 2min; --curve makes a search for "
               "each row",
@@ -237,6 +245,8 @@ void print_request(const Request& request) {
 int print_curve(const CommandLine& line, Request& request) {
   line.refuse_given({"memory", "live", "csv", "pytorch-csv", "svg", "json"},
                     "is for one search, and --curve makes many");
+  if (line.text("placement") == kFree)
+    refuse("--placement is 'free'; expected loop or v with --curve, which is of one placement");
   line.check_outputs({"curve"});
   request.limits.memory.clear();
   print_request(request);
@@ -260,6 +270,15 @@ void write_files(const CommandLine& line, const Request& request, const Searched
   if (line.given("json")) write_output(line.text("json"), to_json(search_value(found)) + "\n");
 }
 
+/// The first half of the time is for placements.
+SearchedSchedule search_free(const CommandLine& line, Request& request) {
+  PlacedSchedule placed = search_placements(request.shape, request.shape.workers_per_replica(),
+                                            request.costs.stages, request.hardware, request.limits,
+                                            request.settings, timer(within(line) / 2));
+  print("%s", placement_text(placed).c_str());
+  return std::move(placed.found);
+}
+
 int run_synthesize(const std::vector<std::string>& arguments) {
   CommandLine line(
       kSynthesize,
@@ -276,8 +295,11 @@ int run_synthesize(const std::vector<std::string>& arguments) {
   line.check_outputs({"csv", "pytorch-csv", "svg", "json"});
   print_request(request);
   request.settings.stop = timer(within(line));
-  const SearchedSchedule found = search_schedule(
-      request.shape, request.costs.stages, request.hardware, request.limits, request.settings);
+  const bool free = line.text("placement") == kFree;
+  const SearchedSchedule found =
+      free ? search_free(line, request)
+           : search_schedule(request.shape, request.costs.stages, request.hardware, request.limits,
+                             request.settings);
   print("%s", search_text(found).c_str());
   write_files(line, request, found);
   return 0;

@@ -34,9 +34,12 @@ class Chain {
  private:
   const Wait& wait_of(int worker) const { return waits_[as_size(worker)]; }
 
+  const Action& action_at(ActionPlace place) const {
+    return schedule_.workers[as_size(place.first)][as_size(place.second)];
+  }
+
   std::string name(ActionPlace place) const {
-    return action_name(schedule_.workers[as_size(place.first)][as_size(place.second)],
-                       schedule_.shape.microbatches);
+    return action_name(action_at(place), schedule_.shape.microbatches);
   }
 
   /// An action that the waiting one needs, directly or through others, but that its own worker does
@@ -61,6 +64,15 @@ class Chain {
     switch (wait.what) {
       case Wait::For::Room: return link();
       case Wait::For::Reduction: return concat(whose, " replicas never reach the same reduction");
+      case Wait::For::Turn:
+        return concat(whose, " input is behind that of ", name(wait.input),
+                      " on the link from worker ", index_.input_of(action_at(wait.input)).first,
+                      ", and ", name(wait.input), " comes later on the same worker");
+      case Wait::For::Receive:
+        return concat(whose, " message waits until worker ", wait.worker, " receives it");
+      case Wait::For::Engine:
+        return concat(who, " waits for ", name(wait.input), " of worker ", wait.input.first,
+                      ", which first sends a message to worker ", wait.worker);
       case Wait::For::Input:
       case Wait::For::Nothing: break;
     }
@@ -90,8 +102,10 @@ class Chain {
 
   std::string message(const std::string& end) const {
     constexpr std::size_t kMost = 4;  // actions named; of more, those between are only counted
-    std::string text = concat("deadlock: ", name(wait_of(links_.front()).action),
-                              " can never start, because ", reason(links_.front(), "it", "its"));
+    const bool starts = wait_of(links_.front()).what != Wait::For::Receive;
+    std::string text =
+        concat("deadlock: ", name(wait_of(links_.front()).action), " can never ",
+               starts ? "start" : "end", ", because ", reason(links_.front(), "it", "its"));
     std::size_t i = 1;
     if (links_.size() > kMost) {
       i = links_.size() - 1;

@@ -14,15 +14,20 @@ namespace pipewright {
 /// What a worker's next action waits for.
 struct Wait {
   enum class For : std::uint8_t {
-    Nothing,   ///< the worker has done all of its actions
-    Input,     ///< the output of another action
-    Room,      ///< room on a full link, until its receiver takes a message
-    Reduction  ///< the same Reduce of another replica
+    Nothing,    ///< the worker has done all of its actions
+    Input,      ///< the output of another action
+    Room,       ///< room on a full link, until its receiver takes a message
+    Reduction,  ///< the same Reduce of another replica
+    Turn,       ///< the first message on its input's link, which its worker takes later, is another
+    Receive,    ///< the receive of the message that it sends
+    Engine      ///< its input's turn at the sender, which sends another message first
   };
   ActionPlace action = kNowhere;  ///< the action that waits
   For what = For::Nothing;
-  ActionPlace input = kNowhere;  ///< For::Input: the action that makes it; kNowhere: none does
-  int worker = -1;               ///< the worker that must go on first; −1: none could help
+  /// For::Input, For::Engine: the action that makes it; kNowhere: none does. For::Turn: the action
+  /// that takes the first message.
+  ActionPlace input = kNowhere;
+  int worker = -1;  ///< the worker that must go on first; −1: none could help
 };
 
 struct Deadlock {

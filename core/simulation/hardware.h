@@ -5,7 +5,8 @@
 /// Sending b bytes over a link of bandwidth β and latency α takes b/β; the message arrives α after
 /// that. A link carries one message at a time, in the order in which they were sent. A bus is
 /// crossed by several links and serves one message at a time too, for b/β of its own bandwidth, in
-/// the order in which the messages begin.
+/// the order in which the messages begin. Of several messages on a link the receiver takes any one,
+/// unless the hardware says that it takes them in the order in which they were sent.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,14 @@ struct Bus {
   bool carries(int from, int to) const;
 };
 
+/// Which message of a link a device can take. A device posts one receive at a time: when it reaches
+/// the action that needs the message.
+enum class Receives : std::uint8_t {
+  AnyOrder,   ///< whichever it wants: those before it wait at the device
+  InOrder,    ///< only the first that was sent and not yet taken; it arrives while nobody waits
+  Rendezvous  ///< only that one, and it begins to cross when its receive has been posted
+};
+
 /// How fast a device of speed 1 encodes and decodes tensors that cross edges, or with powersgd
 /// gradients that replicas sum; in uncompressed bytes/s.
 struct CodecSpeed {
@@ -68,7 +77,8 @@ struct Hardware {
   std::vector<CodecSpeed> codecs;  ///< codecs of known speed
   int copy_engines = 0;            ///< transfers that a device sends at once; 0: unlimited
   bool sending_blocks = false;     ///< whether a device computes nothing while it sends
-  double jitter = 0;               ///< relative standard deviation of compute times; log-normal
+  Receives receives = Receives::AnyOrder;
+  double jitter = 0;  ///< relative standard deviation of compute times; log-normal
   std::uint64_t seed = 1;
 
   int host_of(int device) const { return devices_per_host == 0 ? 0 : device / devices_per_host; }

@@ -272,12 +272,20 @@ class Reader {
   }
 
   void read_copies() {
-    Options copies = options_.section("copies", "How devices send messages.");
+    Options copies = options_.section("copies", "How devices send and receive messages.");
     hardware_.copy_engines = static_cast<int>(copies.integer(
         "engines", 0, "Number of transfers that a device makes at once; 0 = any number.",
         {0, 1024}));
     hardware_.sending_blocks =
         copies.flag("block_compute", false, "Whether a device stops computing while it sends.");
+    const std::string receives = copies.choice(
+        "receives", {"any_order", "in_order", "rendezvous"}, "any_order",
+        "Which message of a link a device takes: any that is there (any_order); the one sent first "
+        "(in_order), so that a receive of another one waits; that one, which moreover begins to "
+        "cross when the device has come to its receive, as NCCL's do (rendezvous).");
+    hardware_.receives = receives == "in_order"     ? Receives::InOrder
+                         : receives == "rendezvous" ? Receives::Rendezvous
+                                                    : Receives::AnyOrder;
     copies.finish();
   }
 

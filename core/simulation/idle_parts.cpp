@@ -36,6 +36,7 @@ Hardware with_free_transfers(Hardware hardware) {
   hardware.buses.clear();
   hardware.copy_engines = 0;
   hardware.sending_blocks = false;
+  hardware.receives = Receives::AnyOrder;
   return hardware;
 }
 

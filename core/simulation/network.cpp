@@ -71,8 +71,30 @@ Delivery Network::carry(int id, double ready, std::int64_t bytes) {
 }
 
 void Network::queue_turn(int id) {
-  const PostedMessage& first = lanes_[as_size(id)].waiting.front();
-  turns_.push({beginning(links_[as_size(first.link)], first.ready), posted_++, id});
+  PostedMessage& first = lanes_[as_size(id)].waiting.front();
+  Link& link = links_[as_size(first.link)];
+  if (rendezvous()) {
+    if (!link.receive) return;
+    first.ready = std::max(first.ready, *link.receive);
+    link.receive.reset();
+  }
+  // One event may let several messages begin; which receive was posted first is then no matter.
+  const std::int64_t order =
+      rendezvous() ? link.from * static_cast<std::int64_t>(hardware_.devices.size()) + link.to
+                   : posted_++;
+  turns_.push({beginning(link, first.ready), order, id});
+}
+
+void Network::receive(int id, double time) {
+  Link& link = links_[as_size(id)];
+  link.receive = time;
+  const auto& waiting = lanes_[as_size(link.lane)].waiting;
+  if (!waiting.empty() && waiting.front().link == id) queue_turn(link.lane);
+}
+
+int Network::blocking_link(int id) const {
+  const auto& waiting = lanes_[as_size(links_[as_size(id)].lane)].waiting;
+  return waiting.empty() ? id : waiting.front().link;
 }
 
 void Network::post(const PostedMessage& message) {

@@ -27,8 +27,8 @@ struct Delivery {
   double arrived = 0;  ///< when the receiver has it
 };
 
-/// A message posted on hardware with buses. The sender chooses `tag`, and gets it back with the
-/// delivery.
+/// A message posted on hardware with buses or a rendezvous. The sender chooses `tag`, and gets it
+/// back with the delivery.
 struct PostedMessage {
   int link = 0;
   double ready = 0;
@@ -43,15 +43,22 @@ class Network {
   /// The link between two workers; created on first use.
   int link(int from, int to);
 
-  /// Whether links share buses. Then messages must be posted, and next() returns them in order of
-  /// time.
-  bool shared() const { return !buses_.empty(); }
-  /// Carries a message that is ready at time `ready`, if links share nothing. Each sender's
+  /// Whether links share buses, or messages wait for their receives. Then messages must be posted,
+  /// and next() returns them in order of time.
+  bool must_post() const { return !buses_.empty() || rendezvous(); }
+  bool rendezvous() const { return hardware_.receives == Receives::Rendezvous; }
+  /// Carries a message that is ready at time `ready`, if none need be posted. Each sender's
   /// messages must come in its own order.
   Delivery carry(int link, double ready, std::int64_t bytes);
   void post(const PostedMessage& message);
-  /// The posted message that begins next, and its delivery. Messages posted later must not be ready
-  /// before that.
+  /// With a rendezvous: the receiver is ready for the link's next message at that time.
+  void receive(int link, double time);
+  /// The link of the posted message that the link's next one cannot overtake, because a device
+  /// sends only so many at once; `link` itself if there is no other.
+  int blocking_link(int link) const;
+  /// The posted message that begins next, and its delivery; of those that begin at the same time
+  /// the one posted first or, with a rendezvous, that of the first sender, then receiver. Messages
+  /// posted later must not be ready before that.
   std::optional<std::pair<PostedMessage, Delivery>> next();
 
   /// Seconds that a ring all-reduce of so many bytes takes among these workers, buses included. Its
@@ -64,6 +71,7 @@ class Network {
     std::vector<int> buses;
     double free = 0;
     int lane = 0;
+    std::optional<double> receive;  ///< when the receive of its next message was posted
     Traffic traffic;
   };
   const std::vector<Link>& links() const { return links_; }
@@ -87,6 +95,7 @@ class Network {
   };
 
   double beginning(const Link& link, double ready) const;
+  /// Lets the first message of a lane begin, unless it has to wait for its receive.
   void queue_turn(int lane);
 
   const Hardware& hardware_;

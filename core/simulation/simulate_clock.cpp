@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every action starts when its worker is free and its input is there, so times follow from one walk
 // in any order that respects these; no queue of events is needed. Only on buses, which several
-// senders share, the order matters: messages that cross one wait until no worker can go on, and
-// then the earliest is delivered.
+// senders share, and of messages that wait for their receives, the order matters: these wait until
+// no worker can go on, and then the earliest is delivered.
 #include "core/simulation/simulate_clock.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/simulation/stopped_clock.h"
 
 namespace pipewright {
 namespace {
@@ -36,6 +38,7 @@ struct Worker {
   double factor = 1;
   Doing doing = Doing::Next;
   bool queued = false;
+  bool receives = false;  ///< has posted the receive of its next action
 };
 
 /// A reduction of one stage, at which its replicas arrive one by one.
@@ -117,6 +120,7 @@ class Clock {
     edge.bytes = bytes;
     if (edge.to == from) return;
     edge.link = network_.link(from, edge.to);
+    sent_.resize(network_.links().size());
     edge.takes = takes_.size();
     takes_.resize(takes_.size() + as_size(shape_.link_capacity), 0);
   }
@@ -158,9 +162,11 @@ class Clock {
     Worker& self = workers_[as_size(w)];
     double begin = self.free;
     if (const InputSource input = input_source(action); input.stage >= 0) {
+      if (!comes_next(w, action, input)) return false;
       const double arrival = arrival_of(action, input);
       if (arrival < 0) return false;
       begin = std::max(begin, arrival);
+      end_receive(w, action, input);
       if (shape_.link_capacity > 0) take(edge(input.stage, action.replica, input.gradient), begin);
     }
     double seconds = seconds_[as_size(action.stage)][static_cast<std::size_t>(action.kind)];
@@ -177,6 +183,37 @@ class Clock {
     double& end = result_.minibatch_ends[as_size(action.minibatch)];
     end = std::max(end, self.free);
     return true;
+  }
+
+  /// Whether the link of the action's input would now let its worker take it; then the worker posts
+  /// the receive.
+  bool comes_next(int w, const Action& action, InputSource input) {
+    if (hardware_.receives == Receives::AnyOrder) return true;
+    const Edge& way = edge(input.stage, action.replica, input.gradient);
+    if (way.link < 0) return true;
+    const std::deque<std::int64_t>& sent = sent_[as_size(way.link)];
+    if (sent.empty() || sent.front() != tag_of(action, input)) return false;
+    Worker& self = workers_[as_size(w)];
+    if (network_.rendezvous() && !self.receives) network_.receive(way.link, self.free);
+    self.receives = true;
+    return true;
+  }
+
+  void end_receive(int w, const Action& action, InputSource input) {
+    if (hardware_.receives == Receives::AnyOrder) return;
+    const Edge& way = edge(input.stage, action.replica, input.gradient);
+    workers_[as_size(w)].receives = false;
+    if (way.link >= 0) sent_[as_size(way.link)].pop_front();
+  }
+
+  /// The number of a message: of its slot and its direction.
+  static std::int64_t tag_of(std::size_t slot, bool gradient) {
+    return static_cast<std::int64_t>(2 * slot + (gradient ? 1 : 0));
+  }
+  std::int64_t tag_of(const Action& action, InputSource input) const {
+    return tag_of(
+        input.gradient ? slots_.backward(action, input.stage) : slots_.forward(action, input.stage),
+        input.gradient);
   }
 
   /// Whether the stage before needs the gradient that a backward can make of its input.
@@ -244,9 +281,11 @@ class Clock {
       return true;
     }
     if (!make_room(*way, self)) return false;
-    if (network_.shared()) {
-      network_.post({way->link, self.free, way->bytes,
-                     static_cast<std::int64_t>(2 * slot + (gradient ? 1 : 0))});
+    if (hardware_.receives != Receives::AnyOrder)
+      sent_[as_size(way->link)].push_back(tag_of(slot, gradient));
+    if (network_.must_post()) {
+      network_.post({way->link, self.free, way->bytes, tag_of(slot, gradient)});
+      if (network_.rendezvous()) wake(way->to);
       if (hardware_.sending_blocks) {
         self.doing = Worker::Doing::WaitsForTransfer;
         return false;
@@ -352,13 +391,65 @@ class Clock {
     return std::exp(std::sqrt(variance) * stream.normal(position) - variance / 2);
   }
 
-  void check_finished() const {
+  void check_finished() {
+    std::vector<Wait> waits(workers_.size());
+    bool stopped = false;
+    const PassIndex index(schedule_);
     for (std::size_t w = 0; w < workers_.size(); ++w)
-      if (workers_[w].next < schedule_.workers[w].size())
-        throw Error(ErrorKind::Schedule,
-                    concat(action_name(schedule_.workers[w][workers_[w].next], shape_.microbatches),
-                           " can never start, because it waits for an action that comes later"),
-                    concat("worker ", w, ", action ", workers_[w].next));
+      if (workers_[w].next < schedule_.workers[w].size()) {
+        waits[w] = wait_of(static_cast<int>(w), index);
+        stopped = true;
+      }
+    if (stopped) refuse_stop(schedule_, index, hardware_, waits);
+  }
+
+  /// What a worker waits for that can never go on.
+  Wait wait_of(int w, const PassIndex& index) {
+    const Worker& self = workers_[as_size(w)];
+    const Action& action = current(w);
+    Wait wait{.action = {w, static_cast<int>(self.next)}};
+    if (self.doing == Worker::Doing::WaitsForRoom ||
+        self.doing == Worker::Doing::WaitsForTransfer) {
+      wait.what = self.doing == Worker::Doing::WaitsForRoom ? Wait::For::Room : Wait::For::Receive;
+      wait.worker = edge(action.stage, action.replica, is_backward(action.kind)).to;
+      return wait;
+    }
+    if (self.doing == Worker::Doing::Meets) {
+      const Meeting& meeting = meetings_[as_size(action.stage)];
+      wait.what = Wait::For::Reduction;
+      wait.worker = *std::ranges::find_if(meeting.workers, [&](int each) {
+        return std::ranges::find(meeting.here, each) == meeting.here.end();
+      });
+      return wait;
+    }
+    wait.what = Wait::For::Input;
+    wait.input = index.input_of(action);
+    wait.worker = wait.input.first;
+    const InputSource input = input_source(action);
+    if (input.stage < 0) return wait;
+    const int link = edge(input.stage, action.replica, input.gradient).link;
+    if (link < 0 || sent_[as_size(link)].empty()) return wait;
+    if (const std::int64_t first = sent_[as_size(link)].front(); first != tag_of(action, input)) {
+      wait.what = Wait::For::Turn;
+      wait.input = {w, static_cast<int>(taker_of(w, first))};
+      wait.worker = -1;
+    } else {
+      wait.what = Wait::For::Engine;
+      wait.worker = network_.links()[as_size(network_.blocking_link(link))].to;
+    }
+    return wait;
+  }
+
+  /// The position of the action that takes a message to this worker.
+  std::size_t taker_of(int w, std::int64_t tag) const {
+    const std::vector<Action>& actions = schedule_.workers[as_size(w)];
+    std::size_t at = workers_[as_size(w)].next;
+    while (++at < actions.size())
+      if (const InputSource input = input_source(actions[at]);
+          input.stage >= 0 && input.gradient == (tag % 2 == 1) && tag_of(actions[at], input) == tag)
+        break;
+    PIPEWRIGHT_CHECK(at < actions.size(), "a message that was sent has a receiver");
+    return at;
   }
 
   void report() {
@@ -393,6 +484,8 @@ class Clock {
   std::vector<Meeting> meetings_;  ///< per stage
   std::vector<std::array<double, kKinds>> seconds_;
   std::vector<int> awake_;
+  /// [link] → tags of messages sent and not taken, where they must be taken in order.
+  std::vector<std::deque<std::int64_t>> sent_;
 };
 
 }  // namespace

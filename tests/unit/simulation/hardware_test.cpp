@@ -141,6 +141,16 @@ TEST(Hardware, OfNoWordsIsOneDeviceWithFreeTransfers) {
   EXPECT_TRUE(hardware.buses.empty());
 }
 
+TEST(Hardware, TakesMessagesInAnyOrderUnlessToldOtherwise) {
+  EXPECT_EQ(read("{}").receives, Receives::AnyOrder);
+  EXPECT_EQ(read("{copies: {receives: any_order}}").receives, Receives::AnyOrder);
+  EXPECT_EQ(read("{copies: {receives: in_order}}").receives, Receives::InOrder);
+  EXPECT_EQ(read("{copies: {receives: rendezvous}}").receives, Receives::Rendezvous);
+  EXPECT_NE(complaint("{copies: {receives: eager}}").find("expected any_order, in_order"),
+            std::string::npos)
+      << complaint("{copies: {receives: eager}}");
+}
+
 TEST(Hardware, SaysWhatIsWrong) {
   EXPECT_NE(complaint("{devices: {count: 0}}").find("count"), std::string::npos);
   EXPECT_NE(complaint("{devices: {count: 2, slowdown: [1]}}")

@@ -24,7 +24,9 @@ class Clock {
 
   std::vector<std::vector<Span>> spans() {
     for (std::size_t w = 0; w < workers_.size(); ++w) start(w);
-    while (!events_.empty()) {
+    while (true) {
+      if ((events_.empty() || events_.begin()->first > now_) && meet()) continue;
+      if (events_.empty()) break;
       const auto first = events_.begin();
       now_ = first->first;
       const auto happen = first->second;
@@ -32,6 +34,13 @@ class Clock {
       happen();
     }
     return spans_;
+  }
+
+  /// Whether every worker has done all of its actions, after spans().
+  bool ended() const {
+    for (std::size_t w = 0; w < workers_.size(); ++w)
+      if (current(w) != nullptr) return false;
+    return true;
   }
 
  private:
@@ -63,6 +72,11 @@ class Clock {
     if (action->kind == ActionKind::Reduce) return encode(w, *action);
     const Pass needed = input(schedule_, *action);
     const bool own = needed[1] == action->stage;
+    if (hardware_.receives != Receives::AnyOrder && comes_by_link(w)) {
+      const auto& sent = in_order_[{worker_of(needed[1], action->replica), w}];
+      if (sent.empty() || sent.front() != needed) return;
+      receives_.insert(needed);
+    }
     if (needed[0] != 0 && !(own ? made_ : there_).contains(needed)) return;
     workers_[w].doing = Doing::Computes;
     if (needed[0] != 0 && !own) take(needed[1], *action);
@@ -125,10 +139,19 @@ class Clock {
         .second;
   }
 
+  /// Whether another worker makes the input of the worker's action.
+  bool comes_by_link(std::size_t w) const {
+    const Action& action = *current(w);
+    const Pass needed = input(schedule_, action);
+    return needed[0] != 0 && needed[1] != action.stage && worker_of(needed[1], action.replica) != w;
+  }
+
   void take(int from, const Action& action) {
     if (worker_of(from, action.replica) == worker_of(action.stage, action.replica)) return;
     --waiting_[{from, action.stage, action.replica}];
     const std::size_t sender = worker_of(from, action.replica);
+    const std::size_t receiver = worker_of(action.stage, action.replica);
+    if (hardware_.receives != Receives::AnyOrder) in_order_[{sender, receiver}].pop_front();
     at(now_, [this, sender] { send(sender); });
   }
 
@@ -154,6 +177,11 @@ class Clock {
         const StageCost& cost = costs_[as_size(action.stage)];
         queues_[w].push_back({made, w, worker_of(to, action.replica),
                               is_backward(action) ? cost.input_bytes : cost.output_bytes});
+        const std::size_t receiver = worker_of(to, action.replica);
+        if (hardware_.receives != Receives::AnyOrder) {
+          in_order_[{w, receiver}].push_back(made);
+          at(now_, [this, receiver] { start(receiver); });
+        }
         if (hardware_.sending_blocks)
           workers_[w].doing = Doing::Waits;
         else
@@ -176,9 +204,36 @@ class Clock {
     start(w);
   }
 
+  /// With a rendezvous, when nothing else happens at this moment: lets the message begin that can,
+  /// of several that of the first sender and receiver. False if none can.
+  bool meet() {
+    if (hardware_.receives != Receives::Rendezvous) return false;
+    for (std::size_t w = 0; w < workers_.size(); ++w) {
+      auto& queue = queues_[w];
+      auto best = queue.end();
+      std::set<std::size_t> passed;
+      for (auto message = queue.begin(); message != queue.end(); ++message) {
+        const bool ordered = hardware_.copy_engines > 0;
+        const bool engine = !ordered || copies_[w] < hardware_.copy_engines;
+        if (engine && receives_.contains(message->output) && !busy_.contains({w, message->to}) &&
+            !passed.contains(message->to) && (best == queue.end() || message->to < best->to))
+          best = message;
+        passed.insert(message->to);
+        if (ordered) break;
+      }
+      if (best == queue.end()) continue;
+      const Message chosen = *best;
+      queue.erase(best);
+      carry(chosen);
+      return true;
+    }
+    return false;
+  }
+
   /// Starts the messages that can be sent now: one per link, as many as there are copy engines, in
   /// order.
   void dispatch(std::size_t w) {
+    if (hardware_.receives == Receives::Rendezvous) return;
     auto& queue = queues_[w];
     for (bool begun = true; begun;) {
       begun = false;
@@ -290,6 +345,9 @@ class Clock {
   std::set<std::pair<std::size_t, std::size_t>> busy_;  // links
   std::map<std::size_t, int> copies_;
   std::map<const Bus*, double> bus_free_;
+  /// Messages of a link that were sent and not yet taken, in order.
+  std::map<std::pair<std::size_t, std::size_t>, std::deque<Pass>> in_order_;
+  std::set<Pass> receives_;  // whose receiver has come to their receive
 };
 
 }  // namespace pipewright::naive

@@ -327,6 +327,99 @@ TEST(CopyEngines, SendOneMessageAfterTheOther) {
   EXPECT_EQ(starts(two_ways(1)), 21 + 10);
 }
 
+/// The forwards of an evaluation, (stage, micro-batch) in the order of each worker.
+Schedule forwards(PipelineShape shape,
+                  const std::vector<std::vector<std::pair<int, int>>>& of_workers) {
+  Schedule schedule = evaluation_schedule(shape);
+  for (std::size_t w = 0; w < of_workers.size(); ++w)
+    for (std::size_t i = 0; i < of_workers[w].size(); ++i) {
+      schedule.workers[w][i].stage = of_workers[w][i].first;
+      schedule.workers[w][i].microbatch = of_workers[w][i].second;
+    }
+  return schedule;
+}
+
+std::string stop_of(const Schedule& schedule, const Hardware& hardware) {
+  try {
+    simulation_of(schedule, equal_costs(schedule.shape.stages), hardware);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Schedule);
+    return error.what();
+  }
+  return "it ends";
+}
+
+TEST(Receives, InOrderStopWhereALaterMessageIsWantedFirst) {
+  const Schedule schedule =
+      forwards({.stages = 2, .microbatches = 2}, {{{0, 0}, {0, 1}}, {{1, 1}, {1, 0}}});
+  Hardware hardware = ideal_hardware(2);
+  EXPECT_EQ(stop_of(schedule, hardware), "it ends");
+  for (const Receives receives : {Receives::InOrder, Receives::Rendezvous}) {
+    hardware.receives = receives;
+    EXPECT_EQ(
+        stop_of(schedule, hardware),
+        concat("worker 1, action 0: the schedule stops on the hardware 'ideal', where "
+               "copies.receives is ",
+               receives == Receives::InOrder ? "in_order" : "rendezvous",
+               ": deadlock: 1F0.1 can never start, because its input is behind that of 1F0.0 "
+               "on the link from worker 0, and 1F0.0 comes later on the same worker (1F0.1 is "
+               "the forward of stage 1, mini-batch 0, micro-batch 1)"));
+  }
+}
+
+TEST(Receives, InOrderTakeAsLongAsInAnyWhereTheOrderIsTheSame) {
+  std::vector<StageCost> costs = equal_costs(4);
+  costs[1].output_bytes = 700;
+  Hardware hardware = linked(4, {.latency = 0.25, .bandwidth = 1000});
+  const auto spans = simulation_of(one_f_one_b(4, 6), costs, hardware).spans;
+  hardware.receives = Receives::InOrder;
+  EXPECT_EQ(simulation_of(one_f_one_b(4, 6), costs, hardware).spans, spans);
+}
+
+TEST(Receives, OfARendezvousLetTheirMessageBegin) {
+  std::vector<StageCost> costs = equal_costs(2);
+  costs[0].output_bytes = 500;
+  costs[1].forward = 3;
+  Hardware hardware = linked(2, {.latency = 0.25, .bandwidth = 1000});
+  hardware.sending_blocks = true;
+  const auto second = [&] { return simulation_of(two_forwards(2), costs, hardware); };
+  EXPECT_EQ(second().spans[1][1].begin, 1.75 + 3) << "it has arrived while worker 1 computed";
+  EXPECT_EQ(second().workers[0].communicating, 0.5 + 0.5);
+  hardware.receives = Receives::Rendezvous;
+  EXPECT_EQ(second().spans[1][0].begin, 1.75) << "worker 1 has waited for it";
+  EXPECT_EQ(second().spans[1][1].begin, 1.75 + 3 + 0.75);
+  EXPECT_EQ(second().workers[0].communicating, 0.5 + (4.75 + 0.5 - 2.5));
+}
+
+TEST(Receives, StopWhereTwoWorkersSendToEachOtherAndBlock) {
+  Hardware hardware = ideal_hardware(2);
+  hardware.receives = Receives::Rendezvous;
+  EXPECT_EQ(stop_of(one_f_one_b(2, 3), hardware), "it ends");
+  hardware.sending_blocks = true;
+  EXPECT_EQ(stop_of(one_f_one_b(2, 3), hardware),
+            "worker 0, action 1: the schedule stops on the hardware 'ideal', where copies.receives "
+            "is rendezvous and copies.block_compute true: deadlock: 0F0.1 can never end, because "
+            "its message waits until worker 1 receives it, and worker 1 is stuck at 1B0.0, whose "
+            "message waits until worker 0 receives it, and worker 0 is stuck at 0F0.1: a circle "
+            "(0F0.1 is the forward of stage 0, mini-batch 0, micro-batch 1)");
+}
+
+TEST(Receives, StopWhereTheOneEngineOfTheirSenderWaitsForAnother) {
+  const Schedule schedule = forwards(
+      {.stages = 5, .microbatches = 2, .placement = {0, 1, 0, 2, 1}},
+      {{{0, 0}, {0, 1}, {2, 0}, {2, 1}}, {{1, 0}, {4, 0}, {1, 1}, {4, 1}}, {{3, 0}, {3, 1}}});
+  Hardware hardware = ideal_hardware(3);
+  hardware.receives = Receives::Rendezvous;
+  EXPECT_EQ(stop_of(schedule, hardware), "it ends");
+  hardware.copy_engines = 1;
+  EXPECT_EQ(stop_of(schedule, hardware),
+            "worker 1, action 1: the schedule stops on the hardware 'ideal', where copies.receives "
+            "is rendezvous: deadlock: 2F0.1 can never start, because it waits for 1F0.1 of worker "
+            "1, queued behind 4F0.0, which waits for 3F0.0 of worker 2, which waits for 2F0.0 of "
+            "worker 0, which first sends a message to worker 1, and worker 1 is stuck at 4F0.0: a "
+            "circle (2F0.1 is the forward of stage 2, mini-batch 0, micro-batch 1)");
+}
+
 TEST(Replicas, MeetAtAReductionAndPayARing) {
   std::vector<StageCost> costs = equal_costs(1);
   costs[0].parameter_bytes = 6000;

@@ -8,6 +8,7 @@
 #include "core/experiment/balance.h"
 #include "core/experiment/dynamics.h"
 #include "core/experiment/perturbation.h"
+#include "core/experiment/stage_layout.h"
 #include "core/schedule/predictions.h"
 #include "core/schedule/schedule_size.h"
 #include "core/schedule/versions.h"
@@ -208,7 +209,9 @@ void check_together(Experiment& e, const BalanceOption& balance, const Value& do
     e.layers = e.model->layers();
     e.pipeline.channels_last = e.pipeline.channels_last && has_convolutions(e.layers);
     e.measured_balance = balance.measured;
-    e.balance = balanced(*e.model, e.layers, e.pipeline.stages, balance.rule, balance.list);
+    e.balance = balanced(
+        *e.model, e.layers, e.pipeline.stages, balance.rule,
+        balance.layout.empty() ? balance.list : balance_of_layout(balance.layout, e.layers));
     if (!e.balance.empty()) e.skips = skips_between(e.layers, e.balance);
   } catch (const Error& error) {
     problems.add(place_in(document, list ? "pipeline.balance" : "pipeline.stages"), error.message(),

@@ -3,6 +3,7 @@
 
 #include "core/base/wording.h"
 #include "core/experiment/compression.h"
+#include "core/experiment/stage_layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -50,13 +51,23 @@ std::vector<std::string> read_devices(Options& o) {
 }
 
 BalanceOption read_balance(Options& o) {
-  const Value given =
-      o.any("balance", Value::of("parameters"),
-            "How layers are cut into stages. layers: equal numbers of layers; parameters: the "
-            "largest number of parameters in a stage is as small as possible; time, memory: the "
-            "largest time or memory of a stage is, as measured (the resulting list is recorded); "
-            "published: the paper's cut; or a list of layers per stage: [4, 4, 4, 4].");
+  const Value given = o.any(
+      "balance", Value::of("parameters"),
+      "How layers are cut into stages. layers: equal numbers of layers; parameters: the "
+      "largest number of parameters in a stage is as small as possible; time, memory: the "
+      "largest time or memory of a stage is, as measured (the resulting list is recorded); "
+      "published: the paper's cut; a list of layers per stage: [4, 4, 4, 4]; or Megatron-Core's "
+      "layout of a model of numbered blocks: 'Et*3|(t*4|)*2t*3L'.");
   BalanceOption balance;
+  if (given.is(Value::Kind::Text) && looks_like_layout(given.text)) {
+    try {
+      balance.layout = parse_stage_layout(given.text);
+      balance.rule.clear();
+    } catch (const Error& error) {
+      o.problem("balance", concat("is ", given.shown(), ", a layout which ", error.message()));
+    }
+    return balance;
+  }
   if (given.is(Value::Kind::Sequence)) {
     balance.rule.clear();
     for (std::size_t k = 0; k < given.items.size(); ++k) {
@@ -75,8 +86,8 @@ BalanceOption read_balance(Options& o) {
   const std::vector<std::string> rules{"layers", "parameters", "time", "memory", "published"};
   if (!given.is(Value::Kind::Text) || std::ranges::count(rules, given.text) == 0)
     o.problem("balance", concat("is ", given.shown(),
-                                "; expected layers, parameters, time, memory, published or a "
-                                "list of layers per stage",
+                                "; expected layers, parameters, time, memory, published, a "
+                                "list of layers per stage or a layout such as Et*2|t*2L",
                                 given.is(Value::Kind::Text) ? did_you_mean(given.text, rules)
                                                             : std::string()));
   else

@@ -18,6 +18,7 @@ inline constexpr double kLargestSeed = 9e15;  ///< largest train.seed
 struct BalanceOption {
   std::string rule = "parameters";  ///< "": `list` was given
   std::vector<std::int64_t> list;
+  std::vector<std::string> layout;          ///< the letters of each stage, if a layout was given
   std::optional<MeasuredBalance> measured;  ///< set for the rules time and memory
 };
 

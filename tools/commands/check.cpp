@@ -15,6 +15,7 @@
 #include "core/experiment/named_keys.h"
 #include "core/experiment/perturbation.h"
 #include "core/experiment/reading.h"
+#include "core/experiment/stage_layout.h"
 #include "core/modelling/hardware_source.h"
 #include "core/profiling/measured_balance.h"
 #include "core/profiling/measured_format.h"
@@ -45,6 +46,18 @@ void tell(const std::string& text) {
   print_error("%s\n", text.c_str());
 }
 
+/// The cut as Megatron-Core writes it, of models that it has, too: those that continue texts, and
+/// those of which such a layout was given.
+void print_layout(const Experiment& e) {
+  const Value* const given = e.resolved.find_path("pipeline.balance");
+  const bool wanted =
+      e.model->task() == Task::Continue ||
+      (given != nullptr && given->is(Value::Kind::Text) && looks_like_layout(given->text));
+  if (!wanted) return;
+  if (const std::string layout = layout_of_balance(e.balance, e.layers); !layout.empty())
+    print("layout      %s, in Megatron-Core's letters\n", layout.c_str());
+}
+
 void print_plan(const Plan& plan) {
   const Experiment& e = *plan.experiment;
   const auto layers = plan.stage_layers();
@@ -72,6 +85,7 @@ void print_plan(const Plan& plan) {
           versions.backward_staleness, bytes_text(need.bytes).c_str());
   }
   print(" total  %-30s  %10.0f\n\n", "", all);
+  print_layout(e);
   print("memory      %s\n", memory_text(plan).c_str());
 }
 
